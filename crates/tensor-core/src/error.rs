@@ -1,0 +1,155 @@
+use std::{io, path::PathBuf};
+
+use crate::{DType, Shape};
+
+/// What can go wrong with bytes, ranges, shapes and element types, whatever the format.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A part lies outside the bytes that hold it.
+    #[error("{what} at byte {offset} needs {needed} bytes, but {remaining} remain")]
+    OutOfBounds {
+        /// The part that was to be read.
+        what: &'static str,
+        /// Where it starts, in bytes from the start of the source.
+        offset: u64,
+        /// Its length in bytes.
+        needed: u64,
+        /// Bytes that there are from `offset` on.
+        remaining: u64,
+    },
+    /// An offset and a length add up to more than 64 bits can hold.
+    #[error("extent of {len} bytes at byte {offset} ends beyond 2^64")]
+    ExtentOverflow {
+        /// Start, in bytes.
+        offset: u64,
+        /// Length, in bytes.
+        len: u64,
+    },
+    /// A read failed.
+    #[error("{what} at byte {offset} could not be read")]
+    Read {
+        /// The part that was to be read.
+        what: &'static str,
+        /// Where it starts, in bytes from the start of the source.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be opened, created or replaced.
+    #[error("{path:?}: {what} failed")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The step that failed.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something other than a regular file was given where a file is read at random positions.
+    #[error("{path:?} is {found}, expected a regular file")]
+    NotAFile {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// The file at a path is no longer the one that was opened there.
+    #[error("{path:?} was replaced while it was being opened, expected the same file")]
+    Replaced {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A value is legal but larger than the caller allows.
+    #[error("{what} is {found}, over the limit of {limit} (Limits::{field})")]
+    OverLimit {
+        /// The value.
+        what: &'static str,
+        /// What was found.
+        found: u64,
+        /// What is allowed.
+        limit: u64,
+        /// The field of [`Limits`](crate::Limits) that allows more.
+        field: &'static str,
+    },
+    /// Memory could not be had.
+    #[error("{bytes} bytes of memory could not be allocated")]
+    OutOfMemory {
+        /// How many bytes were asked for.
+        bytes: u64,
+    },
+    /// The number of elements of a shape is more than 64 bits can hold.
+    #[error("shape {shape} has more elements than 64 bits can count")]
+    ShapeOverflow {
+        /// The shape.
+        shape: Shape,
+    },
+    /// The bytes of a tensor are more than 64 bits can count.
+    #[error("shape {shape} of {dtype} has more bytes than 64 bits can count")]
+    SizeOverflow {
+        /// The shape.
+        shape: Shape,
+        /// The element type.
+        dtype: DType,
+    },
+    /// An element type has no fixed size, or is not stored in whole bytes as this call needs.
+    #[error("elements of {dtype} have no fixed size in bytes, expected a numeric element type")]
+    Unsized {
+        /// The element type.
+        dtype: DType,
+    },
+    /// Bytes do not match the shape and element type that they are said to have.
+    #[error("shape {shape} of {dtype} needs {expected} bytes, but {found} are there")]
+    WrongLength {
+        /// The shape.
+        shape: Shape,
+        /// The element type.
+        dtype: DType,
+        /// What the shape needs, in bytes.
+        expected: u64,
+        /// What is there, in bytes.
+        found: u64,
+    },
+    /// The caller's buffer is not as long as what is read into it.
+    #[error("{what} is {expected} bytes long, but the buffer holds {found}")]
+    WrongBuffer {
+        /// The part that was to be read.
+        what: &'static str,
+        /// Its length in bytes.
+        expected: u64,
+        /// The length of the buffer in bytes.
+        found: u64,
+    },
+    /// A Rust type was asked for that is not the tensor's element type.
+    #[error("elements are {found}, not {asked}")]
+    WrongType {
+        /// The tensor's element type.
+        found: DType,
+        /// The element type that was asked for.
+        asked: DType,
+    },
+    /// A bool is stored as something other than 0 or 1.
+    #[error("bool at element {index} is {found}, expected 0 or 1")]
+    NotABool {
+        /// Which element, counted from 0.
+        index: u64,
+        /// The byte.
+        found: u8,
+    },
+}
+
+impl Error {
+    /// Returns the byte offset that the error is about, where it is about one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            Self::OutOfBounds { offset, .. }
+            | Self::ExtentOverflow { offset, .. }
+            | Self::Read { offset, .. } => Some(*offset),
+            _ => None,
+        }
+    }
+}
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

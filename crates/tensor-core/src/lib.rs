@@ -1,0 +1,77 @@
+//! What every model format needs and no format owns: element types, shapes, checked extents, byte
+//! sources that are read when asked, aligned buffers, typed views, limits and reports.
+//!
+//! This crate knows no file format. The format crates of the workspace (`ztensor` and its
+//! siblings) are built on it, and their public signatures use its types.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source         where the bytes are: memory, a file, a mapping, the caller's store   source
+//! 2. Extent         offset and length that cannot overflow, checked against the source   extent
+//! 3. Cursor         little-endian fields of a fixed part, each named in its error        cursor
+//! 4. Shape, DType   what the bytes mean; products are checked                            shape, dtype
+//! 5. AlignedBuf     owned bytes on 64-byte boundaries, filled once                       buf
+//! 6. TensorView     typed slices without a copy where alignment allows                   tensor
+//! ```
+//!
+//! # Examples
+//!
+//! ```
+//! use tensor_core::{DType, Extent, Shape, Source, TensorView};
+//!
+//! let source = Source::from_bytes(vec![0, 0, 128, 63, 0, 0, 0, 64]);
+//! let bytes = source.read(Extent::new(0, 8)?, "weights")?;
+//! let view = TensorView::new(DType::F32, Shape::from([2]), &bytes)?;
+//! assert_eq!(view.to_vec::<f32>()?, [1.0, 2.0]);
+//! # Ok::<(), tensor_core::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `mmap` | [`Source::map`], an `unsafe` constructor over a memory-mapped file |
+//! | `digest` | the module `digest`: sha256 and crc32c over bytes, streams and many ranges at once |
+//! | `serde` | `serde::Serialize` for element types, shapes and reports |
+
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+pub mod buf;
+pub mod compare;
+pub mod cursor;
+#[cfg(feature = "digest")]
+pub mod digest;
+mod dtype;
+mod error;
+mod extent;
+pub mod float8;
+mod limits;
+pub mod output;
+pub mod parallel;
+pub mod report;
+mod shape;
+mod source;
+pub mod symbolic;
+mod tensor;
+
+pub use buf::AlignedBuf;
+pub use cursor::Cursor;
+pub use dtype::{DType, UnknownDType};
+pub use error::{Error, Result};
+pub use extent::Extent;
+pub use float8::{F8E4M3, F8E5M2};
+pub use limits::Limits;
+pub use report::{At, Finding, Report, Severity};
+pub use shape::Shape;
+pub use source::{ReadAt, Source, SourceReader};
+pub use tensor::{Element, Tensor, TensorInfo, TensorView};
