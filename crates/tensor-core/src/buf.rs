@@ -1,8 +1,5 @@
 //! Owned bytes on 64-byte boundaries, filled without being zeroed first.
-#![expect(
-    unsafe_code,
-    reason = "memory that is filled once cannot be had without it"
-)]
+#![expect(unsafe_code, reason = "memory that is filled once cannot be had without it")]
 
 use std::{
     alloc::{self, Layout},
@@ -35,11 +32,7 @@ impl AlignedBuf {
     #[must_use]
     pub const fn new() -> Self {
         // An aligned address that is never read from, as long as the capacity is 0.
-        Self {
-            start: NonNull::<CacheLine>::dangling().cast(),
-            len: 0,
-            capacity: 0,
-        }
+        Self { start: NonNull::<CacheLine>::dangling().cast(), len: 0, capacity: 0 }
     }
 
     /// Makes an empty buffer with room for `capacity` bytes.
@@ -51,20 +44,14 @@ impl AlignedBuf {
         if capacity == 0 {
             return Ok(Self::new());
         }
-        let out_of_memory = || Error::OutOfMemory {
-            bytes: capacity as u64,
-        };
+        let out_of_memory = || Error::OutOfMemory { bytes: capacity as u64 };
         let layout = layout(capacity).ok_or_else(out_of_memory)?;
         // SAFETY: the size of the layout is `capacity`, which is not 0.
         let start = NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(out_of_memory)?;
         if layout.align() == HUGE_PAGE {
             advise_huge_pages(start, capacity);
         }
-        Ok(Self {
-            start,
-            len: 0,
-            capacity,
-        })
+        Ok(Self { start, len: 0, capacity })
     }
 
     /// Makes a buffer of `len` bytes of 0.
@@ -102,10 +89,7 @@ impl AlignedBuf {
             .map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
         let spare = buffer.spare();
         let spare = spare.get_mut(..len).unwrap_or_default();
-        let piece = len
-            .div_ceil(threads.get())
-            .next_multiple_of(HUGE_PAGE)
-            .max(PIECE);
+        let piece = len.div_ceil(threads.get()).next_multiple_of(HUGE_PAGE).max(PIECE);
         if len <= piece {
             fill_piece(0, spare, &read)?;
         } else {
@@ -116,9 +100,7 @@ impl AlignedBuf {
                     .map(|(offset, piece)| scope.spawn(move || fill_piece(offset, piece, read)))
                     .collect();
                 let died = |_| Err(io::Error::other("a reading thread died"));
-                running
-                    .into_iter()
-                    .try_for_each(|piece| piece.join().unwrap_or_else(died))
+                running.into_iter().try_for_each(|piece| piece.join().unwrap_or_else(died))
             })?;
         }
         // `fill_piece` returned for every piece, so all of the first `len` bytes are initialised.
@@ -199,9 +181,7 @@ impl AsRef<[u8]> for AlignedBuf {
 
 impl fmt::Debug for AlignedBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AlignedBuf")
-            .field("len", &self.len)
-            .finish_non_exhaustive()
+        f.debug_struct("AlignedBuf").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
@@ -239,10 +219,7 @@ where
         if filled == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        assert!(
-            at == start && filled <= rest.len(),
-            "filled bytes are not the ones given"
-        );
+        assert!(at == start && filled <= rest.len(), "filled bytes are not the ones given");
         offset = offset.saturating_add(filled as u64);
         rest = rest.split_at_mut(filled).1;
     }
@@ -250,11 +227,7 @@ where
 }
 
 fn layout(capacity: usize) -> Option<Layout> {
-    let alignment = if capacity >= LARGE {
-        HUGE_PAGE
-    } else {
-        ALIGNMENT
-    };
+    let alignment = if capacity >= LARGE { HUGE_PAGE } else { ALIGNMENT };
     Layout::from_size_align(capacity, alignment).ok()
 }
 
@@ -270,8 +243,8 @@ fn advise_huge_pages(start: NonNull<u8>, len: usize) {
 #[cfg(not(target_os = "linux"))]
 fn advise_huge_pages(_start: NonNull<u8>, _len: usize) {}
 
-/// The alignment of every buffer in bytes.
-pub const ALIGNMENT: usize = align_of::<CacheLine>();
+// The alignment of every buffer in bytes.
+const ALIGNMENT: usize = align_of::<CacheLine>();
 const HUGE_PAGE: usize = 2 << 20;
 const LARGE: usize = 4 << 20;
 /// Below this a second thread costs more than it gains.
@@ -296,10 +269,7 @@ mod tests {
     fn more_than_there_is_fails() {
         for len in [isize::MAX as usize, usize::MAX] {
             let error = AlignedBuf::with_capacity(len).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("{len} bytes of memory could not be allocated")
-            );
+            assert_eq!(error.to_string(), format!("{len} bytes of memory could not be allocated"));
         }
     }
 
@@ -331,16 +301,10 @@ mod tests {
     fn pieces_of_several_threads_fit() {
         let len = 3 * PIECE + 5;
         let threads = NonZeroUsize::new(3).unwrap();
-        let buffer = AlignedBuf::fill(len, threads, |offset, memory| {
-            Ok(counted(offset, memory, 1 << 20))
-        })
-        .unwrap();
-        assert!(
-            buffer
-                .iter()
-                .enumerate()
-                .all(|(at, &byte)| byte == (at % 251) as u8)
-        );
+        let buffer =
+            AlignedBuf::fill(len, threads, |offset, memory| Ok(counted(offset, memory, 1 << 20)))
+                .unwrap();
+        assert!(buffer.iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8));
     }
 
     #[test]

@@ -16,10 +16,7 @@ impl<'a> Cursor<'a> {
     /// The offset serves the error messages only.
     #[must_use]
     pub const fn new(bytes: &'a [u8], offset: u64) -> Self {
-        Self {
-            rest: bytes,
-            offset,
-        }
+        Self { rest: bytes, offset }
     }
 
     /// Returns where the next field starts, in bytes from the start of the file.
@@ -53,9 +50,7 @@ impl<'a> Cursor<'a> {
     ///
     /// [`Error::OutOfBounds`] that names `field`.
     pub fn bytes(&mut self, len: u64, field: &'static str) -> Result<&'a [u8]> {
-        let split = usize::try_from(len)
-            .ok()
-            .and_then(|len| self.rest.split_at_checked(len));
+        let split = usize::try_from(len).ok().and_then(|len| self.rest.split_at_checked(len));
         let Some((taken, rest)) = split else {
             return Err(self.short(field, len));
         };
@@ -73,12 +68,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn short(&self, what: &'static str, needed: u64) -> Error {
-        Error::OutOfBounds {
-            what,
-            offset: self.offset,
-            needed,
-            remaining: self.rest.len() as u64,
-        }
+        Error::OutOfBounds { what, offset: self.offset, needed, remaining: self.rest.len() as u64 }
     }
 
     fn advance(&mut self, rest: &'a [u8], taken: u64) {
@@ -158,10 +148,7 @@ mod tests {
         let mut cursor = Cursor::new(&[1, 2, 3], 8);
         assert_eq!(cursor.u8("kind").unwrap(), 1);
         let error = cursor.u32("version").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "version at byte 9 needs 4 bytes, but 2 remain"
-        );
+        assert_eq!(error.to_string(), "version at byte 9 needs 4 bytes, but 2 remain");
         assert_eq!(error.offset(), Some(9));
         let error = cursor.bytes(u64::MAX, "name").unwrap_err();
         assert_eq!(

@@ -90,9 +90,7 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, ParseDigestError> {
-        let malformed = || ParseDigestError {
-            found: text.to_owned(),
-        };
+        let malformed = || ParseDigestError { found: text.to_owned() };
         match text.split_once(':') {
             Some(("sha256", digits)) => from_hex(digits).map(Self::Sha256),
             Some(("crc32c", digits)) => {
@@ -123,11 +121,8 @@ pub fn from_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
         return None;
     }
     for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        let value = |digit: u8| {
-            char::from(digit)
-                .to_digit(16)
-                .and_then(|value| u8::try_from(value).ok())
-        };
+        let value =
+            |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
         *byte = value(*high)? << 4 | value(*low)?;
     }
     Some(bytes)
@@ -181,10 +176,7 @@ pub struct HashingReader<R> {
 impl<R> HashingReader<R> {
     /// Hashes what is read from `inner` from now on.
     pub fn new(inner: R, algorithm: Algorithm) -> Self {
-        Self {
-            inner,
-            hasher: Hasher::new(algorithm),
-        }
+        Self { inner, hasher: Hasher::new(algorithm) }
     }
 
     /// Returns the inner reader and the digest of what was read or consumed.
@@ -225,10 +217,7 @@ pub struct HashingWriter<W> {
 impl<W> HashingWriter<W> {
     /// Hashes what is written to `inner` from now on.
     pub fn new(inner: W, algorithm: Algorithm) -> Self {
-        Self {
-            inner,
-            hasher: Hasher::new(algorithm),
-        }
+        Self { inner, hasher: Hasher::new(algorithm) }
     }
 
     /// Returns the inner writer and the digest of what it accepted.
@@ -265,11 +254,8 @@ pub fn digest(
     let mut stream = source.stream(extent, what)?;
     loop {
         let offset = extent.end().saturating_sub(stream.remaining());
-        let ready = stream.fill_buf().map_err(|source| crate::Error::Read {
-            what,
-            offset,
-            source,
-        })?;
+        let ready =
+            stream.fill_buf().map_err(|source| crate::Error::Read { what, offset, source })?;
         if ready.is_empty() {
             return Ok(hasher.finish());
         }
@@ -286,9 +272,7 @@ pub fn digests(
     threads: NonZeroUsize,
     what: &'static str,
 ) -> Vec<Result<Digest>> {
-    parallel::map(ranges, threads, |&(extent, algorithm)| {
-        digest(source, extent, algorithm, what)
-    })
+    parallel::map(ranges, threads, |&(extent, algorithm)| digest(source, extent, algorithm, what))
 }
 
 #[cfg(test)]
@@ -317,14 +301,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in [
-            "",
-            "sha256",
-            "sha256:ab",
-            "md5:00",
-            "crc32c:8a9136ag",
-            "crc32c:8a9136a",
-        ] {
+        for text in ["", "sha256", "sha256:ab", "md5:00", "crc32c:8a9136ag", "crc32c:8a9136a"] {
             let error = text.parse::<Digest>().unwrap_err();
             assert_eq!(error.found, text);
         }
@@ -340,26 +317,18 @@ mod tests {
         let mut writer = HashingWriter::new(Vec::new(), Algorithm::Sha256);
         writer.write_all(b"abc").unwrap();
         let (written, digest) = writer.finish();
-        assert_eq!(
-            (written.as_slice(), digest.to_string().as_str()),
-            (&b"abc"[..], SHA_OF_ABC)
-        );
+        assert_eq!((written.as_slice(), digest.to_string().as_str()), (&b"abc"[..], SHA_OF_ABC));
     }
 
     #[test]
     fn ranges_keep_their_order() {
         let source = Source::from_bytes(b"xabcy".as_slice());
-        let ranges = [
-            (Extent::between(1, 4), Algorithm::Sha256),
-            (Extent::first(9), Algorithm::Crc32c),
-        ];
+        let ranges =
+            [(Extent::between(1, 4), Algorithm::Sha256), (Extent::first(9), Algorithm::Crc32c)];
         let threads = NonZeroUsize::new(2).unwrap();
         let digests = digests(&source, &ranges, threads, "blob");
         assert_eq!(digests[0].as_ref().unwrap().to_string(), SHA_OF_ABC);
         let error = digests[1].as_ref().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "blob at byte 0 needs 9 bytes, but 5 remain"
-        );
+        assert_eq!(error.to_string(), "blob at byte 0 needs 9 bytes, but 5 remain");
     }
 }

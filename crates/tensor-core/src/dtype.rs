@@ -171,9 +171,7 @@ impl FromStr for DType {
         Self::ALL
             .into_iter()
             .find(|dtype| dtype.name() == text)
-            .ok_or_else(|| UnknownDType {
-                found: text.to_owned(),
-            })
+            .ok_or_else(|| UnknownDType { found: text.to_owned() })
     }
 }
 
@@ -212,9 +210,7 @@ mod tests {
     fn bytes_follow_bits() {
         for dtype in DType::ALL {
             for elements in [0, 1, 2, 3, 1000] {
-                let expected = dtype
-                    .bits()
-                    .map(|bits| (elements * u64::from(bits)).div_ceil(8));
+                let expected = dtype.bits().map(|bits| (elements * u64::from(bits)).div_ceil(8));
                 assert_eq!(dtype.byte_len(elements), expected, "{elements} of {dtype}");
             }
         }

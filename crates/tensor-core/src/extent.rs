@@ -29,10 +29,7 @@ impl Extent {
     /// Covers the bytes from `start` up to `end`; empty at `start` where `end` is not beyond it.
     #[must_use]
     pub const fn between(start: u64, end: u64) -> Self {
-        Self {
-            offset: start,
-            len: end.saturating_sub(start),
-        }
+        Self { offset: start, len: end.saturating_sub(start) }
     }
 
     /// Returns where it starts.
@@ -84,10 +81,7 @@ impl Extent {
     /// [`Error::OutOfBounds`] that names `what`, with offsets counted from the start of this extent.
     pub fn part(self, offset: u64, len: u64, what: &'static str) -> Result<Self> {
         let part = Self::new(offset, len)?.within(self.len, what)?;
-        Ok(Self {
-            offset: self.offset.wrapping_add(part.offset),
-            len: part.len,
-        })
+        Ok(Self { offset: self.offset.wrapping_add(part.offset), len: part.len })
     }
 
     /// Tells whether the two share a byte; an empty extent shares none.
@@ -137,14 +131,8 @@ mod tests {
 
     #[test]
     fn past_the_end() {
-        let error = Extent::new(32, 100)
-            .unwrap()
-            .within(32, "model data")
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "model data at byte 32 needs 100 bytes, but 0 remain"
-        );
+        let error = Extent::new(32, 100).unwrap().within(32, "model data").unwrap_err();
+        assert_eq!(error.to_string(), "model data at byte 32 needs 100 bytes, but 0 remain");
     }
 
     #[test]

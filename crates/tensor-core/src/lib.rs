@@ -39,6 +39,9 @@
     not(test),
     warn(
         clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
         clippy::expect_used,
         clippy::indexing_slicing,
         clippy::panic,
@@ -46,9 +49,9 @@
     )
 )]
 
-pub mod buf;
+mod buf;
 pub mod compare;
-pub mod cursor;
+mod cursor;
 #[cfg(feature = "digest")]
 pub mod digest;
 mod dtype;
@@ -65,7 +68,7 @@ pub mod symbolic;
 mod tensor;
 
 pub use buf::AlignedBuf;
-pub use cursor::Cursor;
+pub use cursor::{Cursor, CursorMut};
 pub use dtype::{DType, UnknownDType};
 pub use error::{Error, Result};
 pub use extent::Extent;

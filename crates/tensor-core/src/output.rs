@@ -35,7 +35,8 @@ pub enum Durability {
 #[derive(Debug)]
 pub struct NewFile {
     target: PathBuf,
-    temporary: BufWriter<NamedTempFile>,
+    /// Gone once the file is in its place.
+    temporary: Option<BufWriter<NamedTempFile>>,
     durability: Durability,
 }
 
@@ -62,61 +63,53 @@ impl NewFile {
             .tempfile_in(folder(target))
             .map_err(|source| file_error(target, "creation", source))?;
         let temporary = BufWriter::with_capacity(BUFFER, temporary);
-        Ok(Self {
-            target: target.to_owned(),
-            temporary,
-            durability,
-        })
+        Ok(Self { target: target.to_owned(), temporary: Some(temporary), durability })
     }
 
-    /// Puts the file in its place and returns it, open for reading and writing.
+    /// Puts the file in its place; what is written afterwards fails.
     ///
     /// # Errors
     ///
     /// [`Error::File`] that names the step; the target is as it was before.
-    pub fn commit(self, existing: Existing) -> Result<File> {
-        let Self {
-            target,
-            temporary,
-            durability,
-        } = self;
-        let temporary = temporary
-            .into_inner()
-            .map_err(|error| file_error(&target, "writing", error.into_error()))?;
+    pub fn commit(&mut self, existing: Existing) -> Result<()> {
+        let target = self.target.as_path();
+        let failed = |what| move |source| file_error(target, what, source);
+        let temporary = self.temporary.take().ok_or_else(committed).map_err(failed("writing"))?;
+        let temporary = temporary.into_inner().map_err(|error| error.into_error());
+        let temporary = temporary.map_err(failed("writing"))?;
         if existing == Existing::Replace
-            && let Ok(old) = fs::metadata(&target)
+            && let Ok(old) = fs::metadata(target)
         {
-            temporary
-                .as_file()
-                .set_permissions(old.permissions())
-                .map_err(|source| file_error(&target, "keeping permissions", source))?;
+            let kept = temporary.as_file().set_permissions(old.permissions());
+            kept.map_err(failed("keeping permissions"))?;
         }
-        if durability == Durability::Synced {
-            temporary
-                .as_file()
-                .sync_all()
-                .map_err(|source| file_error(&target, "synchronising", source))?;
+        if self.durability == Durability::Synced {
+            temporary.as_file().sync_all().map_err(failed("synchronising"))?;
         }
-        let file = match existing {
-            Existing::Replace => temporary.persist(&target),
-            Existing::Keep => temporary.persist_noclobber(&target),
+        match existing {
+            Existing::Replace => temporary.persist(target),
+            Existing::Keep => temporary.persist_noclobber(target),
         }
-        .map_err(|error| file_error(&target, "renaming", error.error))?;
-        if durability == Durability::Synced {
-            sync_folder(&target)?;
+        .map_err(|error| file_error(target, "renaming", error.error))?;
+        if self.durability == Durability::Synced {
+            sync_folder(target)?;
         }
-        Ok(file)
+        Ok(())
     }
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.temporary.write(bytes)
+        self.temporary.as_mut().ok_or_else(committed)?.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.temporary.flush()
+        self.temporary.as_mut().ok_or_else(committed)?.flush()
     }
+}
+
+fn committed() -> io::Error {
+    io::Error::other("the file is in its place already")
 }
 
 /// Makes the entry of a file in its folder durable.
@@ -137,11 +130,7 @@ fn folder(target: &Path) -> &Path {
 }
 
 fn file_error(path: &Path, what: &'static str, source: io::Error) -> Error {
-    Error::File {
-        path: path.to_owned(),
-        what,
-        source,
-    }
+    Error::File { path: path.to_owned(), what, source }
 }
 
 const BUFFER: usize = 256 << 10;
@@ -152,9 +141,7 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     #[test]
@@ -187,7 +174,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("model.zt");
         fs::write(&target, b"old").unwrap();
-        let file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         let error = file.commit(Existing::Keep).unwrap_err();
         assert!(error.to_string().ends_with("renaming failed"), "{error}");
         assert_eq!(fs::read(&target).unwrap(), b"old");
@@ -201,12 +188,9 @@ mod tests {
         let target = folder.path().join("model.zt");
         fs::write(&target, b"old").unwrap();
         fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-        let file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         file.commit(Existing::Replace).unwrap();
-        assert_eq!(
-            fs::metadata(&target).unwrap().permissions().mode() & 0o777,
-            0o640
-        );
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
     }
 
     #[test]
@@ -214,9 +198,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("none/model.zt");
         let error = NewFile::create(&target, Durability::Cached).unwrap_err();
-        assert!(
-            error.to_string().ends_with("model.zt\": creation failed"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with("model.zt\": creation failed"), "{error}");
     }
 }

@@ -37,9 +37,7 @@ where
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { break };
             let result = work(item);
-            done.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((index, result));
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
     thread::scope(|scope| {
@@ -61,15 +59,8 @@ mod tests {
     fn results_keep_the_order() {
         let items: Vec<u64> = (0..1000).collect();
         for threads in 1..5 {
-            let squares = map(&items, NonZeroUsize::new(threads).unwrap(), |item| {
-                item * item
-            });
-            assert!(
-                squares
-                    .iter()
-                    .zip(&items)
-                    .all(|(square, item)| *square == item * item)
-            );
+            let squares = map(&items, NonZeroUsize::new(threads).unwrap(), |item| item * item);
+            assert!(squares.iter().zip(&items).all(|(square, item)| *square == item * item));
         }
     }
 

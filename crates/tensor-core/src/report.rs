@@ -4,11 +4,7 @@ use std::{borrow::Cow, fmt};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize),
-    serde(rename_all = "lowercase")
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Severity {
     /// Worth knowing; nothing is wrong.
     Note,
@@ -111,12 +107,7 @@ impl Report {
         message: impl Into<String>,
     ) {
         let (rule, message) = (rule.into(), message.into());
-        self.findings.push(Finding {
-            rule,
-            severity,
-            at,
-            message,
-        });
+        self.findings.push(Finding { rule, severity, at, message });
     }
 
     /// Adds everything that another report found.
@@ -166,26 +157,11 @@ mod tests {
     fn the_gravest_finding_decides() {
         let mut report = Report::default();
         assert!(report.is_valid() && report.worst().is_none());
-        report.push(
-            Severity::Warning,
-            "x/padding",
-            At::file().offset(9),
-            "padding is not zero",
-        );
-        report.push(
-            Severity::Note,
-            "x/gap",
-            At::file(),
-            "12 bytes belong to nothing",
-        );
+        report.push(Severity::Warning, "x/padding", At::file().offset(9), "padding is not zero");
+        report.push(Severity::Note, "x/gap", At::file(), "12 bytes belong to nothing");
         assert!(report.is_valid());
         assert_eq!(report.worst(), Some(Severity::Warning));
-        report.push(
-            Severity::Error,
-            "x/digest",
-            At::file().tensor("w"),
-            "digest differs",
-        );
+        report.push(Severity::Error, "x/digest", At::file().tensor("w"), "digest differs");
         assert!(!report.is_valid());
     }
 
@@ -193,12 +169,7 @@ mod tests {
     #[test]
     fn unknown_places_are_left_out() {
         let mut report = Report::default();
-        report.push(
-            Severity::Error,
-            "x/y",
-            At::file().offset(7).tensor("w"),
-            "m",
-        );
+        report.push(Severity::Error, "x/y", At::file().offset(7).tensor("w"), "m");
         assert_eq!(
             serde_json::to_string(&report).unwrap(),
             r#"[{"rule":"x/y","severity":"error","at":{"offset":7,"tensor":"w"},"message":"m"}]"#

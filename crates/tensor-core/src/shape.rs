@@ -29,6 +29,11 @@ impl Shape {
         self.0.len()
     }
 
+    /// Adds an innermost dimension.
+    pub fn push(&mut self, dim: u64) {
+        self.0.push(dim);
+    }
+
     /// Returns the product of the dimensions.
     ///
     /// A dimension of 0 makes 0 elements, but does not hide the others: their product must fit as
@@ -39,9 +44,7 @@ impl Shape {
     /// [`Error::ShapeOverflow`] where the product of the dimensions other than 0 needs more than
     /// 64 bits.
     pub fn elements(&self) -> Result<u64> {
-        let overflow = || Error::ShapeOverflow {
-            shape: self.clone(),
-        };
+        let overflow = || Error::ShapeOverflow { shape: self.clone() };
         let mut product = 1_u64;
         let mut empty = false;
         for &dim in self.dims() {
@@ -64,10 +67,7 @@ impl Shape {
         if dtype.bits().is_none() {
             return Err(Error::Unsized { dtype });
         }
-        dtype.byte_len(elements).ok_or_else(|| Error::SizeOverflow {
-            shape: self.clone(),
-            dtype,
-        })
+        dtype.byte_len(elements).ok_or_else(|| Error::SizeOverflow { shape: self.clone(), dtype })
     }
 
     /// Returns the row-major strides, in elements: how far apart neighbours along each dimension
@@ -169,9 +169,7 @@ mod tests {
     fn wrapping_products_are_refused() {
         Shape::from([1 << 32, 1 << 32]).elements().unwrap_err();
         Shape::from([(1 << 63) + 2, 2]).elements().unwrap_err();
-        let error = Shape::from([(1 << 62) + 4])
-            .byte_len(DType::F32)
-            .unwrap_err();
+        let error = Shape::from([(1 << 62) + 4]).byte_len(DType::F32).unwrap_err();
         assert_eq!(
             error.to_string(),
             "shape [4611686018427387908] of f32 has more bytes than 64 bits can count"

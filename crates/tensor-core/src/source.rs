@@ -53,20 +53,14 @@ impl Source {
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let window = Extent::first(bytes.len() as u64);
-        Self {
-            kind: Kind::Memory(bytes),
-            window,
-        }
+        Self { kind: Kind::Memory(bytes), window }
     }
 
     /// Stands on a caller's own store.
     #[must_use]
     pub fn from_read_at(store: impl ReadAt + 'static) -> Self {
         let window = Extent::first(store.len());
-        Self {
-            kind: Kind::Custom(Arc::new(store)),
-            window,
-        }
+        Self { kind: Kind::Custom(Arc::new(store)), window }
     }
 
     /// Opens a regular file, which is read by position, and only where it is asked for.
@@ -80,10 +74,7 @@ impl Source {
     /// device.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let (file, len) = open_regular(path.as_ref())?;
-        Ok(Self {
-            kind: Kind::File(Arc::new(file)),
-            window: Extent::first(len),
-        })
+        Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(len) })
     }
 
     /// Stands on an open file, which is read by position.
@@ -93,15 +84,9 @@ impl Source {
     /// [`Error::Read`] where its length cannot be had.
     pub fn from_file(file: File) -> Result<Self> {
         let metadata = file.metadata();
-        let metadata = metadata.map_err(|source| Error::Read {
-            what: "file length",
-            offset: 0,
-            source,
-        })?;
-        Ok(Self {
-            kind: Kind::File(Arc::new(file)),
-            window: Extent::first(metadata.len()),
-        })
+        let metadata =
+            metadata.map_err(|source| Error::Read { what: "file length", offset: 0, source })?;
+        Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(metadata.len()) })
     }
 
     /// Maps a regular file into memory, so that reads are slices without a copy.
@@ -115,18 +100,11 @@ impl Source {
     ///
     /// As for [`open`](Self::open).
     #[cfg(feature = "mmap")]
-    #[expect(
-        unsafe_code,
-        reason = "a mapping is only as good as the promise of the caller"
-    )]
+    #[expect(unsafe_code, reason = "a mapping is only as good as the promise of the caller")]
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let (file, len) = open_regular(path)?;
-        let failed = |source| Error::File {
-            path: path.to_owned(),
-            what: "mapping",
-            source,
-        };
+        let failed = |source| Error::File { path: path.to_owned(), what: "mapping", source };
         let len = usize::try_from(len).map_err(|_| failed(io::ErrorKind::FileTooLarge.into()))?;
         // SAFETY: the caller promises that the file does not change; `len` is what the system said
         // of this open file.
@@ -162,10 +140,7 @@ impl Source {
     /// [`Error::OutOfBounds`] that names `what`.
     pub fn window(&self, extent: Extent, what: &'static str) -> Result<Self> {
         let window = self.window.part(extent.offset(), extent.len(), what)?;
-        Ok(Self {
-            kind: self.kind.clone(),
-            window,
-        })
+        Ok(Self { kind: self.kind.clone(), window })
     }
 
     /// Returns exactly the bytes of `extent`: a slice of what is in memory, or else an owned copy
@@ -179,9 +154,7 @@ impl Source {
         if let Kind::Memory(bytes) = &self.kind {
             let part = self.window.part(extent.offset(), extent.len(), what)?;
             // A part of the window lies in the bytes, so both ends fit usize.
-            let bounds = usize::try_from(part.offset())
-                .ok()
-                .zip(usize::try_from(part.end()).ok());
+            let bounds = usize::try_from(part.offset()).ok().zip(usize::try_from(part.end()).ok());
             return Ok(bounds.map_or_else(Bytes::new, |(start, end)| bytes.slice(start..end)));
         }
         Ok(self.read_owned(extent, what)?.into_bytes())
@@ -194,9 +167,8 @@ impl Source {
     /// As for [`read`](Self::read), and [`Error::OutOfMemory`].
     pub fn read_owned(&self, extent: Extent, what: &'static str) -> Result<AlignedBuf> {
         let extent = extent.within(self.len(), what)?;
-        let len = usize::try_from(extent.len()).map_err(|_| Error::OutOfMemory {
-            bytes: extent.len(),
-        })?;
+        let len = usize::try_from(extent.len())
+            .map_err(|_| Error::OutOfMemory { bytes: extent.len() })?;
         match &self.kind {
             #[cfg(unix)]
             Kind::File(file) => {
@@ -229,11 +201,7 @@ impl Source {
         let extent = extent.within(self.len(), what)?;
         let (expected, found) = (extent.len(), buffer.len() as u64);
         if expected != found {
-            return Err(Error::WrongBuffer {
-                what,
-                expected,
-                found,
-            });
+            return Err(Error::WrongBuffer { what, expected, found });
         }
         let start = self.position(extent.offset());
         match &self.kind {
@@ -256,14 +224,7 @@ impl Source {
     pub fn stream(&self, extent: Extent, what: &'static str) -> Result<SourceReader> {
         let source = self.window(extent, what)?;
         let rest = Extent::first(source.len());
-        Ok(SourceReader {
-            source,
-            rest,
-            what,
-            ready: Bytes::new(),
-            buffer: Vec::new(),
-            at: 0,
-        })
+        Ok(SourceReader { source, rest, what, ready: Bytes::new(), buffer: Vec::new(), at: 0 })
     }
 
     /// Turns an offset in this source into one in what it stands on.
@@ -280,10 +241,7 @@ impl fmt::Debug for Source {
             Kind::File(_) => "file",
             Kind::Custom(_) => "custom",
         };
-        f.debug_struct("Source")
-            .field("kind", &kind)
-            .field("window", &self.window)
-            .finish()
+        f.debug_struct("Source").field("kind", &kind).field("window", &self.window).finish()
     }
 }
 
@@ -304,28 +262,19 @@ impl SourceReader {
     /// Returns how many bytes have not been fetched.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        let buffered = self
-            .buffer
-            .len()
-            .saturating_sub(self.at)
-            .saturating_add(self.ready.len());
+        let buffered = self.buffer.len().saturating_sub(self.at).saturating_add(self.ready.len());
         self.rest.len().saturating_add(buffered as u64)
     }
 
     fn refill(&mut self) -> Result<()> {
         let memory = matches!(self.source.kind, Kind::Memory(_));
-        let len = if memory {
-            self.rest.len()
-        } else {
-            self.rest.len().min(STREAM)
-        };
+        let len = if memory { self.rest.len() } else { self.rest.len().min(STREAM) };
         let next = self.rest.part(0, len, self.what)?;
         if memory {
             self.ready = self.source.read(next, self.what)?;
         } else {
             // At most STREAM bytes, so it fits.
-            self.buffer
-                .resize(usize::try_from(len).unwrap_or_default(), 0);
+            self.buffer.resize(usize::try_from(len).unwrap_or_default(), 0);
             self.source.read_into(next, &mut self.buffer, self.what)?;
             self.at = 0;
         }
@@ -365,11 +314,7 @@ impl Read for SourceReader {
 }
 
 fn open_regular(path: &Path) -> Result<(File, u64)> {
-    let failed = |source| Error::File {
-        path: path.to_owned(),
-        what: "opening",
-        source,
-    };
+    let failed = |source| Error::File { path: path.to_owned(), what: "opening", source };
     // Asked of the path first: to open a pipe would wait for its other end.
     refuse_irregular(path, &fs::metadata(path).map_err(failed)?)?;
     let file = File::open(path).map_err(failed)?;
@@ -382,27 +327,14 @@ fn refuse_irregular(path: &Path, metadata: &fs::Metadata) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    let found = if metadata.is_dir() {
-        "a folder"
-    } else {
-        "a pipe or a device"
-    };
-    Err(Error::NotAFile {
-        path: path.to_owned(),
-        found,
-    })
+    let found = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+    Err(Error::NotAFile { path: path.to_owned(), found })
 }
 
 fn read_error(source: io::Error, what: &'static str, extent: Extent) -> Error {
     match source.kind() {
-        io::ErrorKind::OutOfMemory => Error::OutOfMemory {
-            bytes: extent.len(),
-        },
-        _ => Error::Read {
-            what,
-            offset: extent.offset(),
-            source,
-        },
+        io::ErrorKind::OutOfMemory => Error::OutOfMemory { bytes: extent.len() },
+        _ => Error::Read { what, offset: extent.offset(), source },
     }
 }
 
@@ -474,10 +406,7 @@ mod tests {
 
     fn counting(len: usize) -> (Source, Arc<Counting>) {
         let bytes = (0..len).map(|at| (at % 251) as u8).collect();
-        let store = Arc::new(Counting {
-            bytes,
-            reads: Mutex::default(),
-        });
+        let store = Arc::new(Counting { bytes, reads: Mutex::default() });
         (Source::from_read_at(Arc::clone(&store)), store)
     }
 
@@ -487,10 +416,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &store.bytes).unwrap();
         let memory = Source::from_bytes(store.bytes.clone());
-        (
-            vec![memory, Source::open(file.path()).unwrap(), custom],
-            file,
-        )
+        (vec![memory, Source::open(file.path()).unwrap(), custom], file)
     }
 
     #[test]
@@ -501,19 +427,11 @@ mod tests {
         for source in &sources {
             assert_eq!(source.len(), len as u64);
             let bytes = source.read(extent, "blob").unwrap();
-            assert!(
-                (1000_usize..)
-                    .zip(&bytes)
-                    .all(|(at, &byte)| byte == (at % 251) as u8)
-            );
+            assert!((1000_usize..).zip(&bytes).all(|(at, &byte)| byte == (at % 251) as u8));
             let mut copy = vec![0; 600_000];
             source.read_into(extent, &mut copy, "blob").unwrap();
             let mut streamed = Vec::new();
-            source
-                .stream(extent, "blob")
-                .unwrap()
-                .read_to_end(&mut streamed)
-                .unwrap();
+            source.stream(extent, "blob").unwrap().read_to_end(&mut streamed).unwrap();
             assert!(copy == bytes && streamed == bytes, "{source:?}");
         }
     }
@@ -524,10 +442,7 @@ mod tests {
         for source in sources {
             let window = source.window(Extent::between(10, 50), "part").unwrap();
             let inner = window.window(Extent::between(5, 9), "part").unwrap();
-            assert_eq!(
-                inner.read(Extent::first(4), "x").unwrap(),
-                [15, 16, 17, 18][..]
-            );
+            assert_eq!(inner.read(Extent::first(4), "x").unwrap(), [15, 16, 17, 18][..]);
             let error = inner.read(Extent::between(2, 5), "x").unwrap_err();
             assert_eq!(error.to_string(), "x at byte 2 needs 3 bytes, but 2 remain");
         }
@@ -536,9 +451,7 @@ mod tests {
     #[test]
     fn nothing_is_read_before_it_is_asked_for() {
         let (source, store) = counting(1_000_000);
-        let window = source
-            .window(Extent::between(100, 900_000), "part")
-            .unwrap();
+        let window = source.window(Extent::between(100, 900_000), "part").unwrap();
         let mut stream = window.stream(Extent::between(0, 800_000), "part").unwrap();
         assert!(store.reads.lock().unwrap().is_empty());
         stream.fill_buf().unwrap();
@@ -550,9 +463,7 @@ mod tests {
     fn ranges_are_checked_before_memory_is_taken() {
         let (sources, _file) = kinds(10);
         for source in sources {
-            let error = source
-                .read(Extent::between(4, u64::MAX), "blob")
-                .unwrap_err();
+            let error = source.read(Extent::between(4, u64::MAX), "blob").unwrap_err();
             let expected = "blob at byte 4 needs 18446744073709551611 bytes, but 6 remain";
             assert_eq!(error.to_string(), expected);
         }
@@ -561,9 +472,7 @@ mod tests {
     #[test]
     fn memory_is_not_copied() {
         let bytes = Bytes::from_static(b"0123456789");
-        let read = Source::from_bytes(bytes.clone())
-            .read(Extent::between(3, 5), "x")
-            .unwrap();
+        let read = Source::from_bytes(bytes.clone()).read(Extent::between(3, 5), "x").unwrap();
         assert_eq!(read.as_ptr(), bytes[3..].as_ptr());
     }
 
@@ -571,21 +480,14 @@ mod tests {
     fn a_file_that_shrinks_is_an_error() {
         let (sources, file) = kinds(100);
         file.as_file().set_len(50).unwrap();
-        let error = sources[1]
-            .read(Extent::between(40, 60), "blob")
-            .unwrap_err();
+        let error = sources[1].read(Extent::between(40, 60), "blob").unwrap_err();
         assert_eq!(error.to_string(), "blob at byte 40 could not be read");
     }
 
     #[test]
     fn only_regular_files_open() {
         let error = Source::open(std::env::temp_dir()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .ends_with("is a folder, expected a regular file"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with("is a folder, expected a regular file"), "{error}");
         #[cfg(unix)]
         {
             let error = Source::open("/dev/zero").unwrap_err();

@@ -31,12 +31,7 @@ impl TensorInfo {
             return Ok(());
         }
         let Self { shape, dtype } = self.clone();
-        Err(Error::WrongLength {
-            shape,
-            dtype,
-            expected,
-            found,
-        })
+        Err(Error::WrongLength { shape, dtype, expected, found })
     }
 }
 
@@ -60,13 +55,7 @@ impl Tensor {
     ///
     /// [`Error::WrongLength`], and what [`Shape::byte_len`] returns.
     pub fn new(dtype: DType, shape: impl Into<Shape>, bytes: impl Into<Bytes>) -> Result<Self> {
-        let (info, bytes) = (
-            TensorInfo {
-                dtype,
-                shape: shape.into(),
-            },
-            bytes.into(),
-        );
+        let (info, bytes) = (TensorInfo { dtype, shape: shape.into() }, bytes.into());
         info.check(bytes.len())?;
         Ok(Self { info, bytes })
     }
@@ -95,10 +84,7 @@ impl Tensor {
     /// Returns a view of the tensor.
     #[must_use]
     pub fn view(&self) -> TensorView<'_> {
-        TensorView {
-            info: self.info.clone(),
-            bytes: &self.bytes,
-        }
+        TensorView { info: self.info.clone(), bytes: &self.bytes }
     }
 }
 
@@ -116,10 +102,7 @@ impl<'a> TensorView<'a> {
     ///
     /// [`Error::WrongLength`], and what [`Shape::byte_len`] returns.
     pub fn new(dtype: DType, shape: impl Into<Shape>, bytes: &'a [u8]) -> Result<Self> {
-        let info = TensorInfo {
-            dtype,
-            shape: shape.into(),
-        };
+        let info = TensorInfo { dtype, shape: shape.into() };
         info.check(bytes.len())?;
         Ok(Self { info, bytes })
     }
@@ -171,20 +154,11 @@ impl<'a> TensorView<'a> {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         let found = self.dtype();
         if T::DTYPE != found {
-            return Err(Error::WrongType {
-                found,
-                asked: T::DTYPE,
-            });
+            return Err(Error::WrongType { found, asked: T::DTYPE });
         }
         let mut elements = Vec::new();
-        let count = self
-            .bytes
-            .len()
-            .checked_div(size_of::<T>())
-            .unwrap_or_default();
-        let out_of_memory = |_| Error::OutOfMemory {
-            bytes: self.bytes.len() as u64,
-        };
+        let count = self.bytes.len().checked_div(size_of::<T>()).unwrap_or_default();
+        let out_of_memory = |_| Error::OutOfMemory { bytes: self.bytes.len() as u64 };
         elements.try_reserve_exact(count).map_err(out_of_memory)?;
         if let Some(slice) = self.as_slice::<T>() {
             elements.extend_from_slice(slice);
@@ -192,10 +166,8 @@ impl<'a> TensorView<'a> {
         }
         for (index, bytes) in (0..).zip(self.bytes.chunks_exact(size_of::<T>())) {
             let element = checked::try_pod_read_unaligned::<T>(bytes).ok();
-            let not_a_bool = || Error::NotABool {
-                index,
-                found: bytes.first().copied().unwrap_or(0),
-            };
+            let not_a_bool =
+                || Error::NotABool { index, found: bytes.first().copied().unwrap_or(0) };
             elements.push(element.ok_or_else(not_a_bool)?.from_le());
         }
         Ok(elements)
@@ -214,10 +186,7 @@ pub trait Element: sealed::Sealed + CheckedBitPattern + Send + Sync {
 mod sealed {
     pub trait Sealed: Sized {
         /// Turns a value whose bytes were read as they are stored into the host's order.
-        #[expect(
-            clippy::wrong_self_convention,
-            reason = "named as the method of the integers"
-        )]
+        #[expect(clippy::wrong_self_convention, reason = "named as the method of the integers")]
         fn from_le(self) -> Self;
         fn put_le(self, out: &mut Vec<u8>);
     }
@@ -288,10 +257,7 @@ mod tests {
     #[test]
     fn length_must_fit_the_shape() {
         let error = TensorView::new(DType::F32, [2, 3], &[0; 23]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "shape [2, 3] of f32 needs 24 bytes, but 23 are there"
-        );
+        assert_eq!(error.to_string(), "shape [2, 3] of f32 needs 24 bytes, but 23 are there");
     }
 
     #[test]

@@ -17,10 +17,7 @@ use tensor_core::{Extent, ReadAt, Source};
 #[must_use]
 pub fn workspace() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    crates
-        .and_then(Path::parent)
-        .unwrap_or(Path::new("."))
-        .to_owned()
+    crates.and_then(Path::parent).unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Returns the path of a file or folder in `testdata/`.
@@ -52,11 +49,7 @@ pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let folder = testdata(folder);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     let mut files: Vec<PathBuf> = entries
-        .map(|entry| {
-            entry
-                .unwrap_or_else(|error| panic!("{folder:?}: {error}"))
-                .path()
-        })
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{folder:?}: {error}")).path())
         .filter(|path| path.extension().is_some_and(|found| found == extension))
         .collect();
     assert!(!files.is_empty(), "no .{extension} file in {folder:?}");
@@ -83,11 +76,7 @@ pub fn difference(found: &[u8], expected: &[u8]) -> Option<String> {
     if found == expected {
         return None;
     }
-    let same = found
-        .iter()
-        .zip(expected)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let same = found.iter().zip(expected).take_while(|(a, b)| a == b).count();
     let row = same / 16 * 16;
     let mut text = format!(
         "first difference at byte {same} ({same:#x}); {} bytes found, {} expected",
@@ -120,15 +109,9 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn unhex(text: &str) -> Vec<u8> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     assert!(rest.is_empty(), "odd number of hex digits");
-    let digit = |digit: u8| {
-        char::from(digit)
-            .to_digit(16)
-            .map_or_else(|| panic!("{text}"), |d| d as u8)
-    };
-    pairs
-        .iter()
-        .map(|[high, low]| digit(*high) << 4 | digit(*low))
-        .collect()
+    let digit =
+        |digit: u8| char::from(digit).to_digit(16).map_or_else(|| panic!("{text}"), |d| d as u8);
+    pairs.iter().map(|[high, low]| digit(*high) << 4 | digit(*low)).collect()
 }
 
 /// Calls `check` with every proper beginning of `bytes`.
@@ -144,14 +127,7 @@ pub fn mutations(bytes: &[u8], mut check: impl FnMut(&[u8])) {
     let mut changed = bytes.to_vec();
     for at in 0..bytes.len() {
         let old = bytes[at];
-        for new in [
-            old ^ 1,
-            old ^ 0x20,
-            old ^ 0x80,
-            0,
-            0xff,
-            old.wrapping_add(1),
-        ] {
+        for new in [old ^ 1, old ^ 0x20, old ^ 0x80, 0, 0xff, old.wrapping_add(1)] {
             if new != old {
                 changed[at] = new;
                 check(&changed);
@@ -180,11 +156,7 @@ impl CountingSource {
     /// Holds these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self {
-            bytes: bytes.into(),
-            reads: Arc::default(),
-            total: Arc::default(),
-        }
+        Self { bytes: bytes.into(), reads: Arc::default(), total: Arc::default() }
     }
 
     /// Returns a source that reads from this store.
@@ -215,10 +187,7 @@ impl ReadAt for CountingSource {
         let extent = Extent::new(offset, buffer.len() as u64).map_err(io::Error::other)?;
         let bytes = extent.of(&self.bytes).ok_or(io::ErrorKind::UnexpectedEof)?;
         buffer.copy_from_slice(bytes);
-        self.reads
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(extent);
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner).push(extent);
         self.total.fetch_add(extent.len(), Ordering::Relaxed);
         Ok(())
     }

@@ -1,0 +1,668 @@
+//! The bytes of one component: bounds, decoding, byte order and digest. Format text: Part II,
+//! section 3, and Part IV.
+
+use std::io::{self, BufRead, Read};
+
+use bytes::Bytes;
+use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Shape, SourceReader};
+
+use crate::{
+    ByteOrder, Component, Encoding, Fault, Role,
+    container::ALIGNMENT,
+    error::{Decoded, Error, Result},
+    read::Reader,
+};
+
+/// A handle on the bytes of a component; nothing is read before it is asked for.
+#[derive(Clone, Debug)]
+pub struct Blob<'a> {
+    reader: &'a Reader,
+    object: &'a str,
+    role: Role,
+    component: Component,
+    len: Len,
+}
+
+/// How many bytes a component holds after decoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Len {
+    /// Exactly so many.
+    Exactly(u64),
+    /// Unknown before it is decoded, but no more than a limit of the caller allows.
+    AtMost(u64),
+}
+
+/// What the digest of a component proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verified {
+    /// The stored bytes are those that the digest was computed from.
+    Digest,
+    /// There is no digest, so nothing is proved.
+    NoDigest,
+    /// The digest is of an algorithm that this build does not know, so nothing is proved.
+    UnknownAlgorithm,
+}
+
+impl<'a> Blob<'a> {
+    pub(crate) const fn new(
+        reader: &'a Reader,
+        object: &'a str,
+        role: Role,
+        component: Component,
+        len: Len,
+    ) -> Self {
+        Self { reader, object, role, component, len }
+    }
+
+    /// Returns the role of the component.
+    #[must_use]
+    pub const fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// Returns the definition of the component.
+    #[must_use]
+    pub const fn component(&self) -> &Component {
+        &self.component
+    }
+
+    /// Returns the type of its elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::UnknownDtype`].
+    pub fn element_type(&self) -> Result<DType> {
+        self.component.element_type().ok_or_else(|| {
+            self.fault(Fault::UnknownDtype { found: self.component.dtype.name().to_owned() })
+        })
+    }
+
+    /// Returns where the stored bytes are.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Misaligned`] and [`Fault::OutOfBounds`].
+    pub fn extent(&self) -> Result<Extent> {
+        let (offset, length) = (self.component.offset, self.component.length);
+        let blobs = self.reader.blobs();
+        let out_of_bounds = || {
+            let (start, end) = (blobs.offset(), blobs.end());
+            self.fault(Fault::OutOfBounds { offset, length, start, end })
+        };
+        let extent = Extent::new(offset, length).map_err(|_| out_of_bounds())?;
+        let behind_the_header = extent.is_empty() || extent.offset() >= blobs.offset();
+        if extent.end() > blobs.end() || !behind_the_header {
+            return Err(out_of_bounds());
+        }
+        if !extent.is_aligned(ALIGNMENT) {
+            return Err(self.fault(Fault::Misaligned { offset }));
+        }
+        Ok(extent)
+    }
+
+    /// Returns the stored bytes, before decoding; no copy where the source is in memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`extent`](Self::extent), and [`Fault::Read`].
+    pub fn stored(&self) -> Result<Bytes> {
+        let extent = self.extent()?;
+        self.reader.source().read(extent, "component").map_err(|source| self.read_fault(source))
+    }
+
+    /// Returns the decoded bytes, elements little-endian: without a copy where they are stored raw
+    /// and the source is in memory, else in a buffer that is aligned to 64 bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Component`] where the component lies outside the blobs, cannot be decoded, or has
+    /// another length than its object needs; where [verification](crate::ReadOptions::verify) is
+    /// on, also where its digest does not match.
+    pub fn bytes(&self) -> Result<Bytes> {
+        if !self.is_plain() {
+            return Ok(self.decode()?.into_bytes());
+        }
+        let extent = self.plain_extent()?;
+        if self.reader.source().as_slice().is_none() {
+            self.within_memory(extent.len())?;
+        }
+        let bytes = self.stored()?;
+        self.verify_when_asked(&bytes)?;
+        Ok(bytes)
+    }
+
+    /// Returns a copy of the decoded bytes, elements little-endian, aligned to 64 bytes.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn to_buf(&self) -> Result<AlignedBuf> {
+        if !self.is_plain() {
+            return self.decode();
+        }
+        let extent = self.plain_extent()?;
+        self.within_memory(extent.len())?;
+        let owned = self.reader.source().read_owned(extent, "component");
+        let owned = owned.map_err(|source| self.read_fault(source))?;
+        self.verify_when_asked(&owned)?;
+        Ok(owned)
+    }
+
+    /// Fills the caller's buffer with the decoded bytes, elements little-endian.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes), and where the buffer has another length.
+    pub fn read_into(&self, buffer: &mut [u8]) -> Result<()> {
+        let found = buffer.len() as u64;
+        let wrong = |expected| Core::WrongBuffer { what: "component", expected, found };
+        if self.is_plain() {
+            let extent = self.plain_extent()?;
+            let read = self.reader.source().read_into(extent, buffer, "component");
+            read.map_err(|source| self.read_fault(source))?;
+            return self.verify_when_asked(buffer);
+        }
+        if let Len::Exactly(expected) = self.len
+            && expected != found
+        {
+            return Err(self.read_fault(wrong(expected)));
+        }
+        let mut stream = self.stream()?;
+        let mut filled = 0_usize;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match stream.read(rest).map_err(|error| self.stream_fault(error))? {
+                0 => return Err(self.read_fault(wrong(filled as u64))),
+                read => filled = filled.saturating_add(read),
+            }
+        }
+        self.finish(stream)
+    }
+
+    /// Returns a stream of the decoded bytes, elements little-endian, in memory that does not grow
+    /// with their number.
+    ///
+    /// The stream fails at its end where the length is not what the object needs, so what was read
+    /// before is proved only then. It checks no digest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Component`] where the component cannot be used.
+    pub fn stream(&self) -> Result<BlobReader> {
+        self.open(None)
+    }
+
+    /// Reads the stored bytes and compares them with the digest; nothing is decoded.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::DigestMismatch`], [`Fault::MalformedDigest`], and as for
+    /// [`extent`](Self::extent).
+    pub fn verify(&self) -> Result<Verified> {
+        let (algorithm, expected) = match self.digest()? {
+            DigestText::Known(algorithm, expected) => (algorithm, expected),
+            DigestText::None => return Ok(Verified::NoDigest),
+            DigestText::Unknown => return Ok(Verified::UnknownAlgorithm),
+        };
+        let extent = self.extent()?;
+        let found = digest::stored(self.reader.source(), extent, algorithm);
+        self.compare(found.map_err(|source| self.read_fault(source))?, expected)
+    }
+
+    /// Opens a stream that also computes the digest of the stored bytes, where there is one.
+    pub(crate) fn hashed_stream(&self) -> Result<BlobReader> {
+        let hasher = match self.digest()? {
+            DigestText::Known(algorithm, _) => Some(digest::Hasher::new(algorithm)),
+            DigestText::None | DigestText::Unknown => None,
+        };
+        self.open(hasher)
+    }
+
+    /// Reads what is left of a stream and says what its digest proves.
+    pub(crate) fn finish_hashed(&self, mut stream: BlobReader) -> Result<Verified> {
+        stream.visit(|_| ()).map_err(|error| self.stream_fault(error))?;
+        match (self.digest()?, stream.into_hasher()) {
+            (DigestText::Known(_, expected), Some(hasher)) => {
+                self.compare(hasher.finish(), expected)
+            }
+            (DigestText::Unknown, _) => Ok(Verified::UnknownAlgorithm),
+            _ => Ok(Verified::NoDigest),
+        }
+    }
+
+    pub(crate) const fn len(&self) -> Len {
+        self.len
+    }
+
+    pub(crate) const fn object(&self) -> &'a str {
+        self.object
+    }
+
+    pub(crate) fn fault(&self, fault: Fault) -> Error {
+        Error::Component { object: self.object.to_owned(), role: self.role.clone(), fault }
+    }
+
+    /// Turns an error of a stream of this blob back into one of this crate.
+    pub(crate) fn stream_fault(&self, error: io::Error) -> Error {
+        match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(source) if self.component.encoding == Encoding::Zstd => {
+                self.fault(Fault::Zstd { offset: self.component.offset, source })
+            }
+            Err(source) => {
+                let offset = self.component.offset;
+                self.read_fault(Core::Read { what: "component", offset, source })
+            }
+        }
+    }
+
+    /// Tells whether decoding changes nothing.
+    fn is_plain(&self) -> bool {
+        self.component.encoding == Encoding::Raw && self.component.byte_order == ByteOrder::Little
+    }
+
+    /// Returns where the bytes of a plain component are, once its length is proved.
+    fn plain_extent(&self) -> Result<Extent> {
+        self.element_type()?;
+        let extent = self.extent()?;
+        let Len::Exactly(expected) = self.len else {
+            return Ok(extent);
+        };
+        if extent.len() == expected {
+            return Ok(extent);
+        }
+        let dtype = self.element_type()?;
+        let width = dtype.width().unwrap_or(1);
+        let shape = Shape::from([expected.checked_div(width).unwrap_or(expected)]);
+        let (offset, found) = (extent.offset(), extent.len());
+        Err(self.fault(Fault::WrongLength { offset, found, expected, dtype, shape }))
+    }
+
+    fn decode(&self) -> Result<AlignedBuf> {
+        let mut stream = self.open(self.hasher_when_asked()?)?;
+        let mut decoded = AlignedBuf::new();
+        if let Len::Exactly(len) = self.len {
+            self.within_memory(len)?;
+            let len = usize::try_from(len).map_err(|_| Core::OutOfMemory { bytes: len })?;
+            decoded = AlignedBuf::with_capacity(len)?;
+        }
+        let mut full = Ok(());
+        let visited = stream.visit(|piece| {
+            if full.is_ok() {
+                full = decoded.extend_from_slice(piece);
+            }
+        });
+        visited.map_err(|error| self.stream_fault(error))?;
+        full?;
+        self.finish(stream)?;
+        Ok(decoded)
+    }
+
+    /// Proves that a stream has ended where it should, and its digest where that is asked for.
+    fn finish(&self, mut stream: BlobReader) -> Result<()> {
+        let mut beyond = [0; 1];
+        if stream.read(&mut beyond).map_err(|error| self.stream_fault(error))? > 0 {
+            let found = Decoded::MoreThan(stream.decoded.saturating_sub(1));
+            let (offset, expected) = (self.component.offset, stream.decoded.saturating_sub(1));
+            return Err(self.fault(Fault::DecodedLength { offset, found, expected }));
+        }
+        match (stream.into_hasher(), self.digest()?) {
+            (Some(hasher), DigestText::Known(_, expected)) => {
+                self.compare(hasher.finish(), expected).map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&self, hasher: Option<digest::Hasher>) -> Result<BlobReader> {
+        self.element_type()?;
+        let extent = if self.is_plain() { self.plain_extent()? } else { self.extent()? };
+        let stored = self.reader.source().stream(extent, "component");
+        let stored = Stored { inner: stored.map_err(|source| self.read_fault(source))?, hasher };
+        let decoder = match (&self.component.encoding, self.component.byte_order) {
+            (Encoding::Raw, ByteOrder::Little) => Decoder::Raw(stored),
+            (Encoding::Raw, ByteOrder::Big) => {
+                self.plain_extent()?;
+                let width = self.element_type()?.width().unwrap_or(1);
+                let width = usize::try_from(width).unwrap_or(1);
+                // Complex elements are two floats, each in its own order; this generation of the
+                // format has none, so the width is that of the number.
+                Decoder::Swapped { stored, width, ready: Vec::new(), at: 0 }
+            }
+            (Encoding::Zstd, _) => self.open_zstd(stored)?,
+            (Encoding::Unknown(found), _) => return Err(self.unknown_encoding(found)),
+        };
+        let (len, fault) = (self.len, (self.object.to_owned(), self.role.clone()));
+        let offset = self.component.offset;
+        Ok(BlobReader { decoder, len, decoded: 0, offset, fault })
+    }
+
+    #[cfg(feature = "zstd")]
+    fn open_zstd(&self, stored: Stored) -> Result<Decoder> {
+        let fault = |source| self.fault(Fault::Zstd { offset: self.component.offset, source });
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(fault)?;
+        let window = self.reader.limits().zstd_window_log;
+        decoder.window_log_max(window).map_err(fault)?;
+        Ok(Decoder::Zstd(decoder))
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    fn open_zstd(&self, _stored: Stored) -> Result<Decoder> {
+        Err(self.unknown_encoding("zstd"))
+    }
+
+    /// Proves that this build can decode it.
+    pub(crate) fn check_encoding(&self) -> Result<()> {
+        match &self.component.encoding {
+            Encoding::Zstd if !cfg!(feature = "zstd") => Err(self.unknown_encoding("zstd")),
+            Encoding::Raw | Encoding::Zstd => Ok(()),
+            Encoding::Unknown(found) => Err(self.unknown_encoding(found)),
+        }
+    }
+
+    fn unknown_encoding(&self, found: &str) -> Error {
+        let expected = if cfg!(feature = "zstd") { "\"raw\" or \"zstd\"" } else { "\"raw\"" };
+        self.fault(Fault::UnknownEncoding { found: found.to_owned(), expected })
+    }
+
+    fn within_memory(&self, found: u64) -> Result<()> {
+        let limit = self.reader.limits().decoded_bytes;
+        if found <= limit {
+            return Ok(());
+        }
+        let (what, field) = ("decoded size in bytes", "decoded_bytes");
+        Err(self.read_fault(Core::OverLimit { what, found, limit, field }))
+    }
+
+    fn read_fault(&self, source: Core) -> Error {
+        self.fault(Fault::Read { source })
+    }
+
+    fn digest(&self) -> Result<DigestText> {
+        let Some(text) = &self.component.digest else {
+            return Ok(DigestText::None);
+        };
+        let malformed = || self.fault(Fault::MalformedDigest { found: text.clone() });
+        digest::parse(text).ok_or_else(malformed)
+    }
+
+    fn hasher_when_asked(&self) -> Result<Option<digest::Hasher>> {
+        match self.digest() {
+            _ if !self.reader.verifies() => Ok(None),
+            Ok(DigestText::Known(algorithm, _)) => Ok(Some(digest::Hasher::new(algorithm))),
+            Ok(DigestText::None | DigestText::Unknown) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Compares bytes that were stored raw with their digest, where that is asked for.
+    fn verify_when_asked(&self, stored: &[u8]) -> Result<()> {
+        if let Some(mut hasher) = self.hasher_when_asked()?
+            && let DigestText::Known(_, expected) = self.digest()?
+        {
+            hasher.update(stored);
+            return self.compare(hasher.finish(), expected).map(|_| ());
+        }
+        Ok(())
+    }
+
+    fn compare(&self, found: digest::Digest, expected: digest::Digest) -> Result<Verified> {
+        if found == expected {
+            return Ok(Verified::Digest);
+        }
+        let (found, expected) = (digest::text(found), digest::text(expected));
+        let offset = self.component.offset;
+        Err(self.fault(Fault::DigestMismatch { offset, found, expected }))
+    }
+}
+
+/// A stream of the decoded bytes of a component, made by [`Blob::stream`].
+pub struct BlobReader {
+    decoder: Decoder,
+    len: Len,
+    decoded: u64,
+    offset: u64,
+    fault: (String, Role),
+}
+
+enum Decoder {
+    Raw(Stored),
+    Swapped {
+        stored: Stored,
+        width: usize,
+        ready: Vec<u8>,
+        at: usize,
+    },
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::stream::read::Decoder<'static, Stored>),
+}
+
+/// The stored bytes, hashed on the way where there is a digest to compare.
+struct Stored {
+    inner: SourceReader,
+    hasher: Option<digest::Hasher>,
+}
+
+impl BlobReader {
+    /// Gives up the stream for the digest of what was stored, once all of it was read.
+    fn into_hasher(self) -> Option<digest::Hasher> {
+        match self.decoder {
+            Decoder::Raw(stored) | Decoder::Swapped { stored, .. } => stored.hasher,
+            #[cfg(feature = "zstd")]
+            Decoder::Zstd(decoder) => decoder.finish().hasher,
+        }
+    }
+
+    /// Shows all that is left, piece by piece: in place where it is stored raw.
+    pub(crate) fn visit(&mut self, mut show: impl FnMut(&[u8])) -> io::Result<()> {
+        if let Decoder::Raw(stored) = &mut self.decoder {
+            // The length was proved when the stream was opened.
+            loop {
+                let ready = stored.fill_buf()?;
+                let piece = ready.get(..SCRATCH).unwrap_or(ready);
+                if piece.is_empty() {
+                    return Ok(());
+                }
+                show(piece);
+                let shown = piece.len();
+                self.decoded = self.decoded.saturating_add(shown as u64);
+                stored.consume(shown);
+            }
+        }
+        let mut scratch = vec![0; self.scratch()];
+        loop {
+            match self.read(&mut scratch)? {
+                0 => return Ok(()),
+                read => show(scratch.get(..read).unwrap_or_default()),
+            }
+        }
+    }
+
+    /// Returns how many bytes were decoded so far.
+    pub(crate) const fn decoded(&self) -> u64 {
+        self.decoded
+    }
+
+    /// Returns how many bytes are worth decoding at once.
+    fn scratch(&self) -> usize {
+        let (Len::Exactly(len) | Len::AtMost(len)) = self.len;
+        usize::try_from(len).unwrap_or(SCRATCH).clamp(1, SCRATCH)
+    }
+
+    /// Makes the error of a stream that does not end where it should.
+    fn wrong_length(&self, found: Decoded, expected: u64) -> io::Error {
+        let (object, role) = self.fault.clone();
+        let fault = Fault::DecodedLength { offset: self.offset, found, expected };
+        io::Error::new(io::ErrorKind::InvalidData, Error::Component { object, role, fault })
+    }
+}
+
+impl Read for BlobReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        // One byte more than is left is room enough to see that there is more.
+        let (Len::Exactly(len) | Len::AtMost(len)) = self.len;
+        let room = len.saturating_sub(self.decoded).saturating_add(1);
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(out.len());
+        let read = self.decoder.read(out.get_mut(..room).unwrap_or_default())?;
+        self.decoded = self.decoded.saturating_add(read as u64);
+        match self.len {
+            Len::Exactly(expected) if self.decoded > expected => {
+                Err(self.wrong_length(Decoded::MoreThan(expected), expected))
+            }
+            Len::Exactly(expected) if read == 0 && self.decoded < expected => {
+                Err(self.wrong_length(Decoded::Exactly(self.decoded), expected))
+            }
+            Len::AtMost(limit) if self.decoded > limit => {
+                let (object, role) = self.fault.clone();
+                let (what, field) = ("decoded size in bytes", "decoded_bytes");
+                let source = Core::OverLimit { what, found: self.decoded, limit, field };
+                let fault = Fault::Read { source };
+                let error = Error::Component { object, role, fault };
+                Err(io::Error::new(io::ErrorKind::InvalidData, error))
+            }
+            _ => Ok(read),
+        }
+    }
+}
+
+impl Read for Decoder {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Raw(stored) => stored.read(out),
+            Self::Swapped { stored, width, ready, at } => {
+                if *at >= ready.len() {
+                    // A whole number of elements, unless the stream ends: its length was checked.
+                    ready.clear();
+                    let whole = SCRATCH.next_multiple_of((*width).max(1)) as u64;
+                    stored.take(whole).read_to_end(ready)?;
+                    ready.chunks_mut((*width).max(1)).for_each(<[u8]>::reverse);
+                    *at = 0;
+                }
+                let read = ready.get(*at..).unwrap_or_default().read(out)?;
+                *at = at.saturating_add(read);
+                Ok(read)
+            }
+            #[cfg(feature = "zstd")]
+            Self::Zstd(decoder) => decoder.read(out),
+        }
+    }
+}
+
+impl BufRead for Stored {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if let Some(hasher) = &mut self.hasher
+            && let Ok(ready) = self.inner.fill_buf()
+        {
+            // What is consumed was just offered, so nothing is read here.
+            hasher.update(ready.get(..amount).unwrap_or_default());
+        }
+        self.inner.consume(amount);
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut ready = self.fill_buf()?;
+        let read = ready.read(out)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+/// What the text of a digest says.
+enum DigestText {
+    None,
+    Known(digest::Algorithm, digest::Digest),
+    Unknown,
+}
+
+/// The text form of digests in zTensor, and hashing. Facts: the reference writes
+/// `crc32c:0x` with 8 upper-case digits and `sha256:` with 64 lower-case digits.
+#[cfg(feature = "digest")]
+pub(crate) mod digest {
+    pub(crate) use tensor_core::digest::{Algorithm, Digest, Hasher};
+    use tensor_core::{Extent, Result, Source};
+
+    use super::DigestText;
+
+    /// Reads the text of a digest; `None` where it names a known algorithm and has no value.
+    pub(super) fn parse(text: &str) -> Option<DigestText> {
+        if let Some(digits) = text.strip_prefix("sha256:") {
+            let digest = Digest::Sha256(tensor_core::digest::from_hex(digits)?);
+            return Some(DigestText::Known(Algorithm::Sha256, digest));
+        }
+        let digits = text.strip_prefix("crc32c:0x").or_else(|| text.strip_prefix("crc32c:0X"));
+        let Some(digits) = digits else {
+            return Some(DigestText::Unknown);
+        };
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let value = u32::from_str_radix(digits, 16).ok()?;
+        Some(DigestText::Known(Algorithm::Crc32c, Digest::Crc32c(value)))
+    }
+
+    /// Writes a digest as the reference does.
+    pub(crate) fn text(digest: Digest) -> String {
+        match digest {
+            Digest::Crc32c(value) => format!("crc32c:0x{value:08X}"),
+            sha256 @ Digest::Sha256(_) => sha256.to_string(),
+        }
+    }
+
+    pub(super) fn stored(source: &Source, extent: Extent, algorithm: Algorithm) -> Result<Digest> {
+        tensor_core::digest::digest(source, extent, algorithm, "component")
+    }
+}
+
+/// Stands in where hashing is left out of the build: every algorithm is unknown.
+#[cfg(not(feature = "digest"))]
+pub(crate) mod digest {
+    use tensor_core::{Extent, Result, Source};
+
+    use super::DigestText;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Digest {}
+
+    #[derive(Clone, Copy)]
+    pub(crate) enum Algorithm {}
+
+    pub(crate) enum Hasher {}
+
+    impl Hasher {
+        pub(crate) fn new(algorithm: Algorithm) -> Self {
+            match algorithm {}
+        }
+
+        pub(crate) fn update(&mut self, _bytes: &[u8]) {
+            match *self {}
+        }
+
+        pub(crate) fn finish(self) -> Digest {
+            match self {}
+        }
+    }
+
+    pub(super) fn parse(_text: &str) -> Option<DigestText> {
+        Some(DigestText::Unknown)
+    }
+
+    pub(crate) fn text(digest: Digest) -> String {
+        match digest {}
+    }
+
+    pub(super) fn stored(_: &Source, _: Extent, algorithm: Algorithm) -> Result<Digest> {
+        match algorithm {}
+    }
+}
+
+/// What is decoded at once: it stays in the cache of one core.
+const SCRATCH: usize = 128 << 10;

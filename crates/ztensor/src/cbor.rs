@@ -1,0 +1,650 @@
+//! CBOR (RFC 8949) as manifests use it: a decoder over bytes in memory that checks well-formedness
+//! as it goes and never trusts a count, and the values of free-form attributes.
+//!
+//! The decoder is our own because it decides what opens: it reports where each item lies in the
+//! file, refuses duplicate keys, and walks a manifest of a million objects without building any.
+
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+use ciborium_ll::{Encoder, Header};
+
+use crate::{Problem, error::Error};
+
+/// A free-form value of an attribute: any CBOR data item.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// `null`, or `undefined`, which means the same here.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number from -2^64 to 2^64 - 1.
+    Integer(i128),
+    /// A float of any width; written in the shortest that keeps the value.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A list.
+    Array(Vec<Self>),
+    /// Pairs in the order of the file; keys are unique and may be of any type.
+    Map(Vec<(Self, Self)>),
+    /// A tagged value.
+    Tag(u64, Box<Self>),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl fmt::Display for Value {
+    /// Writes diagnostic notation (RFC 8949, section 8), with text escaped as in Rust.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = |index| if index == 0 { "" } else { ", " };
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Bytes(bytes) => {
+                f.write_str("h'")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                f.write_str("'")
+            }
+            Self::Array(items) => {
+                f.write_str("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", separator(index))?;
+                }
+                f.write_str("]")
+            }
+            Self::Map(pairs) => {
+                f.write_str("{")?;
+                for (index, (key, value)) in pairs.iter().enumerate() {
+                    write!(f, "{}{key}: {value}", separator(index))?;
+                }
+                f.write_str("}")
+            }
+            Self::Tag(tag, value) => write!(f, "{tag}({value})"),
+        }
+    }
+}
+
+/// What a manifest does that a plain encoder would not: legal, but worth knowing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unusual {
+    /// A length is left open and ended by a break.
+    pub(crate) indefinite: bool,
+    /// A number takes more bytes than it needs.
+    pub(crate) wide: bool,
+    /// A tag stands before an item of the schema.
+    pub(crate) tagged: bool,
+}
+
+/// Something wrong at a place in the bytes; becomes an [`Error`] once the path is known.
+#[derive(Debug)]
+pub(crate) struct Malformed {
+    at: usize,
+    path: String,
+    problem: Problem,
+}
+
+impl Malformed {
+    /// Names the part that the error lies in: called from the inside out.
+    pub(crate) fn inside(mut self, part: impl fmt::Display) -> Self {
+        let part = part.to_string();
+        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{part}{joint}{}", self.path);
+        self
+    }
+
+    /// Moves it behind `base` bytes that were left out when it was found.
+    pub(crate) fn moved(mut self, base: usize) -> Self {
+        self.at = self.at.saturating_add(base);
+        self
+    }
+
+    /// Turns it into an error about a file in which the bytes start at `base`.
+    pub(crate) fn into_error(self, base: u64) -> Error {
+        let path = if self.path.is_empty() { "manifest".to_owned() } else { self.path };
+        Error::Manifest { path, offset: base.saturating_add(self.at as u64), problem: self.problem }
+    }
+}
+
+pub(crate) type Result<T, E = Malformed> = std::result::Result<T, E>;
+
+/// Reads items one after another.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoder<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: u32,
+    unusual: Unusual,
+}
+
+/// The head of an item: its major type and what its argument says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Head {
+    Unsigned(u64),
+    /// The number is -1 minus this.
+    Negative(u64),
+    Bytes(Option<u64>),
+    Text(Option<u64>),
+    Array(Option<u64>),
+    Map(Option<u64>),
+    Tag(u64),
+    Float(f64),
+    Simple(u8),
+    Break,
+}
+
+/// A container that is being passed over.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// How many items are left, keys and values counted apart; `None` until a break.
+    left: Option<u64>,
+    pairs: bool,
+    /// A key was read and its value was not.
+    odd: bool,
+}
+
+/// How many items, or pairs, of a container are left; `None` until a break is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Items(Option<u64>);
+
+impl<'a> Decoder<'a> {
+    /// Starts at byte `at` of `bytes`; containers may nest `depth` levels deep.
+    pub(crate) const fn new(bytes: &'a [u8], at: usize, depth: u32) -> Self {
+        let unusual = Unusual { indefinite: false, wide: false, tagged: false };
+        Self { bytes, at, depth, unusual }
+    }
+
+    pub(crate) const fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) const fn unusual(&self) -> Unusual {
+        self.unusual
+    }
+
+    /// Makes an error about the item at `at`.
+    pub(crate) const fn problem(at: usize, problem: Problem) -> Malformed {
+        Malformed { at, path: String::new(), problem }
+    }
+
+    /// Checks that nothing follows.
+    pub(crate) fn end(&self) -> Result<()> {
+        match self.bytes.len().saturating_sub(self.at) {
+            0 => Ok(()),
+            bytes => Err(Self::problem(self.at, Problem::Trailing { bytes: bytes as u64 })),
+        }
+    }
+
+    /// Enters a map of the schema.
+    pub(crate) fn map(&mut self, expected: &'static str) -> Result<Items> {
+        match self.untagged()? {
+            (_, Head::Map(count)) => Ok(Items(count)),
+            (at, other) => Err(unexpected(at, other, expected)),
+        }
+    }
+
+    /// Enters an array of the schema.
+    pub(crate) fn array(&mut self, expected: &'static str) -> Result<Items> {
+        match self.untagged()? {
+            (_, Head::Array(count)) => Ok(Items(count)),
+            (at, other) => Err(unexpected(at, other, expected)),
+        }
+    }
+
+    /// Tells whether a container has another item, or pair, which then starts here.
+    #[inline]
+    pub(crate) fn more(&mut self, items: &mut Items) -> Result<bool> {
+        match &mut items.0 {
+            Some(0) => Ok(false),
+            Some(left) => {
+                *left = left.saturating_sub(1);
+                Ok(true)
+            }
+            None if self.bytes.get(self.at) == Some(&BREAK) => {
+                self.at = self.at.saturating_add(1);
+                items.0 = Some(0);
+                Ok(false)
+            }
+            None => Ok(true),
+        }
+    }
+
+    /// Reads text of the schema.
+    #[inline]
+    pub(crate) fn text(&mut self, expected: &'static str) -> Result<Cow<'a, str>> {
+        match self.untagged()? {
+            (_, Head::Text(Some(len))) => self.utf8(len).map(Cow::Borrowed),
+            (_, Head::Text(None)) => self.text_chunks().map(Cow::Owned),
+            (at, other) => Err(unexpected(at, other, expected)),
+        }
+    }
+
+    /// Reads an unsigned integer of the schema, also as a bignum that fits (tag 2).
+    #[inline]
+    pub(crate) fn unsigned(&mut self) -> Result<u64> {
+        let expected = "an unsigned integer below 2^64";
+        match self.untagged()? {
+            (_, Head::Unsigned(value)) => Ok(value),
+            (at, Head::Bytes(Some(len))) if self.bignum_before(at) => {
+                let bytes = self.take(len)?;
+                let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+                let digits = bytes.get(zeros..).unwrap_or_default();
+                if digits.len() > 8 {
+                    return Err(unexpected(at, Head::Bytes(Some(len)), expected));
+                }
+                Ok(digits.iter().fold(0, |value: u64, &byte| value << 8 | u64::from(byte)))
+            }
+            (at, other) => Err(unexpected(at, other, expected)),
+        }
+    }
+
+    /// Reads `null` or `undefined` where one of them is next.
+    pub(crate) fn null(&mut self) -> bool {
+        let found = matches!(self.bytes.get(self.at), Some(&(NULL_ITEM | UNDEFINED_ITEM)));
+        if found {
+            self.at = self.at.saturating_add(1);
+        }
+        found
+    }
+
+    /// Tells whether text is next.
+    pub(crate) fn text_is_next(&self) -> bool {
+        matches!(self.clone().untagged(), Ok((_, Head::Text(_))))
+    }
+
+    /// Tells whether an unsigned integer is next.
+    pub(crate) fn unsigned_is_next(&self) -> bool {
+        self.clone().unsigned().is_ok()
+    }
+
+    /// Checks that a well-formed item is next, and passes over it.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        // Every open container, innermost last; a tag is a container of one item.
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            let (at, head) = (self.at, self.head()?);
+            match head {
+                Head::Bytes(Some(len)) => drop(self.take(len)?),
+                Head::Text(Some(len)) => drop(self.utf8(len)?),
+                Head::Bytes(None) => drop(self.byte_chunks()?),
+                Head::Text(None) => drop(self.text_chunks()?),
+                Head::Array(count) => open.push(Open { left: count, pairs: false, odd: false }),
+                Head::Map(count) => {
+                    let left = count.map(|pairs| pairs.saturating_mul(2));
+                    open.push(Open { left, pairs: true, odd: false });
+                }
+                Head::Tag(_) => open.push(Open { left: Some(1), pairs: false, odd: false }),
+                Head::Unsigned(_) | Head::Negative(_) | Head::Float(_) => {}
+                Head::Simple(FALSE..=UNDEFINED) => {}
+                Head::Simple(_) | Head::Break => return Err(unexpected(at, head, "a value")),
+            }
+            self.check_depth(at, open.len())?;
+            loop {
+                let Some(innermost) = open.last_mut() else {
+                    return Ok(());
+                };
+                if self.another(innermost)? {
+                    break;
+                }
+                open.pop();
+            }
+        }
+    }
+
+    /// Tells whether an open container has another item, which then starts here.
+    fn another(&mut self, open: &mut Open) -> Result<bool> {
+        match &mut open.left {
+            Some(0) => return Ok(false),
+            Some(left) => *left = left.saturating_sub(1),
+            None if self.bytes.get(self.at) == Some(&BREAK) => {
+                if open.pairs && open.odd {
+                    return Err(unexpected(self.at, Head::Break, "the value of a key"));
+                }
+                self.at = self.at.saturating_add(1);
+                return Ok(false);
+            }
+            None => {}
+        }
+        open.odd = !open.odd;
+        Ok(true)
+    }
+
+    /// Reads any value; `deeper` levels of containers lie around it.
+    pub(crate) fn value(&mut self, deeper: usize) -> Result<Value> {
+        let (at, head) = (self.at, self.head()?);
+        self.check_depth(at, deeper)?;
+        let inner = deeper.saturating_add(1);
+        Ok(match head {
+            Head::Unsigned(value) => Value::Integer(value.into()),
+            Head::Negative(value) => Value::Integer((-1_i128).saturating_sub(value.into())),
+            Head::Float(value) => Value::Float(value),
+            Head::Bytes(Some(len)) => Value::Bytes(self.take(len)?.to_vec()),
+            Head::Bytes(None) => Value::Bytes(self.byte_chunks()?),
+            Head::Text(Some(len)) => Value::Text(self.utf8(len)?.to_owned()),
+            Head::Text(None) => Value::Text(self.text_chunks()?),
+            Head::Tag(tag) => Value::Tag(tag, Box::new(self.value(inner)?)),
+            Head::Array(count) => {
+                let (mut items, mut values) = (Items(count), Vec::new());
+                while self.more(&mut items)? {
+                    let part = values.len();
+                    values.push(self.value(inner).map_err(|e| e.inside(format_args!("[{part}]")))?);
+                }
+                Value::Array(values)
+            }
+            Head::Map(count) => {
+                let (mut items, mut pairs) = (Items(count), Vec::new());
+                let mut keys = HashSet::new();
+                while self.more(&mut items)? {
+                    let key_at = self.at;
+                    let key = self.value(inner)?;
+                    // Notation is one to one with values, so it tells equal keys of any type.
+                    let text = key.to_string();
+                    if !keys.insert(text.clone()) {
+                        return Err(Self::problem(key_at, Problem::DuplicateKey { key: text }));
+                    }
+                    let value = self.value(inner).map_err(|e| e.inside(&text))?;
+                    pairs.push((key, value));
+                }
+                Value::Map(pairs)
+            }
+            Head::Simple(FALSE) => Value::Bool(false),
+            Head::Simple(TRUE) => Value::Bool(true),
+            Head::Simple(SIMPLE_NULL | UNDEFINED) => Value::Null,
+            Head::Simple(_) | Head::Break => return Err(unexpected(at, head, "a value")),
+        })
+    }
+
+    /// Reads the next head that is not a tag, and says where it starts.
+    #[inline]
+    fn untagged(&mut self) -> Result<(usize, Head)> {
+        loop {
+            let at = self.at;
+            match self.head()? {
+                Head::Tag(_) => self.unusual.tagged = true,
+                head => return Ok((at, head)),
+            }
+        }
+    }
+
+    #[inline]
+    fn head(&mut self) -> Result<Head> {
+        let at = self.at;
+        let Some(&initial) = self.bytes.get(at) else {
+            return Err(Self::problem(at, Problem::Truncated { needed: 1, remaining: 0 }));
+        };
+        self.at = at.saturating_add(1);
+        let (major, info) = (initial >> 5, initial & 0x1f);
+        if major == 7 {
+            return self.simple(at, info);
+        }
+        let argument = match info {
+            0..=23 => Some(u64::from(info)),
+            24..=27 => Some(self.argument(info)?),
+            31 if (2..=5).contains(&major) => {
+                self.unusual.indefinite = true;
+                None
+            }
+            _ => return Err(Self::problem(at, not_well_formed(initial))),
+        };
+        Ok(match (major, argument) {
+            (0, Some(value)) => Head::Unsigned(value),
+            (1, Some(value)) => Head::Negative(value),
+            (2, len) => Head::Bytes(len),
+            (3, len) => Head::Text(len),
+            (4, count) => Head::Array(count),
+            (5, count) => Head::Map(count),
+            (_, Some(tag)) => Head::Tag(tag),
+            (_, None) => return Err(Self::problem(at, not_well_formed(initial))),
+        })
+    }
+
+    /// Reads the argument that follows an initial byte: 1, 2, 4 or 8 bytes, big-endian.
+    fn argument(&mut self, info: u8) -> Result<u64> {
+        let (value, least) = match info {
+            24 => (u64::from(u8::from_be_bytes(self.array_of()?)), 24),
+            25 => (u64::from(u16::from_be_bytes(self.array_of()?)), 1 << 8),
+            26 => (u64::from(u32::from_be_bytes(self.array_of()?)), 1 << 16),
+            _ => (u64::from_be_bytes(self.array_of()?), 1 << 32),
+        };
+        self.unusual.wide |= value < least;
+        Ok(value)
+    }
+
+    /// Reads what follows the initial byte of major type 7.
+    fn simple(&mut self, at: usize, info: u8) -> Result<Head> {
+        Ok(match info {
+            0..=23 => Head::Simple(info),
+            24 => Head::Simple(u8::from_be_bytes(self.array_of()?)),
+            25 => Head::Float(half_to_f64(u16::from_be_bytes(self.array_of()?))),
+            26 => Head::Float(f32::from_be_bytes(self.array_of()?).into()),
+            27 => Head::Float(f64::from_be_bytes(self.array_of()?)),
+            31 => Head::Break,
+            _ => return Err(Self::problem(at, not_well_formed(0xe0 | info))),
+        })
+    }
+
+    fn array_of<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let bytes = self.take(N as u64)?;
+        // `take` returns exactly N bytes.
+        Ok(bytes.first_chunk().copied().unwrap_or([0; N]))
+    }
+
+    #[inline]
+    fn take(&mut self, len: u64) -> Result<&'a [u8]> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let taken = usize::try_from(len).ok().and_then(|len| rest.get(..len));
+        let Some(taken) = taken else {
+            let problem = Problem::Truncated { needed: len, remaining: rest.len() as u64 };
+            return Err(Self::problem(self.at, problem));
+        };
+        self.at = self.at.saturating_add(taken.len());
+        Ok(taken)
+    }
+
+    #[inline]
+    fn utf8(&mut self, len: u64) -> Result<&'a str> {
+        let at = self.at;
+        std::str::from_utf8(self.take(len)?).map_err(|_| Self::problem(at, Problem::NotUtf8))
+    }
+
+    /// Reads the chunks of text of open length; each is UTF-8 by itself.
+    fn text_chunks(&mut self) -> Result<String> {
+        let mut text = String::new();
+        loop {
+            match (self.at, self.head()?) {
+                (_, Head::Break) => return Ok(text),
+                (_, Head::Text(Some(len))) => text.push_str(self.utf8(len)?),
+                (at, other) => return Err(unexpected(at, other, "a chunk of text or a break")),
+            }
+        }
+    }
+
+    fn byte_chunks(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        loop {
+            match (self.at, self.head()?) {
+                (_, Head::Break) => return Ok(bytes),
+                (_, Head::Bytes(Some(len))) => bytes.extend_from_slice(self.take(len)?),
+                (at, other) => return Err(unexpected(at, other, "a chunk of bytes or a break")),
+            }
+        }
+    }
+
+    fn check_depth(&self, at: usize, depth: usize) -> Result<()> {
+        if depth as u64 <= u64::from(self.depth) {
+            return Ok(());
+        }
+        Err(Self::problem(at, Problem::TooDeep { limit: self.depth }))
+    }
+
+    /// Tells whether the item at `at` stands behind a tag 2, which makes its bytes a number.
+    fn bignum_before(&self, at: usize) -> bool {
+        at.checked_sub(1).and_then(|before| self.bytes.get(before)) == Some(&BIGNUM_TAG)
+    }
+}
+
+fn unexpected(at: usize, found: Head, expected: &'static str) -> Malformed {
+    let found = match found {
+        Head::Unsigned(value) => format!("the number {value}"),
+        Head::Negative(value) => format!("the number {}", (-1_i128).saturating_sub(value.into())),
+        Head::Float(value) => format!("the float {value:?}"),
+        Head::Bytes(_) => "a byte string".to_owned(),
+        Head::Text(_) => "text".to_owned(),
+        Head::Array(_) => "an array".to_owned(),
+        Head::Map(_) => "a map".to_owned(),
+        Head::Tag(tag) => format!("the tag {tag}"),
+        Head::Simple(FALSE) => "false".to_owned(),
+        Head::Simple(TRUE) => "true".to_owned(),
+        Head::Simple(SIMPLE_NULL) => "null".to_owned(),
+        Head::Simple(UNDEFINED) => "undefined".to_owned(),
+        Head::Simple(value) => format!("the simple value {value}"),
+        Head::Break => "a break".to_owned(),
+    };
+    Decoder::problem(at, Problem::Unexpected { found, expected })
+}
+
+fn not_well_formed(initial: u8) -> Problem {
+    Problem::Unexpected { found: format!("the byte {initial:#04x}"), expected: "a data item" }
+}
+
+/// Widens an IEEE 754 binary16.
+fn half_to_f64(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    let (exponent, mantissa) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    match exponent {
+        0 => sign * mantissa * 2_f64.powi(-24),
+        31 if mantissa == 0.0 => sign * f64::INFINITY,
+        31 => f64::NAN,
+        _ => sign * (1.0 + mantissa / 1024.0) * 2_f64.powi(exponent.saturating_sub(15)),
+    }
+}
+
+/// Appends items one after another: definite lengths, shortest integers and floats.
+pub(crate) struct Emitter<'a>(&'a mut Vec<u8>);
+
+impl<'a> Emitter<'a> {
+    pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
+        Self(out)
+    }
+
+    pub(crate) fn map(&mut self, pairs: usize) -> &mut Self {
+        self.push(Header::Map(Some(pairs)))
+    }
+
+    pub(crate) fn array(&mut self, items: usize) -> &mut Self {
+        self.push(Header::Array(Some(items)))
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        // Writing to a vector cannot fail; the same holds below.
+        let _ = self.encoder().text(text, None);
+        self
+    }
+
+    pub(crate) fn unsigned(&mut self, value: u64) -> &mut Self {
+        self.push(Header::Positive(value))
+    }
+
+    /// Appends an item that is encoded already.
+    pub(crate) fn raw(&mut self, item: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(item);
+        self
+    }
+
+    pub(crate) fn value(&mut self, value: &Value) -> &mut Self {
+        match value {
+            Value::Null => self.push(Header::Simple(SIMPLE_NULL)),
+            Value::Bool(value) => self.push(Header::Simple(if *value { TRUE } else { FALSE })),
+            Value::Integer(value) => self.integer(*value),
+            Value::Float(value) => self.push(Header::Float(*value)),
+            Value::Text(text) => self.text(text),
+            Value::Bytes(bytes) => {
+                let _ = self.encoder().bytes(bytes, None);
+                self
+            }
+            Value::Array(items) => {
+                self.array(items.len());
+                items.iter().fold(self, Self::value)
+            }
+            Value::Map(pairs) => {
+                self.map(pairs.len());
+                pairs.iter().fold(self, |out, (key, value)| out.value(key).value(value))
+            }
+            Value::Tag(tag, value) => self.push(Header::Tag(*tag)).value(value),
+        }
+    }
+
+    /// Appends a whole number; one of more than 64 bits as a bignum (tag 2, or 3 below zero).
+    fn integer(&mut self, value: i128) -> &mut Self {
+        let (negative, magnitude) = match value {
+            0.. => (false, value.unsigned_abs()),
+            _ => (true, value.unsigned_abs().saturating_sub(1)),
+        };
+        match (u64::try_from(magnitude), negative) {
+            (Ok(magnitude), false) => self.push(Header::Positive(magnitude)),
+            (Ok(magnitude), true) => self.push(Header::Negative(magnitude)),
+            (Err(_), _) => {
+                let _ = self.push(Header::Tag(if negative { 3 } else { 2 }));
+                let _ = self.encoder().bytes(&magnitude.to_be_bytes(), None);
+                self
+            }
+        }
+    }
+
+    fn encoder(&mut self) -> Encoder<&mut Vec<u8>> {
+        Encoder::from(&mut *self.0)
+    }
+
+    fn push(&mut self, header: Header) -> &mut Self {
+        let _ = self.encoder().push(header);
+        self
+    }
+}
+
+const FALSE: u8 = 20;
+const TRUE: u8 = 21;
+const SIMPLE_NULL: u8 = 22;
+const UNDEFINED: u8 = 23;
+const NULL_ITEM: u8 = 0xf6;
+const UNDEFINED_ITEM: u8 = 0xf7;
+const BREAK: u8 = 0xff;
+const BIGNUM_TAG: u8 = 0xc2;

@@ -1,0 +1,265 @@
+//! The physical file: magics, the size of the manifest, and where blobs may lie. Format text:
+//! Part I, and Part IV, section 1.
+
+use std::fmt;
+
+use bytes::Bytes;
+use tensor_core::{Cursor, CursorMut, Error as Core, Extent, Limits, Source};
+
+use crate::{
+    error::{Error, Result},
+    manifest::Manifest,
+};
+
+/// A generation of the format, as the container and the manifest tell them apart.
+///
+/// ```text
+///        header    footer                   document
+/// 0.1    ZTEN0001  size u64                 array of tensors
+/// 1.0    ZTEN1000  size u64                 map with "tensors"
+/// 1.1    ZTEN1000  size u64, "ZTEN1000"     map with "objects"
+/// 1.2    ZTEN1000  size u64, "ZTEN1000"     the same; components may have a "type"
+/// ```
+///
+/// Generation 1.2 is a container of 1.1 whose version text starts with `1.2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Generation {
+    /// 0.1, whose writers named no version.
+    V0_1,
+    /// 1.0.
+    V1_0,
+    /// 1.1.
+    V1_1,
+    /// 1.2.
+    V1_2,
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::V0_1 => "0.1",
+            Self::V1_0 => "1.0",
+            Self::V1_1 => "1.1",
+            Self::V1_2 => "1.2",
+        })
+    }
+}
+
+/// What the fixed parts of a file say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Container {
+    /// 1.1 where it may also be 1.2: the document tells.
+    pub(crate) generation: Generation,
+    /// The encoded document. Blobs end where it starts.
+    pub(crate) manifest: Extent,
+}
+
+impl Container {
+    /// Reads the fixed parts at both ends of a file.
+    pub(crate) fn read(source: &Source, limits: &Limits) -> Result<Self> {
+        let len = source.len();
+        let head = source.read(Extent::first(len.min(8)), "magic")?;
+        let is_v0_1 = match &head[..] {
+            b if b == MAGIC => false,
+            b if b == MAGIC_V0_1 => true,
+            b if b == MAGIC_V2 => return Err(Error::Generation2),
+            found => {
+                return Err(Error::BadMagic { found: found.to_vec() });
+            }
+        };
+        let tail_offset = len.saturating_sub(16).max(8);
+        let tail = source.read(Extent::between(tail_offset, len), "footer")?;
+        if !is_v0_1 && tail.len() == 16 && tail.ends_with(MAGIC) {
+            let size = Cursor::new(&tail, tail_offset).u64("manifest size")?;
+            return Self::bounded(Generation::V1_1, size, tail_offset, limits);
+        }
+        let last = len.saturating_sub(8).max(8);
+        let found = tail.get(tail.len().saturating_sub(8)..).unwrap_or_default();
+        let bad_footer = || Error::BadFooter { offset: last, found: found.to_vec() };
+        let size = Cursor::new(found, last).u64("manifest size").map_err(|_| bad_footer())?;
+        if is_v0_1 {
+            return Self::bounded(Generation::V0_1, size, last, limits);
+        }
+        // Either generation 1.0, which has no magic here, or a later file that was cut off: then
+        // the last 8 bytes are no plausible size, or no manifest starts where they say.
+        let container = Self::bounded(Generation::V1_0, size, last, limits);
+        let container = container.map_err(|_| bad_footer())?;
+        let first = container.manifest.part(0, 1, "manifest").map_err(|_| bad_footer())?;
+        match source.read(first, "manifest")?.first() {
+            Some(0xa0..=0xbf) => Ok(container),
+            _ => Err(bad_footer()),
+        }
+    }
+
+    /// Checks the size of a manifest that ends at `end`, where the size itself stands.
+    fn bounded(generation: Generation, size: u64, end: u64, limits: &Limits) -> Result<Self> {
+        if size > limits.manifest_bytes {
+            let (limit, field) = (limits.manifest_bytes, "manifest_bytes");
+            return Err(Core::OverLimit {
+                what: "manifest size in bytes",
+                found: size,
+                limit,
+                field,
+            }
+            .into());
+        }
+        let room = end.saturating_sub(8);
+        if size > room {
+            return Err(Error::ManifestSize { offset: end, found: size, room });
+        }
+        let manifest = Extent::between(end.saturating_sub(size), end);
+        Ok(Self { generation, manifest })
+    }
+
+    /// Reads and indexes the document.
+    pub(crate) fn manifest(self, source: &Source, limits: &Limits) -> Result<Manifest> {
+        let bytes = source.read(self.manifest, "manifest")?;
+        Manifest::parse(self.generation, bytes, self.manifest.offset(), limits)
+    }
+
+    /// Returns where blobs may lie: behind the header, before the manifest.
+    pub(crate) const fn blobs(self) -> Extent {
+        Extent::between(MAGIC.len() as u64, self.manifest.offset())
+    }
+}
+
+/// Returns the length of the longest beginning of the source that is a complete file of
+/// generation 1.1 or later, with its document.
+///
+/// It looks for the footer from the end backwards, in a fixed window of memory.
+pub(crate) fn last_complete(
+    source: &Source,
+    limits: &Limits,
+) -> Result<(u64, Container, Manifest)> {
+    let len = source.len();
+    let nothing = || Error::NothingToRecover { len };
+    if source.read(Extent::first(len.min(8)), "magic")? != MAGIC[..] {
+        return Err(nothing());
+    }
+    let (mut end, mut attempts) = (len, 0);
+    while end > 16 {
+        let start = end.saturating_sub(SEARCH);
+        let window: Bytes = source.read(Extent::between(start, end), "search for a footer")?;
+        for at in memmem_backwards(&window, MAGIC) {
+            let footer_end = start.saturating_add(at as u64).saturating_add(8);
+            if footer_end < 24 || attempts >= ATTEMPTS {
+                return Err(nothing());
+            }
+            let part = source.window(Extent::first(footer_end), "file")?;
+            if let Ok(container) = Container::read(&part, limits)
+                && container.generation == Generation::V1_1
+            {
+                attempts = attempts.saturating_add(1);
+                if let Ok(manifest) = container.manifest(&part, limits) {
+                    return Ok((footer_end, container, manifest));
+                }
+            }
+        }
+        // The windows share 7 bytes, so that a magic across their border is seen.
+        end = if start == 0 { 0 } else { start.saturating_add(7) };
+    }
+    Err(nothing())
+}
+
+/// Returns where `needle` starts in `haystack`, last first.
+fn memmem_backwards<'a>(haystack: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+    (0..haystack.len())
+        .rev()
+        .filter(move |&at| haystack.get(at..).is_some_and(|rest| rest.starts_with(needle)))
+}
+
+/// Returns what follows the manifest: its size and the magic. Format text: Part I, section 1.
+pub(crate) fn footer(manifest_size: u64) -> Vec<u8> {
+    let mut footer = CursorMut::default();
+    footer.u64(manifest_size).bytes(MAGIC);
+    footer.into_bytes()
+}
+
+/// Format text: Part I, section 1.
+pub(crate) const MAGIC: &[u8; 8] = b"ZTEN1000";
+const MAGIC_V0_1: &[u8; 8] = b"ZTEN0001";
+const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
+
+/// What every blob starts at a multiple of, in bytes. Format text: Part I, section 2.
+pub const ALIGNMENT: u64 = 64;
+
+const SEARCH: u64 = 1 << 20;
+/// Footers that are tried before a file is given up: more would let a file make us parse forever.
+const ATTEMPTS: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest file: a manifest of version and no objects. Facts: 48 bytes from 1.1.1.
+    fn empty() -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let manifest = b"\xa2\x67version\x651.1.0\x67objects\xa0";
+        bytes.extend_from_slice(manifest);
+        bytes.extend_from_slice(&footer(manifest.len() as u64));
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<Container> {
+        Container::read(&Source::from_bytes(bytes.to_vec()), &Limits::default())
+    }
+
+    #[test]
+    fn the_smallest_file_is_48_bytes() {
+        let container = read(&empty()).unwrap();
+        assert_eq!(empty().len(), 48);
+        assert_eq!(container.generation, Generation::V1_1);
+        assert_eq!(container.manifest, Extent::between(8, 32));
+    }
+
+    #[test]
+    fn sizes_at_the_limit() {
+        let mut bytes = empty();
+        for (size, message) in [
+            (
+                (1 << 30) + 1,
+                "manifest size in bytes is 1073741825, over the limit of 1073741824 \
+                 (Limits::manifest_bytes)",
+            ),
+            (1 << 30, "manifest size at byte 32 is 1073741824 bytes, but 24 lie before it"),
+            (25, "manifest size at byte 32 is 25 bytes, but 24 lie before it"),
+        ] {
+            bytes[32..40].copy_from_slice(&u64::to_le_bytes(size));
+            assert_eq!(read(&bytes).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        let bytes = empty();
+        for len in 0..bytes.len() {
+            let error = read(&bytes[..len]).unwrap_err();
+            assert!(
+                matches!(error, Error::BadMagic { .. } | Error::BadFooter { .. }),
+                "{len} bytes: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_files_are_named() {
+        let error = read(b"PK\x03\x04 and so on").unwrap_err();
+        let expected = "magic at byte 0 is \"PK\\x03\\x04 and\", expected \"ZTEN1000\" or, in \
+                        generation 0.1, \"ZTEN0001\"";
+        assert_eq!(error.to_string(), expected);
+        let error = read(b"\x89ZT2\r\n\x1a\n").unwrap_err();
+        let expected = "container at byte 0 is zTensor 2, expected a generation from 0.1 to 1.2";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn the_last_complete_file_is_found() {
+        let mut bytes = empty();
+        bytes.extend_from_slice(&[7; 5000]);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[9; 3]);
+        let source = Source::from_bytes(bytes);
+        let (len, ..) = last_complete(&source, &Limits::default()).unwrap();
+        assert_eq!(len, 48);
+    }
+}

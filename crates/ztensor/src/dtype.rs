@@ -1,0 +1,148 @@
+//! The names of element types in each generation.
+
+use std::fmt;
+
+use tensor_core::DType;
+
+/// What a component's `dtype` says: one of the format's element types, or another text.
+///
+/// An unknown text keeps the file open; only the use of that component fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredType {
+    /// An element type of the format.
+    Known(DType),
+    /// Any other text, as it stands in the manifest.
+    Unknown(String),
+}
+
+impl StoredType {
+    /// Reads a name of generation 1.1 or 1.2. Format text: Part II, section 4.
+    pub(crate) fn parse(name: &str) -> Self {
+        Self::find(&NAMES, name)
+    }
+
+    /// Reads a name of generation 0.1 or 1.0.
+    pub(crate) fn parse_long(name: &str) -> Self {
+        Self::find(&LONG_NAMES, name)
+    }
+
+    fn find(names: &[(DType, &str)], name: &str) -> Self {
+        names
+            .iter()
+            .find(|(_, known)| *known == name)
+            .map_or_else(|| Self::Unknown(name.to_owned()), |(dtype, _)| Self::Known(*dtype))
+    }
+
+    /// Returns the text of generation 1.1.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            // `Known` holds only types of the table: `parse` and `of` make no other.
+            Self::Known(dtype) => name_of(*dtype).unwrap_or("unknown"),
+            Self::Unknown(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for StoredType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Returns the name of an element type in generation 1.1; `None` for types that the format lacks.
+pub(crate) fn name_of(dtype: DType) -> Option<&'static str> {
+    NAMES.iter().find(|(known, _)| *known == dtype).map(|(_, name)| *name)
+}
+
+/// Returns the element type that generation 1.2 means by a storage type and its `type`; `None`
+/// for a `type` that is not known.
+pub(crate) fn logical(storage: DType, logical: &str) -> Option<DType> {
+    LOGICAL
+        .iter()
+        .find(|(_, name, stored)| *name == logical && *stored == storage)
+        .map(|(dtype, ..)| *dtype)
+}
+
+/// Returns the storage type and the `type` by which generation 1.2 writes an element type; `None`
+/// where it is written under its own name.
+pub(crate) fn storage_of(dtype: DType) -> Option<(DType, &'static str)> {
+    LOGICAL
+        .iter()
+        .find(|(known, ..)| *known == dtype && *known != DType::Bool)
+        .map(|(_, name, stored)| (*stored, *name))
+}
+
+/// Format text: Part II, section 4; the most frequent first.
+const NAMES: [(DType, &str); 17] = [
+    (DType::F32, "f32"),
+    (DType::BF16, "bf16"),
+    (DType::F16, "f16"),
+    (DType::I64, "i64"),
+    (DType::U64, "u64"),
+    (DType::F64, "f64"),
+    (DType::I32, "i32"),
+    (DType::I16, "i16"),
+    (DType::I8, "i8"),
+    (DType::U32, "u32"),
+    (DType::U16, "u16"),
+    (DType::U8, "u8"),
+    (DType::Bool, "bool"),
+    (DType::F8E4M3, "f8_e4m3"),
+    (DType::F8E5M2, "f8_e5m2"),
+    (DType::C64, "complex64"),
+    (DType::C128, "complex128"),
+];
+
+const LONG_NAMES: [(DType, &str); 13] = [
+    (DType::F32, "float32"),
+    (DType::BF16, "bfloat16"),
+    (DType::F16, "float16"),
+    (DType::F64, "float64"),
+    (DType::I64, "int64"),
+    (DType::I32, "int32"),
+    (DType::I16, "int16"),
+    (DType::I8, "int8"),
+    (DType::U64, "uint64"),
+    (DType::U32, "uint32"),
+    (DType::U16, "uint16"),
+    (DType::U8, "uint8"),
+    (DType::Bool, "bool"),
+];
+
+/// Element type, its `type` in generation 1.2, and the storage type that stands beside it. The
+/// name that is written comes before others of the same element type.
+const LOGICAL: [(DType, &str, DType); 6] = [
+    (DType::F8E4M3, "f8_e4m3fn", DType::U8),
+    (DType::F8E4M3, "f8_e4m3", DType::U8),
+    (DType::F8E5M2, "f8_e5m2", DType::U8),
+    (DType::C64, "complex64", DType::F32),
+    (DType::C128, "complex128", DType::F64),
+    (DType::Bool, "bool", DType::U8),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for (dtype, name) in NAMES {
+            assert_eq!(StoredType::parse(name), StoredType::Known(dtype));
+            assert_eq!(StoredType::Known(dtype).name(), name);
+        }
+        assert_eq!(StoredType::parse("F32"), StoredType::Unknown("F32".to_owned()));
+        assert_eq!(StoredType::parse_long("bfloat16"), StoredType::Known(DType::BF16));
+        assert_eq!(StoredType::parse_long("f32"), StoredType::Unknown("f32".to_owned()));
+    }
+
+    #[test]
+    fn storage_types_lead_back() {
+        for dtype in DType::ALL {
+            if let Some((storage, name)) = storage_of(dtype) {
+                assert_eq!(logical(storage, name), Some(dtype));
+            }
+        }
+        assert_eq!(logical(DType::I32, "complex64"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! zTensor 1.x (`.zt`): reads every generation from 0.1 to 1.2, verifies, edits in place, and
+//! writes what the reference implementation of 1.1 writes, byte for byte.
+//!
+//! A zTensor file is a row of blobs on 64-byte boundaries, followed by a CBOR manifest that says
+//! which of them make up which tensor, and a footer that says how long the manifest is.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source            where the bytes are                          tensor_core::Source
+//! 2. Container::read   finds and bounds the manifest                container.rs
+//! 3. Manifest::parse   walks it once, checks it, indexes the names  manifest.rs, cbor.rs
+//! 4. Reader::tensor    hands out a two-word handle                  read.rs, tensor.rs
+//! 5. Tensor::object    decodes one entry                            manifest.rs, legacy.rs
+//! 6. Blob::bytes       first touch of the data                      blob.rs
+//! 7. Csr, Coo, …       typed parts, proved to fit together          sparse.rs, quantized.rs
+//! ```
+//!
+//! # Examples
+//!
+//! ```
+//! use ztensor::{Reader, Writer, tensor_core::Tensor};
+//!
+//! let mut writer = Writer::new(Vec::new());
+//! writer.add("bias", &Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+//! let file = writer.finish()?;
+//!
+//! let reader = Reader::from_bytes(file)?;
+//! let bias = reader.tensor("bias").expect("just written").view()?;
+//! assert_eq!(bias.view().to_vec::<f32>()?, [0.5, 1.0, 1.5]);
+//! assert!(reader.validate().is_empty());
+//! # Ok::<(), ztensor::Error>(())
+//! ```
+//!
+//! A mapped file gives typed slices without a copy: open it with
+//! `Reader::from_source(unsafe { Source::map(path)? })` (feature `mmap`).
+//!
+//! # What is proved when
+//!
+//! | by | what |
+//! |---|---|
+//! | opening | magics, manifest size, well-formed CBOR, the schema of every entry, unique names |
+//! | reading an object | known element type and encoding, blob on the grid and between header and manifest, exact lengths before and after decoding, sparse indices in range |
+//! | [`Reader::validate`] | digests, bools, padding, gaps, overlaps, recorded lengths, version text |
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `digest` | yes | verifying and writing the digests of components: sha256, crc32c |
+//! | `zstd` | yes | reading and writing components in the encoding `zstd` |
+//! | `mmap` | no | memory-mapped sources |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+mod blob;
+mod cbor;
+mod container;
+mod dtype;
+mod error;
+mod legacy;
+mod manifest;
+mod quantized;
+mod read;
+mod sparse;
+mod tensor;
+mod validate;
+mod write;
+
+pub use tensor_core;
+
+pub use blob::{Blob, BlobReader, Verified};
+pub use cbor::Value;
+pub use container::{ALIGNMENT, Generation};
+pub use dtype::StoredType;
+pub use error::{Decoded, Error, Fault, Problem, Result};
+pub use manifest::{Attributes, ByteOrder, Component, Encoding, Format, Manifest, Object, Role};
+pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
+pub use read::{ReadOptions, Reader};
+pub use sparse::{Coo, Csr};
+pub use tensor::Tensor;
+pub use write::{
+    ComponentWriter, Compression, ObjectWriter, Storage, Version, WriteOptions, Writer,
+};

@@ -1,0 +1,339 @@
+//! Group-quantized tensors. Format text: Part III, section 4.
+
+use tensor_core::{DType, Shape, Tensor};
+
+use crate::{Attributes, Value, error::Result, sparse::LayoutError};
+
+/// Packed codes with a scale and a zero point for each group of them, sizes checked.
+///
+/// ```text
+/// packed_weight   integers that hold elements × bits / 8 bytes of codes
+/// scales          one float for each group of group_size elements
+/// zeros           one number for each group, or codes packed as the weights are
+/// ```
+///
+/// The format's text defines neither the order of codes in a word nor along which axis they are
+/// packed and grouped, so [`dequantize`](Self::dequantize) asks the caller.
+#[derive(Clone, Debug)]
+pub struct QuantizedGroup {
+    shape: Shape,
+    bits: u32,
+    group_size: u64,
+    packing: Option<String>,
+    packed_weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor,
+}
+
+/// How codes are laid out, as the program that packed them did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convention {
+    /// Along which axis codes are packed into words and elements form groups.
+    pub axis: Axis,
+    /// Where in a word the first code is.
+    pub order: CodeOrder,
+    /// What the zero point is added to before it is subtracted from a code: 0, or 1 where the
+    /// stored zero points are one too small, as those of GPTQ are.
+    pub zero_offset: u32,
+}
+
+/// Along which axis of a matrix codes are packed and grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Along the last: a word holds neighbours of a row, and so does a group.
+    Last,
+    /// Along the first: a word holds neighbours of a column, and so does a group. Rank 2 only.
+    First,
+}
+
+/// Where in a word the first code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeOrder {
+    /// In the least significant bits.
+    LowFirst,
+    /// In the most significant bits.
+    HighFirst,
+}
+
+impl QuantizedGroup {
+    pub(crate) fn new(
+        shape: Shape,
+        attributes: &Attributes,
+        packed_weight: Tensor,
+        scales: Tensor,
+        zeros: Tensor,
+    ) -> Result<Self, LayoutError> {
+        let layout = GroupLayout::parse(&shape, attributes)?;
+        layout.check(Part::of(&packed_weight), Part::of(&scales), Part::of(&zeros))?;
+        let GroupLayout { bits, group_size, .. } = layout;
+        let packing = match attributes.get("packing") {
+            Some(Value::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        Ok(Self { shape, bits, group_size, packing, packed_weight, scales, zeros })
+    }
+
+    /// Returns the shape of the tensor that was quantized.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Returns the width of a code in bits.
+    #[must_use]
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Returns how many elements share a scale.
+    #[must_use]
+    pub const fn group_size(&self) -> u64 {
+        self.group_size
+    }
+
+    /// Returns the text of the attribute `packing`, such as `8_per_i32`.
+    #[must_use]
+    pub fn packing(&self) -> Option<&str> {
+        self.packing.as_deref()
+    }
+
+    /// Returns the packed codes, shape `[words]`.
+    #[must_use]
+    pub const fn packed_weight(&self) -> &Tensor {
+        &self.packed_weight
+    }
+
+    /// Returns the scales, shape `[groups]`.
+    #[must_use]
+    pub const fn scales(&self) -> &Tensor {
+        &self.scales
+    }
+
+    /// Returns the zero points, shape `[groups]`, or `[words]` where they are packed.
+    #[must_use]
+    pub const fn zeros(&self) -> &Tensor {
+        &self.zeros
+    }
+
+    /// Returns `scale × (code − (zero + zero_offset))` for each element, as `f32`, row-major.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Layout`](crate::Error::Layout) where the convention does not fit the shape, where
+    /// codes are packed across the borders of words, or where scales are no floats.
+    pub fn dequantize(&self, convention: Convention) -> Result<Tensor> {
+        self.elements(convention).map_err(|error| error.of("quantized_group"))
+    }
+
+    fn elements(&self, convention: Convention) -> Result<Tensor, LayoutError> {
+        let elements = self.shape.elements()?;
+        let word_bits = self.packed_weight.info().dtype.bits().unwrap_or_default();
+        if word_bits.checked_rem(self.bits) != Some(0) {
+            return Err(format!(
+                "codes of {} bits cross the borders of words of {word_bits} bits, which no \
+                 convention here covers",
+                self.bits
+            )
+            .into());
+        }
+        let lanes = u64::from(word_bits.checked_div(self.bits).unwrap_or(1));
+        let columns = match convention.axis {
+            Axis::Last => 1,
+            Axis::First => match self.shape.dims() {
+                &[rows, columns]
+                    if rows.checked_rem(lanes) == Some(0)
+                        && rows.checked_rem(self.group_size) == Some(0) =>
+                {
+                    columns
+                }
+                _ => {
+                    return Err(format!(
+                        "shape {} cannot be packed {lanes} and grouped {} along its first axis",
+                        self.shape, self.group_size
+                    )
+                    .into());
+                }
+            },
+        };
+        let scales = floats(&self.scales)?;
+        let zeros = self.zero_points(convention)?;
+        let mut out = Vec::new();
+        let bytes = elements.saturating_mul(4);
+        let capacity = usize::try_from(elements).unwrap_or(usize::MAX);
+        out.try_reserve_exact(capacity).map_err(|_| tensor_core::Error::OutOfMemory { bytes })?;
+        for element in 0..elements {
+            // Position along the packed axis, and which line of them.
+            let (along, line) = (
+                element.checked_div(columns).unwrap_or_default(),
+                element.checked_rem(columns).unwrap_or_default(),
+            );
+            let place = |size: u64| {
+                let block = along.checked_div(size).unwrap_or_default();
+                block.saturating_mul(columns).saturating_add(line)
+            };
+            let lane = along.checked_rem(lanes).unwrap_or_default();
+            let code = self.code(&self.packed_weight, place(lanes), lane, convention.order);
+            let group = usize::try_from(place(self.group_size)).unwrap_or(usize::MAX);
+            let (Some(scale), Some(zero)) = (scales.get(group), zeros.get(group)) else {
+                return Err(format!("group {group} has no scale or zero point").into());
+            };
+            out.push(scale * (f32::from(code) - zero));
+        }
+        Ok(Tensor::from_slice(self.shape.clone(), &out)?)
+    }
+
+    /// Returns the zero point of each group with the offset of the convention.
+    fn zero_points(&self, convention: Convention) -> Result<Vec<f32>, LayoutError> {
+        let offset = u16::try_from(convention.zero_offset).map(f32::from).unwrap_or(f32::NAN);
+        let groups = self.groups(self.shape.elements()?);
+        let dtype = self.zeros.info().dtype;
+        let stored = if Part::of(&self.zeros).count() == groups {
+            floats(&self.zeros)?
+        } else {
+            let word_bits = dtype.bits().unwrap_or_default();
+            let lanes = u64::from(word_bits.checked_div(self.bits).unwrap_or(1));
+            let split = |group: u64| group.checked_div(lanes).zip(group.checked_rem(lanes));
+            let code = |group| {
+                let (word, lane) = split(group).unwrap_or_default();
+                f32::from(self.code(&self.zeros, word, lane, convention.order))
+            };
+            (0..groups).map(code).collect()
+        };
+        Ok(stored.into_iter().map(|zero| zero + offset).collect())
+    }
+
+    fn code(&self, words: &Tensor, word: u64, lane: u64, order: CodeOrder) -> u16 {
+        let dtype = words.info().dtype;
+        let width = dtype.width().unwrap_or(1);
+        let start = usize::try_from(word.saturating_mul(width)).unwrap_or(usize::MAX);
+        let bytes = words.bytes().get(start..).unwrap_or_default();
+        let value = bytes
+            .iter()
+            .take(usize::try_from(width).unwrap_or_default())
+            .rev()
+            .fold(0_u64, |value, &byte| value << 8 | u64::from(byte));
+        let lanes = u64::from(dtype.bits().unwrap_or_default().checked_div(self.bits).unwrap_or(1));
+        let lane = match order {
+            CodeOrder::LowFirst => lane,
+            CodeOrder::HighFirst => lanes.saturating_sub(lane).saturating_sub(1),
+        };
+        let shift = u32::try_from(lane.saturating_mul(self.bits.into())).unwrap_or(u32::MAX);
+        let mask = (1_u64 << self.bits).saturating_sub(1);
+        // A code has at most 16 bits.
+        u16::try_from(value.checked_shr(shift).unwrap_or_default() & mask).unwrap_or_default()
+    }
+
+    fn groups(&self, elements: u64) -> u64 {
+        elements.checked_div(self.group_size).unwrap_or_default()
+    }
+}
+
+/// What shape and attributes say about the sizes of the parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupLayout {
+    elements: u64,
+    bits: u32,
+    group_size: u64,
+}
+
+/// The element type of a part, and its length in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) dtype: DType,
+    pub(crate) len: u64,
+}
+
+impl Part {
+    fn of(tensor: &Tensor) -> Self {
+        Self { dtype: tensor.info().dtype, len: tensor.bytes().len() as u64 }
+    }
+
+    fn count(self) -> u64 {
+        self.len.checked_div(self.dtype.width().unwrap_or(1)).unwrap_or_default()
+    }
+}
+
+impl GroupLayout {
+    pub(crate) fn parse(shape: &Shape, attributes: &Attributes) -> Result<Self, LayoutError> {
+        let elements = shape.elements()?;
+        let bits = integer(attributes, "bits")?;
+        let in_range = u32::try_from(bits).ok().filter(|bits| (1..=16).contains(bits));
+        let bits =
+            in_range.ok_or_else(|| format!("attribute \"bits\" is {bits}, expected 1 to 16"))?;
+        let group_size = integer(attributes, "group_size")?;
+        if elements.checked_rem(group_size) != Some(0) {
+            return Err(format!(
+                "attribute \"group_size\" is {group_size}, expected a divisor of {elements} elements"
+            )
+            .into());
+        }
+        Ok(Self { elements, bits, group_size })
+    }
+
+    /// Proves that the parts have the sizes that they should.
+    pub(crate) fn check(
+        self,
+        packed_weight: Part,
+        scales: Part,
+        zeros: Part,
+    ) -> Result<(), LayoutError> {
+        let Self { elements, bits, group_size } = self;
+        if !packed_weight.dtype.is_integer() {
+            let found = packed_weight.dtype;
+            return Err(format!("packed_weight is {found}, expected integers").into());
+        }
+        let expected = packed_bytes(elements, bits, packed_weight.dtype).unwrap_or(u64::MAX);
+        let found = packed_weight.len;
+        if found != expected {
+            return Err(format!(
+                "packed_weight has {found} bytes, expected {expected} for {elements} codes of \
+                 {bits} bits"
+            )
+            .into());
+        }
+        let groups = elements.checked_div(group_size).unwrap_or_default();
+        let found = scales.count();
+        if found != groups {
+            let expected = format!("expected one for each of {groups} groups");
+            return Err(format!("scales has {found} elements, {expected}").into());
+        }
+        let found = zeros.count();
+        let packed = packed_bytes(groups, bits, zeros.dtype).filter(|_| zeros.dtype.is_integer());
+        if found != groups && packed != Some(zeros.len) {
+            let expected = format!("expected one for each of {groups} groups, or packed codes");
+            return Err(format!("zeros has {found} elements, {expected}").into());
+        }
+        Ok(())
+    }
+}
+
+fn integer(attributes: &Attributes, key: &str) -> Result<u64, LayoutError> {
+    match attributes.get(key) {
+        Some(Value::Integer(value)) => u64::try_from(*value).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| format!("attribute {key:?} is not there, or no whole number").into())
+}
+
+/// Returns the bytes that packed codes take, filled up to a whole word.
+fn packed_bytes(codes: u64, bits: u32, word: DType) -> Option<u64> {
+    let bytes = codes.checked_mul(bits.into())?.div_ceil(8);
+    bytes.checked_next_multiple_of(word.width()?)
+}
+
+/// Returns the elements of a float tensor, or of small integers, as `f32`.
+fn floats(tensor: &Tensor) -> Result<Vec<f32>, LayoutError> {
+    let view = tensor.view();
+    Ok(match view.dtype() {
+        DType::F32 => view.to_vec::<f32>()?,
+        DType::F16 => view.to_vec::<half::f16>()?.into_iter().map(f32::from).collect(),
+        DType::BF16 => view.to_vec::<half::bf16>()?.into_iter().map(f32::from).collect(),
+        DType::U8 => view.to_vec::<u8>()?.into_iter().map(f32::from).collect(),
+        DType::I8 => view.to_vec::<i8>()?.into_iter().map(f32::from).collect(),
+        DType::U16 => view.to_vec::<u16>()?.into_iter().map(f32::from).collect(),
+        DType::I16 => view.to_vec::<i16>()?.into_iter().map(f32::from).collect(),
+        dtype => {
+            return Err(format!("scales or zeros are {dtype}, expected f32, f16 or bf16").into());
+        }
+    })
+}

@@ -1,0 +1,534 @@
+//! Sparse tensors. Format text: Part III, sections 2 and 3.
+
+use std::io::{self, Read};
+
+use tensor_core::{AlignedBuf, DType, Error as Core, Limits, Shape, Tensor};
+
+use crate::{
+    Blob, ByteOrder, Role,
+    blob::BlobReader,
+    error::{Error, Result},
+};
+
+/// What does not fit in a layout; becomes an [`Error::Layout`] once the object is known.
+#[derive(Debug)]
+pub(crate) enum LayoutError {
+    /// The parts contradict each other.
+    Problem(String),
+    /// Something below failed.
+    Other(Error),
+}
+
+impl LayoutError {
+    pub(crate) fn of(self, object: &str) -> Error {
+        match self {
+            Self::Problem(problem) => Error::Layout { object: object.to_owned(), problem },
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<String> for LayoutError {
+    fn from(problem: String) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<Core> for LayoutError {
+    fn from(error: Core) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<Error> for LayoutError {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+type Checked<T> = Result<T, LayoutError>;
+
+/// A matrix in compressed sparse rows whose parts are proved to fit together.
+///
+/// ```text
+/// values   [nnz]        the stored elements, row by row
+/// indices  [nnz]        the column of each, below the number of columns
+/// indptr   [rows + 1]   row i owns values[indptr[i]..indptr[i + 1]]; from 0 to nnz, not falling
+/// ```
+#[derive(Clone, Debug)]
+pub struct Csr {
+    shape: Shape,
+    values: Tensor,
+    indices: Tensor,
+    indptr: Tensor,
+}
+
+impl Csr {
+    /// Joins the parts of a matrix of shape `[rows, columns]`.
+    ///
+    /// Indices may be of any integer type; columns need not be in order within a row.
+    pub(crate) fn new(
+        shape: Shape,
+        values: Tensor,
+        indices: Tensor,
+        indptr: Tensor,
+    ) -> Checked<Self> {
+        let nnz = elements(&values);
+        check_csr(
+            &shape,
+            nnz,
+            elements(&indices),
+            &mut integers(&indptr)?,
+            &mut integers(&indices)?,
+        )?;
+        Ok(Self { shape, values, indices, indptr })
+    }
+
+    /// Joins the parts of a matrix of shape `[rows, columns]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Layout`] where the rank is not 2, an index type is no integer, counts contradict
+    /// each other, or an index is out of range.
+    pub fn from_parts(
+        shape: impl Into<Shape>,
+        values: Tensor,
+        indices: Tensor,
+        indptr: Tensor,
+    ) -> Result<Self> {
+        Self::new(shape.into(), values, indices, indptr).map_err(|error| error.of(""))
+    }
+
+    /// Returns the shape, `[rows, columns]`.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Returns the stored elements, shape `[nnz]`.
+    #[must_use]
+    pub const fn values(&self) -> &Tensor {
+        &self.values
+    }
+
+    /// Returns the column indices, shape `[nnz]`.
+    #[must_use]
+    pub const fn indices(&self) -> &Tensor {
+        &self.indices
+    }
+
+    /// Returns the row pointers, shape `[rows + 1]`.
+    #[must_use]
+    pub const fn indptr(&self) -> &Tensor {
+        &self.indptr
+    }
+
+    /// Returns the matrix with all its elements, those that are not stored as zeros.
+    pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<Tensor> {
+        let mut dense = Dense::new(&self.shape, &self.values, limits)?;
+        let columns = self.shape.dims().get(1).copied().unwrap_or_default();
+        let mut columns_of = integers(&self.indices)?;
+        let mut row_ends = integers(&self.indptr)?.skip(1);
+        let (mut row, mut stored) = (0_u64, 0_u64);
+        while let Some(end) = row_ends.next().transpose()? {
+            for _ in stored..end {
+                let column = columns_of.next().transpose()?.unwrap_or_default();
+                // Row and column were proved to lie in the shape, whose product fits.
+                let at = row.saturating_mul(columns).saturating_add(column);
+                dense.put(at, stored)?;
+                stored = stored.saturating_add(1);
+            }
+            row = row.saturating_add(1);
+        }
+        dense.finish()
+    }
+}
+
+/// A tensor as a list of coordinates whose parts are proved to fit together.
+///
+/// ```text
+/// values   [nnz]             the stored elements
+/// coords   [rank × nnz]      their coordinates in dimension 0, then those in dimension 1, …
+/// ```
+#[derive(Clone, Debug)]
+pub struct Coo {
+    shape: Shape,
+    values: Tensor,
+    coords: Tensor,
+}
+
+impl Coo {
+    pub(crate) fn new(shape: Shape, values: Tensor, coords: Tensor) -> Checked<Self> {
+        check_coo(&shape, elements(&values), elements(&coords), &mut integers(&coords)?)?;
+        Ok(Self { shape, values, coords })
+    }
+
+    /// Joins the parts of a tensor of any rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Layout`] where the coordinates are no integers, not one for each dimension of each
+    /// element, or out of range.
+    pub fn from_parts(shape: impl Into<Shape>, values: Tensor, coords: Tensor) -> Result<Self> {
+        Self::new(shape.into(), values, coords).map_err(|error| error.of(""))
+    }
+
+    /// Returns the shape.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Returns the stored elements, shape `[nnz]`.
+    #[must_use]
+    pub const fn values(&self) -> &Tensor {
+        &self.values
+    }
+
+    /// Returns the coordinates, all of dimension 0 first, shape `[rank × nnz]`.
+    #[must_use]
+    pub const fn coords(&self) -> &Tensor {
+        &self.coords
+    }
+
+    /// Returns the tensor with all its elements, those that are not stored as zeros.
+    pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<Tensor> {
+        let mut dense = Dense::new(&self.shape, &self.values, limits)?;
+        let nnz = elements(&self.values);
+        let strides = self.shape.strides()?;
+        let width = self.coords.info().dtype.width().unwrap_or(1);
+        let coords = self.coords.bytes();
+        for index in 0..nnz {
+            let mut at = 0_u64;
+            for (dimension, stride) in (0_u64..).zip(&strides) {
+                // All of these were read once when the list was checked.
+                let position = dimension.saturating_mul(nnz).saturating_add(index);
+                let start = usize::try_from(position.saturating_mul(width)).unwrap_or(usize::MAX);
+                let bytes = coords.get(start..).unwrap_or_default();
+                let coordinate = integer(self.coords.info().dtype, bytes).unwrap_or_default();
+                at = at.saturating_add(coordinate.saturating_mul(*stride));
+            }
+            dense.put(at, index)?;
+        }
+        dense.finish()
+    }
+}
+
+/// A dense tensor in the making.
+struct Dense<'a> {
+    shape: &'a Shape,
+    values: &'a Tensor,
+    width: usize,
+    bytes: AlignedBuf,
+    /// A bit for each element, set once it is stored.
+    stored: Vec<u64>,
+}
+
+impl<'a> Dense<'a> {
+    fn new(shape: &'a Shape, values: &'a Tensor, limits: &Limits) -> Checked<Self> {
+        let found = shape.byte_len(values.info().dtype)?;
+        let (limit, field) = (limits.decoded_bytes, "decoded_bytes");
+        if found > limit {
+            let what = "dense size in bytes";
+            return Err(Core::OverLimit { what, found, limit, field }.into());
+        }
+        let out_of_memory = Core::OutOfMemory { bytes: found };
+        let Ok(len) = usize::try_from(found) else {
+            return Err(out_of_memory.into());
+        };
+        let width = values.info().dtype.width().and_then(|width| usize::try_from(width).ok());
+        let width = width.unwrap_or(1);
+        let words = len.div_ceil(width).div_ceil(64);
+        let mut stored = Vec::new();
+        stored.try_reserve_exact(words).map_err(|_| out_of_memory)?;
+        stored.resize(words, 0);
+        Ok(Self { shape, values, width, bytes: AlignedBuf::zeroed(len)?, stored })
+    }
+
+    /// Puts the stored element `index` at element `at`.
+    fn put(&mut self, at: u64, index: u64) -> Checked<()> {
+        let (word, bit) = (at >> 6, 1_u64 << (at & 63));
+        let word = usize::try_from(word).ok().and_then(|word| self.stored.get_mut(word));
+        let from = element(self.values.bytes(), index, self.width);
+        let to = element_mut(&mut self.bytes, at, self.width);
+        let (Some(word), Some(from), Some(to)) = (word, from, to) else {
+            return Err(format!("element {at} lies outside shape {}", self.shape).into());
+        };
+        if *word & bit != 0 {
+            return Err(format!("element {at} of shape {} is stored twice", self.shape).into());
+        }
+        *word |= bit;
+        to.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn finish(self) -> Checked<Tensor> {
+        let dtype = self.values.info().dtype;
+        Ok(Tensor::new(dtype, self.shape.clone(), self.bytes.into_bytes())?)
+    }
+}
+
+fn element(bytes: &[u8], index: u64, width: usize) -> Option<&[u8]> {
+    let start = usize::try_from(index).ok()?.checked_mul(width)?;
+    bytes.get(start..start.checked_add(width)?)
+}
+
+fn element_mut(bytes: &mut [u8], index: u64, width: usize) -> Option<&mut [u8]> {
+    let start = usize::try_from(index).ok()?.checked_mul(width)?;
+    bytes.get_mut(start..start.checked_add(width)?)
+}
+
+/// How the columns of a matrix are ordered within their rows; the format does not ask for any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// Every row is in ascending order, each column once.
+    Ascending,
+    /// In this row a column is not greater than the one before it.
+    BrokenIn(u64),
+}
+
+/// Integers that come one after another, from memory or from a stream.
+pub(crate) type Integers<'a> = dyn Iterator<Item = Checked<u64>> + 'a;
+
+/// Proves that row pointers and column indices fit the shape and each other, in one pass.
+pub(crate) fn check_csr(
+    shape: &Shape,
+    nnz: u64,
+    found_indices: u64,
+    indptr: &mut Integers<'_>,
+    indices: &mut Integers<'_>,
+) -> Checked<RowOrder> {
+    let &[rows, columns] = shape.dims() else {
+        return Err(format!("shape {shape} has rank {}, expected 2", shape.rank()).into());
+    };
+    if found_indices != nnz {
+        return Err(format!("values has {nnz} elements, but indices has {found_indices}").into());
+    }
+    let mut order = RowOrder::Ascending;
+    let mut start = 0;
+    let mut position = 0_u64;
+    for row in 0..=rows {
+        let Some(end) = indptr.next().transpose()? else {
+            return Err(
+                format!("indptr has {row} elements, expected rows + 1 of shape {shape}").into()
+            );
+        };
+        if row == 0 && end != 0 {
+            return Err(format!("indptr[0] is {end}, expected 0").into());
+        }
+        if end < start {
+            return Err(format!("indptr[{row}] is {end}, below the {start} before it").into());
+        }
+        if end > nnz {
+            return Err(format!("indptr[{row}] is {end}, but values has {nnz} elements").into());
+        }
+        let mut last = None;
+        while position < end {
+            // There are as many indices as values, and `end` is no more than that.
+            let column = indices.next().transpose()?.unwrap_or(u64::MAX);
+            if column >= columns {
+                return Err(
+                    format!("indices[{position}] is {column}, expected below {columns}").into()
+                );
+            }
+            if last >= Some(column) && order == RowOrder::Ascending {
+                order = RowOrder::BrokenIn(row.saturating_sub(1));
+            }
+            last = Some(column);
+            position = position.saturating_add(1);
+        }
+        start = end;
+    }
+    if start != nnz {
+        return Err(format!("indptr ends at {start}, but values has {nnz} elements").into());
+    }
+    if indptr.next().is_some() {
+        return Err(format!("indptr has more than rows + 1 elements of shape {shape}").into());
+    }
+    Ok(order)
+}
+
+/// Proves that coordinates fit the shape and the number of values, in one pass.
+pub(crate) fn check_coo(
+    shape: &Shape,
+    nnz: u64,
+    found_coords: u64,
+    coords: &mut Integers<'_>,
+) -> Checked<()> {
+    let rank = shape.rank() as u64;
+    if rank.checked_mul(nnz) != Some(found_coords) {
+        return Err(format!(
+            "coords has {found_coords} elements, expected {rank} for each of {nnz} values"
+        )
+        .into());
+    }
+    for (dimension, &size) in shape.dims().iter().enumerate() {
+        for index in 0..nnz {
+            let coordinate = coords.next().transpose()?.unwrap_or(u64::MAX);
+            if coordinate >= size {
+                return Err(format!(
+                    "coordinate {coordinate} of value {index} in dimension {dimension} is out of \
+                     range, expected below {size}"
+                )
+                .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn elements(tensor: &Tensor) -> u64 {
+    let width = tensor.info().dtype.width().unwrap_or(1);
+    (tensor.bytes().len() as u64).checked_div(width).unwrap_or_default()
+}
+
+/// Iterates over the elements of an integer tensor.
+fn integers(tensor: &Tensor) -> Checked<impl Iterator<Item = Checked<u64>>> {
+    let dtype = tensor.info().dtype;
+    let width = index_width(dtype)?;
+    Ok(tensor.bytes().chunks_exact(width).map(move |bytes| whole(dtype, bytes)))
+}
+
+/// Iterates over the elements of an integer component as they are decoded.
+pub(crate) fn stream_integers<'a>(
+    blob: &'a Blob<'_>,
+    stream: &'a mut BlobReader,
+) -> Checked<impl Iterator<Item = Checked<u64>> + 'a> {
+    let dtype = blob.element_type()?;
+    let width = index_width(dtype)?;
+    let mut chunk = vec![0; CHUNK.next_multiple_of(width)];
+    let (mut at, mut filled) = (0_usize, 0_usize);
+    Ok(std::iter::from_fn(move || {
+        if at >= filled {
+            filled = match fill(stream, &mut chunk) {
+                Ok(0) => return None,
+                Ok(filled) => filled,
+                Err(error) => return Some(Err(blob.stream_fault(error).into())),
+            };
+            at = 0;
+        }
+        let bytes = chunk.get(at..at.saturating_add(width)).unwrap_or_default();
+        at = at.saturating_add(width);
+        Some(whole(dtype, bytes))
+    }))
+}
+
+fn fill(stream: &mut BlobReader, chunk: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0_usize;
+    while let Some(rest) = chunk.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match stream.read(rest)? {
+            0 => break,
+            read => filled = filled.saturating_add(read),
+        }
+    }
+    Ok(filled)
+}
+
+/// Decodes a component to the end and returns its last integer; 0 where there is none.
+pub(crate) fn last_integer(blob: &Blob<'_>) -> Result<u64> {
+    let mut stream = blob.stream()?;
+    let last = || -> Checked<u64> {
+        let mut last = 0;
+        for integer in stream_integers(blob, &mut stream)? {
+            last = integer?;
+        }
+        Ok(last)
+    };
+    let mut last = last;
+    last().map_err(|error| error.of(blob.object()))
+}
+
+fn index_width(dtype: DType) -> Checked<usize> {
+    let width = dtype.width().filter(|_| dtype.is_integer());
+    let width = width.and_then(|width| usize::try_from(width).ok());
+    width.ok_or_else(|| format!("indices are {dtype}, expected integers").into())
+}
+
+fn whole(dtype: DType, bytes: &[u8]) -> Checked<u64> {
+    integer(dtype, bytes).ok_or_else(|| format!("an index of {dtype} is below zero").into())
+}
+
+/// Reads the first integer of some bytes; `None` where it is below zero or not there.
+fn integer(dtype: DType, bytes: &[u8]) -> Option<u64> {
+    match dtype {
+        DType::U64 => bytes.first_chunk().map(|b| u64::from_le_bytes(*b)),
+        DType::U32 => bytes.first_chunk().map(|b| u32::from_le_bytes(*b).into()),
+        DType::U16 => bytes.first_chunk().map(|b| u16::from_le_bytes(*b).into()),
+        DType::U8 => bytes.first().map(|b| (*b).into()),
+        DType::I64 => bytes.first_chunk().and_then(|b| i64::from_le_bytes(*b).try_into().ok()),
+        DType::I32 => bytes.first_chunk().and_then(|b| i32::from_le_bytes(*b).try_into().ok()),
+        DType::I16 => bytes.first_chunk().and_then(|b| i16::from_le_bytes(*b).try_into().ok()),
+        DType::I8 => bytes.first_chunk().and_then(|b| i8::from_le_bytes(*b).try_into().ok()),
+        _ => None,
+    }
+}
+
+/// Takes apart a matrix of generation 0.1.
+///
+/// ```text
+/// indptr u64 [rows + 1], indices u64 [nnz], values [nnz]
+/// ```
+pub(crate) fn inline_csr(shape: Shape, data: &Blob<'_>) -> Checked<Csr> {
+    let (dtype, width, bytes) = inline(data)?;
+    let &[rows, _] = shape.dims() else {
+        return Err(format!("shape {shape} has rank {}, expected 2", shape.rank()).into());
+    };
+    let len = bytes.len() as u64;
+    let pointers = rows.checked_add(1).and_then(|rows| rows.checked_mul(8)).filter(|p| *p <= len);
+    let Some(pointers) = pointers else {
+        return Err(format!("{len} bytes are too few for the row pointers of shape {shape}").into());
+    };
+    let nnz = whole_records(len.saturating_sub(pointers), width.saturating_add(8))?;
+    let split = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+    let values_at = split(pointers.saturating_add(nnz.saturating_mul(8)));
+    let indptr = Tensor::new(DType::U64, [rows.saturating_add(1)], bytes.slice(..split(pointers)))?;
+    let indices = Tensor::new(DType::U64, [nnz], bytes.slice(split(pointers)..values_at))?;
+    let values = Tensor::new(dtype, [nnz], bytes.slice(values_at..))?;
+    Csr::new(shape, values, indices, indptr)
+}
+
+/// Takes apart a tensor of generation 0.1.
+///
+/// ```text
+/// for each stored element: its coordinates u64 [rank], its value
+/// ```
+pub(crate) fn inline_coo(shape: Shape, data: &Blob<'_>) -> Checked<Coo> {
+    let (dtype, width, bytes) = inline(data)?;
+    let coordinates = (shape.rank() as u64).saturating_mul(8);
+    let record = coordinates.saturating_add(width);
+    let nnz = whole_records(bytes.len() as u64, record)?;
+    let records = || bytes.chunks_exact(usize::try_from(record).unwrap_or(usize::MAX));
+    let mut coords = Vec::with_capacity(bytes.len());
+    for dimension in 0..shape.rank() {
+        for record in records() {
+            coords.extend_from_slice(element(record, dimension as u64, 8).unwrap_or_default());
+        }
+    }
+    let coordinates = usize::try_from(coordinates).unwrap_or(usize::MAX);
+    let values: Vec<u8> = records()
+        .flat_map(|record| record.get(coordinates..).unwrap_or_default())
+        .copied()
+        .collect();
+    let coords = Tensor::new(DType::U64, [nnz.saturating_mul(shape.rank() as u64)], coords)?;
+    Coo::new(shape, Tensor::new(dtype, [nnz], values)?, coords)
+}
+
+fn inline(data: &Blob<'_>) -> Checked<(DType, u64, bytes::Bytes)> {
+    if data.component().byte_order == ByteOrder::Big {
+        return Err("sparse data is big-endian, which has no defined layout".to_owned().into());
+    }
+    let dtype = data.element_type()?;
+    Ok((dtype, dtype.width().unwrap_or(1), data.bytes()?))
+}
+
+fn whole_records(len: u64, record: u64) -> Checked<u64> {
+    match (len.checked_div(record), len.checked_rem(record)) {
+        (Some(records), Some(0)) => Ok(records),
+        _ => Err(format!("{len} bytes are no whole number of records of {record} bytes").into()),
+    }
+}
+
+pub(crate) const CSR_ROLES: [Role; 3] = [Role::Values, Role::Indices, Role::Indptr];
+pub(crate) const COO_ROLES: [Role; 2] = [Role::Values, Role::Coords];
+
+const CHUNK: usize = 64 << 10;

@@ -1,0 +1,352 @@
+//! The lazy handle on one object.
+
+use tensor_core::{Tensor as Elements, TensorInfo};
+
+use crate::{
+    Attributes, Blob, Component, Coo, Csr, Encoding, Error, Format, Object, QuantizedGroup, Role,
+    Verified, blob::Len, error::Result, read::Reader, sparse,
+};
+
+/// A handle on an object; nothing is decoded or read before it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    reader: &'a Reader,
+    index: usize,
+}
+
+impl<'a> Tensor<'a> {
+    pub(crate) const fn new(reader: &'a Reader, index: usize) -> Self {
+        Self { reader, index }
+    }
+
+    /// Returns the name of the object.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        self.reader.manifest().name(self.index)
+    }
+
+    /// Decodes the definition of the object.
+    ///
+    /// # Errors
+    ///
+    /// None that opening has not met already.
+    pub fn object(self) -> Result<Object> {
+        self.reader.manifest().object_at(self.index)
+    }
+
+    /// Decodes the attributes of the object; `None` where it has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Manifest`] where a key is there twice, and where they are over a limit.
+    pub fn attributes(self) -> Result<Option<Attributes>> {
+        self.reader.manifest().attributes_of(self.name(), &self.object()?)
+    }
+
+    /// Returns the shape of the tensor and the type of its elements: those of `data` in a dense
+    /// tensor, of `values` in a sparse one, of `packed_weight` in a quantized one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Component`] where the element type is unknown; [`Error::MissingComponent`];
+    /// [`Error::WrongFormat`] where the format is unknown.
+    pub fn info(self) -> Result<TensorInfo> {
+        let object = self.object()?;
+        let role = self.main_role(&object)?;
+        let dtype = self.required(&object, &role)?.element_type()?;
+        Ok(TensorInfo { dtype, shape: object.shape })
+    }
+
+    /// Returns the bytes of a dense tensor, row-major, elements little-endian: without a copy where
+    /// they are stored raw and the source is in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongFormat`] where the object is not dense; else as for [`Blob::bytes`].
+    pub fn bytes(self) -> Result<bytes::Bytes> {
+        self.data()?.bytes()
+    }
+
+    /// Fills the caller's buffer with the bytes of a dense tensor.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes), and where the buffer has another length.
+    pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
+        self.data()?.read_into(buffer)
+    }
+
+    /// Returns a dense tensor as typed elements, over the same bytes as [`bytes`](Self::bytes).
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn view(self) -> Result<Elements> {
+        let data = self.data()?;
+        let shape = self.object()?.shape;
+        Ok(Elements::new(data.element_type()?, shape, data.bytes()?)?)
+    }
+
+    /// Reads a sparse matrix in compressed rows, and proves that its parts fit together. Format
+    /// text: Part III, section 2.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongFormat`] where the object is none; [`Error::Layout`] where an index is out of
+    /// range or counts contradict each other; else as for [`Blob::bytes`].
+    pub fn csr(self) -> Result<Csr> {
+        let object = self.object()?;
+        match object.format {
+            Format::SparseCsr => {
+                let [values, indices, indptr] = self.parts(&object, sparse::CSR_ROLES)?;
+                Csr::new(object.shape, values, indices, indptr)
+            }
+            Format::InlineCsr => {
+                let data = self.required(&object, &Role::Data)?;
+                sparse::inline_csr(object.shape, &data)
+            }
+            found => return Err(self.wrong_format(found, "sparse_csr")),
+        }
+        .map_err(|error| self.layout(error))
+    }
+
+    /// Reads a sparse tensor as a list of coordinates, and proves that its parts fit together.
+    /// Format text: Part III, section 3.
+    ///
+    /// # Errors
+    ///
+    /// As for [`csr`](Self::csr).
+    pub fn coo(self) -> Result<Coo> {
+        let object = self.object()?;
+        match object.format {
+            Format::SparseCoo => {
+                let [values, coords] = self.parts(&object, sparse::COO_ROLES)?;
+                Coo::new(object.shape, values, coords)
+            }
+            Format::InlineCoo => {
+                let data = self.required(&object, &Role::Data)?;
+                sparse::inline_coo(object.shape, &data)
+            }
+            found => return Err(self.wrong_format(found, "sparse_coo")),
+        }
+        .map_err(|error| self.layout(error))
+    }
+
+    /// Reads a group-quantized tensor, and proves that its parts have the sizes that its attributes
+    /// name. Format text: Part III, section 4.
+    ///
+    /// # Errors
+    ///
+    /// As for [`csr`](Self::csr).
+    pub fn quantized(self) -> Result<QuantizedGroup> {
+        let object = self.object()?;
+        if object.format != Format::QuantizedGroup {
+            return Err(self.wrong_format(object.format, "quantized_group"));
+        }
+        let attributes = self.attributes()?.unwrap_or_default();
+        let roles = [Role::PackedWeight, Role::Scales, Role::Zeros];
+        let [packed_weight, scales, zeros] = self.parts(&object, roles)?;
+        QuantizedGroup::new(object.shape, &attributes, packed_weight, scales, zeros)
+            .map_err(|error| self.layout(error))
+    }
+
+    /// Returns the tensor with all its elements: a dense one as it is, a sparse one filled with
+    /// zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongFormat`] for other formats; [`Error::Layout`] where an element is stored twice;
+    /// where the result is longer than [`Limits::decoded_bytes`](tensor_core::Limits); else as for
+    /// [`bytes`](Self::bytes) and [`csr`](Self::csr).
+    pub fn to_dense(self) -> Result<Elements> {
+        let limits = self.reader.limits();
+        match self.object()?.format {
+            Format::Dense => return self.view(),
+            Format::SparseCsr | Format::InlineCsr => self.csr()?.to_dense(limits),
+            Format::SparseCoo | Format::InlineCoo => self.coo()?.to_dense(limits),
+            found => return Err(self.wrong_format(found, "dense, sparse_csr or sparse_coo")),
+        }
+        .map_err(|error| self.layout(error))
+    }
+
+    /// Returns handles on all components, in the order of the manifest.
+    ///
+    /// # Errors
+    ///
+    /// Where the sizes that the components must have contradict each other or cannot be told.
+    pub fn blobs(self) -> Result<Vec<Blob<'a>>> {
+        let object = self.object()?;
+        let blob = |(role, component): &(Role, Component)| self.blob_of(&object, role, component);
+        object.components.iter().map(blob).collect()
+    }
+
+    /// Returns a handle on the component of a role; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`blobs`](Self::blobs).
+    pub fn blob(self, role: &Role) -> Result<Option<Blob<'a>>> {
+        let object = self.object()?;
+        object.component(role).map(|component| self.blob_of(&object, role, component)).transpose()
+    }
+
+    /// Compares the digests of all components with their stored bytes, and returns the least that
+    /// was proved.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Blob::verify`].
+    pub fn verify(self) -> Result<Verified> {
+        let mut least = Verified::Digest;
+        let object = self.object()?;
+        for (role, component) in &object.components {
+            let blob = self.unsized_blob(role, component);
+            match (blob.verify()?, least) {
+                (Verified::NoDigest, _) | (_, Verified::NoDigest) => least = Verified::NoDigest,
+                (Verified::UnknownAlgorithm, _) => least = Verified::UnknownAlgorithm,
+                (Verified::Digest, _) => {}
+            }
+        }
+        Ok(if object.components.is_empty() { Verified::NoDigest } else { least })
+    }
+
+    pub(crate) const fn reader(self) -> &'a Reader {
+        self.reader
+    }
+
+    /// Returns a handle on a component without asking how long its object needs it to be.
+    pub(crate) fn unsized_blob(self, role: &Role, component: &Component) -> Blob<'a> {
+        let len = self.unconstrained(component);
+        Blob::new(self.reader, self.name(), role.clone(), component.clone(), len)
+    }
+
+    pub(crate) fn blob_of(
+        self,
+        object: &Object,
+        role: &Role,
+        component: &Component,
+    ) -> Result<Blob<'a>> {
+        let len = self.len_of(object, role, component)?;
+        Ok(Blob::new(self.reader, self.name(), role.clone(), component.clone(), len))
+    }
+
+    /// Returns a handle on a component that the format requires.
+    pub(crate) fn required(self, object: &Object, role: &Role) -> Result<Blob<'a>> {
+        let component = object.component(role).ok_or_else(|| Error::MissingComponent {
+            object: self.name().to_owned(),
+            format: object.format.clone(),
+            role: role.clone(),
+        })?;
+        self.blob_of(object, role, component)
+    }
+
+    /// Returns how many elements of a sparse object are stored, or `None` where only decoding an
+    /// encoded component would tell.
+    pub(crate) fn stored_elements(self, object: &Object) -> Result<Option<u64>> {
+        let per_element = |role: &Role| match role {
+            Role::Coords => object.shape.rank() as u64,
+            _ => 1,
+        };
+        for role in [Role::Values, Role::Indices, Role::Coords] {
+            let Some(component) = object.component(&role) else {
+                continue;
+            };
+            let Len::Exactly(len) = self.unconstrained(component) else {
+                continue;
+            };
+            let width = component.element_type().and_then(tensor_core::DType::width);
+            let per_element = width.and_then(|width| width.checked_mul(per_element(&role)));
+            // A scalar has no coordinates, so these say nothing.
+            if let Some(per_element @ 1..) = per_element {
+                return Ok(len.checked_div(per_element));
+            }
+        }
+        if object.format != Format::SparseCsr {
+            return Ok(None);
+        }
+        let indptr = self.required(object, &Role::Indptr)?;
+        sparse::last_integer(&indptr).map(Some)
+    }
+
+    fn len_of(self, object: &Object, role: &Role, component: &Component) -> Result<Len> {
+        let needed = match (&object.format, role) {
+            (Format::Dense, Role::Data) => match component.element_type() {
+                Some(dtype) => Some(object.shape.byte_len(dtype)?),
+                None => None,
+            },
+            (Format::SparseCsr, Role::Indptr) => {
+                let rows = object.shape.dims().first().copied().unwrap_or_default();
+                bytes_of(component, rows.checked_add(1))
+            }
+            (Format::SparseCsr, Role::Indices | Role::Values)
+            | (Format::SparseCoo, Role::Values) => {
+                bytes_of(component, self.stored_elements(object)?)
+            }
+            (Format::SparseCoo, Role::Coords) => {
+                let rank = object.shape.rank() as u64;
+                let elements = self.stored_elements(object)?;
+                bytes_of(component, elements.and_then(|elements| elements.checked_mul(rank)))
+            }
+            _ => None,
+        };
+        Ok(needed.map_or_else(|| self.unconstrained(component), Len::Exactly))
+    }
+
+    /// Returns what a component alone says about its length after decoding.
+    fn unconstrained(self, component: &Component) -> Len {
+        match (&component.encoding, component.uncompressed_length) {
+            (Encoding::Raw, _) => Len::Exactly(component.length),
+            (_, Some(length)) => Len::Exactly(length),
+            (_, None) => Len::AtMost(self.reader.limits().decoded_bytes),
+        }
+    }
+
+    fn data(self) -> Result<Blob<'a>> {
+        let object = self.object()?;
+        if object.format != Format::Dense {
+            return Err(self.wrong_format(object.format, "dense"));
+        }
+        self.required(&object, &Role::Data)
+    }
+
+    /// Reads the components of some roles, each as a tensor of one dimension.
+    fn parts<const N: usize>(self, object: &Object, roles: [Role; N]) -> Result<[Elements; N]> {
+        let parts: Vec<Elements> = roles
+            .iter()
+            .map(|role| self.required(object, role).and_then(|blob| one_dimension(&blob)))
+            .collect::<Result<_>>()?;
+        // One part came out for each role.
+        parts.try_into().map_err(|_| self.layout("parts are missing".to_owned().into()))
+    }
+
+    fn main_role(self, object: &Object) -> Result<Role> {
+        match &object.format {
+            Format::Dense | Format::InlineCsr | Format::InlineCoo => Ok(Role::Data),
+            Format::SparseCsr | Format::SparseCoo => Ok(Role::Values),
+            Format::QuantizedGroup => Ok(Role::PackedWeight),
+            Format::Other(_) => Err(self.wrong_format(object.format.clone(), "a known one")),
+        }
+    }
+
+    fn wrong_format(self, found: Format, expected: &'static str) -> Error {
+        Error::WrongFormat { object: self.name().to_owned(), found, expected }
+    }
+
+    fn layout(self, error: sparse::LayoutError) -> Error {
+        error.of(self.name())
+    }
+}
+
+fn bytes_of(component: &Component, elements: Option<u64>) -> Option<u64> {
+    let dtype = component.element_type()?;
+    dtype.byte_len(elements?)
+}
+
+/// Reads a component as a tensor of one dimension.
+pub(crate) fn one_dimension(blob: &Blob<'_>) -> Result<Elements> {
+    let dtype = blob.element_type()?;
+    let bytes = blob.bytes()?;
+    let width = dtype.width().unwrap_or(1);
+    let elements = (bytes.len() as u64).checked_div(width).unwrap_or_default();
+    Ok(Elements::new(dtype, [elements], bytes)?)
+}

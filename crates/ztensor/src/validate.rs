@@ -1,0 +1,467 @@
+//! What opening does not prove: every rule, over every byte, as a report.
+
+use std::{error::Error as _, fmt::Write as _};
+
+use tensor_core::{At, DType, Extent, Report, Severity, parallel};
+
+use crate::{
+    Blob, Error, Fault, Format, Generation, Object, Role, Tensor, Verified,
+    blob::Len,
+    container::ALIGNMENT,
+    error::{Decoded, Result},
+    quantized::{GroupLayout, Part},
+    read::Reader,
+    sparse::{self, LayoutError, RowOrder},
+};
+
+pub(crate) fn validate(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+    let mut report = document(reader);
+    let objects: Vec<usize> = (0..reader.manifest().len()).collect();
+    let checked = parallel::map(&objects, reader.thread_count(), |&index| {
+        let tensor = Tensor::new(reader, index);
+        let mut check = Check { tensor, report: Report::default(), extents: Vec::new() };
+        let result = check.object();
+        if let Err(error) = result {
+            check.error(&error);
+        }
+        progress(check.extents.iter().map(|extent| extent.len()).sum());
+        (check.report, check.extents)
+    });
+    let mut blobs = Vec::new();
+    for (index, (found, extents)) in checked.into_iter().enumerate() {
+        report.append(found);
+        blobs.extend(extents.into_iter().map(|extent| (extent, index)));
+    }
+    blobs.sort_unstable();
+    overlaps(reader, &blobs, &mut report);
+    gaps(reader, &blobs, &mut report);
+    report
+}
+
+/// Checks what the manifest says about the file as a whole.
+fn document(reader: &Reader) -> Report {
+    let mut report = Report::default();
+    let manifest = reader.manifest();
+    let at = || At::file().offset(manifest.offset());
+    let plain = match manifest.generation() {
+        Generation::V0_1 => true,
+        Generation::V1_0 => manifest.version() == "1.0",
+        Generation::V1_1 | Generation::V1_2 => manifest.version().starts_with("1."),
+    };
+    if !plain {
+        let message =
+            format!("version is {:?}, expected \"1.1.0\" or the like", manifest.version());
+        report.push(Severity::Warning, "zt/version-text", at().path("version"), message);
+    }
+    if let Err(error) = manifest.attributes() {
+        report.push(Severity::Error, error.rule(), at().path("attributes"), chain(&error));
+    }
+    for key in manifest.unknown_keys() {
+        unknown_key(&mut report, at(), "manifest", key);
+    }
+    let unusual = manifest.unusual();
+    // Generation 0.1 was written with open lengths.
+    let indefinite = unusual.indefinite && manifest.generation() != Generation::V0_1;
+    for (found, what) in [
+        (indefinite, "lengths that are left open"),
+        (unusual.wide, "numbers that take more bytes than they need"),
+        (unusual.tagged, "tags"),
+    ] {
+        if found {
+            let message = format!("manifest has {what}, which some decoders refuse");
+            report.push(Severity::Note, "zt/manifest-encoding", at(), message);
+        }
+    }
+    report
+}
+
+fn unknown_key(report: &mut Report, at: At, what: &str, key: &str) {
+    let message = format!("{what} has the key {key:?}, which the format does not name");
+    report.push(Severity::Note, "zt/unknown-key", at, message);
+}
+
+/// The check of one object.
+struct Check<'a> {
+    tensor: Tensor<'a>,
+    report: Report,
+    /// Where the components are that lie where they may.
+    extents: Vec<Extent>,
+}
+
+impl<'a> Check<'a> {
+    fn object(&mut self) -> Result<()> {
+        let object = self.tensor.object()?;
+        if let Err(error) = self.tensor.attributes() {
+            self.error(&error);
+        }
+        for key in object.unknown_keys() {
+            unknown_key(&mut self.report, At::file().tensor(self.tensor.name()), "object", key);
+        }
+        object.shape.elements()?;
+        if let Format::Other(format) = &object.format {
+            let message = format!("format {format:?} is not known, so its layout is not checked");
+            self.push(Severity::Warning, "zt/format", None, message);
+        }
+        let required = required_roles(&object.format);
+        let mut usable = true;
+        for role in required {
+            if object.component(role).is_none() {
+                let (object_name, format) = (self.tensor.name().to_owned(), object.format.clone());
+                let role = role.clone();
+                self.error(&Error::MissingComponent { object: object_name, format, role });
+                usable = false;
+            }
+        }
+        for (role, _) in &object.components {
+            usable &= self.definition(&object, role, required);
+        }
+        if usable {
+            self.contents(&object)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what the manifest says of a component; tells whether its bytes can be read.
+    fn definition(&mut self, object: &Object, role: &Role, required: &[Role]) -> bool {
+        let Some(component) = object.component(role) else {
+            return false;
+        };
+        let blob = self.tensor.unsized_blob(role, component);
+        for key in component.unknown_keys() {
+            unknown_key(&mut self.report, place(&blob), "component", key);
+        }
+        if !required.is_empty() && !required.contains(role) {
+            let message = format!("format {} does not name the role", object.format);
+            self.push(Severity::Note, "zt/component-extra", Some(&blob), message);
+        }
+        if let (Some(logical), Some(dtype)) = (&component.logical_type, component.element_type())
+            && component.logical_type_is_unknown()
+        {
+            let message = format!("type {logical:?} is not known, so elements are read as {dtype}");
+            self.push(Severity::Warning, "zt/logical-type", Some(&blob), message);
+        }
+        let mut usable = true;
+        match blob.extent() {
+            Ok(extent) => self.extents.push(extent),
+            Err(error) => {
+                self.error_at(&error, &blob);
+                usable = false;
+            }
+        }
+        for error in [blob.element_type().err(), blob.check_encoding().err()].into_iter().flatten()
+        {
+            self.error_at(&error, &blob);
+            usable = false;
+        }
+        usable
+    }
+
+    /// Reads all components, once each.
+    fn contents(&mut self, object: &Object) -> Result<()> {
+        match object.format {
+            Format::SparseCsr => self.csr(object),
+            Format::SparseCoo => self.coo(object),
+            Format::QuantizedGroup => self.quantized(object),
+            Format::InlineCsr => {
+                self.components(object, &[])?;
+                self.tensor.csr().map(drop)
+            }
+            Format::InlineCoo => {
+                self.components(object, &[])?;
+                self.tensor.coo().map(drop)
+            }
+            Format::Dense | Format::Other(_) => self.components(object, &[]),
+        }
+    }
+
+    /// Reads the components that are not among `done`.
+    fn components(&mut self, object: &Object, done: &[Role]) -> Result<()> {
+        for (role, component) in &object.components {
+            if !done.contains(role) {
+                let blob = self.tensor.blob_of(object, role, component)?;
+                self.elements(&blob);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a component whose elements are checked one by one; returns how many bytes it decodes
+    /// to, where it does.
+    fn elements(&mut self, blob: &Blob<'_>) -> Option<u64> {
+        let is_bool = blob.element_type().is_ok_and(|dtype| dtype == DType::Bool);
+        let mut not_a_bool = None;
+        let mut decoded = 0_u64;
+        let result = blob.hashed_stream().and_then(|mut stream| {
+            let visited = stream.visit(|piece| {
+                if is_bool && not_a_bool.is_none() {
+                    let found = piece.iter().enumerate().find(|(_, byte)| **byte > 1);
+                    not_a_bool = found.map(|(at, &byte)| (decoded.saturating_add(at as u64), byte));
+                }
+                decoded = decoded.saturating_add(piece.len() as u64);
+            });
+            visited.map_err(|error| blob.stream_fault(error))?;
+            blob.finish_hashed(stream)
+        });
+        if let Some((index, found)) = not_a_bool {
+            self.error_at(&blob.fault(Fault::NotABool { index, found }), blob);
+        }
+        self.outcome(blob, result);
+        self.recorded_length(blob, decoded);
+        Some(decoded)
+    }
+
+    /// Compares the length that generation 1.2 records with the one that came out.
+    fn recorded_length(&mut self, blob: &Blob<'_>, decoded: u64) {
+        let (recorded, offset) = (blob.component().uncompressed_length, blob.component().offset);
+        if let Some(expected) = recorded
+            && expected != decoded
+        {
+            let found = Decoded::Exactly(decoded);
+            self.error_at(&blob.fault(Fault::DecodedLength { offset, found, expected }), blob);
+        }
+    }
+
+    fn csr(&mut self, object: &Object) -> Result<()> {
+        let [values, indices, indptr] = self.required(object, sparse::CSR_ROLES)?;
+        let nnz = self.tensor.stored_elements(object)?.unwrap_or_default();
+        self.elements(&values);
+        let found = elements_of(&indices).unwrap_or(nnz);
+        let nnz = elements_of(&values).unwrap_or(nnz);
+        let (mut index_stream, mut pointer_stream) =
+            (indices.hashed_stream()?, indptr.hashed_stream()?);
+        let order = (|| {
+            let mut pointers = sparse::stream_integers(&indptr, &mut pointer_stream)?;
+            let mut columns = sparse::stream_integers(&indices, &mut index_stream)?;
+            sparse::check_csr(&object.shape, nnz, found, &mut pointers, &mut columns)
+        })();
+        match order {
+            Ok(RowOrder::Ascending) => {}
+            Ok(RowOrder::BrokenIn(row)) => {
+                let message = format!("columns of row {row} are not in ascending order");
+                self.push(Severity::Warning, "zt/csr-order", Some(&indices), message);
+            }
+            Err(error) => self.layout(error),
+        }
+        for (blob, stream) in [(indices, index_stream), (indptr, pointer_stream)] {
+            let result = blob.finish_hashed(stream);
+            self.outcome(&blob, result);
+        }
+        self.components(object, &sparse::CSR_ROLES)
+    }
+
+    fn coo(&mut self, object: &Object) -> Result<()> {
+        let [values, coords] = self.required(object, sparse::COO_ROLES)?;
+        let decoded = self.elements(&values).unwrap_or_default();
+        let width = values.element_type()?.width().unwrap_or(1);
+        let nnz = decoded.checked_div(width).unwrap_or_default();
+        let expected = nnz.saturating_mul(object.shape.rank() as u64);
+        let found = elements_of(&coords).unwrap_or(expected);
+        let mut stream = coords.hashed_stream()?;
+        let checked = (|| {
+            let mut coordinates = sparse::stream_integers(&coords, &mut stream)?;
+            sparse::check_coo(&object.shape, nnz, found, &mut coordinates)?;
+            match coordinates.next() {
+                None => Ok(()),
+                Some(_) => {
+                    Err(LayoutError::from(format!("coords has more than {expected} elements")))
+                }
+            }
+        })();
+        if let Err(error) = checked {
+            self.layout(error);
+        }
+        let result = coords.finish_hashed(stream);
+        self.outcome(&coords, result);
+        self.components(object, &sparse::COO_ROLES)
+    }
+
+    fn quantized(&mut self, object: &Object) -> Result<()> {
+        let roles = [Role::PackedWeight, Role::Scales, Role::Zeros];
+        let blobs = self.required(object, roles.clone())?;
+        let mut parts = Vec::new();
+        for blob in &blobs {
+            let len = self.elements(blob).unwrap_or_default();
+            parts.push(Part { dtype: blob.element_type()?, len });
+        }
+        let attributes = self.tensor.attributes().ok().flatten().unwrap_or_default();
+        match (GroupLayout::parse(&object.shape, &attributes), parts.as_slice()) {
+            (Ok(layout), &[packed, scales, zeros]) => {
+                if let Err(error) = layout.check(packed, scales, zeros) {
+                    self.layout(error);
+                }
+            }
+            (Err(error), _) => {
+                let message =
+                    format!("sizes are not checked: {}", chain(&error.of(self.tensor.name())));
+                self.push(Severity::Warning, "zt/quantized-attributes", None, message);
+            }
+            _ => {}
+        }
+        self.components(object, &roles)
+    }
+
+    /// Returns handles on the components of some roles, which are there.
+    fn required<const N: usize>(&self, object: &Object, roles: [Role; N]) -> Result<[Blob<'a>; N]> {
+        let tensor = self.tensor;
+        let blobs: Vec<Blob<'a>> =
+            roles.iter().map(|role| tensor.required(object, role)).collect::<Result<_>>()?;
+        let missing = |_| LayoutError::from("parts are missing".to_owned()).of(tensor.name());
+        blobs.try_into().map_err(missing)
+    }
+
+    /// Notes what reading a component has proved.
+    fn outcome(&mut self, blob: &Blob<'_>, result: Result<Verified>) {
+        match result {
+            Ok(Verified::Digest | Verified::NoDigest) => {}
+            Ok(Verified::UnknownAlgorithm) => {
+                let digest = blob.component().digest.as_deref().unwrap_or_default();
+                let message =
+                    format!("digest {digest:?} is of no known algorithm, so nothing is proved");
+                self.push(Severity::Warning, "zt/digest-unknown", Some(blob), message);
+            }
+            Err(error) => self.error_at(&error, blob),
+        }
+    }
+
+    fn layout(&mut self, error: LayoutError) {
+        let error = error.of(self.tensor.name());
+        self.error(&error);
+    }
+
+    fn error(&mut self, error: &Error) {
+        let at = At::file().tensor(self.tensor.name()).offset(error.offset());
+        self.report.push(Severity::Error, error.rule(), at, chain(error));
+    }
+
+    fn error_at(&mut self, error: &Error, blob: &Blob<'_>) {
+        self.report.push(Severity::Error, error.rule(), place(blob), chain(error));
+    }
+
+    fn push(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        blob: Option<&Blob<'_>>,
+        message: String,
+    ) {
+        let at = blob.map_or_else(|| At::file().tensor(self.tensor.name()), place);
+        self.report.push(severity, rule, at, message);
+    }
+}
+
+fn place(blob: &Blob<'_>) -> At {
+    let path = format!("components.{:?}", blob.role().as_str());
+    At::file().tensor(blob.object()).path(path).offset(blob.component().offset)
+}
+
+/// Returns how many elements a component has, where that is known before it is decoded.
+fn elements_of(blob: &Blob<'_>) -> Option<u64> {
+    let width = blob.element_type().ok()?.width()?;
+    match blob.len() {
+        Len::Exactly(len) => len.checked_div(width),
+        Len::AtMost(_) => None,
+    }
+}
+
+pub(crate) fn required_roles(format: &Format) -> &'static [Role] {
+    match format {
+        Format::Dense | Format::InlineCsr | Format::InlineCoo => &[Role::Data],
+        Format::SparseCsr => &[Role::Values, Role::Indices, Role::Indptr],
+        Format::SparseCoo => &[Role::Values, Role::Coords],
+        Format::QuantizedGroup => &[Role::PackedWeight, Role::Scales, Role::Zeros],
+        Format::Other(_) => &[],
+    }
+}
+
+/// Reports blobs that share bytes: a note where they are the same, a warning where they are not.
+fn overlaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
+    let name = |index| reader.manifest().name(index);
+    // The blob that reaches furthest so far.
+    let mut widest: Option<(Extent, usize)> = None;
+    for &(extent, index) in blobs.iter().filter(|(extent, _)| !extent.is_empty()) {
+        if let Some((before, owner)) = widest
+            && before.overlaps(extent)
+        {
+            let at = At::file().tensor(name(index)).offset(extent.offset());
+            let other = name(owner);
+            if before == extent {
+                let message = format!("blob is shared with {other:?}");
+                report.push(Severity::Note, "zt/blob-shared", at, message);
+            } else {
+                let message = format!(
+                    "blob of {} bytes overlaps the one of {other:?}, {} bytes at byte {}",
+                    extent.len(),
+                    before.len(),
+                    before.offset()
+                );
+                report.push(Severity::Warning, "zt/blob-overlap", at, message);
+            }
+        }
+        if widest.is_none_or(|(before, _)| extent.end() > before.end()) {
+            widest = Some((extent, index));
+        }
+    }
+}
+
+/// Reports padding that is not zero, and bytes that belong to nothing. Format text: Part I,
+/// section 1, and Part IV, section 2.
+fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
+    let room = reader.blobs();
+    let mut end = room.offset();
+    let last = Extent::between(room.end(), room.end());
+    let starts = blobs.iter().map(|(extent, _)| *extent).filter(|extent| !extent.is_empty());
+    for next in starts.chain([last]) {
+        let gap = Extent::between(end, next.offset());
+        end = end.max(next.end());
+        // Nothing is padded up to the manifest, so there only an empty blob can leave a gap.
+        let aligned = gap.offset().next_multiple_of(ALIGNMENT).min(gap.end());
+        let padding = Extent::between(gap.offset(), aligned);
+        let beyond = Extent::between(aligned, gap.end());
+        match first_nonzero(reader, padding) {
+            Ok(None) => {}
+            Ok(Some(at)) => {
+                let message = "padding is not zero, which hides bytes from every reader";
+                report.push(Severity::Warning, "zt/padding", At::file().offset(at), message);
+            }
+            Err(error) => report.push(Severity::Error, error.rule(), At::file(), chain(&error)),
+        }
+        // A gap of zeros is what a coarser alignment leaves.
+        if let Ok(Some(at)) = first_nonzero(reader, beyond) {
+            let message =
+                format!("{} bytes at byte {} belong to no object", beyond.len(), beyond.offset());
+            report.push(Severity::Note, "zt/gap", At::file().offset(at), message);
+        }
+    }
+}
+
+/// Returns where in the file the first byte of an extent is that is not zero.
+fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
+    use std::io::BufRead;
+    let mut stream = reader.source().stream(extent, "gap")?;
+    let mut offset = extent.offset();
+    loop {
+        let ready = stream.fill_buf();
+        let ready =
+            ready.map_err(|source| tensor_core::Error::Read { what: "gap", offset, source })?;
+        if ready.is_empty() {
+            return Ok(None);
+        }
+        if let Some(at) = ready.iter().position(|&byte| byte != 0) {
+            return Ok(Some(offset.saturating_add(at as u64)));
+        }
+        let len = ready.len();
+        stream.consume(len);
+        offset = offset.saturating_add(len as u64);
+    }
+}
+
+/// Writes an error and its causes in one line.
+fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,1072 @@
+//! Writing files, front to back. Format text: Part I; key order and defaults as in the reference
+//! writer 1.1.1.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+    io::{self, BufRead, Write},
+    num::NonZeroUsize,
+    ops::Range,
+    path::Path,
+};
+
+use bytes::Bytes;
+use hashbrown::HashTable;
+use tensor_core::{
+    DType, Error as Core, Limits, Shape, Tensor as Elements, TensorView,
+    output::{Durability, Existing, NewFile},
+    parallel,
+};
+
+use crate::{
+    Attributes, Component, Coo, Csr, Encoding, Fault, Format, Manifest, Object, Role, StoredType,
+    Tensor,
+    blob::digest,
+    cbor::Emitter,
+    container::{ALIGNMENT, MAGIC, footer},
+    dtype,
+    error::{Error, Result},
+    manifest::Encoded,
+    quantized::{GroupLayout, Part},
+};
+
+/// Writes a file of generation 1.1 or 1.2 to any sink, from front to back.
+///
+/// The same calls make the same bytes on every machine, whatever the number of threads: blobs in
+/// the order in which they are added, the manifest sorted by name. Memory does not grow with the
+/// size of the tensors. The file is complete once [`finish`](Self::finish) has returned; before
+/// that it has no footer, and nothing opens it.
+///
+/// # Examples
+///
+/// ```
+/// use ztensor::{Compression, Storage, Writer, tensor_core::Tensor};
+///
+/// let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
+/// let mut writer = Writer::options().storage(storage).new(Vec::new())?;
+/// writer.set_attributes([("framework", "none")].into_iter().collect());
+/// writer.add("weight", &Tensor::from_slice([2, 2], &[1_i32, 2, 3, 4])?)?;
+/// let file: Vec<u8> = writer.finish()?;
+/// # Ok::<(), ztensor::Error>(())
+/// ```
+#[must_use = "a file without its footer cannot be opened; call finish"]
+pub struct Writer<W: Write> {
+    out: Output<W>,
+    options: WriteOptions,
+    complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
+    root: Root,
+    index: Index,
+    /// The object or component that was begun and not finished.
+    unfinished: Option<String>,
+}
+
+/// The fields of the root map other than the objects, as they are encoded.
+#[derive(Default)]
+struct Root {
+    version: Option<String>,
+    attributes: Option<Bytes>,
+    other: Vec<(String, Bytes)>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a file with the default options.
+    ///
+    /// Nothing is written before the first object is begun.
+    pub fn new(sink: W) -> Self {
+        Self::start(sink, WriteOptions::default(), |_, _| Ok(()))
+    }
+
+    fn start(
+        sink: W,
+        options: WriteOptions,
+        complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
+    ) -> Self {
+        let out = Output { sink, position: 0 };
+        let (root, index) = (Root::default(), Index::default());
+        Self { out, options, complete, root, index, unfinished: None }
+    }
+
+    /// Goes on at byte `position` of a file whose objects stand in `manifest`.
+    pub(crate) fn resume(
+        sink: W,
+        position: u64,
+        manifest: &Manifest,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let mut writer = Self::start(sink, options, |_, _| Ok(()));
+        writer.out.position = position;
+        let (attributes, other) = manifest.encoded_root();
+        writer.root = Root { version: Some(manifest.version().to_owned()), attributes, other };
+        for (index, name) in manifest.names().enumerate() {
+            writer.index.push(name, &manifest.encoded_object(index))?;
+        }
+        Ok(writer)
+    }
+
+    /// Sets the attributes of the file, in place of any that were set before.
+    ///
+    /// The format's text takes values of any type; the reference implementation of generation 1.1
+    /// opens only files whose values are text.
+    pub fn set_attributes(&mut self, attributes: Attributes) {
+        self.root.attributes = Some(attributes.encode());
+    }
+
+    pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Bytes>) {
+        self.root.attributes = attributes;
+    }
+
+    /// Keeps fields of the root map that the format does not name.
+    pub(crate) fn set_unknown_fields(&mut self, other: Vec<(String, Bytes)>) {
+        self.root.other = other;
+    }
+
+    /// Writes a dense tensor, stored as the options say.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateObject`]; [`Error::Component`] where the element type is none of the
+    /// format's, or a bool is neither 0 nor 1; [`Error::Write`].
+    pub fn add(&mut self, name: &str, tensor: &Elements) -> Result<()> {
+        self.add_view(name, &tensor.view())
+    }
+
+    /// Writes a dense tensor over borrowed bytes, stored as the options say.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn add_view(&mut self, name: &str, tensor: &TensorView<'_>) -> Result<()> {
+        let mut object = self.object(name)?;
+        object.put(Role::Data, tensor.dtype(), tensor.bytes())?;
+        object.finish(Format::Dense, tensor.shape().clone())
+    }
+
+    /// Writes a sparse matrix in compressed rows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn add_csr(&mut self, name: &str, matrix: &Csr) -> Result<()> {
+        let mut object = self.object(name)?;
+        object.put_tensor(Role::Values, matrix.values())?;
+        object.put_tensor(Role::Indices, matrix.indices())?;
+        object.put_tensor(Role::Indptr, matrix.indptr())?;
+        object.complete(Format::SparseCsr, matrix.shape().clone())
+    }
+
+    /// Writes a sparse tensor as a list of coordinates.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn add_coo(&mut self, name: &str, tensor: &Coo) -> Result<()> {
+        let mut object = self.object(name)?;
+        object.put_tensor(Role::Values, tensor.values())?;
+        object.put_tensor(Role::Coords, tensor.coords())?;
+        object.complete(Format::SparseCoo, tensor.shape().clone())
+    }
+
+    /// Begins an object of any format, whose components are written one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateObject`]; [`Error::Unfinished`] where another object was begun and not
+    /// finished.
+    pub fn object(&mut self, name: &str) -> Result<ObjectWriter<'_, W>> {
+        self.check_finished()?;
+        if self.index.position(name).is_some() {
+            return Err(Error::DuplicateObject { name: name.to_owned() });
+        }
+        self.unfinished = Some(name.to_owned());
+        let storage = self.options.storage;
+        let object = Object::new(Shape::scalar(), Format::Dense);
+        Ok(ObjectWriter { writer: self, storage, object, attributes: None })
+    }
+
+    /// Copies an object of another file: its definition, and its stored bytes as they are.
+    ///
+    /// What the definition says that this crate does not know is copied as well. Objects of
+    /// generations before 1.1 are [migrated](crate::migrate) instead.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateObject`]; [`Error::NotEditable`] for a file of an older generation;
+    /// [`Error::Component`] where a blob does not lie where it may.
+    pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
+        let generation = tensor.reader().generation();
+        if generation < crate::Generation::V1_1 {
+            return Err(Error::NotEditable { found: generation });
+        }
+        let object = tensor.object()?;
+        self.copy_as(tensor.name(), tensor, object, &mut Moved::default())
+    }
+
+    /// Copies the stored bytes of a tensor under a definition that may say the same otherwise.
+    ///
+    /// Blobs that `moved` knows are not written again.
+    pub(crate) fn copy_as(
+        &mut self,
+        name: &str,
+        tensor: Tensor<'_>,
+        definition: Object,
+        moved: &mut Moved,
+    ) -> Result<()> {
+        let mut object = self.object(name)?;
+        object.object = Object { components: Vec::new(), ..definition.clone() };
+        let mut components = definition.components;
+        // Blobs keep the order that they have in the file; an empty one comes before the blob that
+        // starts where it does.
+        let place = |(_, component): &(Role, Component)| (component.offset, component.length);
+        let mut order: Vec<usize> = (0..components.len()).collect();
+        order.sort_by_key(|&index| components.get(index).map(place));
+        for index in order {
+            let Some((role, component)) = components.get_mut(index) else {
+                continue;
+            };
+            object.copy_blob(tensor, role, component, moved)?;
+        }
+        object.object.components = components;
+        object.commit()
+    }
+
+    /// Removes an object from the manifest; its blobs stay where they are.
+    pub(crate) fn forget(&mut self, name: &str) -> Result<()> {
+        self.index.remove(name)
+    }
+
+    /// Tells whether an object of a name was added.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.index.position(name).is_some()
+    }
+
+    /// Writes the manifest and the footer, and returns the sink.
+    ///
+    /// A writer from [`WriteOptions::create`] has put its file in place by then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unfinished`]; [`Error::Write`]; where the manifest is over 1 GiB; where the file
+    /// cannot be put in its place, which leaves what was there before.
+    pub fn finish(mut self) -> Result<W> {
+        self.check_finished()?;
+        self.out.begin()?;
+        let manifest = self.manifest();
+        let (found, limit) = (manifest.len() as u64, Limits::default().manifest_bytes);
+        if found > limit {
+            let (what, field) = ("manifest size in bytes", "manifest_bytes");
+            return Err(Core::OverLimit { what, found, limit, field }.into());
+        }
+        self.out.put(&manifest)?;
+        self.out.put(&footer(found))?;
+        let position = self.out.position;
+        let mut sink = self.out.sink;
+        sink.flush().map_err(|source| Error::Write { offset: position, source })?;
+        (self.complete)(&mut sink, &self.options)?;
+        Ok(sink)
+    }
+
+    /// Encodes the manifest as [`Manifest::parse`] reads it.
+    fn manifest(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.index.bodies.len().saturating_mul(5) / 4);
+        let mut emitter = Emitter::new(&mut out);
+        let optional = usize::from(self.root.attributes.is_some());
+        emitter.map(optional.saturating_add(self.root.other.len()).saturating_add(2));
+        let version = self.root.version.as_deref().unwrap_or(self.options.version.text());
+        emitter.text("version").text(version);
+        if let Some(attributes) = &self.root.attributes {
+            emitter.text("attributes").raw(attributes);
+        }
+        let entries = self.index.sorted();
+        emitter.text("objects").map(entries.len());
+        for (name, body) in entries {
+            emitter.text(name).raw(body);
+        }
+        for (key, item) in &self.root.other {
+            emitter.text(key).raw(item);
+        }
+        out
+    }
+
+    fn check_finished(&self) -> Result<()> {
+        match &self.unfinished {
+            None => Ok(()),
+            Some(name) => Err(Error::Unfinished { name: name.clone() }),
+        }
+    }
+}
+
+impl Writer<NewFile> {
+    /// Starts a file that will stand at `path` once it is finished, in place of any that is there.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder does not let a file be created.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::default().create(path)
+    }
+}
+
+impl Writer<Vec<u8>> {
+    /// Returns the options of writing, to be set and written with.
+    #[must_use]
+    pub fn options() -> WriteOptions {
+        WriteOptions::default()
+    }
+}
+
+impl<W: Write> fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("position", &self.out.position)
+            .field("objects", &self.index.live())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An object in the making: its components are written, then its shape and format are named.
+///
+/// Dropped before [`finish`](Self::finish), it leaves a writer that refuses to go on.
+#[derive(Debug)]
+#[must_use = "an object that is not finished makes the file unusable"]
+pub struct ObjectWriter<'w, W: Write> {
+    writer: &'w mut Writer<W>,
+    storage: Storage,
+    object: Object,
+    attributes: Option<Attributes>,
+}
+
+impl<W: Write> ObjectWriter<'_, W> {
+    /// Sets how the components that follow are stored, in place of the writer's option.
+    pub fn set_storage(&mut self, storage: Storage) {
+        self.storage = storage;
+    }
+
+    /// Sets the attributes of the object.
+    pub fn set_attributes(&mut self, attributes: &Attributes) {
+        self.object.attributes = Some(Encoded::from_attributes(attributes));
+        self.attributes = Some(attributes.clone());
+    }
+
+    /// Begins a component, whose decoded bytes are then written to it in pieces of any size,
+    /// elements little-endian.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Component`] where the role was written before or the element type is none of the
+    /// format's; [`Error::Write`].
+    pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
+        let Self { writer, storage, object, .. } = self;
+        let name = writer.unfinished.clone().unwrap_or_default();
+        if object.component(&role).is_some() {
+            let problem = format!("component {:?} is written twice", role.as_str());
+            return Err(Error::Layout { object: name, problem });
+        }
+        let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
+        let unknown = || Error::Component { object: name, role: role.clone(), fault };
+        dtype::name_of(dtype).ok_or_else(unknown)?;
+        let offset = writer.out.align(writer.options.alignment)?;
+        let codec = Codec::new(&mut writer.out, storage, writer.options.threads)?;
+        let (stored, logical) = match writer.options.version {
+            Version::V1_2 => dtype::storage_of(dtype)
+                .map_or((dtype, None), |(stored, logical)| (stored, Some(logical.to_owned()))),
+            Version::V1_1 => (dtype, None),
+        };
+        let mut component = Component::new(StoredType::Known(stored), offset, 0);
+        component.logical_type = logical;
+        Ok(ComponentWriter { codec, component, role, dtype, decoded: 0, object })
+    }
+
+    /// Writes a whole component.
+    ///
+    /// # Errors
+    ///
+    /// As for [`component`](Self::component).
+    pub fn put(&mut self, role: Role, dtype: DType, bytes: &[u8]) -> Result<()> {
+        let mut component = self.component(role, dtype)?;
+        component.put(bytes)?;
+        component.finish()?;
+        Ok(())
+    }
+
+    fn put_tensor(&mut self, role: Role, tensor: &Elements) -> Result<()> {
+        self.put(role, tensor.info().dtype, tensor.bytes())
+    }
+
+    /// Ends the object: all its components are written.
+    ///
+    /// Sparse tensors are written by [`Writer::add_csr`] and [`Writer::add_coo`], which take parts
+    /// that are proved to fit together.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingComponent`] where the format requires another; [`Error::Component`] where
+    /// the data of a dense tensor is not as long as its shape needs; [`Error::Layout`] where a
+    /// component was not finished, or sizes do not fit the attributes of a quantized tensor.
+    pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
+        if matches!(format, Format::SparseCsr | Format::SparseCoo) {
+            let problem = format!("format {format} is written by add_csr and add_coo");
+            return Err(Error::Layout { object: self.name(), problem });
+        }
+        self.complete(format, shape.into())
+    }
+
+    fn complete(mut self, format: Format, shape: Shape) -> Result<()> {
+        (self.object.format, self.object.shape) = (format, shape);
+        for role in crate::validate::required_roles(&self.object.format) {
+            if self.object.component(role).is_none() {
+                let (format, role) = (self.object.format.clone(), role.clone());
+                return Err(Error::MissingComponent { object: self.name(), format, role });
+            }
+        }
+        self.object.shape.elements()?;
+        self.check_lengths()?;
+        let keeps_lengths = self.writer.options.version == Version::V1_2;
+        for (_, component) in &mut self.object.components {
+            if !keeps_lengths || component.encoding == Encoding::Raw {
+                component.uncompressed_length = None;
+            }
+        }
+        self.commit()
+    }
+
+    /// Proves that components are as long as shape and attributes need.
+    fn check_lengths(&self) -> Result<()> {
+        match self.object.format {
+            Format::Dense => self.check_dense(),
+            Format::QuantizedGroup => self.check_quantized(),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_dense(&self) -> Result<()> {
+        let object = &self.object;
+        let data = object.component(&Role::Data);
+        let Some((data, dtype)) = data.and_then(|data| Some((data, data.element_type()?))) else {
+            return Ok(());
+        };
+        let expected = object.shape.byte_len(dtype)?;
+        let found = data.uncompressed_length.unwrap_or_default();
+        if found == expected {
+            return Ok(());
+        }
+        let (offset, shape) = (data.offset, object.shape.clone());
+        let fault = Fault::WrongLength { offset, found, expected, dtype, shape };
+        Err(Error::Component { object: self.name(), role: Role::Data, fault })
+    }
+
+    fn check_quantized(&self) -> Result<()> {
+        let part = |role: Role| {
+            let component = self.object.component(&role)?;
+            let (dtype, len) = (component.element_type()?, component.uncompressed_length?);
+            Some(Part { dtype, len })
+        };
+        let [Some(packed_weight), Some(scales), Some(zeros)] =
+            [Role::PackedWeight, Role::Scales, Role::Zeros].map(part)
+        else {
+            return Ok(());
+        };
+        let attributes = self.attributes.clone().unwrap_or_default();
+        GroupLayout::parse(&self.object.shape, &attributes)
+            .and_then(|layout| layout.check(packed_weight, scales, zeros))
+            .map_err(|error| error.of(&self.name()))
+    }
+
+    /// Adds the object to the manifest.
+    fn commit(self) -> Result<()> {
+        let Self { writer, object, .. } = self;
+        let name = writer.unfinished.take().unwrap_or_default();
+        writer.out.begin()?;
+        writer.index.push_object(&name, &object)
+    }
+
+    fn copy_blob(
+        &mut self,
+        tensor: Tensor<'_>,
+        role: &Role,
+        component: &mut Component,
+        moved: &mut Moved,
+    ) -> Result<()> {
+        let blob = tensor.unsized_blob(role, component);
+        let extent = blob.extent()?;
+        let key = (extent.offset(), extent.len());
+        if let Some(&offset) = moved.0.get(&key) {
+            component.offset = offset;
+            return Ok(());
+        }
+        let out = &mut self.writer.out;
+        component.offset = out.align(self.writer.options.alignment)?;
+        let mut stored = tensor.reader().source().stream(extent, "component")?;
+        loop {
+            let ready = stored.fill_buf().map_err(|error| blob.stream_fault(error))?;
+            if ready.is_empty() {
+                break;
+            }
+            out.put(ready)?;
+            let copied = ready.len();
+            stored.consume(copied);
+        }
+        moved.0.insert(key, component.offset);
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.writer.unfinished.clone().unwrap_or_default()
+    }
+}
+
+/// Where blobs of a file that is being copied have gone, by offset and length.
+#[derive(Debug, Default)]
+pub(crate) struct Moved(std::collections::HashMap<(u64, u64), u64>);
+
+/// A component in the making, made by [`ObjectWriter::component`]: a sink for its decoded bytes.
+///
+/// Dropped before [`finish`](Self::finish), its object lacks it.
+#[must_use = "a component that is not finished is not part of its object"]
+pub struct ComponentWriter<'o, W: Write> {
+    codec: Codec<'o, W>,
+    component: Component,
+    role: Role,
+    dtype: DType,
+    decoded: u64,
+    object: &'o mut Object,
+}
+
+impl<W: Write> ComponentWriter<'_, W> {
+    /// Ends the component and returns how many bytes were written to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`]; [`Error::Layout`] where the bytes are no whole number of elements.
+    pub fn finish(mut self) -> Result<u64> {
+        let width = self.dtype.width().unwrap_or(1);
+        if self.decoded.checked_rem(width) != Some(0) {
+            let problem = format!(
+                "component {:?} has {} bytes, expected whole elements of {width}",
+                self.role.as_str(),
+                self.decoded
+            );
+            return Err(Error::Layout { object: String::new(), problem });
+        }
+        let encoded = self.codec.is_encoded();
+        let (length, digest) = self.codec.finish()?;
+        self.component.length = length;
+        self.component.digest = digest;
+        if encoded {
+            self.component.encoding = Encoding::Zstd;
+        }
+        // Proved against the shape when the object is finished, and then kept or not.
+        self.component.uncompressed_length = Some(self.decoded);
+        self.object.components.push((self.role, self.component));
+        Ok(self.decoded)
+    }
+
+    /// Writes all of some bytes.
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let offset = self.component.offset;
+        self.write_all(bytes).map_err(|error| match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(source) => Error::Write { offset, source },
+        })
+    }
+}
+
+impl<W: Write> fmt::Debug for ComponentWriter<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ComponentWriter")
+            .field("role", &self.role)
+            .field("dtype", &self.dtype)
+            .field("decoded", &self.decoded)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Write for ComponentWriter<'_, W> {
+    /// Takes the next decoded bytes; a bool that is neither 0 nor 1 is an error.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.dtype == DType::Bool
+            && let Some((at, &found)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1)
+        {
+            let index = self.decoded.saturating_add(at as u64);
+            let (role, fault) = (self.role.clone(), Fault::NotABool { index, found });
+            let error = Error::Component { object: String::new(), role, fault };
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+        }
+        let taken = self.codec.write(bytes)?;
+        self.decoded = self.decoded.saturating_add(taken as u64);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How the bytes of a component go into the file.
+enum Codec<'o, W: Write> {
+    Raw(StoredWriter<'o, W>),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::stream::write::Encoder<'static, StoredWriter<'o, W>>),
+    #[cfg(feature = "zstd")]
+    Frames(FrameWriter<'o, W>),
+}
+
+impl<'o, W: Write> Codec<'o, W> {
+    fn new(out: &'o mut Output<W>, storage: &Storage, threads: NonZeroUsize) -> Result<Self> {
+        let offset = out.position;
+        let stored = StoredWriter { out, hasher: storage.hasher(), length: 0 };
+        Ok(match storage.compression {
+            Compression::None => Self::Raw(stored),
+            #[cfg(feature = "zstd")]
+            Compression::Zstd { level, frame: None } => {
+                let encoder = zstd::stream::write::Encoder::new(stored, level);
+                Self::Zstd(encoder.map_err(|source| Error::Write { offset, source })?)
+            }
+            #[cfg(feature = "zstd")]
+            Compression::Zstd { level, frame: Some(frame) } => {
+                let frame = usize::try_from(frame.get()).unwrap_or(usize::MAX);
+                Self::Frames(FrameWriter { stored, level, frame, threads, buffer: Vec::new() })
+            }
+        })
+    }
+
+    fn is_encoded(&self) -> bool {
+        !matches!(self, Self::Raw(_))
+    }
+
+    /// Ends the component; returns its stored length in bytes and the text of its digest.
+    fn finish(self) -> Result<(u64, Option<String>)> {
+        let stored = match self {
+            Self::Raw(stored) => stored,
+            #[cfg(feature = "zstd")]
+            Self::Zstd(encoder) => {
+                encoder.finish().map_err(|source| Error::Write { offset: 0, source })?
+            }
+            #[cfg(feature = "zstd")]
+            Self::Frames(frames) => {
+                frames.finish().map_err(|source| Error::Write { offset: 0, source })?
+            }
+        };
+        Ok((stored.length, stored.hasher.map(|hasher| digest::text(hasher.finish()))))
+    }
+}
+
+impl<W: Write> Write for Codec<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Raw(stored) => stored.write(bytes),
+            #[cfg(feature = "zstd")]
+            Self::Zstd(encoder) => encoder.write(bytes),
+            #[cfg(feature = "zstd")]
+            Self::Frames(frames) => frames.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Compresses pieces of one size, each into a zstd frame of its own, several at once.
+#[cfg(feature = "zstd")]
+struct FrameWriter<'o, W: Write> {
+    stored: StoredWriter<'o, W>,
+    level: i32,
+    /// Decoded bytes of a frame; the last one may be shorter.
+    frame: usize,
+    threads: NonZeroUsize,
+    buffer: Vec<u8>,
+}
+
+#[cfg(feature = "zstd")]
+impl<'o, W: Write> FrameWriter<'o, W> {
+    /// Returns how many bytes are compressed at once: a frame for each thread.
+    fn batch(&self) -> usize {
+        self.frame.saturating_mul(self.threads.get())
+    }
+
+    fn compress(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let frames: Vec<&[u8]> = bytes.chunks(self.frame).collect();
+        let level = self.level;
+        for frame in
+            parallel::map(&frames, self.threads, |frame| zstd::bulk::compress(frame, level))
+        {
+            self.stored.write_all(&frame?)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<StoredWriter<'o, W>> {
+        let rest = std::mem::take(&mut self.buffer);
+        self.compress(&rest)?;
+        if self.stored.length == 0 {
+            // No bytes at all are an empty frame, not an empty blob.
+            self.stored.write_all(&zstd::bulk::compress(&[], self.level)?)?;
+        }
+        Ok(self.stored)
+    }
+}
+
+#[cfg(feature = "zstd")]
+impl<W: Write> Write for FrameWriter<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let batch = self.batch();
+        if self.buffer.is_empty()
+            && let Some(whole) = bytes.get(..batch)
+        {
+            self.compress(whole)?;
+            return Ok(batch);
+        }
+        let room = batch.saturating_sub(self.buffer.len());
+        let taken = bytes.get(..room).unwrap_or(bytes);
+        self.buffer.extend_from_slice(taken);
+        if self.buffer.len() == batch {
+            let full = std::mem::take(&mut self.buffer);
+            self.compress(&full)?;
+            self.buffer = full;
+            self.buffer.clear();
+        }
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes stored bytes, counts them, and hashes them where a digest is wanted.
+struct StoredWriter<'o, W: Write> {
+    out: &'o mut Output<W>,
+    hasher: Option<digest::Hasher>,
+    length: u64,
+}
+
+impl<W: Write> Write for StoredWriter<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.sink.write(bytes)?;
+        self.out.position = self.out.position.saturating_add(written as u64);
+        self.length = self.length.saturating_add(written as u64);
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes.get(..written).unwrap_or_default());
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A sink that knows how far into the file it is.
+struct Output<W> {
+    sink: W,
+    position: u64,
+}
+
+impl<W: Write> Output<W> {
+    /// Writes the magic, unless the file is begun.
+    fn begin(&mut self) -> Result<()> {
+        if self.position == 0 { self.put(MAGIC) } else { Ok(()) }
+    }
+
+    /// Writes zeros up to the next multiple of `alignment`, and returns where that is.
+    fn align(&mut self, alignment: u64) -> Result<u64> {
+        self.begin()?;
+        let next = self.position.checked_next_multiple_of(alignment);
+        let next = next.ok_or(Core::ExtentOverflow { offset: self.position, len: alignment })?;
+        while self.position < next {
+            let missing = usize::try_from(next.saturating_sub(self.position));
+            let zeros = missing.ok().and_then(|missing| ZEROS.get(..missing)).unwrap_or(&ZEROS);
+            self.put(zeros)?;
+        }
+        Ok(next)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let offset = self.position;
+        self.sink.write_all(bytes).map_err(|source| Error::Write { offset, source })?;
+        self.position = offset.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+}
+
+/// The encoded objects by name.
+#[derive(Default)]
+struct Index {
+    names: String,
+    bodies: Vec<u8>,
+    entries: Vec<Entry>,
+    hasher: RandomState,
+    by_name: HashTable<usize>,
+}
+
+struct Entry {
+    name: Range<usize>,
+    body: Range<usize>,
+    live: bool,
+}
+
+impl Index {
+    fn name(&self, index: usize) -> &str {
+        let name = self.entries.get(index).map(|entry| entry.name.clone());
+        name.and_then(|name| self.names.get(name)).unwrap_or_default()
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        let hash = self.hasher.hash_one(name);
+        self.by_name.find(hash, |&index| self.name(index) == name).copied()
+    }
+
+    fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
+        let start = self.bodies.len();
+        object.encode(&mut Emitter::new(&mut self.bodies));
+        self.add(name, start);
+        Ok(())
+    }
+
+    fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
+        let start = self.bodies.len();
+        self.bodies.extend_from_slice(body);
+        self.add(name, start);
+        Ok(())
+    }
+
+    /// Adds an entry whose body is all that stands from `start` on.
+    fn add(&mut self, name: &str, start: usize) {
+        let from = self.names.len();
+        self.names.push_str(name);
+        let (name, body) = (from..self.names.len(), start..self.bodies.len());
+        let index = self.entries.len();
+        self.entries.push(Entry { name, body, live: true });
+        let Self { by_name, hasher, entries, names, .. } = self;
+        let hash = |index: &usize| {
+            let name = entries.get(*index).and_then(|entry| names.get(entry.name.clone()));
+            hasher.hash_one(name.unwrap_or_default())
+        };
+        by_name.insert_unique(hash(&index), index, hash);
+    }
+
+    fn remove(&mut self, name: &str) -> Result<()> {
+        let missing = || Error::MissingObject { name: name.to_owned() };
+        let index = self.position(name).ok_or_else(missing)?;
+        let hash = self.hasher.hash_one(name);
+        if let Ok(found) = self.by_name.find_entry(hash, |&other| other == index) {
+            found.remove();
+        }
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.live = false;
+        }
+        Ok(())
+    }
+
+    fn live(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Returns names and bodies, sorted by the UTF-8 bytes of the name.
+    fn sorted(&self) -> Vec<(&str, &[u8])> {
+        let mut entries: Vec<(&str, &[u8])> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.live)
+            .filter_map(|entry| {
+                let name = self.names.get(entry.name.clone())?;
+                Some((name, self.bodies.get(entry.body.clone())?))
+            })
+            .collect();
+        entries.sort_unstable_by_key(|(name, _)| *name);
+        entries
+    }
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    version: Version,
+    alignment: u64,
+    storage: Storage,
+    threads: NonZeroUsize,
+    durability: Durability,
+    existing: Existing,
+}
+
+impl WriteOptions {
+    /// Sets the version of the format; 1.1 by default.
+    #[must_use]
+    pub const fn version(mut self, version: Version) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Sets what every blob starts at a multiple of, in bytes: itself a multiple of 64, which is
+    /// the default.
+    #[must_use]
+    pub const fn alignment(mut self, alignment: u64) -> Self {
+        self.alignment = alignment;
+        self
+    }
+
+    /// Sets how components are stored, unless an object says otherwise; raw and without digest by
+    /// default.
+    #[must_use]
+    pub const fn storage(mut self, storage: Storage) -> Self {
+        self.storage = storage;
+        self
+    }
+
+    /// Sets how many threads compress frames; by default as many as the system offers. The bytes
+    /// of the file do not depend on it.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets whether a finished file is forced to the disk; it is by default.
+    #[must_use]
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets what happens to a file that is there already; it is replaced by default.
+    #[must_use]
+    pub const fn existing(mut self, existing: Existing) -> Self {
+        self.existing = existing;
+        self
+    }
+
+    /// Starts a file in any sink. Many small writes are made: a `File` wants a `BufWriter`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Setting`] where the alignment is no multiple of 64, or the level none of zstd's.
+    pub fn new<W: Write>(self, sink: W) -> Result<Writer<W>> {
+        self.check()?;
+        Ok(Writer::start(sink, self, |_, _| Ok(())))
+    }
+
+    /// Starts a file that will stand at `path` once it is finished; a failure before leaves what
+    /// was there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new), and where the folder does not let a file be created.
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
+        self.check()?;
+        let file = NewFile::create(path, self.durability)?;
+        Ok(Writer::start(file, self, |file, options| file.commit(options.existing).map(drop)))
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.alignment == 0 || !self.alignment.is_multiple_of(ALIGNMENT) {
+            let (found, expected) = (self.alignment.into(), "a multiple of 64");
+            return Err(Error::Setting { what: "alignment in bytes", found, expected });
+        }
+        self.storage.check()
+    }
+
+    pub(crate) const fn is_durable(&self) -> bool {
+        matches!(self.durability, Durability::Synced)
+    }
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            version: Version::V1_1,
+            alignment: ALIGNMENT,
+            storage: Storage::default(),
+            threads: parallel::available(),
+            durability: Durability::default(),
+            existing: Existing::default(),
+        }
+    }
+}
+
+/// A version of the format that can be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// 1.1, which this crate's format text describes.
+    #[default]
+    V1_1,
+    /// 1.2: 8-bit floats and complex numbers are named by a `type` beside the `dtype` that stores
+    /// them, and encoded components say how long they are decoded.
+    V1_2,
+}
+
+impl Version {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::V1_1 => "1.1.0",
+            Self::V1_2 => "1.2.0",
+        }
+    }
+}
+
+/// How a component is stored: raw and without digest by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Storage {
+    /// How its bytes are encoded.
+    pub compression: Compression,
+    /// The algorithm of its digest, which is computed over the stored bytes.
+    #[cfg(feature = "digest")]
+    pub digest: Option<tensor_core::digest::Algorithm>,
+}
+
+impl Storage {
+    /// Sets how its bytes are encoded.
+    #[must_use]
+    pub const fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets the algorithm of its digest.
+    #[cfg(feature = "digest")]
+    #[must_use]
+    pub const fn digest(mut self, algorithm: tensor_core::digest::Algorithm) -> Self {
+        self.digest = Some(algorithm);
+        self
+    }
+
+    fn hasher(&self) -> Option<digest::Hasher> {
+        #[cfg(feature = "digest")]
+        return self.digest.map(digest::Hasher::new);
+        #[cfg(not(feature = "digest"))]
+        None
+    }
+
+    fn check(&self) -> Result<()> {
+        #[cfg(feature = "zstd")]
+        if let Compression::Zstd { level, .. } = self.compression
+            && !zstd::compression_level_range().contains(&level)
+        {
+            let (found, expected) = (level.into(), "a level of zstd, at most 22");
+            return Err(Error::Setting { what: "compression level", found, expected });
+        }
+        Ok(())
+    }
+}
+
+/// How the bytes of a component are encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// By zstd.
+    #[cfg(feature = "zstd")]
+    Zstd {
+        /// The level: 1 to 22, or below zero for speed.
+        level: i32,
+        /// How many decoded bytes go into one frame; frames are compressed on several threads.
+        /// `None` makes one frame of a component, as the reference does.
+        frame: Option<std::num::NonZeroU64>,
+    },
+}
+
+const ZEROS: [u8; 4096] = [0; 4096];

@@ -1,0 +1,230 @@
+//! Every check that a change has to pass; `.ci/run` runs this list and nothing else.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+
+use crate::{
+    cargo, golden, oracles, shown, succeed, tidy,
+    workspace::{self, Member},
+};
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run() -> Result<()> {
+    let started = Instant::now();
+    let steps = steps(&workspace::members()?);
+    let result = steps.iter().try_for_each(Step::run);
+    println!("\n==> {} after {}", verdict(&result), elapsed(started));
+    result
+}
+
+struct Step {
+    title: String,
+    action: Action,
+}
+
+enum Action {
+    /// Calls of cargo, one after the other.
+    Cargo(Vec<Call>),
+    /// A command of this program.
+    Here(fn() -> Result<()>),
+    /// Nothing, for this reason.
+    Skip(&'static str),
+}
+
+/// One call of cargo.
+struct Call {
+    args: Vec<String>,
+    variables: &'static [(&'static str, &'static str)],
+}
+
+/// Returns the steps for a workspace of these members.
+///
+/// All builds use the profile `dev`, benchmarks too, so that a dependency is compiled once: what is
+/// checked here is that they run, not how fast.
+fn steps(members: &[Member]) -> Vec<Step> {
+    vec![
+        Step::cargo("fmt --all --check"),
+        Step::here("xtask tidy", tidy::run),
+        Step::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
+        Step::here("xtask oracles", oracles::install),
+        Step::cargo("test --workspace"),
+        documentation(),
+        each_crate_alone(members),
+        Step::here("xtask golden --check", golden::check),
+        benches(members),
+    ]
+}
+
+fn documentation() -> Step {
+    let mut call = Call::new("doc --workspace --no-deps --all-features");
+    call.variables = &[("RUSTDOCFLAGS", "-D warnings")];
+    Step::calls("documentation", vec![call])
+}
+
+/// Checks every published library without the others, which would turn its features on.
+fn each_crate_alone(members: &[Member]) -> Step {
+    let libraries = members.iter().filter(|member| {
+        member.is_library && member.is_published && member.folder.starts_with("crates/")
+    });
+    let calls = libraries.flat_map(|member| {
+        selections(&member.features)
+            .into_iter()
+            .map(|flags| Call::new(&format!("check -p {} {flags}", member.name)))
+    });
+    Step::calls("each crate alone", calls.collect())
+}
+
+fn benches(members: &[Member]) -> Step {
+    if members.iter().any(|member| member.name == "benches") {
+        let call = Call::new("bench --profile dev -p benches --bench * -- --test");
+        return Step::calls("one pass of the benchmarks", vec![call]);
+    }
+    Step {
+        title: "one pass of the benchmarks".to_owned(),
+        action: Action::Skip("there is no package `benches`"),
+    }
+}
+
+/// Returns the flags for no, default and all features and for each one, without repetitions.
+fn selections(features: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let mut selections = vec!["--no-default-features".to_owned()];
+    if features.get("default").is_some_and(|on| !on.is_empty()) {
+        selections.push(String::new());
+    }
+    let single: Vec<&String> = features.keys().filter(|name| *name != "default").collect();
+    for name in &single {
+        selections.push(format!("--no-default-features --features {name}"));
+    }
+    if single.len() > 1 {
+        selections.push("--all-features".to_owned());
+    }
+    selections
+}
+
+impl Step {
+    fn cargo(args: &str) -> Self {
+        Self::calls(&format!("cargo {args}"), vec![Call::new(args)])
+    }
+
+    fn here(args: &str, command: fn() -> Result<()>) -> Self {
+        Self { title: format!("cargo {args}"), action: Action::Here(command) }
+    }
+
+    fn calls(title: &str, calls: Vec<Call>) -> Self {
+        Self { title: title.to_owned(), action: Action::Cargo(calls) }
+    }
+
+    fn run(&self) -> Result<()> {
+        println!("\n==> {}", self.title);
+        let started = Instant::now();
+        let result = self.action.run();
+        println!("<== {}: {} after {}", self.title, verdict(&result), elapsed(started));
+        result
+    }
+}
+
+impl Action {
+    fn run(&self) -> Result<()> {
+        match self {
+            Self::Cargo(calls) => calls.iter().try_for_each(Call::run),
+            Self::Here(command) => command(),
+            Self::Skip(reason) => {
+                println!("skipped: {reason}");
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Call {
+    fn new(args: &str) -> Self {
+        Self { args: args.split_whitespace().map(str::to_owned).collect(), variables: &[] }
+    }
+
+    fn run(&self) -> Result<()> {
+        let mut cargo = cargo();
+        cargo.args(&self.args).envs(self.variables.iter().copied());
+        let variables = self.variables.iter();
+        let variables: String = variables.map(|(k, v)| format!("{k}={v:?} ")).collect();
+        println!("$ {variables}{}", shown(&cargo));
+        succeed(&mut cargo)
+    }
+}
+
+fn verdict(result: &Result<()>) -> &'static str {
+    if result.is_ok() { "passed" } else { "failed" }
+}
+
+fn elapsed(since: Instant) -> String {
+    duration(since.elapsed())
+}
+
+fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    if seconds < 60 {
+        return format!("{:.1} s", duration.as_secs_f64());
+    }
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(names: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
+        let owned = |on: &[&str]| on.iter().map(|&on| on.to_owned()).collect();
+        names.iter().map(|&(name, on)| (name.to_owned(), owned(on))).collect()
+    }
+
+    fn calls(step: &Step) -> Vec<String> {
+        match &step.action {
+            Action::Cargo(calls) => calls.iter().map(|call| call.args.join(" ")).collect(),
+            Action::Here(_) | Action::Skip(_) => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn no_features_are_one_selection() {
+        assert_eq!(selections(&features(&[])), ["--no-default-features"]);
+        assert_eq!(selections(&features(&[("default", &[])])), ["--no-default-features"]);
+    }
+
+    #[test]
+    fn every_feature_is_selected_alone() {
+        let features = features(&[("default", &["zstd"]), ("mmap", &[]), ("zstd", &[])]);
+        assert_eq!(
+            selections(&features),
+            [
+                "--no-default-features",
+                "",
+                "--no-default-features --features mmap",
+                "--no-default-features --features zstd",
+                "--all-features",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_published_libraries_are_checked_alone() {
+        let unpublished = Member { is_published: false, ..Member::library("crates/test-support") };
+        let command = Member { is_library: false, ..Member::library("crates/modelcrate-cli") };
+        let step = each_crate_alone(&[unpublished, command, Member::library("crates/ztensor")]);
+        assert_eq!(calls(&step), ["check -p ztensor --no-default-features"]);
+    }
+
+    #[test]
+    fn benches_run_where_there_are_any() {
+        assert!(matches!(benches(&[]).action, Action::Skip(_)));
+        assert_eq!(calls(&benches(&[Member::library("benches")])).len(), 1);
+    }
+
+    #[test]
+    fn minutes_are_shown_from_one_minute_on() {
+        assert_eq!(duration(Duration::from_millis(59_940)), "59.9 s");
+        assert_eq!(duration(Duration::from_secs(185)), "3 min 05 s");
+    }
+}

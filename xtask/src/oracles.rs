@@ -1,0 +1,205 @@
+//! The real clients of the formats, which the conformance tests run.
+
+use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{command, output, root, succeed};
+
+/// What is installed into the virtual environment itself.
+const SHARED: [&str; 4] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2"];
+
+/// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
+/// goes onto `PYTHONPATH`.
+const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
+
+const ATTEMPTS: u32 = 3;
+
+/// Prints the version of the package named by the first argument, after it was imported.
+const VERSION: &str = "\
+import importlib, importlib.metadata, sys
+importlib.import_module(sys.argv[1])
+print(importlib.metadata.version(sys.argv[1]))";
+
+/// Installs the clients; does nothing where all of them already are.
+pub(crate) fn install() -> Result<()> {
+    if is_complete() {
+        println!("the clients in target/oracles are up to date");
+        return Ok(());
+    }
+    require_python()?;
+    println!("installing the clients into target/oracles");
+    succeed(system_python().args(["-m", "venv", "--clear"]).arg(folder()))?;
+    pip(&SHARED.map(str::to_owned))?;
+    for (name, requirement) in APART {
+        let target = folder().join(name).display().to_string();
+        pip(&["--no-deps", "--target", &target, requirement].map(str::to_owned))?;
+    }
+    for client in Client::all() {
+        let found = client.version();
+        println!("{}: {}", client.requirement, found.with_context(|| client.requirement)?);
+    }
+    let stamp = stamp_path();
+    fs::write(&stamp, stamp_text()).with_context(|| format!("{stamp:?}"))
+}
+
+/// Prints which clients are there; an error where one is missing.
+pub(crate) fn check() -> Result<()> {
+    let mut missing = 0;
+    for client in Client::all() {
+        let found = client.version();
+        missing += u32::from(found.is_err());
+        let found = found.unwrap_or_else(|_| "missing".to_owned());
+        println!("{}: {found}", client.requirement);
+    }
+    if missing > 0 {
+        bail!("{missing} clients are missing; `cargo xtask oracles` installs them");
+    }
+    Ok(())
+}
+
+/// One package that can be imported.
+struct Client {
+    requirement: &'static str,
+    /// The folder that holds it, where that is not the environment itself.
+    apart: Option<&'static str>,
+}
+
+impl Client {
+    fn all() -> impl Iterator<Item = Self> {
+        let shared = SHARED.iter().map(|requirement| Self { requirement, apart: None });
+        shared.chain(
+            APART.iter().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }),
+        )
+    }
+
+    /// Imports the package and returns its version; an error where another one is asked for.
+    fn version(&self) -> Result<String> {
+        let mut python = environment_python();
+        if let Some(apart) = self.apart {
+            python.env("PYTHONPATH", folder().join(apart));
+        }
+        let (package, expected) = self.package_and_version();
+        let found = output(python.args(["-c", VERSION, package]))?;
+        let found = found.trim();
+        if expected.is_some_and(|expected| expected != found) {
+            bail!("version {found} of {package} was found");
+        }
+        Ok(found.to_owned())
+    }
+
+    /// Splits the requirement; each package here is imported by the name that it has there.
+    fn package_and_version(&self) -> (&'static str, Option<&'static str>) {
+        match self.requirement.split_once("==") {
+            Some((package, version)) => (package, Some(version)),
+            None => (self.requirement, None),
+        }
+    }
+}
+
+fn pip(args: &[String]) -> Result<()> {
+    let quiet = ["-m", "pip", "install", "--quiet", "--no-input"];
+    retry(|| {
+        succeed(environment_python().args(quiet).arg("--disable-pip-version-check").args(args))
+    })
+}
+
+fn retry(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
+    for number in 1..ATTEMPTS {
+        let Err(error) = attempt() else {
+            return Ok(());
+        };
+        println!("attempt {number} of {ATTEMPTS}: {error:#}; trying again");
+        thread::sleep(Duration::from_secs(5 * u64::from(number)));
+    }
+    attempt()
+}
+
+fn require_python() -> Result<()> {
+    let modules = ["-c", "import ensurepip, venv"];
+    if output(system_python().arg("--version")).is_err() {
+        bail!("python3 is missing: install Python 3.9 or later (Debian: package python3)");
+    }
+    if output(system_python().args(modules)).is_err() {
+        bail!("python3 has no module venv: install it (Debian: package python3-venv)");
+    }
+    Ok(())
+}
+
+fn system_python() -> Command {
+    python("python3".into())
+}
+
+fn environment_python() -> Command {
+    python(environment_python_path())
+}
+
+fn python(program: PathBuf) -> Command {
+    let mut command = command(program);
+    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
+    command
+}
+
+fn is_complete() -> bool {
+    let stamp = fs::read_to_string(stamp_path());
+    stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment_python_path().exists()
+}
+
+/// Returns the exact list of what is installed, one requirement a line.
+fn stamp_text() -> String {
+    let mut text = String::new();
+    for client in Client::all() {
+        text += client.requirement;
+        text += "\n";
+    }
+    text
+}
+
+fn stamp_path() -> PathBuf {
+    folder().join("installed.txt")
+}
+
+fn environment_python_path() -> PathBuf {
+    let program = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
+    folder().join(program)
+}
+
+fn folder() -> PathBuf {
+    root().join("target/oracles")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamp_lists_every_requirement() {
+        assert_eq!(stamp_text(), "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nztensor==1.2.3\n");
+    }
+
+    #[test]
+    fn requirement_is_a_package_and_perhaps_a_version() {
+        let parts: Vec<_> = Client::all().map(|client| client.package_and_version()).collect();
+        assert_eq!(
+            parts,
+            [
+                ("ztensor", Some("1.1.1")),
+                ("numpy", None),
+                ("safetensors", None),
+                ("cbor2", None),
+                ("ztensor", Some("1.2.3")),
+            ]
+        );
+    }
+
+    #[test]
+    fn success_is_not_tried_again() {
+        let mut calls = 0;
+        retry(|| {
+            calls += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(calls, 1);
+    }
+}
