@@ -230,6 +230,15 @@ impl<'a> Blob<'a> {
         }
     }
 
+    /// Returns the algorithm of its digest, where there is one that is known.
+    #[cfg(feature = "digest")]
+    pub(crate) fn digest_algorithm(&self) -> Option<digest::Algorithm> {
+        match self.digest() {
+            Ok(DigestText::Known(algorithm, _)) => Some(algorithm),
+            _ => None,
+        }
+    }
+
     pub(crate) const fn len(&self) -> Len {
         self.len
     }
@@ -476,11 +485,6 @@ impl BlobReader {
                 read => show(scratch.get(..read).unwrap_or_default()),
             }
         }
-    }
-
-    /// Returns how many bytes were decoded so far.
-    pub(crate) const fn decoded(&self) -> u64 {
-        self.decoded
     }
 
     /// Returns how many bytes are worth decoding at once.

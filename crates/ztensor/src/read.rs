@@ -176,6 +176,10 @@ impl ReadOptions {
         self
     }
 
+    pub(crate) const fn into_limits(self) -> Limits {
+        self.limits
+    }
+
     /// Does as [`Reader::open`] with these options.
     ///
     /// # Errors

@@ -123,6 +123,11 @@ impl Csr {
         &self.indptr
     }
 
+    pub(crate) fn into_parts(self) -> Vec<(Role, Tensor)> {
+        let roles = CSR_ROLES.into_iter();
+        roles.zip([self.values, self.indices, self.indptr]).collect()
+    }
+
     /// Returns the matrix with all its elements, those that are not stored as zeros.
     pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<Tensor> {
         let mut dense = Dense::new(&self.shape, &self.values, limits)?;
@@ -189,6 +194,10 @@ impl Coo {
     #[must_use]
     pub const fn coords(&self) -> &Tensor {
         &self.coords
+    }
+
+    pub(crate) fn into_parts(self) -> Vec<(Role, Tensor)> {
+        COO_ROLES.into_iter().zip([self.values, self.coords]).collect()
     }
 
     /// Returns the tensor with all its elements, those that are not stored as zeros.

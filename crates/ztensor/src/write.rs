@@ -115,6 +115,10 @@ impl<W: Write> Writer<W> {
         self.root.attributes = attributes;
     }
 
+    pub(crate) fn set_version_text(&mut self, version: &str) {
+        self.root.version = Some(version.to_owned());
+    }
+
     /// Keeps fields of the root map that the format does not name.
     pub(crate) fn set_unknown_fields(&mut self, other: Vec<(String, Bytes)>) {
         self.root.other = other;
@@ -348,6 +352,10 @@ impl<W: Write> ObjectWriter<'_, W> {
         self.attributes = Some(attributes.clone());
     }
 
+    pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Encoded>) {
+        self.object.attributes = attributes;
+    }
+
     /// Begins a component, whose decoded bytes are then written to it in pieces of any size,
     /// elements little-endian.
     ///
@@ -411,7 +419,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         self.complete(format, shape.into())
     }
 
-    fn complete(mut self, format: Format, shape: Shape) -> Result<()> {
+    pub(crate) fn complete(mut self, format: Format, shape: Shape) -> Result<()> {
         (self.object.format, self.object.shape) = (format, shape);
         for role in crate::validate::required_roles(&self.object.format) {
             if self.object.component(role).is_none() {

@@ -1,0 +1,459 @@
+//! Changing files in place: blobs that are there stay where they are.
+//!
+//! An edit appends: behind the old footer come the new blobs, the new manifest and its footer. The
+//! old manifest is never overwritten, and every single write ends with a copy of it, or is the
+//! last one and ends with the new one. So after any write the file opens, as it was or as it is to
+//! be; where the system cuts a write itself short, [`recover`] finds the old one.
+//!
+//! ```text
+//! [blobs][manifest][footer]                                          before
+//! [blobs][manifest][footer][new blobs…][old manifest][old footer]    after every write but the last
+//! [blobs][manifest][footer][new blobs…][new manifest][new footer]    after the last
+//! ```
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use tensor_core::{Error as Core, Extent, Source, Tensor as Elements};
+
+use crate::{
+    Generation, Reader, Tensor, WriteOptions, Writer,
+    container::last_complete,
+    error::{Error, Result},
+    write::Moved,
+};
+
+/// A file that is being edited, locked against other editors.
+///
+/// Nothing changes for a reader before [`commit`](Self::commit) has returned; dropped before, the
+/// file is as it was.
+///
+/// # Examples
+///
+/// ```no_run
+/// use ztensor::{Editor, tensor_core::Tensor};
+///
+/// let mut editor = Editor::open("model.zt")?;
+/// editor.remove("optimizer.step")?;
+/// editor.writer().add("bias", &Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+/// editor.commit()?;
+/// # Ok::<(), ztensor::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "an edit takes effect when it is committed"]
+pub struct Editor {
+    writer: Option<Writer<Tail<Locked>>>,
+    file: Locked,
+    reader: Reader,
+    options: WriteOptions,
+}
+
+impl Editor {
+    /// Locks and opens a file of generation 1.1 or 1.2 with the default options.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`]; [`Error::NotEditable`] for an older generation; as for
+    /// [`Reader::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, WriteOptions::default())
+    }
+
+    /// Does as [`open`](Self::open) with options; the version stays that of the file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        options.check()?;
+        let file = Locked::open(path.as_ref())?;
+        let reader = Reader::from_source(file.source()?)?;
+        let options = match reader.generation() {
+            Generation::V1_1 => options.version(crate::Version::V1_1),
+            Generation::V1_2 => options.version(crate::Version::V1_2),
+            found => return Err(Error::NotEditable { found }),
+        };
+        let source = reader.source();
+        let tail = Extent::between(reader.manifest().offset(), source.len());
+        let tail = Tail::new(file.try_clone()?, source.len(), source.read(tail, "manifest")?);
+        let writer = Writer::resume(tail, source.len(), reader.manifest(), options)?;
+        Ok(Self { writer: Some(writer), file, reader, options })
+    }
+
+    /// Returns the file as it was when it was opened.
+    #[must_use]
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Returns the writer of what is added. To replace an object, remove it first.
+    ///
+    /// # Panics
+    ///
+    /// Never: the writer is taken away only by [`commit`](Self::commit).
+    #[expect(clippy::expect_used, reason = "commit consumes the editor")]
+    pub fn writer(&mut self) -> &mut Writer<impl Write + use<>> {
+        self.writer.as_mut().expect("there until the commit")
+    }
+
+    /// Removes an object; its blobs stay in the file until it is [compacted](compact).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingObject`].
+    pub fn remove(&mut self, name: &str) -> Result<()> {
+        match &mut self.writer {
+            Some(writer) => writer.forget(name),
+            None => Err(Error::MissingObject { name: name.to_owned() }),
+        }
+    }
+
+    /// Replaces an object by a dense tensor.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingObject`]; as for [`Writer::add`].
+    pub fn replace(&mut self, name: &str, tensor: &Elements) -> Result<()> {
+        self.remove(name)?;
+        self.writer().add(name, tensor)
+    }
+
+    /// Makes the edit take effect: writes the new manifest behind everything else.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] and [`Error::Unfinished`]; the file is as it was.
+    pub fn commit(mut self) -> Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let result = writer.finish().and_then(|tail| {
+            let committed = tail.commit(self.options.is_durable());
+            committed.map_err(|source| Error::Write { offset: self.reader.source().len(), source })
+        });
+        if result.is_err() {
+            self.undo();
+        }
+        result
+    }
+
+    /// Cuts off what was appended.
+    fn undo(&self) {
+        // Where even that fails, the file still ends with a copy of its old manifest.
+        let _ = self.file.file.set_len(self.reader.source().len());
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            self.undo();
+        }
+    }
+}
+
+/// Rewrites a file without the bytes that belong to no object, and replaces it atomically.
+///
+/// Blobs keep their order, their stored bytes, and whom they are shared by. Returns how many bytes
+/// the file became shorter.
+///
+/// # Errors
+///
+/// As for [`Editor::open`], and [`Error::Component`] where a blob does not lie where it may; the
+/// file is as it was.
+pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<u64> {
+    let path = path.as_ref();
+    let file = Locked::open(path)?;
+    let reader = Reader::from_source(file.source()?)?;
+    let version = match reader.generation() {
+        Generation::V1_1 => crate::Version::V1_1,
+        Generation::V1_2 => crate::Version::V1_2,
+        found => return Err(Error::NotEditable { found }),
+    };
+    let mut writer = options.version(version).create(path)?;
+    copy_all(&reader, &mut writer)?;
+    writer.finish()?;
+    let after = Source::open(path)?.len();
+    Ok(reader.source().len().saturating_sub(after))
+}
+
+/// Copies a whole file: its attributes, what it says beyond the schema, and all objects in the
+/// order of their blobs.
+pub(crate) fn copy_all<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Result<()> {
+    let (attributes, other) = reader.manifest().encoded_root();
+    writer.set_encoded_attributes(attributes);
+    writer.set_unknown_fields(other);
+    writer.set_version_text(reader.manifest().version());
+    let mut moved = Moved::default();
+    for tensor in in_file_order(reader)? {
+        writer.copy_as(tensor.name(), tensor, tensor.object()?, &mut moved)?;
+    }
+    Ok(())
+}
+
+/// Returns the objects in the order in which their blobs were written.
+pub(crate) fn in_file_order(reader: &Reader) -> Result<Vec<Tensor<'_>>> {
+    let mut tensors = Vec::new();
+    for tensor in reader.tensors() {
+        let object = tensor.object()?;
+        let places = object.components.iter().map(|(_, c)| (c.offset, c.length));
+        tensors.push((places.min(), tensor));
+    }
+    tensors.sort_by_key(|(place, _)| *place);
+    Ok(tensors.into_iter().map(|(_, tensor)| tensor).collect())
+}
+
+/// Cuts a file whose end is missing back to the last complete file inside it: what an edit that
+/// was interrupted leaves. Returns how many bytes were cut off.
+///
+/// # Errors
+///
+/// [`Error::NothingToRecover`] where there is none; [`Error::Locked`].
+pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
+    let file = Locked::open(path.as_ref())?;
+    let source = file.source()?;
+    let len = match Reader::from_source(source.clone()) {
+        Ok(_) => return Ok(0),
+        Err(_) => last_complete(&source, &Reader::options().into_limits())?.0,
+    };
+    let failed = |source| file.failed("truncating", source);
+    file.file.set_len(len).map_err(failed)?;
+    file.file.sync_all().map_err(failed)?;
+    Ok(source.len().saturating_sub(len))
+}
+
+/// An open file that no other editor has; the lock ends with the last handle on it.
+#[derive(Debug)]
+struct Locked {
+    path: PathBuf,
+    file: File,
+}
+
+impl Locked {
+    fn open(path: &Path) -> Result<Self> {
+        // Refuses what is no regular file before it is opened for writing.
+        drop(Source::open(path)?);
+        let failed = |what| move |source| Core::File { path: path.to_owned(), what, source };
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        let file = file.map_err(failed("opening for writing"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(failed("locking")(source).into()),
+        }
+        let locked = Self { path: path.to_owned(), file };
+        locked.check_in_place()?;
+        Ok(locked)
+    }
+
+    /// Proves that the path still leads to the file that was locked: another editor may have
+    /// replaced it in between.
+    #[cfg(unix)]
+    fn check_in_place(&self) -> Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        let failed = |source| self.failed("reading metadata", source);
+        let (ours, theirs) = (self.file.metadata(), std::fs::metadata(&self.path));
+        let (ours, theirs) = (ours.map_err(failed)?, theirs.map_err(failed)?);
+        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
+            return Ok(());
+        }
+        Err(Core::Replaced { path: self.path.clone() }.into())
+    }
+
+    #[cfg(not(unix))]
+    fn check_in_place(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn source(&self) -> Result<Source> {
+        Ok(Source::from_file(self.try_clone()?.file)?)
+    }
+
+    fn try_clone(&self) -> Result<Self> {
+        let file = self.file.try_clone().map_err(|source| self.failed("reopening", source))?;
+        Ok(Self { path: self.path.clone(), file })
+    }
+
+    fn failed(&self, what: &'static str, source: io::Error) -> Error {
+        Core::File { path: self.path.clone(), what, source }.into()
+    }
+}
+
+/// What an edit writes to: bytes at positions, and a way to force them to the disk.
+trait WriteAt {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl WriteAt for Locked {
+    #[cfg(unix)]
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, offset)
+    }
+
+    #[cfg(not(unix))]
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        use std::io::Seek;
+        self.file.seek(io::SeekFrom::Start(offset))?;
+        self.file.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+/// Appends to a file so that it is complete after every write: see the module.
+#[derive(Debug)]
+struct Tail<F> {
+    file: F,
+    /// Where the next write goes.
+    offset: u64,
+    /// The old manifest and its footer.
+    old: Bytes,
+    buffer: Vec<u8>,
+    /// How much is gathered before it is written: so much that the copies of the old manifest
+    /// stay the smaller part.
+    enough: usize,
+}
+
+impl<F: WriteAt> Tail<F> {
+    fn new(file: F, offset: u64, old: Bytes) -> Self {
+        let enough = ENOUGH.max(old.len());
+        Self { file, offset, old, buffer: Vec::new(), enough }
+    }
+
+    /// Returns how much is gathered before some of it is written. What stays behind is as long as
+    /// the copy that follows what is written, so that the last write covers that copy.
+    fn full(&self) -> usize {
+        self.enough.saturating_add(self.old.len())
+    }
+
+    /// Writes the first part of what was gathered, followed by a copy of the old manifest.
+    fn write_complete(&mut self) -> io::Result<()> {
+        let rest = self.buffer.split_off(self.enough.min(self.buffer.len()));
+        let written = self.buffer.len() as u64;
+        self.buffer.extend_from_slice(&self.old);
+        self.file.write_all_at(&self.buffer, self.offset)?;
+        self.offset = self.offset.saturating_add(written);
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    /// Writes what was gathered last, which ends with the new manifest and its footer.
+    fn commit(mut self, durable: bool) -> io::Result<()> {
+        if durable {
+            // What the new manifest speaks of is on the disk before the manifest is.
+            self.file.sync()?;
+        }
+        self.file.write_all_at(&self.buffer, self.offset)?;
+        if durable { self.file.sync() } else { Ok(()) }
+    }
+}
+
+impl<F: WriteAt> Write for Tail<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() >= self.full() {
+            self.write_complete()?;
+        }
+        let room = self.full().saturating_sub(self.buffer.len()).max(1);
+        let taken = bytes.get(..room).unwrap_or(bytes);
+        self.buffer.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const ENOUGH: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, rc::Rc};
+
+    use super::*;
+
+    /// A file in memory, and what it was after each write.
+    #[derive(Clone)]
+    struct Recorded(Rc<RefCell<Vec<Vec<u8>>>>);
+
+    impl WriteAt for Recorded {
+        fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+            let mut states = self.0.borrow_mut();
+            let mut state = states.last().unwrap().clone();
+            let start = usize::try_from(offset).unwrap();
+            state.resize(state.len().max(start + bytes.len()), 0);
+            state[start..start + bytes.len()].copy_from_slice(bytes);
+            states.push(state);
+            Ok(())
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn file(names: &[&str]) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new());
+        for name in names {
+            writer.add(name, &Elements::from_slice([40], &[7_u16; 40]).unwrap()).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    /// Appends three tensors in small writes; returns the file after each of them.
+    fn appended(before: &[u8]) -> Vec<Vec<u8>> {
+        let reader = Reader::from_bytes(before.to_vec()).unwrap();
+        let states = Recorded(Rc::new(RefCell::new(vec![before.to_vec()])));
+        let old = before[usize::try_from(reader.manifest().offset()).unwrap()..].to_vec();
+        let mut tail = Tail::new(states.clone(), before.len() as u64, old.into());
+        tail.enough = 100;
+        let options = WriteOptions::default();
+        let mut writer =
+            Writer::resume(tail, before.len() as u64, reader.manifest(), options).unwrap();
+        writer.forget("b").unwrap();
+        for name in ["b", "c", "d"] {
+            writer.add(name, &Elements::from_slice([100], &[3_u8; 100]).unwrap()).unwrap();
+        }
+        writer.finish().unwrap().commit(true).unwrap();
+        states.0.take()
+    }
+
+    fn names(reader: &Reader) -> Vec<&str> {
+        reader.manifest().names().collect()
+    }
+
+    #[test]
+    fn complete_after_every_write() {
+        let before = file(&["a", "b"]);
+        let states = appended(&before);
+        assert!(states.len() > 4, "{} writes", states.len());
+        let (last, others) = states.split_last().unwrap();
+        for state in others {
+            let reader = Reader::from_bytes(state.clone()).unwrap();
+            assert_eq!(names(&reader), ["a", "b"]);
+            assert!(reader.validate().is_valid());
+        }
+        let reader = Reader::from_bytes(last.clone()).unwrap();
+        assert_eq!(names(&reader), ["a", "b", "c", "d"]);
+        assert_eq!(reader.tensor("b").unwrap().bytes().unwrap(), [3; 100][..]);
+        assert!(reader.validate().is_valid());
+    }
+
+    #[test]
+    fn recovered_after_every_byte() {
+        let before = file(&["a", "b"]);
+        let after = appended(&before).pop().unwrap();
+        for len in before.len()..after.len() {
+            let cut = after[..len].to_vec();
+            let reader = Reader::options().recover(true).from_bytes(cut).unwrap();
+            assert_eq!(names(&reader), ["a", "b"], "{len} bytes");
+            assert_eq!(reader.tensor("b").unwrap().bytes().unwrap().len(), 80);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Bringing files of any generation to 1.1.
+
+use std::io::Write;
+
+use tensor_core::{At, Report, Severity};
+
+use crate::{
+    Attributes, Blob, ByteOrder, Format, Object, Reader, Role, Storage, StoredType, Tensor, Value,
+    Writer, edit::in_file_order, error::Result, write::Moved,
+};
+#[cfg(feature = "zstd")]
+use crate::{Compression, Encoding};
+
+/// Writes everything that a file holds as a file of generation 1.1; returns what could not be
+/// carried over as it was.
+///
+/// Stored bytes, encodings and digests are copied, in the order of the file. What changes:
+///
+/// | from | what | becomes |
+/// |---|---|---|
+/// | 0.1 | big-endian data | little-endian, with a new digest of the same algorithm |
+/// | 0.1 | keys that the format did not name | attributes of the object |
+/// | 0.1 | inline sparse data | components, where it can be taken apart |
+/// | 1.0 | `generator` | an attribute of the file |
+/// | 1.2 | `type` of 8-bit floats and complex numbers | their `dtype` |
+///
+/// The writer is not finished, so that more can be added.
+///
+/// # Errors
+///
+/// As for reading the objects and writing them. The writer is of no use afterwards.
+///
+/// # Examples
+///
+/// ```no_run
+/// use ztensor::{Reader, Writer};
+///
+/// let mut writer = Writer::create("new.zt")?;
+/// let report = ztensor::migrate(&Reader::open("old.zt")?, &mut writer)?;
+/// writer.finish()?;
+/// # Ok::<(), ztensor::Error>(())
+/// ```
+pub fn migrate<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Result<Report> {
+    let mut migration = Migration { writer, report: Report::default(), moved: Moved::default() };
+    migration.document(reader)?;
+    for tensor in in_file_order(reader)? {
+        migration.object(tensor)?;
+    }
+    Ok(migration.report)
+}
+
+struct Migration<'w, W: Write> {
+    writer: &'w mut Writer<W>,
+    report: Report,
+    moved: Moved,
+}
+
+impl<W: Write> Migration<'_, W> {
+    fn document(&mut self, reader: &Reader) -> Result<()> {
+        let manifest = reader.manifest();
+        let (attributes, other) = manifest.encoded_root();
+        self.writer.set_unknown_fields(other);
+        self.writer.set_encoded_attributes(attributes);
+        let decoded = manifest.attributes()?;
+        if let Some(generator) = manifest.generator() {
+            let mut attributes = decoded.clone().unwrap_or_default();
+            let message = if attributes.get("generator").is_some() {
+                format!("generator {generator:?} is lost to the attribute of that name")
+            } else {
+                attributes.insert("generator", generator);
+                "generator became an attribute of the file".to_owned()
+            };
+            self.writer.set_attributes(attributes);
+            self.note(Severity::Note, "zt/migrate-generator", At::file(), message);
+        }
+        for (key, value) in decoded.iter().flat_map(Attributes::iter) {
+            if !matches!(value, Value::Text(_)) {
+                let message = format!(
+                    "attribute {key:?} is no text, so the reference implementation of 1.1 will \
+                     refuse the file"
+                );
+                let at = At::file().path("attributes");
+                self.note(Severity::Warning, "zt/migrate-attribute", at, message);
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, tensor: Tensor<'_>) -> Result<()> {
+        let mut object = tensor.object()?;
+        match object.format {
+            Format::InlineCsr | Format::InlineCoo => return self.inline(tensor, object),
+            Format::Dense if has_big_endian(&object) => return self.swapped(tensor, &object),
+            _ => {}
+        }
+        for (role, component) in &mut object.components {
+            let place =
+                At::file().tensor(tensor.name()).path(format!("components.{:?}", role.as_str()));
+            if component.logical_type_is_unknown() {
+                let message = format!(
+                    "type {:?} has no dtype in generation 1.1 and stays as a key that it ignores",
+                    component.logical_type.as_deref().unwrap_or_default()
+                );
+                self.report.push(Severity::Warning, "zt/migrate-type", place, message);
+            } else if let Some(dtype) = component.element_type()
+                && component.logical_type.take().is_some()
+            {
+                let from = component.dtype.name().to_owned();
+                component.dtype = StoredType::Known(dtype);
+                let message =
+                    format!("dtype {from:?} and its type became {:?}", component.dtype.name());
+                self.report.push(Severity::Note, "zt/migrate-type", place, message);
+            }
+            // Where the shape does not tell the length, the key that does is kept, though 1.1
+            // ignores it.
+            if object.format == Format::Dense {
+                component.uncompressed_length = None;
+            }
+        }
+        self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved)
+    }
+
+    /// Writes dense data whose elements are big-endian.
+    fn swapped(&mut self, tensor: Tensor<'_>, object: &Object) -> Result<()> {
+        let elements = tensor.view()?;
+        let storage = tensor.blob(&Role::Data)?.map(|blob| storage_of(&blob)).unwrap_or_default();
+        let at = At::file().tensor(tensor.name());
+        let message = "big-endian elements became little-endian".to_owned();
+        self.note(Severity::Note, "zt/migrate-byte-order", at, message);
+        let mut out = self.writer.object(tensor.name())?;
+        out.set_storage(storage);
+        out.set_encoded_attributes(object.attributes.clone());
+        out.put(Role::Data, elements.info().dtype, elements.bytes())?;
+        out.finish(Format::Dense, object.shape.clone())
+    }
+
+    /// Writes the parts of inline sparse data, or the one blob as it is where it has no parts.
+    fn inline(&mut self, tensor: Tensor<'_>, object: Object) -> Result<()> {
+        let at = At::file().tensor(tensor.name());
+        let (format, parts) = match object.format {
+            Format::InlineCsr => (Format::SparseCsr, tensor.csr().map(|csr| csr.into_parts())),
+            _ => (Format::SparseCoo, tensor.coo().map(|coo| coo.into_parts())),
+        };
+        let parts = match parts {
+            Ok(parts) => parts,
+            Err(error) => {
+                let found = object.format.clone();
+                let message = format!("format {found} is kept, with its one component: {error}");
+                self.note(Severity::Warning, "zt/migrate-sparse", at, message);
+                return self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved);
+            }
+        };
+        let message = format!("inline {} became {format}", object.format);
+        self.note(Severity::Note, "zt/migrate-sparse", at, message);
+        let storage = tensor.blob(&Role::Data)?.map(|blob| storage_of(&blob)).unwrap_or_default();
+        let mut out = self.writer.object(tensor.name())?;
+        out.set_storage(storage);
+        out.set_encoded_attributes(object.attributes);
+        for (role, part) in parts {
+            out.put(role, part.info().dtype, part.bytes())?;
+        }
+        out.complete(format, object.shape)
+    }
+
+    fn note(&mut self, severity: Severity, rule: &'static str, at: At, message: String) {
+        self.report.push(severity, rule, at, message);
+    }
+}
+
+fn has_big_endian(object: &Object) -> bool {
+    object.components.iter().any(|(_, component)| component.byte_order == ByteOrder::Big)
+}
+
+/// Returns how a component is stored, for writing one like it.
+fn storage_of(blob: &Blob<'_>) -> Storage {
+    let mut storage = Storage::default();
+    #[cfg(feature = "zstd")]
+    if blob.component().encoding == Encoding::Zstd {
+        storage.compression = Compression::Zstd { level: 3, frame: None };
+    }
+    #[cfg(feature = "digest")]
+    {
+        storage.digest = blob.digest_algorithm();
+    }
+    storage
+}
