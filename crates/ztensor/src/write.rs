@@ -365,24 +365,26 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// format's; [`Error::Write`].
     pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
         let Self { writer, storage, object, .. } = self;
-        let name = writer.unfinished.clone().unwrap_or_default();
+        let Writer { out, options, unfinished, .. } = &mut **writer;
+        let name = unfinished.as_deref().unwrap_or_default();
         if object.component(&role).is_some() {
             let problem = format!("component {:?} is written twice", role.as_str());
-            return Err(Error::Layout { object: name, problem });
+            return Err(Error::Layout { object: name.to_owned(), problem });
         }
-        let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
-        let unknown = || Error::Component { object: name, role: role.clone(), fault };
-        dtype::name_of(dtype).ok_or_else(unknown)?;
-        let offset = writer.out.align(writer.options.alignment)?;
-        let codec = Codec::new(&mut writer.out, storage, writer.options.threads)?;
-        let (stored, logical) = match writer.options.version {
+        if dtype::name_of(dtype).is_none() {
+            let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
+            return Err(Error::Component { object: name.to_owned(), role, fault });
+        }
+        let offset = out.align(options.alignment)?;
+        let codec = Codec::new(out, storage, options.threads)?;
+        let (stored, logical) = match options.version {
             Version::V1_2 => dtype::storage_of(dtype)
                 .map_or((dtype, None), |(stored, logical)| (stored, Some(logical.to_owned()))),
             Version::V1_1 => (dtype, None),
         };
         let mut component = Component::new(StoredType::Known(stored), offset, 0);
         component.logical_type = logical;
-        Ok(ComponentWriter { codec, component, role, dtype, decoded: 0, object })
+        Ok(ComponentWriter { name, codec, component, role, dtype, decoded: 0, object })
     }
 
     /// Writes a whole component.
@@ -532,6 +534,8 @@ pub(crate) struct Moved(std::collections::HashMap<(u64, u64), u64>);
 /// Dropped before [`finish`](Self::finish), its object lacks it.
 #[must_use = "a component that is not finished is not part of its object"]
 pub struct ComponentWriter<'o, W: Write> {
+    /// The name of the object.
+    name: &'o str,
     codec: Codec<'o, W>,
     component: Component,
     role: Role,
@@ -554,7 +558,7 @@ impl<W: Write> ComponentWriter<'_, W> {
                 self.role.as_str(),
                 self.decoded
             );
-            return Err(Error::Layout { object: String::new(), problem });
+            return Err(Error::Layout { object: self.name.to_owned(), problem });
         }
         let encoded = self.codec.is_encoded();
         let (length, digest) = self.codec.finish()?;
@@ -597,7 +601,7 @@ impl<W: Write> Write for ComponentWriter<'_, W> {
         {
             let index = self.decoded.saturating_add(at as u64);
             let (role, fault) = (self.role.clone(), Fault::NotABool { index, found });
-            let error = Error::Component { object: String::new(), role, fault };
+            let error = Error::Component { object: self.name.to_owned(), role, fault };
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         let taken = self.codec.write(bytes)?;

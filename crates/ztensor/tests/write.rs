@@ -1,0 +1,491 @@
+//! What the writer emits: the bytes of the reference, every option, and what it refuses.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{
+    io::Write as _,
+    num::{NonZeroU64, NonZeroUsize},
+};
+
+use proptest::prelude::*;
+use test_support::{assert_bytes, files, testdata};
+use ztensor::{
+    Attributes, Blob, Compression, Coo, Csr, Encoding, Error, Format, Reader, Role, Storage, Value,
+    Version, WriteOptions, Writer,
+    tensor_core::{DType, Tensor, digest::Algorithm},
+};
+
+const DTYPES: [DType; 17] = [
+    DType::F64,
+    DType::F32,
+    DType::F16,
+    DType::BF16,
+    DType::F8E4M3,
+    DType::F8E5M2,
+    DType::C64,
+    DType::C128,
+    DType::I64,
+    DType::I32,
+    DType::I16,
+    DType::I8,
+    DType::U64,
+    DType::U32,
+    DType::U16,
+    DType::U8,
+    DType::Bool,
+];
+
+fn tensor(dtype: DType, elements: u64) -> Tensor {
+    let len = dtype.byte_len(elements).unwrap();
+    let byte = |at: u64| if dtype == DType::Bool { at % 2 } else { at % 251 };
+    let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(byte(at)).unwrap()).collect();
+    Tensor::new(dtype, [elements], bytes).unwrap()
+}
+
+fn zstd(level: i32) -> Storage {
+    Storage::default().compression(Compression::Zstd { level, frame: None })
+}
+
+/// Copies a file object by object, in the order of its blobs, decoding and encoding again.
+fn rewritten(reader: &Reader) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new());
+    if let Some(attributes) = reader.manifest().attributes().unwrap() {
+        writer.set_attributes(attributes);
+    }
+    let mut tensors: Vec<_> = reader.tensors().collect();
+    tensors.sort_by_key(|tensor| {
+        let object = tensor.object().unwrap();
+        object.components.iter().map(|(_, c)| (c.offset, c.length)).min()
+    });
+    for tensor in tensors {
+        let object = tensor.object().unwrap();
+        let mut components: Vec<_> = object.components.iter().collect();
+        components.sort_by_key(|(_, component)| (component.offset, component.length));
+        match object.format {
+            Format::SparseCsr | Format::SparseCoo => writer.copy(tensor).unwrap(),
+            ref format => {
+                let mut out = writer.object(tensor.name()).unwrap();
+                if let Some(attributes) = tensor.attributes().unwrap() {
+                    out.set_attributes(&attributes);
+                }
+                for (role, component) in components {
+                    let blob = tensor.blob(role).unwrap().unwrap();
+                    let mut storage = Storage::default();
+                    if component.encoding == Encoding::Zstd {
+                        storage = zstd(level_of(&blob));
+                    }
+                    storage.digest = component.digest.as_deref().map(|digest| match digest {
+                        text if text.starts_with("sha256:") => Algorithm::Sha256,
+                        _ => Algorithm::Crc32c,
+                    });
+                    out.set_storage(storage);
+                    out.put(role.clone(), blob.element_type().unwrap(), &blob.bytes().unwrap())
+                        .unwrap();
+                }
+                out.finish(format.clone(), object.shape).unwrap();
+            }
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// Finds the level at which our writer makes the stored bytes of a component: the files do not say
+/// which one the reference was given. There is none unless the bytes are the same.
+fn level_of(blob: &Blob<'_>) -> i32 {
+    let (stored, bytes) = (blob.stored().unwrap(), blob.bytes().unwrap());
+    let dtype = blob.element_type().unwrap();
+    let at_level = |level: i32| {
+        let mut writer = Writer::options().storage(zstd(level)).new(Vec::new()).unwrap();
+        let mut object = writer.object("t").unwrap();
+        object.put(Role::Data, dtype, &bytes).unwrap();
+        object.finish(Format::Other("any".to_owned()), [0]).unwrap();
+        let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+        reader.tensor("t").unwrap().blob(&Role::Data).unwrap().unwrap().stored().unwrap()
+    };
+    let levels = [3].into_iter().chain(-7..=22);
+    levels.into_iter().find(|level| at_level(*level) == stored).expect("no level makes these bytes")
+}
+
+#[test]
+fn files_of_the_reference_come_out_byte_for_byte() {
+    let mut same = 0;
+    for path in files("ztensor/valid/v1.1-ref", "zt") {
+        // It was written twice under one name, which left an orphaned blob.
+        if path.ends_with("duplicate_add_last_wins.zt") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let reader = Reader::from_bytes(bytes.clone()).unwrap();
+        assert_bytes(&rewritten(&reader), &bytes, &path.display().to_string());
+        same += 1;
+    }
+    assert_eq!(same, 14);
+}
+
+#[test]
+fn stored_bytes_are_copied_as_they_are() {
+    for path in files("ztensor/valid/v1.1-ref", "zt") {
+        let bytes = std::fs::read(&path).unwrap();
+        let reader = Reader::from_bytes(bytes.clone()).unwrap();
+        let report = reader.validate();
+        let mut writer = Writer::new(Vec::new());
+        let migrated = ztensor::migrate(&reader, &mut writer).unwrap();
+        assert!(migrated.is_empty(), "{migrated:?}");
+        let copy = writer.finish().unwrap();
+        if report.is_empty() {
+            assert_bytes(&copy, &bytes, &path.display().to_string());
+        } else {
+            assert!(path.ends_with("duplicate_add_last_wins.zt"), "{path:?}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn the_empty_file_has_48_bytes() {
+    // Facts, section 2.
+    let expected = b"ZTEN1000\xa2gversione1.1.0gobjects\xa0\x18\0\0\0\0\0\0\0ZTEN1000";
+    assert_bytes(&Writer::new(Vec::new()).finish().unwrap(), expected, "empty file");
+}
+
+#[test]
+fn every_option_reads_back_and_validates() {
+    let frame = NonZeroU64::new(100).unwrap();
+    let storages = [
+        Storage::default(),
+        Storage::default().digest(Algorithm::Sha256),
+        zstd(3),
+        zstd(-5).digest(Algorithm::Crc32c),
+        Storage::default().compression(Compression::Zstd { level: 1, frame: Some(frame) }),
+    ];
+    for version in [Version::V1_1, Version::V1_2] {
+        for (storage, alignment) in storages.into_iter().flat_map(|s| [(s, 64), (s, 4096)]) {
+            let options =
+                WriteOptions::default().version(version).alignment(alignment).storage(storage);
+            let mut writer = options.new(Vec::new()).unwrap();
+            for dtype in DTYPES {
+                for elements in [0, 1, 77] {
+                    let name = format!("{dtype} {elements}");
+                    writer.add(&name, &tensor(dtype, elements)).unwrap();
+                }
+            }
+            let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+            let report = reader.validate();
+            assert!(report.is_empty(), "{options:?}: {report:?}");
+            for dtype in DTYPES {
+                for elements in [0, 1, 77] {
+                    let found = reader.tensor(&format!("{dtype} {elements}")).unwrap();
+                    let expected = tensor(dtype, elements);
+                    assert_eq!(found.info().unwrap(), *expected.info(), "{options:?}");
+                    assert_eq!(found.bytes().unwrap(), *expected.bytes(), "{options:?}");
+                    let offset = found.object().unwrap().components[0].1.offset;
+                    assert!(offset.is_multiple_of(alignment), "{offset}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn types_of_1_2_stand_beside_their_storage() {
+    let mut writer =
+        Writer::options().version(Version::V1_2).storage(zstd(3)).new(Vec::new()).unwrap();
+    writer.add("f8", &tensor(DType::F8E4M3, 3)).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    let object = reader.tensor("f8").unwrap().object().unwrap();
+    let component = object.component(&Role::Data).unwrap();
+    assert_eq!(component.dtype.name(), "u8");
+    assert_eq!(component.logical_type.as_deref(), Some("f8_e4m3fn"));
+    assert_eq!(component.uncompressed_length, Some(3));
+    assert_eq!(reader.manifest().version(), "1.2.0");
+}
+
+#[test]
+fn sparse_and_quantized_objects_read_back() {
+    let values = Tensor::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap();
+    let indices = Tensor::from_slice([3], &[0_u16, 2, 1]).unwrap();
+    let indptr = Tensor::from_slice([3], &[0_i32, 2, 3]).unwrap();
+    let csr = Csr::from_parts([2, 3], values.clone(), indices, indptr).unwrap();
+    let coords = Tensor::from_slice([6], &[0_u8, 0, 1, 0, 2, 1]).unwrap();
+    let coo = Coo::from_parts([2, 3], values, coords).unwrap();
+    for storage in [Storage::default(), zstd(3)] {
+        let mut writer = Writer::options().storage(storage).new(Vec::new()).unwrap();
+        writer.add_csr("csr", &csr).unwrap();
+        writer.add_coo("coo", &coo).unwrap();
+        let mut object = writer.object("q").unwrap();
+        let pair = |key: &str, value: i64| (key.to_owned(), Value::from(value));
+        object.set_attributes(&[pair("bits", 4), pair("group_size", 8)].into_iter().collect());
+        object.put(Role::PackedWeight, DType::I32, &[0x21; 8]).unwrap();
+        object.put(Role::Scales, DType::F32, &[0; 8]).unwrap();
+        object.put(Role::Zeros, DType::F32, &[0; 8]).unwrap();
+        object.finish(Format::QuantizedGroup, [2, 8]).unwrap();
+        let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+        let report = reader.validate();
+        assert!(report.is_empty(), "{report:?}");
+        for name in ["csr", "coo"] {
+            let dense = reader.tensor(name).unwrap().to_dense().unwrap();
+            assert_eq!(dense.view().to_vec::<f32>().unwrap(), [1.0, 0.0, 2.0, 0.0, 3.0, 0.0]);
+        }
+        assert_eq!(reader.tensor("q").unwrap().quantized().unwrap().bits(), 4);
+    }
+}
+
+#[test]
+fn pieces_of_any_size_make_the_same_file() {
+    let whole = tensor(DType::I16, 5000);
+    let frame = NonZeroU64::new(1024);
+    for storage in [
+        Storage::default(),
+        zstd(3),
+        Storage::default().compression(Compression::Zstd { level: 3, frame }),
+    ] {
+        let file = |piece: usize| {
+            let mut writer = Writer::options().storage(storage).new(Vec::new()).unwrap();
+            let mut object = writer.object("t").unwrap();
+            let mut component = object.component(Role::Data, DType::I16).unwrap();
+            for piece in whole.bytes().chunks(piece) {
+                component.write_all(piece).unwrap();
+            }
+            let len = component.finish().unwrap();
+            object.finish(Format::Dense, [len / 2]).unwrap();
+            writer.finish().unwrap()
+        };
+        let expected = file(whole.bytes().len());
+        for piece in [1, 7, 1024, 4096] {
+            assert_bytes(&file(piece), &expected, &format!("pieces of {piece}"));
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_show() {
+    let frame = NonZeroU64::new(1000);
+    let storage = Storage::default().compression(Compression::Zstd { level: 3, frame });
+    let file = |threads: usize| {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let mut writer =
+            Writer::options().storage(storage).threads(threads).new(Vec::new()).unwrap();
+        writer.add("t", &tensor(DType::F32, 12_345)).unwrap();
+        writer.finish().unwrap()
+    };
+    for threads in 2..6 {
+        assert_bytes(&file(threads), &file(1), &format!("{threads} threads"));
+    }
+}
+
+#[test]
+fn attributes_of_every_type_read_back() {
+    let attributes: Attributes = [
+        ("null", Value::Null),
+        ("yes", Value::Bool(true)),
+        ("least", Value::Integer(-(1 << 64))),
+        ("most", Value::Integer((1 << 64) - 1)),
+        ("half", Value::Float(1.5)),
+        ("double", Value::Float(0.1)),
+        ("bytes", Value::Bytes(vec![0, 255])),
+        ("list", Value::Array(vec![Value::from("x"), Value::Null])),
+        ("map", Value::Map(vec![(Value::Integer(1), Value::from("one"))])),
+        ("tag", Value::Tag(32, Box::new(Value::from("x:y")))),
+    ]
+    .into_iter()
+    .collect();
+    let mut writer = Writer::new(Vec::new());
+    writer.set_attributes(attributes.clone());
+    let mut object = writer.object("t").unwrap();
+    object.set_attributes(&attributes);
+    object.put(Role::Data, DType::U8, &[1]).unwrap();
+    object.finish(Format::Dense, [1]).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    assert_eq!(reader.manifest().attributes().unwrap(), Some(attributes.clone()));
+    assert_eq!(reader.tensor("t").unwrap().attributes().unwrap(), Some(attributes));
+}
+
+#[track_caller]
+fn refuses<T>(result: Result<T, Error>, message: &str) {
+    match result {
+        Ok(_) => panic!("accepted, expected: {message}"),
+        Err(error) => assert_eq!(error.to_string(), message),
+    }
+}
+
+#[test]
+fn a_name_twice() {
+    let mut writer = Writer::new(Vec::new());
+    writer.add("w", &tensor(DType::U8, 1)).unwrap();
+    let error = writer.add("w", &tensor(DType::U8, 1));
+    refuses(error, "object \"w\" is there already, expected a new name");
+    // Nothing was written, so the writer goes on.
+    writer.add("v", &tensor(DType::U8, 1)).unwrap();
+    assert_eq!(Reader::from_bytes(writer.finish().unwrap()).unwrap().manifest().len(), 2);
+}
+
+#[test]
+fn data_that_does_not_fit_the_shape() {
+    let mut writer = Writer::new(Vec::new());
+    let mut object = writer.object("w").unwrap();
+    object.put(Role::Data, DType::F32, &[0; 8]).unwrap();
+    refuses(
+        object.finish(Format::Dense, [3]),
+        "component \"data\" of object \"w\" is 8 bytes long at byte 64, but shape [3] of f32 needs 12",
+    );
+    let message = "object \"w\" was not finished, so nothing more can be written";
+    refuses(writer.add("v", &tensor(DType::U8, 1)), message);
+    refuses(writer.finish(), message);
+}
+
+#[test]
+fn a_component_that_was_not_finished() {
+    let mut writer = Writer::new(Vec::new());
+    let mut object = writer.object("w").unwrap();
+    object.component(Role::Data, DType::F32).unwrap().write_all(&[0; 4]).unwrap();
+    refuses(
+        object.finish(Format::Dense, [1]),
+        "object \"w\" of format \"dense\" has no component \"data\"",
+    );
+}
+
+#[test]
+fn bools_other_than_0_and_1() {
+    let mut writer = Writer::new(Vec::new());
+    let odd = Tensor::new(DType::Bool, [3], vec![0, 1, 7]).unwrap();
+    refuses(
+        writer.add("b", &odd),
+        "component \"data\" of object \"b\" has a bool at element 2 that is 7, expected 0 or 1",
+    );
+}
+
+#[test]
+fn types_that_the_format_lacks() {
+    let mut writer = Writer::new(Vec::new());
+    let packed = Tensor::new(DType::I4, [2], vec![0]).unwrap();
+    refuses(
+        writer.add("p", &packed),
+        "component \"data\" of object \"p\" has dtype \"i4\", expected one of the format's element types",
+    );
+}
+
+#[test]
+fn settings_out_of_range() {
+    for alignment in [0, 1, 32, 65] {
+        refuses(
+            Writer::options().alignment(alignment).new(Vec::new()),
+            &format!("alignment in bytes is {alignment}, expected a multiple of 64"),
+        );
+    }
+    refuses(
+        Writer::options().storage(zstd(99)).new(Vec::new()),
+        "compression level is 99, expected a level of zstd, at most 22",
+    );
+}
+
+#[test]
+fn sparse_parts_that_contradict_each_other() {
+    let values = Tensor::from_slice([2], &[1.0_f32, 2.0]).unwrap();
+    let u64s = |elements: &[u64]| Tensor::from_slice([elements.len() as u64], elements).unwrap();
+    let csr = |indices: &[u64], indptr: &[u64]| {
+        Csr::from_parts([2, 3], values.clone(), u64s(indices), u64s(indptr))
+    };
+    csr(&[0, 2], &[0, 1, 2]).unwrap();
+    refuses(csr(&[0, 3], &[0, 1, 2]), "object \"\": indices[1] is 3, expected below 3");
+    refuses(csr(&[0, 2], &[1, 1, 2]), "object \"\": indptr[0] is 1, expected 0");
+    refuses(csr(&[0, 2], &[0, 2, 1]), "object \"\": indptr[2] is 1, below the 2 before it");
+    refuses(csr(&[0, 2], &[0, 1, 3]), "object \"\": indptr[2] is 3, but values has 2 elements");
+    refuses(csr(&[0, 2], &[0, 1, 1]), "object \"\": indptr ends at 1, but values has 2 elements");
+    refuses(csr(&[0], &[0, 1, 2]), "object \"\": values has 2 elements, but indices has 1");
+}
+
+#[test]
+fn an_unfinished_file_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.zt");
+    std::fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), &path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let mut writer = Writer::create(&path).unwrap();
+    writer.add("w", &tensor(DType::F32, 1000)).unwrap();
+    drop(writer);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Fails at the n-th write.
+struct Failing(usize);
+
+impl std::io::Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or_else(|| std::io::Error::other("disk is full"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn every_failing_write_is_an_error() {
+    let write = |writes: usize| {
+        let mut writer = Writer::options().storage(zstd(3)).new(Failing(writes)).unwrap();
+        writer.add("a", &tensor(DType::F32, 100))?;
+        writer.add("b", &tensor(DType::F32, 100))?;
+        writer.finish().map(drop)
+    };
+    let enough = (0..).find(|&writes| write(writes).is_ok()).unwrap();
+    assert!(enough > 5, "{enough}");
+    for writes in 0..enough {
+        assert!(matches!(write(writes), Err(Error::Write { .. })), "{writes}");
+    }
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        (-(1_i128 << 64)..(1_i128 << 64)).prop_map(Value::Integer),
+        any::<f64>().prop_filter("NaN differs from itself", |x| !x.is_nan()).prop_map(Value::Float),
+        ".{0,9}".prop_map(Value::Text),
+        prop::collection::vec(any::<u8>(), 0..9).prop_map(Value::Bytes),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+            prop::collection::btree_map(".{0,3}", inner.clone(), 0..5).prop_map(|map| {
+                Value::Map(map.into_iter().map(|(k, v)| (Value::Text(k), v)).collect())
+            }),
+            (6_u64..1000, inner).prop_map(|(tag, value)| Value::Tag(tag, Box::new(value))),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_attribute_reads_back(key in ".{0,5}", value in any_value()) {
+        let attributes: Attributes = [(key, value)].into_iter().collect();
+        let mut writer = Writer::new(Vec::new());
+        writer.set_attributes(attributes.clone());
+        let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+        prop_assert_eq!(reader.manifest().attributes().unwrap(), Some(attributes));
+    }
+
+    #[test]
+    fn any_set_of_tensors_reads_back(
+        set in prop::collection::btree_map(".{0,12}", (0..17_usize, 0..50_u64), 0..12),
+        level in prop::option::of(-3..6_i32),
+    ) {
+        let storage = level.map_or(Storage::default(), zstd).digest(Algorithm::Crc32c);
+        let mut writer = Writer::options().storage(storage).new(Vec::new()).unwrap();
+        for (name, (dtype, elements)) in set.iter().rev() {
+            writer.add(name, &tensor(DTYPES[*dtype], *elements)).unwrap();
+        }
+        let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+        prop_assert!(reader.validate().is_empty());
+        prop_assert!(reader.manifest().names().eq(set.keys()));
+        for (name, (dtype, elements)) in &set {
+            let found = reader.tensor(name).unwrap().view().unwrap();
+            let expected = tensor(DTYPES[*dtype], *elements);
+            prop_assert_eq!(found.bytes(), expected.bytes());
+        }
+    }
+}
