@@ -251,8 +251,10 @@ impl<'a> Blob<'a> {
         Error::Component { object: self.object.to_owned(), role: self.role.clone(), fault }
     }
 
-    /// Turns an error of a stream of this blob back into one of this crate.
-    pub(crate) fn stream_fault(&self, error: io::Error) -> Error {
+    /// Turns an error that reading a [stream](Self::stream) of this blob gave into one that names
+    /// the object and the component.
+    #[must_use]
+    pub fn stream_fault(&self, error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(error) => error,
             Err(source) if self.component.encoding == Encoding::Zstd => {
@@ -358,6 +360,15 @@ impl<'a> Blob<'a> {
     #[cfg(not(feature = "zstd"))]
     fn open_zstd(&self, _stored: Stored) -> Result<Decoder> {
         Err(self.unknown_encoding("zstd"))
+    }
+
+    /// Returns how many bytes it decodes to; `None` where only decoding would tell.
+    #[must_use]
+    pub const fn decoded_len(&self) -> Option<u64> {
+        match self.len {
+            Len::Exactly(len) => Some(len),
+            Len::AtMost(_) => None,
+        }
     }
 
     /// Proves that this build can decode it.

@@ -31,6 +31,8 @@ struct Inner {
     container: Container,
     manifest: Manifest,
     options: ReadOptions,
+    /// Bytes behind the last complete file, where the end is missing.
+    lost: Option<u64>,
 }
 
 impl Reader {
@@ -110,6 +112,13 @@ impl Reader {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.inner.source
+    }
+
+    /// Returns how many bytes stand behind the file that was read, where the end of a later one is
+    /// missing: see [`ReadOptions::recover`].
+    #[must_use]
+    pub fn recovered(&self) -> Option<u64> {
+        self.inner.lost
     }
 
     pub(crate) fn blobs(&self) -> Extent {
@@ -206,15 +215,17 @@ impl ReadOptions {
     pub fn from_source(self, source: Source) -> Result<Reader> {
         let opened = Container::read(&source, &self.limits)
             .and_then(|container| Ok((container, container.manifest(&source, &self.limits)?)));
-        let (source, container, manifest) = match opened {
-            Ok((container, manifest)) => (source, container, manifest),
+        let (source, container, manifest, lost) = match opened {
+            Ok((container, manifest)) => (source, container, manifest, None),
             Err(_) if self.recover => {
                 let (len, container, manifest) = last_complete(&source, &self.limits)?;
-                (source.window(Extent::first(len), "file")?, container, manifest)
+                let lost = source.len().saturating_sub(len);
+                (source.window(Extent::first(len), "file")?, container, manifest, Some(lost))
             }
             Err(error) => return Err(error),
         };
-        Ok(Reader { inner: Arc::new(Inner { source, container, manifest, options: self }) })
+        let inner = Inner { source, container, manifest, options: self, lost };
+        Ok(Reader { inner: Arc::new(inner) })
     }
 }
 

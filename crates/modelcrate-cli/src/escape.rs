@@ -1,0 +1,41 @@
+//! Strings from files, made safe to print.
+
+use std::borrow::Cow;
+
+/// Escapes what would move the cursor, change colours, end the line, or turn the direction of
+/// writing: control characters and the invisible ones that reorder text.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unsafe(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
+        || c == '\u{feff}'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminal_escapes_show() {
+        assert_eq!(escape("\x1b]0;x\x07"), "\\u{1b}]0;x\\u{7}");
+        assert_eq!(escape("a\n[ok] verified"), "a\\n[ok] verified");
+        assert_eq!(escape("\u{9b}31m\u{202e}x\u{2066}"), "\\u{9b}31m\\u{202e}x\\u{2066}");
+    }
+
+    #[test]
+    fn ordinary_text_stays() {
+        for text in ["layer.0/weight", "héllo", "重み", ""] {
+            assert!(matches!(escape(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use std::io;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::{Outcome, args::Args, output};
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  modelcrate completions bash > ~/.local/share/bash-completion/completions/modelcrate")]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Args::command(), "modelcrate", &mut script);
+        io::Write::write_all(&mut io::stdout().lock(), &script)?;
+        Ok(Outcome::Fine)
+    }
+}
+
+/// Print the manual page, of this command or of one of its commands
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate man > modelcrate.1
+  modelcrate man zt append | man -l -")]
+pub(crate) struct Man {
+    /// The command whose page is wanted, such as `verify` or `zt append`
+    #[arg(value_name = "COMMAND")]
+    commands: Vec<String>,
+}
+
+impl Man {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let mut command = Args::command();
+        command.build();
+        for name in &self.commands {
+            let found = command.find_subcommand(name).cloned();
+            command = found.ok_or_else(|| anyhow::anyhow!("there is no command {name:?}"))?;
+        }
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        output::print_text(&String::from_utf8_lossy(&page))?;
+        Ok(Outcome::Fine)
+    }
+}

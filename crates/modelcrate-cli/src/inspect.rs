@@ -1,0 +1,159 @@
+use std::fmt::Write as _;
+
+use modelcrate::{OpenOptions, Profile, Summary, SummaryOptions, TensorSummary, Verdict};
+use serde::Serialize;
+
+use crate::{
+    Outcome,
+    args::{Format, Input, Print},
+    chain,
+    escape::escape,
+    output, print_error,
+};
+
+/// Show what is in model files: version, metadata, tensors
+///
+/// Only the document of a file is read, whatever the size of its tensors. A file whose end is
+/// missing is shown as the last complete one inside it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate inspect model.zt
+  modelcrate inspect --digests --format json model.zt | jq '.files[].tensors[].sha256'")]
+pub(crate) struct Inspect {
+    /// Files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<Input>,
+    /// List every tensor; without it at most 40 are shown to people
+    #[arg(long)]
+    tensors: bool,
+    /// Compute the SHA-256 of the decoded bytes of every tensor
+    #[arg(long)]
+    digests: bool,
+    /// Compute range, mean, and the numbers of NaN and infinite elements of every tensor
+    #[arg(long)]
+    stats: bool,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+impl Inspect {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let (mut outcome, mut done) = (Outcome::Fine, Vec::new());
+        for input in &self.files {
+            let file = match self.summary(input) {
+                Ok(file) => file,
+                Err(error) => {
+                    print_error(&format!("{}: {}", input.display(), chain(error.as_ref())));
+                    let invalid = crate::is_invalid(&error);
+                    outcome = outcome.and(if invalid { Outcome::Invalid } else { Outcome::Failed });
+                    continue;
+                }
+            };
+            if Verdict::from(&file.summary.findings) == Verdict::Invalid {
+                outcome = outcome.and(Outcome::Invalid);
+            }
+            match self.print.format {
+                Format::Human => output::print_text(&self.text(&file))?,
+                Format::Jsonl => output::print_line(&file)?,
+                Format::Json => done.push(file),
+            }
+        }
+        if self.print.format == Format::Json {
+            output::print_document(&done)?;
+        }
+        Ok(outcome)
+    }
+
+    fn summary(&self, input: &Input) -> anyhow::Result<File> {
+        let options = OpenOptions::default().profile(Profile::Lenient);
+        let reader = output::open(input, options)?;
+        let options = SummaryOptions::default().digests(self.digests).stats(self.stats);
+        let summary = reader.summary(options);
+        Ok(File { path: input.display().to_string(), summary })
+    }
+
+    fn text(&self, file: &File) -> String {
+        let File { path, summary } = file;
+        let bytes = summary.tensors.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
+        let bold = anstyle::Style::new().bold();
+        let mut text = format!("{bold}{}{bold:#}\n", escape(path));
+        let tensors = summary.tensors.len();
+        let _ = writeln!(text, "  format    {} {}", summary.format, escape(&summary.version));
+        let _ = writeln!(text, "  tensors   {tensors}, {}", output::size(bytes));
+        for (key, value) in &summary.metadata {
+            let pair = format!("{key} = {value}");
+            let _ = writeln!(text, "  metadata  {}", escape(&pair));
+        }
+        text.push_str(&self.tensors_text(&summary.tensors));
+        for finding in summary.findings.findings() {
+            text.push_str(&output::finding_text(finding));
+        }
+        text
+    }
+
+    fn tensors_text(&self, tensors: &[TensorSummary]) -> String {
+        let shown = if self.tensors { tensors.len() } else { tensors.len().min(SHOWN) };
+        if shown == 0 {
+            return String::new();
+        }
+        let mut table = output::table(["name", "dtype", "shape", "bytes", "stored", ""], &[3]);
+        for tensor in tensors.iter().take(shown) {
+            let dtype = tensor.dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string());
+            table.add_row([
+                escape(&tensor.name).into_owned(),
+                dtype,
+                tensor.shape.to_string(),
+                tensor.bytes.to_string(),
+                escape(&stored(tensor)).into_owned(),
+                contents(tensor),
+            ]);
+        }
+        let mut text = format!("\n{}", output::table_text(&table));
+        if shown < tensors.len() {
+            let left = tensors.len().saturating_sub(shown);
+            let _ = writeln!(text, "  … and {left} more (--tensors lists them)");
+        }
+        text
+    }
+}
+
+/// Says how a tensor is stored, where that is not simply as it is.
+fn stored(tensor: &TensorSummary) -> String {
+    let mut parts: Vec<String> = tensor.layout.iter().chain(&tensor.encoding).cloned().collect();
+    if let Some(bytes) = tensor.stored_bytes {
+        parts.push(format!("{bytes} bytes"));
+    }
+    if parts.is_empty() { "raw".to_owned() } else { parts.join(", ") }
+}
+
+/// Writes what was computed from the elements of a tensor.
+fn contents(tensor: &TensorSummary) -> String {
+    let mut parts = Vec::new();
+    if let Some(stats) = &tensor.stats {
+        if let (Some(min), Some(max), Some(mean)) = (stats.min, stats.max, stats.mean) {
+            parts.push(format!("{min:.4} to {max:.4}, mean {mean:.4}"));
+        }
+        for (count, what) in [(stats.nan, "NaN"), (stats.infinite, "infinite")] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+    }
+    parts.extend(tensor.sha256.iter().map(|digest| format!("sha256:{digest}")));
+    for component in &tensor.components {
+        let digest = component.sha256.iter();
+        parts.extend(digest.map(|digest| format!("{} sha256:{digest}", escape(&component.role))));
+    }
+    parts.join(", ")
+}
+
+/// Tensors that are listed when not all were asked for.
+const SHOWN: usize = 40;

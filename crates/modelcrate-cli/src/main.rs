@@ -1,0 +1,121 @@
+//! The command `modelcrate`: what is in model files, whether they are sound, and edits of them.
+//!
+//! Exit status: 0 where all is well (warnings allowed), 1 where a file is invalid, 2 where the
+//! command could not be carried out.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod escape;
+mod generate;
+mod inspect;
+mod output;
+mod verify;
+mod zt;
+
+use std::{io, process::ExitCode};
+
+use anstream::eprintln;
+use clap::Parser as _;
+
+use crate::{args::Args, escape::escape};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match args.run() {
+        Ok(outcome) => outcome.into(),
+        Err(error) => failed(&error),
+    }
+}
+
+/// What became of a command that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Fine,
+    Invalid,
+    /// Some file could not be looked at.
+    Failed,
+}
+
+impl Outcome {
+    /// Returns the graver of two.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Failed, _) | (_, Self::Failed) => Self::Failed,
+            (Self::Invalid, _) | (_, Self::Invalid) => Self::Invalid,
+            _ => Self::Fine,
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Fine => Self::SUCCESS,
+            Outcome::Invalid => Self::from(1),
+            Outcome::Failed => Self::from(2),
+        }
+    }
+}
+
+/// Says why a command could not be carried out.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    let broken_pipe = error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>();
+        io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    });
+    if broken_pipe {
+        // Whoever read our output has seen enough: as a process that SIGPIPE ends.
+        return ExitCode::from(141);
+    }
+    print_error(&chain(error.as_ref()));
+    ExitCode::from(if is_invalid(error) { 1 } else { 2 })
+}
+
+/// Tells whether a command failed because a file is broken, not because it could not be reached.
+fn is_invalid(error: &anyhow::Error) -> bool {
+    use modelcrate::{Error, tensor_core, ztensor};
+    let unreachable = |error: &tensor_core::Error| {
+        matches!(
+            error,
+            tensor_core::Error::File { .. }
+                | tensor_core::Error::NotAFile { .. }
+                | tensor_core::Error::Replaced { .. }
+                | tensor_core::Error::OutOfMemory { .. }
+        )
+    };
+    let of_format = |error: &ztensor::Error| match error {
+        ztensor::Error::Core(error) => !unreachable(error),
+        ztensor::Error::BadMagic { .. }
+        | ztensor::Error::Generation2
+        | ztensor::Error::BadFooter { .. }
+        | ztensor::Error::ManifestSize { .. }
+        | ztensor::Error::Manifest { .. }
+        | ztensor::Error::MissingComponent { .. }
+        | ztensor::Error::Component { .. }
+        | ztensor::Error::NothingToRecover { .. } => true,
+        _ => false,
+    };
+    match (error.downcast_ref::<Error>(), error.downcast_ref::<ztensor::Error>()) {
+        (Some(Error::ZTensor(error)), _) | (_, Some(error)) => of_format(error),
+        (Some(Error::UnknownFormat { .. }), _) => true,
+        _ => false,
+    }
+}
+
+fn print_error(message: &str) {
+    let style = anstyle::AnsiColor::Red.on_default().bold();
+    eprintln!("{style}error{style:#}: {}", escape(message));
+}
+
+/// Writes an error and its causes in one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

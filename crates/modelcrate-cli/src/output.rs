@@ -1,0 +1,137 @@
+//! Results as JSON, tables and progress.
+
+use std::io::{self, IsTerminal, Read, Write};
+
+use anyhow::Context;
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use modelcrate::{
+    AnyReader, OpenOptions,
+    tensor_core::{Finding, Severity, Source},
+};
+use serde::Serialize;
+
+use crate::{
+    args::{Format, Input, Print, is_stdio},
+    escape::escape,
+};
+
+/// The version of the JSON that this command prints.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: u32,
+    files: &'a [T],
+}
+
+/// Prints one result: now where each has its own line, else with the others.
+pub(crate) fn print_line<T: Serialize>(result: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(result)?;
+    line.push(b'\n');
+    io::stdout().lock().write_all(&line)
+}
+
+/// Prints all results as one object.
+pub(crate) fn print_document<T: Serialize>(files: &[T]) -> io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(&Document { schema: SCHEMA, files })?;
+    text.push(b'\n');
+    io::stdout().lock().write_all(&text)
+}
+
+/// Prints text for people; colours are left out where they are not wanted.
+pub(crate) fn print_text(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Prints the result of a command that has one.
+pub(crate) fn print_result<T: Serialize>(print: Print, result: &T, text: &str) -> io::Result<()> {
+    match print.format {
+        Format::Human => print_text(text),
+        Format::Json | Format::Jsonl => {
+            #[derive(Serialize)]
+            struct One<'a, T> {
+                schema: u32,
+                #[serde(flatten)]
+                result: &'a T,
+            }
+            print_line(&One { schema: SCHEMA, result })
+        }
+    }
+}
+
+/// Starts a table without borders.
+pub(crate) fn table<const N: usize>(header: [&str; N], right: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    for &column in right {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table
+}
+
+/// Writes a table, indented and without blanks at the ends of lines.
+pub(crate) fn table_text(table: &Table) -> String {
+    table.lines().map(|line| format!("  {}\n", line.trim_end())).collect()
+}
+
+/// Writes a finding in one line.
+pub(crate) fn finding_text(finding: &Finding) -> String {
+    let style = match finding.severity {
+        Severity::Error => anstyle::AnsiColor::Red.on_default(),
+        Severity::Warning => anstyle::AnsiColor::Yellow.on_default(),
+        Severity::Note => anstyle::AnsiColor::Cyan.on_default(),
+    };
+    let at = &finding.at;
+    let place = [
+        at.tensor.as_ref().map(|tensor| format!("{tensor:?}")),
+        at.path.clone(),
+        at.line.map(|line| format!("line {line}")),
+        at.offset.map(|offset| format!("byte {offset}")),
+    ];
+    let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let joint = if place.is_empty() { "" } else { ": " };
+    let (severity, rule) = (finding.severity, &finding.rule);
+    let text = format!("{place}{joint}{}", finding.message);
+    format!("  {style}{severity}{style:#} [{rule}] {}\n", escape(&text))
+}
+
+/// Writes a number of bytes for people.
+pub(crate) fn size(bytes: u64) -> String {
+    humansize::format_size(bytes, humansize::BINARY)
+}
+
+/// Opens a file, or reads standard input, which is held in memory up to a limit.
+pub(crate) fn open(input: &Input, options: OpenOptions) -> anyhow::Result<AnyReader> {
+    if !is_stdio(input) {
+        return Ok(options.open(input)?);
+    }
+    let mut bytes = Vec::new();
+    let limit = STDIN_LIMIT.saturating_add(1);
+    io::stdin().lock().take(limit).read_to_end(&mut bytes).context("standard input")?;
+    if bytes.len() as u64 > STDIN_LIMIT {
+        anyhow::bail!("standard input is over the limit of {STDIN_LIMIT} bytes: give a file");
+    }
+    Ok(options.from_source(Source::from_bytes(bytes))?)
+}
+
+/// A bar on standard error while bytes are read, where that is a terminal.
+pub(crate) fn progress(print: Print, bytes: u64) -> ProgressBar {
+    let shown = print.format == Format::Human && !print.no_progress && io::stderr().is_terminal();
+    if !shown {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
+    let bar = ProgressBar::new(bytes);
+    style.map_or(bar.clone(), |style| bar.with_style(style))
+}
+
+/// What standard input may hold: it is read into memory.
+const STDIN_LIMIT: u64 = 8 << 30;

@@ -1,0 +1,468 @@
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    io::{self, Write},
+    path::PathBuf,
+    str::FromStr,
+};
+
+use anyhow::{Context, bail, ensure};
+use clap::{Subcommand, ValueEnum};
+use modelcrate::{
+    Verdict,
+    tensor_core::{DType, Extent, Report, Shape, Source, digest::Algorithm, output::Existing},
+    ztensor::{
+        self, Compression, Editor, Format as Layout, Reader, Role, Storage, WriteOptions, Writer,
+    },
+};
+use serde::Serialize;
+
+use crate::{
+    Outcome,
+    args::{Print, is_stdio},
+    escape::escape,
+    output,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Zt {
+    Append(Append),
+    Replace(Replace),
+    Remove(Remove),
+    Compact(Compact),
+    Migrate(Migrate),
+    Recover(Recover),
+}
+
+impl Zt {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Append(command) => command.run(),
+            Self::Replace(command) => command.run(),
+            Self::Remove(command) => command.run(),
+            Self::Compact(command) => command.run(),
+            Self::Migrate(command) => command.run(),
+            Self::Recover(command) => command.run(),
+        }
+    }
+}
+
+/// Add tensors to a file, in place: the bytes that are there stay where they are
+///
+/// A process that is killed meanwhile leaves the file as it was.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate zt append model.zt --from adapter.zt
+  modelcrate zt append model.zt --raw bias=f32:128:bias.bin --digest sha256")]
+pub(crate) struct Append {
+    /// The file to add to
+    file: PathBuf,
+    #[command(flatten)]
+    source: TensorSource,
+    #[command(flatten)]
+    edit: Edit,
+}
+
+impl Append {
+    fn run(self) -> anyhow::Result<Outcome> {
+        self.source.put(&self.file, self.edit, Put::New)
+    }
+}
+
+/// Replace tensors of a file by others of the same names, in place
+///
+/// The bytes of the old ones stay in the file until it is compacted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  modelcrate zt replace model.zt --raw bias=f32:128:bias.bin")]
+pub(crate) struct Replace {
+    /// The file to change
+    file: PathBuf,
+    #[command(flatten)]
+    source: TensorSource,
+    #[command(flatten)]
+    edit: Edit,
+}
+
+impl Replace {
+    fn run(self) -> anyhow::Result<Outcome> {
+        self.source.put(&self.file, self.edit, Put::InPlaceOf)
+    }
+}
+
+/// Remove tensors from a file, in place
+///
+/// Their bytes stay in the file until it is compacted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  modelcrate zt remove model.zt optimizer.step optimizer.state")]
+pub(crate) struct Remove {
+    /// The file to change
+    file: PathBuf,
+    /// The names of the tensors
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    edit: Edit,
+}
+
+impl Remove {
+    fn run(self) -> anyhow::Result<Outcome> {
+        let mut editor = Editor::open(&self.file)?;
+        for name in &self.names {
+            editor.remove(name)?;
+        }
+        self.edit.finish(&self.file, editor, Changes { removed: self.names, ..Changes::default() })
+    }
+}
+
+/// Rewrite a file without the bytes that belong to no tensor
+///
+/// The file is replaced once the new one is complete.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  modelcrate zt compact model.zt")]
+pub(crate) struct Compact {
+    /// The file to rewrite
+    file: PathBuf,
+    #[command(flatten)]
+    print: Print,
+}
+
+impl Compact {
+    fn run(self) -> anyhow::Result<Outcome> {
+        let saved = ztensor::compact(&self.file, WriteOptions::default())?;
+        let after = Source::open(&self.file)?.len();
+        let before = after.saturating_add(saved);
+        let result = Size { path: self.file.display().to_string(), before, after };
+        let text = format!(
+            "{}: {} → {}, {saved} bytes saved\n",
+            escape(&result.path),
+            output::size(before),
+            output::size(after)
+        );
+        output::print_result(self.print, &result, &text)?;
+        Ok(Outcome::Fine)
+    }
+}
+
+#[derive(Serialize)]
+struct Size {
+    path: String,
+    #[serde(rename = "bytes_before")]
+    before: u64,
+    #[serde(rename = "bytes_after")]
+    after: u64,
+}
+
+/// Bring a file of any generation from 0.1 to 1.2 to 1.1
+///
+/// Nothing is lost; what cannot be carried over as it was is reported.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate zt migrate old.zt new.zt
+  modelcrate zt migrate old.zt - | sha256sum")]
+pub(crate) struct Migrate {
+    /// The file to read
+    input: PathBuf,
+    /// The file to write; - is standard output
+    output: PathBuf,
+    /// Replace the output where it is there already
+    #[arg(long)]
+    force: bool,
+    /// Report what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct Migrated {
+    path: String,
+    from: String,
+    tensors: usize,
+    findings: Report,
+}
+
+impl Migrate {
+    fn run(self) -> anyhow::Result<Outcome> {
+        let reader = Reader::open(&self.input)?;
+        let to_stdout = is_stdio(&self.output);
+        let findings = if self.dry_run {
+            self.migrate(&reader, Writer::new(io::sink()))?
+        } else if to_stdout {
+            let out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
+            self.migrate(&reader, Writer::new(out))?
+        } else {
+            let same = same_file(&self.input, &self.output);
+            ensure!(!same, "{}: is the input, expected another file", self.output.display());
+            let there = self.output.exists() && !self.force;
+            ensure!(!there, "{}: is there already (--force replaces it)", self.output.display());
+            let existing = if self.force { Existing::Replace } else { Existing::Keep };
+            self.migrate(&reader, WriteOptions::default().existing(existing).create(&self.output)?)?
+        };
+        let verdict = Verdict::from(&findings);
+        let path = self.output.display().to_string();
+        let (from, tensors) = (reader.generation().to_string(), reader.manifest().len());
+        let result = Migrated { path, from, tensors, findings };
+        let would = if self.dry_run { "would be " } else { "" };
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "{}: {would}migrated from {} to 1.1, {tensors} tensors",
+            escape(&result.path),
+            result.from
+        );
+        for finding in result.findings.findings() {
+            text.push_str(&output::finding_text(finding));
+        }
+        if !to_stdout {
+            output::print_result(self.print, &result, &text)?;
+        }
+        Ok(if verdict == Verdict::Invalid { Outcome::Invalid } else { Outcome::Fine })
+    }
+
+    fn migrate<W: Write>(&self, reader: &Reader, mut writer: Writer<W>) -> anyhow::Result<Report> {
+        let findings = ztensor::migrate(reader, &mut writer)?;
+        writer.finish()?;
+        Ok(findings)
+    }
+}
+
+/// Cut a file whose end is missing back to the last complete one inside it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  modelcrate zt recover model.zt")]
+pub(crate) struct Recover {
+    /// The file to mend
+    file: PathBuf,
+    #[command(flatten)]
+    print: Print,
+}
+
+impl Recover {
+    fn run(self) -> anyhow::Result<Outcome> {
+        let lost = ztensor::recover(&self.file)?;
+        let after = Source::open(&self.file)?.len();
+        let before = after.saturating_add(lost);
+        let result = Size { path: self.file.display().to_string(), before, after };
+        let text = match lost {
+            0 => format!("{}: is complete\n", escape(&result.path)),
+            _ => format!("{}: {lost} bytes cut off, {after} remain\n", escape(&result.path)),
+        };
+        output::print_result(self.print, &result, &text)?;
+        Ok(Outcome::Fine)
+    }
+}
+
+/// Options of every edit.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Edit {
+    /// Check everything, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Default, Serialize)]
+struct Changes {
+    added: Vec<String>,
+    replaced: Vec<String>,
+    removed: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Edited {
+    path: String,
+    dry_run: bool,
+    #[serde(flatten)]
+    changes: Changes,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl Edit {
+    fn finish(self, file: &PathBuf, editor: Editor, changes: Changes) -> anyhow::Result<Outcome> {
+        let bytes_before = editor.reader().source().len();
+        if self.dry_run {
+            drop(editor);
+        } else {
+            editor.commit()?;
+        }
+        let bytes_after = Source::open(file)?.len();
+        let (path, dry_run) = (file.display().to_string(), self.dry_run);
+        let result = Edited { path, dry_run, changes, bytes_before, bytes_after };
+        let mut text = String::new();
+        for (names, what) in [
+            (&result.changes.added, "added"),
+            (&result.changes.replaced, "replaced"),
+            (&result.changes.removed, "removed"),
+        ] {
+            let would = if dry_run { "would be " } else { "" };
+            for name in names {
+                let _ = writeln!(text, "{}: {would}{what} {}", escape(&result.path), escape(name));
+            }
+        }
+        output::print_result(self.print, &result, &text)?;
+        Ok(Outcome::Fine)
+    }
+}
+
+/// Whether a name is to be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Put {
+    New,
+    InPlaceOf,
+}
+
+/// Where tensors come from and how they are stored.
+#[derive(Debug, clap::Args)]
+struct TensorSource {
+    /// Take tensors from another zTensor file; their stored bytes are copied as they are
+    #[arg(long, value_name = "FILE", required_unless_present = "raw")]
+    from: Option<PathBuf>,
+    /// Take only this tensor from that file; may be given several times
+    #[arg(long = "tensor", value_name = "NAME", requires = "from")]
+    tensors: Vec<String>,
+    /// Take a tensor from a file of its elements, little-endian, row-major: NAME=DTYPE:SHAPE:PATH,
+    /// with the dimensions separated by commas, none for a scalar
+    #[arg(long, value_name = "SPEC")]
+    raw: Vec<Raw>,
+    /// Compress what comes from raw files by zstd at this level
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    zstd: Option<i32>,
+    /// Add a digest to what comes from raw files
+    #[arg(long, value_enum)]
+    digest: Option<DigestName>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DigestName {
+    Sha256,
+    Crc32c,
+}
+
+impl TensorSource {
+    fn put(self, file: &PathBuf, edit: Edit, put: Put) -> anyhow::Result<Outcome> {
+        let mut editor = Editor::open_with(file, self.options())?;
+        let mut names = Vec::new();
+        if let Some(from) = &self.from {
+            ensure!(!same_file(from, file), "{}: is the file that is edited", from.display());
+            let reader = Reader::open(from).with_context(|| from.display().to_string())?;
+            let wanted: BTreeSet<&str> = self.tensors.iter().map(String::as_str).collect();
+            for name in &wanted {
+                ensure!(
+                    reader.tensor(name).is_some(),
+                    "{}: has no tensor {name:?}",
+                    from.display()
+                );
+            }
+            for tensor in reader.tensors() {
+                if wanted.is_empty() || wanted.contains(tensor.name()) {
+                    make_room(&mut editor, tensor.name(), put)?;
+                    editor.writer().copy(tensor)?;
+                    names.push(tensor.name().to_owned());
+                }
+            }
+        }
+        for raw in &self.raw {
+            make_room(&mut editor, &raw.name, put)?;
+            raw.add(editor.writer())?;
+            names.push(raw.name.clone());
+        }
+        let changes = match put {
+            Put::New => Changes { added: names, ..Changes::default() },
+            Put::InPlaceOf => Changes { replaced: names, ..Changes::default() },
+        };
+        edit.finish(file, editor, changes)
+    }
+
+    fn options(&self) -> WriteOptions {
+        let mut storage = Storage::default();
+        if let Some(level) = self.zstd {
+            storage = storage.compression(Compression::Zstd { level, frame: None });
+        }
+        storage = match self.digest {
+            Some(DigestName::Sha256) => storage.digest(Algorithm::Sha256),
+            Some(DigestName::Crc32c) => storage.digest(Algorithm::Crc32c),
+            None => storage,
+        };
+        WriteOptions::default().storage(storage)
+    }
+}
+
+fn make_room(editor: &mut Editor, name: &str, put: Put) -> anyhow::Result<()> {
+    if put == Put::InPlaceOf {
+        editor.remove(name)?;
+    }
+    Ok(())
+}
+
+/// A tensor in a file of its own, as `NAME=DTYPE:SHAPE:PATH` says.
+#[derive(Clone, Debug)]
+struct Raw {
+    name: String,
+    dtype: DType,
+    shape: Shape,
+    path: PathBuf,
+}
+
+impl FromStr for Raw {
+    type Err = anyhow::Error;
+
+    fn from_str(spec: &str) -> anyhow::Result<Self> {
+        let parts = spec.rsplit_once('=').and_then(|(name, rest)| {
+            let (dtype, rest) = rest.split_once(':')?;
+            let (shape, path) = rest.split_once(':')?;
+            Some((name, dtype, shape, path))
+        });
+        let Some((name, dtype, shape, path)) = parts else {
+            bail!("{spec:?} is not NAME=DTYPE:SHAPE:PATH, such as bias=f32:2,64:bias.bin");
+        };
+        let dims = shape.trim_matches(['[', ']']).split(',').filter(|dim| !dim.is_empty());
+        let shape: Result<Shape, _> = dims.map(|dim| dim.trim().parse::<u64>()).collect();
+        Ok(Self {
+            name: name.to_owned(),
+            dtype: dtype.parse()?,
+            shape: shape.with_context(|| format!("shape of {spec:?}"))?,
+            path: path.into(),
+        })
+    }
+}
+
+impl Raw {
+    /// Writes the tensor in memory that does not grow with its size.
+    fn add(&self, writer: &mut Writer<impl Write>) -> anyhow::Result<()> {
+        let source = Source::open(&self.path)?;
+        let (expected, found) = (self.shape.byte_len(self.dtype)?, source.len());
+        ensure!(
+            expected == found,
+            "{}: is {found} bytes long, but shape {} of {} needs {expected}",
+            self.path.display(),
+            self.shape,
+            self.dtype
+        );
+        let mut object = writer.object(&self.name)?;
+        let mut component = object.component(Role::Data, self.dtype)?;
+        let mut elements = source.stream(Extent::first(found), "elements")?;
+        io::copy(&mut elements, &mut component).with_context(|| self.path.display().to_string())?;
+        component.finish()?;
+        Ok(object.finish(Layout::Dense, self.shape.clone())?)
+    }
+}
+
+/// Tells whether two paths lead to one file.
+fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}

@@ -1,0 +1,70 @@
+//! One interface over the format crates of this workspace: what a file is, what is in it, and
+//! whether it is sound.
+//!
+//! Each format is a feature, and each format crate works alone; this crate adds only what spans
+//! several of them.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source           where the bytes are                   tensor_core::Source
+//! 2. detect           which format they are, by content     detect.rs
+//! 3. AnyReader::open  the reader of that format             reader.rs
+//! 4. summary, verify  the same description of any format    summary.rs, the module of the format
+//! ```
+//!
+//! # Examples
+//!
+//! ```
+//! use modelcrate::{AnyReader, SummaryOptions, ztensor::Writer};
+//! use tensor_core::{Source, Tensor};
+//!
+//! let mut writer = Writer::new(Vec::new());
+//! writer.add("bias", &Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+//! let reader = AnyReader::from_source(Source::from_bytes(writer.finish()?))?;
+//!
+//! let summary = reader.summary(SummaryOptions::default());
+//! assert_eq!(summary.tensors[0].name, "bias");
+//! assert!(reader.verify().is_valid());
+//! # Ok::<(), modelcrate::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `ztensor` | yes | zTensor 1.x (`.zt`) |
+//! | `mmap` | no | memory-mapped sources |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+mod detect;
+mod error;
+mod reader;
+mod stats;
+mod summary;
+#[cfg(feature = "ztensor")]
+mod zt;
+
+pub use tensor_core;
+#[cfg(feature = "ztensor")]
+pub use ztensor;
+
+pub use detect::{Format, detect};
+pub use error::{Error, Result};
+pub use reader::{AnyReader, OpenOptions, Profile};
+pub use stats::Stats;
+pub use summary::{ComponentSummary, Summary, SummaryOptions, TensorSummary, Verdict};

@@ -1,0 +1,149 @@
+use std::{num::NonZeroUsize, path::Path};
+
+use tensor_core::{Report, Source};
+
+#[cfg(feature = "ztensor")]
+use crate::zt;
+use crate::{Error, Format, Summary, SummaryOptions, detect, detect::looks_like, error::Result};
+
+/// How much a reader puts up with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What breaks a format's text is refused.
+    #[default]
+    Strict,
+    /// Whatever can be made out is read: a file whose end is missing is read as the last complete
+    /// one inside it.
+    Lenient,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// How much the reader puts up with.
+    pub profile: Profile,
+    /// How many threads verification uses; as many as the system offers where it is not set.
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl OpenOptions {
+    /// Sets how much the reader puts up with.
+    #[must_use]
+    pub const fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets how many threads verification uses.
+    #[must_use]
+    pub const fn threads(mut self, threads: Option<NonZeroUsize>) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Opens a file of any format that this build knows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownFormat`]; as for the reader of the format.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<AnyReader> {
+        self.from_source(Source::open(path)?)
+    }
+
+    /// Does as [`open`](Self::open) with any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_source(self, source: Source) -> Result<AnyReader> {
+        match detect(&source)? {
+            #[cfg(feature = "ztensor")]
+            Some(Format::ZTensor) => Ok(AnyReader::ZTensor(zt::open(source, self)?)),
+            #[cfg(not(feature = "ztensor"))]
+            Some(format @ Format::ZTensor) => {
+                Err(Error::UnknownFormat { found: format.to_string() })
+            }
+            None => Err(Error::UnknownFormat { found: looks_like(&source)? }),
+        }
+    }
+}
+
+/// An open file of any format that this build knows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnyReader {
+    /// A zTensor file.
+    #[cfg(feature = "ztensor")]
+    ZTensor(ztensor::Reader),
+}
+
+impl AnyReader {
+    /// Opens a file of any format that this build knows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        OpenOptions::default().open(path)
+    }
+
+    /// Does as [`open`](Self::open) with any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenOptions::open`].
+    pub fn from_source(source: Source) -> Result<Self> {
+        OpenOptions::default().from_source(source)
+    }
+
+    /// Returns the format of the file.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        match *self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(_) => Format::ZTensor,
+        }
+    }
+
+    /// Describes the file: document, tensors and, where asked for, their contents.
+    ///
+    /// Reads the document only, unless the options ask for digests or statistics.
+    #[must_use]
+    pub fn summary(&self, options: SummaryOptions) -> Summary {
+        match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(reader) => zt::summary(reader, options),
+            #[cfg(not(feature = "ztensor"))]
+            _ => Summary::empty(options),
+        }
+    }
+
+    /// Reads everything and reports every fault.
+    #[must_use]
+    pub fn verify(&self) -> Report {
+        self.verify_with(|_| ())
+    }
+
+    /// Does as [`verify`](Self::verify), and tells `progress` how many bytes were done each time
+    /// some are.
+    pub fn verify_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(reader) => zt::verify(reader, progress),
+            #[cfg(not(feature = "ztensor"))]
+            _ => Report::default(),
+        }
+    }
+
+    /// Returns how long the file is, in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(reader) => reader.source().len(),
+            #[cfg(not(feature = "ztensor"))]
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! zTensor files, described as any other.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use tensor_core::{
+    At, Report, Severity, Source,
+    digest::{Algorithm, HashingReader},
+};
+use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
+
+use crate::{
+    ComponentSummary, Format, OpenOptions, Profile, Stats, Summary, SummaryOptions, TensorSummary,
+};
+
+pub(crate) fn open(source: Source, options: OpenOptions) -> ztensor::Result<Reader> {
+    let mut open = Reader::options().recover(options.profile == Profile::Lenient);
+    if let Some(threads) = options.threads {
+        open = open.threads(threads);
+    }
+    open.from_source(source)
+}
+
+pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+    let mut report = recovered(reader);
+    report.append(reader.validate_with(progress));
+    report
+}
+
+pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+    let mut findings = recovered(reader);
+    let attributes = reader.manifest().attributes().unwrap_or_else(|error| {
+        findings.push(
+            Severity::Error,
+            error.rule(),
+            At::file().offset(error.offset()),
+            error.to_string(),
+        );
+        None
+    });
+    let mut metadata = metadata(attributes);
+    if let Some(generator) = reader.manifest().generator() {
+        metadata.entry("generator".to_owned()).or_insert_with(|| generator.into());
+    }
+    let tensors = reader.tensors().map(|tensor| describe(tensor, options, &mut findings)).collect();
+    let version = reader.manifest().version().to_owned();
+    Summary { format: Format::ZTensor, version, metadata, tensors, findings }
+}
+
+/// Says where a file whose end is missing was read as the last complete one inside it.
+fn recovered(reader: &Reader) -> Report {
+    let mut report = Report::default();
+    if let Some(lost) = reader.recovered() {
+        let message =
+            format!("the last {lost} bytes are no complete file; what stands before them was read");
+        let at = At::file().offset(reader.source().len());
+        report.push(Severity::Warning, "zt/recovered", at, message);
+    }
+    report
+}
+
+fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) -> TensorSummary {
+    let described = try_describe(tensor, options);
+    described.unwrap_or_else(|error| {
+        let at = At::file().tensor(tensor.name()).offset(error.offset());
+        findings.push(Severity::Error, error.rule(), at, chain(&error));
+        let plain = SummaryOptions::default();
+        try_describe(tensor, plain).unwrap_or_else(|_| unreadable(tensor))
+    })
+}
+
+/// Describes a tensor of which nothing but its name and shape can be made out.
+fn unreadable(tensor: Tensor<'_>) -> TensorSummary {
+    let object = tensor.object().ok();
+    TensorSummary {
+        name: tensor.name().to_owned(),
+        dtype: None,
+        shape: object.as_ref().map(|object| object.shape.clone()).unwrap_or_default(),
+        bytes: object
+            .iter()
+            .flat_map(|object| &object.components)
+            .fold(0, |sum, (_, component)| component.length.saturating_add(sum)),
+        stored_bytes: None,
+        offset: None,
+        encoding: None,
+        layout: object.map(|object| object.format.to_string()),
+        sha256: None,
+        stats: None,
+        metadata: BTreeMap::new(),
+        components: Vec::new(),
+    }
+}
+
+fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<TensorSummary> {
+    let object = tensor.object()?;
+    let dtype = tensor.info().ok().map(|info| info.dtype);
+    let blobs = tensor.blobs()?;
+    let stored = blobs.iter().map(|blob| blob.component().length).fold(0, u64::saturating_add);
+    let decoded = blobs
+        .iter()
+        .map(Blob::decoded_len)
+        .try_fold(0, |sum: u64, len| len.map(|len| sum.saturating_add(len)));
+    let bytes = decoded.unwrap_or(stored);
+    let mut summary = TensorSummary {
+        name: tensor.name().to_owned(),
+        dtype,
+        shape: object.shape.clone(),
+        bytes,
+        stored_bytes: (stored != bytes).then_some(stored),
+        offset: None,
+        encoding: None,
+        layout: None,
+        sha256: None,
+        stats: None,
+        metadata: metadata(tensor.attributes()?),
+        components: Vec::new(),
+    };
+    match blobs.as_slice() {
+        [data] if object.format == Layout::Dense => {
+            let (sha256, stats) = contents(data, options)?;
+            (summary.sha256, summary.stats) = (sha256, stats);
+            summary.offset = Some(data.component().offset);
+            summary.encoding = encoding(data);
+        }
+        blobs => {
+            summary.layout = Some(object.format.to_string());
+            for blob in blobs {
+                let digests = SummaryOptions { stats: false, ..options };
+                summary.components.push(ComponentSummary {
+                    role: blob.role().to_string(),
+                    dtype: blob.element_type().ok(),
+                    stored_bytes: blob.component().length,
+                    offset: blob.component().offset,
+                    encoding: encoding(blob),
+                    sha256: contents(blob, digests)?.0,
+                });
+            }
+        }
+    }
+    Ok(summary)
+}
+
+fn encoding(blob: &Blob<'_>) -> Option<String> {
+    let encoding = &blob.component().encoding;
+    (*encoding != Encoding::Raw).then(|| encoding.as_str().to_owned())
+}
+
+/// Reads the decoded bytes of a component as far as the options ask for that.
+fn contents(
+    blob: &Blob<'_>,
+    options: SummaryOptions,
+) -> ztensor::Result<(Option<String>, Option<Stats>)> {
+    let mut digest = None;
+    if options.digests {
+        let mut stream = HashingReader::new(blob.stream()?, Algorithm::Sha256);
+        let copied = std::io::copy(&mut stream, &mut std::io::sink());
+        copied.map_err(|error| blob.stream_fault(error))?;
+        let (_, found) = stream.finish();
+        digest = found.to_string().strip_prefix("sha256:").map(str::to_owned);
+    }
+    let mut stats = None;
+    if options.stats {
+        let found = Stats::of(blob.element_type()?, blob.stream()?);
+        stats = found.map_err(|error| blob.stream_fault(error))?;
+    }
+    Ok((digest, stats))
+}
+
+fn metadata(attributes: Option<Attributes>) -> BTreeMap<String, Json> {
+    let attributes = attributes.unwrap_or_default();
+    attributes.iter().map(|(key, value)| (key.to_owned(), to_json(value))).collect()
+}
+
+/// Writes a value as JSON; what JSON lacks becomes an object with one key that starts with `$`.
+fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Integer(value) => match (u64::try_from(*value), i64::try_from(*value)) {
+            (Ok(value), _) => value.into(),
+            (_, Ok(value)) => value.into(),
+            _ => json!({ "$integer": value.to_string() }),
+        },
+        Value::Float(value) if value.is_finite() => (*value).into(),
+        Value::Float(value) => json!({ "$float": value.to_string() }),
+        Value::Text(text) => text.as_str().into(),
+        Value::Array(items) => items.iter().map(to_json).collect(),
+        Value::Map(pairs) => {
+            let texts = pairs.iter().map(|(key, value)| match key {
+                Value::Text(key) => Some((key.clone(), to_json(value))),
+                _ => None,
+            });
+            match texts.collect::<Option<serde_json::Map<_, _>>>() {
+                Some(map) => Json::Object(map),
+                None => {
+                    json!({ "$map": pairs.iter().map(|(k, v)| [to_json(k), to_json(v)]).collect::<Vec<_>>() })
+                }
+            }
+        }
+        Value::Tag(tag, value) => json!({ "$tag": [tag, to_json(value)] }),
+        Value::Bytes(_) => json!({ "$bytes": value.to_string() }),
+        other => json!({ "$cbor": other.to_string() }),
+    }
+}
+
+fn chain(error: &ztensor::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
