@@ -139,7 +139,8 @@ fn contents(tensor: &TensorSummary) -> String {
     let mut parts = Vec::new();
     if let Some(stats) = &tensor.stats {
         if let (Some(min), Some(max), Some(mean)) = (stats.min, stats.max, stats.mean) {
-            parts.push(format!("{min:.4} to {max:.4}, mean {mean:.4}"));
+            let [min, max, mean] = [min, max, mean].map(number);
+            parts.push(format!("{min} to {max}, mean {mean}"));
         }
         for (count, what) in [(stats.nan, "NaN"), (stats.infinite, "infinite")] {
             if count > 0 {
@@ -153,6 +154,15 @@ fn contents(tensor: &TensorSummary) -> String {
         parts.extend(digest.map(|digest| format!("{} sha256:{digest}", escape(&component.role))));
     }
     parts.join(", ")
+}
+
+/// Writes a number with four digits behind the point, or with an exponent where those do not do.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        0.001..1e9 => format!("{value:.4}"),
+        _ => format!("{value:.3e}"),
+    }
 }
 
 /// Tensors that are listed when not all were asked for.

@@ -1,0 +1,263 @@
+//! Edits in place: what they leave, what they keep, and what happens where they fail.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::{fs, path::PathBuf};
+
+use tempfile::TempDir;
+use test_support::testdata;
+use ztensor::{
+    Editor, Error, Reader, Writer,
+    tensor_core::{DType, Source, Tensor},
+};
+
+/// A copy of a valid file in a folder of its own.
+fn copy(file: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    fs::copy(testdata("ztensor/valid").join(file), &path).unwrap();
+    (folder, path)
+}
+
+fn numbers(first: f32) -> Tensor {
+    Tensor::from_slice([3], &[first, 2.0, 3.0]).unwrap()
+}
+
+fn names(reader: &Reader) -> Vec<String> {
+    reader.manifest().names().map(str::to_owned).collect()
+}
+
+#[test]
+fn blobs_that_are_there_stay_where_they_are() {
+    let (_folder, path) = copy("v1.1-hand/object_attributes.zt");
+    let before = fs::read(&path).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    editor.writer().add("new", &numbers(1.0)).unwrap();
+    editor.replace("u", &numbers(9.0)).unwrap();
+    editor.remove("v").unwrap();
+    editor.commit().unwrap();
+    let after = fs::read(&path).unwrap();
+    assert!(after.starts_with(&before), "the old file is the beginning of the new one");
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(names(&reader), ["new", "t", "u"]);
+    let view = |name: &str| reader.tensor(name).unwrap().view().unwrap();
+    assert_eq!(view("new").view().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(view("u").view().to_vec::<f32>().unwrap(), [9.0, 2.0, 3.0]);
+    let old = Reader::from_bytes(before).unwrap();
+    let attributes = |reader: &Reader| reader.tensor("t").unwrap().attributes().unwrap();
+    assert_eq!(attributes(&reader), attributes(&old));
+    assert!(reader.validate().is_valid());
+}
+
+#[test]
+fn what_is_not_known_is_kept() {
+    let (_folder, path) = copy("v1.1-hand/unknown_fields.zt");
+    let keys = |path: &PathBuf| {
+        let reader = Reader::open(path).unwrap();
+        let mut keys: Vec<String> = reader.manifest().unknown_keys().map(str::to_owned).collect();
+        let object = reader.tensor("t").unwrap().object().unwrap();
+        keys.extend(object.unknown_keys().map(str::to_owned));
+        keys.extend(object.components[0].1.unknown_keys().map(str::to_owned));
+        keys
+    };
+    let before = keys(&path);
+    assert!(before.len() >= 5, "{before:?}");
+    let mut editor = Editor::open(&path).unwrap();
+    editor.writer().add("new", &numbers(1.0)).unwrap();
+    editor.commit().unwrap();
+    assert_eq!(keys(&path), before);
+    ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    assert_eq!(keys(&path), before);
+}
+
+#[test]
+fn dropped_edits_leave_no_trace() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let before = fs::read(&path).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    let large = Tensor::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
+    editor.writer().add("large", &large).unwrap();
+    // So much was written that the file has grown, and it opens all the same.
+    assert!(fs::metadata(&path).unwrap().len() > before.len() as u64);
+    assert!(Reader::open(&path).unwrap().tensor("large").is_none());
+    drop(editor);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn failed_edits_leave_no_trace() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let before = fs::read(&path).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    let error = editor.remove("nothing").unwrap_err();
+    assert_eq!(error.to_string(), "object \"nothing\" is not in the file");
+    let name = editor.reader().manifest().names().next().unwrap().to_owned();
+    let error = editor.writer().add(&name, &numbers(0.0)).unwrap_err();
+    assert_eq!(error.to_string(), format!("object {name:?} is there already, expected a new name"));
+    drop(editor.writer().object("begun").unwrap());
+    let error = editor.commit().unwrap_err();
+    assert!(matches!(error, Error::Unfinished { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn two_editors_do_not_meet() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let editor = Editor::open(&path).unwrap();
+    let error = Editor::open(&path).unwrap_err();
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    let error = ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    drop(editor);
+    drop(Editor::open(&path).unwrap());
+}
+
+#[test]
+fn older_generations_are_migrated_first() {
+    for (file, generation) in [("legacy/v0_1_file.zt", "0.1"), ("legacy/v1_0_file.zt", "1.0")] {
+        let (_folder, path) = copy(file);
+        let error = Editor::open(&path).unwrap_err();
+        let expected = format!(
+            "file is of generation {generation}, expected 1.1 or 1.2 for editing: migrate it first"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn files_of_1_2_stay_of_1_2() {
+    let (_folder, path) = copy("legacy/v12_types.zt");
+    let mut editor = Editor::open(&path).unwrap();
+    let float8 = Tensor::new(DType::F8E5M2, [2], vec![1, 2]).unwrap();
+    editor.writer().add("float8", &float8).unwrap();
+    editor.commit().unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.manifest().version(), "1.2.0");
+    let object = reader.tensor("float8").unwrap().object().unwrap();
+    assert_eq!(object.components[0].1.logical_type.as_deref(), Some("f8_e5m2"));
+}
+
+#[test]
+fn compacting_drops_what_belongs_to_nothing() {
+    let (_folder, path) = copy("v1.1-ref/duplicate_add_last_wins.zt");
+    let old = Reader::from_bytes(fs::read(&path).unwrap()).unwrap();
+    let saved = ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    assert!(saved >= 64, "{saved}");
+    let new = Reader::open(&path).unwrap();
+    assert!(new.validate().is_empty());
+    assert_eq!(names(&new), names(&old));
+    for tensor in old.tensors() {
+        assert_eq!(new.tensor(tensor.name()).unwrap().bytes().unwrap(), tensor.bytes().unwrap());
+    }
+}
+
+#[test]
+fn compacting_keeps_shared_blobs_shared() {
+    let (_folder, path) = copy("v1.1-hand/shared_blob.zt");
+    ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let offset = |name: &str| reader.tensor(name).unwrap().object().unwrap().components[0].1.offset;
+    assert_eq!(offset("head"), offset("emb"));
+}
+
+#[test]
+fn every_valid_file_survives_compacting() {
+    for folder in ["v1.1-ref", "v1.1-hand"] {
+        for file in test_support::files(&format!("ztensor/valid/{folder}"), "zt") {
+            let name = file.strip_prefix(testdata("ztensor/valid")).unwrap().display().to_string();
+            let (_folder, path) = copy(&name);
+            let old = Reader::open(&file).unwrap();
+            ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+            let new = Reader::open(&path).unwrap();
+            for tensor in old.tensors() {
+                let twin = new.tensor(tensor.name()).unwrap();
+                assert_eq!(twin.attributes().unwrap(), tensor.attributes().unwrap(), "{name}");
+                for b in tensor.blobs().unwrap() {
+                    let a = twin.blob(b.role()).unwrap().unwrap();
+                    assert_eq!(a.stored().unwrap(), b.stored().unwrap(), "{name}");
+                    assert_eq!(a.component().digest, b.component().digest, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn torn_files_are_recovered() {
+    let (_folder, path) = copy("v1.1-ref/many_300.zt");
+    let before = fs::read(&path).unwrap();
+    let torn = [&before[..], &[1; 100_000]].concat();
+    fs::write(&path, &torn).unwrap();
+    assert!(matches!(Reader::open(&path), Err(Error::BadFooter { .. })));
+    let reader = Reader::options().recover(true).open(&path).unwrap();
+    assert_eq!((reader.manifest().len(), reader.recovered()), (300, Some(100_000)));
+    assert_eq!(ztensor::recover(&path).unwrap(), 100_000);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(ztensor::recover(&path).unwrap(), 0);
+}
+
+#[test]
+fn nothing_is_recovered_from_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    fs::write(&path, b"ZTEN1000 and nothing more, at least nothing that is complete").unwrap();
+    let error = ztensor::recover(&path).unwrap_err();
+    let expected = "no complete manifest was found in 60 bytes, so there is nothing to recover";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn migrating_loses_nothing() {
+    for folder in ["legacy", "v1.1-hand", "v1.1-ref"] {
+        for file in test_support::files(&format!("ztensor/valid/{folder}"), "zt") {
+            let old = Reader::open(&file).unwrap();
+            let mut writer = Writer::new(Vec::new());
+            ztensor::migrate(&old, &mut writer).unwrap();
+            let new = Reader::from_source(Source::from_bytes(writer.finish().unwrap())).unwrap();
+            assert!(new.validate().is_valid(), "{file:?}");
+            assert_eq!(new.manifest().len(), old.manifest().len());
+            for tensor in old.tensors() {
+                let twin = new.tensor(tensor.name()).unwrap_or_else(|| panic!("{file:?}"));
+                assert_eq!(twin.attributes().unwrap(), tensor.attributes().unwrap(), "{file:?}");
+                let dense = |tensor: ztensor::Tensor<'_>| {
+                    let dense = tensor.to_dense().ok()?;
+                    Some((dense.info().clone(), dense.bytes().clone()))
+                };
+                assert_eq!(dense(twin), dense(tensor), "{file:?} {}", tensor.name());
+                if let (Ok(a), Ok(b)) = (twin.coo(), tensor.coo()) {
+                    assert_eq!(a.values().bytes(), b.values().bytes(), "{file:?}");
+                    assert_eq!(a.coords().bytes(), b.coords().bytes(), "{file:?}");
+                } else if dense(tensor).is_none() {
+                    for b in tensor.blobs().unwrap() {
+                        let a = twin.blob(b.role()).unwrap().unwrap();
+                        assert_eq!(a.bytes().unwrap(), b.bytes().unwrap(), "{file:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_changes_in_a_migration_is_reported() {
+    let rules = |file: &str| {
+        let reader = Reader::open(testdata("ztensor/valid").join(file)).unwrap();
+        let mut writer = Writer::new(Vec::new());
+        let report = ztensor::migrate(&reader, &mut writer).unwrap();
+        let rules: Vec<String> = report.into_iter().map(|found| found.rule.into_owned()).collect();
+        (rules, Reader::from_bytes(writer.finish().unwrap()).unwrap())
+    };
+    let (found, new) = rules("legacy/v0_1_file.zt");
+    assert_eq!(found, ["zt/migrate-byte-order", "zt/migrate-sparse"]);
+    let object = new.tensor("be").unwrap().object().unwrap();
+    assert_eq!(object.components[0].1.digest, None);
+    assert_eq!(new.manifest().version(), "1.1.0");
+    let (found, new) = rules("legacy/v1_0_file.zt");
+    assert_eq!(found, ["zt/migrate-generator"]);
+    let attributes = new.manifest().attributes().unwrap().unwrap();
+    assert_eq!(attributes.get("generator"), Some(&"zTensor-Rust v0.1.0".into()));
+    let (found, new) = rules("legacy/v12_types.zt");
+    assert!(found.contains(&"zt/migrate-type".to_owned()), "{found:?}");
+    assert!(found.contains(&"zt/migrate-attribute".to_owned()), "{found:?}");
+    let object = new.tensor("f8").unwrap().object().unwrap();
+    assert_eq!(object.components[0].1.dtype.name(), "f8_e4m3");
+}

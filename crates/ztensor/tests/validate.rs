@@ -1,0 +1,130 @@
+//! What validation reports: rule, severity and place of every fault, and nothing about good files.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use test_support::testdata;
+use ztensor::{
+    Reader, Writer,
+    tensor_core::{Report, Severity, Tensor},
+};
+
+fn validate(file: &str) -> Report {
+    Reader::open(testdata("ztensor").join(file)).unwrap().validate()
+}
+
+/// Returns rule, severity, tensor and offset of every finding.
+fn findings(report: &Report) -> Vec<(&str, Severity, &str, Option<u64>)> {
+    report
+        .findings()
+        .iter()
+        .map(|f| (&*f.rule, f.severity, f.at.tensor.as_deref().unwrap_or(""), f.at.offset))
+        .collect()
+}
+
+#[test]
+fn valid_files_have_no_errors() {
+    for folder in ["v1.1-ref", "v1.1-hand", "legacy"] {
+        for path in test_support::files(&format!("ztensor/valid/{folder}"), "zt") {
+            let report = Reader::open(&path).unwrap().validate();
+            assert!(report.is_valid(), "{path:?}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_says_where() {
+    use Severity::{Error, Note, Warning};
+    for (file, expected) in [
+        ("invalid/offset_misaligned.zt", ("zt/blob-misaligned", Error, "t", Some(72))),
+        ("invalid/offset_zero.zt", ("zt/blob-out-of-bounds", Error, "t", Some(0))),
+        ("invalid/length_wraps.zt", ("zt/blob-out-of-bounds", Error, "t", Some(64))),
+        ("invalid/product_more.zt", ("zt/blob-length", Error, "t", Some(64))),
+        ("invalid/shape_wraps_0.zt", ("zt/shape-overflow", Error, "t", None)),
+        ("invalid/dtype_F32.zt", ("zt/dtype", Error, "t", Some(64))),
+        ("invalid/encoding_lz4.zt", ("zt/encoding", Error, "t", Some(64))),
+        ("invalid/digest_sha_wrong.zt", ("zt/digest-mismatch", Error, "t", Some(64))),
+        ("invalid/digest_unknown.zt", ("zt/digest-unknown", Warning, "t", Some(64))),
+        ("invalid/bool_not_0_1.zt", ("zt/bool", Error, "t", Some(64))),
+        ("invalid/zstd_cut.zt", ("zt/zstd", Error, "t", Some(64))),
+        ("invalid/zstd_short.zt", ("zt/decoded-length", Error, "t", Some(64))),
+        ("invalid/zstd_long.zt", ("zt/decoded-length", Error, "t", Some(64))),
+        ("invalid/csr_index_range.zt", ("zt/layout", Error, "t", None)),
+        ("invalid/csr_unsorted_row.zt", ("zt/csr-order", Warning, "t", Some(128))),
+        ("invalid/coo_range.zt", ("zt/layout", Error, "t", None)),
+        ("invalid/quant_no_zeros.zt", ("zt/component-missing", Error, "t", None)),
+        ("valid/v1.1-hand/padding_not_zero.zt", ("zt/padding", Warning, "", Some(8))),
+        ("valid/v1.1-hand/shared_blob.zt", ("zt/blob-shared", Note, "head", Some(64))),
+        ("valid/v1.1-hand/unknown_format.zt", ("zt/format", Warning, "lowrank", None)),
+        ("valid/v1.1-hand/version_7_0_0_beta.zt", ("zt/version-text", Warning, "", Some(66))),
+        ("valid/v1.1-ref/duplicate_add_last_wins.zt", ("zt/gap", Note, "", Some(64))),
+    ] {
+        let report = validate(file);
+        let found = findings(&report);
+        assert!(found.contains(&expected), "{file}: {expected:?} in {found:?}");
+    }
+}
+
+/// A file of two tensors of 40 bytes, at 64 and at 128.
+fn file() -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new());
+    for name in ["a", "b"] {
+        writer.add(name, &Tensor::from_slice([40], &[7_u8; 40]).unwrap()).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Changes the one place where `old` stands.
+fn changed(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let at: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(old)).collect();
+    assert_eq!(at.len(), 1, "{old:?} stands at {at:?}");
+    let mut bytes = bytes.to_vec();
+    bytes[at[0]..at[0] + new.len()].copy_from_slice(new);
+    bytes
+}
+
+#[test]
+fn overlapping_blobs() {
+    // "b" moves from 128 to 64 and keeps its length; then "a" is made shorter by 8.
+    let shared = changed(&file(), b"offset\x18\x80", b"offset\x18\x40");
+    let report = Reader::from_bytes(shared.clone()).unwrap().validate();
+    assert!(findings(&report).contains(&("zt/blob-shared", Severity::Note, "b", Some(64))));
+    let at = shared.windows(2).position(|pair| pair == b"\x81\x18").unwrap();
+    let mut partial = shared;
+    partial[at + 2] = 32;
+    let at = partial.windows(7).position(|word| word == b"length\x18").unwrap();
+    partial[at + 7] = 32;
+    let report = Reader::from_bytes(partial).unwrap().validate();
+    let found = findings(&report);
+    assert!(
+        found.iter().any(|f| f.0 == "zt/blob-overlap" && f.1 == Severity::Warning),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn hidden_bytes_between_blobs() {
+    let mut bytes = file();
+    bytes[64 + 40 + 3] = 1;
+    let report = Reader::from_bytes(bytes).unwrap().validate();
+    assert_eq!(findings(&report), [("zt/padding", Severity::Warning, "", Some(107))]);
+}
+
+#[test]
+fn threads_do_not_change_the_report() {
+    let bytes = std::fs::read(testdata("ztensor/valid/v1.1-hand/unknown_fields.zt")).unwrap();
+    let report = |threads: usize| {
+        let threads = std::num::NonZeroUsize::new(threads).unwrap();
+        Reader::options().threads(threads).from_bytes(bytes.clone()).unwrap().validate()
+    };
+    assert_eq!(report(1), report(4));
+}
+
+#[test]
+fn every_stored_byte_is_read_once() {
+    let bytes = std::fs::read(testdata("ztensor/valid/v1.1-ref/digests.zt")).unwrap();
+    let store = test_support::CountingSource::new(&bytes);
+    let reader = Reader::from_source(store.source()).unwrap();
+    let opened = store.total();
+    assert!(reader.validate().is_empty());
+    let blobs = reader.manifest().offset() - 8;
+    assert_eq!(store.total() - opened, blobs);
+}
