@@ -51,7 +51,7 @@ impl Inspect {
             let file = match self.summary(input) {
                 Ok(file) => file,
                 Err(error) => {
-                    print_error(&format!("{}: {}", input.display(), chain(error.as_ref())));
+                    print_error(&format!("{}: {}", input.display(), chain(&error)));
                     let invalid = crate::is_invalid(&error);
                     outcome = outcome.and(if invalid { Outcome::Invalid } else { Outcome::Failed });
                     continue;
@@ -108,7 +108,7 @@ impl Inspect {
         for tensor in tensors.iter().take(shown) {
             let dtype = tensor.dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string());
             table.add_row([
-                escape(&tensor.name).into_owned(),
+                name(&tensor.name),
                 dtype,
                 tensor.shape.to_string(),
                 tensor.bytes.to_string(),
@@ -122,6 +122,18 @@ impl Inspect {
             let _ = writeln!(text, "  … and {left} more (--tensors lists them)");
         }
         text
+    }
+}
+
+/// Writes a name so that it can be told from its neighbours: cut where it is long, in quotes where
+/// its ends would not show.
+fn name(name: &str) -> String {
+    let shown = escape(name);
+    let cut = shown.char_indices().nth(NAME).map(|(at, _)| at);
+    match cut.and_then(|at| shown.get(..at)) {
+        Some(start) => format!("{start}…"),
+        None if name.trim() != name || name.is_empty() => format!("\"{shown}\""),
+        None => shown.into_owned(),
     }
 }
 
@@ -164,6 +176,9 @@ fn number(value: f64) -> String {
         _ => format!("{value:.3e}"),
     }
 }
+
+/// Characters of a name that are shown to people.
+const NAME: usize = 72;
 
 /// Tensors that are listed when not all were asked for.
 const SHOWN: usize = 40;

@@ -68,7 +68,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
         // Whoever read our output has seen enough: as a process that SIGPIPE ends.
         return ExitCode::from(141);
     }
-    print_error(&chain(error.as_ref()));
+    print_error(&chain(error));
     ExitCode::from(if is_invalid(error) { 1 } else { 2 })
 }
 
@@ -109,13 +109,6 @@ fn print_error(message: &str) {
 }
 
 /// Writes an error and its causes in one line.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+fn chain(error: &anyhow::Error) -> String {
+    modelcrate::tensor_core::Chain(error.as_ref()).to_string()
 }

@@ -66,7 +66,7 @@ impl Verify {
                 let file = match self.verify(&path) {
                     Ok(file) => file,
                     Err(error) => {
-                        print_error(&format!("{}: {}", path.display(), chain(error.as_ref())));
+                        print_error(&format!("{}: {}", path.display(), chain(&error)));
                         outcome = outcome.and(Outcome::Failed);
                         continue;
                     }
@@ -98,7 +98,7 @@ impl Verify {
                 let known = error.downcast_ref::<Error>();
                 let rule = known.map_or("file/read", Error::rule);
                 let at = At::file().offset(known.and_then(Error::offset));
-                findings.push(Severity::Error, rule, at, chain(error.as_ref()));
+                findings.push(Severity::Error, rule, at, chain(&error));
                 let format = format_of(known);
                 let verdict = Verdict::Invalid;
                 return Ok(File { path: shown, format, verdict, findings });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Report, Severity, Source,
+    At, Chain, Report, Severity, Source,
     digest::{Algorithm, HashingReader},
 };
 use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
@@ -63,7 +63,7 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) 
     let described = try_describe(tensor, options);
     described.unwrap_or_else(|error| {
         let at = At::file().tensor(tensor.name()).offset(error.offset());
-        findings.push(Severity::Error, error.rule(), at, chain(&error));
+        findings.push(Severity::Error, error.rule(), at, Chain(&error).to_string());
         let plain = SummaryOptions::default();
         try_describe(tensor, plain).unwrap_or_else(|_| unreadable(tensor))
     })
@@ -201,15 +201,4 @@ fn to_json(value: &Value) -> Json {
         Value::Bytes(_) => json!({ "$bytes": value.to_string() }),
         other => json!({ "$cbor": other.to_string() }),
     }
-}
-
-fn chain(error: &ztensor::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -1,4 +1,4 @@
-use std::{io, path::PathBuf};
+use std::{fmt, io, path::PathBuf};
 
 use crate::{DType, Shape};
 
@@ -148,6 +148,29 @@ impl Error {
             | Self::Read { offset, .. } => Some(*offset),
             _ => None,
         }
+    }
+}
+
+/// Shows an error and its causes in one line, each behind a colon.
+///
+/// # Examples
+///
+/// ```
+/// let error = tensor_core::Source::open("none").unwrap_err();
+/// assert!(tensor_core::Chain(&error).to_string().starts_with("\"none\": opening failed: "));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
     }
 }
 

@@ -70,7 +70,7 @@ mod tensor;
 pub use buf::AlignedBuf;
 pub use cursor::{Cursor, CursorMut};
 pub use dtype::{DType, UnknownDType};
-pub use error::{Error, Result};
+pub use error::{Chain, Error, Result};
 pub use extent::Extent;
 pub use float8::{F8E4M3, F8E5M2};
 pub use limits::Limits;

@@ -257,8 +257,8 @@ impl<'a> Blob<'a> {
     pub fn stream_fault(&self, error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(error) => error,
-            Err(source) if self.component.encoding == Encoding::Zstd => {
-                self.fault(Fault::Zstd { offset: self.component.offset, source })
+            Err(reason) if self.component.encoding == Encoding::Zstd => {
+                self.fault(Fault::Zstd { offset: self.component.offset, reason })
             }
             Err(source) => {
                 let offset = self.component.offset;
@@ -350,7 +350,7 @@ impl<'a> Blob<'a> {
 
     #[cfg(feature = "zstd")]
     fn open_zstd(&self, stored: Stored) -> Result<Decoder> {
-        let fault = |source| self.fault(Fault::Zstd { offset: self.component.offset, source });
+        let fault = |reason| self.fault(Fault::Zstd { offset: self.component.offset, reason });
         let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(fault)?;
         let window = self.reader.limits().zstd_window_log;
         decoder.window_log_max(window).map_err(fault)?;
@@ -394,8 +394,8 @@ impl<'a> Blob<'a> {
         Err(self.read_fault(Core::OverLimit { what, found, limit, field }))
     }
 
-    fn read_fault(&self, source: Core) -> Error {
-        self.fault(Fault::Read { source })
+    fn read_fault(&self, reason: Core) -> Error {
+        self.fault(Fault::Read { reason })
     }
 
     fn digest(&self) -> Result<DigestText> {
@@ -533,8 +533,8 @@ impl Read for BlobReader {
             Len::AtMost(limit) if self.decoded > limit => {
                 let (object, role) = self.fault.clone();
                 let (what, field) = ("decoded size in bytes", "decoded_bytes");
-                let source = Core::OverLimit { what, found: self.decoded, limit, field };
-                let fault = Fault::Read { source };
+                let reason = Core::OverLimit { what, found: self.decoded, limit, field };
+                let fault = Fault::Read { reason };
                 let error = Error::Component { object, role, fault };
                 Err(io::Error::new(io::ErrorKind::InvalidData, error))
             }

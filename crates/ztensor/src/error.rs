@@ -1,6 +1,6 @@
 use std::{fmt, io, path::PathBuf};
 
-use tensor_core::{DType, Shape};
+use tensor_core::{Chain, DType, Shape};
 
 use crate::{Format, Role};
 
@@ -323,12 +323,12 @@ pub enum Fault {
         expected: u64,
     },
     /// Its bytes are not what its encoding says.
-    #[error("at byte {offset} is malformed zstd")]
+    #[error("at byte {offset} is malformed zstd: {reason}")]
     Zstd {
         /// Where it starts.
         offset: u64,
         /// What the decoder says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// Its bytes are not those that the digest was computed from.
     #[error("at byte {offset} has digest {found}, expected {expected}")]
@@ -363,10 +363,10 @@ pub enum Fault {
         found: u8,
     },
     /// Its bytes could not be read, or are more than a limit allows.
-    #[error("cannot be read")]
+    #[error("cannot be read: {}", Chain(reason))]
     Read {
         /// Why not.
-        source: tensor_core::Error,
+        reason: tensor_core::Error,
     },
 }
 
@@ -396,7 +396,7 @@ impl Fault {
             Self::MalformedDigest { .. } => "zt/digest-malformed",
             Self::NotIntegers { .. } => "zt/index-type",
             Self::NotABool { .. } => "zt/bool",
-            Self::Read { source: tensor_core::Error::OverLimit { .. } } => "zt/limit",
+            Self::Read { reason: tensor_core::Error::OverLimit { .. } } => "zt/limit",
             Self::Read { .. } => "zt/read",
         }
     }

@@ -217,8 +217,10 @@ impl ReadOptions {
             .and_then(|container| Ok((container, container.manifest(&source, &self.limits)?)));
         let (source, container, manifest, lost) = match opened {
             Ok((container, manifest)) => (source, container, manifest, None),
-            Err(_) if self.recover => {
-                let (len, container, manifest) = last_complete(&source, &self.limits)?;
+            Err(error) if self.recover => {
+                // Where nothing can be recovered, what is wrong with the file as it is says more.
+                let last = last_complete(&source, &self.limits);
+                let (len, container, manifest) = last.map_err(|_| error)?;
                 let lost = source.len().saturating_sub(len);
                 (source.window(Extent::first(len), "file")?, container, manifest, Some(lost))
             }

@@ -1,8 +1,6 @@
 //! What opening does not prove: every rule, over every byte, as a report.
 
-use std::{error::Error as _, fmt::Write as _};
-
-use tensor_core::{At, DType, Extent, Report, Severity, parallel};
+use tensor_core::{At, Chain, DType, Extent, Report, Severity, parallel};
 
 use crate::{
     Blob, Error, Fault, Format, Generation, Object, Role, Tensor, Verified,
@@ -54,7 +52,12 @@ fn document(reader: &Reader) -> Report {
         report.push(Severity::Warning, "zt/version-text", at().path("version"), message);
     }
     if let Err(error) = manifest.attributes() {
-        report.push(Severity::Error, error.rule(), at().path("attributes"), chain(&error));
+        report.push(
+            Severity::Error,
+            error.rule(),
+            at().path("attributes"),
+            Chain(&error).to_string(),
+        );
     }
     for key in manifest.unknown_keys() {
         unknown_key(&mut report, at(), "manifest", key);
@@ -288,13 +291,15 @@ impl<'a> Check<'a> {
             (Ok(layout), &[packed, scales, zeros]) => {
                 // The format's text shows these sizes in an example and asks for none.
                 if let Err(error) = layout.check(packed, scales, zeros) {
-                    let message = chain(&error.of(self.tensor.name()));
+                    let message = Chain(&error.of(self.tensor.name())).to_string();
                     self.push(Severity::Warning, "zt/quantized-size", None, message);
                 }
             }
             (Err(error), _) => {
-                let message =
-                    format!("sizes are not checked: {}", chain(&error.of(self.tensor.name())));
+                let message = format!(
+                    "sizes are not checked: {}",
+                    Chain(&error.of(self.tensor.name())).to_string()
+                );
                 self.push(Severity::Warning, "zt/quantized-attributes", None, message);
             }
             _ => {}
@@ -332,11 +337,11 @@ impl<'a> Check<'a> {
 
     fn error(&mut self, error: &Error) {
         let at = At::file().tensor(self.tensor.name()).offset(error.offset());
-        self.report.push(Severity::Error, error.rule(), at, chain(error));
+        self.report.push(Severity::Error, error.rule(), at, Chain(error).to_string());
     }
 
     fn error_at(&mut self, error: &Error, blob: &Blob<'_>) {
-        self.report.push(Severity::Error, error.rule(), place(blob), chain(error));
+        self.report.push(Severity::Error, error.rule(), place(blob), Chain(error).to_string());
     }
 
     fn push(
@@ -425,7 +430,9 @@ fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
                 let message = "padding is not zero, which hides bytes from every reader";
                 report.push(Severity::Warning, "zt/padding", At::file().offset(at), message);
             }
-            Err(error) => report.push(Severity::Error, error.rule(), At::file(), chain(&error)),
+            Err(error) => {
+                report.push(Severity::Error, error.rule(), At::file(), Chain(&error).to_string())
+            }
         }
         // A gap of zeros is what a coarser alignment leaves.
         if let Ok(Some(at)) = first_nonzero(reader, beyond) {
@@ -455,15 +462,4 @@ fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
         stream.consume(len);
         offset = offset.saturating_add(len as u64);
     }
-}
-
-/// Writes an error and its causes in one line.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
 }

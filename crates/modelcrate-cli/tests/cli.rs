@@ -1,0 +1,174 @@
+//! Transcripts of the command, in `tests/cmd`, and edits, which change files.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use test_support::testdata;
+
+#[test]
+fn transcripts() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}
+
+fn modelcrate(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_modelcrate")).current_dir(folder).args(args).output().unwrap()
+}
+
+/// Runs a command that has to succeed and returns what it printed.
+#[track_caller]
+fn prints(folder: &Path, args: &[&str]) -> String {
+    let output = modelcrate(folder, args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that has to fail and returns its exit status and what it said.
+#[track_caller]
+fn fails(folder: &Path, args: &[&str]) -> (i32, String) {
+    let output = modelcrate(folder, args);
+    assert!(!output.status.success(), "{args:?}");
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let valid = testdata("ztensor/valid");
+    fs::copy(valid.join("v1.1-ref/scalars.zt"), folder.path().join("model.zt")).unwrap();
+    fs::copy(valid.join("v1.1-ref/sparse_csr.zt"), folder.path().join("other.zt")).unwrap();
+    fs::copy(valid.join("legacy/v0_1_file.zt"), folder.path().join("old.zt")).unwrap();
+    fs::write(folder.path().join("bias.bin"), [0; 24]).unwrap();
+    folder
+}
+
+#[test]
+fn edits_go_through() {
+    let folder = folder();
+    let cd = folder.path();
+    let added = prints(cd, &["zt", "append", "model.zt", "--raw", "bias=f32:2,3:bias.bin"]);
+    assert_eq!(added, "model.zt: added bias\n");
+    prints(cd, &["zt", "append", "model.zt", "--from", "other.zt"]);
+    let raw = "bias=f64:3:bias.bin";
+    prints(cd, &["zt", "replace", "model.zt", "--raw", raw, "--zstd", "3", "--digest", "sha256"]);
+    let inspected = prints(cd, &["inspect", "--tensors", "model.zt"]);
+    assert!(inspected.contains("bias"), "{inspected}");
+    assert!(inspected.contains("sparse_csr"), "{inspected}");
+    prints(cd, &["zt", "remove", "model.zt", "bias"]);
+    assert!(prints(cd, &["zt", "compact", "model.zt"]).contains("bytes saved"));
+    assert_eq!(prints(cd, &["verify", "model.zt"]), "model.zt: valid\n");
+}
+
+#[test]
+fn dry_runs_change_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    let before = fs::read(cd.join("model.zt")).unwrap();
+    let json = prints(
+        cd,
+        &["zt", "append", "model.zt", "--from", "other.zt", "--dry-run", "--format", "json"],
+    );
+    assert!(json.starts_with("{\"schema\":1,\"path\":\"model.zt\",\"dry_run\":true"), "{json}");
+    prints(cd, &["zt", "migrate", "old.zt", "new.zt", "--dry-run"]);
+    assert_eq!(fs::read(cd.join("model.zt")).unwrap(), before);
+    assert!(!cd.join("new.zt").exists());
+}
+
+#[test]
+fn refused_edits_change_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    let before = fs::read(cd.join("model.zt")).unwrap();
+    for (args, status, message) in [
+        (&["zt", "remove", "model.zt", "none"][..], 2, "object \"none\" is not in the file"),
+        (&["zt", "replace", "model.zt", "--raw", "none=u8:24:bias.bin"], 2, "is not in the file"),
+        (&["zt", "append", "model.zt", "--raw", "b=f32:7:bias.bin"], 2, "needs 28"),
+        (&["zt", "append", "model.zt", "--raw", "nonsense"], 2, "NAME=DTYPE:SHAPE:PATH"),
+        (&["zt", "append", "model.zt", "--raw", "b=f31:6:bias.bin"], 2, "element type is \"f31\""),
+        (&["zt", "append", "model.zt", "--from", "model.zt"], 2, "is the file that is edited"),
+        (&["zt", "append", "model.zt", "--from", "other.zt", "--tensor", "x"], 2, "has no tensor"),
+        (&["zt", "append", "model.zt", "--from", "old.zt"], 2, "migrate it first"),
+        (&["zt", "compact", "old.zt"], 2, "migrate it first"),
+        (&["zt", "compact", "bias.bin"], 1, "magic at byte 0"),
+        (&["zt", "migrate", "old.zt", "model.zt"], 2, "is there already (--force replaces it)"),
+        (&["zt", "migrate", "old.zt", "old.zt", "--force"], 2, "is the input"),
+    ] {
+        let (found, text) = fails(cd, args);
+        assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
+    }
+    assert_eq!(fs::read(cd.join("model.zt")).unwrap(), before);
+    assert_eq!(fs::read_dir(cd).unwrap().count(), 4);
+}
+
+#[test]
+fn migrated_files_verify() {
+    let folder = folder();
+    let cd = folder.path();
+    let text = prints(cd, &["zt", "migrate", "old.zt", "new.zt"]);
+    assert!(text.starts_with("new.zt: migrated from 0.1 to 1.1, 5 tensors\n"), "{text}");
+    assert_eq!(prints(cd, &["verify", "new.zt"]), "new.zt: valid\n");
+    let out = modelcrate(cd, &["zt", "migrate", "old.zt", "-"]).stdout;
+    assert_eq!(out, fs::read(cd.join("new.zt")).unwrap());
+}
+
+#[test]
+fn torn_files_are_recovered() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut torn = fs::read(cd.join("model.zt")).unwrap();
+    torn.extend([1; 1000]);
+    fs::write(cd.join("model.zt"), torn).unwrap();
+    assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
+    assert!(prints(cd, &["verify", "--lenient", "model.zt"]).contains("zt/recovered"));
+    assert!(prints(cd, &["zt", "recover", "model.zt"]).contains("1000 bytes cut off"));
+    assert_eq!(prints(cd, &["verify", "model.zt"]), "model.zt: valid\n");
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let bytes = fs::read(testdata("ztensor/valid/v1.1-ref/scalars.zt")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_modelcrate"))
+        .args(["verify", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&bytes).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "-: valid\n");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_modelcrate"))
+        .args(["inspect", "--tensors"])
+        .arg(testdata("ztensor/valid/v1.1-ref/many_300.zt"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(141));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn names_cannot_reach_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("m.zt")).unwrap();
+    fs::write(cd.join("x"), [1]).unwrap();
+    let name = "\x1b]0;x\x07\n[ok] verified\u{202e}=u8:1:x";
+    prints(cd, &["zt", "append", "m.zt", "--raw", name]);
+    let shown = prints(cd, &["inspect", "--tensors", "m.zt"]);
+    assert!(shown.contains("\\u{1b}]0;x\\u{7}\\n[ok] verified\\u{202e}"), "{shown}");
+    let json = prints(cd, &["inspect", "--format", "json", "m.zt"]);
+    for text in [&shown, &json] {
+        assert!(!text.contains(['\x1b', '\x07']), "{text}");
+    }
+}
