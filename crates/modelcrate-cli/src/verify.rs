@@ -105,7 +105,7 @@ impl Verify {
             }
             Err(error) => return Err(error),
         };
-        let bar = output::progress(self.print, reader.len());
+        let bar = output::progress(self.print, reader.byte_len());
         let findings = reader.verify_with(|bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let verdict = Verdict::from(&findings);

@@ -2,7 +2,7 @@ use std::{
     collections::BTreeSet,
     fmt::Write as _,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
 };
 
@@ -290,7 +290,7 @@ struct Edited {
 }
 
 impl Edit {
-    fn finish(self, file: &PathBuf, editor: Editor, changes: Changes) -> anyhow::Result<Outcome> {
+    fn finish(self, file: &Path, editor: Editor, changes: Changes) -> anyhow::Result<Outcome> {
         let bytes_before = editor.reader().source().len();
         if self.dry_run {
             drop(editor);
@@ -351,7 +351,7 @@ enum DigestName {
 }
 
 impl TensorSource {
-    fn put(self, file: &PathBuf, edit: Edit, put: Put) -> anyhow::Result<Outcome> {
+    fn put(self, file: &Path, edit: Edit, put: Put) -> anyhow::Result<Outcome> {
         let mut editor = Editor::open_with(file, self.options())?;
         let mut names = Vec::new();
         if let Some(from) = &self.from {
@@ -460,7 +460,7 @@ impl Raw {
 }
 
 /// Tells whether two paths lead to one file.
-fn same_file(a: &PathBuf, b: &PathBuf) -> bool {
+fn same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,

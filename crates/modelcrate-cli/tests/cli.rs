@@ -1,5 +1,4 @@
 //! Transcripts of the command, in `tests/cmd`, and edits, which change files.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     fs,

@@ -138,7 +138,7 @@ impl AnyReader {
 
     /// Returns how long the file is, in bytes.
     #[must_use]
-    pub fn len(&self) -> u64 {
+    pub fn byte_len(&self) -> u64 {
         match self {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(reader) => reader.source().len(),

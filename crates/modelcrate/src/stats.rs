@@ -76,9 +76,12 @@ impl Running {
     }
 }
 
+/// Reads one element as a number.
+type Number = fn(&[u8]) -> f64;
+
 /// Returns the width of an element in bytes, and what turns its bytes into a number.
 #[expect(clippy::cast_precision_loss, reason = "statistics are in f64")]
-fn reader_of(dtype: DType) -> Option<(usize, fn(&[u8]) -> f64)> {
+fn reader_of(dtype: DType) -> Option<(usize, Number)> {
     fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
         // Callers pass exactly as many bytes as the element has.
         bytes.first_chunk().copied().unwrap_or([0; N])

@@ -75,7 +75,7 @@ impl NewFile {
         let target = self.target.as_path();
         let failed = |what| move |source| file_error(target, what, source);
         let temporary = self.temporary.take().ok_or_else(committed).map_err(failed("writing"))?;
-        let temporary = temporary.into_inner().map_err(|error| error.into_error());
+        let temporary = temporary.into_inner().map_err(io::IntoInnerError::into_error);
         let temporary = temporary.map_err(failed("writing"))?;
         if existing == Existing::Replace
             && let Ok(old) = fs::metadata(target)

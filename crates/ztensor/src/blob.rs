@@ -248,7 +248,11 @@ impl<'a> Blob<'a> {
     }
 
     pub(crate) fn fault(&self, fault: Fault) -> Error {
-        Error::Component { object: self.object.to_owned(), role: self.role.clone(), fault }
+        Error::Component {
+            object: self.object.to_owned(),
+            role: self.role.clone(),
+            fault: Box::new(fault),
+        }
     }
 
     /// Turns an error that reading a [stream](Self::stream) of this blob gave into one that names
@@ -508,7 +512,10 @@ impl BlobReader {
     fn wrong_length(&self, found: Decoded, expected: u64) -> io::Error {
         let (object, role) = self.fault.clone();
         let fault = Fault::DecodedLength { offset: self.offset, found, expected };
-        io::Error::new(io::ErrorKind::InvalidData, Error::Component { object, role, fault })
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            Error::Component { object, role, fault: Box::new(fault) },
+        )
     }
 }
 
@@ -535,7 +542,7 @@ impl Read for BlobReader {
                 let (what, field) = ("decoded size in bytes", "decoded_bytes");
                 let reason = Core::OverLimit { what, found: self.decoded, limit, field };
                 let fault = Fault::Read { reason };
-                let error = Error::Component { object, role, fault };
+                let error = Error::Component { object, role, fault: Box::new(fault) };
                 Err(io::Error::new(io::ErrorKind::InvalidData, error))
             }
             _ => Ok(read),

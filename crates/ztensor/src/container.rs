@@ -114,7 +114,7 @@ impl Container {
     /// Reads and indexes the document.
     pub(crate) fn manifest(self, source: &Source, limits: &Limits) -> Result<Manifest> {
         let bytes = source.read(self.manifest, "manifest")?;
-        Manifest::parse(self.generation, bytes, self.manifest.offset(), limits)
+        Manifest::parse(self.generation, &bytes, self.manifest.offset(), limits)
     }
 
     /// Returns where blobs may lie: behind the header, before the manifest.

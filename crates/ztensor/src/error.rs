@@ -75,7 +75,7 @@ pub enum Error {
         /// The role of the component.
         role: Role,
         /// What is wrong with it.
-        fault: Fault,
+        fault: Box<Fault>,
     },
     /// The parts of a sparse or quantized object contradict each other. Format text: Part III.
     #[error("object {object:?}: {problem}")]

@@ -68,13 +68,16 @@
 
 mod blob;
 mod cbor;
+mod codec;
 mod container;
 mod dtype;
 mod edit;
 mod error;
+mod index;
 mod legacy;
 mod manifest;
 mod migrate;
+mod options;
 mod quantized;
 mod read;
 mod sparse;
@@ -92,10 +95,9 @@ pub use edit::{Editor, compact, recover};
 pub use error::{Decoded, Error, Fault, Problem, Result};
 pub use manifest::{Attributes, ByteOrder, Component, Encoding, Format, Manifest, Object, Role};
 pub use migrate::migrate;
+pub use options::{Compression, Storage, Version, WriteOptions};
 pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
 pub use read::{ReadOptions, Reader};
 pub use sparse::{Coo, Csr};
 pub use tensor::Tensor;
-pub use write::{
-    ComponentWriter, Compression, ObjectWriter, Storage, Version, WriteOptions, Writer,
-};
+pub use write::{ComponentWriter, ObjectWriter, Writer};

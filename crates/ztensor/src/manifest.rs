@@ -59,7 +59,7 @@ impl Manifest {
     /// Walks an encoded manifest that starts `offset` bytes into its file.
     pub(crate) fn parse(
         generation: Generation,
-        bytes: Bytes,
+        bytes: &Bytes,
         offset: u64,
         limits: &Limits,
     ) -> Result<Self> {
@@ -78,7 +78,7 @@ impl Manifest {
             hasher: RandomState::new(),
             by_name: OnceLock::new(),
         };
-        let mut decoder = Decoder::new(&bytes, 0, limits.depth);
+        let mut decoder = Decoder::new(bytes, 0, limits.depth);
         let root = match generation {
             Generation::V0_1 => manifest.root_v0_1(&mut decoder, limits),
             _ => manifest.root(&mut decoder, limits),
@@ -373,6 +373,7 @@ impl Attributes {
     }
 
     /// Returns keys and values, sorted by key.
+    #[must_use = "iterators do nothing unless they are consumed"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
@@ -888,6 +889,7 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
+    #[expect(clippy::ptr_arg, reason = "a borrowed key is kept without a copy")]
     fn insert(&mut self, at: usize, key: &Cow<'a, str>) -> cbor::Result<()> {
         let new = if self.few.len() < FEW {
             let new = !self.few.contains(key);

@@ -5,8 +5,8 @@ use std::io::Write;
 use tensor_core::{At, Report, Severity};
 
 use crate::{
-    Attributes, Blob, ByteOrder, Format, Object, Reader, Role, Storage, StoredType, Tensor, Value,
-    Writer, edit::in_file_order, error::Result, write::Moved,
+    Attributes, Blob, ByteOrder, Coo, Csr, Format, Object, Reader, Role, Storage, StoredType,
+    Tensor, Value, Writer, edit::in_file_order, error::Result, write::Moved,
 };
 #[cfg(feature = "zstd")]
 use crate::{Compression, Encoding};
@@ -70,7 +70,7 @@ impl<W: Write> Migration<'_, W> {
                 attributes.insert("generator", generator);
                 "generator became an attribute of the file".to_owned()
             };
-            self.writer.set_attributes(attributes);
+            self.writer.set_attributes(&attributes);
             self.note(Severity::Note, "zt/migrate-generator", At::file(), message);
         }
         for (key, value) in decoded.iter().flat_map(Attributes::iter) {
@@ -138,8 +138,8 @@ impl<W: Write> Migration<'_, W> {
     fn inline(&mut self, tensor: Tensor<'_>, object: Object) -> Result<()> {
         let at = At::file().tensor(tensor.name());
         let (format, parts) = match object.format {
-            Format::InlineCsr => (Format::SparseCsr, tensor.csr().map(|csr| csr.into_parts())),
-            _ => (Format::SparseCoo, tensor.coo().map(|coo| coo.into_parts())),
+            Format::InlineCsr => (Format::SparseCsr, tensor.csr().map(Csr::into_parts)),
+            _ => (Format::SparseCoo, tensor.coo().map(Coo::into_parts)),
         };
         let parts = match parts {
             Ok(parts) => parts,

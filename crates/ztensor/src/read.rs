@@ -82,6 +82,7 @@ impl Reader {
     }
 
     /// Returns handles on the objects in the order of the manifest.
+    #[must_use = "iterators do nothing unless they are consumed"]
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
         (0..self.manifest().len()).map(|index| Tensor::new(self, index))
     }

@@ -136,7 +136,7 @@ impl Csr {
         let mut row_ends = integers(&self.indptr)?.skip(1);
         let (mut row, mut stored) = (0_u64, 0_u64);
         while let Some(end) = row_ends.next().transpose()? {
-            for _ in stored..end {
+            while stored < end {
                 let column = columns_of.next().transpose()?.unwrap_or_default();
                 // Row and column were proved to lie in the shape, whose product fits.
                 let at = row.saturating_mul(columns).saturating_add(column);

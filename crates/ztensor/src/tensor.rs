@@ -98,7 +98,7 @@ impl<'a> Tensor<'a> {
         let object = self.object()?;
         match object.format {
             Format::SparseCsr => {
-                let [values, indices, indptr] = self.parts(&object, sparse::CSR_ROLES)?;
+                let [values, indices, indptr] = self.parts(&object, &sparse::CSR_ROLES)?;
                 Csr::new(object.shape, values, indices, indptr)
             }
             Format::InlineCsr => {
@@ -120,7 +120,7 @@ impl<'a> Tensor<'a> {
         let object = self.object()?;
         match object.format {
             Format::SparseCoo => {
-                let [values, coords] = self.parts(&object, sparse::COO_ROLES)?;
+                let [values, coords] = self.parts(&object, &sparse::COO_ROLES)?;
                 Coo::new(object.shape, values, coords)
             }
             Format::InlineCoo => {
@@ -145,7 +145,7 @@ impl<'a> Tensor<'a> {
         }
         let attributes = self.attributes()?.unwrap_or_default();
         let roles = [Role::PackedWeight, Role::Scales, Role::Zeros];
-        let [packed_weight, scales, zeros] = self.parts(&object, roles)?;
+        let [packed_weight, scales, zeros] = self.parts(&object, &roles)?;
         QuantizedGroup::new(object.shape, &attributes, packed_weight, scales, zeros)
             .map_err(|error| self.layout(error))
     }
@@ -310,7 +310,7 @@ impl<'a> Tensor<'a> {
     }
 
     /// Reads the components of some roles, each as a tensor of one dimension.
-    fn parts<const N: usize>(self, object: &Object, roles: [Role; N]) -> Result<[Elements; N]> {
+    fn parts<const N: usize>(self, object: &Object, roles: &[Role; N]) -> Result<[Elements; N]> {
         let parts: Vec<Elements> = roles
             .iter()
             .map(|role| self.required(object, role).and_then(|blob| one_dimension(&blob)))

@@ -225,7 +225,7 @@ impl<'a> Check<'a> {
     }
 
     fn csr(&mut self, object: &Object) -> Result<()> {
-        let [values, indices, indptr] = self.required(object, sparse::CSR_ROLES)?;
+        let [values, indices, indptr] = self.required(object, &sparse::CSR_ROLES)?;
         let nnz = self.tensor.stored_elements(object)?.unwrap_or_default();
         self.elements(&values);
         let found = elements_of(&indices).unwrap_or(nnz);
@@ -253,7 +253,7 @@ impl<'a> Check<'a> {
     }
 
     fn coo(&mut self, object: &Object) -> Result<()> {
-        let [values, coords] = self.required(object, sparse::COO_ROLES)?;
+        let [values, coords] = self.required(object, &sparse::COO_ROLES)?;
         let decoded = self.elements(&values).unwrap_or_default();
         let width = values.element_type()?.width().unwrap_or(1);
         let nnz = decoded.checked_div(width).unwrap_or_default();
@@ -280,7 +280,7 @@ impl<'a> Check<'a> {
 
     fn quantized(&mut self, object: &Object) -> Result<()> {
         let roles = [Role::PackedWeight, Role::Scales, Role::Zeros];
-        let blobs = self.required(object, roles.clone())?;
+        let blobs = self.required(object, &roles)?;
         let mut parts = Vec::new();
         for blob in &blobs {
             let len = self.elements(blob).unwrap_or_default();
@@ -296,10 +296,8 @@ impl<'a> Check<'a> {
                 }
             }
             (Err(error), _) => {
-                let message = format!(
-                    "sizes are not checked: {}",
-                    Chain(&error.of(self.tensor.name())).to_string()
-                );
+                let message =
+                    format!("sizes are not checked: {}", Chain(&error.of(self.tensor.name())));
                 self.push(Severity::Warning, "zt/quantized-attributes", None, message);
             }
             _ => {}
@@ -308,7 +306,11 @@ impl<'a> Check<'a> {
     }
 
     /// Returns handles on the components of some roles, which are there.
-    fn required<const N: usize>(&self, object: &Object, roles: [Role; N]) -> Result<[Blob<'a>; N]> {
+    fn required<const N: usize>(
+        &self,
+        object: &Object,
+        roles: &[Role; N],
+    ) -> Result<[Blob<'a>; N]> {
         let tensor = self.tensor;
         let blobs: Vec<Blob<'a>> =
             roles.iter().map(|role| tensor.required(object, role)).collect::<Result<_>>()?;
@@ -431,7 +433,7 @@ fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
                 report.push(Severity::Warning, "zt/padding", At::file().offset(at), message);
             }
             Err(error) => {
-                report.push(Severity::Error, error.rule(), At::file(), Chain(&error).to_string())
+                report.push(Severity::Error, error.rule(), At::file(), Chain(&error).to_string());
             }
         }
         // A gap of zeros is what a coarser alignment leaves.

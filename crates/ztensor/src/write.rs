@@ -3,29 +3,24 @@
 
 use std::{
     fmt,
-    hash::{BuildHasher, RandomState},
     io::{self, BufRead, Write},
-    num::NonZeroUsize,
-    ops::Range,
     path::Path,
 };
 
 use bytes::Bytes;
-use hashbrown::HashTable;
 use tensor_core::{
-    DType, Error as Core, Limits, Shape, Tensor as Elements, TensorView,
-    output::{Durability, Existing, NewFile},
-    parallel,
+    DType, Error as Core, Limits, Shape, Tensor as Elements, TensorView, output::NewFile,
 };
 
 use crate::{
-    Attributes, Component, Coo, Csr, Encoding, Fault, Format, Manifest, Object, Role, StoredType,
-    Tensor,
-    blob::digest,
+    Attributes, Component, Coo, Csr, Encoding, Fault, Format, Manifest, Object, Role, Storage,
+    StoredType, Tensor, Version, WriteOptions,
     cbor::Emitter,
-    container::{ALIGNMENT, MAGIC, footer},
+    codec::{Codec, Output},
+    container::footer,
     dtype,
     error::{Error, Result},
+    index::Index,
     manifest::Encoded,
     quantized::{GroupLayout, Part},
 };
@@ -43,8 +38,8 @@ use crate::{
 /// use ztensor::{Compression, Storage, Writer, tensor_core::Tensor};
 ///
 /// let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
-/// let mut writer = Writer::options().storage(storage).new(Vec::new())?;
-/// writer.set_attributes([("framework", "none")].into_iter().collect());
+/// let mut writer = Writer::options().storage(storage).write_to(Vec::new())?;
+/// writer.set_attributes(&[("framework", "none")].into_iter().collect());
 /// writer.add("weight", &Tensor::from_slice([2, 2], &[1_i32, 2, 3, 4])?)?;
 /// let file: Vec<u8> = writer.finish()?;
 /// # Ok::<(), ztensor::Error>(())
@@ -76,7 +71,7 @@ impl<W: Write> Writer<W> {
         Self::start(sink, WriteOptions::default(), |_, _| Ok(()))
     }
 
-    fn start(
+    pub(crate) fn start(
         sink: W,
         options: WriteOptions,
         complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
@@ -107,7 +102,7 @@ impl<W: Write> Writer<W> {
     ///
     /// The format's text takes values of any type; the reference implementation of generation 1.1
     /// opens only files whose values are text.
-    pub fn set_attributes(&mut self, attributes: Attributes) {
+    pub fn set_attributes(&mut self, attributes: &Attributes) {
         self.root.attributes = Some(attributes.encode());
     }
 
@@ -373,7 +368,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         }
         if dtype::name_of(dtype).is_none() {
             let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
-            return Err(Error::Component { object: name.to_owned(), role, fault });
+            return Err(Error::Component { object: name.to_owned(), role, fault: Box::new(fault) });
         }
         let offset = out.align(options.alignment)?;
         let codec = Codec::new(out, storage, options.threads)?;
@@ -462,7 +457,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         }
         let (offset, shape) = (data.offset, object.shape.clone());
         let fault = Fault::WrongLength { offset, found, expected, dtype, shape };
-        Err(Error::Component { object: self.name(), role: Role::Data, fault })
+        Err(Error::Component { object: self.name(), role: Role::Data, fault: Box::new(fault) })
     }
 
     fn check_quantized(&self) -> Result<()> {
@@ -601,7 +596,8 @@ impl<W: Write> Write for ComponentWriter<'_, W> {
         {
             let index = self.decoded.saturating_add(at as u64);
             let (role, fault) = (self.role.clone(), Fault::NotABool { index, found });
-            let error = Error::Component { object: self.name.to_owned(), role, fault };
+            let error =
+                Error::Component { object: self.name.to_owned(), role, fault: Box::new(fault) };
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         let taken = self.codec.write(bytes)?;
@@ -613,472 +609,3 @@ impl<W: Write> Write for ComponentWriter<'_, W> {
         Ok(())
     }
 }
-
-/// How the bytes of a component go into the file.
-enum Codec<'o, W: Write> {
-    Raw(StoredWriter<'o, W>),
-    #[cfg(feature = "zstd")]
-    Zstd(zstd::stream::write::Encoder<'static, StoredWriter<'o, W>>),
-    #[cfg(feature = "zstd")]
-    Frames(FrameWriter<'o, W>),
-}
-
-impl<'o, W: Write> Codec<'o, W> {
-    fn new(out: &'o mut Output<W>, storage: &Storage, threads: NonZeroUsize) -> Result<Self> {
-        let offset = out.position;
-        let stored = StoredWriter { out, hasher: storage.hasher(), length: 0 };
-        Ok(match storage.compression {
-            Compression::None => Self::Raw(stored),
-            #[cfg(feature = "zstd")]
-            Compression::Zstd { level, frame: None } => {
-                let encoder = zstd::stream::write::Encoder::new(stored, level);
-                Self::Zstd(encoder.map_err(|source| Error::Write { offset, source })?)
-            }
-            #[cfg(feature = "zstd")]
-            Compression::Zstd { level, frame: Some(frame) } => {
-                let frame = usize::try_from(frame.get()).unwrap_or(usize::MAX);
-                Self::Frames(FrameWriter { stored, level, frame, threads, buffer: Vec::new() })
-            }
-        })
-    }
-
-    fn is_encoded(&self) -> bool {
-        !matches!(self, Self::Raw(_))
-    }
-
-    /// Ends the component; returns its stored length in bytes and the text of its digest.
-    fn finish(self) -> Result<(u64, Option<String>)> {
-        let stored = match self {
-            Self::Raw(stored) => stored,
-            #[cfg(feature = "zstd")]
-            Self::Zstd(encoder) => {
-                encoder.finish().map_err(|source| Error::Write { offset: 0, source })?
-            }
-            #[cfg(feature = "zstd")]
-            Self::Frames(frames) => {
-                frames.finish().map_err(|source| Error::Write { offset: 0, source })?
-            }
-        };
-        Ok((stored.length, stored.hasher.map(|hasher| digest::text(hasher.finish()))))
-    }
-}
-
-impl<W: Write> Write for Codec<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Raw(stored) => stored.write(bytes),
-            #[cfg(feature = "zstd")]
-            Self::Zstd(encoder) => encoder.write(bytes),
-            #[cfg(feature = "zstd")]
-            Self::Frames(frames) => frames.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Compresses pieces of one size, each into a zstd frame of its own, several at once.
-#[cfg(feature = "zstd")]
-struct FrameWriter<'o, W: Write> {
-    stored: StoredWriter<'o, W>,
-    level: i32,
-    /// Decoded bytes of a frame; the last one may be shorter.
-    frame: usize,
-    threads: NonZeroUsize,
-    buffer: Vec<u8>,
-}
-
-#[cfg(feature = "zstd")]
-impl<'o, W: Write> FrameWriter<'o, W> {
-    /// Returns how many bytes are compressed at once: a frame for each thread.
-    fn batch(&self) -> usize {
-        self.frame.saturating_mul(self.threads.get())
-    }
-
-    fn compress(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let frames: Vec<&[u8]> = bytes.chunks(self.frame).collect();
-        let level = self.level;
-        for frame in
-            parallel::map(&frames, self.threads, |frame| zstd::bulk::compress(frame, level))
-        {
-            self.stored.write_all(&frame?)?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<StoredWriter<'o, W>> {
-        let rest = std::mem::take(&mut self.buffer);
-        self.compress(&rest)?;
-        if self.stored.length == 0 {
-            // No bytes at all are an empty frame, not an empty blob.
-            self.stored.write_all(&zstd::bulk::compress(&[], self.level)?)?;
-        }
-        Ok(self.stored)
-    }
-}
-
-#[cfg(feature = "zstd")]
-impl<W: Write> Write for FrameWriter<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let batch = self.batch();
-        if self.buffer.is_empty()
-            && let Some(whole) = bytes.get(..batch)
-        {
-            self.compress(whole)?;
-            return Ok(batch);
-        }
-        let room = batch.saturating_sub(self.buffer.len());
-        let taken = bytes.get(..room).unwrap_or(bytes);
-        self.buffer.extend_from_slice(taken);
-        if self.buffer.len() == batch {
-            let full = std::mem::take(&mut self.buffer);
-            self.compress(&full)?;
-            self.buffer = full;
-            self.buffer.clear();
-        }
-        Ok(taken.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Writes stored bytes, counts them, and hashes them where a digest is wanted.
-struct StoredWriter<'o, W: Write> {
-    out: &'o mut Output<W>,
-    hasher: Option<digest::Hasher>,
-    length: u64,
-}
-
-impl<W: Write> Write for StoredWriter<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.sink.write(bytes)?;
-        self.out.position = self.out.position.saturating_add(written as u64);
-        self.length = self.length.saturating_add(written as u64);
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(bytes.get(..written).unwrap_or_default());
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A sink that knows how far into the file it is.
-struct Output<W> {
-    sink: W,
-    position: u64,
-}
-
-impl<W: Write> Output<W> {
-    /// Writes the magic, unless the file is begun.
-    fn begin(&mut self) -> Result<()> {
-        if self.position == 0 { self.put(MAGIC) } else { Ok(()) }
-    }
-
-    /// Writes zeros up to the next multiple of `alignment`, and returns where that is.
-    fn align(&mut self, alignment: u64) -> Result<u64> {
-        self.begin()?;
-        let next = self.position.checked_next_multiple_of(alignment);
-        let next = next.ok_or(Core::ExtentOverflow { offset: self.position, len: alignment })?;
-        while self.position < next {
-            let missing = usize::try_from(next.saturating_sub(self.position));
-            let zeros = missing.ok().and_then(|missing| ZEROS.get(..missing)).unwrap_or(&ZEROS);
-            self.put(zeros)?;
-        }
-        Ok(next)
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        let offset = self.position;
-        self.sink.write_all(bytes).map_err(|source| Error::Write { offset, source })?;
-        self.position = offset.saturating_add(bytes.len() as u64);
-        Ok(())
-    }
-}
-
-/// The encoded objects by name.
-#[derive(Default)]
-struct Index {
-    names: String,
-    bodies: Vec<u8>,
-    entries: Vec<Entry>,
-    hasher: RandomState,
-    by_name: HashTable<usize>,
-}
-
-struct Entry {
-    name: Range<usize>,
-    body: Range<usize>,
-    live: bool,
-}
-
-impl Index {
-    fn name(&self, index: usize) -> &str {
-        let name = self.entries.get(index).map(|entry| entry.name.clone());
-        name.and_then(|name| self.names.get(name)).unwrap_or_default()
-    }
-
-    fn position(&self, name: &str) -> Option<usize> {
-        let hash = self.hasher.hash_one(name);
-        self.by_name.find(hash, |&index| self.name(index) == name).copied()
-    }
-
-    fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
-        let start = self.bodies.len();
-        object.encode(&mut Emitter::new(&mut self.bodies));
-        self.add(name, start);
-        Ok(())
-    }
-
-    fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
-        let start = self.bodies.len();
-        self.bodies.extend_from_slice(body);
-        self.add(name, start);
-        Ok(())
-    }
-
-    /// Adds an entry whose body is all that stands from `start` on.
-    fn add(&mut self, name: &str, start: usize) {
-        let from = self.names.len();
-        self.names.push_str(name);
-        let (name, body) = (from..self.names.len(), start..self.bodies.len());
-        let index = self.entries.len();
-        self.entries.push(Entry { name, body, live: true });
-        let Self { by_name, hasher, entries, names, .. } = self;
-        let hash = |index: &usize| {
-            let name = entries.get(*index).and_then(|entry| names.get(entry.name.clone()));
-            hasher.hash_one(name.unwrap_or_default())
-        };
-        by_name.insert_unique(hash(&index), index, hash);
-    }
-
-    fn remove(&mut self, name: &str) -> Result<()> {
-        let missing = || Error::MissingObject { name: name.to_owned() };
-        let index = self.position(name).ok_or_else(missing)?;
-        let hash = self.hasher.hash_one(name);
-        if let Ok(found) = self.by_name.find_entry(hash, |&other| other == index) {
-            found.remove();
-        }
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.live = false;
-        }
-        Ok(())
-    }
-
-    fn live(&self) -> usize {
-        self.by_name.len()
-    }
-
-    /// Returns names and bodies, sorted by the UTF-8 bytes of the name.
-    fn sorted(&self) -> Vec<(&str, &[u8])> {
-        let mut entries: Vec<(&str, &[u8])> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.live)
-            .filter_map(|entry| {
-                let name = self.names.get(entry.name.clone())?;
-                Some((name, self.bodies.get(entry.body.clone())?))
-            })
-            .collect();
-        entries.sort_unstable_by_key(|(name, _)| *name);
-        entries
-    }
-}
-
-/// How a file is written.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct WriteOptions {
-    version: Version,
-    alignment: u64,
-    storage: Storage,
-    threads: NonZeroUsize,
-    durability: Durability,
-    existing: Existing,
-}
-
-impl WriteOptions {
-    /// Sets the version of the format; 1.1 by default.
-    #[must_use]
-    pub const fn version(mut self, version: Version) -> Self {
-        self.version = version;
-        self
-    }
-
-    /// Sets what every blob starts at a multiple of, in bytes: itself a multiple of 64, which is
-    /// the default.
-    #[must_use]
-    pub const fn alignment(mut self, alignment: u64) -> Self {
-        self.alignment = alignment;
-        self
-    }
-
-    /// Sets how components are stored, unless an object says otherwise; raw and without digest by
-    /// default.
-    #[must_use]
-    pub const fn storage(mut self, storage: Storage) -> Self {
-        self.storage = storage;
-        self
-    }
-
-    /// Sets how many threads compress frames; by default as many as the system offers. The bytes
-    /// of the file do not depend on it.
-    #[must_use]
-    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Sets whether a finished file is forced to the disk; it is by default.
-    #[must_use]
-    pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Sets what happens to a file that is there already; it is replaced by default.
-    #[must_use]
-    pub const fn existing(mut self, existing: Existing) -> Self {
-        self.existing = existing;
-        self
-    }
-
-    /// Starts a file in any sink. Many small writes are made: a `File` wants a `BufWriter`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Setting`] where the alignment is no multiple of 64, or the level none of zstd's.
-    pub fn new<W: Write>(self, sink: W) -> Result<Writer<W>> {
-        self.check()?;
-        Ok(Writer::start(sink, self, |_, _| Ok(())))
-    }
-
-    /// Starts a file that will stand at `path` once it is finished; a failure before leaves what
-    /// was there.
-    ///
-    /// # Errors
-    ///
-    /// As for [`new`](Self::new), and where the folder does not let a file be created.
-    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
-        self.check()?;
-        let file = NewFile::create(path, self.durability)?;
-        Ok(Writer::start(file, self, |file, options| file.commit(options.existing).map(drop)))
-    }
-
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.alignment == 0 || !self.alignment.is_multiple_of(ALIGNMENT) {
-            let (found, expected) = (self.alignment.into(), "a multiple of 64");
-            return Err(Error::Setting { what: "alignment in bytes", found, expected });
-        }
-        self.storage.check()
-    }
-
-    pub(crate) const fn is_durable(&self) -> bool {
-        matches!(self.durability, Durability::Synced)
-    }
-}
-
-impl Default for WriteOptions {
-    fn default() -> Self {
-        Self {
-            version: Version::V1_1,
-            alignment: ALIGNMENT,
-            storage: Storage::default(),
-            threads: parallel::available(),
-            durability: Durability::default(),
-            existing: Existing::default(),
-        }
-    }
-}
-
-/// A version of the format that can be written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
-    /// 1.1, which this crate's format text describes.
-    #[default]
-    V1_1,
-    /// 1.2: 8-bit floats and complex numbers are named by a `type` beside the `dtype` that stores
-    /// them, and encoded components say how long they are decoded.
-    V1_2,
-}
-
-impl Version {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::V1_1 => "1.1.0",
-            Self::V1_2 => "1.2.0",
-        }
-    }
-}
-
-/// How a component is stored: raw and without digest by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Storage {
-    /// How its bytes are encoded.
-    pub compression: Compression,
-    /// The algorithm of its digest, which is computed over the stored bytes.
-    #[cfg(feature = "digest")]
-    pub digest: Option<tensor_core::digest::Algorithm>,
-}
-
-impl Storage {
-    /// Sets how its bytes are encoded.
-    #[must_use]
-    pub const fn compression(mut self, compression: Compression) -> Self {
-        self.compression = compression;
-        self
-    }
-
-    /// Sets the algorithm of its digest.
-    #[cfg(feature = "digest")]
-    #[must_use]
-    pub const fn digest(mut self, algorithm: tensor_core::digest::Algorithm) -> Self {
-        self.digest = Some(algorithm);
-        self
-    }
-
-    fn hasher(&self) -> Option<digest::Hasher> {
-        #[cfg(feature = "digest")]
-        return self.digest.map(digest::Hasher::new);
-        #[cfg(not(feature = "digest"))]
-        None
-    }
-
-    fn check(&self) -> Result<()> {
-        #[cfg(feature = "zstd")]
-        if let Compression::Zstd { level, .. } = self.compression
-            && !zstd::compression_level_range().contains(&level)
-        {
-            let (found, expected) = (level.into(), "a level of zstd, at most 22");
-            return Err(Error::Setting { what: "compression level", found, expected });
-        }
-        Ok(())
-    }
-}
-
-/// How the bytes of a component are encoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// Not at all.
-    #[default]
-    None,
-    /// By zstd.
-    #[cfg(feature = "zstd")]
-    Zstd {
-        /// The level: 1 to 22, or below zero for speed.
-        level: i32,
-        /// How many decoded bytes go into one frame; frames are compressed on several threads.
-        /// `None` makes one frame of a component, as the reference does.
-        frame: Option<std::num::NonZeroU64>,
-    },
-}
-
-const ZEROS: [u8; 4096] = [0; 4096];

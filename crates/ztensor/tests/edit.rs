@@ -1,5 +1,4 @@
 //! Edits in place: what they leave, what they keep, and what happens where they fail.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{fs, path::PathBuf};
 

@@ -1,5 +1,4 @@
 //! Every file of `testdata/ztensor/valid` reads back exactly as `expected.json` says.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use serde_json::Value as Json;
 use test_support::{CountingSource, hex, testdata};

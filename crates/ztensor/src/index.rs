@@ -1,0 +1,103 @@
+//! The encoded entries of a manifest that is being written.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    ops::Range,
+};
+
+use hashbrown::HashTable;
+
+use crate::{
+    Object,
+    cbor::Emitter,
+    error::{Error, Result},
+};
+
+/// The encoded objects by name.
+#[derive(Default)]
+pub(crate) struct Index {
+    names: String,
+    pub(crate) bodies: Vec<u8>,
+    entries: Vec<Entry>,
+    hasher: RandomState,
+    by_name: HashTable<usize>,
+}
+
+struct Entry {
+    name: Range<usize>,
+    body: Range<usize>,
+    live: bool,
+}
+
+impl Index {
+    fn name(&self, index: usize) -> &str {
+        let name = self.entries.get(index).map(|entry| entry.name.clone());
+        name.and_then(|name| self.names.get(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        let hash = self.hasher.hash_one(name);
+        self.by_name.find(hash, |&index| self.name(index) == name).copied()
+    }
+
+    pub(crate) fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
+        let start = self.bodies.len();
+        object.encode(&mut Emitter::new(&mut self.bodies));
+        self.add(name, start);
+        Ok(())
+    }
+
+    pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
+        let start = self.bodies.len();
+        self.bodies.extend_from_slice(body);
+        self.add(name, start);
+        Ok(())
+    }
+
+    /// Adds an entry whose body is all that stands from `start` on.
+    fn add(&mut self, name: &str, start: usize) {
+        let from = self.names.len();
+        self.names.push_str(name);
+        let (name, body) = (from..self.names.len(), start..self.bodies.len());
+        let index = self.entries.len();
+        self.entries.push(Entry { name, body, live: true });
+        let Self { by_name, hasher, entries, names, .. } = self;
+        let hash = |index: &usize| {
+            let name = entries.get(*index).and_then(|entry| names.get(entry.name.clone()));
+            hasher.hash_one(name.unwrap_or_default())
+        };
+        by_name.insert_unique(hash(&index), index, hash);
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) -> Result<()> {
+        let missing = || Error::MissingObject { name: name.to_owned() };
+        let index = self.position(name).ok_or_else(missing)?;
+        let hash = self.hasher.hash_one(name);
+        if let Ok(found) = self.by_name.find_entry(hash, |&other| other == index) {
+            found.remove();
+        }
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.live = false;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Returns names and bodies, sorted by the UTF-8 bytes of the name.
+    pub(crate) fn sorted(&self) -> Vec<(&str, &[u8])> {
+        let mut entries: Vec<(&str, &[u8])> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.live)
+            .filter_map(|entry| {
+                let name = self.names.get(entry.name.clone())?;
+                Some((name, self.bodies.get(entry.body.clone())?))
+            })
+            .collect();
+        entries.sort_unstable_by_key(|(name, _)| *name);
+        entries
+    }
+}

@@ -1,0 +1,41 @@
+//! What the fuzz target `ztensor_read` does with its input; a test of the crate replays the corpus.
+
+use ztensor::{Axis, CodeOrder, Convention, Reader, Writer, tensor_core::Limits};
+
+/// Opens, reads, validates, migrates and rewrites any bytes: nothing but errors may come of it.
+pub(crate) fn run(bytes: &[u8]) {
+    let limits = Limits::default()
+        .with_decoded_bytes(1 << 20)
+        .with_metadata_bytes(1 << 16)
+        .with_rank(1 << 10)
+        .with_depth(64);
+    let options = Reader::options().limits(limits).recover(true).verify(true);
+    let Ok(reader) = options.from_bytes(bytes.to_vec()) else { return };
+    let valid = reader.validate().is_valid();
+    for tensor in reader.tensors() {
+        let _ = tensor.info();
+        let _ = tensor.attributes();
+        let _ = tensor.verify();
+        let dense = tensor.to_dense();
+        if let Ok(dense) = &dense {
+            assert_eq!(dense.info().byte_len().ok(), Some(dense.bytes().len() as u64));
+        }
+        if let Ok(group) = tensor.quantized() {
+            for axis in [Axis::Last, Axis::First] {
+                let order = CodeOrder::LowFirst;
+                let _ = group.dequantize(Convention { axis, order, zero_offset: 1 });
+            }
+        }
+        for blob in tensor.blobs().into_iter().flatten() {
+            let _ = blob.bytes();
+        }
+    }
+    let mut writer = Writer::new(Vec::new());
+    if ztensor::migrate(&reader, &mut writer).is_ok()
+        && let Ok(file) = writer.finish()
+        && valid
+    {
+        let migrated = Reader::from_bytes(file);
+        assert!(migrated.is_ok_and(|migrated| migrated.validate().is_valid()));
+    }
+}
