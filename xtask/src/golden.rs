@@ -10,6 +10,8 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::root;
 
+mod ztensor;
+
 /// A file that a writer makes.
 pub(crate) struct Golden {
     /// Relative to `testdata/`: `<format>/golden/<name>`.
@@ -20,7 +22,7 @@ pub(crate) struct Golden {
 
 /// Returns every golden file.
 fn goldens() -> Vec<Golden> {
-    Vec::new()
+    ztensor::goldens()
 }
 
 /// Writes the golden files and prints those that changed.

@@ -379,7 +379,8 @@ impl<'a> Decoder<'a> {
                     // Notation is one to one with values, so it tells equal keys of any type.
                     let text = key.to_string();
                     if !keys.insert(text.clone()) {
-                        return Err(Self::problem(key_at, Problem::DuplicateKey { key: text }));
+                        let key = if let Value::Text(key) = key { key } else { text };
+                        return Err(Self::problem(key_at, Problem::DuplicateKey { key }));
                     }
                     let value = self.value(inner).map_err(|e| e.inside(&text))?;
                     pairs.push((key, value));
@@ -648,3 +649,219 @@ const NULL_ITEM: u8 = 0xf6;
 const UNDEFINED_ITEM: u8 = 0xf7;
 const BREAK: u8 = 0xff;
 const BIGNUM_TAG: u8 = 0xc2;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(bytes: &[u8]) -> Result<Value> {
+        let mut decoder = Decoder::new(bytes, 0, 16);
+        let value = decoder.value(0)?;
+        decoder.end()?;
+        Ok(value)
+    }
+
+    fn skip(bytes: &[u8]) -> Result<()> {
+        let mut decoder = Decoder::new(bytes, 0, 16);
+        decoder.skip()?;
+        decoder.end()
+    }
+
+    #[track_caller]
+    fn refuses(bytes: &[u8], message: &str) {
+        let error = decode(bytes).expect_err("accepted").into_error(100);
+        assert_eq!(error.to_string(), message);
+        skip(bytes).expect_err("passed over");
+    }
+
+    /// RFC 8949, appendix A.
+    #[test]
+    fn examples_of_the_standard() {
+        for (bytes, notation) in [
+            (&b"\x00"[..], "0"),
+            (b"\x18\x64", "100"),
+            (b"\x1b\xff\xff\xff\xff\xff\xff\xff\xff", "18446744073709551615"),
+            (b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff", "-18446744073709551616"),
+            (b"\x20", "-1"),
+            (b"\xf9\x00\x00", "0.0"),
+            (b"\xf9\x3c\x00", "1.0"),
+            (b"\xf9\x7b\xff", "65504.0"),
+            (b"\xf9\x00\x01", "5.960464477539063e-8"),
+            (b"\xf9\x04\x00", "6.103515625e-5"),
+            (b"\xf9\xc4\x00", "-4.0"),
+            (b"\xfa\x47\xc3\x50\x00", "100000.0"),
+            (b"\xfb\x3f\xf1\x99\x99\x99\x99\x99\x9a", "1.1"),
+            (b"\xf9\x7c\x00", "inf"),
+            (b"\xf9\x7e\x00", "NaN"),
+            (b"\xf4", "false"),
+            (b"\xf6", "null"),
+            (b"\xf7", "null"),
+            (b"\xc1\x1a\x51\x4b\x67\xb0", "1(1363896240)"),
+            (b"\x44\x01\x02\x03\x04", "h'01020304'"),
+            (b"\x62\xc3\xbc", "\"ü\""),
+            (b"\x83\x01\x82\x02\x03\x82\x04\x05", "[1, [2, 3], [4, 5]]"),
+            (b"\xa2\x61a\x01\x61b\x82\x02\x03", "{\"a\": 1, \"b\": [2, 3]}"),
+            (b"\x5f\x42\x01\x02\x43\x03\x04\x05\xff", "h'0102030405'"),
+            (b"\x7f\x65strea\x64ming\xff", "\"streaming\""),
+            (b"\x9f\x01\x82\x02\x03\x9f\x04\x05\xff\xff", "[1, [2, 3], [4, 5]]"),
+            (b"\xbf\x61a\x01\x61b\x9f\x02\x03\xff\xff", "{\"a\": 1, \"b\": [2, 3]}"),
+        ] {
+            assert_eq!(decode(bytes).map(|value| value.to_string()).unwrap(), notation);
+            skip(bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn claims_cost_nothing() {
+        for major in [0x5b, 0x7b, 0x9b, 0xbb] {
+            let bytes = [&[major][..], &(1_u64 << 62).to_be_bytes()].concat();
+            decode(&bytes).expect_err("accepted");
+            skip(&bytes).expect_err("passed over");
+        }
+        refuses(b"\x63ab", "manifest at byte 101 ends after 2 of 3 bytes");
+    }
+
+    #[test]
+    fn nesting_has_a_limit() {
+        for open in [0x81, 0xc1] {
+            let bytes = [vec![open; 100_000], vec![0]].concat();
+            let error = decode(&bytes).expect_err("accepted");
+            assert_eq!((error.at, error.problem), (17, Problem::TooDeep { limit: 16 }));
+            skip(&bytes).expect_err("passed over");
+        }
+        let sixteen = [vec![0x81; 16], vec![0]].concat();
+        decode(&sixteen).unwrap();
+        skip(&sixteen).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_well_formed() {
+        refuses(b"", "manifest at byte 100 ends after 0 of 1 bytes");
+        refuses(b"\xff", "manifest at byte 100 is a break, expected a value");
+        refuses(b"\x1c", "manifest at byte 100 is the byte 0x1c, expected a data item");
+        refuses(b"\xe0", "manifest at byte 100 is the simple value 0, expected a value");
+        refuses(b"\x61\xff", "manifest at byte 101 is text that is not UTF-8");
+        refuses(
+            b"\x7f\x01\xff",
+            "manifest at byte 101 is the number 1, expected a chunk of text or a break",
+        );
+        refuses(
+            b"\x00\x00",
+            "manifest at byte 101 is followed by 1 more bytes, expected the end of the manifest",
+        );
+        skip(b"\xbf\x01\xff").expect_err("a key without its value");
+    }
+
+    #[test]
+    fn keys_come_once() {
+        let error = decode(b"\xa2\x61a\x01\x61a\x02").expect_err("accepted").into_error(0);
+        assert_eq!(error.to_string(), "manifest at byte 4 has the key \"a\" twice, expected one");
+        // 1 and 1.0 are different keys.
+        decode(b"\xa2\x01\x01\xf9\x3c\x00\x02").unwrap();
+    }
+
+    #[test]
+    fn bignums_of_64_bits_are_numbers() {
+        let mut decoder = Decoder::new(b"\xc2\x49\x00\xff\xff\xff\xff\xff\xff\xff\xff", 0, 16);
+        assert_eq!(decoder.unsigned().unwrap(), u64::MAX);
+        Decoder::new(b"\xc2\x49\x01\x00\x00\x00\x00\x00\x00\x00\x00", 0, 16)
+            .unsigned()
+            .expect_err("2^64");
+        Decoder::new(b"\x41\x01", 0, 16).unsigned().expect_err("bytes are no number");
+    }
+
+    fn encoded(value: &Value) -> Vec<u8> {
+        let mut out = Vec::new();
+        Emitter::new(&mut out).value(value);
+        out
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_become_bignums() {
+        assert_eq!(encoded(&Value::Integer(1 << 64))[..2], [0xc2, 0x50]);
+        assert_eq!(encoded(&Value::Integer(-(1 << 64) - 1))[..2], [0xc3, 0x50]);
+    }
+
+    /// Turns what another decoder has read into our values.
+    fn from_ciborium(value: ciborium::Value) -> Option<Value> {
+        use ciborium::Value as Other;
+        Some(match value {
+            Other::Null => Value::Null,
+            Other::Bool(value) => Value::Bool(value),
+            Other::Integer(value) => Value::Integer(value.into()),
+            Other::Float(value) => Value::Float(value),
+            Other::Text(text) => Value::Text(text),
+            Other::Bytes(bytes) => Value::Bytes(bytes),
+            Other::Array(items) => {
+                Value::Array(items.into_iter().map(from_ciborium).collect::<Option<_>>()?)
+            }
+            Other::Map(pairs) => {
+                let pair = |(key, value)| Some((from_ciborium(key)?, from_ciborium(value)?));
+                Value::Map(pairs.into_iter().map(pair).collect::<Option<_>>()?)
+            }
+            Other::Tag(tag, value) => Value::Tag(tag, Box::new(from_ciborium(*value)?)),
+            _ => return None,
+        })
+    }
+
+    /// Bytes that are often well formed.
+    fn likely() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![
+            4 => prop::sample::select(&b"\x00\x17\x18\x20\x40\x41\x60\x61a\x80\x81\x82\xa0\xa1\xa2\xc1\xf4\xf6\xf9\xfa\x9f\xbf\x5f\x7f\xff"[..]),
+            1 => any::<u8>(),
+        ];
+        prop::collection::vec(byte, 0..24)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn another_decoder_agrees(bytes in likely()) {
+            let mut rest = &bytes[..];
+            let other = ciborium::de::from_reader_with_recursion_limit::<ciborium::Value, _>(&mut rest, 17);
+            let other = other.ok().filter(|_| rest.is_empty()).and_then(from_ciborium);
+            match (decode(&bytes), other) {
+                // NaN differs from itself.
+                (Ok(ours), Some(other)) => prop_assert_eq!(ours.to_string(), other.to_string()),
+                (Ok(_), None) => {
+                    // It reads neither `undefined` nor bignums of more than 128 bits.
+                }
+                (Err(error), Some(other)) => {
+                    // It keeps both of two equal keys.
+                    let twice = matches!(error.problem, Problem::DuplicateKey { .. });
+                    prop_assert!(twice, "{:?} refused: {:?}, {}", bytes, error, other);
+                }
+                (Err(_), None) => {}
+            }
+        }
+
+        #[test]
+        fn passing_over_and_reading_agree(bytes in likely()) {
+            let read = decode(&bytes);
+            match (&read, skip(&bytes)) {
+                (Ok(_), Ok(())) | (Err(_), Err(_)) => {}
+                // Only decoding looks at keys.
+                (Err(Malformed { problem: Problem::DuplicateKey { .. }, .. }), Ok(())) => {}
+                (_, skipped) => prop_assert!(false, "{bytes:?}: {read:?}, {skipped:?}"),
+            }
+        }
+
+        #[test]
+        fn numbers_take_the_shortest_form(value in any::<u64>(), shift in 0..64_u32) {
+            let value = Value::Integer((value >> shift).into());
+            let mut expected = Vec::new();
+            ciborium::into_writer(&from_ours(&value), &mut expected).unwrap();
+            prop_assert_eq!(encoded(&value), expected);
+        }
+    }
+
+    fn from_ours(value: &Value) -> ciborium::Value {
+        match value {
+            Value::Integer(value) => u64::try_from(*value).unwrap().into(),
+            _ => ciborium::Value::Null,
+        }
+    }
+}

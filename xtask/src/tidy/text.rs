@@ -68,7 +68,10 @@ fn is_in_component(c: char) -> bool {
 fn is_exempt(path: &str) -> bool {
     let extension = path.rsplit('.').next().unwrap_or_default();
     let is_schema = path.starts_with("schemas/") && extension == "fbs";
-    path.starts_with("testdata/") || is_schema || EXEMPT_EXTENSIONS.contains(&extension)
+    path.starts_with("testdata/")
+        || path.starts_with("fuzz/corpus/")
+        || is_schema
+        || EXEMPT_EXTENSIONS.contains(&extension)
 }
 
 fn check_white_space(text: &str, add: &mut impl FnMut(String)) {
