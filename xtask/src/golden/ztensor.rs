@@ -68,7 +68,7 @@ fn dense(options: WriteOptions) -> Result<Vec<u8>> {
             let bytes = dtype.byte_len(elements).unwrap_or_default();
             let most = if dtype == DType::Bool { 2 } else { 251 };
             let bytes: Vec<u8> = (0..bytes).map(|at| (at % most).to_le_bytes()[0]).collect();
-            writer.add(&format!("{dtype}/{}", shape.len()), &Tensor::new(dtype, shape, bytes)?)?;
+            writer.add(&format!("{dtype} {shape:?}"), &Tensor::new(dtype, shape, bytes)?)?;
         }
     }
     Ok(writer.finish()?)
