@@ -23,6 +23,9 @@ enum Command {
     Inspect(inspect::Inspect),
     Verify(verify::Verify),
     /// Edit zTensor files
+    #[command(after_help = "\
+Example:
+  modelcrate zt append model.zt --from adapter.zt")]
     Zt {
         #[command(subcommand)]
         command: zt::Zt,

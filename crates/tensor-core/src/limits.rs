@@ -24,6 +24,9 @@ pub struct Limits {
     pub tensors: u64,
     /// Bytes of one tensor or component that is read into memory, after decoding.
     pub decoded_bytes: u64,
+    /// How many times the length of a file all that is decoded from it may have in all, where that
+    /// is more than [`decoded_bytes`](Self::decoded_bytes).
+    pub expansion: u64,
     /// Base-2 logarithm of the window, in bytes, that a zstd frame may ask for.
     pub zstd_window_log: u32,
 }
@@ -71,6 +74,13 @@ impl Limits {
         self
     }
 
+    /// Sets [`expansion`](Self::expansion).
+    #[must_use]
+    pub const fn with_expansion(mut self, times: u64) -> Self {
+        self.expansion = times;
+        self
+    }
+
     /// Sets [`zstd_window_log`](Self::zstd_window_log).
     #[must_use]
     pub const fn with_zstd_window_log(mut self, log: u32) -> Self {
@@ -88,6 +98,7 @@ impl Default for Limits {
             rank: 64,
             tensors: 10_000_000,
             decoded_bytes: 8 << 30,
+            expansion: 200,
             zstd_window_log: 27,
         }
     }

@@ -480,11 +480,21 @@ pub struct Object {
     pub components: Vec<(Role, Component)>,
     pub(crate) attributes: Option<Encoded>,
     pub(crate) other: Vec<(String, Bytes)>,
+    /// How many elements of a sparse tensor are stored, once that was asked for: it may take
+    /// decoding a component to tell.
+    pub(crate) stored_elements: OnceLock<Option<u64>>,
 }
 
 impl Object {
     pub(crate) const fn new(shape: Shape, format: Format) -> Self {
-        Self { shape, format, components: Vec::new(), attributes: None, other: Vec::new() }
+        Self {
+            shape,
+            format,
+            components: Vec::new(),
+            attributes: None,
+            other: Vec::new(),
+            stored_elements: OnceLock::new(),
+        }
     }
 
     /// Returns the component of a role.

@@ -243,6 +243,14 @@ impl<'a> Tensor<'a> {
     /// Returns how many elements of a sparse object are stored, or `None` where only decoding an
     /// encoded component would tell.
     pub(crate) fn stored_elements(self, object: &Object) -> Result<Option<u64>> {
+        if let Some(known) = object.stored_elements.get() {
+            return Ok(*known);
+        }
+        let found = self.count_stored(object)?;
+        Ok(*object.stored_elements.get_or_init(|| found))
+    }
+
+    fn count_stored(self, object: &Object) -> Result<Option<u64>> {
         let per_element = |role: &Role| match role {
             Role::Coords => object.shape.rank() as u64,
             _ => 1,

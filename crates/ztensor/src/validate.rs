@@ -1,9 +1,11 @@
 //! What opening does not prove: every rule, over every byte, as a report.
 
-use tensor_core::{At, Chain, DType, Extent, Report, Severity, parallel};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tensor_core::{At, Chain, DType, Extent, Limits, Report, Severity, parallel};
 
 use crate::{
-    Blob, Error, Fault, Format, Generation, Object, Role, Tensor, Verified,
+    Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Role, Tensor, Verified,
     blob::Len,
     container::ALIGNMENT,
     error::{Decoded, Result},
@@ -15,9 +17,11 @@ use crate::{
 pub(crate) fn validate(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
     let mut report = document(reader);
     let objects: Vec<usize> = (0..reader.manifest().len()).collect();
+    let budget = Budget::of(reader);
     let checked = parallel::map(&objects, reader.thread_count(), |&index| {
         let tensor = Tensor::new(reader, index);
-        let mut check = Check { tensor, report: Report::default(), extents: Vec::new() };
+        let (report, extents) = (Report::default(), Vec::new());
+        let mut check = Check { tensor, budget: &budget, report, extents };
         let result = check.object();
         if let Err(error) = result {
             check.error(&error);
@@ -86,6 +90,7 @@ fn unknown_key(report: &mut Report, at: At, what: &str, key: &str) {
 /// The check of one object.
 struct Check<'a> {
     tensor: Tensor<'a>,
+    budget: &'a Budget,
     report: Report,
     /// Where the components are that lie where they may.
     extents: Vec<Extent>,
@@ -115,8 +120,8 @@ impl<'a> Check<'a> {
                 usable = false;
             }
         }
-        for (role, _) in &object.components {
-            usable &= self.definition(&object, role, required);
+        for (role, component) in &object.components {
+            usable &= self.definition(role, component, required);
         }
         if usable {
             self.contents(&object)?;
@@ -125,16 +130,13 @@ impl<'a> Check<'a> {
     }
 
     /// Checks what the manifest says of a component; tells whether its bytes can be read.
-    fn definition(&mut self, object: &Object, role: &Role, required: &[Role]) -> bool {
-        let Some(component) = object.component(role) else {
-            return false;
-        };
+    fn definition(&mut self, role: &Role, component: &Component, required: &[Role]) -> bool {
         let blob = self.tensor.unsized_blob(role, component);
         for key in component.unknown_keys() {
             unknown_key(&mut self.report, place(&blob), "component", key);
         }
         if !required.is_empty() && !required.contains(role) {
-            let message = format!("format {} does not name the role", object.format);
+            let message = "the format of the object does not name the role".to_owned();
             self.push(Severity::Note, "zt/component-extra", Some(&blob), message);
         }
         if let (Some(logical), Some(dtype)) = (&component.logical_type, component.element_type())
@@ -194,7 +196,7 @@ impl<'a> Check<'a> {
         let is_bool = blob.element_type().is_ok_and(|dtype| dtype == DType::Bool);
         let mut not_a_bool = None;
         let mut decoded = 0_u64;
-        let result = blob.hashed_stream().and_then(|mut stream| {
+        let result = self.open(blob).and_then(|mut stream| {
             let visited = stream.visit(|piece| {
                 if is_bool && not_a_bool.is_none() {
                     let found = piece.iter().enumerate().find(|(_, byte)| **byte > 1);
@@ -230,8 +232,7 @@ impl<'a> Check<'a> {
         self.elements(&values);
         let found = elements_of(&indices).unwrap_or(nnz);
         let nnz = elements_of(&values).unwrap_or(nnz);
-        let (mut index_stream, mut pointer_stream) =
-            (indices.hashed_stream()?, indptr.hashed_stream()?);
+        let (mut index_stream, mut pointer_stream) = (self.open(&indices)?, self.open(&indptr)?);
         let order = (|| {
             let mut pointers = sparse::stream_integers(&indptr, &mut pointer_stream)?;
             let mut columns = sparse::stream_integers(&indices, &mut index_stream)?;
@@ -259,7 +260,7 @@ impl<'a> Check<'a> {
         let nnz = decoded.checked_div(width).unwrap_or_default();
         let expected = nnz.saturating_mul(object.shape.rank() as u64);
         let found = elements_of(&coords).unwrap_or(expected);
-        let mut stream = coords.hashed_stream()?;
+        let mut stream = self.open(&coords)?;
         let checked = (|| {
             let mut coordinates = sparse::stream_integers(&coords, &mut stream)?;
             sparse::check_coo(&object.shape, nnz, found, &mut coordinates)?;
@@ -318,6 +319,16 @@ impl<'a> Check<'a> {
         blobs.try_into().map_err(missing)
     }
 
+    /// Opens a component, unless the file makes us read far more than it holds.
+    fn open(&self, blob: &Blob<'_>) -> Result<BlobReader> {
+        let component = blob.component();
+        let decoded = blob.decoded_len().unwrap_or_default();
+        self.budget
+            .take(component.length.max(decoded))
+            .map_err(|reason| blob.fault(Fault::Read { reason }))?;
+        blob.hashed_stream()
+    }
+
     /// Notes what reading a component has proved.
     fn outcome(&mut self, blob: &Blob<'_>, result: Result<Verified>) {
         match result {
@@ -355,6 +366,32 @@ impl<'a> Check<'a> {
     ) {
         let at = blob.map_or_else(|| At::file().tensor(self.tensor.name()), place);
         self.report.push(severity, rule, at, message);
+    }
+}
+
+/// How many bytes a file may make us read and decode, over all its objects: blobs may be shared by
+/// any number of objects, and a few bytes of zstd decode to any number of bytes.
+struct Budget {
+    spent: AtomicU64,
+    limit: u64,
+}
+
+impl Budget {
+    fn of(reader: &Reader) -> Self {
+        let Limits { expansion, decoded_bytes, .. } = *reader.limits();
+        let limit = reader.source().len().saturating_mul(expansion).max(decoded_bytes);
+        Self { spent: AtomicU64::new(0), limit }
+    }
+
+    fn take(&self, bytes: u64) -> tensor_core::Result<()> {
+        let add = |spent: u64| Some(spent.saturating_add(bytes));
+        let before = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        let found = before.unwrap_or_default().saturating_add(bytes);
+        if found <= self.limit {
+            return Ok(());
+        }
+        let (what, field) = ("bytes of all objects together", "expansion");
+        Err(tensor_core::Error::OverLimit { what, found, limit: self.limit, field })
     }
 }
 

@@ -127,3 +127,19 @@ fn every_stored_byte_is_read_once() {
     let blobs = reader.manifest().offset() - 8;
     assert_eq!(store.total() - opened, blobs);
 }
+
+#[test]
+fn many_objects_over_one_blob_have_a_limit() {
+    let one = std::num::NonZeroUsize::MIN;
+    let limits = ztensor::tensor_core::Limits::default();
+    let limits = limits.with_decoded_bytes(1000).with_expansion(0).with_depth(128);
+    let reader = Reader::options().threads(one).limits(limits).from_bytes(file()).unwrap();
+    assert!(reader.validate().is_empty());
+    let limits = limits.with_decoded_bytes(79);
+    let reader = Reader::options().threads(one).limits(limits).from_bytes(file()).unwrap();
+    let report = reader.validate();
+    assert_eq!(findings(&report), [("zt/limit", Severity::Error, "b", Some(128))]);
+    let expected = "component \"data\" of object \"b\" cannot be read: bytes of all objects together \
+                    is 80, over the limit of 79 (Limits::expansion)";
+    assert_eq!(report.findings()[0].message, expected);
+}

@@ -1,0 +1,96 @@
+//! Group-quantized tensors: sizes, and elements once the convention is stated.
+
+use ztensor::{
+    Attributes, Axis, CodeOrder, Convention, Format, QuantizedGroup, Reader, Role, Value, Writer,
+    tensor_core::Tensor,
+};
+
+const LAST: Convention =
+    Convention { axis: Axis::Last, order: CodeOrder::LowFirst, zero_offset: 0 };
+
+/// Writes and reads a tensor of 4-bit codes in groups of 8.
+fn quantized(shape: [u64; 2], words: &[u32], scales: &[f32], zeros: &Tensor) -> QuantizedGroup {
+    let mut writer = Writer::new(Vec::new());
+    let mut object = writer.object("q").unwrap();
+    let attributes: Attributes =
+        [("bits", Value::Integer(4)), ("group_size", Value::Integer(8))].into_iter().collect();
+    object.set_attributes(&attributes);
+    let words = Tensor::from_slice([words.len() as u64], words).unwrap();
+    let scales = Tensor::from_slice([scales.len() as u64], scales).unwrap();
+    for (role, part) in
+        [(Role::PackedWeight, &words), (Role::Scales, &scales), (Role::Zeros, zeros)]
+    {
+        object.put(role, part.info().dtype, part.bytes()).unwrap();
+    }
+    object.finish(Format::QuantizedGroup, shape).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    reader.tensor("q").unwrap().quantized().unwrap()
+}
+
+fn floats(elements: &[f32]) -> Tensor {
+    Tensor::from_slice([elements.len() as u64], elements).unwrap()
+}
+
+fn dequantized(group: &QuantizedGroup, convention: Convention) -> Vec<f32> {
+    group.dequantize(convention).unwrap().view().to_vec().unwrap()
+}
+
+#[test]
+fn rows_are_packed_low_code_first() {
+    let group = quantized([2, 8], &[0x7654_3210, 0xffff_ffff], &[0.5, 2.0], &floats(&[1.0, 15.0]));
+    let expected = [-0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
+    assert_eq!(dequantized(&group, LAST)[..8], expected);
+    assert_eq!(dequantized(&group, LAST)[8..], [0.0; 8]);
+}
+
+#[test]
+fn high_code_first_turns_words_round() {
+    let group = quantized([1, 8], &[0x7654_3210], &[1.0], &floats(&[0.0]));
+    let high = Convention { order: CodeOrder::HighFirst, ..LAST };
+    assert_eq!(dequantized(&group, high), [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]);
+}
+
+#[test]
+fn columns_are_packed_along_the_first_axis() {
+    // Two columns of eight rows: word 0 is column 0, word 1 is column 1.
+    let words = [0x7654_3210, 0x0123_4567];
+    let group = quantized([8, 2], &words, &[1.0, 10.0], &floats(&[0.0, 0.0]));
+    let first = Convention { axis: Axis::First, ..LAST };
+    let expected: Vec<f32> =
+        (0..8_u8).flat_map(|row| [f32::from(row), 10.0 * f32::from(7 - row)]).collect();
+    assert_eq!(dequantized(&group, first), expected);
+}
+
+#[test]
+fn packed_zero_points_get_the_offset() {
+    // Two groups, zero points 2 and 3, each stored one too small.
+    let zeros = Tensor::from_slice([1], &[0x21_u32]).unwrap();
+    let group = quantized([2, 8], &[0, 0], &[1.0, 1.0], &zeros);
+    let convention = Convention { zero_offset: 1, ..LAST };
+    let elements = dequantized(&group, convention);
+    assert_eq!((elements[0], elements[8]), (-2.0, -3.0));
+}
+
+#[test]
+fn a_convention_that_does_not_fit_is_refused() {
+    let group = quantized([2, 8], &[0, 0], &[1.0, 1.0], &floats(&[0.0, 0.0]));
+    let first = Convention { axis: Axis::First, ..LAST };
+    let error = group.dequantize(first).unwrap_err();
+    let expected = "object \"quantized_group\": shape [2, 8] cannot be packed 8 and grouped 8 along \
+                    its first axis";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn sizes_must_fit_the_attributes() {
+    let path = test_support::testdata("ztensor/valid/v1.1-hand/quantized_group.zt");
+    let reader = Reader::open(path).unwrap();
+    reader.tensor("q4").unwrap().quantized().unwrap();
+    let error = reader.tensor("q4_zstd").unwrap().quantized().unwrap_err();
+    let expected = "object \"q4_zstd\": packed_weight has 256 bytes, expected 512 for 1024 codes of \
+                    4 bits";
+    assert_eq!(error.to_string(), expected);
+    let error = reader.tensor("no_attributes").unwrap().quantized().unwrap_err();
+    let expected = "object \"no_attributes\": attribute \"bits\" is not there, or no whole number";
+    assert_eq!(error.to_string(), expected);
+}
