@@ -73,7 +73,7 @@ fn each_crate_alone(members: &[Member]) -> Step {
     let calls = libraries.flat_map(|member| {
         selections(&member.features)
             .into_iter()
-            .map(|flags| Call::new(&format!("check -p {} {flags}", member.name)))
+            .map(|flags| Call::new(&format!("clippy -p {} {flags} -- -D warnings", member.name)))
     });
     Step::calls("each crate alone", calls.collect())
 }

@@ -21,8 +21,13 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Reads elements to the end of a stream; `None` for element types that have no order.
-    pub(crate) fn of(dtype: DType, mut stream: impl Read) -> io::Result<Option<Self>> {
+    /// Reads little-endian elements to the end of a stream, in memory that does not grow with their
+    /// number; `None` for element types that have no order.
+    ///
+    /// # Errors
+    ///
+    /// Those of the stream.
+    pub fn of(dtype: DType, mut stream: impl Read) -> io::Result<Option<Self>> {
         let Some((width, number)) = reader_of(dtype) else { return Ok(None) };
         let mut stats = Running::default();
         let mut chunk = vec![0; CHUNK];

@@ -599,6 +599,7 @@ impl Read for Stored {
 }
 
 /// What the text of a digest says.
+#[cfg_attr(not(feature = "digest"), expect(dead_code, reason = "no algorithm is known then"))]
 enum DigestText {
     None,
     Known(digest::Algorithm, digest::Digest),
@@ -652,24 +653,22 @@ pub(crate) mod digest {
     use super::DigestText;
 
     #[derive(Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Digest {}
+    pub(crate) struct Digest;
 
     #[derive(Clone, Copy)]
-    pub(crate) enum Algorithm {}
+    pub(crate) struct Algorithm;
 
-    pub(crate) enum Hasher {}
+    pub(crate) struct Hasher;
 
     impl Hasher {
-        pub(crate) fn new(algorithm: Algorithm) -> Self {
-            match algorithm {}
+        pub(crate) fn new(_algorithm: Algorithm) -> Self {
+            Self
         }
 
-        pub(crate) fn update(&mut self, _bytes: &[u8]) {
-            match *self {}
-        }
+        pub(crate) fn update(&mut self, _bytes: &[u8]) {}
 
         pub(crate) fn finish(self) -> Digest {
-            match self {}
+            Digest
         }
     }
 
@@ -677,12 +676,12 @@ pub(crate) mod digest {
         Some(DigestText::Unknown)
     }
 
-    pub(crate) fn text(digest: Digest) -> String {
-        match digest {}
+    pub(crate) fn text(_digest: Digest) -> String {
+        String::new()
     }
 
-    pub(super) fn stored(_: &Source, _: Extent, algorithm: Algorithm) -> Result<Digest> {
-        match algorithm {}
+    pub(super) fn stored(_: &Source, _: Extent, _algorithm: Algorithm) -> Result<Digest> {
+        Ok(Digest)
     }
 }
 

@@ -5,7 +5,9 @@ use std::{
     num::NonZeroUsize,
 };
 
-use tensor_core::{Error as Core, parallel};
+use tensor_core::Error as Core;
+#[cfg(feature = "zstd")]
+use tensor_core::parallel;
 
 use crate::{
     Compression, Storage,
@@ -24,11 +26,16 @@ pub(crate) enum Codec<'o, W: Write> {
 }
 
 impl<'o, W: Write> Codec<'o, W> {
+    #[cfg_attr(
+        not(feature = "zstd"),
+        expect(unused_variables, clippy::unnecessary_wraps, reason = "nothing is compressed then")
+    )]
     pub(crate) fn new(
         out: &'o mut Output<W>,
         storage: &Storage,
         threads: NonZeroUsize,
     ) -> Result<Self> {
+        #[cfg(feature = "zstd")]
         let offset = out.position;
         let stored = StoredWriter { out, hasher: storage.hasher(), length: 0 };
         Ok(match storage.compression {

@@ -234,7 +234,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Error::Manifest`] where a key is there twice, and where the attributes are longer than
+    /// [`Error::Manifest`](crate::Error::Manifest) where a key is there twice, and where the attributes are longer than
     /// [`Limits::metadata_bytes`].
     pub fn attributes(&self) -> Result<Option<Attributes>> {
         self.attributes.as_ref().map(|item| self.decode(item, "attributes")).transpose()

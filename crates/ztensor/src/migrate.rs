@@ -172,6 +172,10 @@ fn has_big_endian(object: &Object) -> bool {
 }
 
 /// Returns how a component is stored, for writing one like it.
+#[cfg_attr(
+    not(any(feature = "digest", feature = "zstd")),
+    expect(unused_mut, unused_variables, reason = "there is one way to store then")
+)]
 fn storage_of(blob: &Blob<'_>) -> Storage {
     let mut storage = Storage::default();
     #[cfg(feature = "zstd")]
