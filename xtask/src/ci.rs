@@ -213,7 +213,7 @@ mod tests {
         let unpublished = Member { is_published: false, ..Member::library("crates/test-support") };
         let command = Member { is_library: false, ..Member::library("crates/modelcrate-cli") };
         let step = each_crate_alone(&[unpublished, command, Member::library("crates/ztensor")]);
-        assert_eq!(calls(&step), ["check -p ztensor --no-default-features"]);
+        assert_eq!(calls(&step), ["clippy -p ztensor --no-default-features -- -D warnings"]);
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub struct OpenOptions {
     pub threads: Option<NonZeroUsize>,
 }
 
+#[cfg_attr(
+    not(feature = "ztensor"),
+    expect(clippy::needless_pass_by_value, reason = "without a format nothing is kept")
+)]
 impl OpenOptions {
     /// Sets how much the reader puts up with.
     #[must_use]
