@@ -136,6 +136,7 @@ impl Editor {
         if result.is_err() {
             self.undo();
         }
+        self.file.unlock();
         result
     }
 
@@ -150,6 +151,7 @@ impl Drop for Editor {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
             self.undo();
+            self.file.unlock();
         }
     }
 }
@@ -175,6 +177,7 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<u64> {
     let mut writer = options.version(version).create(path)?;
     copy_all(&reader, &mut writer)?;
     writer.finish()?;
+    file.unlock();
     let after = Source::open(path)?.len();
     Ok(reader.source().len().saturating_sub(after))
 }
@@ -215,16 +218,21 @@ pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
     let file = Locked::open(path.as_ref())?;
     let source = file.source()?;
     let len = match Reader::from_source(source.clone()) {
-        Ok(_) => return Ok(0),
+        Ok(_) => {
+            file.unlock();
+            return Ok(0);
+        }
         Err(_) => last_complete(&source, &Reader::options().into_limits())?.0,
     };
     let failed = |source| file.failed("truncating", source);
     file.file.set_len(len).map_err(failed)?;
     file.file.sync_all().map_err(failed)?;
+    file.unlock();
     Ok(source.len().saturating_sub(len))
 }
 
-/// An open file that no other editor has; the lock ends with the last handle on it.
+/// An open file that no other editor has, until it is unlocked or the last handle on it, clones
+/// included, is closed.
 #[derive(Debug)]
 struct Locked {
     path: PathBuf,
@@ -265,6 +273,12 @@ impl Locked {
     #[cfg(not(unix))]
     fn check_in_place(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Lets other editors in, though readers may still hold clones of the handle.
+    fn unlock(&self) {
+        // Where this fails, closing the last handle does it.
+        let _ = self.file.unlock();
     }
 
     fn source(&self) -> Result<Source> {

@@ -85,7 +85,9 @@ impl Manifest {
         };
         root.and_then(|()| decoder.end()).map_err(|error| error.into_error(offset))?;
         manifest.unusual = decoder.unusual();
-        if generation == Generation::V1_1 && manifest.version.starts_with("1.2") {
+        if generation == Generation::V1_1
+            && (manifest.version == "1.2" || manifest.version.starts_with("1.2."))
+        {
             manifest.generation = Generation::V1_2;
         }
         if !manifest.is_sorted() {

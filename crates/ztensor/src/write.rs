@@ -146,11 +146,7 @@ impl<W: Write> Writer<W> {
     ///
     /// As for [`add`](Self::add).
     pub fn add_csr(&mut self, name: &str, matrix: &Csr) -> Result<()> {
-        let mut object = self.object(name)?;
-        object.put_tensor(Role::Values, matrix.values())?;
-        object.put_tensor(Role::Indices, matrix.indices())?;
-        object.put_tensor(Role::Indptr, matrix.indptr())?;
-        object.complete(Format::SparseCsr, matrix.shape().clone())
+        self.object(name)?.finish_csr(matrix)
     }
 
     /// Writes a sparse tensor as a list of coordinates.
@@ -159,10 +155,7 @@ impl<W: Write> Writer<W> {
     ///
     /// As for [`add`](Self::add).
     pub fn add_coo(&mut self, name: &str, tensor: &Coo) -> Result<()> {
-        let mut object = self.object(name)?;
-        object.put_tensor(Role::Values, tensor.values())?;
-        object.put_tensor(Role::Coords, tensor.coords())?;
-        object.complete(Format::SparseCoo, tensor.shape().clone())
+        self.object(name)?.finish_coo(tensor)
     }
 
     /// Begins an object of any format, whose components are written one after another.
@@ -400,8 +393,8 @@ impl<W: Write> ObjectWriter<'_, W> {
 
     /// Ends the object: all its components are written.
     ///
-    /// Sparse tensors are written by [`Writer::add_csr`] and [`Writer::add_coo`], which take parts
-    /// that are proved to fit together.
+    /// Sparse tensors end with [`finish_csr`](Self::finish_csr) and
+    /// [`finish_coo`](Self::finish_coo), which take parts that are proved to fit together.
     ///
     /// # Errors
     ///
@@ -410,10 +403,33 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// component was not finished, or sizes do not fit the attributes of a quantized tensor.
     pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
         if matches!(format, Format::SparseCsr | Format::SparseCoo) {
-            let problem = format!("format {format} is written by add_csr and add_coo");
+            let problem = format!("format {format} is written by finish_csr and finish_coo");
             return Err(Error::Layout { object: self.name(), problem });
         }
         self.complete(format, shape.into())
+    }
+
+    /// Writes the parts of a sparse matrix in compressed rows, and ends the object.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::add`].
+    pub fn finish_csr(mut self, matrix: &Csr) -> Result<()> {
+        self.put_tensor(Role::Values, matrix.values())?;
+        self.put_tensor(Role::Indices, matrix.indices())?;
+        self.put_tensor(Role::Indptr, matrix.indptr())?;
+        self.complete(Format::SparseCsr, matrix.shape().clone())
+    }
+
+    /// Writes the parts of a sparse tensor as a list of coordinates, and ends the object.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::add`].
+    pub fn finish_coo(mut self, tensor: &Coo) -> Result<()> {
+        self.put_tensor(Role::Values, tensor.values())?;
+        self.put_tensor(Role::Coords, tensor.coords())?;
+        self.complete(Format::SparseCoo, tensor.shape().clone())
     }
 
     pub(crate) fn complete(mut self, format: Format, shape: Shape) -> Result<()> {

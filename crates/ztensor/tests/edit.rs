@@ -111,6 +111,17 @@ fn two_editors_do_not_meet() {
 }
 
 #[test]
+fn the_lock_ends_with_the_edit() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let editor = Editor::open(&path).unwrap();
+    let reader = editor.reader().clone();
+    editor.commit().unwrap();
+    drop(Editor::open(&path).unwrap());
+    ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    assert_eq!(reader.manifest().len(), 13);
+}
+
+#[test]
 fn older_generations_are_migrated_first() {
     for (file, generation) in [("legacy/v0_1_file.zt", "0.1"), ("legacy/v1_0_file.zt", "1.0")] {
         let (_folder, path) = copy(file);
