@@ -1,0 +1,5 @@
+//! Verifying the digests of a large file.
+
+fn main() -> anyhow::Result<()> {
+    benches::run::bench::<benches::verify::Verify>()
+}

@@ -1,0 +1,113 @@
+//! Prints how much memory opening, verifying and writing take at most, each in a process of its
+//! own, for a small and a large tensor.
+#![allow(clippy::print_stdout, reason = "a command line tool talks through its output")]
+
+use std::{
+    env, fs,
+    io::Write as _,
+    num::{NonZeroU64, NonZeroUsize},
+    path::Path,
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use ztensor::{
+    Compression, Format, Reader, Role, Storage, WriteOptions,
+    tensor_core::{DType, digest::Algorithm, output::Durability},
+};
+
+/// What a child process does.
+const WORK: [&str; 6] =
+    ["nothing", "open", "write raw", "verify raw", "write zstd", "write zstd frames"];
+
+const SIZES: [u64; 2] = [16 << 20, 1 << 30];
+
+fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => table(),
+        [work, path, len] => {
+            perform(work, Path::new(path), len.parse()?)?;
+            println!("{}", peak()?);
+            Ok(())
+        }
+        _ => bail!("Usage: peak\n\nPrints the peak memory of opening, verifying and writing."),
+    }
+}
+
+fn table() -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("benches.").tempdir()?;
+    println!("| peak resident memory | 16 MiB tensor | 1 GiB tensor |\n|---|---:|---:|");
+    let raw = SIZES.map(|len| folder.path().join(len.to_string()));
+    for (path, len) in raw.iter().zip(SIZES) {
+        child("write raw", path, len)?;
+    }
+    for work in WORK {
+        let mut cells = String::new();
+        for (path, len) in raw.iter().zip(SIZES) {
+            let other = folder.path().join("other");
+            let path = if work.starts_with("write") { &other } else { path };
+            let kibibytes = child(work, path, len)?;
+            cells += &format!(" {:.1} MiB |", kibibytes as f64 / 1024.0);
+        }
+        println!("| {work} |{cells}");
+    }
+    Ok(())
+}
+
+/// Does a piece of work in a process of its own; returns its peak memory in KiB.
+fn child(work: &str, path: &Path, len: u64) -> Result<u64> {
+    let command =
+        Command::new(env::current_exe()?).arg(work).arg(path).arg(len.to_string()).output();
+    let output = command?;
+    ensure!(output.status.success(), "{work}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}
+
+fn perform(work: &str, path: &Path, len: u64) -> Result<()> {
+    let zstd = |frame| Storage::default().compression(Compression::Zstd { level: 3, frame });
+    match work {
+        "nothing" => Ok(()),
+        "open" => {
+            let reader = Reader::open(path)?;
+            ensure!(reader.tensors().len() == 1, "there is one tensor");
+            Ok(())
+        }
+        "verify raw" => {
+            ensure!(Reader::open(path)?.validate().is_empty(), "the file has faults");
+            Ok(())
+        }
+        "write raw" => write(path, Storage::default(), len),
+        "write zstd" => write(path, zstd(None), len),
+        "write zstd frames" => write(path, zstd(NonZeroU64::new(4 << 20)), len),
+        _ => bail!("no such work: {work:?}"),
+    }
+}
+
+/// Writes one tensor in pieces of 1 MiB, with a digest, on two threads.
+fn write(path: &Path, storage: Storage, len: u64) -> Result<()> {
+    let piece: Vec<u8> = (0..1_u32 << 20).map(|at| at.wrapping_mul(at) as u8).collect();
+    let threads = NonZeroUsize::new(2).context("two is not zero")?;
+    let mut writer = WriteOptions::default()
+        .storage(storage.digest(Algorithm::Sha256))
+        .threads(threads)
+        .durability(Durability::Cached)
+        .create(path)?;
+    let mut object = writer.object("weight")?;
+    let mut component = object.component(Role::Data, DType::U8)?;
+    for _ in 0..len / piece.len() as u64 {
+        component.write_all(&piece)?;
+    }
+    component.finish()?;
+    object.finish(Format::Dense, [len])?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// Returns the peak resident memory of this process in KiB.
+fn peak() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status").context("only Linux tells")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next()).context("VmHWM")?;
+    Ok(number.parse()?)
+}

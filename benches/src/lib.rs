@@ -1,0 +1,19 @@
+//! Compares the crates of this workspace with their peers: the same work on the same bytes, in one
+//! process.
+//!
+//! A [`Topic`] prepares its files once and makes [`Case`]s of them. A case has several sides, each
+//! a way to do the same work, and checks that name a target for the ratio of their times. The same
+//! cases run under criterion (`cargo bench -p benches`, one target for each topic) and side by side
+//! in the binary `ratios`, which prints the table of `README.md`.
+
+pub mod case;
+pub mod compress;
+pub mod fixture;
+pub mod open;
+pub mod read;
+pub mod run;
+pub mod verify;
+pub mod write;
+
+pub use case::{Bound, Case, Check, Side, Topic};
+pub use fixture::Scale;
