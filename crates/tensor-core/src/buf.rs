@@ -8,7 +8,9 @@ use std::{
     num::NonZeroUsize,
     ops::{Deref, DerefMut},
     ptr::NonNull,
-    slice, thread,
+    slice,
+    sync::{Mutex, PoisonError},
+    thread,
 };
 
 use bytes::Bytes;
@@ -90,19 +92,26 @@ impl AlignedBuf {
         let spare = buffer.spare();
         let spare = spare.get_mut(..len).unwrap_or_default();
         let piece = len.div_ceil(threads.get()).next_multiple_of(HUGE_PAGE).max(PIECE);
-        if len <= piece {
-            fill_piece(0, spare, &read)?;
-        } else {
-            let pieces = (0_u64..).step_by(piece).zip(spare.chunks_mut(piece));
-            thread::scope(|scope| {
-                let read = &read;
-                let running: Vec<_> = pieces
-                    .map(|(offset, piece)| scope.spawn(move || fill_piece(offset, piece, read)))
-                    .collect();
-                let died = |_| Err(io::Error::other("a reading thread died"));
-                running.into_iter().try_for_each(|piece| piece.join().unwrap_or_else(died))
-            })?;
-        }
+        let pieces = Mutex::new((0_u64..).step_by(piece).zip(spare.chunks_mut(piece)));
+        let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let run = || {
+            while let Some((offset, piece)) = next() {
+                fill_piece(offset, piece, &read)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let mut running = Vec::new();
+            for _ in 1..len.div_ceil(piece) {
+                // Where the system gives no more threads, this one fills the rest.
+                let Ok(thread) = thread::Builder::new().spawn_scoped(scope, run) else { break };
+                running.push(thread);
+            }
+            let own = run();
+            let died = |_| Err(io::Error::other("a reading thread died"));
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(died);
+            running.into_iter().map(join).fold(own, Result::and)
+        })?;
         // `fill_piece` returned for every piece, so all of the first `len` bytes are initialised.
         buffer.len = len;
         Ok(buffer)

@@ -41,8 +41,11 @@ where
         }
     };
     thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(run);
+        for _ in 1..threads.min(MOST) {
+            // Where the system gives no more threads, those that there are do the work.
+            if thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                break;
+            }
         }
         run();
     });
@@ -50,6 +53,9 @@ where
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
 }
+
+/// More threads than this cost more than they bring, whatever a caller asks for.
+const MOST: usize = 256;
 
 #[cfg(test)]
 mod tests {

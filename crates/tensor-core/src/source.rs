@@ -275,8 +275,10 @@ impl SourceReader {
         } else {
             // At most STREAM bytes, so it fits.
             self.buffer.resize(usize::try_from(len).unwrap_or_default(), 0);
-            self.source.read_into(next, &mut self.buffer, self.what)?;
             self.at = 0;
+            // What could not be read must not be taken for data by a caller that tries again.
+            let read = self.source.read_into(next, &mut self.buffer, self.what);
+            read.inspect_err(|_| self.buffer.clear())?;
         }
         self.rest = Extent::between(next.end(), self.rest.end());
         Ok(())
@@ -457,6 +459,33 @@ mod tests {
         stream.fill_buf().unwrap();
         window.read(Extent::between(7, 9), "field").unwrap();
         assert_eq!(*store.reads.lock().unwrap(), [(100, 256 << 10), (107, 2)]);
+    }
+
+    /// Fails once.
+    struct Interrupted(Mutex<bool>);
+
+    impl ReadAt for Interrupted {
+        fn len(&self) -> u64 {
+            1000
+        }
+
+        fn read_exact_at(&self, _offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+            if std::mem::replace(&mut *self.0.lock().unwrap(), false) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            buffer.fill(7);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_failed_read_is_not_taken_for_data() {
+        let source = Source::from_read_at(Interrupted(Mutex::new(true)));
+        let mut streamed = Vec::new();
+        // `read_to_end` tries again where a read was interrupted.
+        let mut stream = source.stream(Extent::first(1000), "blob").unwrap();
+        stream.read_to_end(&mut streamed).unwrap();
+        assert_eq!(streamed, [7; 1000]);
     }
 
     #[test]

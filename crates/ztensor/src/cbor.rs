@@ -154,6 +154,11 @@ pub(crate) struct Decoder<'a> {
     at: usize,
     depth: u32,
     unusual: Unusual,
+    /// The tag before the item whose head was read last.
+    tag: Option<u64>,
+    /// How many bytes of memory values have taken, and may take.
+    memory: u64,
+    memory_limit: u64,
 }
 
 /// The head of an item: its major type and what its argument says.
@@ -190,7 +195,13 @@ impl<'a> Decoder<'a> {
     /// Starts at byte `at` of `bytes`; containers may nest `depth` levels deep.
     pub(crate) const fn new(bytes: &'a [u8], at: usize, depth: u32) -> Self {
         let unusual = Unusual { indefinite: false, wide: false, tagged: false };
-        Self { bytes, at, depth, unusual }
+        Self { bytes, at, depth, unusual, tag: None, memory: 0, memory_limit: u64::MAX }
+    }
+
+    /// Sets how many bytes of memory values may take, each of them at least [`VALUE`].
+    pub(crate) const fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
     }
 
     pub(crate) const fn at(&self) -> usize {
@@ -264,7 +275,7 @@ impl<'a> Decoder<'a> {
         let expected = "an unsigned integer below 2^64";
         match self.untagged()? {
             (_, Head::Unsigned(value)) => Ok(value),
-            (at, Head::Bytes(Some(len))) if self.bignum_before(at) => {
+            (at, Head::Bytes(Some(len))) if self.tag == Some(BIGNUM) => {
                 let bytes = self.take(len)?;
                 let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
                 let digits = bytes.get(zeros..).unwrap_or_default();
@@ -352,6 +363,11 @@ impl<'a> Decoder<'a> {
     pub(crate) fn value(&mut self, deeper: usize) -> Result<Value> {
         let (at, head) = (self.at, self.head()?);
         self.check_depth(at, deeper)?;
+        self.memory = self.memory.saturating_add(VALUE);
+        if self.memory > self.memory_limit {
+            let (found, limit, field) = (self.memory, self.memory_limit, "metadata_bytes");
+            return Err(Self::problem(at, Problem::OverLimit { found, limit, field }));
+        }
         let inner = deeper.saturating_add(1);
         Ok(match head {
             Head::Unsigned(value) => Value::Integer(value.into()),
@@ -376,8 +392,15 @@ impl<'a> Decoder<'a> {
                 while self.more(&mut items)? {
                     let key_at = self.at;
                     let key = self.value(inner)?;
-                    // Notation is one to one with values, so it tells equal keys of any type.
-                    let text = key.to_string();
+                    // Notation is one to one with values, so it tells equal keys of any type; a
+                    // container as a key is told by its bytes, or each level would be written anew.
+                    let text = match &key {
+                        Value::Array(_) | Value::Map(_) | Value::Tag(..) => {
+                            let bytes = self.bytes.get(key_at..self.at).unwrap_or_default();
+                            bytes.escape_ascii().to_string()
+                        }
+                        scalar => scalar.to_string(),
+                    };
                     if !keys.insert(text.clone()) {
                         let key = if let Value::Text(key) = key { key } else { text };
                         return Err(Self::problem(key_at, Problem::DuplicateKey { key }));
@@ -394,13 +417,18 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Reads the next head that is not a tag, and says where it starts.
+    /// Reads the next head that is not a tag, and says where it starts; the tag just before it is
+    /// kept.
     #[inline]
     fn untagged(&mut self) -> Result<(usize, Head)> {
+        self.tag = None;
         loop {
             let at = self.at;
             match self.head()? {
-                Head::Tag(_) => self.unusual.tagged = true,
+                Head::Tag(tag) => {
+                    self.tag = Some(tag);
+                    self.unusual.tagged = true;
+                }
                 head => return Ok((at, head)),
             }
         }
@@ -515,11 +543,6 @@ impl<'a> Decoder<'a> {
             return Ok(());
         }
         Err(Self::problem(at, Problem::TooDeep { limit: self.depth }))
-    }
-
-    /// Tells whether the item at `at` stands behind a tag 2, which makes its bytes a number.
-    fn bignum_before(&self, at: usize) -> bool {
-        at.checked_sub(1).and_then(|before| self.bytes.get(before)) == Some(&BIGNUM_TAG)
     }
 }
 
@@ -648,7 +671,10 @@ const UNDEFINED: u8 = 23;
 const NULL_ITEM: u8 = 0xf6;
 const UNDEFINED_ITEM: u8 = 0xf7;
 const BREAK: u8 = 0xff;
-const BIGNUM_TAG: u8 = 0xc2;
+/// The tag before bytes that are an unsigned integer, big-endian.
+const BIGNUM: u64 = 2;
+/// What a value takes in memory at the least, in bytes.
+const VALUE: u64 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -770,6 +796,10 @@ mod tests {
             .unsigned()
             .expect_err("2^64");
         Decoder::new(b"\x41\x01", 0, 16).unsigned().expect_err("bytes are no number");
+        // A byte 0xc2 that is the end of the item before is no tag.
+        let mut decoder = Decoder::new(b"\x18\xc2\x41\x05", 0, 16);
+        assert_eq!(decoder.unsigned().unwrap(), 0xc2);
+        decoder.unsigned().expect_err("bytes are no number");
     }
 
     fn encoded(value: &Value) -> Vec<u8> {

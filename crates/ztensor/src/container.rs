@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use tensor_core::{Cursor, CursorMut, Error as Core, Extent, Limits, Source};
 
 use crate::{
@@ -124,9 +123,11 @@ impl Container {
 }
 
 /// Returns the length of the longest beginning of the source that is a complete file of
-/// generation 1.1 or later, with its document.
+/// generation 1.1 or later, with its document: what an interrupted append leaves.
 ///
-/// It looks for the footer from the end backwards, in a fixed window of memory.
+/// It looks for the footer from the end backwards, in a fixed window of memory, and walks at most
+/// twice as many bytes of manifests as the source has. A footer counts only where it can be the
+/// file's own and not that of a file inside a blob: see [`ends_a_file`].
 pub(crate) fn last_complete(
     source: &Source,
     limits: &Limits,
@@ -136,36 +137,66 @@ pub(crate) fn last_complete(
     if source.read(Extent::first(len.min(8)), "magic")? != MAGIC[..] {
         return Err(nothing());
     }
-    let (mut end, mut attempts) = (len, 0);
-    while end > 16 {
+    let mut budget = len.saturating_mul(2).saturating_add(SEARCH);
+    let mut end = len;
+    while end >= SMALLEST {
         let start = end.saturating_sub(SEARCH);
-        let window: Bytes = source.read(Extent::between(start, end), "search for a footer")?;
-        for at in memmem_backwards(&window, MAGIC) {
-            let footer_end = start.saturating_add(at as u64).saturating_add(8);
-            if footer_end < 24 || attempts >= ATTEMPTS {
-                return Err(nothing());
-            }
-            let part = source.window(Extent::first(footer_end), "file")?;
-            if let Ok(container) = Container::read(&part, limits)
-                && container.generation == Generation::V1_1
+        let window = source.read(Extent::between(start, end), "search for a footer")?;
+        for at in footers(&window) {
+            // The size stands before the magic; one that is cut off here is in the next window.
+            let Some(size) = at.checked_sub(8).and_then(|at| window.get(at..)) else { continue };
+            let footer = start.saturating_add(at as u64).saturating_sub(8);
+            let size = Cursor::new(size, footer).u64("manifest size")?;
+            let Ok(container) = Container::bounded(Generation::V1_1, size, footer, limits) else {
+                continue;
+            };
+            budget = budget.checked_sub(size.saturating_add(ATTEMPT)).ok_or_else(nothing)?;
+            let file_len = footer.saturating_add(16);
+            let file = source.window(Extent::first(file_len), "file")?;
+            if let Ok(manifest) = container.manifest(&file, limits)
+                && ends_a_file(&file, container, &manifest)?
             {
-                attempts = attempts.saturating_add(1);
-                if let Ok(manifest) = container.manifest(&part, limits) {
-                    return Ok((footer_end, container, manifest));
-                }
+                return Ok((file_len, container, manifest));
             }
         }
-        // The windows share 7 bytes, so that a magic across their border is seen.
-        end = if start == 0 { 0 } else { start.saturating_add(7) };
+        // Windows share 15 bytes, so that a footer across their border is seen whole.
+        end = if start == 0 { 0 } else { start.saturating_add(15) };
     }
     Err(nothing())
 }
 
-/// Returns where `needle` starts in `haystack`, last first.
-fn memmem_backwards<'a>(haystack: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-    (0..haystack.len())
-        .rev()
-        .filter(move |&at| haystack.get(at..).is_some_and(|rest| rest.starts_with(needle)))
+/// Tells whether a manifest can be that of the file as it was: its blobs lie where they may, and it
+/// stands right behind the last of them, as writers put it, or right behind an older footer, where
+/// an edit put it that added nothing. The manifest of a file inside a blob does not: its offsets
+/// count from another start.
+fn ends_a_file(file: &Source, container: Container, manifest: &Manifest) -> Result<bool> {
+    let (room, mut last) = (container.blobs(), container.blobs().offset());
+    for index in 0..manifest.len() {
+        for (_, component) in &manifest.object_at(index)?.components {
+            let extent = Extent::new(component.offset, component.length);
+            let Some(extent) = extent.ok().filter(|extent| {
+                extent.is_aligned(ALIGNMENT) && (extent.is_empty() || room.contains(*extent))
+            }) else {
+                return Ok(false);
+            };
+            last = last.max(extent.end());
+        }
+    }
+    let start = container.manifest.offset();
+    if last == start {
+        return Ok(true);
+    }
+    let before = Extent::between(start.saturating_sub(16), start);
+    let before = file.read(before, "footer")?;
+    let Some((size, magic)) = before.split_first_chunk::<8>() else { return Ok(false) };
+    let size = u64::from_le_bytes(*size);
+    Ok(magic == MAGIC && (1..start.saturating_sub(24)).contains(&size))
+}
+
+/// Returns where the magic starts in some bytes, last first.
+fn footers(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let windows = bytes.windows(MAGIC.len()).enumerate().rev();
+    windows.filter(|(_, window)| window == MAGIC).map(|(at, _)| at)
 }
 
 /// Returns what follows the manifest: its size and the magic. Format text: Part I, section 1.
@@ -183,9 +214,12 @@ const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 /// What every blob starts at a multiple of, in bytes. Format text: Part I, section 2.
 pub const ALIGNMENT: u64 = 64;
 
+/// The shortest file: header, manifest of one byte, footer.
+const SMALLEST: u64 = 25;
+/// How much is searched at once.
 const SEARCH: u64 = 1 << 20;
-/// Footers that are tried before a file is given up: more would let a file make us parse forever.
-const ATTEMPTS: u32 = 64;
+/// What a try costs beyond the bytes of the manifest: it is a read and an allocation.
+const ATTEMPT: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

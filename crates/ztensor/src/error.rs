@@ -1,4 +1,4 @@
-use std::{fmt, io, path::PathBuf};
+use std::{borrow::Cow, fmt, io, path::PathBuf};
 
 use tensor_core::{Chain, DType, Shape};
 
@@ -48,7 +48,7 @@ pub enum Error {
         problem: Problem,
     },
     /// An object has no component of a role that its format requires. Format text: Part III.
-    #[error("object {object:?} of format {format:?} has no component {role:?}", format = .format.as_str(), role = .role.as_str())]
+    #[error("object {object} of format {format:?} has no component {role:?}", object = Quoted(.object), format = short(.format.as_str()), role = short(.role.as_str()))]
     MissingComponent {
         /// The name of the object.
         object: String,
@@ -58,7 +58,7 @@ pub enum Error {
         role: Role,
     },
     /// An object is read as something that it is not. Format text: Part III.
-    #[error("object {object:?} has format {found:?}, expected {expected}", found = .found.as_str())]
+    #[error("object {object} has format {found:?}, expected {expected}", object = Quoted(.object), found = short(.found.as_str()))]
     WrongFormat {
         /// The name of the object.
         object: String,
@@ -68,7 +68,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A component cannot be used. Format text: Part II, section 3.
-    #[error("component {role:?} of object {object:?} {fault}", role = .role.as_str())]
+    #[error("component {role:?} of object {object} {fault}", object = Quoted(.object), role = short(.role.as_str()))]
     Component {
         /// The name of the object.
         object: String,
@@ -78,7 +78,7 @@ pub enum Error {
         fault: Box<Fault>,
     },
     /// The parts of a sparse or quantized object contradict each other. Format text: Part III.
-    #[error("object {object:?}: {problem}")]
+    #[error("object {object}: {problem}", object = Quoted(.object))]
     Layout {
         /// The name of the object.
         object: String,
@@ -86,19 +86,19 @@ pub enum Error {
         problem: String,
     },
     /// Two objects of one name were to be written.
-    #[error("object {name:?} is there already, expected a new name")]
+    #[error("object {name} is there already, expected a new name", name = Quoted(.name))]
     DuplicateObject {
         /// The name.
         name: String,
     },
     /// An object that is to be removed or replaced is not in the file.
-    #[error("object {name:?} is not in the file")]
+    #[error("object {name} is not in the file", name = Quoted(.name))]
     MissingObject {
         /// The name.
         name: String,
     },
     /// A writer is used after an object that was begun and not finished, or after an error.
-    #[error("object {name:?} was not finished, so nothing more can be written")]
+    #[error("object {name} was not finished, so nothing more can be written", name = Quoted(.name))]
     Unfinished {
         /// The name of the object.
         name: String,
@@ -205,7 +205,7 @@ pub enum Problem {
         remaining: u64,
     },
     /// A map has a key twice.
-    #[error("has the key {key:?} twice, expected one")]
+    #[error("has the key {key} twice, expected one", key = Quoted(.key))]
     DuplicateKey {
         /// The key.
         key: String,
@@ -263,13 +263,13 @@ impl Problem {
 #[non_exhaustive]
 pub enum Fault {
     /// Its `dtype` is none of the format's. Format text: Part II, section 4.
-    #[error("has dtype {found:?}, expected one of the format's element types")]
+    #[error("has dtype {:?}, expected one of the format's element types", short(.found))]
     UnknownDtype {
         /// The text.
         found: String,
     },
     /// Its `encoding` is none of the format's, or one that this build leaves out.
-    #[error("has encoding {found:?}, expected {expected}")]
+    #[error("has encoding {:?}, expected {expected}", short(.found))]
     UnknownEncoding {
         /// The text.
         found: String,
@@ -420,6 +420,23 @@ impl fmt::Display for Decoded {
     }
 }
 
+/// Returns a text from a file as far as it is worth showing.
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// A name from a file, in quotes and cut where it is long.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", short(self.0))
+    }
+}
+
 /// Bytes that should be ASCII, shown as text with escapes.
 struct Ascii<'a>(&'a [u8]);
 
@@ -428,6 +445,10 @@ impl fmt::Debug for Ascii<'_> {
         write!(f, "\"{}\"", self.0.escape_ascii())
     }
 }
+
+/// Characters of a name that messages show: a file may have names of many megabytes, and as many
+/// messages about them.
+const SHOWN: usize = 120;
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

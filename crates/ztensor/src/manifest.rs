@@ -434,7 +434,7 @@ impl Encoded {
             let problem = Problem::OverLimit { found, limit, field: "metadata_bytes" };
             return Err(Decoder::problem(self.at, problem));
         }
-        let mut decoder = Decoder::new(&self.bytes, 0, limits.depth);
+        let mut decoder = Decoder::new(&self.bytes, 0, limits.depth).with_memory(limit);
         attributes_map(&mut decoder).map_err(|error| error.moved(self.at))
     }
 }
@@ -482,21 +482,11 @@ pub struct Object {
     pub components: Vec<(Role, Component)>,
     pub(crate) attributes: Option<Encoded>,
     pub(crate) other: Vec<(String, Bytes)>,
-    /// How many elements of a sparse tensor are stored, once that was asked for: it may take
-    /// decoding a component to tell.
-    pub(crate) stored_elements: OnceLock<Option<u64>>,
 }
 
 impl Object {
     pub(crate) const fn new(shape: Shape, format: Format) -> Self {
-        Self {
-            shape,
-            format,
-            components: Vec::new(),
-            attributes: None,
-            other: Vec::new(),
-            stored_elements: OnceLock::new(),
-        }
+        Self { shape, format, components: Vec::new(), attributes: None, other: Vec::new() }
     }
 
     /// Returns the component of a role.

@@ -411,6 +411,10 @@ pub(crate) fn stream_integers<'a>(
         if at >= filled {
             filled = match fill(stream, &mut chunk) {
                 Ok(0) => return None,
+                Ok(filled) if filled.checked_rem(width) != Some(0) => {
+                    let problem = format!("{} ends within an element", blob.role());
+                    return Some(Err(problem.into()));
+                }
                 Ok(filled) => filled,
                 Err(error) => return Some(Err(blob.stream_fault(error).into())),
             };
@@ -431,20 +435,6 @@ fn fill(stream: &mut BlobReader, chunk: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(filled)
-}
-
-/// Decodes a component to the end and returns its last integer; 0 where there is none.
-pub(crate) fn last_integer(blob: &Blob<'_>) -> Result<u64> {
-    let mut stream = blob.stream()?;
-    let last = || -> Checked<u64> {
-        let mut last = 0;
-        for integer in stream_integers(blob, &mut stream)? {
-            last = integer?;
-        }
-        Ok(last)
-    };
-    let mut last = last;
-    last().map_err(|error| error.of(blob.object()))
 }
 
 fn index_width(dtype: DType) -> Checked<usize> {

@@ -240,40 +240,17 @@ impl<'a> Tensor<'a> {
         self.blob_of(object, role, component)
     }
 
-    /// Returns how many elements of a sparse object are stored, or `None` where only decoding an
-    /// encoded component would tell.
-    pub(crate) fn stored_elements(self, object: &Object) -> Result<Option<u64>> {
-        if let Some(known) = object.stored_elements.get() {
-            return Ok(*known);
-        }
-        let found = self.count_stored(object)?;
-        Ok(*object.stored_elements.get_or_init(|| found))
-    }
-
-    fn count_stored(self, object: &Object) -> Result<Option<u64>> {
-        let per_element = |role: &Role| match role {
-            Role::Coords => object.shape.rank() as u64,
-            _ => 1,
-        };
-        for role in [Role::Values, Role::Indices, Role::Coords] {
-            let Some(component) = object.component(&role) else {
-                continue;
-            };
-            let Len::Exactly(len) = self.unconstrained(component) else {
-                continue;
-            };
-            let width = component.element_type().and_then(tensor_core::DType::width);
-            let per_element = width.and_then(|width| width.checked_mul(per_element(&role)));
+    /// Returns how many elements of a sparse object are stored, or `None` where only decoding would
+    /// tell: then the parts are compared once they are decoded.
+    fn stored_elements(self, object: &Object) -> Option<u64> {
+        [Role::Values, Role::Indices, Role::Coords].into_iter().find_map(|role| {
+            let component = object.component(&role)?;
+            let Len::Exactly(len) = self.unconstrained(component) else { return None };
+            let width = component.element_type()?.width()?;
+            let numbers = if role == Role::Coords { object.shape.rank() as u64 } else { 1 };
             // A scalar has no coordinates, so these say nothing.
-            if let Some(per_element @ 1..) = per_element {
-                return Ok(len.checked_div(per_element));
-            }
-        }
-        if object.format != Format::SparseCsr {
-            return Ok(None);
-        }
-        let indptr = self.required(object, &Role::Indptr)?;
-        sparse::last_integer(&indptr).map(Some)
+            len.checked_div(width.checked_mul(numbers)?)
+        })
     }
 
     fn len_of(self, object: &Object, role: &Role, component: &Component) -> Result<Len> {
@@ -288,11 +265,11 @@ impl<'a> Tensor<'a> {
             }
             (Format::SparseCsr, Role::Indices | Role::Values)
             | (Format::SparseCoo, Role::Values) => {
-                bytes_of(component, self.stored_elements(object)?)
+                bytes_of(component, self.stored_elements(object))
             }
             (Format::SparseCoo, Role::Coords) => {
                 let rank = object.shape.rank() as u64;
-                let elements = self.stored_elements(object)?;
+                let elements = self.stored_elements(object);
                 bytes_of(component, elements.and_then(|elements| elements.checked_mul(rank)))
             }
             _ => None,

@@ -8,7 +8,7 @@ use crate::{
     Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Role, Tensor, Verified,
     blob::Len,
     container::ALIGNMENT,
-    error::{Decoded, Result},
+    error::{Decoded, Result, short},
     quantized::{GroupLayout, Part},
     read::Reader,
     sparse::{self, LayoutError, RowOrder},
@@ -63,9 +63,7 @@ fn document(reader: &Reader) -> Report {
             Chain(&error).to_string(),
         );
     }
-    for key in manifest.unknown_keys() {
-        unknown_key(&mut report, at(), "manifest", key);
-    }
+    unknown_keys(&mut report, &at(), "manifest", manifest.unknown_keys());
     let unusual = manifest.unusual();
     // Generation 0.1 was written with open lengths.
     let indefinite = unusual.indefinite && manifest.generation() != Generation::V0_1;
@@ -82,9 +80,21 @@ fn document(reader: &Reader) -> Report {
     report
 }
 
-fn unknown_key(report: &mut Report, at: At, what: &str, key: &str) {
-    let message = format!("{what} has the key {key:?}, which the format does not name");
-    report.push(Severity::Note, "zt/unknown-key", at, message);
+/// Notes the first of the keys that the format does not name, and how many others there are.
+fn unknown_keys<'k>(
+    report: &mut Report,
+    at: &At,
+    what: &str,
+    mut keys: impl Iterator<Item = &'k str>,
+) {
+    let mut note = |message| report.push(Severity::Note, "zt/unknown-key", at.clone(), message);
+    for key in keys.by_ref().take(KEYS) {
+        note(format!("{what} has the key {:?}, which the format does not name", short(key)));
+    }
+    let others = keys.count();
+    if others > 0 {
+        note(format!("{what} has {others} more keys that the format does not name"));
+    }
 }
 
 /// The check of one object.
@@ -102,12 +112,12 @@ impl<'a> Check<'a> {
         if let Err(error) = self.tensor.attributes() {
             self.error(&error);
         }
-        for key in object.unknown_keys() {
-            unknown_key(&mut self.report, At::file().tensor(self.tensor.name()), "object", key);
-        }
+        let at = At::file().tensor(short(self.tensor.name()));
+        unknown_keys(&mut self.report, &at, "object", object.unknown_keys());
         object.shape.elements()?;
         if let Format::Other(format) = &object.format {
-            let message = format!("format {format:?} is not known, so its layout is not checked");
+            let message =
+                format!("format {:?} is not known, so its layout is not checked", short(format));
             self.push(Severity::Warning, "zt/format", None, message);
         }
         let required = required_roles(&object.format);
@@ -132,9 +142,7 @@ impl<'a> Check<'a> {
     /// Checks what the manifest says of a component; tells whether its bytes can be read.
     fn definition(&mut self, role: &Role, component: &Component, required: &[Role]) -> bool {
         let blob = self.tensor.unsized_blob(role, component);
-        for key in component.unknown_keys() {
-            unknown_key(&mut self.report, place(&blob), "component", key);
-        }
+        unknown_keys(&mut self.report, &place(&blob), "component", component.unknown_keys());
         if !required.is_empty() && !required.contains(role) {
             let message = "the format of the object does not name the role".to_owned();
             self.push(Severity::Note, "zt/component-extra", Some(&blob), message);
@@ -167,15 +175,20 @@ impl<'a> Check<'a> {
             Format::SparseCsr => self.csr(object),
             Format::SparseCoo => self.coo(object),
             Format::QuantizedGroup => self.quantized(object),
-            Format::InlineCsr => {
-                self.components(object, &[])?;
-                self.tensor.csr().map(drop)
-            }
-            Format::InlineCoo => {
-                self.components(object, &[])?;
-                self.tensor.coo().map(drop)
-            }
+            Format::InlineCsr | Format::InlineCoo => self.inline(object),
             Format::Dense | Format::Other(_) => self.components(object, &[]),
+        }
+    }
+
+    /// Reads sparse data of generation 0.1, which is taken apart in memory.
+    fn inline(&mut self, object: &Object) -> Result<()> {
+        self.components(object, &[])?;
+        let data = self.tensor.required(object, &Role::Data)?;
+        // Its parts take at most as much again.
+        drop(self.open(&data)?);
+        match object.format {
+            Format::InlineCsr => self.tensor.csr().map(drop),
+            _ => self.tensor.coo().map(drop),
         }
     }
 
@@ -205,12 +218,27 @@ impl<'a> Check<'a> {
                 decoded = decoded.saturating_add(piece.len() as u64);
             });
             visited.map_err(|error| blob.stream_fault(error))?;
+            if blob.decoded_len().is_none() {
+                self.budget.spend(decoded);
+            }
             blob.finish_hashed(stream)
         });
         if let Some((index, found)) = not_a_bool {
             self.error_at(&blob.fault(Fault::NotABool { index, found }), blob);
         }
+        let is_read = result.is_ok();
         self.outcome(blob, result);
+        if !is_read {
+            return None;
+        }
+        let width = blob.element_type().ok().and_then(DType::width).unwrap_or(1);
+        if decoded.checked_rem(width) != Some(0) {
+            let problem = format!(
+                "component {:?} decodes to {decoded} bytes, expected whole elements of {width}",
+                blob.role().as_str()
+            );
+            self.layout(LayoutError::from(problem));
+        }
         self.recorded_length(blob, decoded);
         Some(decoded)
     }
@@ -228,15 +256,17 @@ impl<'a> Check<'a> {
 
     fn csr(&mut self, object: &Object) -> Result<()> {
         let [values, indices, indptr] = self.required(object, &sparse::CSR_ROLES)?;
-        let nnz = self.tensor.stored_elements(object)?.unwrap_or_default();
-        self.elements(&values);
+        let decoded = self.elements(&values).unwrap_or_default();
+        let width = values.element_type()?.width().unwrap_or(1);
+        let nnz = decoded.checked_div(width).unwrap_or_default();
         let found = elements_of(&indices).unwrap_or(nnz);
-        let nnz = elements_of(&values).unwrap_or(nnz);
         let (mut index_stream, mut pointer_stream) = (self.open(&indices)?, self.open(&indptr)?);
         let order = (|| {
             let mut pointers = sparse::stream_integers(&indptr, &mut pointer_stream)?;
             let mut columns = sparse::stream_integers(&indices, &mut index_stream)?;
-            sparse::check_csr(&object.shape, nnz, found, &mut pointers, &mut columns)
+            let order = sparse::check_csr(&object.shape, nnz, found, &mut pointers, &mut columns)?;
+            nothing_left("indices", nnz, &mut columns)?;
+            Ok(order)
         })();
         match order {
             Ok(RowOrder::Ascending) => {}
@@ -264,12 +294,7 @@ impl<'a> Check<'a> {
         let checked = (|| {
             let mut coordinates = sparse::stream_integers(&coords, &mut stream)?;
             sparse::check_coo(&object.shape, nnz, found, &mut coordinates)?;
-            match coordinates.next() {
-                None => Ok(()),
-                Some(_) => {
-                    Err(LayoutError::from(format!("coords has more than {expected} elements")))
-                }
-            }
+            nothing_left("coords", expected, &mut coordinates)
         })();
         if let Err(error) = checked {
             self.layout(error);
@@ -349,7 +374,7 @@ impl<'a> Check<'a> {
     }
 
     fn error(&mut self, error: &Error) {
-        let at = At::file().tensor(self.tensor.name()).offset(error.offset());
+        let at = At::file().tensor(short(self.tensor.name())).offset(error.offset());
         self.report.push(Severity::Error, error.rule(), at, Chain(error).to_string());
     }
 
@@ -364,7 +389,7 @@ impl<'a> Check<'a> {
         blob: Option<&Blob<'_>>,
         message: String,
     ) {
-        let at = blob.map_or_else(|| At::file().tensor(self.tensor.name()), place);
+        let at = blob.map_or_else(|| At::file().tensor(short(self.tensor.name())), place);
         self.report.push(severity, rule, at, message);
     }
 }
@@ -383,21 +408,39 @@ impl Budget {
         Self { spent: AtomicU64::new(0), limit }
     }
 
+    /// Grants so many bytes, or none.
     fn take(&self, bytes: u64) -> tensor_core::Result<()> {
+        let add = |spent: u64| spent.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        let taken = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        taken.map(drop).map_err(|spent| {
+            let (what, field) = ("bytes of all objects together", "expansion");
+            let found = spent.saturating_add(bytes);
+            tensor_core::Error::OverLimit { what, found, limit: self.limit, field }
+        })
+    }
+
+    /// Notes bytes that were not known before they were decoded.
+    fn spend(&self, bytes: u64) {
         let add = |spent: u64| Some(spent.saturating_add(bytes));
-        let before = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
-        let found = before.unwrap_or_default().saturating_add(bytes);
-        if found <= self.limit {
-            return Ok(());
-        }
-        let (what, field) = ("bytes of all objects together", "expansion");
-        Err(tensor_core::Error::OverLimit { what, found, limit: self.limit, field })
+        let _ = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+}
+
+/// Proves that a component has no more elements than those that were looked at.
+fn nothing_left(
+    part: &str,
+    expected: u64,
+    rest: &mut dyn Iterator<Item = Result<u64, LayoutError>>,
+) -> Result<(), LayoutError> {
+    match rest.next() {
+        None => Ok(()),
+        Some(_) => Err(format!("{part} has more than {expected} elements").into()),
     }
 }
 
 fn place(blob: &Blob<'_>) -> At {
-    let path = format!("components.{:?}", blob.role().as_str());
-    At::file().tensor(blob.object()).path(path).offset(blob.component().offset)
+    let path = format!("components.{:?}", short(blob.role().as_str()));
+    At::file().tensor(short(blob.object())).path(path).offset(blob.component().offset)
 }
 
 /// Returns how many elements a component has, where that is known before it is decoded.
@@ -421,7 +464,7 @@ pub(crate) fn required_roles(format: &Format) -> &'static [Role] {
 
 /// Reports blobs that share bytes: a note where they are the same, a warning where they are not.
 fn overlaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
-    let name = |index| reader.manifest().name(index);
+    let name = |index| short(reader.manifest().name(index));
     // The blob that reaches furthest so far.
     let mut widest: Option<(Extent, usize)> = None;
     for &(extent, index) in blobs.iter().filter(|(extent, _)| !extent.is_empty()) {
@@ -502,3 +545,6 @@ fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
         offset = offset.saturating_add(len as u64);
     }
 }
+
+/// Keys of one map that are noted one by one.
+const KEYS: usize = 16;

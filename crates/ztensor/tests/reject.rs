@@ -165,3 +165,57 @@ fn changed_bytes_give_errors_only() {
         });
     }
 }
+
+#[test]
+fn files_inside_blobs_are_not_recovered() {
+    use ztensor::{Writer, tensor_core::Tensor};
+    let file = |tensors: &[(&str, &[u8])]| {
+        let mut writer = Writer::new(Vec::new());
+        for (name, bytes) in tensors {
+            let tensor = Tensor::from_slice([bytes.len() as u64], bytes).unwrap();
+            writer.add(name, &tensor).unwrap();
+        }
+        writer.finish().unwrap()
+    };
+    for inner in [file(&[]), file(&[("inner", &[7; 100])])] {
+        let mut outer = file(&[("a", &[1; 1000]), ("embedded", &inner), ("z", &[2; 5000])]);
+        outer.truncate(outer.len() - 20);
+        let error = Reader::options().recover(true).from_bytes(outer).unwrap_err();
+        assert!(error.to_string().starts_with("footer at byte"), "{error}");
+    }
+}
+
+#[test]
+fn recovery_is_bounded() {
+    let magics = b"ZTEN1000".repeat(1 << 17);
+    let manifest = [&b"\xa1\x61x\x9a\x00\x07\xff\xff"[..], &[0; 0x7_ffff]].concat();
+    let mut footers = [&b"ZTEN1000"[..], &manifest].concat();
+    for index in 0..1000_u64 {
+        let size = manifest.len() as u64 + 16 * index;
+        footers.extend(size.to_le_bytes());
+        footers.extend(b"ZTEN1000");
+    }
+    footers.push(0);
+    for bytes in [magics, footers] {
+        let open = || Reader::options().recover(true).from_bytes(bytes).map(drop);
+        let (result, memory, time) = measured(open);
+        result.unwrap_err();
+        assert!(memory < 16 << 20 && time < Duration::from_secs(5), "{memory} bytes, {time:?}");
+    }
+}
+
+#[test]
+fn long_names_are_not_repeated() {
+    use ztensor::{Writer, tensor_core::Tensor};
+    let name = "n".repeat(1 << 20);
+    let mut writer = Writer::new(Vec::new());
+    writer.add(&name, &Tensor::from_slice([1], &[1_u8]).unwrap()).unwrap();
+    let mut bytes = writer.finish().unwrap();
+    // The one stored byte becomes part of the header's padding, and the blob misaligned.
+    let at = bytes.windows(8).rposition(|word| word == b"offset\x18\x40").unwrap();
+    bytes[at + 7] = 0x41;
+    let report = Reader::from_bytes(bytes).unwrap().validate();
+    assert!(!report.is_valid());
+    let longest = report.findings().iter().map(|f| f.message.len()).max();
+    assert!(longest < Some(1000), "{longest:?}");
+}

@@ -3,7 +3,7 @@
 use test_support::testdata;
 use ztensor::{
     Reader, Writer,
-    tensor_core::{Report, Severity, Tensor},
+    tensor_core::{Limits, Report, Severity, Tensor},
 };
 
 fn validate(file: &str) -> Report {
@@ -131,7 +131,7 @@ fn every_stored_byte_is_read_once() {
 #[test]
 fn many_objects_over_one_blob_have_a_limit() {
     let one = std::num::NonZeroUsize::MIN;
-    let limits = ztensor::tensor_core::Limits::default();
+    let limits = Limits::default();
     let limits = limits.with_decoded_bytes(1000).with_expansion(0).with_depth(128);
     let reader = Reader::options().threads(one).limits(limits).from_bytes(file()).unwrap();
     assert!(reader.validate().is_empty());
