@@ -191,6 +191,13 @@ struct Open {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Items(Option<u64>);
 
+impl Items {
+    /// Returns how many items are left, or `most` where there are more or nobody knows.
+    pub(crate) fn at_most(self, most: usize) -> usize {
+        self.0.and_then(|left| usize::try_from(left).ok()).map_or(most, |left| left.min(most))
+    }
+}
+
 impl<'a> Decoder<'a> {
     /// Starts at byte `at` of `bytes`; containers may nest `depth` levels deep.
     pub(crate) const fn new(bytes: &'a [u8], at: usize, depth: u32) -> Self {
@@ -262,6 +269,15 @@ impl<'a> Decoder<'a> {
     /// Reads text of the schema.
     #[inline]
     pub(crate) fn text(&mut self, expected: &'static str) -> Result<Cow<'a, str>> {
+        // Nearly all texts of a manifest are short and of known length.
+        if let Some(&initial @ 0x60..=0x77) = self.bytes.get(self.at) {
+            self.at = self.at.saturating_add(1);
+            return self.utf8(u64::from(initial & 0x1f)).map(Cow::Borrowed);
+        }
+        self.other_text(expected)
+    }
+
+    fn other_text(&mut self, expected: &'static str) -> Result<Cow<'a, str>> {
         match self.untagged()? {
             (_, Head::Text(Some(len))) => self.utf8(len).map(Cow::Borrowed),
             (_, Head::Text(None)) => self.text_chunks().map(Cow::Owned),
@@ -272,6 +288,14 @@ impl<'a> Decoder<'a> {
     /// Reads an unsigned integer of the schema, also as a bignum that fits (tag 2).
     #[inline]
     pub(crate) fn unsigned(&mut self) -> Result<u64> {
+        if let Some(&value @ 0..24) = self.bytes.get(self.at) {
+            self.at = self.at.saturating_add(1);
+            return Ok(value.into());
+        }
+        self.other_unsigned()
+    }
+
+    fn other_unsigned(&mut self) -> Result<u64> {
         let expected = "an unsigned integer below 2^64";
         match self.untagged()? {
             (_, Head::Unsigned(value)) => Ok(value),

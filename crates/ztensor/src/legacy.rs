@@ -1,5 +1,7 @@
 //! Entries of the generations before 1.1, read into the objects of today.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use tensor_core::{DType, Limits};
 
@@ -75,7 +77,9 @@ fn component_v1_0(decoder: &mut Decoder<'_>, manifest: &Bytes) -> cbor::Result<C
             "offset" => offset = Some(decoder.unsigned().map_err(|e| e.inside("offset"))?),
             "length" => length = Some(decoder.unsigned().map_err(|e| e.inside("length"))?),
             "encoding" => component.encoding = Encoding::at(decoder)?,
-            "digest" => component.digest = text_or_null(decoder, "digest")?,
+            "digest" => {
+                component.digest = text_or_null(decoder, "digest")?.map(Cow::into_owned);
+            }
             _ => component.other.push((key.into_owned(), unknown(decoder, manifest)?)),
         }
     }
@@ -121,7 +125,9 @@ pub(crate) fn tensor_v0_1(
             "shape" => shape = Some(shape_at(decoder, limits).map_err(|e| e.inside("shape"))?),
             "encoding" => component.encoding = Encoding::at(decoder)?,
             "data_endianness" => component.byte_order = byte_order(decoder)?,
-            "checksum" => component.digest = text_or_null(decoder, "checksum")?,
+            "checksum" => {
+                component.digest = text_or_null(decoder, "checksum")?.map(Cow::into_owned);
+            }
             _ => custom.push((key.into_owned(), unknown(decoder, manifest)?)),
         }
     }

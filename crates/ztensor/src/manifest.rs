@@ -20,7 +20,7 @@ use crate::{
     cbor::{self, Decoder, Emitter, Items, Unusual},
     container::Generation,
     dtype::{self, StoredType},
-    error::Result,
+    error::{Result, short},
     legacy,
 };
 
@@ -40,20 +40,29 @@ pub struct Manifest {
     attributes: Option<Encoded>,
     other: Vec<(String, Encoded)>,
     unusual: Unusual,
-    names: String,
     entries: Vec<Entry>,
+    apart: Vec<Apart>,
     hasher: RandomState,
     by_name: OnceLock<HashTable<u32>>,
 }
 
-/// Where the name of an object and its encoded body are. Manifests are at most 1 GiB long.
+/// Where the name of an object is in the manifest, in bytes; its encoded body follows. Manifests are
+/// at most 1 GiB long.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The end of the name in `Manifest::names`; it starts where the one before ends.
-    name_end: u32,
-    body: u32,
-    body_end: u32,
+    at: u32,
+    /// The length of the name, or [`APART`]: then `at` is a place in `Manifest::apart`.
+    len: u32,
 }
+
+/// A name that its body does not follow: it is written in chunks, or stands inside the body.
+#[derive(Clone, Debug)]
+struct Apart {
+    name: String,
+    body: usize,
+}
+
+const APART: u32 = u32::MAX;
 
 impl Manifest {
     /// Walks an encoded manifest that starts `offset` bytes into its file.
@@ -73,8 +82,8 @@ impl Manifest {
             attributes: None,
             other: Vec::new(),
             unusual: Unusual::default(),
-            names: String::new(),
             entries: Vec::new(),
+            apart: Vec::new(),
             hasher: RandomState::new(),
             by_name: OnceLock::new(),
         };
@@ -131,55 +140,65 @@ impl Manifest {
 
     fn objects_at(&mut self, decoder: &mut Decoder<'_>, limits: &Limits) -> cbor::Result<()> {
         let mut items = decoder.map("a map of objects")?;
+        // An entry takes more bytes than its place in the index.
+        let room = self.bytes.len().checked_div(size_of::<Entry>()).unwrap_or_default();
+        self.entries.reserve(items.at_most(room.min(RESERVED)));
         while decoder.more(&mut items)? {
             let at = decoder.at();
             let name = decoder.text("the name of an object, as text")?;
             let body = decoder.at();
             let object = match self.generation {
-                Generation::V1_0 => legacy::object_v1_0(decoder, &self.bytes, limits),
-                _ => Object::parse(decoder, &self.bytes, limits),
+                Generation::V1_0 => legacy::object_v1_0(decoder, &self.bytes, limits).map(drop),
+                _ => Object::walk(decoder, &self.bytes, limits, None),
             };
-            object.map_err(|e| e.inside(format_args!("{name:?}")))?;
-            self.push(at, &name, body..decoder.at(), limits)?;
+            object.map_err(|e| e.inside(format_args!("{:?}", short(&name))))?;
+            let entry = match name {
+                Cow::Borrowed(name) => Self::entry(body.saturating_sub(name.len()), name.len()),
+                Cow::Owned(name) => self.entry_apart(name, body),
+            };
+            self.push(at, entry, limits)?;
         }
         Ok(())
     }
 
     /// Reads the array that is the document of generation 0.1.
     fn root_v0_1(&mut self, decoder: &mut Decoder<'_>, limits: &Limits) -> cbor::Result<()> {
-        self.version = "0.1".to_owned();
+        "0.1".clone_into(&mut self.version);
         let mut items = decoder.array("an array of tensors")?;
         while decoder.more(&mut items)? {
             let body = decoder.at();
             let part = self.entries.len();
             let (name, _) = legacy::tensor_v0_1(decoder, &self.bytes, limits)
                 .map_err(|e| e.inside(format_args!("[{part}]")))?;
-            self.push(body, &name, body..decoder.at(), limits)?;
+            let entry = self.entry_apart(name, body);
+            self.push(body, entry, limits)?;
         }
         Ok(())
     }
 
-    fn push(
-        &mut self,
-        at: usize,
-        name: &str,
-        body: Range<usize>,
-        limits: &Limits,
-    ) -> cbor::Result<()> {
+    fn entry(at: usize, len: usize) -> Option<Entry> {
+        let (at, len) = (u32::try_from(at).ok()?, u32::try_from(len).ok()?);
+        (len != APART).then_some(Entry { at, len })
+    }
+
+    fn entry_apart(&mut self, name: String, body: usize) -> Option<Entry> {
+        let at = u32::try_from(self.apart.len()).ok()?;
+        self.apart.push(Apart { name, body });
+        Some(Entry { at, len: APART })
+    }
+
+    fn push(&mut self, at: usize, entry: Option<Entry>, limits: &Limits) -> cbor::Result<()> {
         let (found, limit) = (self.entries.len() as u64, limits.tensors);
-        let too_many = |field, found, limit| {
+        let over = |field, found, limit| {
             Err(Decoder::problem(at, Problem::OverLimit { found, limit, field }))
         };
         if found >= limit {
-            return too_many("tensors", found.saturating_add(1), limit);
+            return over("tensors", found.saturating_add(1), limit);
         }
-        self.names.push_str(name);
-        let position = |at: usize| u32::try_from(at).ok();
-        let ends = position(self.names.len()).zip(position(body.start)).zip(position(body.end));
-        let Some(((name_end, body), body_end)) = ends else {
-            return too_many("manifest_bytes", self.bytes.len() as u64, u32::MAX.into());
+        let Some(entry) = entry else {
+            return over("manifest_bytes", self.bytes.len() as u64, u32::MAX.into());
         };
-        self.entries.push(Entry { name_end, body, body_end });
+        self.entries.push(entry);
         Ok(())
     }
 
@@ -193,23 +212,28 @@ impl Manifest {
     }
 
     fn is_sorted(&self) -> bool {
-        (1..self.entries.len()).all(|index| self.name(index.saturating_sub(1)) < self.name(index))
+        let mut last = None;
+        (0..self.entries.len()).all(|index| {
+            let name = self.name_bytes(index);
+            last.replace(name) < Some(name)
+        })
     }
 
     /// Makes the table of names.
     fn index(&self, duplicates: RefuseDuplicates) -> Result<HashTable<u32>> {
         let mut table = HashTable::with_capacity(self.entries.len());
-        let hash = |index: &u32| self.hasher.hash_one(self.name(*index as usize));
+        let hash = |index: &u32| self.hasher.hash_one(self.name_bytes(*index as usize));
         for index in 0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX) {
-            let name = self.name(index as usize);
-            let same = |other: &u32| self.name(*other as usize) == name;
-            if duplicates == RefuseDuplicates::Yes && table.find(hash(&index), same).is_some() {
-                let body = self.entries.get(index as usize).map_or(0, |entry| entry.body);
-                let problem = Problem::DuplicateKey { key: name.to_owned() };
-                let error = Decoder::problem(body as usize, problem).inside("objects");
+            let name = self.name_bytes(index as usize);
+            let hashed = self.hasher.hash_one(name);
+            let same = |other: &u32| self.name_bytes(*other as usize) == name;
+            if duplicates == RefuseDuplicates::Yes && table.find(hashed, same).is_some() {
+                let key = self.name(index as usize).to_owned();
+                let problem = Problem::DuplicateKey { key };
+                let error = Decoder::problem(self.body(index as usize), problem).inside("objects");
                 return Err(error.into_error(self.offset));
             }
-            table.insert_unique(hash(&index), index, hash);
+            table.insert_unique(hashed, index, hash);
         }
         Ok(table)
     }
@@ -297,18 +321,42 @@ impl Manifest {
             // Opening has proved that names differ, so nothing is refused.
             self.index(RefuseDuplicates::No).unwrap_or_default()
         });
-        let same = |index: &u32| self.name(*index as usize) == name;
+        let name = name.as_bytes();
+        let same = |index: &u32| self.name_bytes(*index as usize) == name;
         table.find(self.hasher.hash_one(name), same).map(|index| *index as usize)
     }
 
     pub(crate) fn name(&self, index: usize) -> &str {
-        let end = |index| self.entries.get(index).map_or(0, |entry: &Entry| entry.name_end);
-        let start = index.checked_sub(1).map_or(0, end);
-        self.names.get(start as usize..end(index) as usize).unwrap_or_default()
+        // Opening has proved that names are UTF-8.
+        std::str::from_utf8(self.name_bytes(index)).unwrap_or_default()
+    }
+
+    fn name_bytes(&self, index: usize) -> &[u8] {
+        match self.entries.get(index) {
+            Some(&Entry { at, len: APART }) => {
+                self.apart.get(at as usize).map_or(&[], |apart| apart.name.as_bytes())
+            }
+            Some(&Entry { at, len }) => {
+                let (at, len) = (at as usize, len as usize);
+                self.bytes.get(at..at.saturating_add(len)).unwrap_or_default()
+            }
+            None => &[],
+        }
+    }
+
+    /// Returns where the encoded body of an object starts in the manifest.
+    fn body(&self, index: usize) -> usize {
+        match self.entries.get(index) {
+            Some(&Entry { at, len: APART }) => {
+                self.apart.get(at as usize).map_or(0, |apart| apart.body)
+            }
+            Some(&Entry { at, len }) => (at as usize).saturating_add(len as usize),
+            None => 0,
+        }
     }
 
     pub(crate) fn object_at(&self, index: usize) -> Result<Object> {
-        let body = self.entries.get(index).map_or(0, |entry| entry.body as usize);
+        let body = self.body(index);
         let limits = &self.limits;
         let mut decoder = Decoder::new(&self.bytes, body, limits.depth);
         match self.generation {
@@ -324,9 +372,10 @@ impl Manifest {
 
     /// Returns an object as it is encoded, for copying it unchanged.
     pub(crate) fn encoded_object(&self, index: usize) -> Bytes {
-        let range =
-            self.entries.get(index).map(|entry| entry.body as usize..entry.body_end as usize);
-        range.map_or_else(Bytes::new, |range| self.bytes.slice(range))
+        let body = self.body(index);
+        let mut decoder = Decoder::new(&self.bytes, body, self.limits.depth);
+        // Opening has walked it, so it is well formed.
+        decoder.skip().map_or_else(|_| Bytes::new(), |()| self.bytes.slice(body..decoder.at()))
     }
 
     /// Returns the root's fields other than the version and the objects, as they are encoded.
@@ -505,36 +554,66 @@ impl Object {
         manifest: &Bytes,
         limits: &Limits,
     ) -> cbor::Result<Self> {
-        let start = decoder.at();
-        let mut fields = Fields::new(decoder, "the map of an object")?;
         let mut object = Self::new(Shape::scalar(), Format::Dense);
-        let (mut shape, mut format, mut components) = (None, None, None);
-        while let Some(key) = fields.next(decoder)? {
-            match &*key {
-                "shape" => shape = Some(shape_at(decoder, limits).map_err(|e| e.inside("shape"))?),
-                "format" => {
-                    let text = decoder.text("text").map_err(|e| e.inside("format"))?;
-                    format = Some(Format::parse(&text));
-                }
-                "components" => {
-                    let parse = |decoder: &mut Decoder<'_>| Component::parse(decoder, manifest);
-                    let map = components_at(decoder, parse);
-                    components = Some(map.map_err(|e| e.inside("components"))?);
-                }
-                "attributes" => {
-                    let range = attributes_range(decoder).map_err(|e| e.inside("attributes"))?;
-                    object.attributes = range.map(|range| Encoded::slice(manifest, range));
-                }
-                _ => object.other.push((key.into_owned(), unknown(decoder, manifest)?)),
-            }
-        }
-        object.shape = require(shape, start, "shape")?;
-        object.format = require(format, start, "format")?;
-        object.components = require(components, start, "components")?;
+        Self::walk(decoder, manifest, limits, Some(&mut object))?;
         Ok(object)
     }
 
-    /// Encodes the object as [`parse`](Self::parse) reads it, keys in the order of the reference
+    /// Checks an encoded object and, where it is asked for, builds it: opening checks all and builds
+    /// none.
+    pub(crate) fn walk(
+        decoder: &mut Decoder<'_>,
+        manifest: &Bytes,
+        limits: &Limits,
+        mut into: Option<&mut Self>,
+    ) -> cbor::Result<()> {
+        let start = decoder.at();
+        let mut items = decoder.map("the map of an object")?;
+        let mut seen = Seen::default();
+        while decoder.more(&mut items)? {
+            let at = decoder.at();
+            let key = decoder.text("a key, as text")?;
+            match &*key {
+                "shape" => {
+                    seen.once(0, at, &key)?;
+                    let shape = shape_at(decoder, limits).map_err(|e| e.inside("shape"))?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.shape = shape;
+                    }
+                }
+                "format" => {
+                    seen.once(1, at, &key)?;
+                    let text = decoder.text("text").map_err(|e| e.inside("format"))?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.format = Format::parse(&text);
+                    }
+                }
+                "components" => {
+                    seen.once(2, at, &key)?;
+                    let components = into.as_deref_mut().map(|object| &mut object.components);
+                    walk_components(decoder, manifest, components)
+                        .map_err(|e| e.inside("components"))?;
+                }
+                "attributes" => {
+                    seen.once(3, at, &key)?;
+                    let range = attributes_range(decoder).map_err(|e| e.inside("attributes"))?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.attributes = range.map(|range| Encoded::slice(manifest, range));
+                    }
+                }
+                _ => {
+                    seen.unknown(at, &key)?;
+                    let range = skipped(decoder)?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.other.push((key.into_owned(), manifest.slice(range)));
+                    }
+                }
+            }
+        }
+        seen.require(&["shape", "format", "components"], start)
+    }
+
+    /// Encodes the object as [`walk`](Self::walk) reads it, keys in the order of the reference
     /// writer and roles sorted by their bytes.
     pub(crate) fn encode(&self, emitter: &mut Emitter<'_>) {
         let optional = usize::from(self.attributes.is_some()).saturating_add(self.other.len());
@@ -574,6 +653,32 @@ pub(crate) fn shape_at(decoder: &mut Decoder<'_>, limits: &Limits) -> cbor::Resu
         }
     }
     Ok(dims)
+}
+
+/// Checks a map of components and, where it is asked for, builds them.
+fn walk_components(
+    decoder: &mut Decoder<'_>,
+    manifest: &Bytes,
+    mut into: Option<&mut Vec<(Role, Component)>>,
+) -> cbor::Result<()> {
+    let mut items = decoder.map("a map of components")?;
+    let mut roles = Keys::default();
+    if let Some(components) = into.as_deref_mut() {
+        components.reserve(items.at_most(ROLES));
+    }
+    while decoder.more(&mut items)? {
+        let at = decoder.at();
+        let role = decoder.text("a role, as text")?;
+        roles.insert(at, &role)?;
+        let component = into.as_deref_mut().and_then(|components| {
+            let empty = Component::new(StoredType::Known(DType::U8), 0, 0);
+            components.push((Role::parse(&role), empty));
+            components.last_mut().map(|(_, component)| component)
+        });
+        Component::walk(decoder, manifest, component)
+            .map_err(|e| e.inside(format_args!("{:?}", short(&role))))?;
+    }
+    Ok(())
 }
 
 /// Reads a map of components; `parse` reads one.
@@ -663,38 +768,82 @@ impl Component {
         self.other.iter().map(|(key, _)| key.as_str())
     }
 
-    fn parse(decoder: &mut Decoder<'_>, manifest: &Bytes) -> cbor::Result<Self> {
+    /// Checks an encoded component and, where it is asked for, fills one in.
+    fn walk(
+        decoder: &mut Decoder<'_>,
+        manifest: &Bytes,
+        mut into: Option<&mut Self>,
+    ) -> cbor::Result<()> {
         let start = decoder.at();
-        let mut fields = Fields::new(decoder, "the map of a component")?;
-        let mut component = Self::new(StoredType::Known(DType::U8), 0, 0);
-        let (mut dtype, mut offset, mut length) = (None, None, None);
-        while let Some(key) = fields.next(decoder)? {
+        let mut items = decoder.map("the map of a component")?;
+        let mut seen = Seen::default();
+        while decoder.more(&mut items)? {
+            let at = decoder.at();
+            let key = decoder.text("a key, as text")?;
             match &*key {
                 "dtype" => {
+                    seen.once(0, at, &key)?;
                     let text = decoder.text("text").map_err(|e| e.inside("dtype"))?;
-                    dtype = Some(StoredType::parse(&text));
+                    if let Some(component) = into.as_deref_mut() {
+                        component.dtype = StoredType::parse(&text);
+                    }
                 }
-                "offset" => offset = Some(decoder.unsigned().map_err(|e| e.inside("offset"))?),
-                "length" => length = Some(decoder.unsigned().map_err(|e| e.inside("length"))?),
-                "encoding" => component.encoding = Encoding::at(decoder)?,
-                "digest" => component.digest = text_or_null(decoder, "digest")?,
+                "offset" => {
+                    seen.once(1, at, &key)?;
+                    let offset = decoder.unsigned().map_err(|e| e.inside("offset"))?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.offset = offset;
+                    }
+                }
+                "length" => {
+                    seen.once(2, at, &key)?;
+                    let length = decoder.unsigned().map_err(|e| e.inside("length"))?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.length = length;
+                    }
+                }
+                "encoding" => {
+                    seen.once(3, at, &key)?;
+                    let encoding = Encoding::at(decoder)?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.encoding = encoding;
+                    }
+                }
+                "digest" => {
+                    seen.once(4, at, &key)?;
+                    let digest = text_or_null(decoder, "digest")?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.digest = digest.map(Cow::into_owned);
+                    }
+                }
                 // Generation 1.1 does not know these two, so there they may hold anything.
                 "type" if decoder.text_is_next() => {
-                    component.logical_type = text_or_null(decoder, "type")?;
+                    seen.once(5, at, &key)?;
+                    let logical = text_or_null(decoder, "type")?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.logical_type = logical.map(Cow::into_owned);
+                    }
                 }
                 "uncompressed_length" if decoder.unsigned_is_next() => {
-                    component.uncompressed_length = Some(decoder.unsigned()?);
+                    seen.once(6, at, &key)?;
+                    let length = decoder.unsigned()?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.uncompressed_length = Some(length);
+                    }
                 }
-                _ => component.other.push((key.into_owned(), unknown(decoder, manifest)?)),
+                _ => {
+                    seen.unknown(at, &key)?;
+                    let range = skipped(decoder)?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.other.push((key.into_owned(), manifest.slice(range)));
+                    }
+                }
             }
         }
-        component.dtype = require(dtype, start, "dtype")?;
-        component.offset = require(offset, start, "offset")?;
-        component.length = require(length, start, "length")?;
-        Ok(component)
+        seen.require(&["dtype", "offset", "length"], start)
     }
 
-    /// Encodes the component as [`parse`](Self::parse) reads it, keys in the order of the reference
+    /// Encodes the component as [`walk`](Self::walk) reads it, keys in the order of the reference
     /// writer.
     fn encode(&self, emitter: &mut Emitter<'_>) {
         let optional = [
@@ -883,23 +1032,57 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The keys of one map of the schema, so that none comes twice: a bit for each that is known.
+#[derive(Default)]
+struct Seen<'a> {
+    known: u8,
+    unknown: Keys<'a>,
+}
+
+impl<'a> Seen<'a> {
+    #[inline]
+    fn once(&mut self, bit: u32, at: usize, key: &str) -> cbor::Result<()> {
+        let mask = 1_u8.wrapping_shl(bit);
+        if self.known & mask != 0 {
+            return Err(Decoder::problem(at, Problem::DuplicateKey { key: key.to_owned() }));
+        }
+        self.known |= mask;
+        Ok(())
+    }
+
+    #[expect(clippy::ptr_arg, reason = "a borrowed key is kept without a copy")]
+    fn unknown(&mut self, at: usize, key: &Cow<'a, str>) -> cbor::Result<()> {
+        self.unknown.insert(at, key)
+    }
+
+    /// Proves that the keys of the first bits were there, in a map that starts at `start`.
+    #[inline]
+    fn require(&self, keys: &[&'static str], start: usize) -> cbor::Result<()> {
+        for (bit, &key) in (0..).zip(keys) {
+            if self.known & 1_u8.wrapping_shl(bit) == 0 {
+                return Err(Decoder::problem(start, Problem::MissingKey { key }));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The keys of one map, so that none comes twice.
 #[derive(Default)]
 struct Keys<'a> {
     few: SmallVec<[Cow<'a, str>; FEW]>,
-    many: HashSet<Cow<'a, str>>,
+    many: Option<HashSet<Cow<'a, str>>>,
 }
 
 impl<'a> Keys<'a> {
     #[expect(clippy::ptr_arg, reason = "a borrowed key is kept without a copy")]
     fn insert(&mut self, at: usize, key: &Cow<'a, str>) -> cbor::Result<()> {
-        let new = if self.few.len() < FEW {
-            let new = !self.few.contains(key);
+        let mut new = !self.few.contains(key);
+        if self.few.len() < FEW {
             self.few.push(key.clone());
-            new
         } else {
-            !self.few.contains(key) && self.many.insert(key.clone())
-        };
+            new &= self.many.get_or_insert_default().insert(key.clone());
+        }
         if new {
             return Ok(());
         }
@@ -913,23 +1096,31 @@ pub(crate) fn require<T>(value: Option<T>, start: usize, key: &'static str) -> c
 }
 
 /// Reads optional text; null is as good as no key.
-pub(crate) fn text_or_null(
-    decoder: &mut Decoder<'_>,
+pub(crate) fn text_or_null<'a>(
+    decoder: &mut Decoder<'a>,
     key: &'static str,
-) -> cbor::Result<Option<String>> {
+) -> cbor::Result<Option<Cow<'a, str>>> {
     if decoder.null() {
         return Ok(None);
     }
-    let text = decoder.text("text or null").map_err(|e| e.inside(key))?;
-    Ok(Some(text.into_owned()))
+    decoder.text("text or null").map(Some).map_err(|e| e.inside(key))
+}
+
+/// Passes over the value of a key that the format does not name.
+fn skipped(decoder: &mut Decoder<'_>) -> cbor::Result<Range<usize>> {
+    let start = decoder.at();
+    decoder.skip()?;
+    Ok(start..decoder.at())
 }
 
 /// Passes over the value of a key that the format does not name, and keeps it.
 pub(crate) fn unknown(decoder: &mut Decoder<'_>, manifest: &Bytes) -> cbor::Result<Bytes> {
-    let start = decoder.at();
-    decoder.skip()?;
-    Ok(manifest.slice(start..decoder.at()))
+    skipped(decoder).map(|range| manifest.slice(range))
 }
 
+/// Components that are made room for at once; the formats of the text have no more.
+const ROLES: usize = 3;
+/// Objects that are made room for at once, whatever a map claims to hold.
+const RESERVED: usize = 1 << 20;
 /// How many keys are compared one by one; the maps of the schema have fewer.
 const FEW: usize = 8;

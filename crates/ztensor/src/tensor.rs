@@ -53,7 +53,11 @@ impl<'a> Tensor<'a> {
     pub fn info(self) -> Result<TensorInfo> {
         let object = self.object()?;
         let role = self.main_role(&object)?;
-        let dtype = self.required(&object, &role)?.element_type()?;
+        let dtype = match object.component(&role).and_then(Component::element_type) {
+            Some(dtype) => dtype,
+            // Says what is missing or unknown.
+            None => self.required(&object, &role)?.element_type()?,
+        };
         Ok(TensorInfo { dtype, shape: object.shape })
     }
 
