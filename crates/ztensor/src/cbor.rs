@@ -233,7 +233,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// Enters a map of the schema.
+    #[inline]
     pub(crate) fn map(&mut self, expected: &'static str) -> Result<Items> {
+        if let Some(&initial @ 0xa0..=0xb7) = self.bytes.get(self.at) {
+            self.at = self.at.saturating_add(1);
+            return Ok(Items(Some(u64::from(initial & 0x1f))));
+        }
         match self.untagged()? {
             (_, Head::Map(count)) => Ok(Items(count)),
             (at, other) => Err(unexpected(at, other, expected)),
@@ -241,7 +246,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// Enters an array of the schema.
+    #[inline]
     pub(crate) fn array(&mut self, expected: &'static str) -> Result<Items> {
+        if let Some(&initial @ 0x80..=0x97) = self.bytes.get(self.at) {
+            self.at = self.at.saturating_add(1);
+            return Ok(Items(Some(u64::from(initial & 0x1f))));
+        }
         match self.untagged()? {
             (_, Head::Array(count)) => Ok(Items(count)),
             (at, other) => Err(unexpected(at, other, expected)),
@@ -269,20 +279,43 @@ impl<'a> Decoder<'a> {
     /// Reads text of the schema.
     #[inline]
     pub(crate) fn text(&mut self, expected: &'static str) -> Result<Cow<'a, str>> {
-        // Nearly all texts of a manifest are short and of known length.
-        if let Some(&initial @ 0x60..=0x77) = self.bytes.get(self.at) {
-            self.at = self.at.saturating_add(1);
-            return self.utf8(u64::from(initial & 0x1f)).map(Cow::Borrowed);
+        match self.text_bytes(expected)? {
+            // `text_bytes` has proved that both are UTF-8.
+            Cow::Borrowed(bytes) => {
+                Ok(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default()))
+            }
+            Cow::Owned(bytes) => Ok(Cow::Owned(String::from_utf8(bytes).unwrap_or_default())),
         }
-        self.other_text(expected)
     }
 
-    fn other_text(&mut self, expected: &'static str) -> Result<Cow<'a, str>> {
-        match self.untagged()? {
-            (_, Head::Text(Some(len))) => self.utf8(len).map(Cow::Borrowed),
-            (_, Head::Text(None)) => self.text_chunks().map(Cow::Owned),
-            (at, other) => Err(unexpected(at, other, expected)),
+    /// Reads text of the schema as bytes that are proved to be UTF-8: for comparing with what is
+    /// known, which is nearly all that is done with text.
+    #[inline]
+    pub(crate) fn text_bytes(&mut self, expected: &'static str) -> Result<Cow<'a, [u8]>> {
+        // Nearly all texts of a manifest are short and of known length.
+        let len = match self.bytes.get(self.at..) {
+            Some(&[initial @ 0x60..=0x77, ..]) => {
+                self.at = self.at.saturating_add(1);
+                u64::from(initial & 0x1f)
+            }
+            Some(&[0x78, len, ..]) if len >= 24 => {
+                self.at = self.at.saturating_add(2);
+                u64::from(len)
+            }
+            _ => match self.untagged()? {
+                (_, Head::Text(Some(len))) => len,
+                (_, Head::Text(None)) => {
+                    return self.text_chunks().map(|text| Cow::Owned(text.into_bytes()));
+                }
+                (at, other) => return Err(unexpected(at, other, expected)),
+            },
+        };
+        let at = self.at;
+        let bytes = self.take(len)?;
+        if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
+            return Ok(Cow::Borrowed(bytes));
         }
+        Err(Self::problem(at, Problem::NotUtf8))
     }
 
     /// Reads an unsigned integer of the schema, also as a bignum that fits (tag 2).
@@ -614,22 +647,45 @@ impl<'a> Emitter<'a> {
         Self(out)
     }
 
+    #[inline]
     pub(crate) fn map(&mut self, pairs: usize) -> &mut Self {
-        self.push(Header::Map(Some(pairs)))
+        self.head(5, pairs as u64)
     }
 
+    #[inline]
     pub(crate) fn array(&mut self, items: usize) -> &mut Self {
-        self.push(Header::Array(Some(items)))
+        self.head(4, items as u64)
     }
 
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        // Writing to a vector cannot fail; the same holds below.
-        let _ = self.encoder().text(text, None);
+        self.head(3, text.len() as u64).raw(text.as_bytes())
+    }
+
+    #[inline]
+    pub(crate) fn unsigned(&mut self, value: u64) -> &mut Self {
+        self.head(0, value)
+    }
+
+    /// Appends the head of an item in its shortest form.
+    #[inline]
+    fn head(&mut self, major: u8, argument: u64) -> &mut Self {
+        match u8::try_from(argument) {
+            Ok(small @ 0..24) => self.0.push(major << 5 | small),
+            Ok(byte) => self.0.extend_from_slice(&[major << 5 | 24, byte]),
+            Err(_) => self.wide_head(major, argument),
+        }
         self
     }
 
-    pub(crate) fn unsigned(&mut self, value: u64) -> &mut Self {
-        self.push(Header::Positive(value))
+    fn wide_head(&mut self, major: u8, argument: u64) {
+        let header = match major {
+            0 => Header::Positive(argument),
+            // Lengths are those of items in memory, so they fit.
+            3 => Header::Text(usize::try_from(argument).ok()),
+            4 => Header::Array(usize::try_from(argument).ok()),
+            _ => Header::Map(usize::try_from(argument).ok()),
+        };
+        self.push(header);
     }
 
     /// Appends an item that is encoded already.
@@ -683,6 +739,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn push(&mut self, header: Header) -> &mut Self {
+        // Writing to a vector cannot fail; the same holds above.
         let _ = self.encoder().push(header);
         self
     }

@@ -20,7 +20,14 @@ pub(crate) struct Index {
     pub(crate) bodies: Vec<u8>,
     entries: Vec<Entry>,
     hasher: RandomState,
-    by_name: HashTable<usize>,
+    by_name: HashTable<Slot>,
+}
+
+/// A place in the table of names; the hash is kept, so that growing looks at no name.
+#[derive(Clone, Copy)]
+struct Slot {
+    hash: u64,
+    index: usize,
 }
 
 struct Entry {
@@ -36,44 +43,42 @@ impl Index {
     }
 
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        let hash = self.hasher.hash_one(name);
-        self.by_name.find(hash, |&index| self.name(index) == name).copied()
+        self.find(self.hasher.hash_one(name), name).map(|slot| slot.index)
     }
 
-    pub(crate) fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
+    fn find(&self, hash: u64, name: &str) -> Option<Slot> {
+        let same = |slot: &Slot| slot.hash == hash && self.name(slot.index) == name;
+        self.by_name.find(hash, same).copied()
+    }
+
+    pub(crate) fn push_object(&mut self, name: &str, object: &Object) {
         let start = self.bodies.len();
         object.encode(&mut Emitter::new(&mut self.bodies));
         self.add(name, start);
-        Ok(())
     }
 
-    pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, name: &str, body: &[u8]) {
         let start = self.bodies.len();
         self.bodies.extend_from_slice(body);
         self.add(name, start);
-        Ok(())
     }
 
     /// Adds an entry whose body is all that stands from `start` on.
     fn add(&mut self, name: &str, start: usize) {
         let from = self.names.len();
         self.names.push_str(name);
+        let hash = self.hasher.hash_one(name);
         let (name, body) = (from..self.names.len(), start..self.bodies.len());
         let index = self.entries.len();
         self.entries.push(Entry { name, body, live: true });
-        let Self { by_name, hasher, entries, names, .. } = self;
-        let hash = |index: &usize| {
-            let name = entries.get(*index).and_then(|entry| names.get(entry.name.clone()));
-            hasher.hash_one(name.unwrap_or_default())
-        };
-        by_name.insert_unique(hash(&index), index, hash);
+        self.by_name.insert_unique(hash, Slot { hash, index }, |slot| slot.hash);
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> Result<()> {
         let missing = || Error::MissingObject { name: name.to_owned() };
-        let index = self.position(name).ok_or_else(missing)?;
         let hash = self.hasher.hash_one(name);
-        if let Ok(found) = self.by_name.find_entry(hash, |&other| other == index) {
+        let Slot { index, .. } = self.find(hash, name).ok_or_else(missing)?;
+        if let Ok(found) = self.by_name.find_entry(hash, |slot| slot.index == index) {
             found.remove();
         }
         if let Some(entry) = self.entries.get_mut(index) {

@@ -43,7 +43,7 @@ pub struct Manifest {
     entries: Vec<Entry>,
     apart: Vec<Apart>,
     hasher: RandomState,
-    by_name: OnceLock<HashTable<u32>>,
+    by_name: OnceLock<HashTable<Slot>>,
 }
 
 /// Where the name of an object is in the manifest, in bytes; its encoded body follows. Manifests are
@@ -63,6 +63,13 @@ struct Apart {
 }
 
 const APART: u32 = u32::MAX;
+
+/// A place in the table of names: the entry stands in it, so that one look finds the name.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    entry: Entry,
+    index: u32,
+}
 
 impl Manifest {
     /// Walks an encoded manifest that starts `offset` bytes into its file.
@@ -220,20 +227,19 @@ impl Manifest {
     }
 
     /// Makes the table of names.
-    fn index(&self, duplicates: RefuseDuplicates) -> Result<HashTable<u32>> {
+    fn index(&self, duplicates: RefuseDuplicates) -> Result<HashTable<Slot>> {
         let mut table = HashTable::with_capacity(self.entries.len());
-        let hash = |index: &u32| self.hasher.hash_one(self.name_bytes(*index as usize));
-        for index in 0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX) {
-            let name = self.name_bytes(index as usize);
+        let hash = |slot: &Slot| self.hasher.hash_one(self.name_of(slot.entry));
+        for (index, &entry) in (0..).zip(&self.entries) {
+            let name = self.name_of(entry);
             let hashed = self.hasher.hash_one(name);
-            let same = |other: &u32| self.name_bytes(*other as usize) == name;
+            let same = |other: &Slot| self.name_of(other.entry) == name;
             if duplicates == RefuseDuplicates::Yes && table.find(hashed, same).is_some() {
-                let key = self.name(index as usize).to_owned();
-                let problem = Problem::DuplicateKey { key };
+                let problem = Problem::DuplicateKey { key: text_of(name).to_owned() };
                 let error = Decoder::problem(self.body(index as usize), problem).inside("objects");
                 return Err(error.into_error(self.offset));
             }
-            table.insert_unique(hashed, index, hash);
+            table.insert_unique(hashed, Slot { entry, index }, hash);
         }
         Ok(table)
     }
@@ -322,8 +328,8 @@ impl Manifest {
             self.index(RefuseDuplicates::No).unwrap_or_default()
         });
         let name = name.as_bytes();
-        let same = |index: &u32| self.name_bytes(*index as usize) == name;
-        table.find(self.hasher.hash_one(name), same).map(|index| *index as usize)
+        let same = |slot: &Slot| self.name_of(slot.entry) == name;
+        table.find(self.hasher.hash_one(name), same).map(|slot| slot.index as usize)
     }
 
     pub(crate) fn name(&self, index: usize) -> &str {
@@ -332,15 +338,14 @@ impl Manifest {
     }
 
     fn name_bytes(&self, index: usize) -> &[u8] {
-        match self.entries.get(index) {
-            Some(&Entry { at, len: APART }) => {
-                self.apart.get(at as usize).map_or(&[], |apart| apart.name.as_bytes())
-            }
-            Some(&Entry { at, len }) => {
-                let (at, len) = (at as usize, len as usize);
-                self.bytes.get(at..at.saturating_add(len)).unwrap_or_default()
-            }
-            None => &[],
+        self.entries.get(index).map_or(&[], |&entry| self.name_of(entry))
+    }
+
+    fn name_of(&self, entry: Entry) -> &[u8] {
+        let at = entry.at as usize;
+        match entry.len {
+            APART => self.apart.get(at).map_or(&[], |apart| apart.name.as_bytes()),
+            len => self.bytes.get(at..at.saturating_add(len as usize)).unwrap_or_default(),
         }
     }
 
@@ -572,29 +577,29 @@ impl Object {
         let mut seen = Seen::default();
         while decoder.more(&mut items)? {
             let at = decoder.at();
-            let key = decoder.text("a key, as text")?;
+            let key = decoder.text_bytes("a key, as text")?;
             match &*key {
-                "shape" => {
+                b"shape" => {
                     seen.once(0, at, &key)?;
                     let shape = shape_at(decoder, limits).map_err(|e| e.inside("shape"))?;
                     if let Some(object) = into.as_deref_mut() {
                         object.shape = shape;
                     }
                 }
-                "format" => {
+                b"format" => {
                     seen.once(1, at, &key)?;
-                    let text = decoder.text("text").map_err(|e| e.inside("format"))?;
+                    let text = decoder.text_bytes("text").map_err(|e| e.inside("format"))?;
                     if let Some(object) = into.as_deref_mut() {
-                        object.format = Format::parse(&text);
+                        object.format = Format::parse(text_of(&text));
                     }
                 }
-                "components" => {
+                b"components" => {
                     seen.once(2, at, &key)?;
                     let components = into.as_deref_mut().map(|object| &mut object.components);
                     walk_components(decoder, manifest, components)
                         .map_err(|e| e.inside("components"))?;
                 }
-                "attributes" => {
+                b"attributes" => {
                     seen.once(3, at, &key)?;
                     let range = attributes_range(decoder).map_err(|e| e.inside("attributes"))?;
                     if let Some(object) = into.as_deref_mut() {
@@ -605,7 +610,7 @@ impl Object {
                     seen.unknown(at, &key)?;
                     let range = skipped(decoder)?;
                     if let Some(object) = into.as_deref_mut() {
-                        object.other.push((key.into_owned(), manifest.slice(range)));
+                        object.other.push((text_of(&key).to_owned(), manifest.slice(range)));
                     }
                 }
             }
@@ -668,17 +673,22 @@ fn walk_components(
     }
     while decoder.more(&mut items)? {
         let at = decoder.at();
-        let role = decoder.text("a role, as text")?;
+        let role = decoder.text_bytes("a role, as text")?;
         roles.insert(at, &role)?;
         let component = into.as_deref_mut().and_then(|components| {
             let empty = Component::new(StoredType::Known(DType::U8), 0, 0);
-            components.push((Role::parse(&role), empty));
+            components.push((Role::parse(text_of(&role)), empty));
             components.last_mut().map(|(_, component)| component)
         });
         Component::walk(decoder, manifest, component)
-            .map_err(|e| e.inside(format_args!("{:?}", short(&role))))?;
+            .map_err(|e| e.inside(format_args!("{:?}", short(text_of(&role)))))?;
     }
     Ok(())
+}
+
+/// Returns bytes that are proved to be UTF-8 as text.
+fn text_of(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Reads a map of components; `parse` reads one.
@@ -692,7 +702,7 @@ pub(crate) fn components_at(
     while decoder.more(&mut items)? {
         let at = decoder.at();
         let role = decoder.text("a role, as text")?;
-        roles.insert(at, &role)?;
+        roles.insert(at, &Cow::Owned(role.as_bytes().to_vec()))?;
         let component = parse(decoder).map_err(|e| e.inside(format_args!("{role:?}")))?;
         components.push((Role::parse(&role), component));
     }
@@ -779,37 +789,37 @@ impl Component {
         let mut seen = Seen::default();
         while decoder.more(&mut items)? {
             let at = decoder.at();
-            let key = decoder.text("a key, as text")?;
+            let key = decoder.text_bytes("a key, as text")?;
             match &*key {
-                "dtype" => {
+                b"dtype" => {
                     seen.once(0, at, &key)?;
-                    let text = decoder.text("text").map_err(|e| e.inside("dtype"))?;
+                    let text = decoder.text_bytes("text").map_err(|e| e.inside("dtype"))?;
                     if let Some(component) = into.as_deref_mut() {
-                        component.dtype = StoredType::parse(&text);
+                        component.dtype = StoredType::parse(text_of(&text));
                     }
                 }
-                "offset" => {
+                b"offset" => {
                     seen.once(1, at, &key)?;
                     let offset = decoder.unsigned().map_err(|e| e.inside("offset"))?;
                     if let Some(component) = into.as_deref_mut() {
                         component.offset = offset;
                     }
                 }
-                "length" => {
+                b"length" => {
                     seen.once(2, at, &key)?;
                     let length = decoder.unsigned().map_err(|e| e.inside("length"))?;
                     if let Some(component) = into.as_deref_mut() {
                         component.length = length;
                     }
                 }
-                "encoding" => {
+                b"encoding" => {
                     seen.once(3, at, &key)?;
                     let encoding = Encoding::at(decoder)?;
                     if let Some(component) = into.as_deref_mut() {
                         component.encoding = encoding;
                     }
                 }
-                "digest" => {
+                b"digest" => {
                     seen.once(4, at, &key)?;
                     let digest = text_or_null(decoder, "digest")?;
                     if let Some(component) = into.as_deref_mut() {
@@ -817,14 +827,14 @@ impl Component {
                     }
                 }
                 // Generation 1.1 does not know these two, so there they may hold anything.
-                "type" if decoder.text_is_next() => {
+                b"type" if decoder.text_is_next() => {
                     seen.once(5, at, &key)?;
                     let logical = text_or_null(decoder, "type")?;
                     if let Some(component) = into.as_deref_mut() {
                         component.logical_type = logical.map(Cow::into_owned);
                     }
                 }
-                "uncompressed_length" if decoder.unsigned_is_next() => {
+                b"uncompressed_length" if decoder.unsigned_is_next() => {
                     seen.once(6, at, &key)?;
                     let length = decoder.unsigned()?;
                     if let Some(component) = into.as_deref_mut() {
@@ -835,7 +845,7 @@ impl Component {
                     seen.unknown(at, &key)?;
                     let range = skipped(decoder)?;
                     if let Some(component) = into.as_deref_mut() {
-                        component.other.push((key.into_owned(), manifest.slice(range)));
+                        component.other.push((text_of(&key).to_owned(), manifest.slice(range)));
                     }
                 }
             }
@@ -1026,9 +1036,9 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         let at = decoder.at();
-        let key = decoder.text("a key, as text")?;
-        self.keys.insert(at, &key)?;
-        Ok(Some(key))
+        let mut text = decoder.clone();
+        self.keys.insert(at, &decoder.text_bytes("a key, as text")?)?;
+        text.text("a key, as text").map(Some)
     }
 }
 
@@ -1041,17 +1051,20 @@ struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     #[inline]
-    fn once(&mut self, bit: u32, at: usize, key: &str) -> cbor::Result<()> {
+    fn once(&mut self, bit: u32, at: usize, key: &[u8]) -> cbor::Result<()> {
         let mask = 1_u8.wrapping_shl(bit);
         if self.known & mask != 0 {
-            return Err(Decoder::problem(at, Problem::DuplicateKey { key: key.to_owned() }));
+            return Err(Decoder::problem(
+                at,
+                Problem::DuplicateKey { key: text_of(key).to_owned() },
+            ));
         }
         self.known |= mask;
         Ok(())
     }
 
     #[expect(clippy::ptr_arg, reason = "a borrowed key is kept without a copy")]
-    fn unknown(&mut self, at: usize, key: &Cow<'a, str>) -> cbor::Result<()> {
+    fn unknown(&mut self, at: usize, key: &Cow<'a, [u8]>) -> cbor::Result<()> {
         self.unknown.insert(at, key)
     }
 
@@ -1070,13 +1083,13 @@ impl<'a> Seen<'a> {
 /// The keys of one map, so that none comes twice.
 #[derive(Default)]
 struct Keys<'a> {
-    few: SmallVec<[Cow<'a, str>; FEW]>,
-    many: Option<HashSet<Cow<'a, str>>>,
+    few: SmallVec<[Cow<'a, [u8]>; FEW]>,
+    many: Option<HashSet<Cow<'a, [u8]>>>,
 }
 
 impl<'a> Keys<'a> {
     #[expect(clippy::ptr_arg, reason = "a borrowed key is kept without a copy")]
-    fn insert(&mut self, at: usize, key: &Cow<'a, str>) -> cbor::Result<()> {
+    fn insert(&mut self, at: usize, key: &Cow<'a, [u8]>) -> cbor::Result<()> {
         let mut new = !self.few.contains(key);
         if self.few.len() < FEW {
             self.few.push(key.clone());
@@ -1086,7 +1099,7 @@ impl<'a> Keys<'a> {
         if new {
             return Ok(());
         }
-        Err(Decoder::problem(at, Problem::DuplicateKey { key: key.to_string() }))
+        Err(Decoder::problem(at, Problem::DuplicateKey { key: text_of(key).to_owned() }))
     }
 }
 

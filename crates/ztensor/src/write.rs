@@ -93,7 +93,7 @@ impl<W: Write> Writer<W> {
         let (attributes, other) = manifest.encoded_root();
         writer.root = Root { version: Some(manifest.version().to_owned()), attributes, other };
         for (index, name) in manifest.names().enumerate() {
-            writer.index.push(name, &manifest.encoded_object(index))?;
+            writer.index.push(name, &manifest.encoded_object(index));
         }
         Ok(writer)
     }
@@ -243,13 +243,14 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> Result<W> {
         self.check_finished()?;
         self.out.begin()?;
-        let manifest = self.manifest();
-        let (found, limit) = (manifest.len() as u64, Limits::default().manifest_bytes);
+        let start = self.out.position;
+        self.put_manifest()?;
+        let found = self.out.position.saturating_sub(start);
+        let limit = Limits::default().manifest_bytes;
         if found > limit {
             let (what, field) = ("manifest size in bytes", "manifest_bytes");
             return Err(Core::OverLimit { what, found, limit, field }.into());
         }
-        self.out.put(&manifest)?;
         self.out.put(&footer(found))?;
         let position = self.out.position;
         let mut sink = self.out.sink;
@@ -258,26 +259,31 @@ impl<W: Write> Writer<W> {
         Ok(sink)
     }
 
-    /// Encodes the manifest as [`Manifest::parse`] reads it.
-    fn manifest(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.index.bodies.len().saturating_mul(5) / 4);
-        let mut emitter = Emitter::new(&mut out);
-        let optional = usize::from(self.root.attributes.is_some());
-        emitter.map(optional.saturating_add(self.root.other.len()).saturating_add(2));
-        let version = self.root.version.as_deref().unwrap_or(self.options.version.text());
-        emitter.text("version").text(version);
-        if let Some(attributes) = &self.root.attributes {
+    /// Writes the manifest as [`Manifest::parse`] reads it, a piece at a time.
+    fn put_manifest(&mut self) -> Result<()> {
+        let Self { out, root, index, options, .. } = self;
+        let mut piece = Vec::with_capacity(PIECE);
+        let mut emitter = Emitter::new(&mut piece);
+        let optional = usize::from(root.attributes.is_some());
+        emitter.map(optional.saturating_add(root.other.len()).saturating_add(2));
+        emitter.text("version").text(root.version.as_deref().unwrap_or(options.version.text()));
+        if let Some(attributes) = &root.attributes {
             emitter.text("attributes").raw(attributes);
         }
-        let entries = self.index.sorted();
+        let entries = index.sorted();
         emitter.text("objects").map(entries.len());
         for (name, body) in entries {
-            emitter.text(name).raw(body);
+            Emitter::new(&mut piece).text(name).raw(body);
+            if piece.len() >= PIECE {
+                out.put(&piece)?;
+                piece.clear();
+            }
         }
-        for (key, item) in &self.root.other {
+        let mut emitter = Emitter::new(&mut piece);
+        for (key, item) in &root.other {
             emitter.text(key).raw(item);
         }
-        out
+        out.put(&piece)
     }
 
     fn check_finished(&self) -> Result<()> {
@@ -498,7 +504,8 @@ impl<W: Write> ObjectWriter<'_, W> {
         let Self { writer, object, .. } = self;
         let name = writer.unfinished.take().unwrap_or_default();
         writer.out.begin()?;
-        writer.index.push_object(&name, &object)
+        writer.index.push_object(&name, &object);
+        Ok(())
     }
 
     fn copy_blob(
@@ -625,3 +632,6 @@ impl<W: Write> Write for ComponentWriter<'_, W> {
         Ok(())
     }
 }
+
+/// How much of a manifest is encoded before it is written.
+const PIECE: usize = 64 << 10;
