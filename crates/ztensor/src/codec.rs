@@ -53,6 +53,17 @@ impl<'o, W: Write> Codec<'o, W> {
         })
     }
 
+    /// Returns how far into the file the stored bytes have come.
+    pub(crate) fn position(&self) -> u64 {
+        match self {
+            Self::Raw(stored) => stored.out.position,
+            #[cfg(feature = "zstd")]
+            Self::Zstd(encoder) => encoder.get_ref().out.position,
+            #[cfg(feature = "zstd")]
+            Self::Frames(frames) => frames.stored.out.position,
+        }
+    }
+
     pub(crate) fn is_encoded(&self) -> bool {
         !matches!(self, Self::Raw(_))
     }
@@ -62,13 +73,16 @@ impl<'o, W: Write> Codec<'o, W> {
         let stored = match self {
             Self::Raw(stored) => stored,
             #[cfg(feature = "zstd")]
-            Self::Zstd(encoder) => {
-                encoder.finish().map_err(|source| Error::Write { offset: 0, source })?
-            }
+            Self::Zstd(encoder) => encoder.try_finish().map_err(|(encoder, source)| {
+                Error::Write { offset: encoder.get_ref().out.position, source }
+            })?,
             #[cfg(feature = "zstd")]
-            Self::Frames(frames) => {
-                frames.finish().map_err(|source| Error::Write { offset: 0, source })?
-            }
+            Self::Frames(mut frames) => match frames.finish() {
+                Ok(()) => frames.stored,
+                Err(source) => {
+                    return Err(Error::Write { offset: frames.stored.out.position, source });
+                }
+            },
         };
         Ok((stored.length, stored.hasher.map(|hasher| digest::text(hasher.finish()))))
     }
@@ -102,7 +116,7 @@ pub(crate) struct FrameWriter<'o, W: Write> {
 }
 
 #[cfg(feature = "zstd")]
-impl<'o, W: Write> FrameWriter<'o, W> {
+impl<W: Write> FrameWriter<'_, W> {
     /// Returns how many bytes are compressed at once: a frame for each thread.
     fn batch(&self) -> usize {
         self.frame.saturating_mul(self.threads.get())
@@ -119,14 +133,15 @@ impl<'o, W: Write> FrameWriter<'o, W> {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<StoredWriter<'o, W>> {
+    /// Compresses what is left.
+    fn finish(&mut self) -> io::Result<()> {
         let rest = std::mem::take(&mut self.buffer);
         self.compress(&rest)?;
         if self.stored.length == 0 {
             // No bytes at all are an empty frame, not an empty blob.
             self.stored.write_all(&zstd::bulk::compress(&[], self.level)?)?;
         }
-        Ok(self.stored)
+        Ok(())
     }
 }
 

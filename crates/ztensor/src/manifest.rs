@@ -950,6 +950,14 @@ macro_rules! vocabulary {
                 }
             }
 
+            /// Returns the variant that the text names, so that `Other` holds no text of another.
+            pub(crate) fn normalized(self) -> Self {
+                match self {
+                    Self::Other(text) => Self::parse(&text),
+                    named => named,
+                }
+            }
+
             /// Returns the text of the manifest.
             #[must_use]
             pub fn as_str(&self) -> &str {

@@ -5,14 +5,17 @@ use std::io::Write;
 use tensor_core::{At, Report, Severity};
 
 use crate::{
-    Attributes, Blob, ByteOrder, Coo, Csr, Format, Object, Reader, Role, Storage, StoredType,
-    Tensor, Value, Writer, edit::in_file_order, error::Result, write::Moved,
+    Attributes, Blob, ByteOrder, Coo, Csr, Format, Object, Reader, Role, Storage, Tensor, Value,
+    Version, Writer,
+    edit::in_file_order,
+    error::Result,
+    write::{Moved, translate_to_v1_1, translate_to_v1_2},
 };
 #[cfg(feature = "zstd")]
 use crate::{Compression, Encoding};
 
-/// Writes everything that a file holds as a file of generation 1.1; returns what could not be
-/// carried over as it was.
+/// Writes everything that a file holds as a file of generation 1.1, or of 1.2 where the writer makes
+/// such; returns what could not be carried over as it was.
 ///
 /// Stored bytes, encodings and digests are copied, in the order of the file. What changes:
 ///
@@ -22,7 +25,7 @@ use crate::{Compression, Encoding};
 /// | 0.1 | keys that the format did not name | attributes of the object |
 /// | 0.1 | inline sparse data | components, where it can be taken apart |
 /// | 1.0 | `generator` | an attribute of the file |
-/// | 1.2 | `type` of 8-bit floats and complex numbers | their `dtype` |
+/// | 1.2 | `type` of 8-bit floats and complex numbers | their `dtype`, in 1.1 |
 ///
 /// The writer is not finished, so that more can be added.
 ///
@@ -93,28 +96,26 @@ impl<W: Write> Migration<'_, W> {
             Format::Dense if has_big_endian(&object) => return self.swapped(tensor, &object),
             _ => {}
         }
+        if self.writer.version() == Version::V1_2 {
+            translate_to_v1_2(tensor, &mut object);
+            return self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved);
+        }
         for (role, component) in &mut object.components {
             let place =
                 At::file().tensor(tensor.name()).path(format!("components.{:?}", role.as_str()));
+            let from = component.dtype.name().to_owned();
+            let typed = component.logical_type.is_some();
+            translate_to_v1_1(&object.format, role, component);
             if component.logical_type_is_unknown() {
                 let message = format!(
                     "type {:?} has no dtype in generation 1.1 and stays as a key that it ignores",
                     component.logical_type.as_deref().unwrap_or_default()
                 );
                 self.report.push(Severity::Warning, "zt/migrate-type", place, message);
-            } else if let Some(dtype) = component.element_type()
-                && component.logical_type.take().is_some()
-            {
-                let from = component.dtype.name().to_owned();
-                component.dtype = StoredType::Known(dtype);
+            } else if typed && component.logical_type.is_none() {
                 let message =
                     format!("dtype {from:?} and its type became {:?}", component.dtype.name());
                 self.report.push(Severity::Note, "zt/migrate-type", place, message);
-            }
-            // Where the shape does not tell the length, the key that does is kept, though 1.1
-            // ignores it.
-            if object.format == Format::Dense {
-                component.uncompressed_length = None;
             }
         }
         self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved)

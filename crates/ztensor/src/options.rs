@@ -35,7 +35,7 @@ impl WriteOptions {
     }
 
     /// Sets what every blob starts at a multiple of, in bytes: itself a multiple of 64, which is
-    /// the default.
+    /// the default, and at most 64 MiB.
     #[must_use]
     pub const fn alignment(mut self, alignment: u64) -> Self {
         self.alignment = alignment;
@@ -76,7 +76,8 @@ impl WriteOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] where the alignment is no multiple of 64, or the level none of zstd's.
+    /// [`Error::Setting`] where the alignment is no multiple of 64 or over 64 MiB, or the level none
+    /// of zstd's.
     pub fn write_to<W: Write>(self, sink: W) -> Result<Writer<W>> {
         self.check()?;
         Ok(Writer::start(sink, self, |_, _| Ok(())))
@@ -95,8 +96,9 @@ impl WriteOptions {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.alignment == 0 || !self.alignment.is_multiple_of(ALIGNMENT) {
-            let (found, expected) = (self.alignment.into(), "a multiple of 64");
+        let in_range = (ALIGNMENT..=MAX_ALIGNMENT).contains(&self.alignment);
+        if !in_range || !self.alignment.is_multiple_of(ALIGNMENT) {
+            let (found, expected) = (self.alignment.into(), "a multiple of 64, at most 67108864");
             return Err(Error::Setting { what: "alignment in bytes", found, expected });
         }
         self.storage.check()
@@ -203,3 +205,6 @@ pub enum Compression {
         frame: Option<std::num::NonZeroU64>,
     },
 }
+
+/// The format sets no such bound; padding beyond it is a mistake in a unit.
+const MAX_ALIGNMENT: u64 = 1 << 26;

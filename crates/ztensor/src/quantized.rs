@@ -1,6 +1,6 @@
 //! Group-quantized tensors. Format text: Part III, section 4.
 
-use tensor_core::{DType, Shape, Tensor};
+use tensor_core::{AlignedBuf, DType, Error as Core, Limits, Shape, Tensor};
 
 use crate::{Attributes, Value, error::Result, sparse::LayoutError};
 
@@ -40,7 +40,8 @@ pub struct Convention {
 /// Along which axis of a matrix codes are packed and grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// Along the last: a word holds neighbours of a row, and so does a group.
+    /// Along the last: a word holds neighbours of a row, and so does a group. Rows are whole words
+    /// and whole groups, unless there is only one.
     Last,
     /// Along the first: a word holds neighbours of a column, and so does a group. Rank 2 only.
     First,
@@ -120,47 +121,27 @@ impl QuantizedGroup {
     /// # Errors
     ///
     /// [`Error::Layout`](crate::Error::Layout) where the convention does not fit the shape, where
-    /// codes are packed across the borders of words, or where scales are no floats.
+    /// codes are packed across the borders of words, or where scales are no floats;
+    /// [`Error::Core`](crate::Error::Core) where the result is longer than the default of
+    /// [`Limits::decoded_bytes`].
     pub fn dequantize(&self, convention: Convention) -> Result<Tensor> {
-        self.elements(convention).map_err(|error| error.of("quantized_group"))
+        let elements = self.elements(convention, &Limits::default());
+        elements.map_err(|error| error.of("quantized_group"))
     }
 
-    fn elements(&self, convention: Convention) -> Result<Tensor, LayoutError> {
+    fn elements(&self, convention: Convention, limits: &Limits) -> Result<Tensor, LayoutError> {
         let elements = self.shape.elements()?;
-        let word_bits = self.packed_weight.info().dtype.bits().unwrap_or_default();
-        if word_bits.checked_rem(self.bits) != Some(0) {
-            return Err(format!(
-                "codes of {} bits cross the borders of words of {word_bits} bits, which no \
-                 convention here covers",
-                self.bits
-            )
-            .into());
+        let (found, limit) = (self.shape.byte_len(DType::F32)?, limits.decoded_bytes);
+        if found > limit {
+            let (what, field) = ("dequantized size in bytes", "decoded_bytes");
+            return Err(Core::OverLimit { what, found, limit, field }.into());
         }
-        let lanes = u64::from(word_bits.checked_div(self.bits).unwrap_or(1));
-        let columns = match convention.axis {
-            Axis::Last => 1,
-            Axis::First => match self.shape.dims() {
-                &[rows, columns]
-                    if rows.checked_rem(lanes) == Some(0)
-                        && rows.checked_rem(self.group_size) == Some(0) =>
-                {
-                    columns
-                }
-                _ => {
-                    return Err(format!(
-                        "shape {} cannot be packed {lanes} and grouped {} along its first axis",
-                        self.shape, self.group_size
-                    )
-                    .into());
-                }
-            },
-        };
+        let lanes = self.lanes(&self.packed_weight)?;
+        let columns = self.columns(convention.axis, lanes)?;
         let scales = floats(&self.scales)?;
         let zeros = self.zero_points(convention)?;
-        let mut out = Vec::new();
-        let bytes = elements.saturating_mul(4);
-        let capacity = usize::try_from(elements).unwrap_or(usize::MAX);
-        out.try_reserve_exact(capacity).map_err(|_| tensor_core::Error::OutOfMemory { bytes })?;
+        let capacity = usize::try_from(found).unwrap_or(usize::MAX);
+        let mut out = AlignedBuf::with_capacity(capacity)?;
         for element in 0..elements {
             // Position along the packed axis, and which line of them.
             let (along, line) = (
@@ -177,29 +158,67 @@ impl QuantizedGroup {
             let (Some(scale), Some(zero)) = (scales.get(group), zeros.get(group)) else {
                 return Err(format!("group {group} has no scale or zero point").into());
             };
-            out.push(scale * (f32::from(code) - zero));
+            out.extend_from_slice(&(scale * (f32::from(code) - zero)).to_le_bytes())?;
         }
-        Ok(Tensor::from_slice(self.shape.clone(), &out)?)
+        Ok(Tensor::new(DType::F32, self.shape.clone(), out.into_bytes())?)
+    }
+
+    /// Returns how many codes a word of a part holds, at least one.
+    fn lanes(&self, words: &Tensor) -> Result<u64, LayoutError> {
+        let word_bits = words.info().dtype.bits().unwrap_or_default();
+        match (word_bits.checked_div(self.bits), word_bits.checked_rem(self.bits)) {
+            (Some(lanes @ 1..), Some(0)) => Ok(lanes.into()),
+            _ => Err(format!(
+                "codes of {} bits cross the borders of words of {word_bits} bits, which no \
+                 convention here covers",
+                self.bits
+            )
+            .into()),
+        }
+    }
+
+    /// Returns how many lines of words and groups lie side by side along an axis, once it is proved
+    /// that no word and no group is in two of them.
+    fn columns(&self, axis: Axis, lanes: u64) -> Result<u64, LayoutError> {
+        let fits = |len: u64| {
+            len.checked_rem(lanes) == Some(0) && len.checked_rem(self.group_size) == Some(0)
+        };
+        match (axis, self.shape.dims()) {
+            (Axis::Last, [rows @ .., row])
+                if fits(*row) || rows.iter().all(|&dimension| dimension == 1) =>
+            {
+                Ok(1)
+            }
+            (Axis::Last, []) => Ok(1),
+            (Axis::First, &[rows, columns]) if fits(rows) => Ok(columns),
+            _ => {
+                let axis = if axis == Axis::Last { "last" } else { "first" };
+                Err(format!(
+                    "shape {} cannot be packed {lanes} and grouped {} along its {axis} axis",
+                    self.shape, self.group_size
+                )
+                .into())
+            }
+        }
     }
 
     /// Returns the zero point of each group with the offset of the convention.
     fn zero_points(&self, convention: Convention) -> Result<Vec<f32>, LayoutError> {
         let offset = u16::try_from(convention.zero_offset).map(f32::from).unwrap_or(f32::NAN);
         let groups = self.groups(self.shape.elements()?);
-        let dtype = self.zeros.info().dtype;
-        let stored = if Part::of(&self.zeros).count() == groups {
+        let mut zeros = if Part::of(&self.zeros).count() == groups {
             floats(&self.zeros)?
         } else {
-            let word_bits = dtype.bits().unwrap_or_default();
-            let lanes = u64::from(word_bits.checked_div(self.bits).unwrap_or(1));
+            let lanes = self.lanes(&self.zeros)?;
             let split = |group: u64| group.checked_div(lanes).zip(group.checked_rem(lanes));
             let code = |group| {
                 let (word, lane) = split(group).unwrap_or_default();
                 f32::from(self.code(&self.zeros, word, lane, convention.order))
             };
-            (0..groups).map(code).collect()
+            collect(groups, (0..groups).map(code))?
         };
-        Ok(stored.into_iter().map(|zero| zero + offset).collect())
+        zeros.iter_mut().for_each(|zero| *zero += offset);
+        Ok(zeros)
     }
 
     fn code(&self, words: &Tensor, word: u64, lane: u64, order: CodeOrder) -> u16 {
@@ -324,16 +343,51 @@ fn packed_bytes(codes: u64, bits: u32, word: DType) -> Option<u64> {
 /// Returns the elements of a float tensor, or of small integers, as `f32`.
 fn floats(tensor: &Tensor) -> Result<Vec<f32>, LayoutError> {
     let view = tensor.view();
+    let count = Part::of(tensor).count();
     Ok(match view.dtype() {
         DType::F32 => view.to_vec::<f32>()?,
-        DType::F16 => view.to_vec::<half::f16>()?.into_iter().map(f32::from).collect(),
-        DType::BF16 => view.to_vec::<half::bf16>()?.into_iter().map(f32::from).collect(),
-        DType::U8 => view.to_vec::<u8>()?.into_iter().map(f32::from).collect(),
-        DType::I8 => view.to_vec::<i8>()?.into_iter().map(f32::from).collect(),
-        DType::U16 => view.to_vec::<u16>()?.into_iter().map(f32::from).collect(),
-        DType::I16 => view.to_vec::<i16>()?.into_iter().map(f32::from).collect(),
+        DType::F16 => collect(count, view.to_vec::<half::f16>()?.into_iter().map(f32::from))?,
+        DType::BF16 => collect(count, view.to_vec::<half::bf16>()?.into_iter().map(f32::from))?,
+        DType::U8 => collect(count, view.to_vec::<u8>()?.into_iter().map(f32::from))?,
+        DType::I8 => collect(count, view.to_vec::<i8>()?.into_iter().map(f32::from))?,
+        DType::U16 => collect(count, view.to_vec::<u16>()?.into_iter().map(f32::from))?,
+        DType::I16 => collect(count, view.to_vec::<i16>()?.into_iter().map(f32::from))?,
         dtype => {
             return Err(format!("scales or zeros are {dtype}, expected f32, f16 or bf16").into());
         }
     })
+}
+
+/// Collects so many numbers, with an error where there is no memory for them.
+fn collect(count: u64, numbers: impl Iterator<Item = f32>) -> Result<Vec<f32>, LayoutError> {
+    let mut collected = Vec::new();
+    let capacity = usize::try_from(count).unwrap_or(usize::MAX);
+    let out_of_memory = |_| Core::OutOfMemory { bytes: count.saturating_mul(4) };
+    collected.try_reserve_exact(capacity).map_err(out_of_memory)?;
+    collected.extend(numbers);
+    Ok(collected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_a_limit() {
+        let attributes = [("bits", 4_i64), ("group_size", 8)].into_iter().collect();
+        let floats = || Tensor::from_slice([1], &[1.0_f32]).unwrap();
+        let words = Tensor::from_slice([1], &[0_u32]).unwrap();
+        let shape = Shape::from([8]);
+        let group = QuantizedGroup::new(shape, &attributes, words, floats(), floats()).unwrap();
+        let convention =
+            Convention { axis: Axis::Last, order: CodeOrder::LowFirst, zero_offset: 0 };
+        let refused = |bytes| {
+            let elements = group.elements(convention, &Limits::default().with_decoded_bytes(bytes));
+            elements.err().map(|error| error.of("q").to_string())
+        };
+        let message =
+            "dequantized size in bytes is 32, over the limit of 31 (Limits::decoded_bytes)";
+        assert_eq!(refused(31).as_deref(), Some(message));
+        assert_eq!(refused(32), None);
+    }
 }

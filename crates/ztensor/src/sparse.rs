@@ -468,7 +468,8 @@ fn integer(dtype: DType, bytes: &[u8]) -> Option<u64> {
 /// indptr u64 [rows + 1], indices u64 [nnz], values [nnz]
 /// ```
 pub(crate) fn inline_csr(shape: Shape, data: &Blob<'_>) -> Checked<Csr> {
-    let (dtype, width, bytes) = inline(data)?;
+    let (dtype, width) = inline(data)?;
+    let bytes = data.bytes()?;
     let &[rows, _] = shape.dims() else {
         return Err(format!("shape {shape} has rank {}, expected 2", shape.rank()).into());
     };
@@ -492,32 +493,41 @@ pub(crate) fn inline_csr(shape: Shape, data: &Blob<'_>) -> Checked<Csr> {
 /// for each stored element: its coordinates u64 [rank], its value
 /// ```
 pub(crate) fn inline_coo(shape: Shape, data: &Blob<'_>) -> Checked<Coo> {
-    let (dtype, width, bytes) = inline(data)?;
+    let (dtype, width) = inline(data)?;
+    // Unlike `bytes`, this holds to the limits also where the source is in memory; the parts that
+    // are built take as much again.
+    let bytes = data.to_buf()?;
     let coordinates = (shape.rank() as u64).saturating_mul(8);
     let record = coordinates.saturating_add(width);
     let nnz = whole_records(bytes.len() as u64, record)?;
     let records = || bytes.chunks_exact(usize::try_from(record).unwrap_or(usize::MAX));
-    let mut coords = Vec::with_capacity(bytes.len());
+    let room = |width: u64| {
+        let len = usize::try_from(nnz.saturating_mul(width)).unwrap_or(usize::MAX);
+        AlignedBuf::with_capacity(len)
+    };
+    let mut coords = room(coordinates)?;
     for dimension in 0..shape.rank() {
         for record in records() {
-            coords.extend_from_slice(element(record, dimension as u64, 8).unwrap_or_default());
+            coords.extend_from_slice(element(record, dimension as u64, 8).unwrap_or_default())?;
         }
     }
     let coordinates = usize::try_from(coordinates).unwrap_or(usize::MAX);
-    let values: Vec<u8> = records()
-        .flat_map(|record| record.get(coordinates..).unwrap_or_default())
-        .copied()
-        .collect();
-    let coords = Tensor::new(DType::U64, [nnz.saturating_mul(shape.rank() as u64)], coords)?;
-    Coo::new(shape, Tensor::new(dtype, [nnz], values)?, coords)
+    let mut values = room(width)?;
+    for record in records() {
+        values.extend_from_slice(record.get(coordinates..).unwrap_or_default())?;
+    }
+    let listed = [nnz.saturating_mul(shape.rank() as u64)];
+    let coords = Tensor::new(DType::U64, listed, coords.into_bytes())?;
+    Coo::new(shape, Tensor::new(dtype, [nnz], values.into_bytes())?, coords)
 }
 
-fn inline(data: &Blob<'_>) -> Checked<(DType, u64, bytes::Bytes)> {
+/// Returns the type of the values and its width in bytes.
+fn inline(data: &Blob<'_>) -> Checked<(DType, u64)> {
     if data.component().byte_order == ByteOrder::Big {
         return Err("sparse data is big-endian, which has no defined layout".to_owned().into());
     }
     let dtype = data.element_type()?;
-    Ok((dtype, dtype.width().unwrap_or(1), data.bytes()?))
+    Ok((dtype, dtype.width().unwrap_or(1)))
 }
 
 fn whole_records(len: u64, record: u64) -> Checked<u64> {

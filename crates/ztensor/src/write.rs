@@ -2,6 +2,7 @@
 //! writer 1.1.1.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fmt,
     io::{self, BufRead, Write},
     path::Path,
@@ -9,13 +10,13 @@ use std::{
 
 use bytes::Bytes;
 use tensor_core::{
-    DType, Error as Core, Limits, Shape, Tensor as Elements, TensorView, output::NewFile,
+    DType, Error as Core, Extent, Limits, Shape, Tensor as Elements, TensorView, output::NewFile,
 };
 
 use crate::{
-    Attributes, Component, Coo, Csr, Encoding, Fault, Format, Manifest, Object, Role, Storage,
-    StoredType, Tensor, Version, WriteOptions,
-    cbor::Emitter,
+    Attributes, Component, Coo, Csr, Encoding, Fault, Format, Generation, Manifest, Object, Role,
+    Storage, StoredType, Tensor, Value, Version, WriteOptions,
+    cbor::{Decoder, Emitter},
     codec::{Codec, Output},
     container::footer,
     dtype,
@@ -61,6 +62,8 @@ struct Root {
     version: Option<String>,
     attributes: Option<Bytes>,
     other: Vec<(String, Bytes)>,
+    /// Why the attributes that were set cannot be written.
+    refused: Option<Error>,
 }
 
 impl<W: Write> Writer<W> {
@@ -91,7 +94,8 @@ impl<W: Write> Writer<W> {
         let mut writer = Self::start(sink, options, |_, _| Ok(()));
         writer.out.position = position;
         let (attributes, other) = manifest.encoded_root();
-        writer.root = Root { version: Some(manifest.version().to_owned()), attributes, other };
+        let version = Some(manifest.version().to_owned());
+        writer.root = Root { version, attributes, other, refused: None };
         for (index, name) in manifest.names().enumerate() {
             writer.index.push(name, &manifest.encoded_object(index));
         }
@@ -101,13 +105,19 @@ impl<W: Write> Writer<W> {
     /// Sets the attributes of the file, in place of any that were set before.
     ///
     /// The format's text takes values of any type; the reference implementation of generation 1.1
-    /// opens only files whose values are text.
+    /// opens only files whose values are text. Values that nest more than 126 levels deep, maps
+    /// that hold a key twice, and more than 64 MiB in all are refused by [`finish`](Self::finish).
     pub fn set_attributes(&mut self, attributes: &Attributes) {
-        self.root.attributes = Some(attributes.encode());
+        let encoded = encode_attributes("", attributes);
+        (self.root.attributes, self.root.refused) = match encoded {
+            Ok(encoded) => (Some(encoded.bytes), None),
+            Err(error) => (None, Some(error)),
+        };
     }
 
     pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Bytes>) {
         self.root.attributes = attributes;
+        self.root.refused = None;
     }
 
     pub(crate) fn set_version_text(&mut self, version: &str) {
@@ -172,30 +182,43 @@ impl<W: Write> Writer<W> {
         self.unfinished = Some(name.to_owned());
         let storage = self.options.storage;
         let object = Object::new(Shape::scalar(), Format::Dense);
-        Ok(ObjectWriter { writer: self, storage, object, attributes: None })
+        let (attributes, refused, component_begun) = (None, None, false);
+        Ok(ObjectWriter { writer: self, storage, object, attributes, refused, component_begun })
     }
 
     /// Copies an object of another file: its definition, and its stored bytes as they are.
     ///
-    /// What the definition says that this crate does not know is copied as well. Objects of
-    /// generations before 1.1 are [migrated](crate::migrate) instead.
+    /// What the definition says that this crate does not know is copied as well. Between
+    /// generations 1.1 and 1.2, element types are named as the generation that is written names
+    /// them; an encoded component gets `uncompressed_length` in 1.2, where its length can be told,
+    /// and loses it in 1.1, where the shape tells it. Objects of generations before 1.1 are
+    /// [migrated](crate::migrate) instead.
     ///
     /// # Errors
     ///
     /// [`Error::DuplicateObject`]; [`Error::NotEditable`] for a file of an older generation;
-    /// [`Error::Component`] where a blob does not lie where it may.
+    /// [`Error::Component`] where a blob does not lie where it may; [`Error::Layout`] where blobs
+    /// overlap and are not the same.
     pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
-        let generation = tensor.reader().generation();
-        if generation < crate::Generation::V1_1 {
-            return Err(Error::NotEditable { found: generation });
+        let version = self.version();
+        let mut object = tensor.object()?;
+        match (tensor.reader().generation(), version) {
+            (Generation::V1_1, Version::V1_1) | (Generation::V1_2, Version::V1_2) => {}
+            (Generation::V1_1, Version::V1_2) => translate_to_v1_2(tensor, &mut object),
+            (Generation::V1_2, Version::V1_1) => {
+                for (role, component) in &mut object.components {
+                    translate_to_v1_1(&object.format, role, component);
+                }
+            }
+            (found, _) => return Err(Error::NotEditable { found }),
         }
-        let object = tensor.object()?;
         self.copy_as(tensor.name(), tensor, object, &mut Moved::default())
     }
 
     /// Copies the stored bytes of a tensor under a definition that may say the same otherwise.
     ///
-    /// Blobs that `moved` knows are not written again.
+    /// Blobs that `moved` knows are not written again. One that overlaps another without being the
+    /// same is refused, so that a copy is never longer than what it is made from.
     pub(crate) fn copy_as(
         &mut self,
         name: &str,
@@ -226,6 +249,10 @@ impl<W: Write> Writer<W> {
         self.index.remove(name)
     }
 
+    pub(crate) const fn version(&self) -> Version {
+        self.options.version
+    }
+
     /// Tells whether an object of a name was added.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
@@ -238,10 +265,14 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Unfinished`]; [`Error::Write`]; where the manifest is over 1 GiB; where the file
-    /// cannot be put in its place, which leaves what was there before.
+    /// [`Error::Unfinished`]; [`Error::Write`]; where the attributes are none that can be
+    /// [set](Self::set_attributes); where the manifest is over 1 GiB; where the file cannot be put
+    /// in its place, which leaves what was there before.
     pub fn finish(mut self) -> Result<W> {
         self.check_finished()?;
+        if let Some(refused) = self.root.refused.take() {
+            return Err(refused);
+        }
         self.out.begin()?;
         let start = self.out.position;
         self.put_manifest()?;
@@ -332,6 +363,10 @@ pub struct ObjectWriter<'w, W: Write> {
     storage: Storage,
     object: Object,
     attributes: Option<Attributes>,
+    /// Why the attributes that were set cannot be written.
+    refused: Option<Error>,
+    /// A component was begun and not finished: what it wrote belongs to nothing.
+    component_begun: bool,
 }
 
 impl<W: Write> ObjectWriter<'_, W> {
@@ -340,10 +375,17 @@ impl<W: Write> ObjectWriter<'_, W> {
         self.storage = storage;
     }
 
-    /// Sets the attributes of the object.
+    /// Sets the attributes of the object, in place of any that were set before.
+    ///
+    /// [`finish`](Self::finish) refuses those that [`Writer::set_attributes`] cannot take.
     pub fn set_attributes(&mut self, attributes: &Attributes) {
-        self.object.attributes = Some(Encoded::from_attributes(attributes));
-        self.attributes = Some(attributes.clone());
+        match encode_attributes(&self.name(), attributes) {
+            Ok(encoded) => {
+                self.object.attributes = Some(encoded);
+                (self.attributes, self.refused) = (Some(attributes.clone()), None);
+            }
+            Err(error) => self.refused = Some(error),
+        }
     }
 
     pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Encoded>) {
@@ -355,10 +397,13 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Component`] where the role was written before or the element type is none of the
-    /// format's; [`Error::Write`].
+    /// [`Error::Layout`] where the role was written before; [`Error::Component`] where the element
+    /// type is none of the format's; [`Error::Unfinished`] where a component was begun before and
+    /// not finished; [`Error::Write`].
     pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
-        let Self { writer, storage, object, .. } = self;
+        self.check_finished()?;
+        let role = role.normalized();
+        let Self { writer, storage, object, component_begun, .. } = self;
         let Writer { out, options, unfinished, .. } = &mut **writer;
         let name = unfinished.as_deref().unwrap_or_default();
         if object.component(&role).is_some() {
@@ -369,16 +414,24 @@ impl<W: Write> ObjectWriter<'_, W> {
             let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
             return Err(Error::Component { object: name.to_owned(), role, fault: Box::new(fault) });
         }
+        *component_begun = true;
         let offset = out.align(options.alignment)?;
         let codec = Codec::new(out, storage, options.threads)?;
-        let (stored, logical) = match options.version {
-            Version::V1_2 => dtype::storage_of(dtype)
-                .map_or((dtype, None), |(stored, logical)| (stored, Some(logical.to_owned()))),
-            Version::V1_1 => (dtype, None),
-        };
-        let mut component = Component::new(StoredType::Known(stored), offset, 0);
-        component.logical_type = logical;
-        Ok(ComponentWriter { name, codec, component, role, dtype, decoded: 0, object })
+        let mut component = Component::new(StoredType::Known(dtype), offset, 0);
+        if options.version == Version::V1_2 {
+            name_as_in_v1_2(&mut component);
+        }
+        let decoded = 0;
+        Ok(ComponentWriter {
+            name,
+            codec,
+            component,
+            role,
+            dtype,
+            decoded,
+            object,
+            component_begun,
+        })
     }
 
     /// Writes a whole component.
@@ -405,14 +458,19 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// # Errors
     ///
     /// [`Error::MissingComponent`] where the format requires another; [`Error::Component`] where
-    /// the data of a dense tensor is not as long as its shape needs; [`Error::Layout`] where a
-    /// component was not finished, or sizes do not fit the attributes of a quantized tensor.
+    /// the data of a dense tensor is not as long as its shape needs; [`Error::Layout`] where sizes
+    /// do not fit the attributes of a quantized tensor, or the format is one of generation 0.1;
+    /// [`Error::Unfinished`] where a component was begun and not finished; where the rank is over
+    /// 65,536; where the attributes are none that can be [set](Self::set_attributes).
     pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
-        if matches!(format, Format::SparseCsr | Format::SparseCoo) {
-            let problem = format!("format {format} is written by finish_csr and finish_coo");
-            return Err(Error::Layout { object: self.name(), problem });
-        }
-        self.complete(format, shape.into())
+        let format = format.normalized();
+        let problem = match format {
+            Format::SparseCsr | Format::SparseCoo => "is written by finish_csr and finish_coo",
+            Format::InlineCsr | Format::InlineCoo => "is one of generation 0.1, expected a later",
+            _ => return self.complete(format, shape.into()),
+        };
+        let problem = format!("format {format} {problem}");
+        Err(Error::Layout { object: self.name(), problem })
     }
 
     /// Writes the parts of a sparse matrix in compressed rows, and ends the object.
@@ -439,6 +497,14 @@ impl<W: Write> ObjectWriter<'_, W> {
     }
 
     pub(crate) fn complete(mut self, format: Format, shape: Shape) -> Result<()> {
+        self.check_finished()?;
+        if let Some(refused) = self.refused.take() {
+            return Err(refused);
+        }
+        let (found, limit) = (shape.rank() as u64, MAX_RANK);
+        if found > limit {
+            return Err(Core::OverLimit { what: "rank", found, limit, field: "rank" }.into());
+        }
         (self.object.format, self.object.shape) = (format, shape);
         for role in crate::validate::required_roles(&self.object.format) {
             if self.object.component(role).is_none() {
@@ -455,6 +521,13 @@ impl<W: Write> ObjectWriter<'_, W> {
             }
         }
         self.commit()
+    }
+
+    fn check_finished(&self) -> Result<()> {
+        if self.component_begun {
+            return Err(Error::Unfinished { name: self.name() });
+        }
+        Ok(())
     }
 
     /// Proves that components are as long as shape and attributes need.
@@ -517,8 +590,10 @@ impl<W: Write> ObjectWriter<'_, W> {
     ) -> Result<()> {
         let blob = tensor.unsized_blob(role, component);
         let extent = blob.extent()?;
-        let key = (extent.offset(), extent.len());
-        if let Some(&offset) = moved.0.get(&key) {
+        if let Some(offset) = moved.find(extent).map_err(|problem| {
+            let problem = format!("component {:?} {problem}", role.as_str());
+            Error::Layout { object: tensor.name().to_owned(), problem }
+        })? {
             component.offset = offset;
             return Ok(());
         }
@@ -534,7 +609,7 @@ impl<W: Write> ObjectWriter<'_, W> {
             let copied = ready.len();
             stored.consume(copied);
         }
-        moved.0.insert(key, component.offset);
+        moved.insert(extent, component.offset);
         Ok(())
     }
 
@@ -543,14 +618,136 @@ impl<W: Write> ObjectWriter<'_, W> {
     }
 }
 
-/// Where blobs of a file that is being copied have gone, by offset and length.
+/// Where blobs of a file that is being copied have gone.
 #[derive(Debug, Default)]
-pub(crate) struct Moved(std::collections::HashMap<(u64, u64), u64>);
+pub(crate) struct Moved {
+    /// Length and new offset by offset; no two overlap.
+    blobs: BTreeMap<u64, (u64, u64)>,
+    /// New offsets of blobs without bytes, by offset.
+    empty: HashMap<u64, u64>,
+}
+
+impl Moved {
+    /// Returns where a blob has gone, or what it overlaps without being the same.
+    fn find(&self, extent: Extent) -> Result<Option<u64>, String> {
+        if extent.is_empty() {
+            return Ok(self.empty.get(&extent.offset()).copied());
+        }
+        let (start, len) = (extent.offset(), extent.len());
+        // None overlap, so no other before the end of this one reaches further.
+        let Some((&before, &(before_len, moved))) = self.blobs.range(..extent.end()).next_back()
+        else {
+            return Ok(None);
+        };
+        if (before, before_len) == (start, len) {
+            return Ok(Some(moved));
+        }
+        if before.saturating_add(before_len) <= start {
+            return Ok(None);
+        }
+        Err(format!(
+            "covers {len} bytes at byte {start}, which overlap {before_len} bytes at byte {before} \
+             that were copied, expected the same or others"
+        ))
+    }
+
+    fn insert(&mut self, extent: Extent, moved: u64) {
+        if extent.is_empty() {
+            self.empty.insert(extent.offset(), moved);
+        } else {
+            self.blobs.insert(extent.offset(), (extent.len(), moved));
+        }
+    }
+}
+
+/// Says of the components of an object what they say in the words of generation 1.2.
+pub(crate) fn translate_to_v1_2(tensor: Tensor<'_>, object: &mut Object) {
+    let definition = object.clone();
+    for (role, component) in &mut object.components {
+        if component.encoding == Encoding::Zstd && component.uncompressed_length.is_none() {
+            // Where sizes contradict each other, the copy says as little as the original.
+            let blob = tensor.blob_of(&definition, role, component).ok();
+            component.uncompressed_length = blob.and_then(|blob| blob.decoded_len());
+        }
+        name_as_in_v1_2(component);
+    }
+}
+
+/// Says of a component what it says in the words of generation 1.1; a `type` that is not known
+/// stays.
+pub(crate) fn translate_to_v1_1(format: &Format, role: &Role, component: &mut Component) {
+    let Some(dtype) = component.element_type() else {
+        return;
+    };
+    if !component.logical_type_is_unknown() && component.logical_type.take().is_some() {
+        component.dtype = StoredType::Known(dtype);
+    }
+    // Elsewhere the shape does not tell the length, so the key that does is kept, though 1.1
+    // ignores it.
+    if (format, role) == (&Format::Dense, &Role::Data) {
+        component.uncompressed_length = None;
+    }
+}
+
+/// Names the element type by storage type and `type`, where generation 1.2 has such.
+fn name_as_in_v1_2(component: &mut Component) {
+    if component.logical_type.is_none()
+        && let StoredType::Known(dtype) = component.dtype
+        && let Some((stored, logical)) = dtype::storage_of(dtype)
+    {
+        component.dtype = StoredType::Known(stored);
+        component.logical_type = Some(logical.to_owned());
+    }
+}
+
+/// Encodes attributes, once they are proved to be such as a reader takes with its default limits.
+fn encode_attributes(object: &str, attributes: &Attributes) -> Result<Encoded> {
+    let found = attributes.iter().map(|(_, value)| levels(value)).max().unwrap_or_default();
+    if found > MAX_LEVELS {
+        let (what, expected) = ("nesting of attributes in levels", "at most 126");
+        return Err(Error::Setting { what, found: found.into(), expected });
+    }
+    let encoded = Encoded::from_attributes(attributes);
+    let (found, limit) = (encoded.bytes.len() as u64, Limits::default().metadata_bytes);
+    if found > limit {
+        let (what, field) = ("length of attributes in bytes", "metadata_bytes");
+        return Err(Core::OverLimit { what, found, limit, field }.into());
+    }
+    // Encoded keys are what must differ, so it takes the decoder to tell.
+    let Err(error) = Decoder::new(&encoded.bytes, 0, u32::MAX).value(0) else {
+        return Ok(encoded);
+    };
+    Err(match error.inside("attributes").into_error(0) {
+        Error::Manifest { path, problem, .. } => {
+            Error::Layout { object: object.to_owned(), problem: format!("{path} {problem}") }
+        }
+        error => error,
+    })
+}
+
+/// Returns how many arrays, maps and tags of a value lie inside one another.
+fn levels(value: &Value) -> u32 {
+    let mut deepest = 0_u32;
+    let mut open = vec![(value, 1_u32)];
+    while let Some((value, level)) = open.pop() {
+        let inner = level.saturating_add(1);
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, inner))),
+            Value::Map(pairs) => {
+                open.extend(pairs.iter().flat_map(|(key, value)| [(key, inner), (value, inner)]));
+            }
+            Value::Tag(_, value) => open.push((value, inner)),
+            _ => continue,
+        }
+        deepest = deepest.max(level);
+    }
+    deepest
+}
 
 /// A component in the making, made by [`ObjectWriter::component`]: a sink for its decoded bytes.
 ///
-/// Dropped before [`finish`](Self::finish), its object lacks it.
-#[must_use = "a component that is not finished is not part of its object"]
+/// Dropped before [`finish`](Self::finish), it leaves an object that refuses to go on.
+#[must_use = "a component that is not finished makes its object unusable"]
 pub struct ComponentWriter<'o, W: Write> {
     /// The name of the object.
     name: &'o str,
@@ -560,6 +757,7 @@ pub struct ComponentWriter<'o, W: Write> {
     dtype: DType,
     decoded: u64,
     object: &'o mut Object,
+    component_begun: &'o mut bool,
 }
 
 impl<W: Write> ComponentWriter<'_, W> {
@@ -588,15 +786,15 @@ impl<W: Write> ComponentWriter<'_, W> {
         // Proved against the shape when the object is finished, and then kept or not.
         self.component.uncompressed_length = Some(self.decoded);
         self.object.components.push((self.role, self.component));
+        *self.component_begun = false;
         Ok(self.decoded)
     }
 
     /// Writes all of some bytes.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        let offset = self.component.offset;
         self.write_all(bytes).map_err(|error| match error.downcast::<Error>() {
             Ok(error) => error,
-            Err(source) => Error::Write { offset, source },
+            Err(source) => Error::Write { offset: self.codec.position(), source },
         })
     }
 }
@@ -635,3 +833,9 @@ impl<W: Write> Write for ComponentWriter<'_, W> {
 
 /// How much of a manifest is encoded before it is written.
 const PIECE: usize = 64 << 10;
+/// What a reader takes with its default options.
+const MAX_RANK: u64 = 1 << 16;
+
+/// Two levels below the default limit of readers: one for the map of attributes, one for an integer
+/// that is written as a bignum.
+const MAX_LEVELS: u32 = 126;

@@ -2,7 +2,7 @@
 
 use ztensor::{
     Attributes, Axis, CodeOrder, Convention, Format, QuantizedGroup, Reader, Role, Value, Writer,
-    tensor_core::Tensor,
+    tensor_core::{DType, Tensor},
 };
 
 const LAST: Convention =
@@ -79,6 +79,61 @@ fn a_convention_that_does_not_fit_is_refused() {
     let expected = "object \"quantized_group\": shape [2, 8] cannot be packed 8 and grouped 8 along \
                     its first axis";
     assert_eq!(error.to_string(), expected);
+}
+
+/// Writes and reads a tensor of zeros in words of 32 bits, with scales of zero.
+fn of_zeros(shape: [u64; 2], bits: i64, group_size: i64, zeros: &Tensor) -> QuantizedGroup {
+    let mut writer = Writer::new(Vec::new());
+    let mut object = writer.object("q").unwrap();
+    let pair = |key: &str, value: i64| (key.to_owned(), Value::from(value));
+    object.set_attributes(
+        &[pair("bits", bits), pair("group_size", group_size)].into_iter().collect(),
+    );
+    let elements = usize::try_from(shape[0] * shape[1]).unwrap();
+    let bytes = (elements * usize::try_from(bits).unwrap()).div_ceil(8).next_multiple_of(4);
+    let scales = vec![0; 4 * elements / usize::try_from(group_size).unwrap()];
+    object.put(Role::PackedWeight, DType::U32, &vec![0; bytes]).unwrap();
+    object.put(Role::Scales, DType::F32, &scales).unwrap();
+    object.put(Role::Zeros, zeros.info().dtype, zeros.bytes()).unwrap();
+    object.finish(Format::QuantizedGroup, shape).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    reader.tensor("q").unwrap().quantized().unwrap()
+}
+
+#[test]
+fn packed_zero_points_fit_their_words() {
+    // One code of 16 bits takes two words of 8 bits; one of 3 bits lies across the border of two.
+    let of_16 = of_zeros([2, 8], 16, 8, &Tensor::from_slice([4], &[0_u8; 4]).unwrap());
+    let of_3 = of_zeros([4, 8], 3, 8, &Tensor::from_slice([1], &[0_u16]).unwrap());
+    for (group, message) in [
+        (of_16, "codes of 16 bits cross the borders of words of 8 bits"),
+        (of_3, "codes of 3 bits cross the borders of words of 32 bits"),
+    ] {
+        let error = group.dequantize(LAST).unwrap_err();
+        let expected =
+            format!("object \"quantized_group\": {message}, which no convention here covers");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn rows_are_whole_words_and_groups() {
+    let zeros = |count: usize| floats(&vec![0.0; count]);
+    let refused = |shape: [u64; 2], group_size: i64, count: usize| {
+        let group = of_zeros(shape, 4, group_size, &zeros(count));
+        group.dequantize(LAST).err().map(|error| error.to_string())
+    };
+    // Words of 8 codes in rows of 12; groups of 16 in rows of 8.
+    for (shape, group_size, count) in [([2, 12], 4, 6), ([2, 8], 16, 1)] {
+        let [rows, row] = shape;
+        let expected = format!(
+            "object \"quantized_group\": shape [{rows}, {row}] cannot be packed 8 and grouped \
+             {group_size} along its last axis"
+        );
+        assert_eq!(refused(shape, group_size, count), Some(expected));
+    }
+    // There is no other row that the last word could reach into.
+    assert_eq!(refused([1, 12], 4, 3), None);
 }
 
 #[test]

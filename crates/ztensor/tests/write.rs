@@ -1,8 +1,11 @@
 //! What the writer emits: the bytes of the reference, every option, and what it refuses.
+#![cfg(all(feature = "digest", feature = "zstd"))]
 
 use std::{
+    cell::Cell,
     io::Write as _,
     num::{NonZeroU64, NonZeroUsize},
+    rc::Rc,
 };
 
 use proptest::prelude::*;
@@ -335,10 +338,157 @@ fn a_component_that_was_not_finished() {
     let mut writer = Writer::new(Vec::new());
     let mut object = writer.object("w").unwrap();
     object.component(Role::Data, DType::F32).unwrap().write_all(&[0; 4]).unwrap();
+    let message = "object \"w\" was not finished, so nothing more can be written";
+    refuses(object.component(Role::Data, DType::F32), message);
+    refuses(object.put(Role::Scales, DType::F32, &[0; 4]), message);
+    refuses(object.finish(Format::Dense, [1]), message);
+}
+
+#[test]
+fn a_role_twice_under_two_names() {
+    let mut writer = Writer::new(Vec::new());
+    let mut object = writer.object("w").unwrap();
+    object.put(Role::Data, DType::U8, &[1]).unwrap();
     refuses(
-        object.finish(Format::Dense, [1]),
-        "object \"w\" of format \"dense\" has no component \"data\"",
+        object.put(Role::Other("data".to_owned()), DType::U8, &[1]),
+        "object \"w\": component \"data\" is written twice",
     );
+}
+
+#[test]
+fn formats_that_are_spelled_out() {
+    let finish = |format: &str, bytes: &[u8]| {
+        let mut writer = Writer::new(Vec::new());
+        let mut object = writer.object("w").unwrap();
+        object.put(Role::Other("data".to_owned()), DType::U8, bytes).unwrap();
+        object.finish(Format::Other(format.to_owned()), [3])
+    };
+    finish("dense", &[1, 2, 3]).unwrap();
+    finish("anything", &[1]).unwrap();
+    for (format, message) in [
+        (
+            "dense",
+            "component \"data\" of object \"w\" is 1 bytes long at byte 64, but shape [3] of u8 needs 3",
+        ),
+        ("sparse_csr", "object \"w\": format sparse_csr is written by finish_csr and finish_coo"),
+        (
+            "quantized_group",
+            "object \"w\" of format \"quantized_group\" has no component \"packed_weight\"",
+        ),
+        ("sparsecsr", "object \"w\": format sparsecsr is one of generation 0.1, expected a later"),
+        ("sparsecoo", "object \"w\": format sparsecoo is one of generation 0.1, expected a later"),
+    ] {
+        refuses(finish(format, &[1]), message);
+    }
+}
+
+#[test]
+fn ranks_have_a_limit() {
+    let file = |rank: usize| {
+        let mut writer = Writer::new(Vec::new());
+        let mut object = writer.object("w").unwrap();
+        object.put(Role::Data, DType::U8, &[1])?;
+        object.finish(Format::Dense, vec![1; rank])?;
+        writer.finish()
+    };
+    let reader = Reader::from_bytes(file(1 << 16).unwrap()).unwrap();
+    assert!(reader.validate().is_empty());
+    refuses(file((1 << 16) + 1), "rank is 65537, over the limit of 65536 (Limits::rank)");
+}
+
+/// Writes a file with attributes of its own, and one whose object has them.
+fn with_attributes(attributes: &Attributes) -> [Result<Vec<u8>, Error>; 2] {
+    let of_file = || {
+        let mut writer = Writer::new(Vec::new());
+        writer.set_attributes(attributes);
+        writer.finish()
+    };
+    let of_object = || {
+        let mut writer = Writer::new(Vec::new());
+        let mut object = writer.object("w")?;
+        object.set_attributes(attributes);
+        object.put(Role::Data, DType::U8, &[1])?;
+        object.finish(Format::Dense, [1])?;
+        writer.finish()
+    };
+    [of_file(), of_object()]
+}
+
+#[test]
+fn attributes_nest_126_levels() {
+    let nested = |levels: usize| -> Attributes {
+        let most = Value::Integer(1 << 64);
+        let value = (0..levels).fold(most, |value, level| match level % 3 {
+            0 => Value::Array(vec![Value::Null, value]),
+            1 => Value::Tag(1000, Box::new(value)),
+            _ => Value::Map(vec![(Value::Null, value)]),
+        });
+        [("deep", value)].into_iter().collect()
+    };
+    for file in with_attributes(&nested(126)) {
+        let report = Reader::from_bytes(file.unwrap()).unwrap().validate();
+        assert!(report.is_valid(), "{report:?}");
+    }
+    for file in with_attributes(&nested(127)) {
+        refuses(file, "nesting of attributes in levels is 127, expected at most 126");
+    }
+}
+
+#[test]
+fn equal_keys_in_an_attribute() {
+    let pair = |key: Value| (key, Value::Null);
+    let bignum = (1_u128 << 64).to_be_bytes().to_vec();
+    for (pairs, key) in [
+        (vec![pair(Value::from("a")), pair(Value::from("a"))], "a"),
+        (
+            vec![
+                pair(Value::Integer(1 << 64)),
+                pair(Value::Tag(2, Box::new(Value::Bytes(bignum)))),
+            ],
+            "2(h'00000000000000010000000000000000')",
+        ),
+    ] {
+        let attributes: Attributes = [("map", Value::Map(pairs))].into_iter().collect();
+        for (file, name) in with_attributes(&attributes).into_iter().zip(["", "w"]) {
+            let path = "attributes.\"map\"";
+            let message =
+                format!("object {name:?}: {path} has the key {key:?} twice, expected one");
+            refuses(file, &message);
+        }
+    }
+}
+
+#[test]
+fn attributes_over_64_mib() {
+    let attributes = |bytes: usize| -> Attributes {
+        [("b", Value::Bytes(vec![0; bytes]))].into_iter().collect()
+    };
+    // A map of one, its key, and the head of the bytes take 1, 2 and 5 bytes.
+    let room = (64 << 20) - 8;
+    for file in with_attributes(&attributes(room)) {
+        let reader = Reader::from_bytes(file.unwrap()).unwrap();
+        reader.manifest().attributes().unwrap();
+        reader.tensors().for_each(|tensor| drop(tensor.attributes().unwrap()));
+    }
+    for file in with_attributes(&attributes(room + 1)) {
+        refuses(
+            file,
+            "length of attributes in bytes is 67108865, over the limit of 67108864 \
+             (Limits::metadata_bytes)",
+        );
+    }
+}
+
+#[test]
+fn attributes_that_are_set_anew_are_written() {
+    let pair = || (Value::Null, Value::Null);
+    let refused = [("map", Value::Map(vec![pair(), pair()]))].into_iter().collect();
+    let mut writer = Writer::new(Vec::new());
+    writer.set_attributes(&refused);
+    let attributes: Attributes = [("key", "value")].into_iter().collect();
+    writer.set_attributes(&attributes);
+    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    assert_eq!(reader.manifest().attributes().unwrap(), Some(attributes));
 }
 
 #[test]
@@ -363,10 +513,13 @@ fn types_that_the_format_lacks() {
 
 #[test]
 fn settings_out_of_range() {
-    for alignment in [0, 1, 32, 65] {
+    assert!(Writer::options().alignment(1 << 26).write_to(Vec::new()).is_ok());
+    for alignment in [0, 1, 32, 65, (1 << 26) + 64, 1 << 40] {
         refuses(
             Writer::options().alignment(alignment).write_to(Vec::new()),
-            &format!("alignment in bytes is {alignment}, expected a multiple of 64"),
+            &format!(
+                "alignment in bytes is {alignment}, expected a multiple of 64, at most 67108864"
+            ),
         );
     }
     refuses(
@@ -430,6 +583,48 @@ fn every_failing_write_is_an_error() {
     assert!(enough > 5, "{enough}");
     for writes in 0..enough {
         assert!(matches!(write(writes), Err(Error::Write { .. })), "{writes}");
+    }
+}
+
+/// Takes so many bytes, and fails at the next.
+struct Full {
+    room: u64,
+    written: Rc<Cell<u64>>,
+}
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = self.room.saturating_sub(self.written.get()).min(bytes.len() as u64);
+        if taken == 0 && !bytes.is_empty() {
+            return Err(std::io::Error::other("disk is full"));
+        }
+        self.written.set(self.written.get() + taken);
+        Ok(usize::try_from(taken).unwrap())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn failing_writes_say_where() {
+    let frame = NonZeroU64::new(50);
+    for storage in [
+        Storage::default(),
+        zstd(3),
+        Storage::default().compression(Compression::Zstd { level: 3, frame }),
+    ] {
+        // The component starts at byte 64; what follows it is written whole, or not at all.
+        for room in [64, 65, 70] {
+            let written = Rc::new(Cell::new(0));
+            let sink = Full { room, written: written.clone() };
+            let mut writer = Writer::options().storage(storage).write_to(sink).unwrap();
+            let error = writer.add("a", &tensor(DType::U8, 100)).unwrap_err();
+            assert!(matches!(error, Error::Write { .. }), "{error:?}");
+            assert_eq!(error.offset(), Some(written.get()), "{storage:?}");
+            assert_eq!(written.get(), room);
+        }
     }
 }
 
