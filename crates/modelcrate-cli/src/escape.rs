@@ -15,6 +15,16 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Escapes a text and cuts it where it is longer than so many characters.
+pub(crate) fn escape_up_to(len: usize, text: &str) -> Cow<'_, str> {
+    // What is cut off is not escaped first: it may be as long as the file.
+    let cut = text.char_indices().nth(len).and_then(|(at, _)| text.get(..at));
+    match cut {
+        Some(start) => Cow::Owned(format!("{}…", escape(start))),
+        None => escape(text),
+    }
+}
+
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
@@ -30,6 +40,13 @@ mod tests {
         assert_eq!(escape("\x1b]0;x\x07"), "\\u{1b}]0;x\\u{7}");
         assert_eq!(escape("a\n[ok] verified"), "a\\n[ok] verified");
         assert_eq!(escape("\u{9b}31m\u{202e}x\u{2066}"), "\\u{9b}31m\\u{202e}x\\u{2066}");
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        assert_eq!(escape_up_to(3, "héllo"), "hél…");
+        assert_eq!(escape_up_to(1, "\n\n"), "\\n…");
+        assert!(matches!(escape_up_to(5, "héllo"), Cow::Borrowed("héllo")));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::{
     Outcome,
     args::{Format, Input, Print},
-    chain,
-    escape::escape,
+    escape::{escape, escape_up_to},
+    failure::{About, chain},
     output, print_error,
 };
 
@@ -48,10 +48,10 @@ impl Inspect {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let (mut outcome, mut done) = (Outcome::Fine, Vec::new());
         for input in &self.files {
-            let file = match self.summary(input) {
+            let file = match self.summary(input).about(input) {
                 Ok(file) => file,
                 Err(error) => {
-                    print_error(&format!("{}: {}", input.display(), chain(&error)));
+                    print_error(&chain(&error));
                     let invalid = crate::is_invalid(&error);
                     outcome = outcome.and(if invalid { Outcome::Invalid } else { Outcome::Failed });
                     continue;
@@ -86,11 +86,12 @@ impl Inspect {
         let bold = anstyle::Style::new().bold();
         let mut text = format!("{bold}{}{bold:#}\n", escape(path));
         let tensors = summary.tensors.len();
-        let _ = writeln!(text, "  format    {} {}", summary.format, escape(&summary.version));
+        let version = escape_up_to(TEXT, &summary.version);
+        let _ = writeln!(text, "  format    {} {version}", summary.format);
         let _ = writeln!(text, "  tensors   {tensors}, {}", output::size(bytes));
         for (key, value) in &summary.metadata {
             let pair = format!("{key} = {value}");
-            let _ = writeln!(text, "  metadata  {}", escape(&pair));
+            let _ = writeln!(text, "  metadata  {}", escape_up_to(TEXT, &pair));
         }
         text.push_str(&self.tensors_text(&summary.tensors));
         for finding in summary.findings.findings() {
@@ -110,9 +111,9 @@ impl Inspect {
             table.add_row([
                 name(&tensor.name),
                 dtype,
-                tensor.shape.to_string(),
+                escape_up_to(TEXT, &tensor.shape.to_string()).into_owned(),
                 tensor.bytes.to_string(),
-                escape(&stored(tensor)).into_owned(),
+                escape_up_to(TEXT, &stored(tensor)).into_owned(),
                 contents(tensor),
             ]);
         }
@@ -179,6 +180,9 @@ fn number(value: f64) -> String {
 
 /// Characters of a name that are shown to people.
 const NAME: usize = 72;
+
+/// Characters of any other text from a file that are shown to people.
+const TEXT: usize = 200;
 
 /// Tensors that are listed when not all were asked for.
 const SHOWN: usize = 40;

@@ -7,6 +7,7 @@
 
 mod args;
 mod escape;
+mod failure;
 mod generate;
 mod inspect;
 mod output;
@@ -18,7 +19,11 @@ use std::{io, process::ExitCode};
 use anstream::eprintln;
 use clap::Parser as _;
 
-use crate::{args::Args, escape::escape};
+use crate::{
+    args::Args,
+    escape::escape,
+    failure::{bare, chain},
+};
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -60,7 +65,7 @@ impl From<Outcome> for ExitCode {
 
 /// Says why a command could not be carried out.
 fn failed(error: &anyhow::Error) -> ExitCode {
-    let broken_pipe = error.chain().any(|cause| {
+    let broken_pipe = bare(error).chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>();
         io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     });
@@ -75,6 +80,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 /// Tells whether a command failed because a file is broken, not because it could not be reached.
 fn is_invalid(error: &anyhow::Error) -> bool {
     use modelcrate::{Error, tensor_core, ztensor};
+    let error = bare(error);
     let unreachable = |error: &tensor_core::Error| {
         matches!(
             error,
@@ -106,9 +112,4 @@ fn is_invalid(error: &anyhow::Error) -> bool {
 fn print_error(message: &str) {
     let style = anstyle::AnsiColor::Red.on_default().bold();
     eprintln!("{style}error{style:#}: {}", escape(message));
-}
-
-/// Writes an error and its causes in one line.
-fn chain(error: &anyhow::Error) -> String {
-    modelcrate::tensor_core::Chain(error.as_ref()).to_string()
 }

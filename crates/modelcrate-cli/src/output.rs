@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal, Read, Write};
 
-use anyhow::Context;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use modelcrate::{
@@ -115,9 +114,9 @@ pub(crate) fn open(input: &Input, options: OpenOptions) -> anyhow::Result<AnyRea
     }
     let mut bytes = Vec::new();
     let limit = STDIN_LIMIT.saturating_add(1);
-    io::stdin().lock().take(limit).read_to_end(&mut bytes).context("standard input")?;
+    io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > STDIN_LIMIT {
-        anyhow::bail!("standard input is over the limit of {STDIN_LIMIT} bytes: give a file");
+        anyhow::bail!("is over the limit of {STDIN_LIMIT} bytes for standard input: give a file");
     }
     Ok(options.from_source(Source::from_bytes(bytes))?)
 }

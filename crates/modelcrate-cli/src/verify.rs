@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context;
+use anstream::eprintln;
 use modelcrate::{
     Error, Format as ModelFormat, OpenOptions, Profile, Verdict, detect,
     tensor_core::{At, Report, Severity, Source},
@@ -14,15 +14,16 @@ use serde::Serialize;
 use crate::{
     Outcome,
     args::{Format, Input, Print, is_stdio},
-    chain,
     escape::escape,
+    failure::{About, Failure, chain},
     output, print_error,
 };
 
 /// Read model files whole and report every fault: structure, digests, contents
 ///
-/// Folders are walked; files in them that are no model files are passed over. A file that cannot be
-/// opened is invalid, with the reason as its finding.
+/// Folders are walked; links in them and files that are no model files, neither by content nor by
+/// name, are passed over and counted. A file that cannot be opened is invalid, with the reason as
+/// its finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,23 +53,21 @@ struct File {
 
 impl Verify {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut outcome, mut done) = (Outcome::Fine, Vec::new());
+        let (mut outcome, mut done, mut passed_over) = (Outcome::Fine, Vec::new(), 0_u64);
         for input in &self.files {
-            let paths = match walk(input) {
-                Ok(paths) => paths,
-                Err(error) => {
-                    print_error(&format!("{error:#}"));
-                    outcome = outcome.and(Outcome::Failed);
-                    continue;
-                }
-            };
-            for path in paths {
-                let file = match self.verify(&path) {
+            let walked = Walked::walk(input);
+            passed_over = passed_over.saturating_add(walked.passed_over);
+            for (path, error) in walked.files {
+                let verified = error.map_or_else(|| self.verify(&path), Err);
+                let file = match verified.about(&path) {
                     Ok(file) => file,
                     Err(error) => {
-                        print_error(&format!("{}: {}", path.display(), chain(&error)));
                         outcome = outcome.and(Outcome::Failed);
-                        continue;
+                        if self.print.format == Format::Human {
+                            print_error(&chain(&error));
+                            continue;
+                        }
+                        File::unread(&path, &error)
                     }
                 };
                 if file.verdict == Verdict::Invalid {
@@ -81,8 +80,13 @@ impl Verify {
                 }
             }
         }
-        if self.print.format == Format::Json {
-            output::print_document(&done)?;
+        match self.print.format {
+            Format::Human if passed_over > 0 => {
+                let files = if passed_over == 1 { "file" } else { "files" };
+                eprintln!("{passed_over} {files} passed over");
+            }
+            Format::Json => output::print_document(&done)?,
+            _ => {}
         }
         Ok(outcome)
     }
@@ -90,18 +94,14 @@ impl Verify {
     fn verify(&self, path: &Input) -> anyhow::Result<File> {
         let profile = if self.lenient { Profile::Lenient } else { Profile::Strict };
         let options = OpenOptions::default().profile(profile).threads(self.threads);
-        let shown = path.display().to_string();
         let reader = match output::open(path, options) {
             Ok(reader) => reader,
             Err(error) if crate::is_invalid(&error) => {
-                let mut findings = Report::default();
                 let known = error.downcast_ref::<Error>();
                 let rule = known.map_or("file/read", Error::rule);
                 let at = At::file().offset(known.and_then(Error::offset));
-                findings.push(Severity::Error, rule, at, chain(&error));
-                let format = format_of(known);
-                let verdict = Verdict::Invalid;
-                return Ok(File { path: shown, format, verdict, findings });
+                let file = File::invalid(path, rule, at, chain(&error));
+                return Ok(File { format: format_of(known), ..file });
             }
             Err(error) => return Err(error),
         };
@@ -109,7 +109,24 @@ impl Verify {
         let findings = reader.verify_with(|bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let verdict = Verdict::from(&findings);
-        Ok(File { path: shown, format: Some(reader.format()), verdict, findings })
+        let path = path.display().to_string();
+        Ok(File { path, format: Some(reader.format()), verdict, findings })
+    }
+}
+
+impl File {
+    fn invalid(path: &Path, rule: &'static str, at: At, message: String) -> Self {
+        let mut findings = Report::default();
+        findings.push(Severity::Error, rule, at, message);
+        let path = path.display().to_string();
+        Self { path, format: None, verdict: Verdict::Invalid, findings }
+    }
+
+    /// Describes a file or folder that could not be looked at.
+    fn unread(path: &Path, error: &anyhow::Error) -> Self {
+        let failure = error.downcast_ref::<Failure>();
+        let reason = failure.map_or_else(|| chain(error), Failure::reason);
+        Self::invalid(path, "file/read", At::file(), reason)
     }
 }
 
@@ -121,32 +138,54 @@ fn format_of(error: Option<&Error>) -> Option<ModelFormat> {
     }
 }
 
-/// Returns the files that an argument means: itself, or the model files of a folder, sorted.
-fn walk(input: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if is_stdio(input) || !input.is_dir() {
-        return Ok(vec![input.to_owned()]);
-    }
-    let (mut found, mut folders) = (Vec::new(), vec![input.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-        for entry in entries {
-            let entry = entry.with_context(|| folder.display().to_string())?;
-            let kind = entry.file_type().with_context(|| entry.path().display().to_string())?;
-            // A link is not followed: it may lead out of the folder, or round in a circle.
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() && is_model(&entry.path()) {
-                found.push(entry.path());
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+/// The files that an argument means: itself, or the model files of a folder, sorted.
+#[derive(Default)]
+struct Walked {
+    /// With the reason where it is already known that one cannot be read; folders only then.
+    files: Vec<(PathBuf, Option<anyhow::Error>)>,
+    passed_over: u64,
 }
 
-/// Tells whether a file is worth opening: what cannot be read is, so that it is reported.
+impl Walked {
+    fn walk(input: &Path) -> Self {
+        let mut walked = Self::default();
+        if is_stdio(input) || !input.is_dir() {
+            walked.files.push((input.to_owned(), None));
+            return walked;
+        }
+        let mut folders = vec![input.to_owned()];
+        while let Some(folder) = folders.pop() {
+            if let Err(error) = walked.folder(&folder, &mut folders) {
+                walked.files.push((folder, Some(error.into())));
+            }
+        }
+        walked.files.sort_by(|(a, _), (b, _)| a.cmp(b));
+        walked
+    }
+
+    fn folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            // A link is not followed: it may lead out of the folder, or round in a circle.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() && is_model(&entry.path()) => {
+                    self.files.push((entry.path(), None));
+                }
+                Ok(_) => self.passed_over = self.passed_over.saturating_add(1),
+                Err(error) => self.files.push((entry.path(), Some(error.into()))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a file is worth opening: what is named as a model is, so that damage to its start
+/// does not hide it, and what cannot be read is, so that it is reported.
 fn is_model(path: &Path) -> bool {
-    Source::open(path).and_then(|source| detect(&source)).map_or(true, |format| format.is_some())
+    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zt"));
+    let detected = || Source::open(path).and_then(|source| detect(&source));
+    named || detected().map_or(true, |format| format.is_some())
 }
 
 fn text(file: &File) -> String {

@@ -10,9 +10,14 @@ use anyhow::{Context, bail, ensure};
 use clap::{Subcommand, ValueEnum};
 use modelcrate::{
     Verdict,
-    tensor_core::{DType, Extent, Report, Shape, Source, digest::Algorithm, output::Existing},
+    tensor_core::{
+        DType, Extent, Report, Shape, Source,
+        digest::Algorithm,
+        output::{Existing, NewFile},
+    },
     ztensor::{
-        self, Compression, Editor, Format as Layout, Reader, Role, Storage, WriteOptions, Writer,
+        self, Compression, Editor, Format as Layout, Reader, Role, Storage, Tensor, WriteOptions,
+        Writer,
     },
 };
 use serde::Serialize;
@@ -21,6 +26,7 @@ use crate::{
     Outcome,
     args::{Print, is_stdio},
     escape::escape,
+    failure::About,
     output,
 };
 
@@ -111,9 +117,9 @@ pub(crate) struct Remove {
 
 impl Remove {
     fn run(self) -> anyhow::Result<Outcome> {
-        let mut editor = Editor::open(&self.file)?;
+        let mut editor = self.edit.open(&self.file, WriteOptions::default()).about(&self.file)?;
         for name in &self.names {
-            editor.remove(name)?;
+            editor.remove(name).about(&self.file)?;
         }
         self.edit.finish(&self.file, editor, Changes { removed: self.names, ..Changes::default() })
     }
@@ -135,15 +141,16 @@ pub(crate) struct Compact {
 
 impl Compact {
     fn run(self) -> anyhow::Result<Outcome> {
-        let saved = ztensor::compact(&self.file, WriteOptions::default())?;
-        let after = Source::open(&self.file)?.len();
-        let before = after.saturating_add(saved);
-        let result = Size { path: self.file.display().to_string(), before, after };
+        let compacted = ztensor::compact(&self.file, WriteOptions::default()).about(&self.file)?;
+        let (before, after) = (compacted.before, compacted.after);
+        let size = Lengths { before, after };
+        let result = Size { path: self.file.display().to_string(), size };
         let text = format!(
-            "{}: {} → {}, {saved} bytes saved\n",
+            "{}: {} → {}, {} bytes saved\n",
             escape(&result.path),
             output::size(before),
-            output::size(after)
+            output::size(after),
+            before.saturating_sub(after)
         );
         output::print_result(self.print, &result, &text)?;
         Ok(Outcome::Fine)
@@ -153,6 +160,12 @@ impl Compact {
 #[derive(Serialize)]
 struct Size {
     path: String,
+    #[serde(flatten)]
+    size: Lengths,
+}
+
+#[derive(Serialize)]
+struct Lengths {
     #[serde(rename = "bytes_before")]
     before: u64,
     #[serde(rename = "bytes_after")]
@@ -192,7 +205,7 @@ struct Migrated {
 
 impl Migrate {
     fn run(self) -> anyhow::Result<Outcome> {
-        let reader = Reader::open(&self.input)?;
+        let reader = Reader::open(&self.input).about(&self.input)?;
         let to_stdout = is_stdio(&self.output);
         let findings = if self.dry_run {
             self.migrate(&reader, Writer::new(io::sink()))?
@@ -200,12 +213,7 @@ impl Migrate {
             let out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
             self.migrate(&reader, Writer::new(out))?
         } else {
-            let same = same_file(&self.input, &self.output);
-            ensure!(!same, "{}: is the input, expected another file", self.output.display());
-            let there = self.output.exists() && !self.force;
-            ensure!(!there, "{}: is there already (--force replaces it)", self.output.display());
-            let existing = if self.force { Existing::Replace } else { Existing::Keep };
-            self.migrate(&reader, WriteOptions::default().existing(existing).create(&self.output)?)?
+            self.migrate(&reader, self.create().about(&self.output)?)?
         };
         let verdict = Verdict::from(&findings);
         let path = self.output.display().to_string();
@@ -228,9 +236,19 @@ impl Migrate {
         Ok(if verdict == Verdict::Invalid { Outcome::Invalid } else { Outcome::Fine })
     }
 
+    fn create(&self) -> anyhow::Result<Writer<NewFile>> {
+        ensure!(!same_file(&self.input, &self.output), "is the input, expected another file");
+        let there = self.output.exists() && !self.force;
+        ensure!(!there, "is there already (--force replaces it)");
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        Ok(WriteOptions::default().existing(existing).create(&self.output)?)
+    }
+
     fn migrate<W: Write>(&self, reader: &Reader, mut writer: Writer<W>) -> anyhow::Result<Report> {
-        let findings = ztensor::migrate(reader, &mut writer)?;
-        writer.finish()?;
+        let migrated = ztensor::migrate(reader, &mut writer);
+        let fault = migrated.as_ref().is_err_and(is_write);
+        let findings = migrated.about(if fault { &self.output } else { &self.input })?;
+        writer.finish().about(&self.output)?;
         Ok(findings)
     }
 }
@@ -238,27 +256,54 @@ impl Migrate {
 /// Cut a file whose end is missing back to the last complete one inside it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
+  modelcrate zt recover --dry-run model.zt
   modelcrate zt recover model.zt")]
 pub(crate) struct Recover {
     /// The file to mend
     file: PathBuf,
+    /// Say what would be cut off and what would remain, and change nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     print: Print,
 }
 
+#[derive(Serialize)]
+struct Recovered {
+    path: String,
+    dry_run: bool,
+    /// Tensors of the file that remains.
+    tensors: usize,
+    #[serde(flatten)]
+    size: Lengths,
+}
+
 impl Recover {
     fn run(self) -> anyhow::Result<Outcome> {
-        let lost = ztensor::recover(&self.file)?;
-        let after = Source::open(&self.file)?.len();
-        let before = after.saturating_add(lost);
-        let result = Size { path: self.file.display().to_string(), before, after };
+        let (lost, reader) = self.recover().about(&self.file)?;
+        let (after, tensors) = (reader.source().len(), reader.manifest().len());
+        let path = self.file.display().to_string();
+        let size = Lengths { before: after.saturating_add(lost), after };
+        let result = Recovered { path, dry_run: self.dry_run, tensors, size };
+        let path = escape(&result.path);
+        let (be, remain) =
+            if self.dry_run { (" would be", "would remain") } else { ("", "remain") };
         let text = match lost {
-            0 => format!("{}: is complete\n", escape(&result.path)),
-            _ => format!("{}: {lost} bytes cut off, {after} remain\n", escape(&result.path)),
+            0 => format!("{path}: is complete\n"),
+            _ => format!("{path}: {lost} bytes{be} cut off, {after} {remain}, {tensors} tensors\n"),
         };
         output::print_result(self.print, &result, &text)?;
         Ok(Outcome::Fine)
+    }
+
+    /// Returns how many bytes are lost, and the file that remains.
+    fn recover(&self) -> anyhow::Result<(u64, Reader)> {
+        if !self.dry_run {
+            return Ok((ztensor::recover(&self.file)?, Reader::open(&self.file)?));
+        }
+        let reader = Reader::options().recover(true).open(&self.file)?;
+        Ok((reader.recovered().unwrap_or_default(), reader))
     }
 }
 
@@ -290,14 +335,18 @@ struct Edited {
 }
 
 impl Edit {
+    fn open(self, file: &Path, options: WriteOptions) -> ztensor::Result<Editor> {
+        if self.dry_run {
+            Editor::rehearse(file, options)
+        } else {
+            Editor::open_with(file, options)
+        }
+    }
+
     fn finish(self, file: &Path, editor: Editor, changes: Changes) -> anyhow::Result<Outcome> {
         let bytes_before = editor.reader().source().len();
-        if self.dry_run {
-            drop(editor);
-        } else {
-            editor.commit()?;
-        }
-        let bytes_after = Source::open(file)?.len();
+        editor.commit().about(file)?;
+        let bytes_after = Source::open(file).about(file)?.len();
         let (path, dry_run) = (file.display().to_string(), self.dry_run);
         let result = Edited { path, dry_run, changes, bytes_before, bytes_after };
         let mut text = String::new();
@@ -352,30 +401,21 @@ enum DigestName {
 
 impl TensorSource {
     fn put(self, file: &Path, edit: Edit, put: Put) -> anyhow::Result<Outcome> {
-        let mut editor = Editor::open_with(file, self.options())?;
+        let mut editor = edit.open(file, self.options()).about(file)?;
         let mut names = Vec::new();
         if let Some(from) = &self.from {
-            ensure!(!same_file(from, file), "{}: is the file that is edited", from.display());
-            let reader = Reader::open(from).with_context(|| from.display().to_string())?;
-            let wanted: BTreeSet<&str> = self.tensors.iter().map(String::as_str).collect();
-            for name in &wanted {
-                ensure!(
-                    reader.tensor(name).is_some(),
-                    "{}: has no tensor {name:?}",
-                    from.display()
-                );
-            }
-            for tensor in reader.tensors() {
-                if wanted.is_empty() || wanted.contains(tensor.name()) {
-                    make_room(&mut editor, tensor.name(), put)?;
-                    editor.writer().copy(tensor)?;
-                    names.push(tensor.name().to_owned());
-                }
+            let reader = self.open(from, file).about(from)?;
+            for tensor in self.wanted(&reader).about(from)? {
+                make_room(&mut editor, tensor.name(), put).about(file)?;
+                let copied = editor.writer().copy(tensor);
+                let fault = copied.as_ref().is_err_and(is_write);
+                copied.about(if fault { file } else { from })?;
+                names.push(tensor.name().to_owned());
             }
         }
         for raw in &self.raw {
-            make_room(&mut editor, &raw.name, put)?;
-            raw.add(editor.writer())?;
+            make_room(&mut editor, &raw.name, put).about(file)?;
+            raw.add(editor.writer()).about(file)?;
             names.push(raw.name.clone());
         }
         let changes = match put {
@@ -383,6 +423,21 @@ impl TensorSource {
             Put::InPlaceOf => Changes { replaced: names, ..Changes::default() },
         };
         edit.finish(file, editor, changes)
+    }
+
+    fn open(&self, from: &Path, file: &Path) -> anyhow::Result<Reader> {
+        ensure!(!same_file(from, file), "is the file that is edited");
+        Ok(Reader::open(from)?)
+    }
+
+    /// Returns the tensors that were asked for, all where none was named.
+    fn wanted<'r>(&self, reader: &'r Reader) -> anyhow::Result<Vec<Tensor<'r>>> {
+        let wanted: BTreeSet<&str> = self.tensors.iter().map(String::as_str).collect();
+        for name in &wanted {
+            ensure!(reader.tensor(name).is_some(), "has no tensor {name:?}");
+        }
+        let is_wanted = |name| wanted.is_empty() || wanted.contains(name);
+        Ok(reader.tensors().filter(|tensor| is_wanted(tensor.name())).collect())
     }
 
     fn options(&self) -> WriteOptions {
@@ -441,25 +496,45 @@ impl FromStr for Raw {
 impl Raw {
     /// Writes the tensor in memory that does not grow with its size.
     fn add(&self, writer: &mut Writer<impl Write>) -> anyhow::Result<()> {
-        let source = Source::open(&self.path)?;
-        let (expected, found) = (self.shape.byte_len(self.dtype)?, source.len());
-        ensure!(
-            expected == found,
-            "{}: is {found} bytes long, but shape {} of {} needs {expected}",
-            self.path.display(),
-            self.shape,
-            self.dtype
-        );
+        let source = self.open().about(&self.path)?;
         let mut object = writer.object(&self.name)?;
         let mut component = object.component(Role::Data, self.dtype)?;
-        let mut elements = source.stream(Extent::first(found), "elements")?;
-        io::copy(&mut elements, &mut component).with_context(|| self.path.display().to_string())?;
+        let mut elements = source.stream(Extent::first(source.len()), "elements")?;
+        io::copy(&mut elements, &mut component).about(&self.path)?;
         component.finish()?;
         Ok(object.finish(Layout::Dense, self.shape.clone())?)
     }
+
+    fn open(&self) -> anyhow::Result<Source> {
+        let source = Source::open(&self.path)?;
+        let (expected, found) = (self.shape.byte_len(self.dtype)?, source.len());
+        let (shape, dtype) = (&self.shape, self.dtype);
+        ensure!(
+            expected == found,
+            "is {found} bytes long, but shape {shape} of {dtype} needs {expected}"
+        );
+        Ok(source)
+    }
 }
 
-/// Tells whether two paths lead to one file.
+/// Tells whether a copy failed because of the file that is written, not the one that is read.
+const fn is_write(error: &ztensor::Error) -> bool {
+    use ztensor::Error;
+    matches!(error, Error::DuplicateObject { .. } | Error::Unfinished { .. } | Error::Write { .. })
+}
+
+/// Tells whether two paths lead to one file, be it by a link of either kind.
+#[cfg(unix)]
+fn same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+/// Tells whether two paths lead to one file; a hard link is taken for another.
+#[cfg(not(unix))]
 fn same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,

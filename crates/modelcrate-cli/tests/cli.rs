@@ -7,6 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use modelcrate::ztensor::Writer;
 use test_support::testdata;
 
 #[test]
@@ -66,14 +67,28 @@ fn edits_go_through() {
 fn dry_runs_change_nothing() {
     let folder = folder();
     let cd = folder.path();
-    let before = fs::read(cd.join("model.zt")).unwrap();
+    // So much that an edit would write some of it before its end.
+    fs::write(cd.join("large.bin"), vec![7; 12 << 20]).unwrap();
+    let state = || {
+        let path = cd.join("model.zt");
+        (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap())
+    };
+    let before = state();
     let json = prints(
         cd,
         &["zt", "append", "model.zt", "--from", "other.zt", "--dry-run", "--format", "json"],
     );
     assert!(json.starts_with("{\"schema\":1,\"path\":\"model.zt\",\"dry_run\":true"), "{json}");
+    for args in [
+        &["zt", "append", "model.zt", "--raw", "l=u8:12582912:large.bin"][..],
+        &["zt", "replace", "model.zt", "--raw", "s_u8=u8:12582912:large.bin"],
+        &["zt", "remove", "model.zt", "s_u8"],
+        &["zt", "recover", "model.zt"],
+    ] {
+        prints(cd, &[args, &["--dry-run"]].concat());
+        assert!(state() == before, "{args:?}");
+    }
     prints(cd, &["zt", "migrate", "old.zt", "new.zt", "--dry-run"]);
-    assert_eq!(fs::read(cd.join("model.zt")).unwrap(), before);
     assert!(!cd.join("new.zt").exists());
 }
 
@@ -84,6 +99,7 @@ fn refused_edits_change_nothing() {
     let before = fs::read(cd.join("model.zt")).unwrap();
     for (args, status, message) in [
         (&["zt", "remove", "model.zt", "none"][..], 2, "object \"none\" is not in the file"),
+        (&["zt", "remove", "model.zt", "none", "--dry-run"], 2, "is not in the file"),
         (&["zt", "replace", "model.zt", "--raw", "none=u8:24:bias.bin"], 2, "is not in the file"),
         (&["zt", "append", "model.zt", "--raw", "b=f32:7:bias.bin"], 2, "needs 28"),
         (&["zt", "append", "model.zt", "--raw", "nonsense"], 2, "NAME=DTYPE:SHAPE:PATH"),
@@ -101,6 +117,56 @@ fn refused_edits_change_nothing() {
     }
     assert_eq!(fs::read(cd.join("model.zt")).unwrap(), before);
     assert_eq!(fs::read_dir(cd).unwrap().count(), 4);
+}
+
+#[test]
+fn errors_name_the_file_once() {
+    let folder = folder();
+    let cd = folder.path();
+    let raw = "b=u8:24:bias.bin";
+    for (args, file) in [
+        (&["zt", "compact", "bias.bin"][..], "bias.bin"),
+        (&["zt", "compact", "none"], "none"),
+        (&["zt", "recover", "bias.bin"], "bias.bin"),
+        (&["zt", "recover", "bias.bin", "--dry-run"], "bias.bin"),
+        (&["zt", "remove", "model.zt", "x"], "model.zt"),
+        (&["zt", "append", "none", "--raw", raw], "none"),
+        (&["zt", "append", "none", "--raw", raw, "--dry-run"], "none"),
+        (&["zt", "append", "model.zt", "--raw", "b=u8:24:none"], "none"),
+        (&["zt", "append", "model.zt", "--raw", "b=u8:25:bias.bin"], "bias.bin"),
+        (&["zt", "append", "model.zt", "--raw", "s_u8=u8:24:bias.bin"], "model.zt"),
+        (&["zt", "append", "model.zt", "--from", "model.zt"], "model.zt"),
+        (&["zt", "append", "model.zt", "--from", "none"], "none"),
+        (&["zt", "append", "model.zt", "--from", "bias.bin"], "bias.bin"),
+        (&["zt", "append", "model.zt", "--from", "old.zt"], "old.zt"),
+        (&["zt", "append", "model.zt", "--from", "other.zt", "--tensor", "x"], "other.zt"),
+        (&["zt", "migrate", "none", "new.zt"], "none"),
+        (&["zt", "migrate", "old.zt", "model.zt"], "model.zt"),
+        (&["zt", "migrate", "old.zt", "none/new.zt"], "none/new.zt"),
+        (&["inspect", "none"], "none"),
+        (&["inspect", "bias.bin"], "bias.bin"),
+        (&["verify", "none"], "none"),
+    ] {
+        let (_, text) = fails(cd, args);
+        assert!(text.starts_with(&format!("error: {file}: ")), "{args:?}: {text}");
+        assert_eq!(text.matches(file).count(), 1, "{args:?}: {text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_the_input_are_no_output() {
+    let folder = folder();
+    let cd = folder.path();
+    let before = fs::read(cd.join("old.zt")).unwrap();
+    fs::hard_link(cd.join("old.zt"), cd.join("hard.zt")).unwrap();
+    std::os::unix::fs::symlink("old.zt", cd.join("soft.zt")).unwrap();
+    for link in ["hard.zt", "soft.zt"] {
+        let (status, text) = fails(cd, &["zt", "migrate", "old.zt", link, "--force"]);
+        assert_eq!(text, format!("error: {link}: is the input, expected another file\n"));
+        assert_eq!(status, 2);
+    }
+    assert_eq!(fs::read(cd.join("old.zt")).unwrap(), before);
 }
 
 #[test]
@@ -123,8 +189,80 @@ fn torn_files_are_recovered() {
     fs::write(cd.join("model.zt"), torn).unwrap();
     assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
     assert!(prints(cd, &["verify", "--lenient", "model.zt"]).contains("zt/recovered"));
+    let rehearsed = prints(cd, &["zt", "recover", "model.zt", "--dry-run"]);
+    let (lost, kept) = ("1000 bytes would be cut off", "would remain, 13 tensors\n");
+    assert!(rehearsed.contains(lost) && rehearsed.ends_with(kept), "{rehearsed}");
+    assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
     assert!(prints(cd, &["zt", "recover", "model.zt"]).contains("1000 bytes cut off"));
     assert_eq!(prints(cd, &["verify", "model.zt"]), "model.zt: valid\n");
+}
+
+#[test]
+fn files_that_are_no_models_are_counted() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("notes.txt"), "no model").unwrap();
+    fs::write(cd.join("Damaged.ZT"), [0; 100]).unwrap();
+    let output = modelcrate(cd, &["verify", "."]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("./Damaged.ZT: invalid\n  error [file/unknown-format]"), "{text}");
+    assert!(text.contains("./model.zt: valid\n") && !text.contains("notes"), "{text}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "2 files passed over\n");
+    assert_eq!(output.status.code(), Some(1));
+    let output = modelcrate(cd, &["verify", "--format", "jsonl", "."]);
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn missing_files_are_in_the_report() {
+    let folder = folder();
+    let cd = folder.path();
+    let args = ["verify", "--format", "jsonl", "none", "model.zt"];
+    let output = modelcrate(cd, &args);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (first, second) = text.split_once('\n').unwrap();
+    let expected = "{\"path\":\"none\",\"format\":null,\"verdict\":\"invalid\",\"findings\":[\
+        {\"rule\":\"file/read\",\"severity\":\"error\",\"at\":{},\"message\":\"opening failed: ";
+    assert!(first.starts_with(expected), "{first}");
+    assert!(second.contains("\"verdict\":\"valid\""), "{second}");
+    assert!(output.stderr.is_empty());
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// A folder that nobody can read, not even the superuser: its path is too long.
+#[cfg(target_os = "linux")]
+#[test]
+fn unreadable_folders_hide_no_others() {
+    let folder = folder();
+    let cd = folder.path();
+    let chain = |name: &str| vec![name.repeat(250); 10].join("/");
+    let (first, second) = (cd.join(chain("a")), cd.join(chain("b")));
+    fs::create_dir_all(&first).unwrap();
+    fs::create_dir_all(&second).unwrap();
+    fs::rename(cd.join("b".repeat(250)), first.join("b")).unwrap();
+    let output = modelcrate(cd, &["verify", "."]);
+    let (text, errors) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert!(text.unwrap().contains("./model.zt: valid\n"));
+    assert!(errors.unwrap().contains("File name too long"));
+    assert_eq!(output.status.code(), Some(2));
+    let json = modelcrate(cd, &["verify", "--format", "json", "."]).stdout;
+    let json = String::from_utf8(json).unwrap();
+    assert!(json.contains("\"rule\": \"file/read\""), "{json}");
+    assert!(json.contains("\"path\": \"./model.zt\""), "{json}");
+}
+
+#[test]
+fn long_texts_are_cut_for_people() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let mut writer = Writer::create(cd.join("m.zt")).unwrap();
+    let long = "x".repeat(10_000);
+    writer.set_attributes(&[("note", long.as_str())].into_iter().collect());
+    writer.finish().unwrap();
+    let shown = prints(cd, &["inspect", "m.zt"]);
+    let line = shown.lines().find(|line| line.contains("note")).unwrap();
+    assert_eq!(line, format!("  metadata  note = \"{}…", "x".repeat(192)));
+    assert!(prints(cd, &["inspect", "--format", "json", "m.zt"]).contains(&long));
 }
 
 #[test]

@@ -34,20 +34,30 @@ pub enum Durability {
 /// [`commit`](Self::commit) and removed when dropped before.
 #[derive(Debug)]
 pub struct NewFile {
+    /// As it was given.
+    path: PathBuf,
+    /// The file behind it, where that is a link.
     target: PathBuf,
     /// Gone once the file is in its place.
     temporary: Option<BufWriter<NamedTempFile>>,
     durability: Durability,
+    written: u64,
 }
 
 impl NewFile {
-    /// Starts a file that will stand at `target`; nothing is there until [`commit`](Self::commit).
+    /// Starts a file that will stand at `path`; nothing is there until [`commit`](Self::commit).
+    ///
+    /// Where `path` is a symbolic link to a file, that file is replaced and the link stays. Other
+    /// hard links of a replaced file keep its old content. Until it takes the place of another,
+    /// only the owner can read the new file.
     ///
     /// # Errors
     ///
     /// [`Error::File`] where the folder does not let a file be created.
-    pub fn create(target: impl AsRef<Path>, durability: Durability) -> Result<Self> {
-        let target = target.as_ref();
+    pub fn create(path: impl AsRef<Path>, durability: Durability) -> Result<Self> {
+        let path = path.as_ref();
+        let existing = path.canonicalize().ok();
+        let target = existing.as_deref().unwrap_or(path);
         let mut prefix = std::ffi::OsString::from(".");
         prefix.push(target.file_name().unwrap_or_default());
         prefix.push(".");
@@ -56,14 +66,17 @@ impl NewFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As for any new file; the umask of the process takes away what it takes away.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            // A file that takes the place of another gets its mode at the end. For any other the
+            // umask of the process takes away what it takes away.
+            let mode = if existing.is_some() { 0o600 } else { 0o666 };
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
         let temporary = builder
             .tempfile_in(folder(target))
-            .map_err(|source| file_error(target, "creation", source))?;
+            .map_err(|source| file_error(path, "creation", source))?;
         let temporary = BufWriter::with_capacity(BUFFER, temporary);
-        Ok(Self { target: target.to_owned(), temporary: Some(temporary), durability })
+        let (path, target) = (path.to_owned(), target.to_owned());
+        Ok(Self { path, target, temporary: Some(temporary), durability, written: 0 })
     }
 
     /// Puts the file in its place; what is written afterwards fails.
@@ -72,8 +85,8 @@ impl NewFile {
     ///
     /// [`Error::File`] that names the step; the target is as it was before.
     pub fn commit(&mut self, existing: Existing) -> Result<()> {
-        let target = self.target.as_path();
-        let failed = |what| move |source| file_error(target, what, source);
+        let (path, target) = (self.path.as_path(), self.target.as_path());
+        let failed = |what| move |source| file_error(path, what, source);
         let temporary = self.temporary.take().ok_or_else(committed).map_err(failed("writing"))?;
         let temporary = temporary.into_inner().map_err(io::IntoInnerError::into_error);
         let temporary = temporary.map_err(failed("writing"))?;
@@ -90,17 +103,25 @@ impl NewFile {
             Existing::Replace => temporary.persist(target),
             Existing::Keep => temporary.persist_noclobber(target),
         }
-        .map_err(|error| file_error(target, "renaming", error.error))?;
+        .map_err(|error| file_error(path, "renaming", error.error))?;
         if self.durability == Durability::Synced {
-            sync_folder(target)?;
+            sync_folder(target).map_err(failed("synchronising the folder"))?;
         }
         Ok(())
+    }
+
+    /// Returns how many bytes were written so far.
+    #[must_use]
+    pub const fn written(&self) -> u64 {
+        self.written
     }
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.temporary.as_mut().ok_or_else(committed)?.write(bytes)
+        let written = self.temporary.as_mut().ok_or_else(committed)?.write(bytes)?;
+        self.written = self.written.saturating_add(written as u64);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -113,13 +134,11 @@ fn committed() -> io::Error {
 }
 
 /// Makes the entry of a file in its folder durable.
-fn sync_folder(target: &Path) -> Result<()> {
+fn sync_folder(target: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
-    File::open(folder(target))
-        .and_then(|folder| folder.sync_all())
-        .map_err(|source| file_error(target, "synchronising the folder", source))
+    File::open(folder(target))?.sync_all()
 }
 
 fn folder(target: &Path) -> &Path {
@@ -191,6 +210,48 @@ mod tests {
         let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         file.commit(Existing::Replace).unwrap();
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn private_files_are_private_while_written() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("model.zt");
+        fs::write(&target, b"old").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
+        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
+        let modes = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata());
+        assert_eq!(modes().count(), 2);
+        assert!(modes().all(|found| found.unwrap().permissions().mode() & 0o777 == 0o600));
+        file.commit(Existing::Replace).unwrap();
+        assert!(modes().all(|found| found.unwrap().permissions().mode() & 0o777 == 0o600));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn new_files_have_the_mode_of_any_other() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let [ours, other] = ["model.zt", "other"].map(|name| folder.path().join(name));
+        fs::write(&other, b"").unwrap();
+        NewFile::create(&ours, Durability::Cached).unwrap().commit(Existing::Replace).unwrap();
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&ours), mode(&other));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_behind_a_link_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("model.zt"), folder.path().join("link.zt"));
+        fs::write(&target, b"old").unwrap();
+        std::os::unix::fs::symlink("model.zt", &link).unwrap();
+        let mut file = NewFile::create(&link, Durability::Synced).unwrap();
+        file.write_all(b"new").unwrap();
+        file.commit(Existing::Replace).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
     }
 
     #[test]

@@ -18,7 +18,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::{Error as Core, Extent, Source, Tensor as Elements};
+use tensor_core::{
+    Error as Core, Extent, Source, Tensor as Elements,
+    output::{Durability, Existing, NewFile},
+};
 
 use crate::{
     Generation, Reader, Tensor, WriteOptions, Writer,
@@ -30,7 +33,8 @@ use crate::{
 /// A file that is being edited, locked against other editors.
 ///
 /// Nothing changes for a reader before [`commit`](Self::commit) has returned; dropped before, the
-/// file is as it was.
+/// file is as it was. What the editor appended is cut off only where nothing else changed the
+/// length of the file meanwhile; else it stays, and the file ends with what the other left.
 ///
 /// # Examples
 ///
@@ -46,8 +50,9 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
-    writer: Option<Writer<Tail<Locked>>>,
-    file: Locked,
+    writer: Option<Writer<Tail<Option<Locked>>>>,
+    /// None in a rehearsal.
+    file: Option<Locked>,
     reader: Reader,
     options: WriteOptions,
 }
@@ -72,6 +77,23 @@ impl Editor {
         options.check()?;
         let file = Locked::open(path.as_ref())?;
         let reader = Reader::from_source(file.source()?)?;
+        Self::start(reader, options, Some(file))
+    }
+
+    /// Opens a file for an edit that changes nothing: everything is checked as in any edit, and
+    /// what would be written is thrown away.
+    ///
+    /// The file is opened for reading only and is not locked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotEditable`] for an older generation; as for [`Reader::open`].
+    pub fn rehearse(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        options.check()?;
+        Self::start(Reader::open(path)?, options, None)
+    }
+
+    fn start(reader: Reader, options: WriteOptions, file: Option<Locked>) -> Result<Self> {
         let options = match reader.generation() {
             Generation::V1_1 => options.version(crate::Version::V1_1),
             Generation::V1_2 => options.version(crate::Version::V1_2),
@@ -79,7 +101,9 @@ impl Editor {
         };
         let source = reader.source();
         let tail = Extent::between(reader.manifest().offset(), source.len());
-        let tail = Tail::new(file.try_clone()?, source.len(), source.read(tail, "manifest")?);
+        let old = source.read(tail, "manifest")?;
+        let sink = file.as_ref().map(Locked::try_clone).transpose()?;
+        let tail = Tail::new(sink, source.len(), old);
         let writer = Writer::resume(tail, source.len(), reader.manifest(), options)?;
         Ok(Self { writer: Some(writer), file, reader, options })
     }
@@ -122,64 +146,84 @@ impl Editor {
         self.writer().add(name, tensor)
     }
 
-    /// Makes the edit take effect: writes the new manifest behind everything else.
+    /// Makes the edit take effect: writes the new manifest behind everything else. Where nothing
+    /// changed, nothing is written.
     ///
     /// # Errors
     ///
     /// [`Error::Write`] and [`Error::Unfinished`]; the file is as it was.
     pub fn commit(mut self) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        let result = writer.finish().and_then(|tail| {
-            let committed = tail.commit(self.options.is_durable());
-            committed.map_err(|source| Error::Write { offset: self.reader.source().len(), source })
-        });
-        if result.is_err() {
-            self.undo();
+        let tail = writer.finish()?;
+        if !tail.has_written() && tail.buffer == self.unchanged()? {
+            return Ok(());
         }
-        self.file.unlock();
-        result
+        let committed = tail.commit(self.options.is_durable());
+        committed.map_err(|source| Error::Write { offset: self.reader.source().len(), source })
     }
 
-    /// Cuts off what was appended.
-    fn undo(&self) {
-        // Where even that fails, the file still ends with a copy of its old manifest.
-        let _ = self.file.file.set_len(self.reader.source().len());
+    /// Returns what an edit ends with that changes nothing. The manifest need not be the one in
+    /// the file to the byte: another writer may have encoded that.
+    fn unchanged(&self) -> Result<Vec<u8>> {
+        let (len, manifest) = (self.reader.source().len(), self.reader.manifest());
+        Writer::resume(Vec::new(), len, manifest, self.options)?.finish()
     }
 }
 
 impl Drop for Editor {
     fn drop(&mut self) {
-        if self.writer.take().is_some() {
-            self.undo();
-            self.file.unlock();
+        // What was appended is cut off before another editor comes in.
+        drop(self.writer.take());
+        if let Some(file) = &self.file {
+            file.unlock();
         }
     }
 }
 
 /// Rewrites a file without the bytes that belong to no object, and replaces it atomically.
 ///
-/// Blobs keep their order, their stored bytes, and whom they are shared by. Returns how many bytes
-/// the file became shorter.
+/// Blobs keep their order, their stored bytes, and whom they are shared by. Where `path` is a
+/// symbolic link, the file behind it is replaced; other hard links of that file keep the old
+/// content.
 ///
 /// # Errors
 ///
-/// As for [`Editor::open`], and [`Error::Component`] where a blob does not lie where it may; the
-/// file is as it was.
-pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<u64> {
+/// As for [`Editor::open`]; [`Error::Component`] where a blob does not lie where it may;
+/// [`Error::Setting`] where the file would become longer. The file is as it was.
+pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacted> {
+    options.check()?;
     let path = path.as_ref();
     let file = Locked::open(path)?;
     let reader = Reader::from_source(file.source()?)?;
-    let version = match reader.generation() {
-        Generation::V1_1 => crate::Version::V1_1,
-        Generation::V1_2 => crate::Version::V1_2,
+    let options = match reader.generation() {
+        Generation::V1_1 => options.version(crate::Version::V1_1),
+        Generation::V1_2 => options.version(crate::Version::V1_2),
         found => return Err(Error::NotEditable { found }),
     };
-    let mut writer = options.version(version).create(path)?;
+    let durability = if options.is_durable() { Durability::Synced } else { Durability::Cached };
+    let new = NewFile::create(path, durability)?;
+    let mut writer = Writer::start(new, options, |_, _| Ok(()));
     copy_all(&reader, &mut writer)?;
-    writer.finish()?;
+    let mut new = writer.finish()?;
+    let (before, after) = (reader.source().len(), new.written());
+    if after > before {
+        let (what, expected) = ("compacted size in bytes", "no more than the size before");
+        return Err(Error::Setting { what, found: after.into(), expected });
+    }
+    file.check_in_place()?;
+    new.commit(Existing::Replace)?;
     file.unlock();
-    let after = Source::open(path)?.len();
-    Ok(reader.source().len().saturating_sub(after))
+    Ok(Compacted { before, after })
+}
+
+/// What compacting a file has done to its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The length before, in bytes.
+    pub before: u64,
+    /// The length afterwards, in bytes, at most the one before.
+    pub after: u64,
 }
 
 /// Copies a whole file: its attributes, what it says beyond the schema, and all objects in the
@@ -299,6 +343,8 @@ impl Locked {
 trait WriteAt {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
     fn sync(&mut self) -> io::Result<()>;
+    fn byte_len(&self) -> io::Result<u64>;
+    fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
 impl WriteAt for Locked {
@@ -317,12 +363,44 @@ impl WriteAt for Locked {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()
     }
+
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
 }
 
-/// Appends to a file so that it is complete after every write: see the module.
+/// Nothing takes what is written: a rehearsal.
+impl<F: WriteAt> WriteAt for Option<F> {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), |file| file.write_all_at(bytes, offset))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), F::sync)
+    }
+
+    fn byte_len(&self) -> io::Result<u64> {
+        self.as_ref().map_or(Ok(0), F::byte_len)
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), |file| file.cut(len))
+    }
+}
+
+/// Appends to a file so that it is complete after every write: see the module. Dropped before its
+/// commit, it cuts off what it appended.
 #[derive(Debug)]
-struct Tail<F> {
+struct Tail<F: WriteAt> {
     file: F,
+    /// The length of the file before.
+    start: u64,
+    /// The length that the last write left, where there was one whose bytes may go again.
+    left: Option<u64>,
     /// Where the next write goes.
     offset: u64,
     /// The old manifest and its footer.
@@ -336,7 +414,11 @@ struct Tail<F> {
 impl<F: WriteAt> Tail<F> {
     fn new(file: F, offset: u64, old: Bytes) -> Self {
         let enough = ENOUGH.max(old.len());
-        Self { file, offset, old, buffer: Vec::new(), enough }
+        Self { file, start: offset, left: None, offset, old, buffer: Vec::new(), enough }
+    }
+
+    const fn has_written(&self) -> bool {
+        self.left.is_some()
     }
 
     /// Returns how much is gathered before some of it is written. What stays behind is as long as
@@ -350,7 +432,7 @@ impl<F: WriteAt> Tail<F> {
         let rest = self.buffer.split_off(self.enough.min(self.buffer.len()));
         let written = self.buffer.len() as u64;
         self.buffer.extend_from_slice(&self.old);
-        self.file.write_all_at(&self.buffer, self.offset)?;
+        self.write_buffer()?;
         self.offset = self.offset.saturating_add(written);
         self.buffer.clear();
         self.buffer.extend_from_slice(&rest);
@@ -363,8 +445,22 @@ impl<F: WriteAt> Tail<F> {
             // What the new manifest speaks of is on the disk before the manifest is.
             self.file.sync()?;
         }
-        self.file.write_all_at(&self.buffer, self.offset)?;
-        if durable { self.file.sync() } else { Ok(()) }
+        self.write_buffer()?;
+        if durable {
+            self.file.sync()?;
+        }
+        self.left = None;
+        Ok(())
+    }
+
+    fn write_buffer(&mut self) -> io::Result<()> {
+        let written = self.file.write_all_at(&self.buffer, self.offset);
+        self.left = match written {
+            Ok(()) => Some(self.offset.saturating_add(self.buffer.len() as u64)),
+            // A part may have been written, up to where the disk was full.
+            Err(_) => self.file.byte_len().ok(),
+        };
+        written
     }
 }
 
@@ -381,6 +477,16 @@ impl<F: WriteAt> Write for Tail<F> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl<F: WriteAt> Drop for Tail<F> {
+    fn drop(&mut self) {
+        // A lock keeps other editors out, not other programs: what those left is not ours to cut.
+        if self.left.is_some() && self.file.byte_len().ok() == self.left {
+            // Where even that fails, the file still ends with a copy of its old manifest.
+            let _ = self.file.cut(self.start);
+        }
     }
 }
 
@@ -409,6 +515,41 @@ mod tests {
 
         fn sync(&mut self) -> io::Result<()> {
             Ok(())
+        }
+
+        fn byte_len(&self) -> io::Result<u64> {
+            Ok(self.0.borrow().last().unwrap().len() as u64)
+        }
+
+        fn cut(&mut self, len: u64) -> io::Result<()> {
+            let mut states = self.0.borrow_mut();
+            let mut state = states.last().unwrap().clone();
+            state.resize(usize::try_from(len).unwrap(), 0);
+            states.push(state);
+            Ok(())
+        }
+    }
+
+    /// A disk with so much room, which takes what fits.
+    struct Disk(Recorded, usize);
+
+    impl WriteAt for Disk {
+        fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+            let room = self.1.saturating_sub(usize::try_from(offset).unwrap());
+            self.0.write_all_at(&bytes[..room.min(bytes.len())], offset)?;
+            if room < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            self.0.sync()
+        }
+
+        fn byte_len(&self) -> io::Result<u64> {
+            self.0.byte_len()
+        }
+
+        fn cut(&mut self, len: u64) -> io::Result<()> {
+            self.0.cut(len)
         }
     }
 
@@ -457,6 +598,21 @@ mod tests {
         assert_eq!(names(&reader), ["a", "b", "c", "d"]);
         assert_eq!(reader.tensor("b").unwrap().bytes().unwrap(), [3; 100][..]);
         assert!(reader.validate().is_valid());
+    }
+
+    #[test]
+    fn full_disks_leave_no_trace() {
+        let before = file(&["a", "b"]);
+        for room in [0, 1, 50, 150, 300] {
+            let states = Recorded(Rc::new(RefCell::new(vec![before.clone()])));
+            let disk = Disk(states.clone(), before.len() + room);
+            let mut tail = Tail::new(disk, before.len() as u64, before[100..].to_vec().into());
+            tail.enough = 100;
+            let written = tail.write_all(&[3; 1000]);
+            assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull);
+            drop(tail);
+            assert_eq!(states.0.borrow().last().unwrap(), &before, "{room} bytes of room");
+        }
     }
 
     #[test]

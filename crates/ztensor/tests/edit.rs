@@ -1,11 +1,11 @@
 //! Edits in place: what they leave, what they keep, and what happens where they fail.
 
-use std::{fs, path::PathBuf};
+use std::{fs, io::Write as _, path::PathBuf};
 
 use tempfile::TempDir;
 use test_support::testdata;
 use ztensor::{
-    Editor, Error, Reader, Writer,
+    Editor, Error, Reader, WriteOptions, Writer,
     tensor_core::{DType, Source, Tensor},
 };
 
@@ -64,7 +64,7 @@ fn what_is_not_known_is_kept() {
     editor.writer().add("new", &numbers(1.0)).unwrap();
     editor.commit().unwrap();
     assert_eq!(keys(&path), before);
-    ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    ztensor::compact(&path, WriteOptions::default()).unwrap();
     assert_eq!(keys(&path), before);
 }
 
@@ -80,6 +80,79 @@ fn dropped_edits_leave_no_trace() {
     assert!(Reader::open(&path).unwrap().tensor("large").is_none());
     drop(editor);
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn dropped_editors_keep_what_others_wrote() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let before = fs::read(&path).unwrap();
+    let append = |bytes: &[u8]| {
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(bytes).unwrap();
+    };
+    let mut editor = Editor::open(&path).unwrap();
+    editor.writer().add("small", &numbers(1.0)).unwrap();
+    append(b"theirs");
+    drop(editor);
+    let appended = [&before[..], b"theirs"].concat();
+    assert_eq!(fs::read(&path).unwrap(), appended);
+
+    fs::write(&path, &before).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    let large = Tensor::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
+    editor.writer().add("large", &large).unwrap();
+    append(b"theirs");
+    drop(editor);
+    assert!(fs::read(&path).unwrap().ends_with(b"theirs"));
+}
+
+#[test]
+fn empty_edits_write_nothing() {
+    for file in ["v1.1-ref/scalars.zt", "v1.1-hand/cbor_wide_ints.zt", "legacy/v12_types.zt"] {
+        let (_folder, path) = copy(file);
+        let before = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+        Editor::open(&path).unwrap().commit().unwrap();
+        let after = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+        assert!(after == before, "{file}");
+    }
+}
+
+#[test]
+fn edits_of_the_manifest_alone_are_written() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let mut editor = Editor::open(&path).unwrap();
+    editor.writer().set_attributes(&[("framework", "none")].into_iter().collect());
+    editor.commit().unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    editor.remove("s_u8").unwrap();
+    editor.commit().unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let attributes = reader.manifest().attributes().unwrap().unwrap();
+    assert_eq!(attributes.get("framework"), Some(&"none".into()));
+    assert!(reader.tensor("s_u8").is_none());
+}
+
+#[test]
+fn rehearsals_check_and_write_nothing() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let state = || (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+    let before = state();
+    // Nothing is opened for writing, so that another editor is no obstacle.
+    let other = Editor::open(&path).unwrap();
+    let mut editor = Editor::rehearse(&path, WriteOptions::default()).unwrap();
+    let large = Tensor::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
+    editor.writer().add("large", &large).unwrap();
+    editor.remove("s_u8").unwrap();
+    let error = editor.remove("nothing").unwrap_err();
+    assert!(matches!(error, Error::MissingObject { .. }), "{error}");
+    assert!(state() == before, "written before the commit");
+    editor.commit().unwrap();
+    drop(other);
+    assert!(state() == before, "written by the commit");
+    let mut editor = Editor::rehearse(&path, WriteOptions::default()).unwrap();
+    drop(editor.writer().object("begun").unwrap());
+    let error = editor.commit().unwrap_err();
+    assert!(matches!(error, Error::Unfinished { .. }), "{error}");
 }
 
 #[test]
@@ -104,7 +177,7 @@ fn two_editors_do_not_meet() {
     let editor = Editor::open(&path).unwrap();
     let error = Editor::open(&path).unwrap_err();
     assert!(matches!(error, Error::Locked { .. }), "{error}");
-    let error = ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap_err();
+    let error = ztensor::compact(&path, WriteOptions::default()).unwrap_err();
     assert!(matches!(error, Error::Locked { .. }), "{error}");
     drop(editor);
     drop(Editor::open(&path).unwrap());
@@ -117,7 +190,7 @@ fn the_lock_ends_with_the_edit() {
     let reader = editor.reader().clone();
     editor.commit().unwrap();
     drop(Editor::open(&path).unwrap());
-    ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    ztensor::compact(&path, WriteOptions::default()).unwrap();
     assert_eq!(reader.manifest().len(), 13);
 }
 
@@ -150,8 +223,10 @@ fn files_of_1_2_stay_of_1_2() {
 fn compacting_drops_what_belongs_to_nothing() {
     let (_folder, path) = copy("v1.1-ref/duplicate_add_last_wins.zt");
     let old = Reader::from_bytes(fs::read(&path).unwrap()).unwrap();
-    let saved = ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
-    assert!(saved >= 64, "{saved}");
+    let sizes = ztensor::compact(&path, WriteOptions::default()).unwrap();
+    assert_eq!(sizes.before, old.source().len());
+    assert_eq!(sizes.after, fs::metadata(&path).unwrap().len());
+    assert!(sizes.before - sizes.after >= 64, "{sizes:?}");
     let new = Reader::open(&path).unwrap();
     assert!(new.validate().is_empty());
     assert_eq!(names(&new), names(&old));
@@ -161,9 +236,35 @@ fn compacting_drops_what_belongs_to_nothing() {
 }
 
 #[test]
+fn compacting_never_makes_longer() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let before = fs::read(&path).unwrap();
+    let error = ztensor::compact(&path, WriteOptions::default().alignment(4096)).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("compacted size in bytes is "), "{text}");
+    assert!(text.ends_with(", expected no more than the size before"), "{text}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn compacting_replaces_the_file_behind_a_link() {
+    let (folder, path) = copy("v1.1-ref/duplicate_add_last_wins.zt");
+    let links = folder.path().join("links");
+    fs::create_dir(&links).unwrap();
+    let link = links.join("link.zt");
+    std::os::unix::fs::symlink("../model.zt", &link).unwrap();
+    let sizes = ztensor::compact(&link, WriteOptions::default()).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&path).unwrap().len(), sizes.after);
+    assert_eq!(fs::read_dir(&links).unwrap().count(), 1);
+}
+
+#[test]
 fn compacting_keeps_shared_blobs_shared() {
     let (_folder, path) = copy("v1.1-hand/shared_blob.zt");
-    ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+    ztensor::compact(&path, WriteOptions::default()).unwrap();
     let reader = Reader::open(&path).unwrap();
     let offset = |name: &str| reader.tensor(name).unwrap().object().unwrap().components[0].1.offset;
     assert_eq!(offset("head"), offset("emb"));
@@ -176,7 +277,7 @@ fn every_valid_file_survives_compacting() {
             let name = file.strip_prefix(testdata("ztensor/valid")).unwrap().display().to_string();
             let (_folder, path) = copy(&name);
             let old = Reader::open(&file).unwrap();
-            ztensor::compact(&path, ztensor::WriteOptions::default()).unwrap();
+            ztensor::compact(&path, WriteOptions::default()).unwrap();
             let new = Reader::open(&path).unwrap();
             for tensor in old.tensors() {
                 let twin = new.tensor(tensor.name()).unwrap();
