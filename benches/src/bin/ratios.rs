@@ -49,6 +49,8 @@ fn main() -> Result<()> {
             _ => bail!("unknown argument {arg:?}\n\n{HELP}"),
         }
     }
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
     let mut rows = Vec::new();
     for (name, compare) in TOPICS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
@@ -57,10 +59,11 @@ fn main() -> Result<()> {
         }
     }
     let cores = thread::available_parallelism()?;
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or_default();
     let system = env::consts::OS;
-    println!("{cores} cores, {}, {system}; best of {rounds} rounds or more; load {load}.", cpu());
+    println!(
+        "{cores} cores, {}, {system}; best of {rounds} rounds or more; load {load} before.",
+        cpu()
+    );
     if scale != Scale::FULL {
         println!("Small files: the sizes in the table are not those that were measured.");
     }
