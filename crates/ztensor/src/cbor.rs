@@ -215,6 +215,16 @@ impl<'a> Decoder<'a> {
         self.at
     }
 
+    /// Returns what has not been read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// Passes over well-formed items, of which `rest` is what follows.
+    pub(crate) fn pass(&mut self, rest: &[u8]) {
+        self.at = self.bytes.len().saturating_sub(rest.len());
+    }
+
     pub(crate) const fn unusual(&self) -> Unusual {
         self.unusual
     }

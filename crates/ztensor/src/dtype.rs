@@ -55,6 +55,11 @@ pub(crate) fn name_of(dtype: DType) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == dtype).map(|(_, name)| *name)
 }
 
+/// Returns the element type of a name in generation 1.1.
+pub(crate) fn of_name(name: &[u8]) -> Option<DType> {
+    NAMES.iter().find(|(_, known)| known.as_bytes() == name).map(|(dtype, _)| *dtype)
+}
+
 /// Returns the element type that generation 1.2 means by a storage type and its `type`; `None`
 /// for a `type` that is not known.
 pub(crate) fn logical(storage: DType, logical: &str) -> Option<DType> {

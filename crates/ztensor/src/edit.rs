@@ -188,8 +188,8 @@ impl Drop for Editor {
 ///
 /// # Errors
 ///
-/// As for [`Editor::open`]; [`Error::Component`] where a blob does not lie where it may;
-/// [`Error::Setting`] where the file would become longer. The file is as it was.
+/// As for [`Editor::open`]; [`Error::Component`] where a blob does not lie where it may. The file is
+/// as it was.
 pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacted> {
     options.check()?;
     let path = path.as_ref();
@@ -206,10 +206,6 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacte
     copy_all(&reader, &mut writer)?;
     let mut new = writer.finish()?;
     let (before, after) = (reader.source().len(), new.written());
-    if after > before {
-        let (what, expected) = ("compacted size in bytes", "no more than the size before");
-        return Err(Error::Setting { what, found: after.into(), expected });
-    }
     file.check_in_place()?;
     new.commit(Existing::Replace)?;
     file.unlock();

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Index {
     names: String,
-    pub(crate) bodies: Vec<u8>,
+    bodies: Vec<u8>,
     entries: Vec<Entry>,
     hasher: RandomState,
     by_name: HashTable<Slot>,
@@ -52,15 +52,18 @@ impl Index {
     }
 
     pub(crate) fn push_object(&mut self, name: &str, object: &Object) {
+        self.push_with(name, |bodies| object.encode(&mut Emitter::new(bodies)));
+    }
+
+    /// Adds an entry whose body `encode` appends.
+    pub(crate) fn push_with(&mut self, name: &str, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bodies.len();
-        object.encode(&mut Emitter::new(&mut self.bodies));
+        encode(&mut self.bodies);
         self.add(name, start);
     }
 
     pub(crate) fn push(&mut self, name: &str, body: &[u8]) {
-        let start = self.bodies.len();
-        self.bodies.extend_from_slice(body);
-        self.add(name, start);
+        self.push_with(name, |bodies| bodies.extend_from_slice(body));
     }
 
     /// Adds an entry whose body is all that stands from `start` on.

@@ -22,6 +22,7 @@ use crate::{
     dtype::{self, StoredType},
     error::{Result, short},
     legacy,
+    plain::Plain,
 };
 
 /// The document of a file: version, attributes, and the objects by name.
@@ -156,7 +157,13 @@ impl Manifest {
             let body = decoder.at();
             let object = match self.generation {
                 Generation::V1_0 => legacy::object_v1_0(decoder, &self.bytes, limits).map(drop),
-                _ => Object::walk(decoder, &self.bytes, limits, None),
+                _ => match Plain::parse(decoder.rest(), limits) {
+                    Some((_, rest)) => {
+                        decoder.pass(rest);
+                        Ok(())
+                    }
+                    None => Object::walk(decoder, &self.bytes, limits, None),
+                },
             };
             object.map_err(|e| e.inside(format_args!("{:?}", short(&name))))?;
             let entry = match name {
@@ -360,7 +367,21 @@ impl Manifest {
         }
     }
 
+    /// Reads an object that is dense and plainly encoded; `None` for any other.
+    pub(crate) fn plain_at(&self, index: usize) -> Option<Plain<'_>> {
+        match self.generation {
+            Generation::V0_1 | Generation::V1_0 => None,
+            Generation::V1_1 | Generation::V1_2 => {
+                let body = self.bytes.get(self.body(index)..)?;
+                Plain::parse(body, &self.limits).map(|(plain, _)| plain)
+            }
+        }
+    }
+
     pub(crate) fn object_at(&self, index: usize) -> Result<Object> {
+        if let Some(plain) = self.plain_at(index) {
+            return Ok(plain.into_object());
+        }
         let body = self.body(index);
         let limits = &self.limits;
         let mut decoder = Decoder::new(&self.bytes, body, limits.depth);

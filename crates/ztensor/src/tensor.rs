@@ -51,6 +51,9 @@ impl<'a> Tensor<'a> {
     /// [`Error::Component`] where the element type is unknown; [`Error::MissingComponent`];
     /// [`Error::WrongFormat`] where the format is unknown.
     pub fn info(self) -> Result<TensorInfo> {
+        if let Some(plain) = self.reader.manifest().plain_at(self.index) {
+            return Ok(TensorInfo { dtype: plain.dtype, shape: plain.shape });
+        }
         let object = self.object()?;
         let role = self.main_role(&object)?;
         let dtype = match object.component(&role).and_then(Component::element_type) {

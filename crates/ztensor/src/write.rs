@@ -23,6 +23,7 @@ use crate::{
     error::{Error, Result},
     index::Index,
     manifest::Encoded,
+    plain::Plain,
     quantized::{GroupLayout, Part},
 };
 
@@ -145,9 +146,37 @@ impl<W: Write> Writer<W> {
     ///
     /// As for [`add`](Self::add).
     pub fn add_view(&mut self, name: &str, tensor: &TensorView<'_>) -> Result<()> {
+        if let Some(dtype) = self.plain_name(tensor) {
+            return self.add_plain(name, tensor, dtype);
+        }
         let mut object = self.object(name)?;
         object.put(Role::Data, tensor.dtype(), tensor.bytes())?;
         object.finish(Format::Dense, tensor.shape().clone())
+    }
+
+    /// Returns the name of an element type whose tensors are written as they are, with no more to
+    /// check or to say of them.
+    fn plain_name(&self, tensor: &TensorView<'_>) -> Option<&'static str> {
+        let (dtype, rank) = (tensor.dtype(), tensor.shape().rank() as u64);
+        let WriteOptions { version, storage, .. } = self.options;
+        let is_plain = version == Version::V1_1 && storage == Storage::default();
+        dtype::name_of(dtype).filter(|_| is_plain && dtype != DType::Bool && rank <= MAX_RANK)
+    }
+
+    fn add_plain(&mut self, name: &str, tensor: &TensorView<'_>, dtype: &str) -> Result<()> {
+        self.check_finished()?;
+        if self.index.position(name).is_some() {
+            return Err(Error::DuplicateObject { name: name.to_owned() });
+        }
+        let written = self.out.align(self.options.alignment).and_then(|offset| {
+            self.out.put(tensor.bytes())?;
+            Ok(offset)
+        });
+        let offset = written.inspect_err(|_| self.unfinished = Some(name.to_owned()))?;
+        let length = tensor.bytes().len() as u64;
+        let encode = |out: &mut _| Plain::write(out, tensor.shape(), dtype, offset, length);
+        self.index.push_with(name, encode);
+        Ok(())
     }
 
     /// Writes a sparse matrix in compressed rows.
@@ -667,7 +696,10 @@ pub(crate) fn translate_to_v1_2(tensor: Tensor<'_>, object: &mut Object) {
         if component.encoding == Encoding::Zstd && component.uncompressed_length.is_none() {
             // Where sizes contradict each other, the copy says as little as the original.
             let blob = tensor.blob_of(&definition, role, component).ok();
-            component.uncompressed_length = blob.and_then(|blob| blob.decoded_len());
+            component.uncompressed_length = blob.and_then(|blob| {
+                let counted = || io::copy(&mut blob.stream().ok()?, &mut io::sink()).ok();
+                blob.decoded_len().or_else(counted)
+            });
         }
         name_as_in_v1_2(component);
     }

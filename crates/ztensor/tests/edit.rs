@@ -236,19 +236,6 @@ fn compacting_drops_what_belongs_to_nothing() {
 }
 
 #[test]
-fn compacting_never_makes_longer() {
-    let (_folder, path) = copy("v1.1-ref/scalars.zt");
-    let before = fs::read(&path).unwrap();
-    let error = ztensor::compact(&path, WriteOptions::default().alignment(4096)).unwrap_err();
-    let text = error.to_string();
-    assert!(text.starts_with("compacted size in bytes is "), "{text}");
-    assert!(text.ends_with(", expected no more than the size before"), "{text}");
-    assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-}
-
-#[cfg(unix)]
-#[test]
 fn compacting_replaces_the_file_behind_a_link() {
     let (folder, path) = copy("v1.1-ref/duplicate_add_last_wins.zt");
     let links = folder.path().join("links");

@@ -177,7 +177,7 @@ fn edited_file_is_compacted() {
         editor.commit().unwrap();
         let before = edited.bytes().len() as u64;
         let shorter = compact(edited.path(), WriteOptions::default()).unwrap();
-        assert_eq!(shorter, before - edited.bytes().len() as u64);
+        assert_eq!((shorter.before, shorter.after), (before, edited.bytes().len() as u64));
         remove(&mut expected, "first");
         remove(&mut expected, "last");
         expected.push("last", Content::Stored(data, storage));
