@@ -469,7 +469,7 @@ impl<'a> Decoder<'a> {
                         scalar => scalar.to_string(),
                     };
                     if !keys.insert(text.clone()) {
-                        let key = if let Value::Text(key) = key { key } else { text };
+                        let key = if let Value::Text(key) = key { key } else { key.to_string() };
                         return Err(Self::problem(key_at, Problem::DuplicateKey { key }));
                     }
                     let value = self.value(inner).map_err(|e| e.inside(&text))?;

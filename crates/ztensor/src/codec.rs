@@ -220,10 +220,18 @@ impl<W: Write> Output<W> {
         Ok(next)
     }
 
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        let offset = self.position;
-        self.sink.write_all(bytes).map_err(|source| Error::Write { offset, source })?;
-        self.position = offset.saturating_add(bytes.len() as u64);
+    pub(crate) fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let written = match self.sink.write(bytes) {
+                Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                written => written,
+            };
+            let failed = |source| Error::Write { offset: self.position, source };
+            let written = written.map_err(failed)?;
+            self.position = self.position.saturating_add(written as u64);
+            bytes = bytes.get(written..).unwrap_or_default();
+        }
         Ok(())
     }
 }

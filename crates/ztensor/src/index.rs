@@ -6,6 +6,7 @@ use std::{
 };
 
 use hashbrown::HashTable;
+use tensor_core::AlignedBuf;
 
 use crate::{
     Object,
@@ -17,7 +18,9 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Index {
     names: String,
-    bodies: Vec<u8>,
+    /// On large pages: growing costs more in first touches than in copies.
+    bodies: AlignedBuf,
+    scratch: Vec<u8>,
     entries: Vec<Entry>,
     hasher: RandomState,
     by_name: HashTable<Slot>,
@@ -51,19 +54,29 @@ impl Index {
         self.by_name.find(hash, same).copied()
     }
 
-    pub(crate) fn push_object(&mut self, name: &str, object: &Object) {
-        self.push_with(name, |bodies| object.encode(&mut Emitter::new(bodies)));
+    pub(crate) fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
+        self.push_with(name, |body| object.encode(&mut Emitter::new(body)))
     }
 
     /// Adds an entry whose body `encode` appends.
-    pub(crate) fn push_with(&mut self, name: &str, encode: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.bodies.len();
-        encode(&mut self.bodies);
-        self.add(name, start);
+    pub(crate) fn push_with(
+        &mut self,
+        name: &str,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        let mut body = std::mem::take(&mut self.scratch);
+        body.clear();
+        encode(&mut body);
+        let pushed = self.push(name, &body);
+        self.scratch = body;
+        pushed
     }
 
-    pub(crate) fn push(&mut self, name: &str, body: &[u8]) {
-        self.push_with(name, |bodies| bodies.extend_from_slice(body));
+    pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
+        let start = self.bodies.len();
+        self.bodies.extend_from_slice(body)?;
+        self.add(name, start);
+        Ok(())
     }
 
     /// Adds an entry whose body is all that stands from `start` on.

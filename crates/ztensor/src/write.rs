@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         let version = Some(manifest.version().to_owned());
         writer.root = Root { version, attributes, other, refused: None };
         for (index, name) in manifest.names().enumerate() {
-            writer.index.push(name, &manifest.encoded_object(index));
+            writer.index.push(name, &manifest.encoded_object(index))?;
         }
         Ok(writer)
     }
@@ -175,8 +175,7 @@ impl<W: Write> Writer<W> {
         let offset = written.inspect_err(|_| self.unfinished = Some(name.to_owned()))?;
         let length = tensor.bytes().len() as u64;
         let encode = |out: &mut _| Plain::write(out, tensor.shape(), dtype, offset, length);
-        self.index.push_with(name, encode);
-        Ok(())
+        self.index.push_with(name, encode)
     }
 
     /// Writes a sparse matrix in compressed rows.
@@ -606,8 +605,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         let Self { writer, object, .. } = self;
         let name = writer.unfinished.take().unwrap_or_default();
         writer.out.begin()?;
-        writer.index.push_object(&name, &object);
-        Ok(())
+        writer.index.push_object(&name, &object)
     }
 
     fn copy_blob(
