@@ -11,7 +11,7 @@
 //! 2. Container::read   finds and bounds the manifest                container.rs
 //! 3. Manifest::parse   walks it once, checks it, indexes the names  manifest.rs, cbor.rs
 //! 4. Reader::tensor    hands out a two-word handle                  read.rs, tensor.rs
-//! 5. Tensor::object    decodes one entry                            manifest.rs, legacy.rs
+//! 5. Tensor::object    decodes one entry                            manifest.rs, plain.rs, legacy.rs
 //! 6. Blob::bytes       first touch of the data                      blob.rs
 //! 7. Csr, Coo, …       typed parts, proved to fit together          sparse.rs, quantized.rs
 //! ```

@@ -96,8 +96,10 @@ impl Reader {
     /// Reads everything and reports every fault: digests, exact lengths, sparse invariants, bool
     /// bytes, padding, gaps, overlaps, and what the manifest holds beyond the schema.
     ///
-    /// Every stored byte is read once, on up to [`threads`](ReadOptions::threads) threads, in
-    /// memory that does not grow with the size of the tensors.
+    /// The stored bytes of a component are read once, on up to [`threads`](ReadOptions::threads)
+    /// threads, in memory that does not grow with the size of the tensors; sparse data of
+    /// generation 0.1 is taken apart in memory. What all objects decode to together is bounded by
+    /// `Limits::expansion`.
     #[must_use]
     pub fn validate(&self) -> Report {
         validate::validate(self, |_| ())
