@@ -7,11 +7,11 @@ use tensor_core::{DType, Limits};
 
 use crate::{
     ByteOrder, Component, Encoding, Format, Object, Role,
+    attributes::{Encoded, attributes_range},
     cbor::{self, Decoder, Emitter},
     dtype::StoredType,
-    manifest::{
-        Encoded, Fields, attributes_range, components_at, require, shape_at, text_or_null, unknown,
-    },
+    fields::{Fields, require, text_or_null, unknown},
+    object::{components_at, shape_at},
 };
 
 /// Reads an object of generation 1.0.

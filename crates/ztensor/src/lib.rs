@@ -11,7 +11,7 @@
 //! 2. Container::read   finds and bounds the manifest                container.rs
 //! 3. Manifest::parse   walks it once, checks it, indexes the names  manifest.rs, cbor.rs
 //! 4. Reader::tensor    hands out a two-word handle                  read.rs, tensor.rs
-//! 5. Tensor::object    decodes one entry                            manifest.rs, plain.rs, legacy.rs
+//! 5. Tensor::object    decodes one entry                            object.rs, plain.rs, legacy.rs
 //! 6. Blob::bytes       first touch of the data                      blob.rs
 //! 7. Csr, Coo, …       typed parts, proved to fit together          sparse.rs, quantized.rs
 //! ```
@@ -66,6 +66,7 @@
     )
 )]
 
+mod attributes;
 mod blob;
 mod cbor;
 mod codec;
@@ -73,10 +74,12 @@ mod container;
 mod dtype;
 mod edit;
 mod error;
+mod fields;
 mod index;
 mod legacy;
 mod manifest;
 mod migrate;
+mod object;
 mod options;
 mod plain;
 mod quantized;
@@ -88,14 +91,16 @@ mod write;
 
 pub use tensor_core;
 
+pub use attributes::Attributes;
 pub use blob::{Blob, BlobReader, Verified};
 pub use cbor::Value;
 pub use container::{ALIGNMENT, Generation};
 pub use dtype::StoredType;
 pub use edit::{Compacted, Editor, compact, recover};
 pub use error::{Decoded, Error, Fault, Problem, Result};
-pub use manifest::{Attributes, ByteOrder, Component, Encoding, Format, Manifest, Object, Role};
+pub use manifest::Manifest;
 pub use migrate::migrate;
+pub use object::{ByteOrder, Component, Encoding, Format, Object, Role};
 pub use options::{Compression, Storage, Version, WriteOptions};
 pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
 pub use read::{ReadOptions, Reader};

@@ -16,13 +16,13 @@ use tensor_core::{
 use crate::{
     Attributes, Component, Coo, Csr, Encoding, Fault, Format, Generation, Manifest, Object, Role,
     Storage, StoredType, Tensor, Value, Version, WriteOptions,
+    attributes::Encoded,
     cbor::{Decoder, Emitter},
     codec::{Codec, Output},
     container::footer,
     dtype,
     error::{Error, Result},
     index::Index,
-    manifest::Encoded,
     plain::Plain,
     quantized::{GroupLayout, Part},
 };

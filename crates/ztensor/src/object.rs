@@ -1,0 +1,522 @@
+//! The entries of a manifest: objects and their components, checked, decoded and encoded. Format
+//! text: Part II, sections 2 to 4, and Part III.
+
+use std::{borrow::Cow, fmt};
+
+use bytes::Bytes;
+use tensor_core::{DType, Limits, Shape};
+
+use crate::{
+    Problem,
+    attributes::{Encoded, attributes_range},
+    cbor::{self, Decoder, Emitter},
+    dtype::{self, StoredType},
+    error::short,
+    fields::{Keys, Seen, skipped, text_of, text_or_null},
+};
+
+/// A logical tensor. Format text: Part II, section 2.
+///
+/// ```text
+/// {"shape": [u64…], "format": text, "attributes": {…}?, "components": {role: component…}}
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Object {
+    /// The dimensions, outermost first.
+    pub shape: Shape,
+    /// How the components make up the tensor.
+    pub format: Format,
+    /// The stored parts by role, in the order of the file.
+    pub components: Vec<(Role, Component)>,
+    pub(crate) attributes: Option<Encoded>,
+    pub(crate) other: Vec<(String, Bytes)>,
+}
+
+impl Object {
+    pub(crate) const fn new(shape: Shape, format: Format) -> Self {
+        Self { shape, format, components: Vec::new(), attributes: None, other: Vec::new() }
+    }
+
+    /// Returns the component of a role.
+    #[must_use]
+    pub fn component(&self, role: &Role) -> Option<&Component> {
+        self.components.iter().find(|(found, _)| found == role).map(|(_, component)| component)
+    }
+
+    /// Returns the keys of the object that the format does not name, in the order of the file.
+    pub fn unknown_keys(&self) -> impl Iterator<Item = &str> {
+        self.other.iter().map(|(key, _)| key.as_str())
+    }
+
+    pub(crate) fn parse(
+        decoder: &mut Decoder<'_>,
+        manifest: &Bytes,
+        limits: &Limits,
+    ) -> cbor::Result<Self> {
+        let mut object = Self::new(Shape::scalar(), Format::Dense);
+        Self::walk(decoder, manifest, limits, Some(&mut object))?;
+        Ok(object)
+    }
+
+    /// Checks an encoded object and, where it is asked for, builds it: opening checks all and builds
+    /// none.
+    pub(crate) fn walk(
+        decoder: &mut Decoder<'_>,
+        manifest: &Bytes,
+        limits: &Limits,
+        mut into: Option<&mut Self>,
+    ) -> cbor::Result<()> {
+        let start = decoder.at();
+        let mut items = decoder.map("the map of an object")?;
+        let mut seen = Seen::default();
+        while decoder.more(&mut items)? {
+            let at = decoder.at();
+            let key = decoder.text_bytes("a key, as text")?;
+            match &*key {
+                b"shape" => {
+                    seen.once(0, at, &key)?;
+                    let shape = shape_at(decoder, limits).map_err(|e| e.inside("shape"))?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.shape = shape;
+                    }
+                }
+                b"format" => {
+                    seen.once(1, at, &key)?;
+                    let text = decoder.text_bytes("text").map_err(|e| e.inside("format"))?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.format = Format::parse(text_of(&text));
+                    }
+                }
+                b"components" => {
+                    seen.once(2, at, &key)?;
+                    let components = into.as_deref_mut().map(|object| &mut object.components);
+                    walk_components(decoder, manifest, components)
+                        .map_err(|e| e.inside("components"))?;
+                }
+                b"attributes" => {
+                    seen.once(3, at, &key)?;
+                    let range = attributes_range(decoder).map_err(|e| e.inside("attributes"))?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.attributes = range.map(|range| Encoded::slice(manifest, range));
+                    }
+                }
+                _ => {
+                    seen.unknown(at, &key)?;
+                    let range = skipped(decoder)?;
+                    if let Some(object) = into.as_deref_mut() {
+                        object.other.push((text_of(&key).to_owned(), manifest.slice(range)));
+                    }
+                }
+            }
+        }
+        seen.require(&["shape", "format", "components"], start)
+    }
+
+    /// Encodes the object as [`walk`](Self::walk) reads it, keys in the order of the reference
+    /// writer and roles sorted by their bytes.
+    pub(crate) fn encode(&self, emitter: &mut Emitter<'_>) {
+        let optional = usize::from(self.attributes.is_some()).saturating_add(self.other.len());
+        emitter.map(optional.saturating_add(3));
+        emitter.text("shape").array(self.shape.rank());
+        for &dim in self.shape.dims() {
+            emitter.unsigned(dim);
+        }
+        emitter.text("format").text(self.format.as_str());
+        if let Some(attributes) = &self.attributes {
+            emitter.text("attributes").raw(&attributes.bytes);
+        }
+        let mut components: Vec<_> = self.components.iter().collect();
+        components.sort_by_key(|(role, _)| role.as_str());
+        emitter.text("components").map(components.len());
+        for (role, component) in components {
+            emitter.text(role.as_str());
+            component.encode(emitter);
+        }
+        for (key, item) in &self.other {
+            emitter.text(key).raw(item);
+        }
+    }
+}
+
+pub(crate) fn shape_at(decoder: &mut Decoder<'_>, limits: &Limits) -> cbor::Result<Shape> {
+    let at = decoder.at();
+    let mut items = decoder.array("an array of dimensions")?;
+    let mut dims = Shape::scalar();
+    while decoder.more(&mut items)? {
+        let rank = dims.rank();
+        let dim = decoder.unsigned().map_err(|e| e.inside(format_args!("[{rank}]")))?;
+        dims.push(dim);
+        let (found, limit) = (dims.rank() as u64, limits.rank);
+        if found > limit {
+            return Err(Decoder::problem(at, Problem::OverLimit { found, limit, field: "rank" }));
+        }
+    }
+    Ok(dims)
+}
+
+/// Checks a map of components and, where it is asked for, builds them.
+fn walk_components(
+    decoder: &mut Decoder<'_>,
+    manifest: &Bytes,
+    mut into: Option<&mut Vec<(Role, Component)>>,
+) -> cbor::Result<()> {
+    let mut items = decoder.map("a map of components")?;
+    let mut roles = Keys::default();
+    if let Some(components) = into.as_deref_mut() {
+        components.reserve(items.at_most(ROLES));
+    }
+    while decoder.more(&mut items)? {
+        let at = decoder.at();
+        let role = decoder.text_bytes("a role, as text")?;
+        roles.insert(at, &role)?;
+        let component = into.as_deref_mut().and_then(|components| {
+            let empty = Component::new(StoredType::Known(DType::U8), 0, 0);
+            components.push((Role::parse(text_of(&role)), empty));
+            components.last_mut().map(|(_, component)| component)
+        });
+        Component::walk(decoder, manifest, component)
+            .map_err(|e| e.inside(format_args!("{:?}", short(text_of(&role)))))?;
+    }
+    Ok(())
+}
+
+/// Reads a map of components; `parse` reads one.
+pub(crate) fn components_at(
+    decoder: &mut Decoder<'_>,
+    parse: impl Fn(&mut Decoder<'_>) -> cbor::Result<Component>,
+) -> cbor::Result<Vec<(Role, Component)>> {
+    let mut items = decoder.map("a map of components")?;
+    let mut components: Vec<(Role, Component)> = Vec::new();
+    let mut roles = Keys::default();
+    while decoder.more(&mut items)? {
+        let at = decoder.at();
+        let role = decoder.text_bytes("a role, as text")?;
+        roles.insert(at, &role)?;
+        let role = text_of(&role);
+        let component = parse(decoder).map_err(|e| e.inside(format_args!("{:?}", short(role))))?;
+        components.push((Role::parse(role), component));
+    }
+    Ok(components)
+}
+
+/// The definition of a stored blob. Format text: Part II, section 3.
+///
+/// ```text
+/// {"dtype": text, "type": text?, "offset": u64, "length": u64, "uncompressed_length": u64?,
+///  "encoding": text?, "digest": text?}
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Component {
+    /// The type of the stored elements.
+    pub dtype: StoredType,
+    /// What the elements mean beyond their storage type; generation 1.2 only.
+    pub logical_type: Option<String>,
+    /// Where the blob starts, in bytes from the start of the file.
+    pub offset: u64,
+    /// The length of the stored blob in bytes, before decoding.
+    pub length: u64,
+    /// The length in bytes after decoding; generation 1.2 only, and only where it is encoded.
+    pub uncompressed_length: Option<u64>,
+    /// How the bytes are stored.
+    pub encoding: Encoding,
+    /// The text of the digest over the stored bytes.
+    pub digest: Option<String>,
+    /// The order of the bytes of an element; only generation 0.1 has another than little-endian.
+    pub byte_order: ByteOrder,
+    pub(crate) other: Vec<(String, Bytes)>,
+}
+
+impl Component {
+    pub(crate) const fn new(dtype: StoredType, offset: u64, length: u64) -> Self {
+        Self {
+            dtype,
+            logical_type: None,
+            offset,
+            length,
+            uncompressed_length: None,
+            encoding: Encoding::Raw,
+            digest: None,
+            byte_order: ByteOrder::Little,
+            other: Vec::new(),
+        }
+    }
+
+    /// Returns the type of an element: what `dtype` and, in generation 1.2, `type` mean together.
+    ///
+    /// A `type` that is not known, or does not go with its `dtype`, leaves the stored elements.
+    /// `None` where the `dtype` is unknown.
+    #[must_use]
+    pub fn element_type(&self) -> Option<DType> {
+        let StoredType::Known(stored) = &self.dtype else {
+            return None;
+        };
+        let meant = self.logical_type.as_ref().and_then(|name| dtype::logical(*stored, name));
+        Some(meant.unwrap_or(*stored))
+    }
+
+    /// Tells whether there is a `type` that does not say what the elements mean.
+    pub(crate) fn logical_type_is_unknown(&self) -> bool {
+        match (&self.dtype, &self.logical_type) {
+            (StoredType::Known(stored), Some(name)) => dtype::logical(*stored, name).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Returns the keys of the component that the format does not name, in the order of the file.
+    pub fn unknown_keys(&self) -> impl Iterator<Item = &str> {
+        self.other.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// Checks an encoded component and, where it is asked for, fills one in.
+    fn walk(
+        decoder: &mut Decoder<'_>,
+        manifest: &Bytes,
+        mut into: Option<&mut Self>,
+    ) -> cbor::Result<()> {
+        let start = decoder.at();
+        let mut items = decoder.map("the map of a component")?;
+        let mut seen = Seen::default();
+        while decoder.more(&mut items)? {
+            let at = decoder.at();
+            let key = decoder.text_bytes("a key, as text")?;
+            match &*key {
+                b"dtype" => {
+                    seen.once(0, at, &key)?;
+                    let text = decoder.text_bytes("text").map_err(|e| e.inside("dtype"))?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.dtype = StoredType::parse(text_of(&text));
+                    }
+                }
+                b"offset" => {
+                    seen.once(1, at, &key)?;
+                    let offset = decoder.unsigned().map_err(|e| e.inside("offset"))?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.offset = offset;
+                    }
+                }
+                b"length" => {
+                    seen.once(2, at, &key)?;
+                    let length = decoder.unsigned().map_err(|e| e.inside("length"))?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.length = length;
+                    }
+                }
+                b"encoding" => {
+                    seen.once(3, at, &key)?;
+                    let encoding = Encoding::at(decoder)?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.encoding = encoding;
+                    }
+                }
+                b"digest" => {
+                    seen.once(4, at, &key)?;
+                    let digest = text_or_null(decoder, "digest")?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.digest = digest.map(Cow::into_owned);
+                    }
+                }
+                // Generation 1.1 does not know these two, so there they may hold anything.
+                b"type" if decoder.text_is_next() => {
+                    seen.once(5, at, &key)?;
+                    let logical = text_or_null(decoder, "type")?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.logical_type = logical.map(Cow::into_owned);
+                    }
+                }
+                b"uncompressed_length" if decoder.unsigned_is_next() => {
+                    seen.once(6, at, &key)?;
+                    let length = decoder.unsigned()?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.uncompressed_length = Some(length);
+                    }
+                }
+                _ => {
+                    seen.unknown(at, &key)?;
+                    let range = skipped(decoder)?;
+                    if let Some(component) = into.as_deref_mut() {
+                        component.other.push((text_of(&key).to_owned(), manifest.slice(range)));
+                    }
+                }
+            }
+        }
+        seen.require(&["dtype", "offset", "length"], start)
+    }
+
+    /// Encodes the component as [`walk`](Self::walk) reads it, keys in the order of the reference
+    /// writer.
+    fn encode(&self, emitter: &mut Emitter<'_>) {
+        let optional = [
+            self.logical_type.is_some(),
+            self.uncompressed_length.is_some(),
+            self.encoding != Encoding::Raw,
+            self.digest.is_some(),
+        ];
+        let optional = optional.into_iter().filter(|there| *there).count();
+        emitter.map(self.other.len().saturating_add(optional).saturating_add(3));
+        emitter.text("dtype").text(self.dtype.name());
+        if let Some(logical) = &self.logical_type {
+            emitter.text("type").text(logical);
+        }
+        emitter.text("offset").unsigned(self.offset).text("length").unsigned(self.length);
+        if let Some(length) = self.uncompressed_length {
+            emitter.text("uncompressed_length").unsigned(length);
+        }
+        if self.encoding != Encoding::Raw {
+            emitter.text("encoding").text(self.encoding.as_str());
+        }
+        if let Some(digest) = &self.digest {
+            emitter.text("digest").text(digest);
+        }
+        for (key, item) in &self.other {
+            emitter.text(key).raw(item);
+        }
+    }
+}
+
+/// How the bytes of a component are stored. Format text: Part II, section 3.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    #[default]
+    Raw,
+    /// As zstd frames.
+    Zstd,
+    /// In a way that is not known; only the use of that component fails.
+    Unknown(String),
+}
+
+impl Encoding {
+    /// Returns the text of the manifest.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Raw => "raw",
+            Self::Zstd => "zstd",
+            Self::Unknown(text) => text,
+        }
+    }
+
+    pub(crate) fn at(decoder: &mut Decoder<'_>) -> cbor::Result<Self> {
+        let text = text_or_null(decoder, "encoding")?;
+        Ok(match text.as_deref() {
+            None | Some("raw") => Self::Raw,
+            Some("zstd") => Self::Zstd,
+            Some(other) => Self::Unknown(other.to_owned()),
+        })
+    }
+}
+
+/// The order in which the bytes of an element are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// Least significant byte first.
+    #[default]
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+macro_rules! vocabulary {
+    (
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }
+        $(#[$other_doc:meta])*
+        Other
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+            $(#[$other_doc])*
+            Other(String),
+        }
+
+        impl $name {
+            pub(crate) fn parse(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
+                    other => Self::Other(other.to_owned()),
+                }
+            }
+
+            /// Returns the variant that the text names, so that `Other` holds no text of another.
+            pub(crate) fn normalized(self) -> Self {
+                match self {
+                    Self::Other(text) => Self::parse(&text),
+                    named => named,
+                }
+            }
+
+            /// Returns the text of the manifest.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)*
+                    Self::Other(text) => text,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::parse(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+vocabulary! {
+    /// How the components of an object make up the tensor. Format text: Part III.
+    Format {
+        /// All elements in row-major order: component `data`.
+        Dense = "dense",
+        /// Compressed sparse rows: components `values`, `indices`, `indptr`.
+        SparseCsr = "sparse_csr",
+        /// A list of coordinates: components `values`, `coords`.
+        SparseCoo = "sparse_coo",
+        /// Packed codes with scales and zero points for groups of them: components
+        /// `packed_weight`, `scales`, `zeros`.
+        QuantizedGroup = "quantized_group",
+        /// Generation 0.1: row pointers, column indices and values in one blob `data`.
+        InlineCsr = "sparsecsr",
+        /// Generation 0.1: coordinates and value of each element in turn in one blob `data`.
+        InlineCoo = "sparsecoo",
+    }
+    /// A layout that is not known: its components can be read one by one.
+    Other
+}
+
+vocabulary! {
+    /// What a component is to its object. Format text: Part III.
+    Role {
+        /// The elements of a dense tensor.
+        Data = "data",
+        /// The elements of a sparse tensor that are stored.
+        Values = "values",
+        /// Column indices of a CSR matrix.
+        Indices = "indices",
+        /// Row pointers of a CSR matrix.
+        Indptr = "indptr",
+        /// Coordinates of a COO tensor, all of dimension 0 first.
+        Coords = "coords",
+        /// Quantized codes, packed into integers.
+        PackedWeight = "packed_weight",
+        /// The scaling factor of each group.
+        Scales = "scales",
+        /// The zero point of each group.
+        Zeros = "zeros",
+    }
+    /// A role that is not known.
+    Other
+}
+
+/// Components that are made room for at once; the formats of the text have no more.
+const ROLES: usize = 3;
