@@ -67,6 +67,20 @@ impl At {
         self
     }
 
+    /// Adds the name of an archive entry.
+    #[must_use]
+    pub fn entry(mut self, name: impl Into<String>) -> Self {
+        self.entry = Some(name.into());
+        self
+    }
+
+    /// Adds a line of a text document, counted from 1.
+    #[must_use]
+    pub fn line(mut self, line: impl Into<Option<u64>>) -> Self {
+        self.line = line.into();
+        self
+    }
+
     /// Adds the name of a tensor.
     #[must_use]
     pub fn tensor(mut self, name: impl Into<String>) -> Self {
