@@ -70,6 +70,16 @@ impl Error {
         }
     }
 
+    /// Adds the error to a report; `entry` is named where the error names none.
+    pub fn report_to(&self, report: &mut Report, entry: Option<&str>) {
+        if let Self::Flaw(flaw) = self {
+            return flaw.report_to(report);
+        }
+        let mut at = At::file().offset(self.offset());
+        at.entry = self.entry().or(entry).map(str::to_owned);
+        report.push(Severity::Error, self.rule(), at, tensor_core::Chain(self).to_string());
+    }
+
     /// Returns the offset that the error is about, in bytes from the start of the archive, where it
     /// is about one.
     #[must_use]
@@ -426,6 +436,9 @@ pub enum TargetFault {
     /// There is no such entry.
     #[error("is not in the archive")]
     Missing,
+    /// It is a folder.
+    #[error("is a folder, expected a file")]
+    Folder,
     /// It leads back to itself.
     #[error("leads back to itself")]
     Loop,

@@ -15,9 +15,20 @@
     )
 )]
 
+mod archive;
+mod decode;
+mod directory;
+mod entry;
 mod error;
+mod local;
 mod method;
 pub mod name;
+mod options;
 
+pub use archive::Archive;
+pub use decode::EntryReader;
+pub use directory::{Info, Kind};
+pub use entry::Entry;
 pub use error::{Class, Error, Fault, Flaw, Result, TargetFault, WriteFault};
 pub use method::Method;
+pub use options::{Options, Profile, Symlinks};

@@ -1,0 +1,250 @@
+use std::{collections::BTreeMap, sync::Arc};
+
+use tensor_core::{Report, Source};
+
+#[cfg(feature = "zstd")]
+use crate::decode::zstd::Pool;
+use crate::{
+    Entry, Fault, Flaw, Info, Result,
+    directory::{Directory, Kind},
+    error::Class,
+    local::{self, Extra, Local},
+    options::{Options, Profile},
+};
+
+/// An open archive.
+///
+/// Opening reads the directory at the end, whatever the size of the entries, and refuses what is
+/// unsafe; the strict profile also refuses what readers may disagree about. Local headers and data
+/// are read when an entry is. Clones are cheap and share what was read.
+#[derive(Clone, Debug)]
+pub struct Archive {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: Source,
+    directory: Directory,
+    options: Options,
+    #[cfg(feature = "zstd")]
+    pool: Arc<Pool>,
+}
+
+impl Archive {
+    /// Opens an archive with the options as they are by default: strict, without symbolic links.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Directory`](crate::Error::Directory) where it is no archive or was cut off;
+    /// [`Error::Flaw`](crate::Error::Flaw) with what is refused;
+    /// [`Error::Core`](crate::Error::Core) where a limit is exceeded.
+    pub fn open(source: Source) -> Result<Self> {
+        Self::read(source, Options::default())
+    }
+
+    /// Returns the options of opening, to be set and opened with.
+    #[must_use]
+    pub fn options() -> Options {
+        Options::default()
+    }
+
+    pub(crate) fn read(source: Source, options: Options) -> Result<Self> {
+        let mut directory = Directory::read(&source, &options)?;
+        if options.profile == Profile::Strict {
+            let refused = |flaw: &Flaw| flaw.fault.class() >= Class::Strict;
+            if let Some(index) = directory.flaws.iter().position(refused) {
+                return Err(directory.flaws.swap_remove(index).into());
+            }
+        }
+        let inner = Inner {
+            source,
+            directory,
+            options,
+            #[cfg(feature = "zstd")]
+            pool: Arc::default(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns handles on all entries, in the order of the directory.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
+        (0..self.inner.directory.len()).map(|index| Entry::new(self, index))
+    }
+
+    /// Returns a handle on the entry of a name; `None` where there is none.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        self.directory().position(name).map(|index| Entry::new(self, index))
+    }
+
+    /// Returns handles on the entries whose names start with `prefix`, sorted by name.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn entries_below(&self, prefix: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.directory().below(prefix).map(|index| Entry::new(self, index))
+    }
+
+    /// Returns what the archive is read from.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.inner.source
+    }
+
+    /// Returns the sum of the sizes of all entries, in bytes.
+    #[must_use]
+    pub fn total_size(&self) -> u64 {
+        self.entries().fold(0, |sum, entry| sum.saturating_add(entry.info().size))
+    }
+
+    /// Refuses an archive whose entries hold more in all than
+    /// [`Limits::expansion`](tensor_core::Limits::expansion) allows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`](crate::Error::Core) that names the limit.
+    pub fn check_total(&self) -> Result<()> {
+        let limits = &self.inner.options.limits;
+        let limit = self.source().len().saturating_mul(limits.expansion).max(limits.decoded_bytes);
+        let found = self.total_size();
+        if found <= limit {
+            return Ok(());
+        }
+        let (what, field) = ("size of all entries in bytes", "expansion");
+        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+    }
+
+    /// Reports every fault of the structure: of the directory, of all local headers, of what stands
+    /// between entries, and of symbolic links. The content of entries is not read but for those.
+    ///
+    /// What the strict profile refuses is an error here, whatever the profile.
+    #[must_use]
+    pub fn check(&self) -> Report {
+        let mut report = Report::default();
+        for flaw in &self.directory().flaws {
+            flaw.report_to(&mut report);
+        }
+        let mut by_offset: Vec<usize> = (0..self.directory().len()).collect();
+        by_offset.sort_by_key(|&index| self.directory().record(index).map(|record| record.header));
+        for index in by_offset {
+            if let Err(error) = self.check_entry(index, &mut report) {
+                let entry = Entry::new(self, index);
+                error.report_to(&mut report, Some(entry.name()));
+            }
+        }
+        self.check_case(&mut report);
+        report
+    }
+
+    fn check_entry(&self, index: usize, report: &mut Report) -> Result<()> {
+        let directory = self.directory();
+        let Some(record) = directory.record(index) else { return Ok(()) };
+        let local = Local::read(self.source(), directory, index)?;
+        let mut faults = Vec::new();
+        faults.extend(local.mismatch);
+        let second = match local.second_name {
+            Some(name) => Some(name),
+            None => self.central_extra(index)?.name,
+        };
+        let name = directory.name(record);
+        faults.extend(
+            second.filter(|second| second != name).map(|other| Fault::SecondName { other }),
+        );
+        match local::end_of(self.source(), record, local.data)? {
+            Some(end) if end < record.room_end => {
+                faults.push(Fault::Gap { bytes: record.room_end.saturating_sub(end) });
+            }
+            Some(_) => {}
+            None => faults.push(Fault::Descriptor),
+        }
+        for fault in faults {
+            directory.flaw(index, fault).report_to(report);
+        }
+        if record.info.kind == Kind::Symlink {
+            Entry::new(self, index).resolve()?;
+        }
+        Ok(())
+    }
+
+    /// Reads the extra fields that the directory has of an entry. Application note, section 4.3.12.
+    fn central_extra(&self, index: usize) -> Result<Extra> {
+        let Some(record) = self.directory().record(index) else { return Ok(Extra::default()) };
+        let what = "header in the directory";
+        let lens = tensor_core::Extent::new(record.central.saturating_add(28), 4)?;
+        let lens = self.source().read(lens, what)?;
+        let Some(&[name_low, name_high, extra_low, extra_high]) = lens.first_chunk::<4>() else {
+            return Ok(Extra::default());
+        };
+        let name = u64::from(u16::from_le_bytes([name_low, name_high]));
+        let extra = u64::from(u16::from_le_bytes([extra_low, extra_high]));
+        if extra == 0 {
+            return Ok(Extra::default());
+        }
+        let start = record.central.saturating_add(46).saturating_add(name);
+        Ok(Extra::parse(&self.source().read(tensor_core::Extent::new(start, extra)?, what)?))
+    }
+
+    /// Reports names that are one on file systems that do not tell cases apart.
+    fn check_case(&self, report: &mut Report) {
+        let mut folded: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, entry) in self.entries().enumerate() {
+            let name = entry.name().trim_end_matches('/');
+            let Some(earlier) = folded.insert(fold(name), index) else { continue };
+            let other = Entry::new(self, earlier).name().to_owned();
+            self.directory().flaw(index, Fault::Case { other }).report_to(report);
+        }
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.inner.directory
+    }
+
+    pub(crate) fn limits(&self) -> &tensor_core::Limits {
+        &self.inner.options.limits
+    }
+
+    pub(crate) fn is_strict(&self) -> bool {
+        self.inner.options.profile == Profile::Strict
+    }
+
+    #[cfg(feature = "zstd")]
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.inner.pool
+    }
+
+    pub(crate) fn info(&self, index: usize) -> Info {
+        // Handles are made for entries that there are.
+        self.directory().record(index).map_or(Info::NONE, |record| record.info)
+    }
+}
+
+/// Makes names that differ in case or in the composition of letters equal.
+fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    use unicode_normalization::UnicodeNormalization as _;
+    // Upper case first: what has no lower case of its own, such as the Kelvin sign, meets there.
+    name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folded_names() {
+        for (a, b) in [
+            ("Model/A", "model/a"),
+            ("\u{212a}", "k"),
+            ("e\u{301}", "\u{e9}"),
+            ("STRASSE", "strasse"),
+            ("\u{3a3}", "\u{3c2}"),
+        ] {
+            assert_eq!(fold(a), fold(b), "{a:?} and {b:?}");
+        }
+        for (a, b) in [("a", "b"), ("\u{131}x", "jx"), ("model/a", "model/b")] {
+            assert_ne!(fold(a), fold(b), "{a:?} and {b:?}");
+        }
+    }
+}

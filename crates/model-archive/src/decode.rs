@@ -1,0 +1,277 @@
+//! Decoding of entries, with every promise of the directory enforced on the real bytes.
+
+use std::io::{self, BufRead, Read};
+
+use tensor_core::SourceReader;
+
+use crate::{Error, Fault, Flaw, Info, Method, Result};
+
+#[cfg(feature = "zstd")]
+pub(crate) mod zstd;
+
+/// The content of an entry as a stream, in memory that does not grow with it.
+///
+/// The end of the stream is only reached where size and CRC-32 are those of the directory: what was
+/// read before an error must not be relied on. Errors carry an [`Error`](crate::Error), which
+/// [`fault`](Self::fault) gives back.
+#[derive(Debug)]
+pub struct EntryReader {
+    stored: SourceReader,
+    codec: Codec,
+    /// Decoded bytes; unused where there is nothing to decode.
+    output: Vec<u8>,
+    /// The bytes that were counted and not consumed: in `output`, or the next of `stored`.
+    ready: std::ops::Range<usize>,
+    crc: crc32fast::Hasher,
+    /// Bytes that were counted.
+    produced: u64,
+    state: State,
+    info: Info,
+    name: Box<str>,
+    header: u64,
+    refuse_leftover: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Done,
+    Failed,
+}
+
+/// What turns stored bytes into content.
+enum Codec {
+    Stored,
+    #[cfg(feature = "deflate")]
+    Deflate(Box<flate2::Decompress>),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::Frames),
+}
+
+impl std::fmt::Debug for Codec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Stored => "Stored",
+            #[cfg(feature = "deflate")]
+            Self::Deflate(_) => "Deflate",
+            #[cfg(feature = "zstd")]
+            Self::Zstd(_) => "Zstd",
+        })
+    }
+}
+
+/// What one step of a codec did.
+struct Step {
+    consumed: usize,
+    produced: usize,
+    /// The data ends here, if no more bytes are stored.
+    is_end: bool,
+}
+
+/// What a reader of an entry needs to know of its archive.
+pub(crate) struct Context<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) header: u64,
+    pub(crate) info: Info,
+    pub(crate) refuse_leftover: bool,
+    #[cfg(feature = "zstd")]
+    pub(crate) pool: &'a std::sync::Arc<zstd::Pool>,
+    #[cfg(feature = "zstd")]
+    pub(crate) window_log: u32,
+}
+
+impl EntryReader {
+    pub(crate) fn new(stored: SourceReader, context: &Context<'_>) -> Result<Self> {
+        let (name, header, info) = (context.name, context.header, context.info);
+        let codec = match info.method {
+            Method::Stored => Codec::Stored,
+            #[cfg(feature = "deflate")]
+            Method::Deflate => Codec::Deflate(Box::new(flate2::Decompress::new(false))),
+            #[cfg(feature = "zstd")]
+            Method::Zstd => zstd::Frames::new(context.pool, context.window_log)
+                .map(Codec::Zstd)
+                .map_err(|source| Error::Io { what: "making a zstd decoder", source })?,
+            #[cfg(not(all(feature = "deflate", feature = "zstd")))]
+            method => {
+                let expected = "0, which is all that this build decodes".to_owned();
+                let fault = Fault::Method { found: method.code(), expected };
+                return Err(Flaw::of(name, header, fault).into());
+            }
+        };
+        let most = usize::try_from(info.size).unwrap_or(usize::MAX);
+        let output = match codec {
+            Codec::Stored => Vec::new(),
+            // One byte more than the content shows that there is more than there should be.
+            #[cfg(any(feature = "deflate", feature = "zstd"))]
+            _ => vec![0; most.saturating_add(1).min(OUTPUT)],
+        };
+        Ok(Self {
+            stored,
+            codec,
+            output,
+            ready: 0..0,
+            crc: crc32fast::Hasher::new(),
+            produced: 0,
+            state: State::Running,
+            info,
+            name: name.into(),
+            header,
+            refuse_leftover: context.refuse_leftover,
+        })
+    }
+
+    /// Returns how many zstd frames were decoded so far; 0 for other methods.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        match &self.codec {
+            #[cfg(feature = "zstd")]
+            Codec::Zstd(frames) => frames.count(),
+            _ => 0,
+        }
+    }
+
+    /// Turns an error of this stream into what it is about.
+    #[must_use]
+    pub fn fault(error: io::Error) -> Error {
+        match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(source) => Error::Io { what: "reading an entry", source },
+        }
+    }
+
+    fn fail(&mut self, fault: Fault) -> io::Error {
+        self.state = State::Failed;
+        io::Error::other(Error::from(Flaw::of(&*self.name, self.header, fault)))
+    }
+
+    /// Decodes into `output` until there is something, or the end.
+    #[cfg(any(feature = "deflate", feature = "zstd"))]
+    fn decode(&mut self) -> io::Result<()> {
+        loop {
+            let input = self.stored.fill_buf()?;
+            let is_last = input.is_empty();
+            let step = match &mut self.codec {
+                Codec::Stored => return Ok(()),
+                #[cfg(feature = "deflate")]
+                Codec::Deflate(inflate) => deflate_step(inflate, input, &mut self.output),
+                #[cfg(feature = "zstd")]
+                Codec::Zstd(frames) => frames.step(input, &mut self.output),
+            };
+            let step = match step {
+                Ok(step) => step,
+                Err(error) => {
+                    let (method, reason) = (self.info.method, error.to_string());
+                    return Err(self.fail(Fault::Decode { method, reason }));
+                }
+            };
+            self.stored.consume(step.consumed);
+            if step.produced > 0 {
+                self.ready = 0..step.produced;
+                return Ok(());
+            }
+            if step.is_end && (is_last || step.consumed == 0) {
+                return Ok(());
+            }
+            if is_last {
+                let (method, reason) = (self.info.method, "its end is missing".to_owned());
+                return Err(self.fail(Fault::Decode { method, reason }));
+            }
+        }
+    }
+
+    /// Proves at the end that nothing is missing and nothing differs.
+    fn end(&mut self) -> io::Result<()> {
+        let (found, expected) = (self.produced, self.info.size);
+        if found != expected {
+            return Err(self.fail(Fault::Size { found, expected }));
+        }
+        let leftover = self.stored.remaining();
+        if leftover > 0 && self.refuse_leftover {
+            return Err(self.fail(Fault::Leftover { bytes: leftover }));
+        }
+        let (found, expected) = (self.crc.clone().finalize(), self.info.crc32);
+        if found != expected {
+            return Err(self.fail(Fault::Crc { found, expected }));
+        }
+        self.state = State::Done;
+        Ok(())
+    }
+
+    /// Counts the bytes that are next; the end is reached where there are none.
+    fn account(&mut self) -> io::Result<()> {
+        let ready = match self.codec {
+            Codec::Stored => {
+                let ready = self.stored.fill_buf()?;
+                self.ready = 0..ready.len().min(OUTPUT);
+                ready.get(self.ready.clone()).unwrap_or_default()
+            }
+            #[cfg(any(feature = "deflate", feature = "zstd"))]
+            _ => self.output.get(self.ready.clone()).unwrap_or_default(),
+        };
+        self.crc.update(ready);
+        self.produced = self.produced.saturating_add(ready.len() as u64);
+        let (found, expected) = (self.produced, self.info.size);
+        if found > expected {
+            return Err(self.fail(Fault::Size { found, expected }));
+        }
+        if ready.is_empty() { self.end() } else { Ok(()) }
+    }
+}
+
+impl BufRead for EntryReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.state == State::Failed {
+            return Err(io::Error::other("the entry failed before"));
+        }
+        if self.state == State::Running && self.ready.is_empty() {
+            #[cfg(any(feature = "deflate", feature = "zstd"))]
+            self.decode()?;
+            self.account()?;
+        }
+        match self.codec {
+            Codec::Stored => {
+                let ready = self.stored.fill_buf()?;
+                Ok(ready.get(..self.ready.len()).unwrap_or_default())
+            }
+            #[cfg(any(feature = "deflate", feature = "zstd"))]
+            _ => Ok(self.output.get(self.ready.clone()).unwrap_or_default()),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        let taken = amount.min(self.ready.len());
+        self.ready.start = self.ready.start.saturating_add(taken);
+        if matches!(self.codec, Codec::Stored) {
+            self.stored.consume(taken);
+        }
+    }
+}
+
+impl Read for EntryReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut ready = self.fill_buf()?;
+        let taken = ready.read(out)?;
+        self.consume(taken);
+        Ok(taken)
+    }
+}
+
+#[cfg(feature = "deflate")]
+fn deflate_step(
+    inflate: &mut flate2::Decompress,
+    input: &[u8],
+    output: &mut [u8],
+) -> io::Result<Step> {
+    let (read, written) = (inflate.total_in(), inflate.total_out());
+    let status = inflate.decompress(input, output, flate2::FlushDecompress::None)?;
+    let since =
+        |now: u64, then: u64| usize::try_from(now.saturating_sub(then)).unwrap_or(usize::MAX);
+    Ok(Step {
+        consumed: since(inflate.total_in(), read),
+        produced: since(inflate.total_out(), written),
+        is_end: status == flate2::Status::StreamEnd,
+    })
+}
+
+/// Bytes that are decoded at once.
+const OUTPUT: usize = 128 << 10;

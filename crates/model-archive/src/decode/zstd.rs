@@ -1,0 +1,83 @@
+//! Frames of zstd, one behind another.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use zstd::stream::raw::{DParameter, Decoder, Operation as _};
+
+use super::Step;
+
+/// Decoders that are not in use: making one costs more than decoding a small tensor.
+#[derive(Default)]
+pub(crate) struct Pool(Mutex<Vec<Decoder<'static>>>);
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+impl Pool {
+    fn take(&self) -> Option<Decoder<'static>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn give_back(&self, decoder: Decoder<'static>) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE {
+            idle.push(decoder);
+        }
+    }
+}
+
+/// A decoder of all frames of one entry.
+pub(crate) struct Frames {
+    pool: Arc<Pool>,
+    decoder: Option<Decoder<'static>>,
+    count: u64,
+    /// Whether the next byte starts a frame.
+    between: bool,
+}
+
+impl Frames {
+    pub(crate) fn new(pool: &Arc<Pool>, window_log: u32) -> io::Result<Self> {
+        let mut decoder = match pool.take() {
+            Some(decoder) => decoder,
+            None => Decoder::new()?,
+        };
+        decoder.reinit()?;
+        decoder.set_parameter(DParameter::WindowLogMax(window_log))?;
+        Ok(Self { pool: Arc::clone(pool), decoder: Some(decoder), count: 0, between: true })
+    }
+
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn step(&mut self, input: &[u8], output: &mut [u8]) -> io::Result<Step> {
+        // The decoder is there until this is dropped.
+        let Some(decoder) = self.decoder.as_mut() else { return Err(io::ErrorKind::Other.into()) };
+        if input.is_empty() && self.between {
+            return Ok(Step { consumed: 0, produced: 0, is_end: self.count > 0 });
+        }
+        let status = decoder.run_on_buffers(input, output)?;
+        self.between = status.remaining == 0;
+        if self.between {
+            self.count = self.count.saturating_add(1);
+        }
+        Ok(Step { consumed: status.bytes_read, produced: status.bytes_written, is_end: false })
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        if let Some(decoder) = self.decoder.take() {
+            self.pool.give_back(decoder);
+        }
+    }
+}
+
+/// More idle decoders than this are not kept.
+const IDLE: usize = 16;

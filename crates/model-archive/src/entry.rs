@@ -1,0 +1,315 @@
+use std::{
+    fmt,
+    io::{BufRead, Read},
+};
+
+use bytes::Bytes;
+use tensor_core::{AlignedBuf, Extent, SourceReader};
+
+use crate::{
+    Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault,
+    decode::{Context, EntryReader},
+    local::Local,
+};
+
+/// A handle on an entry of an archive: two words, nothing read.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    archive: &'a Archive,
+    index: usize,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) const fn new(archive: &'a Archive, index: usize) -> Self {
+        Self { archive, index }
+    }
+
+    /// Returns its name: `/` between components, a folder's perhaps with one at the end.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        let directory = self.archive.directory();
+        directory.record(self.index).map_or("", |record| directory.name(record))
+    }
+
+    /// Returns what the directory says of it.
+    #[must_use]
+    pub fn info(self) -> Info {
+        self.archive.info(self.index)
+    }
+
+    /// Returns where its stored bytes are in the archive; reads its local header.
+    ///
+    /// # Errors
+    ///
+    /// Where the local header is malformed, or reaches into the next entry; in the strict profile
+    /// also where it differs from the directory.
+    pub fn extent(self) -> Result<Extent> {
+        let directory = self.archive.directory();
+        let local = Local::read(self.archive.source(), directory, self.index)?;
+        match local.mismatch {
+            Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
+            _ => Ok(local.data),
+        }
+    }
+
+    /// Returns its content: a slice of the archive without a copy where it is stored as it is and
+    /// the archive is in memory.
+    ///
+    /// What is decoded is compared with size and CRC-32; what is stored as it is has the right size
+    /// and **no checksum is compared**: [`verify`](Self::verify) does that.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`extent`](Self::extent) and of decoding;
+    /// [`Limits::decoded_bytes`](tensor_core::Limits::decoded_bytes) where it is larger.
+    pub fn bytes(self) -> Result<Bytes> {
+        if self.info().method == Method::Stored {
+            self.check_size()?;
+            let extent = self.extent()?;
+            return Ok(self.archive.source().read(extent, "entry")?);
+        }
+        self.checked_bytes()
+    }
+
+    /// Returns its content, compared with size and CRC-32 whatever the method.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes), and where the checksum differs.
+    pub fn checked_bytes(self) -> Result<Bytes> {
+        self.check_size()?;
+        let info = self.info();
+        let mut reader = self.reader()?;
+        // The size is a claim: no more memory is taken for it than real data usually fills, and the
+        // rest as it comes.
+        let likely = info.stored_size.saturating_mul(LIKELY).saturating_add(1 << 20);
+        let first = usize::try_from(info.size.min(likely)).unwrap_or(usize::MAX);
+        let mut content = AlignedBuf::with_capacity(first)?;
+        loop {
+            let ready = reader.fill_buf().map_err(EntryReader::fault)?;
+            if ready.is_empty() {
+                return Ok(content.into_bytes());
+            }
+            content.extend_from_slice(ready)?;
+            let taken = ready.len();
+            reader.consume(taken);
+        }
+    }
+
+    /// Fills the caller's buffer with its content, compared with size and CRC-32.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::WrongBuffer`] where the buffer has another length; else as for
+    /// [`checked_bytes`](Self::checked_bytes).
+    pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
+        let (expected, found) = (self.info().size, buffer.len() as u64);
+        if expected != found {
+            return Err(tensor_core::Error::WrongBuffer { what: "entry", expected, found }.into());
+        }
+        let mut reader = self.reader()?;
+        reader.read_exact(buffer).map_err(EntryReader::fault)?;
+        // The end is where size and checksum are compared.
+        reader.fill_buf().map_err(EntryReader::fault)?;
+        Ok(())
+    }
+
+    /// Returns its content as a stream, which ends well only where size and CRC-32 are right.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`extent`](Self::extent); [`Error::Kind`] for a folder.
+    pub fn reader(self) -> Result<EntryReader> {
+        let stored = self.stored_reader()?;
+        EntryReader::new(stored, &self.context())
+    }
+
+    /// Returns its bytes as they are stored, not decoded, as a stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reader`](Self::reader).
+    pub fn stored_reader(self) -> Result<SourceReader> {
+        let info = self.info();
+        if info.kind == Kind::Folder {
+            let (found, expected) = (info.kind.name(), Kind::File.name());
+            return Err(Error::Kind { entry: self.name().to_owned(), found, expected });
+        }
+        let extent = self.extent()?;
+        Ok(self.archive.source().stream(extent, "entry")?)
+    }
+
+    /// Reads all of it and compares size and CRC-32.
+    ///
+    /// # Errors
+    ///
+    /// As for [`checked_bytes`](Self::checked_bytes), without the limit.
+    pub fn verify(self) -> Result<()> {
+        if self.info().kind == Kind::Folder {
+            self.extent()?;
+            return Ok(());
+        }
+        let mut reader = self.reader()?;
+        loop {
+            let ready = reader.fill_buf().map_err(EntryReader::fault)?.len();
+            if ready == 0 {
+                return Ok(());
+            }
+            reader.consume(ready);
+        }
+    }
+
+    /// Returns the text of a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Kind`] for any other entry; [`Fault::Target`] where the text is no path.
+    pub fn target(self) -> Result<String> {
+        let info = self.info();
+        if info.kind != Kind::Symlink {
+            let (found, expected) = (info.kind.name(), Kind::Symlink.name());
+            return Err(Error::Kind { entry: self.name().to_owned(), found, expected });
+        }
+        let limit = self.archive.limits().name_bytes;
+        if info.size > limit {
+            return Err(self.target_flaw(String::new(), TargetFault::Long(limit)));
+        }
+        let bytes = self.checked_bytes()?;
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            let shown = String::from_utf8_lossy(&bytes).into_owned();
+            return Err(self.target_flaw(shown, TargetFault::Malformed));
+        };
+        Ok(text.to_owned())
+    }
+
+    /// Returns the file that a symbolic link leads to, over any number of links; any other entry
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Target`] where a link is absolute, leads out of the archive, to nothing, to a
+    /// folder, or back to itself.
+    pub fn resolve(self) -> Result<Self> {
+        let mut at = self;
+        for _ in 0..HOPS {
+            if at.info().kind != Kind::Symlink {
+                return Ok(at);
+            }
+            let target = at.target()?;
+            let found = resolve_target(at.name(), &target).and_then(|path| {
+                let folder = format!("{path}/");
+                match self.archive.entry(&path) {
+                    Some(entry) if entry.info().kind != Kind::Folder => Ok(entry),
+                    Some(_) => Err(TargetFault::Folder),
+                    None if self.archive.entries_below(&folder).next().is_some() => {
+                        Err(TargetFault::Folder)
+                    }
+                    None => Err(TargetFault::Missing),
+                }
+            });
+            at = found.map_err(|fault| at.target_flaw(target, fault))?;
+        }
+        let target = self.target()?;
+        Err(self.target_flaw(target, TargetFault::Loop))
+    }
+
+    fn check_size(self) -> Result<()> {
+        let (found, limit) = (self.info().size, self.archive.limits().decoded_bytes);
+        if found <= limit {
+            return Ok(());
+        }
+        let (what, field) = ("size of an entry in bytes", "decoded_bytes");
+        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+    }
+
+    fn context(self) -> Context<'a> {
+        let directory = self.archive.directory();
+        Context {
+            name: self.name(),
+            header: directory.record(self.index).map_or(0, |record| record.header),
+            info: self.info(),
+            refuse_leftover: self.archive.is_strict(),
+            #[cfg(feature = "zstd")]
+            pool: self.archive.pool(),
+            #[cfg(feature = "zstd")]
+            window_log: self.archive.limits().zstd_window_log,
+        }
+    }
+
+    fn flaw(self, fault: Fault) -> Flaw {
+        self.archive.directory().flaw(self.index, fault)
+    }
+
+    fn target_flaw(self, target: String, fault: TargetFault) -> Error {
+        self.flaw(Fault::Target { target, fault }).into()
+    }
+}
+
+impl fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name()).field("info", &self.info()).finish()
+    }
+}
+
+/// Returns the path that a link means, counted from the root of the archive.
+///
+/// # Errors
+///
+/// Where it is absolute, leads out, or is no path of plain components.
+pub(crate) fn resolve_target(link: &str, target: &str) -> Result<String, TargetFault> {
+    if target.starts_with('/') {
+        return Err(TargetFault::Absolute);
+    }
+    let is_plain = |character: char| !character.is_control() && !['\\', ':'].contains(&character);
+    if target.is_empty() || !target.chars().all(is_plain) {
+        return Err(TargetFault::Malformed);
+    }
+    let folder = link.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                path.pop().ok_or(TargetFault::Outside)?;
+            }
+            part => path.push(part),
+        }
+    }
+    Ok(path.join("/"))
+}
+
+/// How many times its stored bytes the content of an entry usually has at most.
+const LIKELY: u64 = 64;
+/// More links in a row than any system follows.
+const HOPS: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_relative_to_the_folder_of_the_link() {
+        for (link, target, path) in [
+            ("model/a", "b", "model/b"),
+            ("model/x/a", "../b", "model/b"),
+            ("a", "./b/../c", "c"),
+            ("model/a", "../carton.toml", "carton.toml"),
+        ] {
+            assert_eq!(resolve_target(link, target).as_deref(), Ok(path));
+        }
+    }
+
+    #[test]
+    fn targets_that_lead_elsewhere() {
+        for (target, fault) in [
+            ("/etc/passwd", TargetFault::Absolute),
+            ("../../etc/passwd", TargetFault::Outside),
+            ("x/../../../y", TargetFault::Outside),
+            ("", TargetFault::Malformed),
+            ("C:\\x", TargetFault::Malformed),
+            ("a\0b", TargetFault::Malformed),
+        ] {
+            assert_eq!(resolve_target("model/a", target), Err(fault), "{target:?}");
+        }
+    }
+}
