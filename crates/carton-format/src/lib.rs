@@ -17,5 +17,7 @@
 
 mod error;
 pub mod fetch;
+mod text;
 
 pub use error::{DocumentError, DocumentFault, Error, Result};
+pub use text::UnknownKey;
