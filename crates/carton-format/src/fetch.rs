@@ -2,6 +2,8 @@
 
 use tensor_core::Source;
 
+use crate::Sha256;
+
 /// Fetches the content of a linked file: what a caller implements for a store of their own.
 pub trait Fetch: Send + Sync {
     /// Returns the content that a link stands for.
@@ -17,9 +19,17 @@ pub trait Fetch: Send + Sync {
 #[non_exhaustive]
 pub struct Link<'a> {
     /// The SHA-256 of the content.
-    pub sha256: [u8; 32],
+    pub sha256: Sha256,
     /// Where it may be had, in the order of `LINKS`.
     pub urls: &'a [String],
+}
+
+impl<'a> Link<'a> {
+    /// Joins a digest and where its content may be had.
+    #[must_use]
+    pub const fn new(sha256: Sha256, urls: &'a [String]) -> Self {
+        Self { sha256, urls }
+    }
 }
 
 /// Content that was fetched.
@@ -40,6 +50,10 @@ impl Fetched {
     #[must_use]
     pub const fn checked(source: Source) -> Self {
         Self { source, is_checked: true }
+    }
+
+    pub(crate) fn into_parts(self) -> (Source, bool) {
+        (self.source, self.is_checked)
     }
 }
 

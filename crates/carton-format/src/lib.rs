@@ -15,9 +15,52 @@
     )
 )]
 
+mod description;
+mod dtype;
+mod emit;
 mod error;
 pub mod fetch;
+mod file;
+mod index;
+mod links;
+mod lint;
+mod manifest;
+mod markdown;
+mod misc;
+mod named;
+mod paths;
+mod platform;
+mod read;
+mod reference;
+mod runner;
+pub mod self_test;
+mod sha256;
+mod storage;
+mod tensor;
+mod tensor_spec;
 mod text;
+mod validate;
 
-pub use error::{DocumentError, DocumentFault, Error, Result};
+pub use description::{Description, Example, ParsedDescription, SelfTest};
+pub use dtype::DType;
+pub use error::{
+    DocumentError, DocumentFault, Error, FileFault, InvalidText, PackFault, Result, TensorFault,
+    WriteFault,
+};
+pub use file::{File, FileReader, Place};
+pub use links::Links;
+pub use manifest::{Manifest, ManifestFault};
+pub use markdown::{LinkKind, MarkdownLink, markdown_links};
+pub use misc::MediaType;
+pub use named::Named;
+pub use platform::Platform;
+pub use read::{ReadOptions, Reader, Verify};
+pub use reference::Reference;
+pub use runner::{FrameworkVersion, OptionValue, Runner};
+pub use sha256::{ParseSha256Error, Sha256};
+pub use tensor::{Tensor, TensorKind, Value};
+pub use tensor_spec::TensorSpec;
 pub use text::UnknownKey;
+
+pub use model_archive;
+pub use tensor_core;

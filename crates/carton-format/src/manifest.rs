@@ -1,0 +1,430 @@
+//! `MANIFEST`: the digest of every file of a carton. Format text: "MANIFEST".
+
+use std::ops::Range;
+
+use model_archive::name::{self, NameFault};
+use tensor_core::{At, Limits, Report, Severity};
+
+use crate::{
+    Error, Result, Sha256,
+    paths::{LINKS, MANIFEST},
+    sha256::Case,
+};
+
+/// The files of a carton and their digests: one line each, `path=sha256`.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    text: String,
+    lines: Vec<Line>,
+    /// Positions in `lines`, sorted by path; empty where the lines are.
+    by_path: Vec<u32>,
+    model_hash: Sha256,
+    flaws: Vec<(u64, ManifestFault)>,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    path: Range<usize>,
+    sha256: Sha256,
+    /// Counted from 1.
+    number: u64,
+}
+
+impl Manifest {
+    /// Reads the bytes of a `MANIFEST`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Manifest`] with the first line that is no path and digest, or names a path that is
+    /// unsafe, stands twice, or is never listed; [`Error::Core`] where it is over
+    /// [`Limits::manifest_bytes`].
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
+        let (found, limit) = (bytes.len() as u64, limits.manifest_bytes);
+        if found > limit {
+            let (what, field) = ("MANIFEST in bytes", "manifest_bytes");
+            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
+        }
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(error) => {
+                let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+                let line = good.iter().filter(|&&byte| byte == b'\n').count() as u64;
+                return Err(fault(line.saturating_add(1), ManifestFault::NotUtf8));
+            }
+        };
+        let mut manifest = Self {
+            text,
+            lines: Vec::new(),
+            by_path: Vec::new(),
+            model_hash: Sha256::of(bytes),
+            flaws: Vec::new(),
+        };
+        manifest.read_lines(limits)?;
+        manifest.sort()?;
+        Ok(manifest)
+    }
+
+    /// Makes the canonical form of a list of files: sorted by path, one line each.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Manifest`] where a path is unsafe, stands twice, or is never listed; its line is
+    /// the one that it would have.
+    pub fn from_files(
+        files: impl IntoIterator<Item = (String, Sha256)>,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let mut files: Vec<(String, Sha256)> = files.into_iter().collect();
+        files.sort();
+        let text: String =
+            files.iter().map(|(path, sha256)| format!("{path}={sha256}\n")).collect();
+        Self::parse(text.as_bytes(), limits)
+    }
+
+    /// Returns the digest of the whole text, which identifies the model whatever its archive.
+    #[must_use]
+    pub const fn model_hash(&self) -> Sha256 {
+        self.model_hash
+    }
+
+    /// Returns the text as it was read.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the number of files.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Tells whether there is no file.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Returns paths and digests in the order of the lines.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, Sha256)> {
+        self.lines.iter().map(|line| (self.path(line), line.sha256))
+    }
+
+    /// Returns the digest of a file; `None` where it is not listed.
+    #[must_use]
+    pub fn sha256(&self, path: &str) -> Option<Sha256> {
+        self.lines.get(self.position(path)?).map(|line| line.sha256)
+    }
+
+    /// Adds what readers put up with to a report.
+    pub(crate) fn report_to(&self, report: &mut Report) {
+        for (line, fault) in &self.flaws {
+            let at = At::file().entry(MANIFEST).line(*line);
+            report.push(Severity::Warning, fault.rule(), at, fault.to_string());
+        }
+    }
+
+    pub(crate) fn position(&self, path: &str) -> Option<usize> {
+        if self.by_path.is_empty() {
+            return self.lines.binary_search_by(|line| self.path(line).cmp(path)).ok();
+        }
+        let find = self.by_path.binary_search_by(|&index| self.path_at(index as usize).cmp(path));
+        self.by_path.get(find.ok()?).map(|&index| index as usize)
+    }
+
+    pub(crate) fn path_at(&self, index: usize) -> &str {
+        self.lines.get(index).map_or("", |line| self.path(line))
+    }
+
+    pub(crate) fn sha256_at(&self, index: usize) -> Option<Sha256> {
+        self.lines.get(index).map(|line| line.sha256)
+    }
+
+    /// Returns the line of a file, counted from 1.
+    pub(crate) fn line_at(&self, index: usize) -> Option<u64> {
+        self.lines.get(index).map(|line| line.number)
+    }
+
+    fn path(&self, line: &Line) -> &str {
+        self.text.get(line.path.clone()).unwrap_or_default()
+    }
+
+    fn read_lines(&mut self, limits: &Limits) -> Result<()> {
+        let (mut start, mut number) = (0, 0_u64);
+        while let Some(rest) = self.text.get(start..).filter(|rest| !rest.is_empty()) {
+            number = number.saturating_add(1);
+            let fault = |kind| fault(number, kind);
+            let end = rest.find('\n');
+            let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            let next = start.saturating_add(line.len()).saturating_add(1);
+            if end.is_none() {
+                self.flaws.push((number, ManifestFault::NoNewline));
+            }
+            let line = match line.strip_suffix('\r') {
+                Some(line) => {
+                    self.flaws.push((number, ManifestFault::CarriageReturn));
+                    line
+                }
+                None => line,
+            };
+            // A path may hold the sign too.
+            let Some((path, digest)) = line.rsplit_once('=') else {
+                return Err(fault(ManifestFault::NoDigest { found: line.to_owned() }));
+            };
+            let Some((sha256, case)) = Sha256::parse(digest) else {
+                let found = digest.to_owned();
+                return Err(fault(ManifestFault::Digest { found }));
+            };
+            if case == Case::Upper {
+                self.flaws.push((number, ManifestFault::UpperCase { path: path.to_owned() }));
+            }
+            check_path(path, limits).map_err(fault)?;
+            let path = start..start.saturating_add(path.len());
+            self.lines.push(Line { path, sha256, number });
+            start = next;
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) -> Result<()> {
+        let unsorted = self
+            .lines
+            .windows(2)
+            .position(|pair| matches!(pair, [a, b] if self.path(a) >= self.path(b)));
+        let Some(unsorted) = unsorted else { return Ok(()) };
+        if let Some(line) = self.lines.get(unsorted.saturating_add(1)) {
+            let path = self.path(line).to_owned();
+            self.flaws.push((line.number, ManifestFault::Unsorted { path }));
+        }
+        // A line takes at least 66 bytes of a text that was read into memory.
+        let mut by_path: Vec<u32> =
+            (0..u32::try_from(self.lines.len()).unwrap_or(u32::MAX)).collect();
+        by_path.sort_by(|&a, &b| self.path_at(a as usize).cmp(self.path_at(b as usize)));
+        for pair in by_path.windows(2) {
+            if let &[a, b] = pair
+                && self.path_at(a as usize) == self.path_at(b as usize)
+            {
+                let path = self.path_at(b as usize).to_owned();
+                let line = self.line_at(b as usize).unwrap_or_default();
+                return Err(fault(line, ManifestFault::Duplicate { path }));
+            }
+        }
+        self.by_path = by_path;
+        Ok(())
+    }
+}
+
+/// Checks a path of a file of a carton: safe, and none that is never listed.
+pub(crate) fn check_path(path: &str, limits: &Limits) -> Result<(), ManifestFault> {
+    let path = || path.to_owned();
+    if [MANIFEST, LINKS].contains(&&*path()) {
+        return Err(ManifestFault::Itself { path: path() });
+    }
+    name::check(&path(), limits).map_err(|fault| ManifestFault::Path { path: path(), fault })?;
+    if path().ends_with('/') {
+        return Err(ManifestFault::Folder { path: path() });
+    }
+    Ok(())
+}
+
+fn fault(line: u64, fault: ManifestFault) -> Error {
+    Error::Manifest { line, fault }
+}
+
+/// What is wrong with a line of `MANIFEST`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestFault {
+    /// The text is not UTF-8.
+    #[error("text is not UTF-8")]
+    NotUtf8,
+    /// There is no equals sign.
+    #[error("{found:?} has no digest, expected a path, \"=\" and 64 hex digits")]
+    NoDigest {
+        /// The line.
+        found: String,
+    },
+    /// What follows the last equals sign is no digest.
+    #[error("digest is {found:?}, expected 64 lower-case hex digits")]
+    Digest {
+        /// The text there.
+        found: String,
+    },
+    /// The path is no normal relative path.
+    #[error("path {path:?} {fault}")]
+    Path {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
+    /// The path ends in a slash.
+    #[error("path {path:?} is a folder, expected a file")]
+    Folder {
+        /// The path.
+        path: String,
+    },
+    /// The path stands on an earlier line too.
+    #[error("path {path:?} stands twice")]
+    Duplicate {
+        /// The path.
+        path: String,
+    },
+    /// `MANIFEST` and `LINKS` are never listed.
+    #[error("{path:?} is listed, which it never is")]
+    Itself {
+        /// The path.
+        path: String,
+    },
+    /// The lines are not sorted by the bytes of their paths.
+    #[error("{path:?} is out of order, expected lines sorted by the bytes of their paths")]
+    Unsorted {
+        /// The first path that is.
+        path: String,
+    },
+    /// The line ends in a carriage return.
+    #[error("line ends in a carriage return, expected a line feed alone")]
+    CarriageReturn,
+    /// The last line has no line feed.
+    #[error("line has no line feed at its end")]
+    NoNewline,
+    /// The digest has capital letters.
+    #[error("digest of {path:?} has capital letters, expected lower-case hex digits")]
+    UpperCase {
+        /// The path.
+        path: String,
+    },
+}
+
+impl ManifestFault {
+    /// Returns the stable id of the rule.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::NotUtf8 | Self::NoDigest { .. } => "carton/manifest-syntax",
+            Self::Digest { .. } | Self::UpperCase { .. } => "carton/manifest-digest",
+            Self::Path { .. } | Self::Folder { .. } => "carton/manifest-path",
+            Self::Duplicate { .. } => "carton/manifest-duplicate",
+            Self::Itself { .. } => "carton/manifest-itself",
+            Self::Unsorted { .. } => "carton/manifest-order",
+            Self::CarriageReturn | Self::NoNewline => "carton/manifest-line-end",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab";
+
+    fn parse(text: &str) -> Result<Manifest> {
+        Manifest::parse(text.as_bytes(), &Limits::default())
+    }
+
+    #[track_caller]
+    fn rejects(text: &str, message: &str) {
+        assert_eq!(parse(text).unwrap_err().to_string(), message);
+    }
+
+    #[track_caller]
+    fn warns(text: &str, messages: &[&str]) {
+        let mut report = Report::default();
+        parse(text).unwrap().report_to(&mut report);
+        let found: Vec<&str> = report.findings().iter().map(|finding| &*finding.message).collect();
+        assert_eq!(found, messages);
+    }
+
+    #[test]
+    fn canonical_form_has_no_flaws() {
+        let files = ["model/b", "model/a=1", "carton.toml", "model/ünï"];
+        let files = files.map(|path| (path.to_owned(), Sha256::of(path.as_bytes())));
+        let manifest = Manifest::from_files(files, &Limits::default()).unwrap();
+        warns(manifest.as_str(), &[]);
+        let paths: Vec<&str> = manifest.files().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["carton.toml", "model/a=1", "model/b", "model/ünï"]);
+        assert_eq!(manifest.sha256("model/a=1"), Some(Sha256::of(b"model/a=1")));
+        assert_eq!(manifest.sha256("model/a"), None);
+        assert_eq!(manifest.model_hash(), Sha256::of(manifest.as_str().as_bytes()));
+    }
+
+    #[test]
+    fn nothing_listed() {
+        let manifest = parse("").unwrap();
+        assert!(manifest.is_empty() && manifest.position("a").is_none());
+    }
+
+    #[test]
+    fn lines_that_are_refused() {
+        rejects(
+            "a\n",
+            r#"MANIFEST line 1: "a" has no digest, expected a path, "=" and 64 hex digits"#,
+        );
+        rejects(
+            &format!("a={DIGEST}\n\nb={DIGEST}\n"),
+            r#"MANIFEST line 2: "" has no digest, expected a path, "=" and 64 hex digits"#,
+        );
+        rejects("a=12\n", r#"MANIFEST line 1: digest is "12", expected 64 lower-case hex digits"#);
+        rejects(
+            &format!("a= {DIGEST}\n"),
+            &format!("MANIFEST line 1: digest is \" {DIGEST}\", expected 64 lower-case hex digits"),
+        );
+        rejects(&format!("={DIGEST}\n"), r#"MANIFEST line 1: path "" is empty"#);
+        rejects(
+            &format!("a/../b={DIGEST}\n"),
+            r#"MANIFEST line 1: path "a/../b" has a component "." or "..""#,
+        );
+        rejects(
+            &format!("model/={DIGEST}\n"),
+            r#"MANIFEST line 1: path "model/" is a folder, expected a file"#,
+        );
+        rejects(
+            &format!("b={DIGEST}\na={DIGEST}\nb={DIGEST}\n"),
+            r#"MANIFEST line 3: path "b" stands twice"#,
+        );
+        for path in ["MANIFEST", "LINKS"] {
+            rejects(
+                &format!("{path}={DIGEST}\n"),
+                &format!("MANIFEST line 1: {path:?} is listed, which it never is"),
+            );
+        }
+        let error = Manifest::parse(b"a=1\n\xff", &Limits::default()).unwrap_err();
+        assert_eq!(error.to_string(), "MANIFEST line 2: text is not UTF-8");
+    }
+
+    #[test]
+    fn what_readers_put_up_with() {
+        warns(&format!("a={DIGEST}"), &["line has no line feed at its end"]);
+        warns(
+            &format!("a={DIGEST}\r\n"),
+            &["line ends in a carriage return, expected a line feed alone"],
+        );
+        warns(
+            &format!("a={}\n", DIGEST.to_uppercase()),
+            &[r#"digest of "a" has capital letters, expected lower-case hex digits"#],
+        );
+        warns(
+            &format!("b={DIGEST}\na={DIGEST}\n"),
+            &[r#""a" is out of order, expected lines sorted by the bytes of their paths"#],
+        );
+    }
+
+    #[test]
+    fn unsorted_lines_are_found() {
+        let manifest = parse(&format!("b={DIGEST}\na={DIGEST}\nc={DIGEST}\n")).unwrap();
+        for path in ["a", "b", "c"] {
+            assert!(manifest.sha256(path).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn over_the_limit() {
+        let limits = Limits::default().with_manifest_bytes(3);
+        let error = Manifest::parse(b"abcd", &limits).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "MANIFEST in bytes is 4, over the limit of 3 (Limits::manifest_bytes)"
+        );
+    }
+}

@@ -1,0 +1,437 @@
+//! Opening cartons.
+
+use std::{
+    collections::HashMap,
+    num::NonZeroUsize,
+    path::Path,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use model_archive::{Archive, Method, Profile, Symlinks};
+use tensor_core::{Limits, Report, Source, parallel};
+
+use crate::{
+    Description, Error, File, Links, Manifest, Result, Sha256, Tensor,
+    description::ParsedDescription,
+    error::check_bytes,
+    fetch::{Fetch, Link},
+    index::Index,
+    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL},
+    storage::{Folder, Storage, Stored},
+    validate,
+};
+
+/// An open carton: an archive, or a folder that looks like one.
+///
+/// Opening reads the directory of the archive, `MANIFEST` and `LINKS`, whatever the size of the
+/// model. `carton.toml`, the index of tensors, and the content of files are read when they are asked
+/// for, and their digests are compared then.
+///
+/// Clones are cheap and share what was read.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    storage: Storage,
+    manifest: Manifest,
+    links: Option<Links>,
+    description: OnceLock<ParsedDescription>,
+    index: OnceLock<Index>,
+    /// For each line of the manifest, whether the digest was compared.
+    compared: Vec<AtomicBool>,
+    /// What was fetched, by digest.
+    fetched: Mutex<HashMap<Sha256, Source>>,
+    options: ReadOptions,
+}
+
+impl Reader {
+    /// Opens a carton, or a folder with the files of one. It is read by position and only where it
+    /// is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Archive`] where it is no archive or an unsafe one; [`Error::MissingDocument`]
+    /// without `MANIFEST`; [`Error::Manifest`] and [`Error::Document`] where that or `LINKS` is
+    /// broken.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Reads a carton that is in memory; nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Reads a carton from any source: memory, a file, a mapping, the caller's store.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_source(source: Source) -> Result<Self> {
+        Self::options().from_source(source)
+    }
+
+    /// Returns the options of opening, to be set and opened with.
+    #[must_use]
+    pub fn options() -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    /// Returns the files and their digests.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.inner.manifest
+    }
+
+    /// Returns the digest of `MANIFEST`, which identifies the model whatever its archive.
+    #[must_use]
+    pub fn model_hash(&self) -> Sha256 {
+        self.manifest().model_hash()
+    }
+
+    /// Returns where files may be fetched; `None` where there is no `LINKS`.
+    #[must_use]
+    pub fn links(&self) -> Option<&Links> {
+        self.inner.links.as_ref()
+    }
+
+    /// Returns `carton.toml`, which is read and parsed once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingDocument`]; [`Error::Document`] where it is broken; as for [`File::bytes`].
+    pub fn description(&self) -> Result<&Description> {
+        Ok(&self.parsed()?.description)
+    }
+
+    /// Returns handles on all files, in the order of `MANIFEST`.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn files(&self) -> impl ExactSizeIterator<Item = File<'_>> {
+        (0..self.manifest().len()).map(|index| File::new(self, index))
+    }
+
+    /// Returns a handle on the file of a path; `None` where `MANIFEST` does not list it.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<File<'_>> {
+        self.manifest().position(path).map(|index| File::new(self, index))
+    }
+
+    /// Returns handles on the files of the model. Format text: "`model`".
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn model(&self) -> impl Iterator<Item = File<'_>> {
+        self.files().filter(|file| file.path().starts_with(MODEL))
+    }
+
+    /// Returns handles on what examples refer to beside tensors. Format text: "`misc`".
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn misc(&self) -> impl Iterator<Item = File<'_>> {
+        self.files().filter(|file| file.path().starts_with(MISC))
+    }
+
+    /// Returns handles on the tensors, in the order of the index; none where there is no index.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`] and [`Error::Tensor`] where the index is broken; as for [`File::bytes`].
+    pub fn tensors(&self) -> Result<impl ExactSizeIterator<Item = Tensor<'_>>> {
+        Ok(self.index()?.entries().iter().map(|entry| Tensor::new(self, entry)))
+    }
+
+    /// Returns a handle on the tensor of a name; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`tensors`](Self::tensors).
+    pub fn tensor(&self, name: &str) -> Result<Option<Tensor<'_>>> {
+        Ok(self.index()?.entry(name).map(|entry| Tensor::new(self, entry)))
+    }
+
+    /// Reads everything that is here and reports every fault: the archive, digests, documents,
+    /// references, tensors, links.
+    ///
+    /// Every stored byte is read once, on up to [`threads`](ReadOptions::threads) threads, in memory
+    /// that does not grow with the size of the files. What is only linked is not fetched.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        self.validate_with(|_| ())
+    }
+
+    /// Does as [`validate`](Self::validate), and tells `progress` how many bytes of content were
+    /// done each time some are.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        validate::validate(self, &progress)
+    }
+
+    /// Returns how many bytes of content [`validate_with`](Self::validate_with) reads.
+    #[must_use]
+    pub fn content_len(&self) -> u64 {
+        match self.storage().archive() {
+            Some(archive) => archive.total_size(),
+            None => self.files().filter_map(File::len).fold(0, u64::saturating_add),
+        }
+    }
+
+    /// Returns the archive; `None` for a folder.
+    #[must_use]
+    pub fn archive(&self) -> Option<&Archive> {
+        self.storage().archive()
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.inner.storage
+    }
+
+    pub(crate) fn read_options(&self) -> &ReadOptions {
+        &self.inner.options
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.options.limits
+    }
+
+    pub(crate) fn verifies(&self) -> Verify {
+        self.inner.options.verify
+    }
+
+    pub(crate) fn parsed(&self) -> Result<&ParsedDescription> {
+        if let Some(parsed) = self.inner.description.get() {
+            return Ok(parsed);
+        }
+        let file = self.file(CARTON_TOML);
+        let file = file.ok_or(Error::MissingDocument { path: CARTON_TOML })?;
+        let bytes = self.document(file, self.limits().document_bytes, "document_bytes")?;
+        let parsed = Description::parse(&bytes, self.limits())?;
+        Ok(self.inner.description.get_or_init(|| parsed))
+    }
+
+    pub(crate) fn index(&self) -> Result<&Index> {
+        if let Some(index) = self.inner.index.get() {
+            return Ok(index);
+        }
+        let index = match self.file(INDEX) {
+            Some(file) => {
+                let bytes = self.document(file, self.limits().metadata_bytes, "metadata_bytes")?;
+                Index::parse(&bytes, self.limits())?
+            }
+            None => Index::default(),
+        };
+        Ok(self.inner.index.get_or_init(|| index))
+    }
+
+    /// Reads a document whole, which is bounded before anything is allocated.
+    fn document(&self, file: File<'_>, limit: u64, field: &'static str) -> Result<Bytes> {
+        check_bytes("document in bytes", file.stored()?.len(), limit, field)?;
+        file.bytes()
+    }
+
+    /// Returns where the content of a file is; fetches what is only linked.
+    pub(crate) fn stored(&self, file: File<'_>) -> Result<Stored<'_>> {
+        if let Some(stored) = self.storage().file(file.path())? {
+            return Ok(stored);
+        }
+        let (path, sha256) = (file.path().to_owned(), file.sha256());
+        let urls = self.links().and_then(|links| links.urls(sha256));
+        let Some(urls) = urls else { return Err(Error::MissingFile { path }) };
+        if let Some(source) = self.fetched().get(&sha256) {
+            return Ok(Stored::Source(source.clone()));
+        }
+        let Some(fetch) = &self.inner.options.fetch else {
+            return Err(Error::NotFetched { path, urls: urls.to_owned() });
+        };
+        let fetched = fetch.fetch(&Link::new(sha256, urls)).map_err(|source| {
+            let source = Box::new(source);
+            Error::Fetch { path, source }
+        })?;
+        let (source, is_checked) = fetched.into_parts();
+        if is_checked {
+            self.note_digest(file.index());
+        }
+        self.fetched().insert(sha256, source.clone());
+        Ok(Stored::Source(source))
+    }
+
+    pub(crate) fn is_compared(&self, index: usize) -> bool {
+        self.inner.compared.get(index).is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn note_digest(&self, index: usize) {
+        if let Some(flag) = self.inner.compared.get(index) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn fetched(&self) -> std::sync::MutexGuard<'_, HashMap<Sha256, Source>> {
+        self.inner.fetched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When the digests of files are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// At the first read of a file by a reader and its clones.
+    #[default]
+    Once,
+    /// Only by [`File::verify`] and [`Reader::validate`]: a mapped file is then not read before
+    /// it is used.
+    Never,
+}
+
+/// How a carton is opened.
+///
+/// # Examples
+///
+/// ```no_run
+/// use carton_format::{Reader, Verify};
+///
+/// let reader = Reader::options().verify(Verify::Never).open("model.carton")?;
+/// # Ok::<(), carton_format::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ReadOptions {
+    pub(crate) limits: Limits,
+    pub(crate) profile: Profile,
+    verify: Verify,
+    fetch: Option<Arc<dyn Fetch>>,
+    threads: Option<NonZeroUsize>,
+}
+
+impl ReadOptions {
+    /// Sets the ceilings on what a file may make the reader do. By default a `MANIFEST` may have
+    /// 256 MiB.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how much is put up with in the archive; strict by default.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets when digests are compared.
+    #[must_use]
+    pub fn verify(mut self, verify: Verify) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Sets what fetches the content of files that are only linked; without it nothing is fetched.
+    #[must_use]
+    pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetch = Some(fetch);
+        self
+    }
+
+    /// Sets how many threads [`Reader::validate`] uses; by default as many as the system offers.
+    #[must_use]
+    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Opens a carton, or a folder with the files of one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            let storage = Storage::Folder(Folder::open(path)?);
+            return self.read(storage);
+        }
+        self.from_source(Source::open(path)?)
+    }
+
+    /// Reads a carton that is in memory; nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<Reader> {
+        self.from_source(Source::from_bytes(bytes))
+    }
+
+    /// Reads a carton from any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn from_source(self, source: Source) -> Result<Reader> {
+        let archive = Archive::options()
+            .methods(METHODS)
+            .symlinks(Symlinks::Kept)
+            .profile(self.profile)
+            .limits(self.limits)
+            .from_source(source)?;
+        self.read(Storage::Archive(archive))
+    }
+
+    pub(crate) fn thread_count(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(parallel::available)
+    }
+
+    fn read(self, storage: Storage) -> Result<Reader> {
+        let document = |path, limit, field| -> Result<Option<Bytes>> {
+            let Some(stored) = storage.file(path)? else { return Ok(None) };
+            check_bytes("document in bytes", stored.len(), limit, field)?;
+            Ok(Some(stored.checked_bytes()?))
+        };
+        let limits = &self.limits;
+        let manifest = document(MANIFEST, limits.manifest_bytes, "manifest_bytes")?
+            .ok_or(Error::MissingDocument { path: MANIFEST })?;
+        let manifest = Manifest::parse(&manifest, limits)?;
+        let links = document(LINKS, limits.metadata_bytes, "metadata_bytes")?;
+        let links = links.map(|links| Links::parse(&links, limits)).transpose()?;
+        let inner = Inner {
+            storage,
+            compared: (0..manifest.len()).map(|_| AtomicBool::new(false)).collect(),
+            manifest,
+            links,
+            description: OnceLock::new(),
+            index: OnceLock::new(),
+            fetched: Mutex::default(),
+            options: self,
+        };
+        Ok(Reader { inner: Arc::new(inner) })
+    }
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        let limits = Limits::default().with_manifest_bytes(MANIFEST_BYTES);
+        let profile = Profile::Strict;
+        Self { limits, profile, verify: Verify::Once, fetch: None, threads: None }
+    }
+}
+
+impl std::fmt::Debug for ReadOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("limits", &self.limits)
+            .field("profile", &self.profile)
+            .field("verify", &self.verify)
+            .field("fetch", &self.fetch.is_some())
+            .field("threads", &self.threads)
+            .finish()
+    }
+}
+
+/// The methods of entries. Format text: "Carton format".
+pub(crate) const METHODS: &[Method] = &[Method::Stored, Method::Deflate, Method::Zstd];
+/// About 2.5 million files.
+const MANIFEST_BYTES: u64 = 256 << 20;
