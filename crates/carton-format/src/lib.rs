@@ -17,5 +17,7 @@
 
 mod error;
 pub mod fetch;
+#[cfg(feature = "links-http")]
+pub mod http;
 
 pub use error::{DocumentError, DocumentFault, Error, Result};
