@@ -21,6 +21,8 @@ mod emit;
 mod error;
 pub mod fetch;
 mod file;
+#[cfg(feature = "links-http")]
+pub mod http;
 mod index;
 mod links;
 mod lint;

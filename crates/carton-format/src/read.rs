@@ -253,10 +253,10 @@ impl Reader {
             let source = Box::new(source);
             Error::Fetch { path, source }
         })?;
-        let (source, is_checked) = fetched.into_parts();
-        if is_checked {
+        if fetched.is_checked() {
             self.note_digest(file.index());
         }
+        let source = fetched.into_source();
         self.fetched().insert(sha256, source.clone());
         Ok(Stored::Source(source))
     }

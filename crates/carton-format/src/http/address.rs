@@ -1,0 +1,206 @@
+//! Which addresses may be connected to.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use ureq::{
+    config::Config,
+    http::Uri,
+    unversioned::{
+        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
+        transport::NextTimeout,
+    },
+};
+
+/// Resolves names and hands out only those addresses that a rule allows: what is connected to is
+/// what was checked, so a name that resolves to something else a moment later gains nothing.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// Tells the addresses that may be connected to.
+    pub(crate) rule: Rule,
+    /// The proxy, which the user chose and which may well be private.
+    pub(crate) proxy: Option<Uri>,
+    system: DefaultResolver,
+}
+
+/// Tells whether an address may be connected to.
+pub(crate) type Rule = fn(IpAddr) -> bool;
+
+impl Gate {
+    pub(crate) fn new(rule: Rule, proxy: Option<Uri>) -> Self {
+        Self { rule, proxy, system: DefaultResolver::default() }
+    }
+}
+
+impl Resolver for Gate {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.system.resolve(uri, config, timeout)?;
+        if self.proxy.as_ref() == Some(uri) {
+            return Ok(found);
+        }
+        let mut allowed = self.empty();
+        for address in found.iter().filter(|address| (self.rule)(address.ip())) {
+            allowed.push(*address);
+        }
+        match found.first() {
+            Some(first) if allowed.is_empty() => {
+                Err(ureq::Error::Other(Box::new(Refused(first.ip()))))
+            }
+            _ => Ok(allowed),
+        }
+    }
+}
+
+/// Carries an address that is not allowed through the errors of ureq.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) IpAddr);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "address {} is not public", self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Tells whether an address is one of the public Internet.
+///
+/// What is not: the special-purpose registries of IANA for IPv4 and IPv6, multicast, and every IPv6
+/// address that carries an IPv4 one, because a gateway may send it on to a private host.
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let bits = address.to_bits();
+            !PRIVATE_V4.iter().any(|(start, prefix)| {
+                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(*prefix)).unwrap_or(0);
+                bits & mask == start.to_bits()
+            })
+        }
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            let is_in = |(start, prefix): &(Ipv6Addr, u32)| {
+                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(*prefix)).unwrap_or(0);
+                bits & mask == start.to_bits()
+            };
+            is_in(&GLOBAL_V6) && !PRIVATE_V6.iter().any(is_in)
+        }
+    }
+}
+
+/// First address and length of the prefix in bits.
+const PRIVATE_V4: [(Ipv4Addr, u32); 15] = [
+    (Ipv4Addr::new(0, 0, 0, 0), 8),       // this network
+    (Ipv4Addr::new(10, 0, 0, 0), 8),      // private use
+    (Ipv4Addr::new(100, 64, 0, 0), 10),   // carrier-grade translation
+    (Ipv4Addr::new(127, 0, 0, 0), 8),     // loopback
+    (Ipv4Addr::new(169, 254, 0, 0), 16),  // link-local, metadata of cloud hosts
+    (Ipv4Addr::new(172, 16, 0, 0), 12),   // private use
+    (Ipv4Addr::new(192, 0, 0, 0), 24),    // protocol assignments
+    (Ipv4Addr::new(192, 0, 2, 0), 24),    // documentation
+    (Ipv4Addr::new(192, 88, 99, 0), 24),  // relays of 6to4
+    (Ipv4Addr::new(192, 168, 0, 0), 16),  // private use
+    (Ipv4Addr::new(198, 18, 0, 0), 15),   // benchmarking
+    (Ipv4Addr::new(198, 51, 100, 0), 24), // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),  // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),     // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, broadcast
+];
+
+/// The only part of IPv6 that is handed out: loopback, unique local, link-local, multicast, mapped,
+/// compatible and translated (`64:ff9b::/96`, `64:ff9b:1::/48`) addresses all lie outside.
+const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+
+const PRIVATE_V6: [(Ipv6Addr, u32); 4] = [
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo, benchmarking
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_ranges_are_not_public() {
+        // The first and the last address of each range.
+        for (first, last) in [
+            ("0.0.0.0", "0.255.255.255"),
+            ("10.0.0.0", "10.255.255.255"),
+            ("100.64.0.0", "100.127.255.255"),
+            ("127.0.0.0", "127.255.255.255"),
+            ("169.254.0.0", "169.254.255.255"),
+            ("169.254.169.254", "169.254.169.254"),
+            ("172.16.0.0", "172.31.255.255"),
+            ("192.0.0.0", "192.0.0.255"),
+            ("192.0.2.0", "192.0.2.255"),
+            ("192.88.99.0", "192.88.99.255"),
+            ("192.168.0.0", "192.168.255.255"),
+            ("198.18.0.0", "198.19.255.255"),
+            ("198.51.100.0", "198.51.100.255"),
+            ("203.0.113.0", "203.0.113.255"),
+            ("224.0.0.0", "239.255.255.255"),
+            ("240.0.0.0", "255.255.255.255"),
+            ("::", "::1"),
+            ("::127.0.0.1", "::8.8.8.8"),
+            ("::ffff:0.0.0.0", "::ffff:255.255.255.255"),
+            ("64:ff9b::", "64:ff9b::255.255.255.255"),
+            ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"),
+            ("100::", "100::ffff:ffff:ffff:ffff"),
+            ("2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff"),
+            ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ] {
+            for address in [first, last] {
+                assert!(!is_public(address.parse().unwrap()), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_of_special_ranges_are_public() {
+        for address in [
+            "1.0.0.0",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "191.255.255.255",
+            "192.0.1.0",
+            "192.0.3.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2001:200::",
+            "2001:4860:4860::8888",
+            "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff",
+            "2001:db9::",
+            "2003::",
+            "2606:4700::1111",
+            "3ffe::1",
+        ] {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+}
