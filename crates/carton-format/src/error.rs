@@ -61,6 +61,15 @@ pub enum DocumentFault {
         /// Bytes from the start of the document.
         offset: u64,
     },
+    /// The document has a version that this crate does not know. Format text: "`carton.toml`" and
+    /// "`LINKS`".
+    #[error("is {found}, expected {expected}")]
+    UnsupportedVersion {
+        /// What was found.
+        found: u64,
+        /// What this crate knows.
+        expected: u64,
+    },
     /// A key that has to be there is not.
     #[error("is missing")]
     Missing,
@@ -72,6 +81,23 @@ pub enum DocumentFault {
         /// What would do.
         expected: Cow<'static, str>,
     },
+}
+
+/// A text stands for no value of the type that was to be read from it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found:?} is not {expected}")]
+#[non_exhaustive]
+pub struct InvalidText {
+    /// The text.
+    pub found: String,
+    /// What would do.
+    pub expected: Cow<'static, str>,
+}
+
+impl InvalidText {
+    pub(crate) fn new(found: &str, expected: impl Into<Cow<'static, str>>) -> Self {
+        Self { found: found.to_owned(), expected: expected.into() }
+    }
 }
 
 fn line_text(line: Option<u64>) -> String {

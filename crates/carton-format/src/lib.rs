@@ -15,9 +15,27 @@
     )
 )]
 
+mod description;
+mod dtype;
+mod emit;
 mod error;
 pub mod fetch;
+mod lint;
+mod markdown;
+mod named;
+mod platform;
+mod reference;
+mod runner;
+mod tensor_spec;
 mod text;
 
-pub use error::{DocumentError, DocumentFault, Error, Result};
+pub use description::{Description, Example, ParsedDescription, SelfTest};
+pub use dtype::DType;
+pub use error::{DocumentError, DocumentFault, Error, InvalidText, Result};
+pub use markdown::{LinkKind, MarkdownLink, markdown_links};
+pub use named::Named;
+pub use platform::Platform;
+pub use reference::Reference;
+pub use runner::{FrameworkVersion, OptionValue, Runner};
+pub use tensor_spec::TensorSpec;
 pub use text::UnknownKey;

@@ -5,6 +5,7 @@ use std::{
     cell::OnceCell,
     collections::HashMap,
     fmt::{self, Write as _},
+    str::FromStr,
 };
 
 use toml::{
@@ -12,7 +13,7 @@ use toml::{
     de::{DeInteger, DeTable, DeValue},
 };
 
-use crate::{DocumentError, DocumentFault, Error, Result};
+use crate::{DocumentError, DocumentFault, Error, InvalidText, Result};
 
 /// A parsed document. Nesting is limited and keys are unique; how long the text may be is for the
 /// caller to say.
@@ -49,6 +50,12 @@ impl<'a> Document<'a> {
                 fail(file, line, DocumentFault::Syntax(error.message().to_owned()))
             }
         }
+    }
+
+    /// Returns the text of the document.
+    #[cfg(feature = "edit")]
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
     }
 
     /// Returns the table that the document is.
@@ -107,14 +114,25 @@ impl<'d> Table<'d> {
         Some(Node { document: self.document, value })
     }
 
+    /// Returns the text of a key that may be absent.
+    pub(crate) fn optional_string(&mut self, key: &str) -> Result<Option<String>> {
+        self.optional(key).map(|node| node.string().map(str::to_owned)).transpose()
+    }
+
     /// Returns all keys and values, in the order of the document.
-    pub(crate) fn entries(self) -> impl ExactSizeIterator<Item = (&'d str, Node<'d>)> {
+    pub(crate) fn entries(
+        &mut self,
+    ) -> impl ExactSizeIterator<Item = (&'d str, Node<'d>)> + use<'d> {
         let document = self.document;
+        self.used = self.entries.values().collect();
         self.entries.iter().map(move |(key, value)| (&**key.get_ref(), Node { document, value }))
     }
 
     /// Adds the keys that nobody asked for to a list.
     pub(crate) fn finish(self, unknown: &mut Unknown<'d>) {
+        if let Some(known) = &mut unknown.known {
+            known.extend(self.value.into_iter().chain(self.used.iter().copied()));
+        }
         if self.used.len() == self.entries.len() {
             return;
         }
@@ -208,6 +226,16 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// Returns what a text stands for.
+    pub(crate) fn parse<T: FromStr<Err = InvalidText>>(self) -> Result<T> {
+        self.string()?.parse().map_err(|error: InvalidText| self.fault(error.expected))
+    }
+
+    /// Returns what the items of an array stand for.
+    pub(crate) fn list<T>(self, item: impl FnMut(Node<'d>) -> Result<T>) -> Result<Vec<T>> {
+        self.array()?.map(item).collect()
+    }
+
     /// Returns the line, counted from 1, on which the value starts.
     pub(crate) fn line(self) -> u64 {
         self.document.line_at(self.value.span().start)
@@ -226,10 +254,7 @@ impl<'d> Node<'d> {
     /// Names the value in a message: as it is written where it is short, by its type otherwise.
     fn found(self) -> String {
         match self.value.get_ref() {
-            DeValue::String(text) => match text.char_indices().nth(SHOWN) {
-                Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
-                None => format!("{text:?}"),
-            },
+            DeValue::String(text) => shown(text),
             DeValue::Boolean(boolean) => boolean.to_string(),
             DeValue::Array(_) => "an array".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
@@ -249,11 +274,29 @@ impl<'d> Node<'d> {
 pub(crate) struct Unknown<'d> {
     document: &'d Document<'d>,
     keys: Vec<(usize, &'d Value<'d>)>,
+    /// The others, where someone will ask for their lines.
+    known: Option<Vec<&'d Value<'d>>>,
 }
 
 impl<'d> Unknown<'d> {
     pub(crate) fn new(document: &'d Document<'d>) -> Self {
-        Self { document, keys: Vec::new() }
+        Self { document, keys: Vec::new(), known: None }
+    }
+
+    /// Notes also where the keys are that were asked for.
+    pub(crate) fn with_lines(document: &'d Document<'d>) -> Self {
+        Self { known: Some(Vec::new()), ..Self::new(document) }
+    }
+
+    /// Returns the lines, counted from 1, on which the values are that were asked for, by path.
+    pub(crate) fn lines(&self) -> HashMap<String, u64> {
+        let known = self.known.as_deref().unwrap_or_default();
+        let mut paths = self.document.paths(known.iter().map(|value| address(value)));
+        let line = |value: &&Value<'_>| {
+            let path = paths.remove(&address(value))?;
+            Some((path, self.document.line_at(value.span().start)))
+        };
+        known.iter().filter_map(line).collect()
     }
 
     /// Returns where they are, in the order of the document.
@@ -291,21 +334,46 @@ impl fmt::Display for Key<'_> {
         if !self.0.is_empty() && self.0.bytes().all(is_bare) {
             return f.write_str(self.0);
         }
-        f.write_char('"')?;
+        write!(f, "\"{}\"", Escaped(self.0))
+    }
+}
+
+/// The inside of a basic string of TOML 1.0. Besides what has to be escaped, this escapes what
+/// would reorder or hide text where it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for char in self.0.chars() {
             match char {
                 '"' | '\\' => write!(f, "\\{char}")?,
-                '\'' => f.write_char(char)?,
-                // What may not be shown as it is, with the escapes of TOML 1.0.
-                _ if char.escape_debug().len() == 1 => f.write_char(char)?,
                 '\n' => f.write_str("\\n")?,
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
-                _ if u32::from(char) > 0xffff => write!(f, "\\U{:08X}", u32::from(char))?,
-                _ => write!(f, "\\u{:04X}", u32::from(char))?,
+                _ if is_hidden(char) => write!(f, "\\u{:04X}", u32::from(char))?,
+                _ => f.write_char(char)?,
             }
         }
-        f.write_char('"')
+        Ok(())
+    }
+}
+
+/// Tells whether a character is a control character or an invisible one that reorders text.
+fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+                | '\u{feff}'
+        )
+}
+
+/// Returns a text as a message shows it: quoted, escaped, and cut where it is long.
+pub(crate) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
     }
 }
 
@@ -497,7 +565,7 @@ mod tests {
         faulty(text, &["runner", "opts", "b-_2"], "line 3: runner.opts.b-_2 is 2");
         faulty(text, &["runner", "opts", ""], "line 4: runner.opts.\"\" is 3");
         assert_eq!(Key("\"\u{1b}\u{202e}é\n").to_string(), r#""\"\u001B\u202Eé\n""#);
-        assert_eq!(Key("\u{e0001}'").to_string(), r#""\U000E0001'""#);
+        assert_eq!(Key("हिन्दी'👩‍💻\t").to_string(), r#""हिन्दी'👩‍💻\t""#);
     }
 
     #[test]
