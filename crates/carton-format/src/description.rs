@@ -867,6 +867,8 @@ runner_compat_version = 2
             prop_assert_eq!(parsed.toml_1_1, None);
             prop_assert_eq!(parsed.unknown_keys, []);
             prop_assert_eq!(&parsed.description.to_bytes().unwrap(), &bytes);
+            #[cfg(feature = "edit")]
+            prop_assert_eq!(crate::edit::apply(&bytes, &[], &Limits::default()).unwrap(), bytes);
             // Whatever it finds, it must come to an end.
             let _ = description.lint();
         }

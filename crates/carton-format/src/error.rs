@@ -16,6 +16,15 @@ pub enum Error {
     /// breaks the format's text.
     #[error(transparent)]
     Document(Box<DocumentError>),
+    /// A change of a document cannot be made.
+    #[cfg(feature = "edit")]
+    #[error("{path:?} cannot be edited: {fault}")]
+    Edit {
+        /// The path of the change.
+        path: String,
+        /// Why not.
+        fault: crate::edit::EditFault,
+    },
     /// Bytes could not be read, a range lies, or a limit is exceeded.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
