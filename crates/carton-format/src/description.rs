@@ -101,11 +101,7 @@ impl Description {
     /// the first thing that is no TOML, has another version, is missing, or is none of the values
     /// that the format text allows there.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDescription> {
-        let (found, limit) = (bytes.len() as u64, limits.document_bytes);
-        if found > limit {
-            let (what, field) = ("length of carton.toml in bytes", "document_bytes");
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
+        Self::check_len(bytes, limits)?;
         let document = Document::parse(Self::PATH, bytes)?;
         let mut unknown = Unknown::with_lines(&document);
         let description = Self::parse_root(document.root(), &mut unknown)?;
@@ -115,6 +111,21 @@ impl Description {
             unknown_keys: unknown.into_keys(),
             toml_1_1: document.needs_toml_1_1(),
         })
+    }
+
+    pub(crate) fn check_len(bytes: &[u8], limits: &Limits) -> Result<()> {
+        let (found, limit) = (bytes.len() as u64, limits.document_bytes);
+        if found > limit {
+            let (what, field) = ("length of carton.toml in bytes", "document_bytes");
+            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
+        }
+        Ok(())
+    }
+
+    /// Makes an error about the document whose line is not known.
+    pub(crate) fn error(at: String, fault: DocumentFault) -> Error {
+        let file = Self::PATH.into();
+        Error::Document(Box::new(DocumentError { file, line: None, at, fault }))
     }
 
     fn parse_root<'d>(mut root: Table<'d>, unknown: &mut Unknown<'d>) -> Result<Self> {
@@ -191,14 +202,10 @@ impl Description {
 
     /// Checks that every value has a form in the document.
     fn check(&self) -> Result<()> {
-        let fail = |at, fault| {
-            let file = Self::PATH.into();
-            Err(Error::Document(Box::new(DocumentError { file, line: None, at, fault })))
-        };
         for (list, specs) in [("input", &self.inputs), ("output", &self.outputs)] {
             for (index, spec) in specs.iter().flatten().enumerate() {
                 if let Err((path, fault)) = spec.check() {
-                    return fail(format!("{list}[{index}].{path}"), fault);
+                    return Err(Self::error(format!("{list}[{index}].{path}"), fault));
                 }
             }
         }
@@ -206,7 +213,7 @@ impl Description {
             Some(version) if i64::try_from(version).is_err() => {
                 let expected = "a whole number from 0 to 9223372036854775807".into();
                 let fault = DocumentFault::Value { found: version.to_string(), expected };
-                fail("runner.runner_compat_version".to_owned(), fault)
+                Err(Self::error("runner.runner_compat_version".to_owned(), fault))
             }
             _ => Ok(()),
         }
@@ -236,11 +243,11 @@ pub struct ParsedDescription {
 impl ParsedDescription {
     /// Returns the line, counted from 1, of a value by its path, such as `self_test[0].inputs.x`.
     ///
-    /// Items of plain arrays have the line of their array; `None` for what the document lacks.
+    /// Where it is absent, or an item of a plain array, this is the line of what would hold it.
     #[must_use]
     pub fn line_of(&self, path: &str) -> Option<u64> {
         let line = self.lines.get(path);
-        line.or_else(|| self.lines.get(path.rsplit_once('[')?.0)).copied()
+        line.or_else(|| self.lines.get(path.rsplit_once(['.', '['])?.0)).copied()
     }
 }
 
@@ -270,10 +277,10 @@ impl SelfTest {
         let test = Self {
             name: table.optional_string("name")?,
             description: table.optional_string("description")?,
-            inputs: named(table.required("inputs")?, unknown, tensor)?,
+            inputs: Named::parse(table.required("inputs")?, unknown, tensor)?,
             expected_out: table
                 .optional("expected_out")
-                .map(|node| named(node, unknown, tensor))
+                .map(|node| Named::parse(node, unknown, tensor))
                 .transpose()?,
         };
         table.finish(unknown);
@@ -323,8 +330,9 @@ impl Example {
 
     fn parse<'d>(node: Node<'d>, unknown: &mut Unknown<'d>) -> Result<Self> {
         let mut table = node.table()?;
-        let mut references =
-            |node: Option<Node<'d>>| node.map(|node| named(node, unknown, Node::parse)).transpose();
+        let mut references = |node: Option<Node<'d>>| {
+            node.map(|node| Named::parse(node, unknown, Node::parse)).transpose()
+        };
         let example = Self {
             name: table.optional_string("name")?,
             description: table.optional_string("description")?,
@@ -346,17 +354,6 @@ impl Example {
             }
         }
     }
-}
-
-fn named<'d, V>(
-    node: Node<'d>,
-    unknown: &mut Unknown<'d>,
-    mut value: impl FnMut(Node<'d>) -> Result<V>,
-) -> Result<Named<V>> {
-    let mut table = node.table()?;
-    let named = table.entries().map(|(name, node)| Ok((name, value(node)?))).collect();
-    table.finish(unknown);
-    named
 }
 
 /// Reads the reference of a self test, which may only be to a tensor.
@@ -383,7 +380,7 @@ mod tests {
     use tensor_core::symbolic::{Dim, SymbolicShape};
 
     use super::*;
-    use crate::{DType, FrameworkVersion, OptionValue};
+    use crate::{DType, OptionValue};
 
     const MINIMAL: &str =
         "spec_version = 1\n[runner]\nrunner_name = 'r'\nrequired_framework_version = '*'\n";
@@ -400,11 +397,12 @@ mod tests {
         assert_eq!(error.to_string(), format!("carton.toml{message}"));
     }
 
-    /// Refuses a value that stands in line 6, after the minimal document, under `key`.
+    /// Refuses a value under `key`, after the minimal document and `before`.
     #[track_caller]
     fn refuses_value(before: &str, key: &str, value: &str, message: &str) {
-        let error = parse(&format!("{MINIMAL}{before}\n{key} = {value}\n")).unwrap_err();
-        assert_eq!(error.to_string(), format!("carton.toml line 6: {message}"));
+        let text = format!("{MINIMAL}{before}\n{key} = {value}");
+        let message = format!("carton.toml line {}: {message}", text.lines().count());
+        assert_eq!(parse(&text).unwrap_err().to_string(), message);
     }
 
     #[test]
@@ -415,7 +413,7 @@ mod tests {
 
     #[test]
     fn spec_versions() {
-        let refuses = |version, found| refuses("spec_version = 1", version, found);
+        let refuses = |new: &str, message: &str| refuses("spec_version = 1", new, message);
         refuses("", ": spec_version is missing");
         refuses("spec_version = 2", " line 1: spec_version is 2, expected 1");
         refuses("spec_version = 0", " line 1: spec_version is 0, expected 1");
@@ -475,8 +473,9 @@ mod tests {
         refuses(
             "'*'",
             "'==1.2'",
-            " line 4: runner.required_framework_version is \"==1.2\", expected a version requirement, \
-             such as \"=1.2.3\" (unexpected character '=' while parsing major version number)",
+            " line 4: runner.required_framework_version is \"==1.2\", expected a version \
+             requirement, such as \"=1.2.3\" (unexpected character '=' while parsing major \
+             version number)",
         );
         refuses(
             "[runner]",
@@ -495,7 +494,15 @@ mod tests {
     #[test]
     fn element_types_are_case_sensitive() {
         for dtype in ["nested", "Float32", "float16", ""] {
-            refuses_value("[[input]]", "name = ''\nshape = []\ndtype", &format!("'{dtype}'"), "x");
+            refuses_value(
+                "[[input]]",
+                "name = ''\ndtype",
+                &format!("'{dtype}'"),
+                &format!(
+                    "input[0].dtype is {dtype:?}, expected one of float32, float64, string, int8, \
+                     int16, int32, int64, uint8, uint16, uint32, uint64"
+                ),
+            );
         }
     }
 
@@ -535,8 +542,8 @@ mod tests {
             assert_eq!(
                 shape(text).unwrap_err().to_string(),
                 format!(
-                    "carton.toml line 8: input[0].shape[0] is {found}, expected a whole number from \
-                     0 to 9223372036854775807, a symbol or \"*\""
+                    "carton.toml line 8: input[0].shape[0] is {found}, expected a whole number \
+                     from 0 to 9223372036854775807, a symbol or \"*\""
                 )
             );
         }
@@ -613,7 +620,7 @@ mod tests {
         let limits = Limits::default().with_document_bytes(10);
         assert_eq!(
             Description::parse(MINIMAL.as_bytes(), &limits).unwrap_err().to_string(),
-            "length of carton.toml in bytes is 79, over the limit of 10 (Limits::document_bytes)"
+            "length of carton.toml in bytes is 77, over the limit of 10 (Limits::document_bytes)"
         );
     }
 
@@ -634,6 +641,7 @@ mod tests {
             ("self_test[0].inputs.x", Some(8)),
             ("self_test[0].expected_out.\"a.b\"", Some(10)),
             ("self_test[1]", Some(7)),
+            ("runner.runner_compat_version", Some(4)),
             ("model_name", None),
             ("", None),
         ] {
@@ -710,12 +718,26 @@ runner_compat_version = 2
             assert_eq!(description.to_bytes().unwrap_err().to_string(), message);
         };
         let star = || "*".to_owned();
-        fails(SymbolicShape::Symbol(star()), "x");
-        fails(SymbolicShape::Dims(vec![Dim::Any, Dim::Symbol(star())]), "x");
-        fails(SymbolicShape::Dims(vec![Dim::Fixed(1 << 63)]), "x");
+        fails(
+            SymbolicShape::Symbol(star()),
+            "carton.toml: output[0].shape is the symbol \"*\", expected SymbolicShape::Any",
+        );
+        fails(
+            SymbolicShape::Dims(vec![Dim::Any, Dim::Symbol(star())]),
+            "carton.toml: output[0].shape[1] is the symbol \"*\", expected Dim::Any",
+        );
+        fails(
+            SymbolicShape::Dims(vec![Dim::Fixed(1 << 63)]),
+            "carton.toml: output[0].shape[0] is 9223372036854775808, expected a whole number from \
+             0 to 9223372036854775807, a symbol or \"*\"",
+        );
         let mut description = parse(MINIMAL).unwrap();
         description.runner.compat_version = Some(1 << 63);
-        assert_eq!(description.to_bytes().unwrap_err().to_string(), "x");
+        assert_eq!(
+            description.to_bytes().unwrap_err().to_string(),
+            "carton.toml: runner.runner_compat_version is 9223372036854775808, expected a whole \
+             number from 0 to 9223372036854775807"
+        );
     }
 
     fn texts() -> impl Strategy<Value = String> {
@@ -745,7 +767,7 @@ runner_compat_version = 2
     }
 
     fn specs() -> impl Strategy<Value = Option<Vec<TensorSpec>>> {
-        let dtype = proptest::sample::select(&DType::ALL);
+        let dtype = proptest::sample::select(DType::ALL.to_vec());
         let spec = (texts(), dtype, shapes(), of(texts()), of(texts()));
         let spec = spec.prop_map(|(name, dtype, shape, description, internal_name)| TensorSpec {
             name,
@@ -772,7 +794,7 @@ runner_compat_version = 2
 
     fn runners() -> impl Strategy<Value = Runner> {
         let versions = ["*", " =1.2.3", "1.2.3", ">=1.10, <2", "=2.0.1+cu118"];
-        let version = proptest::sample::select(&versions).prop_map(|v| v.parse().unwrap());
+        let version = proptest::sample::select(versions.to_vec()).prop_map(|v| v.parse().unwrap());
         let option = prop_oneof![
             any::<i64>().prop_map(OptionValue::Integer),
             any::<u64>().prop_map(f64::from_bits).prop_map(OptionValue::Float),
@@ -793,7 +815,8 @@ runner_compat_version = 2
 
     fn descriptions() -> impl Strategy<Value = Description> {
         let platforms = ["x86_64", "x86_64-linux-gnu", "aarch64-apple-darwin"];
-        let platform = proptest::sample::select(&platforms).prop_map(|p| p.parse().unwrap());
+        let platform =
+            proptest::sample::select(platforms.to_vec()).prop_map(|p| p.parse().unwrap());
         let test = (of(texts()), of(texts()), names(texts()), of(names(texts()))).prop_map(
             |(name, description, inputs, expected_out)| SelfTest {
                 name,
@@ -843,7 +866,9 @@ runner_compat_version = 2
             prop_assert_eq!(&parsed.description, &description);
             prop_assert_eq!(parsed.toml_1_1, None);
             prop_assert_eq!(parsed.unknown_keys, []);
-            prop_assert_eq!(parsed.description.to_bytes().unwrap(), bytes);
+            prop_assert_eq!(&parsed.description.to_bytes().unwrap(), &bytes);
+            #[cfg(feature = "edit")]
+            prop_assert_eq!(crate::edit::apply(&bytes, &[], &Limits::default()).unwrap(), bytes);
             // Whatever it finds, it must come to an end.
             let _ = description.lint();
         }

@@ -26,6 +26,15 @@ pub enum Error {
     /// breaks the format's text.
     #[error(transparent)]
     Document(Box<DocumentError>),
+    /// A change of a document cannot be made.
+    #[cfg(feature = "edit")]
+    #[error("{path:?} cannot be edited: {fault}")]
+    Edit {
+        /// The path of the change.
+        path: String,
+        /// Why not.
+        fault: crate::edit::EditFault,
+    },
     /// Bytes could not be read, a range lies, or a limit is exceeded.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
@@ -332,6 +341,8 @@ impl Error {
             Self::MissingDocument { .. } => "carton/missing-document",
             Self::Manifest { fault, .. } => fault.rule(),
             Self::Document(error) => error.rule(),
+            #[cfg(feature = "edit")]
+            Self::Edit { .. } => "carton/edit",
             Self::MissingFile { .. } => "carton/missing-file",
             Self::NotFetched { .. } => "carton/not-fetched",
             Self::Digest { .. } => "carton/digest",
@@ -355,6 +366,8 @@ impl Error {
                 let at = At::file().entry(&*error.file).line(error.line);
                 if error.at.is_empty() { at } else { at.path(&error.at) }
             }
+            #[cfg(feature = "edit")]
+            Self::Edit { path, .. } => At::file().entry(crate::paths::CARTON_TOML).path(path),
             Self::MissingDocument { path } => At::file().entry(*path),
             Self::MissingFile { path }
             | Self::NotFetched { path, .. }

@@ -17,6 +17,8 @@
 
 mod description;
 mod dtype;
+#[cfg(feature = "edit")]
+pub mod edit;
 mod emit;
 mod error;
 pub mod fetch;

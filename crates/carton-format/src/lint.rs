@@ -19,15 +19,15 @@ impl Description {
     /// |---|---|---|
     /// | `carton/short-description-length` | warning | more than 100 characters |
     /// | `carton/not-a-url` | warning | `repository` or `homepage` is no `http` or `https` URL |
-    /// | `carton/description-link` | warning | a link that is neither an `https` URL nor `@misc/…` |
+    /// | `carton/description-link` | warning | a link to neither an `https` URL nor `@misc/…` |
     /// | `carton/description-html` | warning | raw HTML in `model_description` |
     /// | `carton/duplicate-platform` | warning | two names of one platform |
     /// | `carton/inputs-without-outputs` | warning | inputs but no outputs, or the reverse |
     /// | `carton/duplicate-name` | error | two inputs, or two outputs, of one name |
     /// | `carton/symbol-shape-and-dimension` | error | a symbol for a shape and for a dimension |
-    /// | `carton/call-without-declarations` | warning | a self test or example, but no inputs or no outputs |
-    /// | `carton/undeclared-name` | warning | a self test or example of an input or output that is not declared |
-    /// | `carton/self-test-lacks-input` | warning | a declared input that a self test does not give |
+    /// | `carton/call-without-declarations` | warning | a self test or example without them |
+    /// | `carton/undeclared-name` | warning | a self test or example of what is not declared |
+    /// | `carton/self-test-lacks-input` | warning | a self test without a declared input |
     /// | `carton/example-incomplete` | warning | no `inputs` or no `sample_out` |
     /// | `carton/empty-runner-name` | error | no runner has that name |
     /// | `carton/framework-version-range` | note | not one exact version |
@@ -122,7 +122,7 @@ impl Description {
         let mut clashes = HashSet::new();
         for (list, specs) in [("input", &self.inputs), ("output", &self.outputs)] {
             for (index, spec) in specs.iter().flatten().enumerate() {
-                for (symbol, used) in symbols(spec) {
+                for (symbol, used) in spec.symbols() {
                     let path = format!("{list}[{index}].shape");
                     match uses.get(symbol) {
                         None => drop(uses.insert(symbol, (used, path))),
@@ -209,7 +209,7 @@ impl ParsedDescription {
     ///
     /// | rule | severity | what |
     /// |---|---|---|
-    /// | `carton/toml-1-1` | warning | what readers of TOML 1.0, which the format text names, refuse |
+    /// | `carton/toml-1-1` | warning | what readers of TOML 1.0 refuse |
     /// | `carton/unknown-key` | note | a key that the format text does not name |
     #[must_use]
     pub fn lint(&self) -> Report {
@@ -291,17 +291,19 @@ impl SymbolUse {
     }
 }
 
-fn symbols(spec: &TensorSpec) -> impl Iterator<Item = (&str, SymbolUse)> {
-    let (shape, dims) = match &spec.shape {
-        SymbolicShape::Any => (None, [].as_slice()),
-        SymbolicShape::Symbol(symbol) => (Some(symbol), [].as_slice()),
-        SymbolicShape::Dims(dims) => (None, dims.as_slice()),
-    };
-    let dims = dims.iter().filter_map(|dim| match dim {
-        Dim::Symbol(symbol) => Some((symbol.as_str(), SymbolUse::Dimension)),
-        Dim::Fixed(_) | Dim::Any => None,
-    });
-    shape.map(|symbol| (symbol.as_str(), SymbolUse::Shape)).into_iter().chain(dims)
+impl TensorSpec {
+    fn symbols(&self) -> impl Iterator<Item = (&str, SymbolUse)> {
+        let (shape, dims) = match &self.shape {
+            SymbolicShape::Any => (None, [].as_slice()),
+            SymbolicShape::Symbol(symbol) => (Some(symbol), [].as_slice()),
+            SymbolicShape::Dims(dims) => (None, dims.as_slice()),
+        };
+        let dims = dims.iter().filter_map(|dim| match dim {
+            Dim::Symbol(symbol) => Some((symbol.as_str(), SymbolUse::Dimension)),
+            Dim::Fixed(_) | Dim::Any => None,
+        });
+        shape.map(|symbol| (symbol.as_str(), SymbolUse::Shape)).into_iter().chain(dims)
+    }
 }
 
 /// Tells whether a text is an absolute URL of one of some schemes, as far as that takes no parser.
@@ -338,3 +340,273 @@ fn at(path: impl Into<String>) -> At {
 
 /// Characters of a short description, as Unicode scalar values.
 const SHORT_DESCRIPTION: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use tensor_core::Limits;
+
+    use super::*;
+
+    /// A document in which there is nothing to find.
+    const CLEAN: &str = "\
+spec_version = 1
+short_description = ''
+repository = 'https://example.com/x'
+homepage = 'HTTP://example.com'
+model_description = '[a](https://example.com) ![b](@misc/b.png)'
+required_platforms = ['x86_64', 'x86_64-linux']
+
+[[input]]
+name = 'x'
+dtype = 'int8'
+shape = ['n', 'n', '*']
+
+[[input]]
+name = 'y'
+dtype = 'int8'
+shape = 's'
+
+[[output]]
+name = 'x'
+dtype = 'int8'
+shape = '*'
+
+[[self_test]]
+inputs = { x = '@tensor_data/x', y = '@tensor_data/y' }
+expected_out = { x = '@tensor_data/x' }
+
+[[example]]
+inputs = { x = '@misc/x' }
+sample_out = {}
+
+[runner]
+runner_name = 'r'
+required_framework_version = '=1.2.3'
+runner_compat_version = 0
+";
+
+    fn lint(text: &str) -> Vec<String> {
+        let parsed = Description::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let line = |at: &At| at.line.map(|line| format!(" line {line}")).unwrap_or_default();
+        let path = |at: &At| at.path.as_ref().map(|path| format!("{path} ")).unwrap_or_default();
+        parsed
+            .lint()
+            .into_iter()
+            .map(|f| {
+                format!("{} {}{}: {}{}", f.severity, f.rule, line(&f.at), path(&f.at), f.message)
+            })
+            .collect()
+    }
+
+    /// Finds something in the clean document with one thing changed.
+    #[track_caller]
+    fn finds<const N: usize>(old: &str, new: &str, expected: [&str; N]) {
+        assert!(CLEAN.contains(old), "{old}");
+        assert_eq!(lint(&CLEAN.replacen(old, new, 1)), expected);
+    }
+
+    #[test]
+    fn clean_document() {
+        finds("", "", []);
+    }
+
+    #[test]
+    fn short_descriptions() {
+        let text = |characters| format!("short_description = '{}'", "é".repeat(characters));
+        finds("short_description = ''", &text(100), []);
+        finds(
+            "short_description = ''",
+            &text(101),
+            ["warning carton/short-description-length line 2: short_description has 101 \
+              characters, expected 100 at most"],
+        );
+    }
+
+    #[test]
+    fn addresses() {
+        for (url, shown) in [
+            ("x", "\"x\""),
+            ("https://", "\"https://\""),
+            ("https:///x", "\"https:///x\""),
+            ("ftp://x", "\"ftp://x\""),
+        ] {
+            finds(
+                "https://example.com/x",
+                url,
+                [&*format!(
+                    "warning carton/not-a-url line 3: repository is {shown}, expected an http or \
+                     https URL"
+                )],
+            );
+        }
+        finds(
+            "HTTP://example.com",
+            "https://a b",
+            ["warning carton/not-a-url line 4: homepage is \"https://a b\", expected an http \
+                 or https URL"],
+        );
+    }
+
+    #[test]
+    fn links_of_the_description() {
+        for target in ["http://example.com", "@misc/", "misc/b.png", "javascript:x", "#a"] {
+            finds(
+                "@misc/b.png",
+                target,
+                [&*format!(
+                    "warning carton/description-link line 5: model_description line 1 of the text \
+                     links to {target:?}, expected an https URL or \"@misc/<path>\""
+                )],
+            );
+        }
+        finds(
+            "'[a](https://example.com) ![b](@misc/b.png)'",
+            "'''\na\n<br>'''",
+            ["warning carton/description-html line 5: model_description line 2 of the text has \
+                 raw HTML, expected Markdown only"],
+        );
+    }
+
+    #[test]
+    fn platforms_given_twice() {
+        finds(
+            "'x86_64-linux'",
+            "'x86_64-linux', 'x86_64-unknown-linux'",
+            ["warning carton/duplicate-platform line 6: required_platforms[2] \
+              \"x86_64-unknown-linux\" is the platform of required_platforms[1]"],
+        );
+    }
+
+    #[test]
+    fn inputs_or_outputs_alone() {
+        let output = "[[output]]\nname = 'x'\ndtype = 'int8'\nshape = '*'\n";
+        let alone = "warning carton/inputs-without-outputs line 8: input is given, but output is \
+                     not, expected all of both or none";
+        let test = "warning carton/call-without-declarations line 19: self_test is given, but \
+                    output is not";
+        let example = "warning carton/call-without-declarations line 23: example is given, but \
+                       output is not";
+        finds(output, "", [alone, test, example]);
+        // An empty list says that there are none.
+        let text =
+            CLEAN.replacen("\n[[input]]", "output = []\n[[input]]", 1).replacen(output, "", 1);
+        assert_eq!(
+            lint(&text),
+            ["warning carton/undeclared-name line 21: self_test[0].expected_out.x \"x\" is the \
+                 name of no output"]
+        );
+    }
+
+    #[test]
+    fn names_given_twice() {
+        finds(
+            "name = 'y'",
+            "name = 'x'",
+            [
+                "error carton/duplicate-name line 14: input[1].name \"x\" is the name of input[0]",
+                "warning carton/undeclared-name line 24: self_test[0].inputs.y \"y\" is the name \
+                 of no input",
+            ],
+        );
+    }
+
+    #[test]
+    fn symbols_of_two_meanings() {
+        finds(
+            "shape = 's'",
+            "shape = 'n'",
+            ["error carton/symbol-shape-and-dimension line 16: input[1].shape symbol \"n\" \
+                 stands for a shape, but in input[0].shape for a dimension"],
+        );
+        finds(
+            "shape = '*'",
+            "shape = ['s', 's']",
+            ["error carton/symbol-shape-and-dimension line 21: output[0].shape symbol \"s\" \
+                 stands for a dimension, but in input[1].shape for a shape"],
+        );
+    }
+
+    #[test]
+    fn names_of_calls() {
+        finds(
+            "x = '@tensor_data/x', y",
+            "'a b'",
+            [
+                "warning carton/undeclared-name line 24: self_test[0].inputs.\"a b\" \"a b\" is \
+                 the name of no input",
+                "warning carton/self-test-lacks-input line 24: self_test[0].inputs lacks input \
+                 \"x\" and 1 more",
+            ],
+        );
+        finds(
+            "x = '@tensor_data/x', y",
+            "y",
+            ["warning carton/self-test-lacks-input line 24: self_test[0].inputs lacks input \"x\""],
+        );
+        finds(
+            "sample_out = {}",
+            "sample_out = { z = '@misc/z' }",
+            ["warning carton/undeclared-name line 29: example[0].sample_out.z \"z\" is the \
+                 name of no output"],
+        );
+        finds(
+            "sample_out = {}",
+            "",
+            ["warning carton/example-incomplete line 27: example[0].sample_out is missing, and \
+              some readers need it"],
+        );
+    }
+
+    #[test]
+    fn runners() {
+        finds(
+            "runner_name = 'r'",
+            "runner_name = ''",
+            ["error carton/empty-runner-name line 32: runner.runner_name is empty, expected \
+                 the name of a runner"],
+        );
+        finds(
+            "=1.2.3",
+            "1.2.3",
+            ["note carton/framework-version-range line 33: runner.required_framework_version \
+              \"1.2.3\" may be several versions, expected one, such as \"=1.2.3\""],
+        );
+        finds(
+            "runner_compat_version = 0",
+            "",
+            ["warning carton/no-compat-version line 31: runner.runner_compat_version is missing, \
+              and some readers need it"],
+        );
+    }
+
+    #[test]
+    fn what_only_the_text_shows() {
+        finds(
+            "sample_out = {}",
+            "sample_out = {\n}\nextra = 1",
+            [
+                "warning carton/toml-1-1 line 29: document needs TOML 1.1, expected TOML 1.0",
+                "note carton/unknown-key line 31: example[0].extra is a key that the format does \
+                 not name",
+            ],
+        );
+    }
+
+    /// Many calls that lack many inputs, and names as long as the document allows.
+    #[test]
+    fn findings_do_not_multiply() {
+        use std::fmt::Write as _;
+
+        let mut text = "spec_version = 1\noutput = []\n".to_owned();
+        let long = "é".repeat(100_000);
+        for index in 0..2000 {
+            let _ = write!(text, "[[input]]\nname = '{index}'\ndtype = 'int8'\nshape = []\n");
+            let _ = write!(text, "[[self_test]]\ninputs = {{}}\n");
+        }
+        let _ = write!(text, "[[self_test]]\ninputs = {{ '{long}' = '@tensor_data/x' }}\n");
+        text.push_str("[runner]\nrunner_name = 'r'\nrequired_framework_version = '=1.2.3'\n");
+        let found = lint(&text);
+        assert_eq!(found.len(), 2000 + 2 + 1);
+        assert!(found[0].ends_with("lacks input \"0\" and 1999 more"), "{}", found[0]);
+    }
+}

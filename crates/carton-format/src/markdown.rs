@@ -40,7 +40,7 @@ impl MarkdownLink {
 
 /// Returns the links of a Markdown text, in its order. What is shown as code has none.
 ///
-/// The dialect is CommonMark with tables and footnotes. The time is linear in the length of the
+/// The dialect is `CommonMark` with tables and footnotes. The time is linear in the length of the
 /// text.
 ///
 /// # Examples
@@ -147,11 +147,16 @@ fn html_targets(html: &str) -> Vec<String> {
             continue;
         }
         let value = after.trim_start();
-        let value = match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => value.split(quote).nth(1),
-            _ => value.split(|char: char| char.is_ascii_whitespace() || char == '>').next(),
+        let (value, after) = match value.strip_prefix(['"', '\'']) {
+            Some(quoted) if value.starts_with('"') => {
+                quoted.split_once('"').unwrap_or((quoted, ""))
+            }
+            Some(quoted) => quoted.split_once('\'').unwrap_or((quoted, "")),
+            None => value.split_at(value.find([' ', '\t', '\n', '\r', '>']).unwrap_or(value.len())),
         };
-        targets.extend(value.map(str::to_owned));
+        targets.push(value.to_owned());
+        // A value is read once, whatever it holds.
+        rest = after;
     }
     targets
 }

@@ -1,5 +1,10 @@
 use toml::map::Map;
 
+use crate::{
+    Result,
+    text::{Node, Unknown},
+};
+
 /// Values under unique names, in the order of the document.
 ///
 /// Two of these are equal where the same names have the same values, whatever the order: the order
@@ -8,6 +13,18 @@ use toml::map::Map;
 pub struct Named<V>(Map<String, V>);
 
 impl<V> Named<V> {
+    /// Reads a table whose keys are names.
+    pub(crate) fn parse<'d>(
+        node: Node<'d>,
+        unknown: &mut Unknown<'d>,
+        mut value: impl FnMut(Node<'d>) -> Result<V>,
+    ) -> Result<Self> {
+        let mut table = node.table()?;
+        let named = table.entries().map(|(name, node)| Ok((name, value(node)?))).collect();
+        table.finish(unknown);
+        named
+    }
+
     /// Adds a value at the end; where the name is taken, replaces its value and returns that.
     pub fn insert(&mut self, name: impl Into<String>, value: V) -> Option<V> {
         self.0.insert(name.into(), value)
@@ -20,6 +37,7 @@ impl<V> Named<V> {
     }
 
     /// Returns all names and values in order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &V)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

@@ -47,7 +47,10 @@ impl Runner {
                 .optional("runner_compat_version")
                 .map(Node::unsigned)
                 .transpose()?,
-            options: table.optional("opts").map(|node| options(node, unknown)).transpose()?,
+            options: table
+                .optional("opts")
+                .map(|node| Named::parse(node, unknown, OptionValue::parse))
+                .transpose()?,
         };
         table.finish(unknown);
         Ok(runner)
@@ -68,14 +71,6 @@ impl Runner {
             }
         }
     }
-}
-
-fn options<'d>(node: Node<'d>, unknown: &mut Unknown<'d>) -> Result<Named<OptionValue>> {
-    let mut table = node.table()?;
-    let option = |(name, node)| Ok((name, OptionValue::parse(node)?));
-    let options = table.entries().map(option).collect();
-    table.finish(unknown);
-    options
 }
 
 /// Which versions of a framework will do: a semver requirement, and the text that it was read from.

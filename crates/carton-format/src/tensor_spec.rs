@@ -59,30 +59,28 @@ impl TensorSpec {
     /// Checks that the shape has a form in the document; gives the path of what has none, from the
     /// spec on, and why.
     pub(crate) fn check(&self) -> Result<(), (String, DocumentFault)> {
-        let fault = |found, expected: &'static str| DocumentFault::Value {
+        let fault = |found: String, expected: &'static str| DocumentFault::Value {
             found,
             expected: expected.into(),
         };
-        let any = "SymbolicShape::Any or Dim::Any, which are written so";
-        match &self.shape {
-            SymbolicShape::Any => Ok(()),
+        let star = || "the symbol \"*\"".to_owned();
+        let dims = match &self.shape {
             SymbolicShape::Symbol(symbol) if symbol == ANY => {
-                Err(("shape".to_owned(), fault("the symbol \"*\"".to_owned(), any)))
+                return Err(("shape".to_owned(), fault(star(), "SymbolicShape::Any")));
             }
-            SymbolicShape::Symbol(_) => Ok(()),
-            SymbolicShape::Dims(dims) => dims.iter().enumerate().try_for_each(|(index, dim)| {
-                let path = || format!("shape[{index}]");
-                match dim {
-                    Dim::Symbol(symbol) if symbol == ANY => {
-                        Err((path(), fault("the symbol \"*\"".to_owned(), any)))
-                    }
-                    Dim::Fixed(elements) if i64::try_from(*elements).is_err() => {
-                        Err((path(), fault(elements.to_string(), DIM)))
-                    }
-                    Dim::Fixed(_) | Dim::Symbol(_) | Dim::Any => Ok(()),
+            SymbolicShape::Any | SymbolicShape::Symbol(_) => return Ok(()),
+            SymbolicShape::Dims(dims) => dims,
+        };
+        dims.iter().enumerate().try_for_each(|(index, dim)| {
+            let fault = match dim {
+                Dim::Symbol(symbol) if symbol == ANY => fault(star(), "Dim::Any"),
+                Dim::Fixed(elements) if i64::try_from(*elements).is_err() => {
+                    fault(elements.to_string(), DIM)
                 }
-            }),
-        }
+                Dim::Fixed(_) | Dim::Symbol(_) | Dim::Any => return Ok(()),
+            };
+            Err((format!("shape[{index}]"), fault))
+        })
     }
 }
 

@@ -52,6 +52,12 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Returns the text of the document.
+    #[cfg(feature = "edit")]
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// Returns the table that the document is.
     pub(crate) fn root(&self) -> Table<'_> {
         Table { document: self, value: None, entries: &self.root, used: Vec::new() }
