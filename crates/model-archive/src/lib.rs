@@ -15,9 +15,24 @@
     )
 )]
 
+mod encode;
+mod encoded;
+mod entry_writer;
 mod error;
+mod headers;
+mod kind;
 mod method;
 pub mod name;
+mod names;
+mod pipeline;
+mod storage;
+mod target;
+mod write;
 
+pub use encoded::Encoded;
+pub use entry_writer::EntryWriter;
 pub use error::{Class, Error, Fault, Flaw, Result, TargetFault, WriteFault};
+pub use kind::Kind;
 pub use method::Method;
+pub use storage::{Compression, EntryOptions};
+pub use write::{ArchiveWriter, Raw, Written};
