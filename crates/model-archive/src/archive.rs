@@ -5,8 +5,8 @@ use tensor_core::{Report, Source};
 #[cfg(feature = "zstd")]
 use crate::decode::zstd::Pool;
 use crate::{
-    Entry, Fault, Flaw, Info, Result,
-    directory::{Directory, Kind},
+    Entry, Fault, Flaw, Info, Kind, Result,
+    directory::Directory,
     error::Class,
     local::{self, Extra, Local},
     options::{Options, Profile},

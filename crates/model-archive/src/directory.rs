@@ -11,7 +11,7 @@ use tensor_core::{Cursor, Extent, Source};
 use zip::{CompressionMethod, ZipArchive, read::ZipFileEntry};
 
 use crate::{
-    Error, Fault, Flaw, Method, Result,
+    Error, Fault, Flaw, Kind, Method, Result,
     name::{self, NameFault},
     options::{Options, Symlinks},
 };
@@ -44,28 +44,6 @@ impl Info {
         crc32: 0,
         mode: None,
     };
-}
-
-/// What an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A folder; it has no content.
-    Folder,
-    /// A symbolic link, whose content is its target.
-    Symlink,
-}
-
-impl Kind {
-    /// Returns the words for messages.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::File => "a file",
-            Self::Folder => "a folder",
-            Self::Symlink => "a symbolic link",
-        }
-    }
 }
 
 /// All entries, in the order of the directory and by name.

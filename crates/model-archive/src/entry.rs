@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
     pub fn stored_reader(self) -> Result<SourceReader> {
         let info = self.info();
         if info.kind == Kind::Folder {
-            let (found, expected) = (info.kind.name(), Kind::File.name());
+            let (found, expected) = (info.kind, Kind::File);
             return Err(Error::Kind { entry: self.name().to_owned(), found, expected });
         }
         let extent = self.extent()?;
@@ -167,7 +167,7 @@ impl<'a> Entry<'a> {
     pub fn target(self) -> Result<String> {
         let info = self.info();
         if info.kind != Kind::Symlink {
-            let (found, expected) = (info.kind.name(), Kind::Symlink.name());
+            let (found, expected) = (info.kind, Kind::Symlink);
             return Err(Error::Kind { entry: self.name().to_owned(), found, expected });
         }
         let limit = self.archive.limits().name_bytes;

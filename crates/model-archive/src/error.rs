@@ -2,7 +2,7 @@ use std::{fmt, io};
 
 use tensor_core::{At, Report, Severity};
 
-use crate::{Method, name::NameFault};
+use crate::{Kind, Method, name::NameFault};
 
 /// What can go wrong with an archive.
 #[derive(Debug, thiserror::Error)]
@@ -23,9 +23,9 @@ pub enum Error {
         /// The name of the entry.
         entry: String,
         /// What it is.
-        found: &'static str,
+        found: Kind,
         /// What the call needs.
-        expected: &'static str,
+        expected: Kind,
     },
     /// An entry cannot be written as it was asked for.
     #[error("entry {entry:?} cannot be written: {fault}")]
@@ -34,6 +34,12 @@ pub enum Error {
         entry: String,
         /// Why.
         fault: WriteFault,
+    },
+    /// An entry was begun and not finished, so that the archive cannot go on.
+    #[error("entry {entry:?} was begun and not finished")]
+    Unfinished {
+        /// The name of the entry.
+        entry: String,
     },
     /// The sink, or the stream that an entry is read from, failed.
     #[error("{what} failed")]
@@ -57,6 +63,22 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn write(entry: &str, fault: WriteFault) -> Self {
+        Self::Write { entry: entry.to_owned(), fault }
+    }
+
+    pub(crate) fn writing(source: io::Error) -> Self {
+        Self::Io { what: "writing the archive", source }
+    }
+
+    pub(crate) fn reading(source: io::Error) -> Self {
+        Self::Io { what: "reading the content of an entry", source }
+    }
+
+    pub(crate) fn compressing(source: io::Error) -> Self {
+        Self::Io { what: "compressing", source }
+    }
+
     /// Returns the stable id of the rule that is broken.
     #[must_use]
     pub fn rule(&self) -> &'static str {
@@ -64,7 +86,10 @@ impl Error {
             Self::Directory { .. } => "zip/directory",
             Self::Flaw(flaw) => flaw.fault.rule(),
             Self::Kind { .. } => "zip/kind",
-            Self::Write { .. } | Self::Io { .. } | Self::Unpack { .. } => "zip/write",
+            Self::Write { .. }
+            | Self::Unfinished { .. }
+            | Self::Io { .. }
+            | Self::Unpack { .. } => "zip/write",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "zip/limit",
             Self::Core(_) => "zip/read",
         }
@@ -96,7 +121,9 @@ impl Error {
     pub fn entry(&self) -> Option<&str> {
         match self {
             Self::Flaw(flaw) => flaw.entry.as_deref(),
-            Self::Kind { entry, .. } | Self::Write { entry, .. } => Some(entry),
+            Self::Kind { entry, .. } | Self::Write { entry, .. } | Self::Unfinished { entry } => {
+                Some(entry)
+            }
             _ => None,
         }
     }
@@ -473,6 +500,14 @@ pub enum WriteFault {
         found: u64,
         /// What was promised.
         expected: u64,
+    },
+    /// The target of a symbolic link is none that may be followed.
+    #[error("links to {target:?}, which {fault}")]
+    Target {
+        /// The text of the link.
+        target: String,
+        /// What is wrong with it.
+        fault: TargetFault,
     },
     /// The alignment cannot be had by an extra field.
     #[error("alignment is {found}, expected a power of two up to 32768")]

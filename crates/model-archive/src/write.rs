@@ -1,0 +1,335 @@
+//! Writing archives, front to back. ZIP application note, version 6.3.
+
+use std::{
+    fmt,
+    io::{self, Read, Write},
+};
+
+use tensor_core::{Error as Core, Limits, digest::Digest};
+
+use crate::{
+    Encoded, EntryOptions, EntryWriter, Error, Kind, Method, Result, WriteFault,
+    headers::{Directory, Header, Sums, SumsPlace},
+    names::Names,
+    storage::check_alignment,
+    target,
+};
+
+/// Writes an archive to any sink, from front to back.
+///
+/// The same calls make the same bytes on every machine: entries in the order in which they are
+/// added, times and modes fixed, no comments. The archive is complete once
+/// [`finish`](Self::finish) has returned; before that it has no directory, and nothing opens it.
+/// Entries whose name or options are refused leave the writer as it was. Once a write has failed,
+/// or an entry was begun and dropped, it refuses to go on.
+///
+/// # Examples
+///
+/// ```
+/// use model_archive::{ArchiveWriter, EntryOptions};
+///
+/// let mut archive = ArchiveWriter::new(Vec::new());
+/// let written = archive.add("weights", &[0; 100], &EntryOptions::default().alignment(64))?;
+/// assert_eq!(written.data_offset, 64);
+/// let archive: Vec<u8> = archive.finish()?;
+/// # Ok::<(), model_archive::Error>(())
+/// ```
+#[must_use = "an archive without its directory cannot be opened; call finish"]
+pub struct ArchiveWriter<W: Write> {
+    sink: W,
+    /// Bytes that were written.
+    position: u64,
+    names: Names,
+    /// The records of all entries.
+    directory: Vec<u8>,
+    entries: u64,
+    /// The entry that was begun and not finished.
+    unfinished: Option<String>,
+}
+
+/// What was written of an entry.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Written {
+    /// Its name.
+    pub name: String,
+    /// How it is stored.
+    pub method: Method,
+    /// Bytes of its content.
+    pub size: u64,
+    /// Bytes in the archive.
+    pub stored_size: u64,
+    /// The checksum of its content.
+    pub crc32: u32,
+    /// The digest of its content, where the options ask for one.
+    pub digest: Option<Digest>,
+    /// Where its data starts, in bytes from the start of the archive.
+    pub data_offset: u64,
+}
+
+/// What is known of an entry whose stored bytes are copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw {
+    /// What it is.
+    pub kind: Kind,
+    /// How it is stored.
+    pub method: Method,
+    /// Bytes of its content.
+    pub size: u64,
+    /// Bytes in the archive.
+    pub stored_size: u64,
+    /// The checksum of its content.
+    pub crc32: u32,
+}
+
+impl<W: Write> ArchiveWriter<W> {
+    /// Starts an archive; nothing is written before the first entry.
+    ///
+    /// Large pieces are written as they are, and a few small ones for each entry: a `File` wants a
+    /// `BufWriter`, a [`NewFile`](tensor_core::output::NewFile) has one.
+    pub fn new(sink: W) -> Self {
+        let (names, directory) = (Names::default(), Vec::new());
+        Self { sink, position: 0, names, directory, entries: 0, unfinished: None }
+    }
+
+    /// Writes a file whose content is in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where the name or the options are refused; [`Error::Io`] where the sink
+    /// fails; [`Error::Unfinished`] where it has failed before; [`Error::Core`] where there are more
+    /// entries than [`Limits`] let a reader take.
+    pub fn add(&mut self, name: &str, content: &[u8], options: &EntryOptions) -> Result<Written> {
+        self.add_encoded(Encoded::new(name, content, options)?)
+    }
+
+    /// Writes a file that was compressed before.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn add_encoded(&mut self, encoded: Encoded<'_>) -> Result<Written> {
+        self.begin(&encoded.name, encoded.kind)?;
+        self.append(encoded)
+    }
+
+    /// Writes a folder, whose name may end in a slash and always does in the archive.
+    ///
+    /// Folders need no entry for what lies in them to be unpacked.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn add_folder(&mut self, name: &str) -> Result<Written> {
+        let name = format!("{}/", name.strip_suffix('/').unwrap_or(name));
+        self.add_encoded(Encoded::plain(&name, Kind::Folder, &[]))
+    }
+
+    /// Writes a symbolic link.
+    ///
+    /// The target is the name of another entry as seen from the folder of the link, such as
+    /// `../weights`. That there is such an entry is not checked.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add); [`WriteFault::Target`] where the target is absolute, has a
+    /// component `.`, has one `..` elsewhere than at its start, or leads out of the archive.
+    pub fn add_symlink(&mut self, name: &str, target: &str) -> Result<Written> {
+        target::check(name, target).map_err(|fault| {
+            Error::write(name, WriteFault::Target { target: target.to_owned(), fault })
+        })?;
+        self.add_encoded(Encoded::plain(name, Kind::Symlink, target.as_bytes()))
+    }
+
+    /// Writes an entry of another archive, whose bytes stay compressed as they are.
+    ///
+    /// Its data starts at a multiple of `alignment` bytes from the start of the archive, whatever
+    /// the method. Neither the data nor the checksum is looked at. A file whose size and checksum
+    /// are known can be written this way too: its header is then complete, as that of a streamed
+    /// one is not.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add); [`WriteFault::Size`] where `stored` has another number of bytes
+    /// than `raw` says, or `raw` contradicts itself; [`Error::Io`] where `stored` cannot be read.
+    pub fn copy_raw(
+        &mut self,
+        name: &str,
+        raw: Raw,
+        alignment: u32,
+        stored: impl Read,
+    ) -> Result<Written> {
+        let Raw { kind, method, size, stored_size, crc32 } = raw;
+        let refused = |fault| Error::write(name, fault);
+        let alignment = check_alignment(alignment).map_err(refused)?;
+        let expected = match (kind, method) {
+            (Kind::Folder, _) => 0,
+            (_, Method::Stored) => size,
+            _ => stored_size,
+        };
+        if stored_size != expected {
+            return Err(refused(WriteFault::Size { found: stored_size, expected }));
+        }
+        self.begin(name, kind)?;
+        let sums = Sums { crc32, size, stored_size };
+        let (header, data_offset) =
+            self.put_header(name, kind, method, alignment, sums, SumsPlace::Local)?;
+        let copied = self.copy(stored, stored_size)?;
+        if copied != stored_size {
+            return Err(refused(WriteFault::Size { found: copied, expected: stored_size }));
+        }
+        self.commit(header, data_offset, None)
+    }
+
+    /// Copies a stream and returns its length in bytes; of one that is too long, no more than shows
+    /// it.
+    fn copy(&mut self, mut stored: impl Read, expected: u64) -> Result<u64> {
+        let mut buffer = vec![0; COPY];
+        let mut copied = 0_u64;
+        while copied <= expected {
+            let read = match stored.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(Error::reading(source)),
+            };
+            copied = copied.saturating_add(read as u64);
+            if copied <= expected {
+                self.put(buffer.get(..read).unwrap_or_default())?;
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Begins a file whose content is then written to it in pieces of any size.
+    ///
+    /// Content of up to 1 MiB makes the same bytes as [`add`](Self::add) does. Of a longer one, the
+    /// size and the checksum stand behind the data.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn stream(&mut self, name: &str, options: &EntryOptions) -> Result<EntryWriter<'_, W>> {
+        let plan = options.plan().map_err(|fault| Error::write(name, fault))?;
+        self.begin(name, Kind::File)?;
+        Ok(EntryWriter::new(self, name, plan, options))
+    }
+
+    /// Tells whether an entry of a name was added; that of a folder ends in a slash.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Returns how many bytes were written.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Writes the directory, flushes the sink and returns it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unfinished`]; [`Error::Io`] where the sink fails.
+    pub fn finish(mut self) -> Result<W> {
+        self.check_finished()?;
+        let records = std::mem::take(&mut self.directory);
+        let (entries, len, offset) = (self.entries, records.len() as u64, self.position);
+        self.put(&records)?;
+        self.put(&Directory { entries, len, offset }.end())?;
+        self.sink.flush().map_err(Error::writing)?;
+        Ok(self.sink)
+    }
+
+    /// Takes in the name of the next entry; from here until it is committed, nothing else can be
+    /// written.
+    fn begin(&mut self, name: &str, kind: Kind) -> Result<()> {
+        self.check_finished()?;
+        let limits = Limits::default();
+        for (what, found, limit, field) in [
+            ("number of entries", self.entries.saturating_add(1), limits.entries, "entries"),
+            (
+                "length of the directory in bytes",
+                self.directory.len() as u64,
+                limits.directory_bytes.saturating_sub(RECORD),
+                "directory_bytes",
+            ),
+        ] {
+            if found > limit {
+                return Err(Core::OverLimit { what, found, limit, field }.into());
+            }
+        }
+        self.names.insert(name, kind).map_err(|fault| Error::write(name, fault))?;
+        self.unfinished = Some(name.to_owned());
+        Ok(())
+    }
+
+    fn check_finished(&self) -> Result<()> {
+        match &self.unfinished {
+            None => Ok(()),
+            Some(entry) => Err(Error::Unfinished { entry: entry.clone() }),
+        }
+    }
+
+    /// Writes the entry that was begun, all at once.
+    pub(crate) fn append(&mut self, encoded: Encoded<'_>) -> Result<Written> {
+        let Encoded { name, kind, method, alignment, sums, digest, stored } = encoded;
+        let (header, data_offset) =
+            self.put_header(&name, kind, method, alignment, sums, SumsPlace::Local)?;
+        self.put(&stored)?;
+        self.commit(header, data_offset, digest)
+    }
+
+    /// Writes a local header, and returns it with the offset of what follows it.
+    pub(crate) fn put_header(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        method: Method,
+        alignment: u32,
+        sums: Sums,
+        sums_place: SumsPlace,
+    ) -> Result<(Header, u64)> {
+        let (name, offset) = (name.to_owned(), self.position);
+        let header = Header { name, kind, method, sums, offset, sums_place };
+        self.put(&header.local(alignment))?;
+        Ok((header, self.position))
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sink.write_all(bytes).map_err(Error::writing)?;
+        self.position = self.position.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Adds the entry that was begun to the directory.
+    pub(crate) fn commit(
+        &mut self,
+        header: Header,
+        data_offset: u64,
+        digest: Option<Digest>,
+    ) -> Result<Written> {
+        self.put(&header.descriptor())?;
+        self.directory.extend(header.record());
+        self.entries = self.entries.saturating_add(1);
+        self.unfinished = None;
+        let Header { name, method, sums: Sums { crc32, size, stored_size }, .. } = header;
+        Ok(Written { name, method, size, stored_size, crc32, digest, data_offset })
+    }
+}
+
+impl<W: Write> fmt::Debug for ArchiveWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArchiveWriter")
+            .field("position", &self.position)
+            .field("entries", &self.entries)
+            .field("unfinished", &self.unfinished)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The longest record of a directory: its fields, a name and a zip64 field, rounded up.
+const RECORD: u64 = 8 << 10;
+/// What is copied at once.
+const COPY: usize = 256 << 10;
