@@ -46,7 +46,7 @@ impl<'a> Entry<'a> {
     pub fn extent(self) -> Result<Extent> {
         let directory = self.archive.directory();
         let local = Local::read(self.archive.source(), directory, self.index)?;
-        match local.mismatch {
+        match local.fault {
             Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
             _ => Ok(local.data),
         }
@@ -120,7 +120,13 @@ impl<'a> Entry<'a> {
     ///
     /// Those of [`extent`](Self::extent); [`Error::Kind`] for a folder.
     pub fn reader(self) -> Result<EntryReader> {
-        let stored = self.stored_reader()?;
+        self.refuse_folder()?;
+        self.content()
+    }
+
+    /// Does as [`reader`](Self::reader), also for a folder, which has no content.
+    fn content(self) -> Result<EntryReader> {
+        let stored = self.archive.source().stream(self.extent()?, "entry")?;
         EntryReader::new(stored, &self.context())
     }
 
@@ -130,11 +136,7 @@ impl<'a> Entry<'a> {
     ///
     /// As for [`reader`](Self::reader).
     pub fn stored_reader(self) -> Result<SourceReader> {
-        let info = self.info();
-        if info.kind == Kind::Folder {
-            let (found, expected) = (info.kind.name(), Kind::File.name());
-            return Err(Error::Kind { entry: self.name().to_owned(), found, expected });
-        }
+        self.refuse_folder()?;
         let extent = self.extent()?;
         Ok(self.archive.source().stream(extent, "entry")?)
     }
@@ -145,11 +147,12 @@ impl<'a> Entry<'a> {
     ///
     /// As for [`checked_bytes`](Self::checked_bytes), without the limit.
     pub fn verify(self) -> Result<()> {
-        if self.info().kind == Kind::Folder {
+        let info = self.info();
+        if info.kind == Kind::Folder && info.stored_size == 0 {
             self.extent()?;
             return Ok(());
         }
-        let mut reader = self.reader()?;
+        let mut reader = self.content()?;
         loop {
             let ready = reader.fill_buf().map_err(EntryReader::fault)?.len();
             if ready == 0 {
@@ -191,7 +194,7 @@ impl<'a> Entry<'a> {
     /// folder, or back to itself.
     pub fn resolve(self) -> Result<Self> {
         let mut at = self;
-        for _ in 0..HOPS {
+        for _ in 0..=HOPS {
             if at.info().kind != Kind::Symlink {
                 return Ok(at);
             }
@@ -211,6 +214,15 @@ impl<'a> Entry<'a> {
         }
         let target = self.target()?;
         Err(self.target_flaw(target, TargetFault::Loop))
+    }
+
+    fn refuse_folder(self) -> Result<()> {
+        let kind = self.info().kind;
+        if kind != Kind::Folder {
+            return Ok(());
+        }
+        let (found, expected) = (kind.name(), Kind::File.name());
+        Err(Error::Kind { entry: self.name().to_owned(), found, expected })
     }
 
     fn check_size(self) -> Result<()> {

@@ -18,6 +18,7 @@
 mod archive;
 mod decode;
 mod directory;
+mod end;
 mod entry;
 mod error;
 mod local;
