@@ -88,10 +88,18 @@ pub enum Error {
         name: String,
     },
     /// A carton cannot be written as it was asked for.
-    #[error("{path} cannot be written: {fault}")]
+    #[error("{path:?} cannot be written: {fault}")]
     Write {
-        /// The path in the carton, or the name of a tensor behind that of the index.
+        /// The path in the carton.
         path: String,
+        /// Why.
+        fault: WriteFault,
+    },
+    /// A tensor cannot be written. Format text: "`tensor_data`".
+    #[error("tensor {name:?} cannot be written: {fault}")]
+    WriteTensor {
+        /// Its name.
+        name: String,
         /// Why.
         fault: WriteFault,
     },
@@ -348,7 +356,7 @@ impl Error {
             Self::Digest { .. } => "carton/digest",
             Self::File { .. } => "carton/file",
             Self::Tensor { fault, .. } => fault.rule(),
-            Self::Write { .. } | Self::Pack { .. } => "carton/write",
+            Self::Write { .. } | Self::WriteTensor { .. } | Self::Pack { .. } => "carton/write",
             Self::UnknownTensor { .. } => "carton/unknown-tensor",
             Self::Fetch { .. } => "carton/fetch",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "carton/limit",
@@ -375,7 +383,9 @@ impl Error {
             | Self::File { path, .. }
             | Self::Write { path, .. }
             | Self::Fetch { path, .. } => At::file().entry(path),
-            Self::Tensor { name, .. } | Self::UnknownTensor { name } => At::file().tensor(name),
+            Self::Tensor { name, .. }
+            | Self::WriteTensor { name, .. }
+            | Self::UnknownTensor { name } => At::file().tensor(name),
             Self::Pack { .. } => At::file(),
             Self::Core(error) => At::file().offset(error.offset()),
             Self::Archive(error) => {

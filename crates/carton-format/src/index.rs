@@ -205,7 +205,9 @@ mod tests {
         );
         rejects(
             &PLAIN.replace("[2]", "[-1]"),
-            &format!("{index} line 4: tensor[0].shape[0] is -1, expected a non-negative integer"),
+            &format!(
+                "{index} line 4: tensor[0].shape[0] is -1, expected a whole number from 0 to 9223372036854775807"
+            ),
         );
         rejects(
             &PLAIN.replace("shape = [2]\n", ""),

@@ -8,7 +8,7 @@ use crate::{
     Entry, Fault, Flaw, Info, Kind, Result,
     directory::Directory,
     error::Class,
-    local::{self, Extra, Local},
+    local::{self, Local},
     options::{Options, Profile},
 };
 
@@ -124,9 +124,7 @@ impl Archive {
         for flaw in &self.directory().flaws {
             flaw.report_to(&mut report);
         }
-        let mut by_offset: Vec<usize> = (0..self.directory().len()).collect();
-        by_offset.sort_by_key(|&index| self.directory().record(index).map(|record| record.header));
-        for index in by_offset {
+        for index in self.directory().by_offset() {
             if let Err(error) = self.check_entry(index, &mut report) {
                 let entry = Entry::new(self, index);
                 error.report_to(&mut report, Some(entry.name()));
@@ -140,16 +138,7 @@ impl Archive {
         let directory = self.directory();
         let Some(record) = directory.record(index) else { return Ok(()) };
         let local = Local::read(self.source(), directory, index)?;
-        let mut faults = Vec::new();
-        faults.extend(local.mismatch);
-        let second = match local.second_name {
-            Some(name) => Some(name),
-            None => self.central_extra(index)?.name,
-        };
-        let name = directory.name(record);
-        faults.extend(
-            second.filter(|second| second != name).map(|other| Fault::SecondName { other }),
-        );
+        let mut faults: Vec<Fault> = local.fault.into_iter().collect();
         match local::end_of(self.source(), record, local.data)? {
             Some(end) if end < record.room_end => {
                 faults.push(Fault::Gap { bytes: record.room_end.saturating_sub(end) });
@@ -166,32 +155,29 @@ impl Archive {
         Ok(())
     }
 
-    /// Reads the extra fields that the directory has of an entry. Application note, section 4.3.12.
-    fn central_extra(&self, index: usize) -> Result<Extra> {
-        let Some(record) = self.directory().record(index) else { return Ok(Extra::default()) };
-        let what = "header in the directory";
-        let lens = tensor_core::Extent::new(record.central.saturating_add(28), 4)?;
-        let lens = self.source().read(lens, what)?;
-        let Some(&[name_low, name_high, extra_low, extra_high]) = lens.first_chunk::<4>() else {
-            return Ok(Extra::default());
-        };
-        let name = u64::from(u16::from_le_bytes([name_low, name_high]));
-        let extra = u64::from(u16::from_le_bytes([extra_low, extra_high]));
-        if extra == 0 {
-            return Ok(Extra::default());
-        }
-        let start = record.central.saturating_add(46).saturating_add(name);
-        Ok(Extra::parse(&self.source().read(tensor_core::Extent::new(start, extra)?, what)?))
-    }
-
-    /// Reports names that are one on file systems that do not tell cases apart.
+    /// Reports names that are one on file systems that do not tell cases apart, and files that are
+    /// folders there.
     fn check_case(&self, report: &mut Report) {
         let mut folded: BTreeMap<String, usize> = BTreeMap::new();
+        let collide = |index: usize, other: usize, report: &mut Report| {
+            let other = Entry::new(self, other).name().to_owned();
+            self.directory().flaw(index, Fault::Case { other }).report_to(report);
+        };
         for (index, entry) in self.entries().enumerate() {
             let name = entry.name().trim_end_matches('/');
-            let Some(earlier) = folded.insert(fold(name), index) else { continue };
-            let other = Entry::new(self, earlier).name().to_owned();
-            self.directory().flaw(index, Fault::Case { other }).report_to(report);
+            if let Some(earlier) = folded.insert(fold(name), index) {
+                collide(index, earlier, report);
+            }
+        }
+        for (name, &index) in &folded {
+            if Entry::new(self, index).info().kind == Kind::Folder {
+                continue;
+            }
+            let folder = format!("{name}/");
+            let mut inside = folded.range(folder.clone()..);
+            if let Some((_, &other)) = inside.next().filter(|(name, _)| name.starts_with(&folder)) {
+                collide(index, other, report);
+            }
         }
     }
 

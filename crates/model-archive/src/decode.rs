@@ -266,11 +266,13 @@ fn deflate_step(
     let status = inflate.decompress(input, output, flate2::FlushDecompress::None)?;
     let since =
         |now: u64, then: u64| usize::try_from(now.saturating_sub(then)).unwrap_or(usize::MAX);
-    Ok(Step {
-        consumed: since(inflate.total_in(), read),
-        produced: since(inflate.total_out(), written),
-        is_end: status == flate2::Status::StreamEnd,
-    })
+    let consumed = since(inflate.total_in(), read);
+    let produced = since(inflate.total_out(), written);
+    let is_end = status == flate2::Status::StreamEnd;
+    if !is_end && consumed == 0 && produced == 0 && !input.is_empty() {
+        return Err(io::Error::other("no progress"));
+    }
+    Ok(Step { consumed, produced, is_end })
 }
 
 /// Bytes that are decoded at once.

@@ -2,16 +2,21 @@
 
 use std::{
     collections::HashSet,
-    io::{self, BufRead, Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
     ops::Range,
 };
 
 use bytes::Bytes;
 use tensor_core::{Cursor, Extent, Source};
-use zip::{CompressionMethod, ZipArchive, read::ZipFileEntry};
+use zip::{
+    CompressionMethod, ZipArchive,
+    read::{ArchiveOffset, ZipFileEntry},
+};
 
 use crate::{
     Error, Fault, Flaw, Kind, Method, Result,
+    end::End,
+    local::Extra,
     name::{self, NameFault},
     options::{Options, Symlinks},
 };
@@ -53,6 +58,8 @@ pub(crate) struct Directory {
     names: String,
     /// Positions in `records`, sorted by name.
     by_name: Vec<u32>,
+    /// Positions in `records`, sorted by where the local header starts.
+    by_offset: Vec<u32>,
     /// Where the directory starts: entries end before.
     pub(crate) start: u64,
     /// What the strict profile refuses and the lenient one does not.
@@ -69,29 +76,44 @@ pub(crate) struct Record {
     pub(crate) header: u64,
     /// Where the next local header, or the directory, starts.
     pub(crate) room_end: u64,
-    /// Where its header in the directory starts.
-    pub(crate) central: u64,
+    /// The entry whose local header is next.
+    next: Option<u32>,
 }
 
 impl Directory {
     /// Reads the directory and refuses what no profile allows.
     pub(crate) fn read(source: &Source, options: &Options) -> Result<Self> {
-        let ends = EndRecords::find(source)?;
-        let limits = &options.limits;
-        over("entries of the directory", ends.entries, limits.entries, "entries")?;
-        let bytes = limits.directory_bytes;
-        over("directory in bytes", ends.directory_bytes, bytes, "directory_bytes")?;
+        let mut flaws = Vec::new();
+        let End { directory: extent, entries, shift, tail } =
+            End::read(source, &options.limits, &mut flaws)?;
+        let headers = Extent::first(extent.len()).of(&tail).unwrap_or_default();
+        if entries > 0 && !headers.starts_with(b"PK\x01\x02") {
+            let text = format!("there is no header at byte {}", extent.offset());
+            return Err(Error::Directory { source: text.into() });
+        }
+        let mut directory = Self { start: extent.offset(), flaws, ..Self::default() };
+        let stream = Tail { bytes: tail.clone(), start: extent.offset(), position: 0 };
         let malformed = |source: zip::result::ZipError| Error::Directory { source: source.into() };
-        let found = ZipArchive::new(SourceCursor::new(source)).map_err(malformed)?;
-        let mut directory = Self { start: found.central_directory_start(), ..Self::default() };
+        let config = zip::read::Config { archive_offset: ArchiveOffset::Known(shift) };
+        let found = ZipArchive::with_config(config, stream).map_err(malformed)?;
+        let mut cursor = Cursor::new(headers, extent.offset());
         if found.has_duplicate_names() {
-            return Err(directory.duplicate(source, ends.position)?.into());
+            return Err(directory.duplicate(cursor)?);
         }
         let metadata = found.metadata();
-        for index in 0..metadata.len() {
-            directory.add(&metadata.entry(index).map_err(malformed)?, options)?;
+        let is_there = entries == 0 || found.central_directory_start() == extent.offset();
+        if metadata.len() as u64 != entries || !is_there {
+            let text = format!("{entries} headers are not all at byte {}", extent.offset());
+            return Err(Error::Directory { source: text.into() });
         }
-        ends.check(source.len(), &mut directory.flaws);
+        for index in 0..metadata.len() {
+            let entry = metadata.entry(index).map_err(malformed)?;
+            directory.add(&entry, &Header::parse(&mut cursor)?, options)?;
+        }
+        let bytes = cursor.rest().len() as u64;
+        if bytes > 0 {
+            directory.flaws.push(Flaw::archive(cursor.offset(), Fault::Gap { bytes }));
+        }
         directory.sort()?;
         directory.bound()?;
         Ok(directory)
@@ -127,18 +149,25 @@ impl Directory {
         self.records.get(index as usize).map_or("", |record| self.name(record))
     }
 
-    fn add(&mut self, entry: &ZipFileEntry<'_>, options: &Options) -> Result<()> {
+    fn add(
+        &mut self,
+        entry: &ZipFileEntry<'_>,
+        stored: &Header<'_>,
+        options: &Options,
+    ) -> Result<()> {
         let header = entry.header_start();
-        let raw = entry.name_raw();
-        let Ok(text) = std::str::from_utf8(raw) else {
-            let shown = String::from_utf8_lossy(raw);
+        let Ok(text) = std::str::from_utf8(stored.name) else {
+            let shown = String::from_utf8_lossy(stored.name);
             return Err(Flaw::of(shown, header, Fault::Name(NameFault::NotUtf8)).into());
         };
         let refuse = |fault| Err(Flaw::of(text, header, fault).into());
         if let Err(fault) = name::check(text, &options.limits) {
             return refuse(Fault::Name(fault));
         }
-        let flags = entry.flags().as_u16();
+        let flags = stored.flags;
+        if ![0, u16::MAX].contains(&stored.disk) {
+            return refuse(Fault::Disk { found: stored.disk });
+        }
         if flags & ENCRYPTED != 0 {
             return refuse(Fault::Encrypted);
         }
@@ -151,19 +180,21 @@ impl Directory {
         };
         let mode = Some(entry.external_attributes() >> 16).filter(|&mode| mode != 0);
         let kind = match mode.unwrap_or_default() & MODE_TYPE {
-            _ if text.ends_with('/') => Kind::Folder,
+            0 | MODE_FILE if text.ends_with('/') => Kind::Folder,
             0 | MODE_FILE => Kind::File,
             MODE_FOLDER => Kind::Folder,
-            MODE_SYMLINK if options.symlinks == Symlinks::Kept => Kind::Symlink,
+            MODE_SYMLINK if options.symlinks == Symlinks::Kept && !text.ends_with('/') => {
+                Kind::Symlink
+            }
             MODE_SYMLINK => return refuse(Fault::Symlink),
             _ => return refuse(Fault::Special { mode: mode.unwrap_or_default() }),
         };
-        let (size, stored) = (entry.size(), entry.compressed_size());
+        let (size, stored_size) = (entry.size(), entry.compressed_size());
         if kind == Kind::Folder && size != 0 {
             return refuse(Fault::FolderContent { bytes: size });
         }
-        if method == Method::Stored && size != stored {
-            return refuse(Fault::StoredSize { stored, size });
+        if method == Method::Stored && size != stored_size {
+            return refuse(Fault::StoredSize { stored: stored_size, size });
         }
         if let Err(fault) = name::check_portable(text) {
             self.flaws.push(Flaw::of(text, header, Fault::Unportable(fault)));
@@ -171,26 +202,39 @@ impl Directory {
         if !text.is_ascii() && flags & UTF8 == 0 {
             self.flaws.push(Flaw::of(text, header, Fault::Utf8Flag));
         }
+        if !stored.extra.is_empty() {
+            let extra = Extra::parse(stored.extra);
+            if let Some(fault) = extra.fault(text) {
+                self.flaws.push(Flaw::of(text, header, fault));
+            }
+        }
         let start = self.names.len();
         self.names.push_str(text);
         self.records.push(Record {
             name: start..self.names.len(),
-            info: Info { kind, method, size, stored_size: stored, crc32: entry.crc32(), mode },
+            info: Info { kind, method, size, stored_size, crc32: entry.crc32(), mode },
             flags,
             header,
             room_end: self.start,
-            central: entry.central_header_start(),
+            next: None,
         });
         Ok(())
     }
 
-    /// Sorts by name; a file that others lie in is refused.
+    /// Sorts by name and by place; a name that stands twice is refused, and a file that others lie
+    /// in.
     fn sort(&mut self) -> Result<()> {
         // The limit on entries is far below 2^32.
-        self.by_name = (0..u32::try_from(self.records.len()).unwrap_or(u32::MAX)).collect();
-        let mut by_name = std::mem::take(&mut self.by_name);
+        let mut by_name: Vec<u32> =
+            (0..u32::try_from(self.records.len()).unwrap_or(u32::MAX)).collect();
+        let mut by_offset = by_name.clone();
         by_name.sort_by(|&a, &b| self.name_at(a).cmp(self.name_at(b)));
-        self.by_name = by_name;
+        by_offset.sort_by_key(|&index| self.record(index as usize).map(|record| record.header));
+        (self.by_name, self.by_offset) = (by_name, by_offset);
+        let same = |pair: &&[u32]| matches!(pair, [a, b] if self.name_at(*a) == self.name_at(*b));
+        if let Some(&[_, second]) = self.by_name.windows(2).find(same) {
+            return Err(self.flaw(second as usize, Fault::Duplicate).into());
+        }
         for (index, record) in self.records.iter().enumerate() {
             let name = self.name(record);
             if record.info.kind == Kind::Folder {
@@ -215,21 +259,19 @@ impl Directory {
         self.below(&format!("{name}/")).next()
     }
 
-    /// Finds the name that stands twice.
-    fn duplicate(&self, source: &Source, end: u64) -> Result<Flaw> {
-        let directory = source.read(Extent::between(self.start, end), "directory")?;
-        let mut cursor = Cursor::new(&directory, self.start);
+    /// Finds the name that stands twice, be it in an extra field, which the parser prefers.
+    fn duplicate(&self, mut cursor: Cursor<'_>) -> Result<Error> {
         let mut seen = HashSet::new();
         loop {
-            let header = cursor.take::<CENTRAL_HEADER>("header in the directory")?;
-            let field = |at: usize| header.get(at..).and_then(<[u8]>::first_chunk::<2>);
-            let field = |at| u64::from(field(at).copied().map_or(0, u16::from_le_bytes));
-            let name = cursor.bytes(field(28), "name in the directory")?;
-            cursor.bytes(field(30).saturating_add(field(32)), "extra field in the directory")?;
-            if !seen.insert(name) {
-                let local = header.last_chunk::<4>().copied().map_or(0, u32::from_le_bytes);
-                let name = String::from_utf8_lossy(name);
-                return Ok(Flaw::of(name, local.into(), Fault::Duplicate));
+            let position = cursor.offset();
+            let header = Header::parse(&mut cursor)?;
+            let name = String::from_utf8_lossy(header.name).into_owned();
+            let second = Extra::parse(header.extra).name.filter(|second| *second != name);
+            for name in [Some(name), second].into_iter().flatten() {
+                if seen.contains(&name) {
+                    return Ok(Flaw::of(name, position, Fault::Duplicate).into());
+                }
+                seen.insert(name);
             }
         }
     }
@@ -237,25 +279,18 @@ impl Directory {
     /// Finds the room of every entry: up to the next local header, or to the directory. What cannot
     /// lie there shares bytes with something.
     fn bound(&mut self) -> Result<()> {
-        let mut by_offset: Vec<usize> = (0..self.records.len()).collect();
-        by_offset.sort_by_key(|&index| self.records.get(index).map(|record| record.header));
         let mut room_end = self.start;
         let mut next = None;
-        for &index in by_offset.iter().rev() {
-            let Some(record) = self.records.get_mut(index) else { continue };
+        for &index in self.by_offset.iter().rev() {
+            let Some(record) = self.records.get_mut(index as usize) else { continue };
             record.room_end = room_end;
+            record.next = next;
             let header = Extent::new(record.header, LOCAL_HEADER).map(Extent::end);
             let least = header.ok().and_then(|end| {
                 end.checked_add(record.name.len() as u64)?.checked_add(record.info.stored_size)
             });
             if least.is_none_or(|end| end > room_end) {
-                let end = least.unwrap_or(u64::MAX);
-                let other = next.and_then(|next| self.records.get(next));
-                let fault = match other {
-                    Some(other) => Fault::Overlap { other: self.name(other).to_owned() },
-                    None => Fault::IntoDirectory { end, directory: self.start },
-                };
-                return Err(self.flaw(index, fault).into());
+                return Err(self.overlap(index as usize, least.unwrap_or(u64::MAX)).into());
             }
             room_end = record.header;
             next = Some(index);
@@ -266,9 +301,19 @@ impl Directory {
         Ok(())
     }
 
-    /// Returns the name of the entry whose local header starts at `offset`.
-    pub(crate) fn starting_at(&self, offset: u64) -> Option<&str> {
-        self.records.iter().find(|record| record.header == offset).map(|record| self.name(record))
+    /// Returns the fault of an entry that ends at `end`, where it has no room any more.
+    pub(crate) fn overlap(&self, index: usize, end: u64) -> Flaw {
+        let next = self.record(index).and_then(|record| self.record(record.next? as usize));
+        let fault = match next {
+            Some(next) => Fault::Overlap { other: self.name(next).to_owned() },
+            None => Fault::IntoDirectory { end, directory: self.start },
+        };
+        self.flaw(index, fault)
+    }
+
+    /// Returns the positions of all entries in the order of their local headers.
+    pub(crate) fn by_offset(&self) -> impl Iterator<Item = usize> {
+        self.by_offset.iter().map(|&index| index as usize)
     }
 
     pub(crate) fn flaw(&self, index: usize, fault: Fault) -> Flaw {
@@ -279,147 +324,67 @@ impl Directory {
     }
 }
 
-fn over(what: &'static str, found: u64, limit: u64, field: &'static str) -> Result<()> {
-    if found <= limit {
-        return Ok(());
-    }
-    Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
-}
-
-/// The end records in the last bytes of a file. Application note, sections 4.3.14 to 4.3.16.
-struct EndRecords {
-    /// Where the last one is that fits.
-    position: u64,
-    /// Where its comment ends.
-    end: u64,
-    comment: u64,
-    count: u64,
-    /// What it claims, by the zip64 record where there is one.
-    entries: u64,
-    directory_bytes: u64,
-}
-
-impl EndRecords {
-    fn find(source: &Source) -> Result<Self> {
-        let longest = END_RECORD.saturating_add(u64::from(u16::MAX));
-        let start = source.len().saturating_sub(longest);
-        let tail = source.read(Extent::between(start, source.len()), "end record")?;
-        let len = source.len();
-        let mut found =
-            Self { position: len, end: len, comment: 0, count: 0, entries: 0, directory_bytes: 0 };
-        for (index, window) in tail.windows(END_SIGNATURE.len()).enumerate() {
-            if window != END_SIGNATURE {
-                continue;
-            }
-            let position = start.saturating_add(index as u64);
-            let record = tail.get(index..).unwrap_or_default();
-            let Ok((entries, directory_bytes, comment)) = Self::parse(record, position) else {
-                continue;
-            };
-            let end = position.saturating_add(END_RECORD).saturating_add(comment);
-            if end <= len {
-                let count = found.count.saturating_add(1);
-                found = Self { position, end, comment, count, entries, directory_bytes };
-            }
-        }
-        found.widen(source)?;
-        Ok(found)
-    }
-
-    /// Returns the numbers of entries, of bytes of the directory, and of bytes of the comment.
-    fn parse(record: &[u8], position: u64) -> tensor_core::Result<(u64, u64, u64)> {
-        let mut cursor = Cursor::new(record, position);
-        cursor.take::<10>("end record")?;
-        let entries = cursor.u16("number of entries")?;
-        let directory = cursor.u32("bytes of the directory")?;
-        cursor.u32("start of the directory")?;
-        Ok((entries.into(), directory.into(), cursor.u16("bytes of the comment")?.into()))
-    }
-
-    /// Takes the numbers of the zip64 record, where there is one.
-    fn widen(&mut self, source: &Source) -> Result<()> {
-        let Some(locator) = self.position.checked_sub(LOCATOR) else { return Ok(()) };
-        let locator = source.read(Extent::new(locator, LOCATOR)?, "zip64 locator")?;
-        let Some(rest) = locator.strip_prefix(b"PK\x06\x07") else { return Ok(()) };
-        let at = rest.get(4..).and_then(<[u8]>::first_chunk::<8>).copied();
-        let at = at.map_or(u64::MAX, u64::from_le_bytes);
-        // A record that is not there is found out by whoever parses the directory.
-        let Ok(extent) = Extent::new(at, ZIP64_RECORD) else { return Ok(()) };
-        let Ok(record) = source.read(extent, "zip64 end record") else { return Ok(()) };
-        let number = |at: usize| record.get(at..).and_then(<[u8]>::first_chunk::<8>).copied();
-        self.entries = number(32).map_or(self.entries, u64::from_le_bytes);
-        self.directory_bytes = number(40).map_or(self.directory_bytes, u64::from_le_bytes);
-        Ok(())
-    }
-
-    fn check(&self, len: u64, flaws: &mut Vec<Flaw>) {
-        if self.count > 1 {
-            flaws.push(Flaw::archive(self.position, Fault::EndRecords { found: self.count }));
-        }
-        if self.comment > 0 {
-            flaws.push(Flaw::archive(self.position, Fault::Comment { bytes: self.comment }));
-        }
-        let behind = len.saturating_sub(self.end);
-        if behind > 0 {
-            flaws.push(Flaw::archive(self.end, Fault::Suffix { bytes: behind }));
-        }
-    }
-}
-
 #[expect(deprecated, reason = "the number of a method that the crate does not know is asked for")]
 const fn method_code(method: CompressionMethod) -> u16 {
     method.to_u16()
 }
 
-/// A source as a stream with a position of its own, read in blocks.
-#[derive(Clone)]
-struct SourceCursor {
-    source: Source,
+/// A header of the directory as it stands there: what the `zip` crate does not hand out, or puts
+/// something else in the place of. Application note, section 4.3.12.
+struct Header<'a> {
+    flags: u16,
+    disk: u16,
+    name: &'a [u8],
+    extra: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    fn parse(cursor: &mut Cursor<'a>) -> tensor_core::Result<Self> {
+        cursor.take::<8>("header in the directory")?;
+        let flags = cursor.u16("flags")?;
+        cursor.take::<18>("header in the directory")?;
+        let name = cursor.u16("length of the name")?;
+        let extra = cursor.u16("length of the extra field")?;
+        let comment = cursor.u16("length of the comment")?;
+        let disk = cursor.u16("disk")?;
+        cursor.take::<10>("header in the directory")?;
+        let name = cursor.bytes(name.into(), "name in the directory")?;
+        let extra = cursor.bytes(extra.into(), "extra field in the directory")?;
+        cursor.bytes(comment.into(), "comment in the directory")?;
+        Ok(Self { flags, disk, name, extra })
+    }
+}
+
+/// The end of a file as a stream, with zeros before it: the parser finds the directory that was
+/// found before, or none.
+struct Tail {
+    bytes: Bytes,
+    start: u64,
     position: u64,
-    block: Bytes,
-    block_start: u64,
 }
 
-impl SourceCursor {
-    fn new(source: &Source) -> Self {
-        Self { source: source.clone(), position: 0, block: Bytes::new(), block_start: 0 }
-    }
-}
-
-impl BufRead for SourceCursor {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let within = self.position.checked_sub(self.block_start);
-        let is_loaded = within.is_some_and(|within| within < self.block.len() as u64);
-        if !is_loaded && self.position < self.source.len() {
-            let start = self.position.checked_div(BLOCK).unwrap_or(0).saturating_mul(BLOCK);
-            let end = start.saturating_add(BLOCK).min(self.source.len());
-            let block = self.source.read(Extent::between(start, end), "directory");
-            self.block = block.map_err(io::Error::other)?;
-            self.block_start = start;
-        }
-        let within = self.position.saturating_sub(self.block_start);
-        Ok(usize::try_from(within).ok().and_then(|at| self.block.get(at..)).unwrap_or_default())
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.position = self.position.saturating_add(amount as u64);
-    }
-}
-
-impl Read for SourceCursor {
+impl Read for Tail {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut ready = self.fill_buf()?;
-        let taken = ready.read(out)?;
-        self.consume(taken);
+        let before = self.start.saturating_sub(self.position);
+        let taken = if before > 0 {
+            let taken = out.len().min(usize::try_from(before).unwrap_or(usize::MAX));
+            out.get_mut(..taken).unwrap_or_default().fill(0);
+            taken
+        } else {
+            let at = usize::try_from(self.position.saturating_sub(self.start));
+            at.ok().and_then(|at| self.bytes.get(at..)).unwrap_or_default().read(out)?
+        };
+        self.position = self.position.saturating_add(taken as u64);
         Ok(taken)
     }
 }
 
-impl Seek for SourceCursor {
+impl Seek for Tail {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let end = self.start.saturating_add(self.bytes.len() as u64);
         let position = match to {
             SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(offset) => self.source.len().checked_add_signed(offset),
+            SeekFrom::End(offset) => end.checked_add_signed(offset),
             SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
         };
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
@@ -438,12 +403,3 @@ const MODE_FOLDER: u32 = 0o040_000;
 const MODE_SYMLINK: u32 = 0o120_000;
 /// Bytes of a local header without its name and extra fields. Section 4.3.7.
 pub(crate) const LOCAL_HEADER: u64 = 30;
-/// Bytes of a header in the directory without name, extra fields and comment. Section 4.3.12.
-const CENTRAL_HEADER: usize = 46;
-// Sections 4.3.14 to 4.3.16.
-const ZIP64_RECORD: u64 = 56;
-const LOCATOR: u64 = 20;
-const END_RECORD: u64 = 22;
-const END_SIGNATURE: [u8; 4] = *b"PK\x05\x06";
-/// What is read at once, in bytes.
-const BLOCK: u64 = 64 << 10;

@@ -10,6 +10,7 @@ use crate::{
     Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault,
     decode::{Context, EntryReader},
     local::Local,
+    name,
 };
 
 /// A handle on an entry of an archive: two words, nothing read.
@@ -46,7 +47,7 @@ impl<'a> Entry<'a> {
     pub fn extent(self) -> Result<Extent> {
         let directory = self.archive.directory();
         let local = Local::read(self.archive.source(), directory, self.index)?;
-        match local.mismatch {
+        match local.fault {
             Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
             _ => Ok(local.data),
         }
@@ -120,7 +121,13 @@ impl<'a> Entry<'a> {
     ///
     /// Those of [`extent`](Self::extent); [`Error::Kind`] for a folder.
     pub fn reader(self) -> Result<EntryReader> {
-        let stored = self.stored_reader()?;
+        self.refuse_folder()?;
+        self.content()
+    }
+
+    /// Does as [`reader`](Self::reader), also for a folder, which has no content.
+    fn content(self) -> Result<EntryReader> {
+        let stored = self.archive.source().stream(self.extent()?, "entry")?;
         EntryReader::new(stored, &self.context())
     }
 
@@ -130,11 +137,7 @@ impl<'a> Entry<'a> {
     ///
     /// As for [`reader`](Self::reader).
     pub fn stored_reader(self) -> Result<SourceReader> {
-        let info = self.info();
-        if info.kind == Kind::Folder {
-            let (found, expected) = (info.kind, Kind::File);
-            return Err(Error::Kind { entry: self.name().to_owned(), found, expected });
-        }
+        self.refuse_folder()?;
         let extent = self.extent()?;
         Ok(self.archive.source().stream(extent, "entry")?)
     }
@@ -145,11 +148,12 @@ impl<'a> Entry<'a> {
     ///
     /// As for [`checked_bytes`](Self::checked_bytes), without the limit.
     pub fn verify(self) -> Result<()> {
-        if self.info().kind == Kind::Folder {
+        let info = self.info();
+        if info.kind == Kind::Folder && info.stored_size == 0 {
             self.extent()?;
             return Ok(());
         }
-        let mut reader = self.reader()?;
+        let mut reader = self.content()?;
         loop {
             let ready = reader.fill_buf().map_err(EntryReader::fault)?.len();
             if ready == 0 {
@@ -191,12 +195,12 @@ impl<'a> Entry<'a> {
     /// folder, or back to itself.
     pub fn resolve(self) -> Result<Self> {
         let mut at = self;
-        for _ in 0..HOPS {
+        for _ in 0..=HOPS {
             if at.info().kind != Kind::Symlink {
                 return Ok(at);
             }
             let target = at.target()?;
-            let found = resolve_target(at.name(), &target).and_then(|path| {
+            let found = name::resolve(at.name(), &target).and_then(|path| {
                 let folder = format!("{path}/");
                 match self.archive.entry(&path) {
                     Some(entry) if entry.info().kind != Kind::Folder => Ok(entry),
@@ -211,6 +215,15 @@ impl<'a> Entry<'a> {
         }
         let target = self.target()?;
         Err(self.target_flaw(target, TargetFault::Loop))
+    }
+
+    fn refuse_folder(self) -> Result<()> {
+        let kind = self.info().kind;
+        if kind != Kind::Folder {
+            return Ok(());
+        }
+        let (found, expected) = (kind, Kind::File);
+        Err(Error::Kind { entry: self.name().to_owned(), found, expected })
     }
 
     fn check_size(self) -> Result<()> {
@@ -251,65 +264,7 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
-/// Returns the path that a link means, counted from the root of the archive.
-///
-/// # Errors
-///
-/// Where it is absolute, leads out, or is no path of plain components.
-pub(crate) fn resolve_target(link: &str, target: &str) -> Result<String, TargetFault> {
-    if target.starts_with('/') {
-        return Err(TargetFault::Absolute);
-    }
-    let is_plain = |character: char| !character.is_control() && !['\\', ':'].contains(&character);
-    if target.is_empty() || !target.chars().all(is_plain) {
-        return Err(TargetFault::Malformed);
-    }
-    let folder = link.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                path.pop().ok_or(TargetFault::Outside)?;
-            }
-            part => path.push(part),
-        }
-    }
-    Ok(path.join("/"))
-}
-
 /// How many times its stored bytes the content of an entry usually has at most.
 const LIKELY: u64 = 64;
 /// More links in a row than any system follows.
 const HOPS: usize = 40;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_relative_to_the_folder_of_the_link() {
-        for (link, target, path) in [
-            ("model/a", "b", "model/b"),
-            ("model/x/a", "../b", "model/b"),
-            ("a", "./b/../c", "c"),
-            ("model/a", "../carton.toml", "carton.toml"),
-        ] {
-            assert_eq!(resolve_target(link, target).as_deref(), Ok(path));
-        }
-    }
-
-    #[test]
-    fn targets_that_lead_elsewhere() {
-        for (target, fault) in [
-            ("/etc/passwd", TargetFault::Absolute),
-            ("../../etc/passwd", TargetFault::Outside),
-            ("x/../../../y", TargetFault::Outside),
-            ("", TargetFault::Malformed),
-            ("C:\\x", TargetFault::Malformed),
-            ("a\0b", TargetFault::Malformed),
-        ] {
-            assert_eq!(resolve_target("model/a", target), Err(fault), "{target:?}");
-        }
-    }
-}

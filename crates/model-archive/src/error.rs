@@ -223,8 +223,8 @@ pub enum Fault {
         /// The entry inside it.
         other: String,
     },
-    /// Two names differ in case only.
-    #[error("name differs from {other:?} in case only")]
+    /// Two names are one on systems that ignore case or composition, or a file is a folder there.
+    #[error("name collides with {other:?} where case and composition of letters do not count")]
     Case {
         /// The other name.
         other: String,
@@ -249,6 +249,18 @@ pub enum Fault {
     /// The entry is encrypted (4.4.4, bits 0, 6 and 13).
     #[error("is encrypted, expected plain data")]
     Encrypted,
+    /// An extra field of which there may be one stands twice (4.5.1).
+    #[error("extra field {id:#06x} stands twice, expected once")]
+    ExtraTwice {
+        /// Its number.
+        id: u16,
+    },
+    /// The entry is said to be in another file of a split archive (4.4.11).
+    #[error("starts on disk {found}, expected 0")]
+    Disk {
+        /// The number of the disk, counted from 0.
+        found: u16,
+    },
     /// The mode says device, pipe or socket (4.4.15).
     #[error("has mode {mode:o}, expected a file or a folder")]
     Special {
@@ -326,6 +338,16 @@ pub enum Fault {
         /// How many.
         found: u64,
     },
+    /// The end record and the zip64 end record disagree (4.3.14, 4.3.16).
+    #[error("end record has {field} {found}, but the zip64 end record has {expected}")]
+    EndMismatch {
+        /// The field.
+        field: &'static str,
+        /// What the end record says.
+        found: u64,
+        /// What the zip64 end record says.
+        expected: u64,
+    },
     /// The archive has a comment.
     #[error("comment of {bytes} bytes")]
     Comment {
@@ -393,6 +415,8 @@ impl Fault {
             Self::Case { .. } => "zip/name-case",
             Self::Utf8Flag => "zip/utf8-flag",
             Self::SecondName { .. } => "zip/second-name",
+            Self::ExtraTwice { .. } => "zip/extra-field",
+            Self::Disk { .. } => "zip/disk",
             Self::Method { .. } => "zip/method",
             Self::Encrypted => "zip/encrypted",
             Self::Special { .. } => "zip/special-file",
@@ -404,7 +428,7 @@ impl Fault {
             Self::Gap { .. } => "zip/unlisted-bytes",
             Self::Prefix { .. } => "zip/prefix",
             Self::Suffix { .. } => "zip/suffix",
-            Self::EndRecords { .. } => "zip/end-records",
+            Self::EndRecords { .. } | Self::EndMismatch { .. } => "zip/end-records",
             Self::Comment { .. } => "zip/comment",
             Self::Size { .. } | Self::StoredSize { .. } => "zip/size",
             Self::Crc { .. } => "zip/crc",
@@ -423,11 +447,13 @@ impl Fault {
             Self::Case { .. } | Self::Utf8Flag | Self::Frames { .. } => Class::Tolerated,
             Self::Unportable(_)
             | Self::SecondName { .. }
+            | Self::ExtraTwice { .. }
             | Self::Mismatch { .. }
             | Self::Gap { .. }
             | Self::Prefix { .. }
             | Self::Suffix { .. }
             | Self::EndRecords { .. }
+            | Self::EndMismatch { .. }
             | Self::Leftover { .. }
             | Self::Descriptor => Class::Strict,
             Self::Name(_)
@@ -435,6 +461,7 @@ impl Fault {
             | Self::FileAndFolder { .. }
             | Self::Method { .. }
             | Self::Encrypted
+            | Self::Disk { .. }
             | Self::Special { .. }
             | Self::Symlink
             | Self::Target { .. }
@@ -466,8 +493,8 @@ pub enum TargetFault {
     /// It is a folder.
     #[error("is a folder, expected a file")]
     Folder,
-    /// It leads back to itself.
-    #[error("leads back to itself")]
+    /// It leads back to itself, or on over more links than systems follow.
+    #[error("leads back to itself or over more than 40 links")]
     Loop,
     /// It is longer than a path may be.
     #[error("is over the limit of {0} bytes (Limits::name_bytes)")]

@@ -20,6 +20,7 @@ mod decode;
 mod directory;
 mod encode;
 mod encoded;
+mod end;
 mod entry;
 mod entry_writer;
 mod error;

@@ -7,14 +7,12 @@ use crate::{
     directory::{DESCRIPTOR, Directory, LOCAL_HEADER, Record},
 };
 
-/// Where the data of an entry is, and how its local header differs from the directory.
+/// Where the data of an entry is, and what is wrong with its local header.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) data: Extent,
-    /// The first field that differs.
-    pub(crate) mismatch: Option<Fault>,
-    /// A name in an extra field.
-    pub(crate) second_name: Option<String>,
+    /// The first field that is not as the directory says, or may be taken for something else.
+    pub(crate) fault: Option<Fault>,
 }
 
 impl Local {
@@ -36,13 +34,7 @@ impl Local {
             .saturating_add(u64::from(fixed.extra_len));
         let data = Extent::new(record.header.saturating_add(len), record.info.stored_size)?;
         if data.end() > record.room_end {
-            let (end, directory_start) = (data.end(), directory.start);
-            let next = directory.starting_at(record.room_end);
-            let fault = next
-                .map_or(Fault::IntoDirectory { end, directory: directory_start }, |other| {
-                    Fault::Overlap { other: other.to_owned() }
-                });
-            return Err(directory.flaw(index, fault).into());
+            return Err(directory.overlap(index, data.end()).into());
         }
         let bytes = if len > guess {
             source.read(Extent::new(record.header, len)?, "local header")?
@@ -54,7 +46,7 @@ impl Local {
         let local_name = name_extent.of(&bytes).unwrap_or_default();
         let extra = Extra::parse(extra_extent.of(&bytes).unwrap_or_default());
         let mismatch = fixed.mismatch(record, name, local_name, &extra);
-        Ok(Self { data, mismatch, second_name: extra.name })
+        Ok(Self { data, fault: mismatch.or_else(|| extra.fault(name)) })
     }
 }
 
@@ -164,19 +156,27 @@ impl Fixed {
 pub(crate) struct Extra {
     size: Option<u64>,
     stored_size: Option<u64>,
+    /// A second name.
     pub(crate) name: Option<String>,
+    /// A field that stands there twice, of which readers take either.
+    twice: Option<u16>,
 }
 
 impl Extra {
     /// Reads what is well formed: what is not is padding to most readers.
     pub(crate) fn parse(mut bytes: &[u8]) -> Self {
         let mut extra = Self::default();
+        let mut has_zip64 = false;
         while let Some((header, rest)) = bytes.split_first_chunk::<4>() {
             let [id_low, id_high, len_low, len_high] = *header;
             let len = usize::from(u16::from_le_bytes([len_low, len_high]));
             let Some((content, rest)) = rest.split_at_checked(len) else { break };
-            match u16::from_le_bytes([id_low, id_high]) {
+            let id = u16::from_le_bytes([id_low, id_high]);
+            match id {
+                ZIP64 if has_zip64 => extra.twice = Some(id),
+                UNICODE_PATH if extra.name.is_some() => extra.twice = Some(id),
                 ZIP64 => {
+                    has_zip64 = true;
                     let (sizes, _) = content.as_chunks::<8>();
                     extra.size = sizes.first().copied().map(u64::from_le_bytes);
                     extra.stored_size = sizes.get(1).copied().map(u64::from_le_bytes);
@@ -191,6 +191,15 @@ impl Extra {
             bytes = rest;
         }
         extra
+    }
+
+    /// Returns what is wrong with the fields of an entry of this name.
+    pub(crate) fn fault(&self, name: &str) -> Option<Fault> {
+        if let Some(id) = self.twice {
+            return Some(Fault::ExtraTwice { id });
+        }
+        let other = self.name.clone().filter(|second| second != name)?;
+        Some(Fault::SecondName { other })
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use tensor_core::Limits;
 
+use crate::TargetFault;
+
 /// Checks that a name is the normal form of a relative path: UTF-8 with `/` between components, of
 /// which none is empty, `.` or `..`, and no byte that means something else on some system.
 ///
@@ -57,6 +59,33 @@ pub fn check_portable(name: &str) -> Result<(), NameFault> {
         }
     }
     Ok(())
+}
+
+/// Returns the path that a link means, counted from the root of the archive.
+///
+/// # Errors
+///
+/// Where it is absolute, leads out, or is no path of plain components.
+pub fn resolve(link: &str, target: &str) -> Result<String, TargetFault> {
+    if target.starts_with('/') {
+        return Err(TargetFault::Absolute);
+    }
+    let is_plain = |character: char| !character.is_control() && !['\\', ':'].contains(&character);
+    if target.is_empty() || !target.chars().all(is_plain) {
+        return Err(TargetFault::Malformed);
+    }
+    let folder = link.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                path.pop().ok_or(TargetFault::Outside)?;
+            }
+            part => path.push(part),
+        }
+    }
+    Ok(path.join("/"))
 }
 
 fn is_unsafe(found: char) -> bool {
@@ -199,6 +228,32 @@ mod tests {
         }
         for name in ["a.", "a ", "a./b", "b/c "] {
             assert_eq!(check_portable(name), Err(NameFault::TrailingDot), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn targets_are_relative_to_the_folder_of_the_link() {
+        for (link, target, path) in [
+            ("model/a", "b", "model/b"),
+            ("model/x/a", "../b", "model/b"),
+            ("a", "./b/../c", "c"),
+            ("model/a", "../carton.toml", "carton.toml"),
+        ] {
+            assert_eq!(resolve(link, target).as_deref(), Ok(path));
+        }
+    }
+
+    #[test]
+    fn targets_that_lead_elsewhere() {
+        for (target, fault) in [
+            ("/etc/passwd", TargetFault::Absolute),
+            ("../../etc/passwd", TargetFault::Outside),
+            ("x/../../../y", TargetFault::Outside),
+            ("", TargetFault::Malformed),
+            ("C:\\x", TargetFault::Malformed),
+            ("a\0b", TargetFault::Malformed),
+        ] {
+            assert_eq!(resolve("model/a", target), Err(fault), "{target:?}");
         }
     }
 }

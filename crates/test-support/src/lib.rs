@@ -13,6 +13,8 @@ use std::{
 
 use tensor_core::{Extent, ReadAt, Source};
 
+pub mod zip;
+
 /// Returns the root of the workspace.
 #[must_use]
 pub fn workspace() -> PathBuf {

@@ -143,7 +143,7 @@ impl Cache {
     }
 
     fn staging(&self, sha256: Sha256) -> PathBuf {
-        self.files().join(format!(".tmp-{}", sha256.to_string()))
+        self.files().join(format!(".tmp-{sha256}"))
     }
 }
 

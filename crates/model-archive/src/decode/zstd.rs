@@ -39,6 +39,8 @@ pub(crate) struct Frames {
     count: u64,
     /// Whether the next byte starts a frame.
     between: bool,
+    /// Bytes that were decoded.
+    produced: u64,
 }
 
 impl Frames {
@@ -49,7 +51,8 @@ impl Frames {
         };
         decoder.reinit()?;
         decoder.set_parameter(DParameter::WindowLogMax(window_log))?;
-        Ok(Self { pool: Arc::clone(pool), decoder: Some(decoder), count: 0, between: true })
+        let (pool, decoder) = (Arc::clone(pool), Some(decoder));
+        Ok(Self { pool, decoder, count: 0, between: true, produced: 0 })
     }
 
     pub(crate) const fn count(&self) -> u64 {
@@ -64,6 +67,7 @@ impl Frames {
         }
         let status = decoder.run_on_buffers(input, output)?;
         self.between = status.remaining == 0;
+        self.produced = self.produced.saturating_add(status.bytes_written as u64);
         if self.between {
             self.count = self.count.saturating_add(1);
         }
@@ -73,11 +77,15 @@ impl Frames {
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        if let Some(decoder) = self.decoder.take() {
+        if let Some(decoder) = self.decoder.take()
+            && self.produced <= SMALL
+        {
             self.pool.give_back(decoder);
         }
     }
 }
 
+/// A decoder keeps the window that it has filled: it is only kept where that is small, in bytes.
+const SMALL: u64 = 1 << 20;
 /// More idle decoders than this are not kept.
 const IDLE: usize = 16;

@@ -1,0 +1,201 @@
+//! The index of tensors and their files, as they are written. Format text: "`tensor_data`".
+
+use std::{collections::HashSet, fmt::Write as _};
+
+use bytes::Bytes;
+use tensor_core::Shape;
+
+use crate::{
+    DType, Error, Result, Value, error::WriteFault, index::NESTED, links::basic_string,
+    paths::TENSOR_DATA,
+};
+
+/// Collects entries of the index; the files are numbered in the order in which tensors come.
+#[derive(Debug, Default)]
+pub(crate) struct IndexWriter {
+    text: String,
+    names: HashSet<String>,
+    files: u64,
+}
+
+impl IndexWriter {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Adds a tensor and returns its files, by their paths in the carton.
+    pub(crate) fn add(&mut self, name: &str, value: &Value) -> Result<Vec<(String, Bytes)>> {
+        // Nothing is changed where a part of a list is refused.
+        self.check(name, value, Depth::Outer)?;
+        let mut files = Vec::new();
+        self.put(name, value, &mut files);
+        Ok(files)
+    }
+
+    /// Returns the index. The reference needs the list even where there is no tensor.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        if self.is_empty() {
+            return b"tensor = []\n".to_vec();
+        }
+        self.text.clone().into_bytes()
+    }
+
+    fn check(&self, name: &str, value: &Value, depth: Depth) -> Result<()> {
+        let refuse = |fault| {
+            let name = name.to_owned();
+            Err(Error::WriteTensor { name, fault })
+        };
+        if self.names.contains(name) {
+            return refuse(WriteFault::DuplicateTensor);
+        }
+        match value {
+            Value::Nested(_) if depth == Depth::Inner => refuse(WriteFault::NestedInNested),
+            Value::Nested(inner) => (0_u64..).zip(inner).try_for_each(|(place, inner)| {
+                self.check(&inner_name(name, place), inner, Depth::Inner)
+            }),
+            Value::Numeric(tensor) if value.dtype().is_none() => {
+                refuse(WriteFault::DType { found: tensor.info().dtype })
+            }
+            Value::Numeric(_) => Ok(()),
+            Value::Strings { shape, strings } => {
+                let (found, expected) = (strings.len() as u64, shape.elements()?);
+                if found == expected {
+                    return Ok(());
+                }
+                refuse(WriteFault::Strings { found, expected, shape: shape.clone() })
+            }
+        }
+    }
+
+    fn put(&mut self, name: &str, value: &Value, files: &mut Vec<(String, Bytes)>) {
+        self.names.insert(name.to_owned());
+        match value {
+            Value::Numeric(tensor) => {
+                // It was checked that there is one.
+                let dtype = value.dtype().map_or("", DType::name);
+                let file = self.plain(name, dtype, &tensor.info().shape, "bin");
+                files.push((file, tensor.bytes().clone()));
+            }
+            Value::Strings { shape, strings } => {
+                let file = self.plain(name, DType::String.name(), shape, "toml");
+                files.push((file, strings_text(strings).into()));
+            }
+            Value::Nested(inner) => {
+                let names: Vec<String> =
+                    (0_u64..).zip(inner).map(|(place, _)| inner_name(name, place)).collect();
+                for (inner_name, inner) in names.iter().zip(inner) {
+                    self.put(inner_name, inner, files);
+                }
+                let names: Vec<String> = names.iter().map(|name| basic_string(name)).collect();
+                let _ = writeln!(
+                    self.text,
+                    "[[tensor]]\nname = {}\ndtype = \"{NESTED}\"\ninner = [{}]\n",
+                    basic_string(name),
+                    names.join(", ")
+                );
+            }
+        }
+    }
+
+    /// Adds an entry of numbers or strings and returns the path of its file.
+    fn plain(&mut self, name: &str, dtype: &str, shape: &Shape, extension: &str) -> String {
+        let file = format!("tensor_{}.{extension}", self.files);
+        self.files = self.files.saturating_add(1);
+        let dims: Vec<String> = shape.dims().iter().map(u64::to_string).collect();
+        let _ = writeln!(
+            self.text,
+            "[[tensor]]\nname = {}\ndtype = \"{dtype}\"\nshape = [{}]\nfile = \"{file}\"\ninner = []\n",
+            basic_string(name),
+            dims.join(", ")
+        );
+        format!("{TENSOR_DATA}{file}")
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Outer,
+    Inner,
+}
+
+/// Names a tensor of a list, with the prefix that the format's own library keeps for them.
+fn inner_name(name: &str, place: u64) -> String {
+    format!("_carton_nested_inner_{name}_{place}")
+}
+
+/// Writes the file of a tensor of strings.
+fn strings_text(strings: &[String]) -> String {
+    let mut text = String::from("data = [");
+    for (index, string) in strings.iter().enumerate() {
+        text.push_str(if index == 0 { "" } else { ", " });
+        text.push_str(&basic_string(string));
+    }
+    text.push_str("]\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use tensor_core::{Limits, Tensor};
+
+    use super::*;
+    use crate::index::{Content, Index};
+
+    #[test]
+    fn written_index_reads_back() {
+        let mut writer = IndexWriter::default();
+        let numbers = || Value::Numeric(Tensor::from_slice([2], &[1.0_f32, 2.0]).unwrap());
+        let strings =
+            Value::Strings { shape: Shape::scalar(), strings: vec!["\u{1b}\"".to_owned()] };
+        let mut paths = Vec::new();
+        for (name, value) in [
+            ("a\"b", numbers()),
+            ("s", strings.clone()),
+            ("n", Value::Nested(vec![numbers(), strings])),
+        ] {
+            paths.extend(writer.add(name, &value).unwrap().into_iter().map(|(path, _)| path));
+        }
+        let expected = ["tensor_0.bin", "tensor_1.toml", "tensor_2.bin", "tensor_3.toml"];
+        assert_eq!(paths, expected.map(|file| format!("{TENSOR_DATA}{file}")));
+        let index = Index::parse(&writer.to_bytes(), &Limits::default()).unwrap();
+        assert_eq!(index.entries().len(), 5);
+        assert!(index.unknown.is_empty() && index.entries().iter().all(|entry| entry.has_inner));
+        assert!(matches!(index.entry("n").unwrap().content, Content::Nested { .. }));
+        assert!(index.entry("a\"b").is_some());
+    }
+
+    #[test]
+    fn tensors_that_are_refused() {
+        let mut writer = IndexWriter::default();
+        let half =
+            Value::Numeric(Tensor::new(tensor_core::DType::F16, [1], &[0_u8, 0][..]).unwrap());
+        let list = || Value::Nested(Vec::new());
+        writer.add("t", &list()).unwrap();
+        for (name, value, message) in [
+            (
+                "h",
+                half,
+                r#"tensor "h" cannot be written: element type f16 is none of the format's"#,
+            ),
+            ("t", list(), r#"tensor "t" cannot be written: another tensor has the name"#),
+            (
+                "m",
+                Value::Nested(vec![list()]),
+                r#"tensor "_carton_nested_inner_m_0" cannot be written: a nested tensor lies in another"#,
+            ),
+            (
+                "s",
+                Value::Strings { shape: [2].into(), strings: Vec::new() },
+                r#"tensor "s" cannot be written: there are 0 strings, but shape [2] needs 2"#,
+            ),
+        ] {
+            assert_eq!(writer.add(name, &value).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn no_tensors() {
+        // What the format's own library writes.
+        assert_eq!(IndexWriter::default().to_bytes(), b"tensor = []\n");
+    }
+}

@@ -1,0 +1,370 @@
+//! What is written reads back, and is found to be sound.
+
+use std::{num::NonZeroUsize, path::Path};
+
+use carton_format::{
+    DType, Description, Example, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest,
+    Sha256, TensorSpec, Value, WriteOptions, Writer, fill,
+    model_archive::{Compression, Method},
+    repack, replace_description, shrink,
+};
+use tensor_core::{
+    Severity, Tensor,
+    symbolic::{Dim, SymbolicShape},
+};
+use test_support::{assert_bytes, files, testdata};
+
+fn threads(threads: usize) -> WriteOptions {
+    WriteOptions::default().threads(NonZeroUsize::new(threads).unwrap())
+}
+
+fn description() -> Description {
+    let mut description = Description::new(Runner::new("noop", "=1.0.0".parse().unwrap()));
+    description.runner.compat_version = Some(1);
+    let shape = SymbolicShape::Dims(vec![Dim::Symbol("n".to_owned())]);
+    let spec = |name| TensorSpec::new(name, DType::Float32, shape.clone());
+    description.inputs = Some(vec![spec("x")]);
+    description.outputs = Some(vec![spec("y")]);
+    let mut test = SelfTest::new(Named::from_iter([("x", "numbers".to_owned())]));
+    test.expected_out = Some(Named::from_iter([("y", "numbers".to_owned())]));
+    description.self_tests = Some(vec![test]);
+    let picture = Named::from_iter([("x", Reference::Misc("a.png".to_owned()))]);
+    let list = Named::from_iter([("y", Reference::Tensor("list".to_owned()))]);
+    description.examples = Some(vec![Example::new(picture, list)]);
+    description
+}
+
+/// Bytes that do not get smaller.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        bytes.extend(((state >> 32) as u32).to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+fn numbers() -> Value {
+    Value::Numeric(Tensor::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap())
+}
+
+/// A folder with files of every kind that matters, and a carton's worth of everything else.
+fn pack(folder: &Path) -> Pack {
+    let model = folder.join("source");
+    std::fs::create_dir_all(model.join("sub/.hidden")).unwrap();
+    std::fs::create_dir_all(model.join("empty")).unwrap();
+    for number in 0..40 {
+        std::fs::write(model.join(format!("sub/{number}.txt")), "text ".repeat(number)).unwrap();
+    }
+    std::fs::write(model.join("large.bin"), noise(3 << 20)).unwrap();
+    std::fs::write(model.join("text.bin"), "all work and no play ".repeat(100_000)).unwrap();
+    std::fs::write(model.join("sub/.hidden/a=b"), b"").unwrap();
+    std::fs::write(model.join("ünï"), b"x").unwrap();
+    #[cfg(unix)]
+    if !model.join("sub/link").exists() {
+        std::os::unix::fs::symlink("../large.bin", model.join("sub/link")).unwrap();
+    }
+    let strings = Value::Strings {
+        shape: [2].into(),
+        strings: vec!["\u{1b}[0m\n\"".to_owned(), String::new()],
+    };
+    let mut pack = Pack::new(&description()).unwrap();
+    pack.model(&model).unwrap();
+    pack.file("misc/a.png", &b"\x89PNG\r\n\x1a\n"[..]).unwrap();
+    pack.tensor("numbers", &numbers()).unwrap();
+    pack.tensor("list", &Value::Nested(vec![numbers(), strings])).unwrap();
+    pack
+}
+
+fn packed(folder: &Path, options: WriteOptions) -> Vec<u8> {
+    pack(folder).write(options.write_to(Vec::new())).unwrap().sink
+}
+
+#[track_caller]
+fn is_sound(bytes: &[u8]) -> Reader {
+    let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
+    let report = reader.validate();
+    assert!(report.is_empty(), "{report:?}");
+    reader
+}
+
+#[test]
+fn everything_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = is_sound(&packed(folder.path(), WriteOptions::default()));
+    assert_eq!(*reader.description().unwrap(), description());
+    let source = folder.path().join("source");
+    for (path, from) in
+        [("model/large.bin", "large.bin"), ("model/sub/39.txt", "sub/39.txt"), ("model/ünï", "ünï")]
+    {
+        let expected = std::fs::read(source.join(from)).unwrap();
+        assert_bytes(&reader.file(path).unwrap().bytes().unwrap(), &expected, path);
+    }
+    assert!(reader.file("model/sub/.hidden/a=b").unwrap().is_empty());
+    let Value::Nested(list) = reader.tensor("list").unwrap().unwrap().value().unwrap() else {
+        panic!("not a list");
+    };
+    let [Value::Numeric(numbers), Value::Strings { strings, .. }] = &list[..] else {
+        panic!("{list:?}");
+    };
+    assert_eq!(numbers.view().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(strings[0], "\u{1b}[0m\n\"");
+}
+
+#[test]
+fn methods_are_chosen_by_what_they_save() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = is_sound(&packed(folder.path(), WriteOptions::default()));
+    let method = |path| reader.archive().unwrap().entry(path).unwrap().info().method;
+    assert_eq!(method("model/large.bin"), Method::Stored);
+    assert_eq!(method("model/text.bin"), Method::Zstd);
+    assert_eq!(method("model/sub/39.txt"), Method::Zstd);
+    assert_eq!(method("model/sub/0.txt"), Method::Stored);
+    let data = reader.archive().unwrap().entry("model/large.bin").unwrap().extent().unwrap();
+    assert!(data.is_aligned(64));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_stay_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = is_sound(&packed(folder.path(), WriteOptions::default()));
+    let entry = reader.archive().unwrap().entry("model/sub/link").unwrap();
+    assert_eq!(entry.target().unwrap(), "../large.bin");
+    let [link, target] =
+        ["model/sub/link", "model/large.bin"].map(|path| reader.file(path).unwrap());
+    assert_eq!(link.sha256(), target.sha256());
+}
+
+#[test]
+fn bytes_do_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = packed(folder.path(), threads(1));
+    for number in 2..4 {
+        assert_bytes(&packed(folder.path(), threads(number)), &one, "threads");
+    }
+}
+
+#[test]
+fn order_of_adding_does_not_matter() {
+    let mut first = Pack::new(&description()).unwrap();
+    first.file("model/b", &b"b"[..]).unwrap().file("model/a", &b"a"[..]).unwrap();
+    let mut second = Pack::new(&description()).unwrap();
+    second.stream("model/a", &b"a"[..]).unwrap().file("model/b", &b"b"[..]).unwrap();
+    let [first, second] = [first, second].map(|pack| pack.write(Writer::new(Vec::new())).unwrap());
+    assert_bytes(&first.sink, &second.sink, "order");
+}
+
+#[test]
+fn every_compression_keeps_the_model_hash() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = is_sound(&packed(folder.path(), WriteOptions::default()));
+    for compression in [
+        Compression::Stored,
+        Compression::Zstd { level: 3 },
+        Compression::Deflate { level: 6 },
+        Compression::DeflateIfSmaller { level: 1 },
+    ] {
+        let options = WriteOptions::default().compression(compression);
+        let whole = is_sound(&packed(folder.path(), options));
+        assert_eq!(whole.model_hash(), first.model_hash());
+        let again = repack(&first, options.write_to(Vec::new()), |_| ()).unwrap();
+        assert_eq!(is_sound(&again.sink).model_hash(), first.model_hash());
+    }
+}
+
+#[test]
+fn shrunk_and_filled_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = is_sound(&packed(folder.path(), WriteOptions::default()));
+    let mut links = Links::default();
+    let large = whole.file("model/large.bin").unwrap();
+    links.add(large.sha256(), "https://models.example.com/large.bin");
+    let shrunk = shrink(&whole, &links, Writer::new(Vec::new())).unwrap();
+    assert!(shrunk.sink.len() < 1 << 20);
+    let bytes = shrunk.sink;
+    let reader = Reader::from_bytes(bytes.clone()).unwrap();
+    assert_eq!(reader.model_hash(), whole.model_hash());
+    assert_eq!(reader.file("model/large.bin").unwrap().place(), Place::Linked);
+    // A link to the file that is not here is linked too: both have one digest.
+    assert_eq!(reader.file("model/sub/link").unwrap().place(), Place::Linked);
+    assert_eq!(reader.validate().worst(), Some(Severity::Note));
+    assert_eq!(
+        fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap_err().to_string(),
+        r#""model/large.bin" is not in the carton, but linked to "https://models.example.com/large.bin""#
+    );
+    let store = Store(large.bytes().unwrap());
+    let reader = Reader::options().fetch(std::sync::Arc::new(store)).from_bytes(bytes).unwrap();
+    let filled = fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap();
+    let filled = is_sound(&filled.sink);
+    assert_eq!(filled.model_hash(), whole.model_hash());
+    assert!(filled.links().is_none());
+}
+
+/// A fetcher that has one content, and says that of any digest.
+struct Store(bytes::Bytes);
+
+impl carton_format::fetch::Fetch for Store {
+    fn fetch(
+        &self,
+        _: &carton_format::fetch::Link<'_>,
+    ) -> Result<carton_format::fetch::Fetched, carton_format::fetch::FetchError> {
+        let source = tensor_core::Source::from_bytes(self.0.clone());
+        Ok(carton_format::fetch::Fetched::new(source))
+    }
+}
+
+#[test]
+fn what_a_fetcher_returns_is_compared() {
+    let bytes = std::fs::read(testdata("carton/valid/ref_linked.carton")).unwrap();
+    let store = Store(bytes::Bytes::from_static(b"something else"));
+    let reader = Reader::options().fetch(std::sync::Arc::new(store)).from_bytes(bytes).unwrap();
+    let found = Sha256::of(b"something else");
+    let expected = reader.file("model/f.bin").unwrap().sha256();
+    let message = format!(
+        "\"model/f.bin\" has digest {expected} in MANIFEST, but its content hashes to {found}"
+    );
+    assert_eq!(reader.file("model/f.bin").unwrap().bytes().unwrap_err().to_string(), message);
+    assert_eq!(fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap_err().to_string(), message);
+}
+
+#[test]
+fn another_description_changes_the_hash_alone() {
+    for path in files("carton/valid", "carton") {
+        let reader = Reader::open(&path).unwrap();
+        if reader.file("carton.toml").unwrap().place() != Place::Here {
+            continue;
+        }
+        let text = reader.file("carton.toml").unwrap().bytes().unwrap();
+        let same = replace_description(&reader, &text, Writer::new(Vec::new())).unwrap();
+        assert_eq!(same.manifest.model_hash(), reader.model_hash(), "{path:?}");
+        let mut longer = text.to_vec();
+        longer.extend(b"# a comment\n");
+        let other = replace_description(&reader, &longer, Writer::new(Vec::new())).unwrap();
+        assert_ne!(other.manifest.model_hash(), reader.model_hash(), "{path:?}");
+        let other = Reader::from_bytes(other.sink).unwrap();
+        for file in reader.files().filter(|file| file.path() != "carton.toml") {
+            assert_eq!(other.manifest().sha256(file.path()), Some(file.sha256()), "{path:?}");
+        }
+        assert_eq!(other.description().unwrap(), reader.description().unwrap(), "{path:?}");
+    }
+}
+
+#[test]
+fn cartons_of_the_reference_are_copied_as_they_are_stored() {
+    for path in files("carton/valid", "carton") {
+        let reader = Reader::open(&path).unwrap();
+        let copied = shrink(&reader, &Links::default(), Writer::new(Vec::new())).unwrap();
+        let copied = Reader::from_bytes(copied.sink).unwrap();
+        assert_eq!(copied.model_hash(), reader.model_hash(), "{path:?}");
+        for entry in reader.archive().unwrap().entries() {
+            let copy = copied.archive().unwrap().entry(entry.name()).unwrap();
+            assert_eq!(copy.info().stored_size, entry.info().stored_size, "{entry:?}");
+        }
+    }
+}
+
+#[test]
+fn paths_that_are_refused() {
+    let mut writer = Writer::new(Vec::new());
+    for (path, message) in [
+        ("MANIFEST", r#""MANIFEST" cannot be written: "MANIFEST" is listed, which it never is"#),
+        ("LINKS", r#""LINKS" cannot be written: "LINKS" is listed, which it never is"#),
+        (
+            "model/../x",
+            r#""model/../x" cannot be written: path "model/../x" has a component "." or "..""#,
+        ),
+        ("model/", r#""model/" cannot be written: path "model/" is a folder, expected a file"#),
+        (
+            "model/a\nb",
+            "\"model/a\\nb\" cannot be written: path \"model/a\\nb\" has the character '\\n'",
+        ),
+    ] {
+        assert_eq!(writer.file(path, b"").unwrap_err().to_string(), message);
+    }
+    writer.file("model/a", b"").unwrap();
+    assert_eq!(
+        writer.file("model/a", b"").unwrap_err().to_string(),
+        r#""model/a" cannot be written: it was written before"#
+    );
+}
+
+#[test]
+fn cartons_that_lack_something() {
+    let mut writer = Writer::new(Vec::new());
+    writer.file("model/a", b"").unwrap();
+    assert_eq!(writer.finish().unwrap_err().to_string(), "carton has no carton.toml");
+    let mut writer = Writer::new(Vec::new());
+    writer.description(&description()).unwrap();
+    writer.symlink("model/a", "b").unwrap();
+    assert_eq!(
+        writer.finish().unwrap_err().to_string(),
+        r#""model/a" cannot be written: it links to "b", which is not in the archive"#
+    );
+}
+
+#[test]
+fn an_unfinished_file_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.carton");
+    std::fs::write(&path, b"old").unwrap();
+    let mut writer = Writer::create(&path).unwrap();
+    writer.file("model/a", &noise(1 << 20)).unwrap();
+    drop(writer);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_packed() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let refuses = |make: &dyn Fn(&Path), message: &str| {
+        let model = folder.path().join("model");
+        std::fs::create_dir(&model).unwrap();
+        make(&model);
+        let mut pack = Pack::new(&description()).unwrap();
+        let error = pack.model(&model).unwrap_err().to_string();
+        assert!(error.ends_with(message), "{error}");
+        std::fs::remove_dir_all(&model).unwrap();
+    };
+    refuses(
+        &|model| symlink("none", model.join("a")).unwrap(),
+        "No such file or directory (os error 2)",
+    );
+    refuses(&|model| symlink("a", model.join("a")).unwrap(), "(os error 40)");
+    refuses(
+        &|model| symlink(".", model.join("a")).unwrap(),
+        "it leads back to a folder that it lies in",
+    );
+    refuses(&|model| std::fs::write(model.join("a\nb"), b"").unwrap(), "has the character '\\n'");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_from_outside_are_packed_as_files() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let (model, outside) = (folder.path().join("model"), folder.path().join("outside"));
+    for folder in [&model, &outside] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    std::fs::write(outside.join("f"), b"content").unwrap();
+    std::fs::write(model.join("g"), b"inside").unwrap();
+    symlink("../outside/f", model.join("file")).unwrap();
+    symlink("../outside", model.join("folder")).unwrap();
+    symlink(model.join("g"), model.join("absolute")).unwrap();
+    let mut pack =
+        Pack::new(&Description::new(Runner::new("noop", "=1.0.0".parse().unwrap()))).unwrap();
+    pack.model(&model).unwrap();
+    let finished = pack.write(Writer::new(Vec::new())).unwrap();
+    let reader = Reader::from_bytes(finished.sink).unwrap();
+    let archive = reader.archive().unwrap();
+    assert_eq!(archive.entry("model/absolute").unwrap().target().unwrap(), "g");
+    for path in ["model/file", "model/folder/f"] {
+        assert_eq!(archive.entry(path).unwrap().bytes().unwrap(), &b"content"[..]);
+    }
+}
