@@ -82,35 +82,34 @@ impl Description {
     fn lint_platforms(&self, report: &mut Report) {
         let mut first = HashMap::new();
         for (index, platform) in self.required_platforms.iter().flatten().enumerate() {
-            if let Some(first) = first.get(&platform.normal()) {
+            let first = *first.entry(platform.normal()).or_insert(index);
+            if first != index {
                 let path = format!("required_platforms[{index}]");
                 let message = format!(
                     "{} is the platform of required_platforms[{first}]",
                     shown(platform.as_str())
                 );
                 warn(report, "carton/duplicate-platform", path, message);
-            } else {
-                first.insert(platform.normal(), index);
             }
         }
     }
 
     fn lint_tensors(&self, report: &mut Report) {
-        let lists = [("input", "output", &self.inputs), ("output", "input", &self.outputs)];
-        for (here, there, specs) in lists {
-            let others = if here == "input" { &self.outputs } else { &self.inputs };
+        for (here, specs, there, others) in [
+            ("input", &self.inputs, "output", &self.outputs),
+            ("output", &self.outputs, "input", &self.inputs),
+        ] {
             if specs.as_ref().is_some_and(|specs| !specs.is_empty()) && others.is_none() {
                 let message = format!("is given, but {there} is not, expected all of both or none");
                 warn(report, "carton/inputs-without-outputs", here, message);
             }
             let mut first = HashMap::new();
             for (index, spec) in specs.iter().flatten().enumerate() {
-                if let Some(first) = first.get(spec.name.as_str()) {
+                let first = *first.entry(spec.name.as_str()).or_insert(index);
+                if first != index {
                     let path = format!("{here}[{index}].name");
                     let message = format!("{} is the name of {here}[{first}]", shown(&spec.name));
                     error(report, "carton/duplicate-name", path, message);
-                } else {
-                    first.insert(spec.name.as_str(), index);
                 }
             }
         }
@@ -123,9 +122,9 @@ impl Description {
         for (list, specs) in [("input", &self.inputs), ("output", &self.outputs)] {
             for (index, spec) in specs.iter().flatten().enumerate() {
                 for (symbol, used) in spec.symbols() {
-                    let path = format!("{list}[{index}].shape");
+                    let path = || format!("{list}[{index}].shape");
                     match uses.get(symbol) {
-                        None => drop(uses.insert(symbol, (used, path))),
+                        None => drop(uses.insert(symbol, (used, path()))),
                         Some((first, _)) if *first == used => {}
                         Some(_) if !clashes.insert(symbol) => {}
                         Some((first, place)) => {
@@ -135,7 +134,7 @@ impl Description {
                                 used.name(),
                                 first.name()
                             );
-                            error(report, "carton/symbol-shape-and-dimension", path, message);
+                            error(report, "carton/symbol-shape-and-dimension", path(), message);
                         }
                     }
                 }
