@@ -1,0 +1,155 @@
+//! What is read of a file, and when.
+
+use std::io::Write as _;
+
+use model_archive::{Archive, Profile};
+use tensor_core::{Extent, Source};
+use test_support::{
+    CountingSource,
+    zip::{Entry, Zip, Zip64End},
+};
+
+/// The entries of the tests: a large file between small ones.
+fn archive() -> (Zip, Vec<u8>) {
+    let large: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
+    let zip = Zip::of(&[("a", b"first"), ("large", &large), ("z", b"last")]);
+    (zip, large)
+}
+
+#[test]
+fn opening_reads_the_end_once() {
+    let (mut zip, _) = archive();
+    for zip64 in [None, Some(Zip64End::default())] {
+        zip.zip64 = zip64;
+        let counting = CountingSource::new(&zip.to_bytes());
+        let source = counting.source();
+        Archive::open(source.clone()).unwrap();
+        let reads = counting.take_reads();
+        // The last 65,557 bytes are where an end record can start; the directory is among them.
+        assert_eq!(reads[0], Extent::between(source.len() - 65_557, source.len()));
+        let rest: u64 = reads[1..].iter().map(|extent| extent.len()).sum();
+        assert!(rest <= 20 + 56, "the zip64 locator and its record: {reads:?}");
+    }
+}
+
+#[test]
+fn opening_reads_a_long_directory_once() {
+    let names: Vec<String> = (0..10_000).map(|at| format!("tensors/{at:05}")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &b"data"[..])).collect();
+    let zip = Zip::of(&files);
+    let counting = CountingSource::new(&zip.to_bytes());
+    let source = counting.source();
+    Archive::open(source.clone()).unwrap();
+    let reads = counting.take_reads();
+    let directory = Extent::between(zip.directory_offset() as u64, source.len());
+    assert_eq!(reads.last(), Some(&directory));
+    assert!(reads.len() <= 3, "{reads:?}");
+}
+
+#[test]
+fn an_entry_reads_its_header_and_its_data() {
+    let (zip, _) = archive();
+    let counting = CountingSource::new(&zip.to_bytes());
+    for profile in [Profile::Strict, Profile::Lenient] {
+        let archive = Archive::options().profile(profile).from_source(counting.source()).unwrap();
+        let (header, data) = (zip.header_offset(2) as u64, zip.data_offset(2) as u64);
+        let last = Extent::between(data, data + 4);
+        let _ = counting.take_reads();
+        let entry = archive.entry("z").unwrap();
+        assert_eq!((entry.name(), entry.info().size), ("z", 4));
+        assert!(archive.entry("y").is_none() && archive.entries().len() == 3);
+        assert_eq!(counting.take_reads(), [], "handles read nothing");
+        entry.extent().unwrap();
+        let local = Extent::between(header, data + 4);
+        assert_eq!(counting.take_reads(), [local], "the header, as far as there is room for it");
+        assert_eq!(entry.bytes().unwrap(), b"last"[..]);
+        assert_eq!(counting.take_reads(), [local, last]);
+        entry.read_into(&mut [0; 4]).unwrap();
+        entry.verify().unwrap();
+        assert_eq!(counting.take_reads(), [local, last, local, last]);
+    }
+}
+
+#[test]
+fn a_large_entry_is_not_read_with_its_header() {
+    let (zip, large) = archive();
+    let counting = CountingSource::new(&zip.to_bytes());
+    let archive = Archive::open(counting.source()).unwrap();
+    let (header, data) = (zip.header_offset(1) as u64, zip.data_offset(1) as u64);
+    let _ = counting.take_reads();
+    let entry = archive.entry("large").unwrap();
+    entry.extent().unwrap();
+    let reads = counting.take_reads();
+    // Name and 128 bytes for extra fields are guessed.
+    assert_eq!(reads, [Extent::between(header, header + 30 + 5 + 128)]);
+    entry.bytes().unwrap();
+    assert_eq!(counting.take_reads()[1..], [Extent::between(data, data + large.len() as u64)]);
+}
+
+#[test]
+fn long_extra_fields_are_read_with_a_second_call() {
+    let mut zip = archive().0;
+    zip.entries[0].local.extra = test_support::zip::extra(0xd935, &[0; 4000]);
+    let counting = CountingSource::new(&zip.to_bytes());
+    let archive = Archive::open(counting.source()).unwrap();
+    let _ = counting.take_reads();
+    assert_eq!(archive.entry("a").unwrap().bytes().unwrap(), b"first"[..]);
+    let reads = counting.take_reads();
+    assert_eq!(reads[1], Extent::between(0, 30 + 1 + 4004));
+    assert_eq!(reads[2], Extent::between(4035, 4040));
+}
+
+#[test]
+fn checking_reads_headers_and_no_content() {
+    let (mut zip, _) = archive();
+    zip.entries[2] = zip.entries[2].clone().described();
+    let counting = CountingSource::new(&zip.to_bytes());
+    let archive = Archive::open(counting.source()).unwrap();
+    let _ = counting.take_reads();
+    assert!(archive.check().is_empty());
+    let reads = counting.take_reads();
+    assert_eq!(reads.len(), 4, "three headers and a descriptor: {reads:?}");
+    assert!(reads.iter().map(|extent| extent.len()).sum::<u64>() < 500);
+}
+
+#[test]
+fn stored_content_in_memory_is_a_slice() {
+    let (zip, large) = archive();
+    let bytes = bytes::Bytes::from(zip.to_bytes());
+    let archive = Archive::open(Source::from_bytes(bytes.clone())).unwrap();
+    let found = archive.entry("large").unwrap().bytes().unwrap();
+    assert_eq!(found, large);
+    assert_eq!(found.as_ptr(), bytes[zip.data_offset(1)..].as_ptr());
+    drop((archive, bytes));
+    assert_eq!(found, large, "what was handed out lives on");
+}
+
+#[test]
+fn decoded_content_is_read_in_pieces() {
+    if !cfg!(feature = "deflate") {
+        return;
+    }
+    let content = noise(2 << 20);
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&content).unwrap();
+    let entry = Entry::coded("a", &content, 8, encoder.finish().unwrap());
+    let zip = Zip { entries: vec![entry], ..Zip::default() };
+    let counting = CountingSource::new(&zip.to_bytes());
+    let archive = Archive::open(counting.source()).unwrap();
+    let _ = counting.take_reads();
+    archive.entry("a").unwrap().verify().unwrap();
+    let longest = counting.take_reads().iter().map(|extent| extent.len()).max();
+    assert_eq!(longest, Some(256 << 10));
+}
+
+/// Bytes that no method makes much shorter.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 8) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
