@@ -23,7 +23,7 @@ pub(crate) fn validate(reader: &Reader, progress: &(impl Fn(u64) + Sync)) -> Rep
     let mut report = Report::default();
     let mut budget = Ok(());
     if let Some(archive) = reader.archive() {
-        report.append(archive.check());
+        report.append(archive.check_as(reader.read_options().graded));
         budget = archive.check_total();
     }
     reader.manifest().report_to(&mut report);
@@ -323,6 +323,12 @@ impl<'a> Scan<'a> {
             stream.consume(ready);
             progress(ready as u64);
         }
+        if stream.leftover() > 0 {
+            let fault = model_archive::Fault::Leftover { bytes: stream.leftover() };
+            let severity = fault.class().severity(self.reader.read_options().graded);
+            let at = At::file().entry(file.path());
+            report.push(severity, fault.rule(), at, fault.to_string());
+        }
         if stream.frames() > 1 {
             let (path, frames) = (file.path(), stream.frames());
             let message = format!(
@@ -367,7 +373,7 @@ impl<'a> Scan<'a> {
                 continue;
             }
             if let Err(error) = entry.verify() {
-                error.report_to(report, Some(name));
+                error.report_to(report, self.reader.read_options().graded, Some(name));
             }
             progress(entry.info().size);
         }

@@ -130,6 +130,13 @@ impl EntryReader {
         }
     }
 
+    /// Returns how many stored bytes stand behind the end of the data; known at the end of the
+    /// stream. The strict profile refuses them.
+    #[must_use]
+    pub fn leftover(&self) -> u64 {
+        if self.state == State::Done { self.stored.remaining() } else { 0 }
+    }
+
     /// Turns an error of this stream into what it is about.
     #[must_use]
     pub fn fault(error: io::Error) -> Error {
