@@ -59,6 +59,8 @@ mod summary;
 #[cfg(feature = "ztensor")]
 mod zt;
 
+#[cfg(feature = "carton")]
+pub use carton_format;
 pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
