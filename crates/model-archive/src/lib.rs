@@ -33,7 +33,8 @@ mod names;
 mod options;
 mod pipeline;
 mod storage;
-mod target;
+mod tree;
+mod unpack;
 mod write;
 
 pub use archive::Archive;
@@ -47,4 +48,5 @@ pub use kind::Kind;
 pub use method::Method;
 pub use options::{Options, Profile, Symlinks};
 pub use storage::{Compression, EntryOptions};
+pub use unpack::UnpackOptions;
 pub use write::{ArchiveWriter, Raw, Written};
