@@ -125,7 +125,8 @@ impl EntryReader {
         })
     }
 
-    /// Returns how many zstd frames were decoded so far; 0 for other methods.
+    /// Returns how many zstd frames were decoded so far, those that are skipped counted; 0 for other
+    /// methods.
     #[must_use]
     pub fn frames(&self) -> u64 {
         match &self.codec {
