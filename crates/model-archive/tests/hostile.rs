@@ -849,22 +849,13 @@ mod sizes {
 
     #[test]
     fn no_data_where_there_is_a_method() {
-        for (method, name) in [(8, "deflate"), (93, "zstd")] {
-            if Method::from_code(method).is_none_or(|method| !is_built(method)) {
-                continue;
-            }
+        for entry in by_method(b"hello").split_off(1) {
+            let method = entry.central.method;
+            let name = if method == 8 { "deflate" } else { "zstd" };
             let zip = alone(Entry::coded("a", b"", method, Vec::new()));
             let message =
                 format!("entry \"a\" at byte 0: {name} data cannot be decoded: its end is missing");
             never_read(&zip, &message);
-        }
-    }
-
-    fn is_built(method: Method) -> bool {
-        match method {
-            Method::Deflate => cfg!(feature = "deflate"),
-            Method::Zstd => cfg!(feature = "zstd"),
-            _ => true,
         }
     }
 
@@ -1232,8 +1223,8 @@ mod ends {
                 }
                 let found = read(&alone(entry).to_bytes(), lenient()).unwrap_err();
                 let end = match field {
-                    2 => huge.checked_add(31 + 5).unwrap_or(u64::MAX),
-                    _ => huge.checked_add(31).unwrap_or(u64::MAX),
+                    2 => huge.saturating_add(31 + 5),
+                    _ => huge.saturating_add(31),
                 };
                 let at = if field == 2 { huge } else { 0 };
                 let message = format!(
@@ -1419,7 +1410,7 @@ mod checksums {
                 changed.reader().unwrap().read_to_end(&mut Vec::new()).unwrap_err();
                 let is_stored = entry.central.method == 0;
                 assert_eq!(changed.bytes().is_ok(), is_stored, "documented: not compared");
-                assert_eq!(archive.check().is_empty(), true, "structure is all that is checked");
+                assert!(archive.check().is_empty(), "structure is all that is checked");
             }
         }
     }
