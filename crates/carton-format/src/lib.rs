@@ -46,6 +46,7 @@ mod storage;
 mod tensor;
 mod tensor_spec;
 mod text;
+mod unpack;
 mod validate;
 mod write;
 
@@ -71,6 +72,7 @@ pub use sha256::{ParseSha256Error, Sha256};
 pub use tensor::{Tensor, TensorKind, Value};
 pub use tensor_spec::TensorSpec;
 pub use text::UnknownKey;
+pub use unpack::{Linked, UnpackOptions, unpack};
 pub use write::{Finished, WriteOptions, Writer};
 
 pub use model_archive;

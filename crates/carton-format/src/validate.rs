@@ -5,7 +5,7 @@ use std::{
     io::BufRead as _,
 };
 
-use model_archive::Kind;
+use model_archive::{Fault, Kind};
 use tensor_core::{At, Report, Severity, parallel, symbolic::Bindings};
 
 use crate::{
@@ -323,19 +323,14 @@ impl<'a> Scan<'a> {
             stream.consume(ready);
             progress(ready as u64);
         }
-        if stream.leftover() > 0 {
-            let fault = model_archive::Fault::Leftover { bytes: stream.leftover() };
+        let (bytes, found) = (stream.leftover(), stream.frames());
+        let mut faults = Vec::new();
+        faults.extend((bytes > 0).then_some(Fault::Leftover { bytes }));
+        faults.extend((found > 1).then_some(Fault::Frames { found }));
+        for fault in faults {
             let severity = fault.class().severity(self.reader.read_options().graded);
             let at = At::file().entry(file.path());
             report.push(severity, fault.rule(), at, fault.to_string());
-        }
-        if stream.frames() > 1 {
-            let (path, frames) = (file.path(), stream.frames());
-            let message = format!(
-                "is stored as {frames} zstd frames, of which the format's own library \
-                 reads the first only"
-            );
-            report.push(Severity::Warning, "zip/zstd-frames", At::file().entry(path), message);
         }
         Ok(())
     }

@@ -48,5 +48,5 @@ pub use kind::Kind;
 pub use method::Method;
 pub use options::{Options, Profile, Symlinks};
 pub use storage::{Compression, EntryOptions};
-pub use unpack::UnpackOptions;
+pub use unpack::{NewFolder, UnpackOptions};
 pub use write::{ArchiveWriter, Raw, Written};

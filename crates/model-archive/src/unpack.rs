@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs::{self, File},
     io::{self, BufRead, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -61,17 +61,14 @@ impl Archive {
     /// those of [`check_total`](Self::check_total), of reading entries and of
     /// [resolving](Entry::resolve) links.
     pub fn unpack(&self, folder: impl AsRef<Path>, options: &UnpackOptions) -> Result<()> {
-        let folder = folder.as_ref();
         self.check_total()?;
-        let failed = |source| Error::Unpack { path: folder.to_owned(), source };
-        let target = Target::new(folder).map_err(failed)?;
-        let tree = Tree::open(target.path()).map_err(failed)?;
-        check_space(&tree, self.total_size(), options.spare).map_err(failed)?;
-        self.unpack_into(&tree, folder, options.threads)?;
-        target.commit().map_err(failed)
+        let folder = NewFolder::create(folder)?;
+        folder.check_space(self.total_size(), options.spare)?;
+        self.unpack_into(&folder, options.threads)?;
+        folder.commit()
     }
 
-    fn unpack_into(&self, tree: &Tree, folder: &Path, threads: NonZeroUsize) -> Result<()> {
+    fn unpack_into(&self, folder: &NewFolder, threads: NonZeroUsize) -> Result<()> {
         let (links, others): (Vec<_>, Vec<_>) =
             self.entries().partition(|entry| entry.info().kind == Kind::Symlink);
         let has_failed = AtomicBool::new(false);
@@ -80,33 +77,32 @@ impl Archive {
             if has_failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let result = entry.unpack_into(tree, folder);
+            let result = entry.unpack_into(folder);
             has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
             result
         });
         results.into_iter().collect::<Result<()>>()?;
         // Links come last, so that nothing can be written through one.
-        links.iter().try_for_each(|entry| entry.unpack_into(tree, folder))
+        links.iter().try_for_each(|entry| entry.unpack_into(folder))
     }
 }
 
 impl Entry<'_> {
-    /// Makes one entry in a tree, which `folder` names in errors.
-    fn unpack_into(self, tree: &Tree, folder: &Path) -> Result<()> {
+    /// Makes one entry in a folder.
+    fn unpack_into(self, folder: &NewFolder) -> Result<()> {
         let name = self.name();
-        let failed = |source| Error::Unpack { path: folder.join(name), source };
         match self.info().kind {
-            Kind::Folder => tree.add_folder(name.strip_suffix('/').unwrap_or(name)).map_err(failed),
+            Kind::Folder => folder.folder(name.strip_suffix('/').unwrap_or(name)),
             Kind::File => {
                 // The local header is looked at before a file is made.
                 let content = self.reader()?;
-                let mut file = tree.add_file(name).map_err(failed)?;
-                self.copy_to(content, &mut file, failed)
+                let mut file = folder.file(name)?;
+                self.copy_to(content, &mut file, |source| folder.failed(name, source))
             }
             Kind::Symlink => {
                 // No link that is made leads to a folder, so none leads out by way of another.
                 self.resolve()?;
-                tree.add_symlink(name, &self.target()?).map_err(failed)
+                folder.symlink(name, &self.target()?)
             }
         }
     }
@@ -137,14 +133,99 @@ impl Entry<'_> {
     }
 }
 
-/// A folder in the making: a hidden one beside it, which is removed when it is dropped.
-struct Target {
+/// A folder in the making: a hidden one beside its place, which is renamed once it is complete and
+/// removed when it is dropped before.
+///
+/// It only takes new files. On Unix, nothing that is written can leave it: each folder on the way
+/// to a file is opened from the one above it, and none through a symbolic link.
+#[derive(Debug)]
+pub struct NewFolder {
     folder: PathBuf,
     hidden: TempDir,
+    tree: Tree,
 }
 
-impl Target {
-    fn new(folder: &Path) -> io::Result<Self> {
+impl NewFolder {
+    /// Starts a folder that will stand at `folder`, which must not be there before, or be empty.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unpack`] where something is in it, or nothing can be made beside it.
+    pub fn create(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        Self::start(folder).map_err(|source| Error::Unpack { path: folder.to_owned(), source })
+    }
+
+    /// Makes a file; `path` has `/` between its components, and folders are made on the way.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unpack`] where it is there already, also under another spelling that is one to the
+    /// file system, or where its path leads elsewhere.
+    pub fn file(&self, path: &str) -> Result<File> {
+        self.tree.add_file(path).map_err(|source| self.failed(path, source))
+    }
+
+    /// Makes a folder in it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file); a folder that is there already is none.
+    pub fn folder(&self, path: &str) -> Result<()> {
+        self.tree.add_folder(path).map_err(|source| self.failed(path, source))
+    }
+
+    /// Makes a symbolic link. What it leads to is the caller's to check.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file).
+    pub fn symlink(&self, path: &str, target: &str) -> Result<()> {
+        self.tree.add_symlink(path, target).map_err(|source| self.failed(path, source))
+    }
+
+    /// Refuses to go on where the disk would be left with less than `spare` bytes, as far as the
+    /// system says how many are free.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unpack`] with both numbers.
+    pub fn check_space(&self, needed: u64, spare: u64) -> Result<()> {
+        let Some(free) = self.tree.free_bytes() else {
+            return Ok(());
+        };
+        if needed.saturating_add(spare) <= free {
+            return Ok(());
+        }
+        let message =
+            format!("{needed} bytes and {spare} to spare are needed, but {free} are free");
+        let source = io::Error::new(io::ErrorKind::StorageFull, message);
+        Err(Error::Unpack { path: self.folder.clone(), source })
+    }
+
+    /// Puts the folder in its place, where by now there may only be an empty one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unpack`] where something has come there since.
+    pub fn commit(self) -> Result<()> {
+        let failed = |source| Error::Unpack { path: self.folder.clone(), source };
+        #[cfg(not(unix))]
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        fs::rename(self.hidden.path(), &self.folder).map_err(failed)?;
+        // Nothing is left to remove.
+        let _ = self.hidden.keep();
+        Ok(())
+    }
+
+    fn failed(&self, path: &str, source: io::Error) -> Error {
+        Error::Unpack { path: self.folder.join(path), source }
+    }
+
+    fn start(folder: &Path) -> io::Result<Self> {
         let folder = match folder.canonicalize() {
             Ok(found) if fs::read_dir(&found)?.next().is_some() => {
                 return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "it is not empty"));
@@ -168,36 +249,9 @@ impl Target {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755));
         let hidden = builder.tempdir_in(parent)?;
-        Ok(Self { folder, hidden })
+        let tree = Tree::open(hidden.path())?;
+        Ok(Self { folder, hidden, tree })
     }
-
-    fn path(&self) -> &Path {
-        self.hidden.path()
-    }
-
-    /// Puts the folder in its place, where by now there may only be an empty one.
-    fn commit(self) -> io::Result<()> {
-        #[cfg(not(unix))]
-        match fs::remove_dir(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        fs::rename(self.hidden.path(), &self.folder)?;
-        // Nothing is left to remove.
-        let _ = self.hidden.keep();
-        Ok(())
-    }
-}
-
-fn check_space(tree: &Tree, needed: u64, spare: u64) -> io::Result<()> {
-    let Some(free) = tree.free_bytes() else {
-        return Ok(());
-    };
-    if needed.saturating_add(spare) <= free {
-        return Ok(());
-    }
-    let message = format!("{needed} bytes and {spare} to spare are needed, but {free} are free");
-    Err(io::Error::new(io::ErrorKind::StorageFull, message))
 }
 
 /// What is left to the system and to others.
