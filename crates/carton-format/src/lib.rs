@@ -47,6 +47,7 @@ mod tensor;
 mod tensor_spec;
 mod text;
 mod unpack;
+mod unpacked;
 mod validate;
 mod write;
 
@@ -73,6 +74,7 @@ pub use tensor::{Tensor, TensorKind, Value};
 pub use tensor_spec::TensorSpec;
 pub use text::UnknownKey;
 pub use unpack::{Linked, UnpackOptions, unpack};
+pub use unpacked::UnpackedModel;
 pub use write::{Finished, WriteOptions, Writer};
 
 pub use model_archive;
