@@ -205,7 +205,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Description`] where the description is none that can be written; as for
+    /// [`Error::Document`] where the description is none that can be written; as for
     /// [`file`](Self::file).
     pub fn description(&mut self, description: &Description) -> Result<()> {
         let bytes = description.to_bytes()?;
