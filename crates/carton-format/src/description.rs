@@ -432,10 +432,7 @@ mod tests {
             };
             refuses(
                 &format!("spec_version = {value}"),
-                &format!(
-                    " line 1: spec_version is {found}, expected a whole number from 0 to \
-                     9223372036854775807"
-                ),
+                &format!(" line 1: spec_version is {found}, expected 1"),
             );
         }
         let error = parse(&MINIMAL.replace("= 1", "= 2")).unwrap_err();

@@ -454,6 +454,17 @@ mod tests {
     }
 
     #[test]
+    fn files_that_others_lie_in() {
+        let message =
+            |line| format!(r#"MANIFEST line {line}: path "m/a/b" lies in "m/a", which is a file"#);
+        let line = |path| format!("{path}={DIGEST}\n");
+        rejects(&["m/a", "m/a b", "m/a.c", "m/a/b"].map(line).concat(), &message(4));
+        rejects(&["m/a/b", "m/a"].map(line).concat(), &message(1));
+        rejects(&["z", "m/a", "m/a-", "m/a/b"].map(line).concat(), &message(4));
+        parse(&["m/a", "m/a b", "m/a0/b", "m/aa/b"].map(line).concat()).unwrap();
+    }
+
+    #[test]
     fn what_readers_put_up_with() {
         warns(&format!("a={DIGEST}"), &["line has no line feed at its end"]);
         warns(

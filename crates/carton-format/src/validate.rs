@@ -285,7 +285,7 @@ impl<'a> Scan<'a> {
         }
         for (number, example) in description.examples.iter().flatten().enumerate() {
             // Examples need not be runnable.
-            let mut call = Call::new(self.reader, parsed, &tensors, Severity::Warning, report);
+            let mut call = Call::new(self.reader, parsed, &tensors, Severity::Note, report);
             let sides = [
                 ("inputs", &example.inputs, &specs.inputs),
                 ("sample_out", &example.sample_out, &specs.outputs),

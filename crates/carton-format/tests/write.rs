@@ -29,8 +29,8 @@ fn description() -> Description {
     test.expected_out = Some(Named::from_iter([("y", "numbers".to_owned())]));
     description.self_tests = Some(vec![test]);
     let picture = Named::from_iter([("x", Reference::Misc("a.png".to_owned()))]);
-    let list = Named::from_iter([("y", Reference::Tensor("list".to_owned()))]);
-    description.examples = Some(vec![Example::new(picture, list)]);
+    let result = Named::from_iter([("y", Reference::Tensor("numbers".to_owned()))]);
+    description.examples = Some(vec![Example::new(picture, result)]);
     description
 }
 
@@ -381,7 +381,7 @@ fn unpacked_cartons_open_as_cartons() {
         unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
         let unpacked = Reader::open(&target).unwrap();
         assert_eq!(unpacked.model_hash(), reader.model_hash());
-        let [expected, found] = [&reader, &unpacked].map(|reader| reader.validate());
+        let [expected, found] = [&reader, &unpacked].map(Reader::validate);
         let rules = |report: &tensor_core::Report| {
             report.findings().iter().map(|finding| finding.rule.clone()).collect::<Vec<_>>()
         };
@@ -403,4 +403,17 @@ fn wrong_content_is_not_unpacked() {
     let error = unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap_err();
     assert!(error.to_string().starts_with("\"model/f.bin\" has digest 73cb"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// What is not listed is not unpacked, and a link to it would lead to nothing.
+#[test]
+fn links_to_unlisted_files_become_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target");
+    let reader = Reader::open(testdata("carton/invalid/symlink_unlisted.carton")).unwrap();
+    unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
+    let unpacked = Reader::open(&target).unwrap();
+    assert!(unpacked.validate().is_empty());
+    assert_eq!(unpacked.model_hash(), reader.model_hash());
+    assert_eq!(unpacked.file("model/l").unwrap().bytes().unwrap(), &b"model"[..]);
 }
