@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod carton;
 mod escape;
 mod failure;
 mod generate;

@@ -20,3 +20,13 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
         _ => false,
     }
 }
+
+/// Tells whether a path, of a file that may not be there yet, leads into a folder.
+pub(crate) fn is_inside(path: &Path, folder: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    match (parent.canonicalize(), folder.canonicalize()) {
+        (Ok(parent), Ok(folder)) => folder.is_dir() && parent.starts_with(folder),
+        _ => false,
+    }
+}
