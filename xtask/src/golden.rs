@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::root;
 
+mod carton;
 mod ztensor;
 
 /// A file that a writer makes.
@@ -22,7 +23,9 @@ pub(crate) struct Golden {
 
 /// Returns every golden file.
 fn goldens() -> Vec<Golden> {
-    ztensor::goldens()
+    let mut goldens = carton::goldens();
+    goldens.extend(ztensor::goldens());
+    goldens
 }
 
 /// Writes the golden files and prints those that changed.

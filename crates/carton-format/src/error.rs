@@ -125,6 +125,9 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileFault {
+    /// Its path is unsafe.
+    #[error("{0}")]
+    Name(model_archive::name::NameFault),
     /// It leads out of the folder, over a symbolic link.
     #[error("leads out of the folder")]
     Outside,

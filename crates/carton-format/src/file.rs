@@ -156,7 +156,8 @@ impl<'a> File<'a> {
 
     /// Returns its entry in the archive, links not followed; `None` in a folder, or where it is not
     /// here.
-    pub(crate) fn archive_entry(self) -> Option<model_archive::Entry<'a>> {
+    #[must_use]
+    pub fn entry(self) -> Option<model_archive::Entry<'a>> {
         self.reader.archive()?.entry(self.path())
     }
 
@@ -200,6 +201,14 @@ impl FileReader {
     pub(crate) fn frames(&self) -> u64 {
         match &self.stored {
             StoredReader::Entry(reader) => reader.frames(),
+            StoredReader::Source(_) => 0,
+        }
+    }
+
+    /// Returns how many stored bytes stand behind the end of the data.
+    pub(crate) fn leftover(&self) -> u64 {
+        match &self.stored {
+            StoredReader::Entry(reader) => reader.leftover(),
             StoredReader::Source(_) => 0,
         }
     }

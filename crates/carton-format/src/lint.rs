@@ -30,7 +30,6 @@ impl Description {
     /// | `carton/self-test-lacks-input` | warning | a self test without a declared input |
     /// | `carton/example-incomplete` | warning | no `inputs` or no `sample_out` |
     /// | `carton/empty-runner-name` | error | no runner has that name |
-    /// | `carton/framework-version-range` | note | not one exact version |
     /// | `carton/no-compat-version` | warning | no `runner_compat_version` |
     #[must_use]
     pub fn lint(&self) -> Report {
@@ -186,15 +185,6 @@ impl Description {
         if runner.name.is_empty() {
             let message = "is empty, expected the name of a runner";
             error(report, "carton/empty-runner-name", "runner.runner_name", message);
-        }
-        let version = &runner.required_framework_version;
-        if version.exact().is_none() {
-            let message = format!(
-                "{} may be several versions, expected one, such as \"=1.2.3\"",
-                shown(version.as_str())
-            );
-            let at = at("runner.required_framework_version");
-            report.push(Severity::Note, "carton/framework-version-range", at, message);
         }
         if runner.compat_version.is_none() {
             let message = "is missing, and some readers need it";
@@ -563,12 +553,6 @@ runner_compat_version = 0
             "runner_name = ''",
             ["error carton/empty-runner-name line 32: runner.runner_name is empty, expected \
                  the name of a runner"],
-        );
-        finds(
-            "=1.2.3",
-            "1.2.3",
-            ["note carton/framework-version-range line 33: runner.required_framework_version \
-              \"1.2.3\" may be several versions, expected one, such as \"=1.2.3\""],
         );
         finds(
             "runner_compat_version = 0",

@@ -300,7 +300,8 @@ pub enum Verify {
 #[derive(Clone)]
 pub struct ReadOptions {
     pub(crate) limits: Limits,
-    pub(crate) profile: Profile,
+    profile: Profile,
+    pub(crate) graded: Profile,
     verify: Verify,
     fetch: Option<Arc<dyn Fetch>>,
     threads: Option<NonZeroUsize>,
@@ -319,6 +320,13 @@ impl ReadOptions {
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// Sets which profile [`Reader::validate`] grades findings of the archive by; strict by default.
+    #[must_use]
+    pub fn graded(mut self, profile: Profile) -> Self {
+        self.graded = profile;
         self
     }
 
@@ -414,8 +422,9 @@ impl ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         let limits = Limits::default().with_manifest_bytes(MANIFEST_BYTES);
-        let profile = Profile::Strict;
-        Self { limits, profile, verify: Verify::Once, fetch: None, threads: None }
+        let profile = Profile::default();
+        let verify = Verify::default();
+        Self { limits, profile, graded: profile, verify, fetch: None, threads: None }
     }
 }
 
@@ -424,6 +433,7 @@ impl std::fmt::Debug for ReadOptions {
         f.debug_struct("ReadOptions")
             .field("limits", &self.limits)
             .field("profile", &self.profile)
+            .field("graded", &self.graded)
             .field("verify", &self.verify)
             .field("fetch", &self.fetch.is_some())
             .field("threads", &self.threads)

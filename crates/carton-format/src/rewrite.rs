@@ -141,6 +141,6 @@ fn present(file: File<'_>) -> Result<File<'_>> {
 }
 
 fn is_link(file: File<'_>) -> bool {
-    let kind = file.archive_entry().map(|entry| entry.info().kind);
+    let kind = file.entry().map(|entry| entry.info().kind);
     kind == Some(model_archive::Kind::Symlink)
 }

@@ -165,11 +165,14 @@ impl Folder {
             tensor_core::Error::File { path, what: "opening", source }
         };
         let root = path.canonicalize().map_err(failed)?;
+        if !root.is_dir() {
+            return Err(failed(std::io::ErrorKind::NotADirectory.into()).into());
+        }
         Ok(Self { root })
     }
 
-    /// Opens a file; `path` is a checked path of `MANIFEST`. A link that leads out is refused.
-    fn file(&self, path: &str) -> Result<Option<Source>> {
+    /// Opens a file; `path` is a checked one. A link that leads out is refused.
+    pub(crate) fn file(&self, path: &str) -> Result<Option<Source>> {
         let fail = |fault| Error::File { path: path.to_owned(), fault };
         let found = match self.root.join(path).canonicalize() {
             Ok(found) => found,
@@ -191,7 +194,7 @@ impl Folder {
     }
 
     /// Walks the folder; links to folders are not followed.
-    fn paths(&self) -> Result<Vec<String>> {
+    pub(crate) fn paths(&self) -> Result<Vec<String>> {
         let mut paths = Vec::new();
         let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {

@@ -5,7 +5,7 @@ use std::{
     io::BufRead as _,
 };
 
-use model_archive::Kind;
+use model_archive::{Fault, Kind};
 use tensor_core::{At, Report, Severity, parallel, symbolic::Bindings};
 
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) fn validate(reader: &Reader, progress: &(impl Fn(u64) + Sync)) -> Rep
     let mut report = Report::default();
     let mut budget = Ok(());
     if let Some(archive) = reader.archive() {
-        report.append(archive.check());
+        report.append(archive.check_as(reader.read_options().graded));
         budget = archive.check_total();
     }
     reader.manifest().report_to(&mut report);
@@ -323,13 +323,14 @@ impl<'a> Scan<'a> {
             stream.consume(ready);
             progress(ready as u64);
         }
-        if stream.frames() > 1 {
-            let (path, frames) = (file.path(), stream.frames());
-            let message = format!(
-                "is stored as {frames} zstd frames, of which the format's own library \
-                 reads the first only"
-            );
-            report.push(Severity::Warning, "zip/zstd-frames", At::file().entry(path), message);
+        let (bytes, found) = (stream.leftover(), stream.frames());
+        let mut faults = Vec::new();
+        faults.extend((bytes > 0).then_some(Fault::Leftover { bytes }));
+        faults.extend((found > 1).then_some(Fault::Frames { found }));
+        for fault in faults {
+            let severity = fault.class().severity(self.reader.read_options().graded);
+            let at = At::file().entry(file.path());
+            report.push(severity, fault.rule(), at, fault.to_string());
         }
         Ok(())
     }
@@ -367,7 +368,7 @@ impl<'a> Scan<'a> {
                 continue;
             }
             if let Err(error) = entry.verify() {
-                error.report_to(report, Some(name));
+                error.report_to(report, self.reader.read_options().graded, Some(name));
             }
             progress(entry.info().size);
         }

@@ -205,7 +205,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Description`] where the description is none that can be written; as for
+    /// [`Error::Document`] where the description is none that can be written; as for
     /// [`file`](Self::file).
     pub fn description(&mut self, description: &Description) -> Result<()> {
         let bytes = description.to_bytes()?;
@@ -320,7 +320,7 @@ impl<W: Write> Writer<W> {
     pub fn copy(&mut self, file: File<'_>) -> Result<()> {
         let path = file.path();
         self.check(path)?;
-        let Some(entry) = file.archive_entry() else { return self.encode(file) };
+        let Some(entry) = file.entry() else { return self.encode(file) };
         let info = entry.info();
         if info.kind == Kind::Symlink {
             let target = name::resolve(path, &entry.target()?);

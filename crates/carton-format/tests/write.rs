@@ -4,9 +4,9 @@ use std::{num::NonZeroUsize, path::Path};
 
 use carton_format::{
     DType, Description, Example, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest,
-    Sha256, TensorSpec, Value, WriteOptions, Writer, fill,
+    Sha256, TensorSpec, UnpackOptions, Value, WriteOptions, Writer, fill,
     model_archive::{Compression, Method},
-    repack, replace_description, shrink,
+    repack, replace_description, shrink, unpack,
 };
 use tensor_core::{
     Severity, Tensor,
@@ -367,4 +367,40 @@ fn links_from_outside_are_packed_as_files() {
     for path in ["model/file", "model/folder/f"] {
         assert_eq!(archive.entry(path).unwrap().bytes().unwrap(), &b"content"[..]);
     }
+}
+
+#[test]
+fn unpacked_cartons_open_as_cartons() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in files("carton/valid", "carton") {
+        let name = path.file_stem().unwrap();
+        if name == "ref_zip64_4gib" {
+            continue;
+        }
+        let (reader, target) = (Reader::open(&path).unwrap(), folder.path().join(name));
+        unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
+        let unpacked = Reader::open(&target).unwrap();
+        assert_eq!(unpacked.model_hash(), reader.model_hash());
+        let [expected, found] = [&reader, &unpacked].map(|reader| reader.validate());
+        let rules = |report: &tensor_core::Report| {
+            report.findings().iter().map(|finding| finding.rule.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(rules(&found), rules(&expected), "{path:?}: {found:?}");
+        // And what was unpacked is packed to the same model again.
+        let shrunk = shrink(&unpacked, &Links::default(), Writer::new(Vec::new())).unwrap();
+        assert_eq!(shrunk.manifest.model_hash(), reader.model_hash());
+    }
+}
+
+#[test]
+fn wrong_content_is_not_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+    let reader = Reader::open(testdata("carton/valid/ref_minimal.carton")).unwrap();
+    unpack(&reader, &source, &UnpackOptions::default(), |_| ()).unwrap();
+    std::fs::write(source.join("model/f.bin"), b"changed").unwrap();
+    let reader = Reader::open(&source).unwrap();
+    let error = unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("\"model/f.bin\" has digest 73cb"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -19,6 +19,7 @@ pub struct EntryReader {
     stored: SourceReader,
     codec: Codec,
     /// Decoded bytes; unused where there is nothing to decode.
+    #[cfg(any(feature = "deflate", feature = "zstd"))]
     output: Vec<u8>,
     /// The bytes that were counted and not consumed: in `output`, or the next of `stored`.
     ready: std::ops::Range<usize>,
@@ -61,6 +62,7 @@ impl std::fmt::Debug for Codec {
 }
 
 /// What one step of a codec did.
+#[cfg(any(feature = "deflate", feature = "zstd"))]
 struct Step {
     consumed: usize,
     produced: usize,
@@ -98,16 +100,19 @@ impl EntryReader {
                 return Err(Flaw::of(name, header, fault).into());
             }
         };
-        let most = usize::try_from(info.size).unwrap_or(usize::MAX);
+        #[cfg(any(feature = "deflate", feature = "zstd"))]
         let output = match codec {
             Codec::Stored => Vec::new(),
             // One byte more than the content shows that there is more than there should be.
-            #[cfg(any(feature = "deflate", feature = "zstd"))]
-            _ => vec![0; most.saturating_add(1).min(OUTPUT)],
+            _ => {
+                let most = usize::try_from(info.size).unwrap_or(usize::MAX);
+                vec![0; most.saturating_add(1).min(OUTPUT)]
+            }
         };
         Ok(Self {
             stored,
             codec,
+            #[cfg(any(feature = "deflate", feature = "zstd"))]
             output,
             ready: 0..0,
             crc: crc32fast::Hasher::new(),
@@ -120,7 +125,8 @@ impl EntryReader {
         })
     }
 
-    /// Returns how many zstd frames were decoded so far; 0 for other methods.
+    /// Returns how many zstd frames were decoded so far, those that are skipped counted; 0 for other
+    /// methods.
     #[must_use]
     pub fn frames(&self) -> u64 {
         match &self.codec {
@@ -128,6 +134,13 @@ impl EntryReader {
             Codec::Zstd(frames) => frames.count(),
             _ => 0,
         }
+    }
+
+    /// Returns how many stored bytes stand behind the end of the data; known at the end of the
+    /// stream. The strict profile refuses them.
+    #[must_use]
+    pub fn leftover(&self) -> u64 {
+        if self.state == State::Done { self.stored.remaining() } else { 0 }
     }
 
     /// Turns an error of this stream into what it is about.

@@ -98,7 +98,7 @@ impl Directory {
         let found = ZipArchive::with_config(config, stream).map_err(malformed)?;
         let mut cursor = Cursor::new(headers, extent.offset());
         if found.has_duplicate_names() {
-            return Err(directory.duplicate(cursor)?);
+            return Err(Self::duplicate(cursor)?);
         }
         let metadata = found.metadata();
         let is_there = entries == 0 || found.central_directory_start() == extent.offset();
@@ -231,36 +231,28 @@ impl Directory {
         by_name.sort_by(|&a, &b| self.name_at(a).cmp(self.name_at(b)));
         by_offset.sort_by_key(|&index| self.record(index as usize).map(|record| record.header));
         (self.by_name, self.by_offset) = (by_name, by_offset);
-        let same = |pair: &&[u32]| matches!(pair, [a, b] if self.name_at(*a) == self.name_at(*b));
-        if let Some(&[_, second]) = self.by_name.windows(2).find(same) {
-            return Err(self.flaw(second as usize, Fault::Duplicate).into());
-        }
-        for (index, record) in self.records.iter().enumerate() {
-            let name = self.name(record);
-            if record.info.kind == Kind::Folder {
+        for pair in self.by_name.windows(2) {
+            let &[first, second] = pair else { continue };
+            let (name, next) = (self.name_at(first), self.name_at(second));
+            // Most names are followed by one that does not start with them.
+            let Some(rest) = next.strip_prefix(name) else { continue };
+            if rest.is_empty() {
+                return Err(self.flaw(second as usize, Fault::Duplicate).into());
+            }
+            if self.record(first as usize).is_some_and(|file| file.info.kind == Kind::Folder) {
                 continue;
             }
-            if let Some(other) = self.inside(name).and_then(|other| self.record(other)) {
-                let other = self.name(other).to_owned();
-                return Err(self.flaw(index, Fault::FileAndFolder { other }).into());
+            // What lies in it need not come right behind it: "a" is followed by "a b" and "a/b".
+            if let Some(other) = self.below(&format!("{name}/")).next() {
+                let other = self.record(other).map_or("", |other| self.name(other)).to_owned();
+                return Err(self.flaw(first as usize, Fault::FileAndFolder { other }).into());
             }
         }
         Ok(())
     }
 
-    /// Returns an entry that lies in `name` as if that were a folder, or is the folder.
-    fn inside(&self, name: &str) -> Option<usize> {
-        let start = self.by_name.partition_point(|&index| self.name_at(index) <= name);
-        // Most names are followed by one that does not start with them.
-        let next = *self.by_name.get(start)?;
-        if !self.name_at(next).starts_with(name) {
-            return None;
-        }
-        self.below(&format!("{name}/")).next()
-    }
-
     /// Finds the name that stands twice, be it in an extra field, which the parser prefers.
-    fn duplicate(&self, mut cursor: Cursor<'_>) -> Result<Error> {
+    fn duplicate(mut cursor: Cursor<'_>) -> Result<Error> {
         let mut seen = HashSet::new();
         loop {
             let position = cursor.offset();

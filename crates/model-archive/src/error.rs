@@ -2,7 +2,7 @@ use std::{fmt, io};
 
 use tensor_core::{At, Report, Severity};
 
-use crate::{Kind, Method, name::NameFault};
+use crate::{Kind, Method, Profile, name::NameFault};
 
 /// What can go wrong with an archive.
 #[derive(Debug, thiserror::Error)]
@@ -96,9 +96,9 @@ impl Error {
     }
 
     /// Adds the error to a report; `entry` is named where the error names none.
-    pub fn report_to(&self, report: &mut Report, entry: Option<&str>) {
+    pub fn report_to(&self, report: &mut Report, profile: Profile, entry: Option<&str>) {
         if let Self::Flaw(flaw) = self {
-            return flaw.report_to(report);
+            return flaw.report_to(report, profile);
         }
         let mut at = At::file().offset(self.offset());
         at.entry = self.entry().or(entry).map(str::to_owned);
@@ -150,11 +150,11 @@ impl Flaw {
         Self { entry: None, offset: Some(offset), fault }
     }
 
-    /// Adds the fault to a report, graded as [`Fault::class`] says.
-    pub fn report_to(&self, report: &mut Report) {
+    /// Adds the fault to a report, graded as [`Class::severity`] says.
+    pub fn report_to(&self, report: &mut Report, profile: Profile) {
         let mut at = At::file().offset(self.offset);
         at.entry.clone_from(&self.entry);
-        report.push(self.fault.class().severity(), self.fault.rule(), at, self.to_string());
+        report.push(self.fault.class().severity(profile), self.fault.rule(), at, self.to_string());
     }
 }
 
@@ -193,13 +193,13 @@ pub enum Class {
 }
 
 impl Class {
-    /// Returns how a report grades such a fault.
+    /// Returns how a report grades such a fault: what a profile refuses is an error.
     #[must_use]
-    pub const fn severity(self) -> Severity {
-        match self {
-            Self::Note => Severity::Note,
-            Self::Tolerated => Severity::Warning,
-            Self::Strict | Self::Hard => Severity::Error,
+    pub const fn severity(self, profile: Profile) -> Severity {
+        match (self, profile) {
+            (Self::Note, _) => Severity::Note,
+            (Self::Tolerated, _) | (Self::Strict, Profile::Lenient) => Severity::Warning,
+            (Self::Strict, Profile::Strict) | (Self::Hard, _) => Severity::Error,
         }
     }
 }

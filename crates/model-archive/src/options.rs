@@ -7,7 +7,9 @@ use crate::{Archive, Method, Result};
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// What readers may disagree about is refused: for verifying and unpacking.
+    /// What readers may disagree about is refused: for verifying and unpacking. Opening looks at the
+    /// directory and reading an entry at its local header; what stands between entries, and data
+    /// descriptors, are left to [`Archive::check`].
     #[default]
     Strict,
     /// Whatever is not unsafe is read, and can be asked for with [`Archive::check`]: for looking at

@@ -8,11 +8,11 @@ use std::{
 use tensor_core::{Error as Core, Limits, digest::Digest};
 
 use crate::{
-    Encoded, EntryOptions, EntryWriter, Error, Kind, Method, Result, WriteFault,
+    Encoded, EntryOptions, EntryWriter, Error, Kind, Method, Result, TargetFault, WriteFault,
     headers::{Directory, Header, Sums, SumsPlace},
+    name,
     names::Names,
     storage::check_alignment,
-    target,
 };
 
 /// Writes an archive to any sink, from front to back.
@@ -132,12 +132,18 @@ impl<W: Write> ArchiveWriter<W> {
     ///
     /// # Errors
     ///
-    /// As for [`add`](Self::add); [`WriteFault::Target`] where the target is absolute, has a
-    /// component `.`, has one `..` elsewhere than at its start, or leads out of the archive.
+    /// As for [`add`](Self::add); [`WriteFault::Target`] where the target is absolute, leads out of
+    /// the archive, is no path of plain components, or is longer than [`Limits`] let a reader take.
     pub fn add_symlink(&mut self, name: &str, target: &str) -> Result<Written> {
-        target::check(name, target).map_err(|fault| {
-            Error::write(name, WriteFault::Target { target: target.to_owned(), fault })
-        })?;
+        let limit = Limits::default().name_bytes;
+        let fault = match name::resolve(name, target) {
+            Ok(_) if target.len() as u64 > limit => Some(TargetFault::Long(limit)),
+            resolved => resolved.err(),
+        };
+        if let Some(fault) = fault {
+            let target = target.to_owned();
+            return Err(Error::write(name, WriteFault::Target { target, fault }));
+        }
         self.add_encoded(Encoded::plain(name, Kind::Symlink, target.as_bytes()))
     }
 

@@ -1,4 +1,5 @@
 //! What archives of other writers hold.
+#![cfg(all(feature = "deflate", feature = "zstd"))]
 
 use model_archive::{Archive, Kind, Symlinks};
 use tensor_core::{
@@ -31,5 +32,31 @@ fn cartons_of_the_reference_read_whole() {
             let digest = content.finish().1.to_string();
             assert_eq!(digest.strip_prefix("sha256:").unwrap(), expected["sha256"], "{file}");
         }
+    }
+}
+
+/// PyTorch puts a zip64 end record beside an end record that does not need one, sizes of 8 bytes
+/// into local headers alone, and pads extra fields; other writers use descriptors and folders.
+#[test]
+fn archives_of_other_writers_read_whole() {
+    for (folder, extension) in
+        [("ptl/torch113", "ptl"), ("ptl/torch251", "ptl"), ("nnpackage", "zip")]
+    {
+        let Some(folder) = test_support::shared(&format!("corpus/{folder}")) else { continue };
+        let mut read = 0;
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let file = file.unwrap().path();
+            let is_archive = std::fs::read(&file).is_ok_and(|bytes| bytes.starts_with(b"PK"));
+            if !is_archive || file.extension().is_none_or(|found| found != extension) {
+                continue;
+            }
+            let archive = Archive::open(Source::open(&file).unwrap()).unwrap();
+            assert!(archive.check().is_empty(), "{file:?}");
+            for entry in archive.entries() {
+                entry.verify().unwrap();
+            }
+            read += 1;
+        }
+        assert!(read > 3, "{read} in {folder:?}");
     }
 }

@@ -1,6 +1,8 @@
 use std::fmt::Write as _;
 
-use modelcrate::{OpenOptions, Profile, Summary, SummaryOptions, TensorSummary, Verdict};
+use modelcrate::{
+    FileSummary, OpenOptions, Port, Profile, Summary, SummaryOptions, TensorSummary, Verdict,
+};
 use serde::Serialize;
 
 use crate::{
@@ -27,6 +29,9 @@ pub(crate) struct Inspect {
     /// List every tensor; without it at most 40 are shown to people
     #[arg(long)]
     tensors: bool,
+    /// List every file inside a container; without it at most 40 are shown to people
+    #[arg(long = "files")]
+    files_too: bool,
     /// Compute the SHA-256 of the decoded bytes of every tensor
     #[arg(long)]
     digests: bool,
@@ -88,14 +93,47 @@ impl Inspect {
         let tensors = summary.tensors.len();
         let version = escape_up_to(TEXT, &summary.version);
         let _ = writeln!(text, "  format    {} {version}", summary.format);
+        if let Some(hash) = &summary.model_hash {
+            let _ = writeln!(text, "  hash      {hash}");
+        }
+        if !summary.files.is_empty() {
+            let bytes = summary.files.iter().filter_map(|file| file.bytes);
+            let bytes = bytes.fold(0, u64::saturating_add);
+            let _ = writeln!(text, "  files     {}, {}", summary.files.len(), output::size(bytes));
+        }
         let _ = writeln!(text, "  tensors   {tensors}, {}", output::size(bytes));
         for (key, value) in &summary.metadata {
             let pair = format!("{key} = {value}");
             let _ = writeln!(text, "  metadata  {}", escape_up_to(TEXT, &pair));
         }
+        for (side, ports) in [("input", &summary.inputs), ("output", &summary.outputs)] {
+            for port in ports {
+                let port = port_text(port);
+                let _ = writeln!(text, "  {side:<9} {}", escape_up_to(TEXT, &port));
+            }
+        }
+        text.push_str(&self.files_text(&summary.files));
         text.push_str(&self.tensors_text(&summary.tensors));
         for finding in summary.findings.findings() {
             text.push_str(&output::finding_text(finding));
+        }
+        text
+    }
+
+    fn files_text(&self, files: &[FileSummary]) -> String {
+        let shown = if self.files_too { files.len() } else { files.len().min(SHOWN) };
+        if shown == 0 {
+            return String::new();
+        }
+        let mut table = output::table(["file", "bytes", "stored"], &[1]);
+        for file in files.iter().take(shown) {
+            let bytes = file.bytes.map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
+            table.add_row([name(&file.path), bytes, file_stored(file)]);
+        }
+        let mut text = format!("\n{}", output::table_text(&table));
+        if shown < files.len() {
+            let left = files.len().saturating_sub(shown);
+            let _ = writeln!(text, "  … and {left} more (--files lists them)");
         }
         text
     }
@@ -136,6 +174,36 @@ fn name(name: &str) -> String {
         None if name.trim() != name || name.is_empty() => format!("\"{shown}\""),
         None => shown.into_owned(),
     }
+}
+
+/// Writes an input or output of a model: name, type, shape, and what its maker says of it.
+fn port_text(port: &Port) -> String {
+    let name = name(&port.name);
+    let shape = match &port.shape {
+        serde_json::Value::String(symbol) => symbol.clone(),
+        shape => shape.to_string().replace('"', "").replace(',', ", "),
+    };
+    let mut text = format!("{name}: {} {shape}", port.dtype);
+    if let Some(internal) = &port.internal_name {
+        let _ = write!(text, " (inside: {internal})");
+    }
+    if let Some(description) = &port.description {
+        let _ = write!(text, " - {description}");
+    }
+    text
+}
+
+/// Says how a file of a container is stored.
+fn file_stored(file: &FileSummary) -> String {
+    let mut parts: Vec<String> = file.encoding.clone().into_iter().collect();
+    parts.extend(file.place.map(str::to_owned));
+    if let Some(target) = &file.target {
+        parts.push(format!("link to {}", escape_up_to(TEXT, target)));
+    }
+    if let Some(bytes) = file.stored_bytes {
+        parts.push(format!("{bytes} bytes"));
+    }
+    if parts.is_empty() { "raw".to_owned() } else { parts.join(", ") }
 }
 
 /// Says how a tensor is stored, where that is not simply as it is.

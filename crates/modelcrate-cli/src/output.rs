@@ -90,6 +90,7 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
     };
     let at = &finding.at;
     let place = [
+        at.entry.as_ref().map(|entry| format!("{entry:?}")),
         at.tensor.as_ref().map(|tensor| format!("{tensor:?}")),
         at.path.clone(),
         at.line.map(|line| format!("line {line}")),

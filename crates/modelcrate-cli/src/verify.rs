@@ -6,7 +6,7 @@ use std::{
 
 use anstream::eprintln;
 use modelcrate::{
-    Error, Format as ModelFormat, OpenOptions, Profile, Verdict, detect,
+    Error, Format as ModelFormat, OpenOptions, Profile, Verdict, detect, is_model_folder,
     tensor_core::{At, Report, Severity, Source},
 };
 use serde::Serialize;
@@ -21,7 +21,8 @@ use crate::{
 
 /// Read model files whole and report every fault: structure, digests, contents
 ///
-/// Folders are walked; links in them and files that are no model files, neither by content nor by
+/// A folder with MANIFEST and carton.toml is verified as the carton that it was. Other folders are
+/// walked; links in them and files that are no model files, neither by content nor by
 /// name, are passed over and counted. A file that cannot be opened is invalid, with the reason as
 /// its finding.
 #[derive(Debug, clap::Args)]
@@ -47,6 +48,9 @@ pub(crate) struct Verify {
 struct File {
     path: String,
     format: Option<ModelFormat>,
+    /// Only of formats that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_hash: Option<String>,
     verdict: Verdict,
     findings: Report,
 }
@@ -99,9 +103,9 @@ impl Verify {
             Err(error) if is_invalid(&error) => {
                 let known = error.downcast_ref::<Error>();
                 let rule = known.map_or("file/read", Error::rule);
-                let at = At::file().offset(known.and_then(Error::offset));
+                let at = known.map(Error::at).unwrap_or_default();
                 let file = File::invalid(path, rule, at, chain(&error));
-                return Ok(File { format: format_of(known), ..file });
+                return Ok(File { format: known.and_then(Error::format), ..file });
             }
             Err(error) => return Err(error),
         };
@@ -110,7 +114,8 @@ impl Verify {
         bar.finish_and_clear();
         let verdict = Verdict::from(&findings);
         let path = path.display().to_string();
-        Ok(File { path, format: Some(reader.format()), verdict, findings })
+        let (format, model_hash) = (Some(reader.format()), reader.model_hash());
+        Ok(File { path, format, model_hash, verdict, findings })
     }
 }
 
@@ -119,7 +124,8 @@ impl File {
         let mut findings = Report::default();
         findings.push(Severity::Error, rule, at, message);
         let path = path.display().to_string();
-        Self { path, format: None, verdict: Verdict::Invalid, findings }
+        let verdict = Verdict::Invalid;
+        Self { path, format: None, model_hash: None, verdict, findings }
     }
 
     /// Describes a file or folder that could not be looked at.
@@ -127,14 +133,6 @@ impl File {
         let failure = error.downcast_ref::<Failure>();
         let reason = failure.map_or_else(|| chain(error), Failure::reason);
         Self::invalid(path, "file/read", At::file(), reason)
-    }
-}
-
-/// Tells of which format a file is that could not be opened.
-fn format_of(error: Option<&Error>) -> Option<ModelFormat> {
-    match error {
-        Some(Error::ZTensor(_)) => Some(ModelFormat::ZTensor),
-        _ => None,
     }
 }
 
@@ -149,7 +147,7 @@ struct Walked {
 impl Walked {
     fn walk(input: &Path) -> Self {
         let mut walked = Self::default();
-        if is_stdio(input) || !input.is_dir() {
+        if is_stdio(input) || !input.is_dir() || is_model_folder(input) {
             walked.files.push((input.to_owned(), None));
             return walked;
         }
@@ -168,6 +166,9 @@ impl Walked {
             let entry = entry?;
             // A link is not followed: it may lead out of the folder, or round in a circle.
             match entry.file_type() {
+                Ok(kind) if kind.is_dir() && is_model_folder(&entry.path()) => {
+                    self.files.push((entry.path(), None));
+                }
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                 Ok(kind) if kind.is_file() && is_model(&entry.path()) => {
                     self.files.push((entry.path(), None));
@@ -183,7 +184,9 @@ impl Walked {
 /// Tells whether a file is worth opening: what is named as a model is, so that damage to its start
 /// does not hide it, and what cannot be read is, so that it is reported.
 fn is_model(path: &Path) -> bool {
-    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zt"));
+    let named = path.extension().is_some_and(|extension| {
+        ["carton", "zt"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+    });
     let detected = || Source::open(path).and_then(|source| detect(&source));
     named || detected().map_or(true, |format| format.is_some())
 }
@@ -196,6 +199,9 @@ fn text(file: &File) -> String {
     };
     let mut text = String::new();
     let _ = writeln!(text, "{}: {style}{}{style:#}", escape(&file.path), file.verdict);
+    if let Some(hash) = &file.model_hash {
+        let _ = writeln!(text, "  model hash {hash}");
+    }
     for finding in file.findings.findings() {
         text.push_str(&output::finding_text(finding));
     }

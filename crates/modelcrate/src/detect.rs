@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, path::Path};
 
 use tensor_core::{Extent, Result, Source};
 
@@ -7,6 +7,8 @@ use tensor_core::{Extent, Result, Source};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Format {
+    /// Carton (`.carton`): a ZIP archive, or a folder, with `MANIFEST` and `carton.toml`.
+    Carton,
     /// zTensor (`.zt`), generations 0.1 to 1.2. Generation 2 is recognised and refused.
     ZTensor,
 }
@@ -14,6 +16,7 @@ pub enum Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Carton => "carton",
             Self::ZTensor => "ztensor",
         })
     }
@@ -26,9 +29,58 @@ impl fmt::Display for Format {
 /// Where the first bytes cannot be read.
 pub fn detect(source: &Source) -> Result<Option<Format>> {
     let head = head(source)?;
-    let is_ztensor = [&b"ZTEN1000"[..], b"ZTEN0001", b"\x89ZT2\r\n\x1a\n"].contains(&&head[..]);
-    Ok(is_ztensor.then_some(Format::ZTensor))
+    if [&b"ZTEN1000"[..], b"ZTEN0001", b"\x89ZT2\r\n\x1a\n"].contains(&&head[..]) {
+        return Ok(Some(Format::ZTensor));
+    }
+    Ok(is_carton(source)?.then_some(Format::Carton))
 }
+
+/// Tells whether a folder is a model of a format that this crate knows.
+#[must_use]
+pub fn is_model_folder(path: &Path) -> bool {
+    path.join("MANIFEST").is_file() && path.join("carton.toml").is_file()
+}
+
+/// Looks for the names of a carton's documents in the directory of a ZIP archive.
+///
+/// The archive need not be sound: damage does not hide what it is.
+fn is_carton(source: &Source) -> Result<bool> {
+    let start = source.len().saturating_sub(TAIL);
+    let tail = source.read(Extent::between(start, source.len()), "end record")?;
+    let Some(end) = tail.windows(4).rposition(|window| window == b"PK\x05\x06") else {
+        return Ok(false);
+    };
+    let number = |at: usize| tail.get(end.saturating_add(at)..)?.first_chunk::<4>().copied();
+    let [len, offset] = [12, 16].map(|at| number(at).map_or(u32::MAX, u32::from_le_bytes));
+    let directory = Extent::new(offset.into(), u64::from(len).min(DIRECTORY))?;
+    if let Ok(directory) = directory.within(source.len(), "directory") {
+        let directory = source.read(directory, "directory")?;
+        if directory.starts_with(CENTRAL_HEADER) {
+            return Ok(names_documents(&directory));
+        }
+    }
+    // Where the end record does not tell, the directory is what stands before it.
+    Ok(names_documents(tail.get(..end).unwrap_or_default()))
+}
+
+/// Tells whether headers of a directory have the name of a carton's document.
+fn names_documents(bytes: &[u8]) -> bool {
+    let mut headers = bytes.windows(4).enumerate().filter(|(_, window)| *window == CENTRAL_HEADER);
+    headers.any(|(start, _)| {
+        let header = bytes.get(start..).unwrap_or_default();
+        let len = header.get(28..30).and_then(<[u8]>::first_chunk::<2>).copied();
+        let len = usize::from(u16::from_le_bytes(len.unwrap_or_default()));
+        let name = header.get(46..).and_then(|rest| rest.get(..len)).unwrap_or_default();
+        matches!(name, b"carton.toml" | b"MANIFEST")
+    })
+}
+
+// ZIP application note, section 4.3.12.
+const CENTRAL_HEADER: &[u8] = b"PK\x01\x02";
+/// The end record, the longest comment, and a directory of hundreds of files.
+const TAIL: u64 = 128 << 10;
+/// More of a directory is not searched.
+const DIRECTORY: u64 = 16 << 20;
 
 /// Says in words what bytes of no known format look like.
 pub(crate) fn looks_like(source: &Source) -> Result<String> {
@@ -71,6 +123,16 @@ mod tests {
         assert_eq!(detect(&source(b"ZTEN0001")).unwrap(), Some(Format::ZTensor));
         assert_eq!(detect(&source(b"ZTEN")).unwrap(), None);
         assert_eq!(detect(&source(b"")).unwrap(), None);
+    }
+
+    #[test]
+    fn cartons_are_told_from_other_archives() {
+        for path in test_support::files("carton/valid", "carton") {
+            assert_eq!(detect(&Source::open(path).unwrap()).unwrap(), Some(Format::Carton));
+        }
+        let carton = std::fs::read(test_support::testdata("carton/valid/ref_minimal.carton"));
+        let archive = test_support::zip::Zip::of(&[("inner.carton", &carton.unwrap())]).to_bytes();
+        assert_eq!(detect(&Source::from_bytes(archive)).unwrap(), None);
     }
 
     #[test]

@@ -1,3 +1,7 @@
+use tensor_core::At;
+
+use crate::Format;
+
 /// Why a file could not be opened as any format.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -8,6 +12,10 @@ pub enum Error {
         /// What it looks like, in words.
         found: String,
     },
+    /// A carton is broken.
+    #[cfg(feature = "carton")]
+    #[error(transparent)]
+    Carton(#[from] carton_format::Error),
     /// A zTensor file is broken.
     #[cfg(feature = "ztensor")]
     #[error(transparent)]
@@ -23,21 +31,36 @@ impl Error {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::UnknownFormat { .. } => "file/unknown-format",
+            #[cfg(feature = "carton")]
+            Self::Carton(error) => error.rule(),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(error) => error.rule(),
             Self::Core(_) => "file/read",
         }
     }
 
-    /// Returns the offset that the error is about, in bytes from the start of the file, where it
-    /// is about one.
+    /// Returns the format that the file is of, where that was made out.
     #[must_use]
-    pub fn offset(&self) -> Option<u64> {
+    pub fn format(&self) -> Option<Format> {
         match self {
-            Self::UnknownFormat { .. } => Some(0),
+            #[cfg(feature = "carton")]
+            Self::Carton(_) => Some(Format::Carton),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(error) => error.offset(),
-            Self::Core(error) => error.offset(),
+            Self::ZTensor(_) => Some(Format::ZTensor),
+            Self::UnknownFormat { .. } | Self::Core(_) => None,
+        }
+    }
+
+    /// Returns where in the file the error is, as far as that is known.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            Self::UnknownFormat { .. } => At::file().offset(0),
+            #[cfg(feature = "carton")]
+            Self::Carton(error) => error.at(),
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(error) => At::file().offset(error.offset()),
+            Self::Core(error) => At::file().offset(error.offset()),
         }
     }
 }

@@ -33,6 +33,8 @@
 //!
 //! | feature | default | adds |
 //! |---|---|---|
+//! | `carton` | yes | Carton (`.carton`), spec version 1 |
+//! | `carton-http` | no | fetching the files that a carton links to |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
 //! | `mmap` | no | memory-mapped sources |
 
@@ -51,6 +53,8 @@
     )
 )]
 
+#[cfg(feature = "carton")]
+mod carton;
 mod detect;
 mod error;
 mod reader;
@@ -65,8 +69,10 @@ pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
 
-pub use detect::{Format, detect};
+pub use detect::{Format, detect, is_model_folder};
 pub use error::{Error, Result};
 pub use reader::{AnyReader, OpenOptions, Profile};
 pub use stats::Stats;
-pub use summary::{ComponentSummary, Summary, SummaryOptions, TensorSummary, Verdict};
+pub use summary::{
+    ComponentSummary, FileSummary, Port, Summary, SummaryOptions, TensorSummary, Verdict,
+};

@@ -2,6 +2,8 @@ use std::{num::NonZeroUsize, path::Path};
 
 use tensor_core::{Report, Source};
 
+#[cfg(feature = "carton")]
+use crate::carton;
 #[cfg(feature = "ztensor")]
 use crate::zt;
 use crate::{Error, Format, Summary, SummaryOptions, detect, detect::looks_like, error::Result};
@@ -28,7 +30,7 @@ pub struct OpenOptions {
 }
 
 #[cfg_attr(
-    not(feature = "ztensor"),
+    not(any(feature = "carton", feature = "ztensor")),
     expect(clippy::needless_pass_by_value, reason = "without a format nothing is kept")
 )]
 impl OpenOptions {
@@ -52,6 +54,11 @@ impl OpenOptions {
     ///
     /// [`Error::UnknownFormat`]; as for the reader of the format.
     pub fn open(self, path: impl AsRef<Path>) -> Result<AnyReader> {
+        let path = path.as_ref();
+        #[cfg(feature = "carton")]
+        if carton::is_carton_folder(path) {
+            return Ok(AnyReader::Carton(carton::open_folder(path, self)?));
+        }
         self.from_source(Source::open(path)?)
     }
 
@@ -62,12 +69,12 @@ impl OpenOptions {
     /// As for [`open`](Self::open).
     pub fn from_source(self, source: Source) -> Result<AnyReader> {
         match detect(&source)? {
+            #[cfg(feature = "carton")]
+            Some(Format::Carton) => Ok(AnyReader::Carton(carton::open(source, self)?)),
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => Ok(AnyReader::ZTensor(zt::open(source, self)?)),
-            #[cfg(not(feature = "ztensor"))]
-            Some(format @ Format::ZTensor) => {
-                Err(Error::UnknownFormat { found: format.to_string() })
-            }
+            #[cfg(not(all(feature = "carton", feature = "ztensor")))]
+            Some(format) => Err(Error::UnknownFormat { found: format.to_string() }),
             None => Err(Error::UnknownFormat { found: looks_like(&source)? }),
         }
     }
@@ -77,13 +84,16 @@ impl OpenOptions {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyReader {
+    /// A carton.
+    #[cfg(feature = "carton")]
+    Carton(carton_format::Reader),
     /// A zTensor file.
     #[cfg(feature = "ztensor")]
     ZTensor(ztensor::Reader),
 }
 
 #[cfg_attr(
-    not(feature = "ztensor"),
+    not(any(feature = "carton", feature = "ztensor")),
     expect(unused_variables, reason = "without a format there is nothing to read")
 )]
 impl AnyReader {
@@ -109,6 +119,8 @@ impl AnyReader {
     #[must_use]
     pub fn format(&self) -> Format {
         match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(_) => Format::Carton,
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => Format::ZTensor,
         }
@@ -120,6 +132,8 @@ impl AnyReader {
     #[must_use]
     pub fn summary(&self, options: SummaryOptions) -> Summary {
         match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(ref reader) => carton::summary(reader, options),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => zt::summary(reader, options),
         }
@@ -135,15 +149,31 @@ impl AnyReader {
     /// some are.
     pub fn verify_with(&self, progress: impl Fn(u64) + Sync) -> Report {
         match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(ref reader) => carton::verify(reader, progress),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => zt::verify(reader, progress),
         }
     }
 
-    /// Returns how long the file is, in bytes.
+    /// Returns what identifies the model whatever its file, where the format has such a digest.
+    #[must_use]
+    pub fn model_hash(&self) -> Option<String> {
+        match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(ref reader) => Some(reader.model_hash().to_string()),
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(_) => None,
+        }
+    }
+
+    /// Returns how many bytes [`verify`](Self::verify) reads: of the file, or of its content where
+    /// that is decoded.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(ref reader) => reader.content_len(),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => reader.source().len(),
         }

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use tensor_core::{DType, Report, Severity, Shape};
+use tensor_core::{
+    DType, Report, Severity, Shape,
+    symbolic::{Dim, SymbolicShape},
+};
 
 use crate::{Format, Stats};
 
@@ -38,12 +41,121 @@ pub struct Summary {
     pub format: Format,
     /// The version of the format, as the file says or shows it.
     pub version: String,
-    /// Free-form metadata of the file, by key.
+    /// What identifies the model whatever its file, in lower-case hex digits, where the format has
+    /// such a digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_hash: Option<String>,
+    /// Metadata of the file, by key.
     pub metadata: BTreeMap<String, serde_json::Value>,
+    /// What the model takes, in order, where the format says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Port>,
+    /// What the model returns, in order, where the format says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Port>,
+    /// The files inside the file, where the format is a container.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileSummary>,
     /// The tensors, in the order of the file.
     pub tensors: Vec<TensorSummary>,
     /// What was noticed on the way.
     pub findings: Report,
+}
+
+impl Summary {
+    /// Starts with nothing but format and version.
+    pub(crate) fn new(format: Format, version: String) -> Self {
+        Self {
+            format,
+            version,
+            model_hash: None,
+            metadata: BTreeMap::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            files: Vec::new(),
+            tensors: Vec::new(),
+            findings: Report::default(),
+        }
+    }
+}
+
+/// An input or an output of a model.
+#[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements, as the format calls it.
+    pub dtype: String,
+    /// Its shape: a text for a symbol or, as `*`, for any shape; else a list with a number, a symbol
+    /// or `*` for each dimension.
+    pub shape: serde_json::Value,
+    /// What its maker says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its name inside the model, where that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internal_name: Option<String>,
+}
+
+impl Port {
+    #[cfg_attr(not(feature = "carton"), expect(dead_code, reason = "only some formats say"))]
+    pub(crate) fn new(name: impl Into<String>, dtype: String, shape: &SymbolicShape) -> Self {
+        let shape = match shape {
+            SymbolicShape::Any => "*".into(),
+            SymbolicShape::Symbol(symbol) => symbol.as_str().into(),
+            SymbolicShape::Dims(dims) => dims
+                .iter()
+                .map(|dim| match dim {
+                    Dim::Fixed(elements) => serde_json::Value::from(*elements),
+                    Dim::Symbol(symbol) => symbol.as_str().into(),
+                    Dim::Any => "*".into(),
+                })
+                .collect(),
+        };
+        Self { name: name.into(), dtype, shape, description: None, internal_name: None }
+    }
+}
+
+/// A file inside a container.
+#[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct FileSummary {
+    /// Its path in the container.
+    pub path: String,
+    /// The bytes of its content, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The bytes that it takes in the container, where that is another number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_bytes: Option<u64>,
+    /// How it is stored, where it is not stored as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// Where its content is, where that is not the container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<&'static str>,
+    /// What it leads to, where it is a symbolic link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The digest that the container has for it, in lower-case hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl FileSummary {
+    #[cfg_attr(not(feature = "carton"), expect(dead_code, reason = "only containers have files"))]
+    pub(crate) fn new(path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            bytes: None,
+            stored_bytes: None,
+            encoding: None,
+            place: None,
+            target: None,
+            sha256: None,
+        }
+    }
 }
 
 /// What a tensor is and where it is.
@@ -82,6 +194,30 @@ pub struct TensorSummary {
     /// Its components, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<ComponentSummary>,
+}
+
+impl TensorSummary {
+    /// Starts with nothing but a name.
+    #[cfg_attr(
+        not(any(feature = "carton", feature = "ztensor")),
+        expect(dead_code, reason = "without a format there are no tensors")
+    )]
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            dtype: None,
+            shape: Shape::default(),
+            bytes: 0,
+            stored_bytes: None,
+            offset: None,
+            encoding: None,
+            layout: None,
+            sha256: None,
+            stats: None,
+            metadata: BTreeMap::new(),
+            components: Vec::new(),
+        }
+    }
 }
 
 /// What a component of a tensor is and where it is.

@@ -43,8 +43,8 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         metadata.entry("generator".to_owned()).or_insert_with(|| generator.into());
     }
     let tensors = reader.tensors().map(|tensor| describe(tensor, options, &mut findings)).collect();
-    let version = reader.manifest().version().to_owned();
-    Summary { format: Format::ZTensor, version, metadata, tensors, findings }
+    let summary = Summary::new(Format::ZTensor, reader.manifest().version().to_owned());
+    Summary { metadata, tensors, findings, ..summary }
 }
 
 /// Says where a file whose end is missing was read as the last complete one inside it.
@@ -71,24 +71,14 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) 
 
 /// Describes a tensor of which nothing but its name and shape can be made out.
 fn unreadable(tensor: Tensor<'_>) -> TensorSummary {
-    let object = tensor.object().ok();
-    TensorSummary {
-        name: tensor.name().to_owned(),
-        dtype: None,
-        shape: object.as_ref().map(|object| object.shape.clone()).unwrap_or_default(),
-        bytes: object
-            .iter()
-            .flat_map(|object| &object.components)
-            .fold(0, |sum, (_, component)| component.length.saturating_add(sum)),
-        stored_bytes: None,
-        offset: None,
-        encoding: None,
-        layout: object.map(|object| object.format.to_string()),
-        sha256: None,
-        stats: None,
-        metadata: BTreeMap::new(),
-        components: Vec::new(),
+    let mut summary = TensorSummary::new(tensor.name());
+    if let Ok(object) = tensor.object() {
+        let lens = object.components.iter().map(|(_, component)| component.length);
+        summary.bytes = lens.fold(0, u64::saturating_add);
+        summary.layout = Some(object.format.to_string());
+        summary.shape = object.shape;
     }
+    summary
 }
 
 fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<TensorSummary> {
@@ -101,20 +91,12 @@ fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<
         .map(Blob::decoded_len)
         .try_fold(0, |sum: u64, len| len.map(|len| sum.saturating_add(len)));
     let bytes = decoded.unwrap_or(stored);
-    let mut summary = TensorSummary {
-        name: tensor.name().to_owned(),
-        dtype,
-        shape: object.shape.clone(),
-        bytes,
-        stored_bytes: (stored != bytes).then_some(stored),
-        offset: None,
-        encoding: None,
-        layout: None,
-        sha256: None,
-        stats: None,
-        metadata: metadata(tensor.attributes()?),
-        components: Vec::new(),
-    };
+    let mut summary = TensorSummary::new(tensor.name());
+    summary.dtype = dtype;
+    summary.shape = object.shape.clone();
+    summary.bytes = bytes;
+    summary.stored_bytes = (stored != bytes).then_some(stored);
+    summary.metadata = metadata(tensor.attributes()?);
     match blobs.as_slice() {
         [data] if object.format == Layout::Dense => {
             let (sha256, stats) = contents(data, options)?;

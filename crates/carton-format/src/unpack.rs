@@ -1,0 +1,146 @@
+//! Unpacking: the files of a carton in a folder, which opens as the carton does.
+
+use std::{
+    io::{self, BufRead as _, Write as _},
+    num::NonZeroUsize,
+    path::Path,
+};
+
+use model_archive::{Kind, NewFolder};
+use tensor_core::parallel;
+
+use crate::{
+    Error, File, FileReader, Place, Reader, Result,
+    paths::{LINKS, MANIFEST},
+};
+
+/// How a carton is unpacked.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct UnpackOptions {
+    threads: NonZeroUsize,
+    linked: Linked,
+    spare: u64,
+}
+
+/// What becomes of files that are only linked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Linked {
+    /// They are left out; `LINKS` is unpacked, so that the folder is a carton with links.
+    #[default]
+    LeaveOut,
+    /// They are fetched, if the reader was given something that fetches.
+    Fetch,
+}
+
+impl UnpackOptions {
+    /// Sets how many threads decode, hash and write; by default as many as the system offers.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets what becomes of files that are only linked; they are left out by default.
+    #[must_use]
+    pub const fn linked(mut self, linked: Linked) -> Self {
+        self.linked = linked;
+        self
+    }
+
+    /// Sets how many bytes must stay free on the disk, where the system says how many there are;
+    /// 1 GiB by default.
+    #[must_use]
+    pub const fn spare(mut self, bytes: u64) -> Self {
+        self.spare = bytes;
+        self
+    }
+}
+
+impl Default for UnpackOptions {
+    fn default() -> Self {
+        Self { threads: parallel::available(), linked: Linked::default(), spare: 1 << 30 }
+    }
+}
+
+/// Writes the files of a carton into a folder, which must not be there before, or be empty.
+///
+/// The folder appears once everything is in it. Every digest is compared; what `MANIFEST` does not
+/// list is left out. `progress` is told how many bytes of content were written each time some are.
+///
+/// # Errors
+///
+/// [`Error::Digest`]; [`Error::MissingFile`]; [`Error::Archive`] where something cannot be decoded
+/// or made, or the carton holds more than [`Limits::expansion`](tensor_core::Limits::expansion)
+/// allows; as for [`File::reader`].
+pub fn unpack(
+    reader: &Reader,
+    folder: impl AsRef<Path>,
+    options: &UnpackOptions,
+    progress: impl Fn(u64) + Sync,
+) -> Result<()> {
+    if let Some(archive) = reader.archive() {
+        archive.check_total()?;
+    }
+    let folder = NewFolder::create(folder)?;
+    folder.check_space(reader.content_len(), options.spare)?;
+    let (mut files, mut links) = (Vec::new(), Vec::new());
+    let mut is_linked = false;
+    for file in reader.files() {
+        match (file.place(), options.linked) {
+            (Place::Linked, Linked::LeaveOut) => is_linked = true,
+            (Place::Missing, _) => {
+                return Err(Error::MissingFile { path: file.path().to_owned() });
+            }
+            _ if is_symlink(file) => links.push(file),
+            _ => files.push(file),
+        }
+    }
+    let results = parallel::map(&files, options.threads, |&file| write(&folder, file, &progress));
+    results.into_iter().collect::<Result<()>>()?;
+    put(&folder, MANIFEST, reader.manifest().as_str().as_bytes())?;
+    if let Some(found) = reader.links().filter(|_| is_linked) {
+        put(&folder, LINKS, &found.to_bytes())?;
+    }
+    // Links come last, so that nothing can be written through one.
+    for file in links {
+        write_link(&folder, file)?;
+    }
+    Ok(folder.commit()?)
+}
+
+fn is_symlink(file: File<'_>) -> bool {
+    file.entry().is_some_and(|entry| entry.info().kind == Kind::Symlink)
+}
+
+fn write(folder: &NewFolder, file: File<'_>, progress: &impl Fn(u64)) -> Result<()> {
+    let mut content = file.checked_reader()?;
+    let mut out = folder.file(file.path())?;
+    loop {
+        let ready = content.fill_buf().map_err(FileReader::fault)?;
+        if ready.is_empty() {
+            return Ok(());
+        }
+        out.write_all(ready).map_err(|source| writing(file.path(), source))?;
+        let written = ready.len();
+        content.consume(written);
+        progress(written as u64);
+    }
+}
+
+/// Makes a link, whose target is a file that was written, with the digest that the link has.
+fn write_link(folder: &NewFolder, file: File<'_>) -> Result<()> {
+    let Some(entry) = file.entry() else { return Ok(()) };
+    entry.resolve()?;
+    file.verify()?;
+    Ok(folder.symlink(file.path(), &entry.target()?)?)
+}
+
+fn put(folder: &NewFolder, path: &str, content: &[u8]) -> Result<()> {
+    folder.file(path)?.write_all(content).map_err(|source| writing(path, source))
+}
+
+fn writing(path: &str, source: io::Error) -> Error {
+    let path = path.into();
+    model_archive::Error::Unpack { path, source }.into()
+}

@@ -1,0 +1,238 @@
+//! Cartons, described as any other file.
+
+use std::{collections::BTreeMap, io::BufRead as _, path::Path};
+
+use carton_format::{
+    Description, Error, File, FileReader, Place, Platform, ReadOptions, Reader, Reference, Tensor,
+    TensorKind, TensorSpec,
+    model_archive::{self, Entry},
+};
+use serde_json::{Value as Json, json};
+use tensor_core::{Chain, Extent, Report, Severity, Source};
+
+use crate::{
+    FileSummary, Format, OpenOptions, Port, Profile, Stats, Summary, SummaryOptions, TensorSummary,
+};
+
+/// Tells whether a folder looks like a carton that was unpacked.
+pub(crate) fn is_carton_folder(path: &Path) -> bool {
+    path.join("MANIFEST").is_file()
+}
+
+pub(crate) fn open(source: Source, options: OpenOptions) -> carton_format::Result<Reader> {
+    read_options(options).from_source(source)
+}
+
+pub(crate) fn open_folder(path: &Path, options: OpenOptions) -> carton_format::Result<Reader> {
+    read_options(options).open(path)
+}
+
+/// Broken archives are opened as far as that is safe: what is wrong with them is in the findings.
+fn read_options(options: OpenOptions) -> ReadOptions {
+    let graded = match options.profile {
+        Profile::Strict => model_archive::Profile::Strict,
+        Profile::Lenient => model_archive::Profile::Lenient,
+    };
+    let open = Reader::options().profile(model_archive::Profile::Lenient).graded(graded);
+    match options.threads {
+        Some(threads) => open.threads(threads),
+        None => open,
+    }
+}
+
+pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+    reader.validate_with(progress)
+}
+
+pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+    let mut summary = Summary::new(Format::Carton, Description::SPEC_VERSION.to_string());
+    summary.model_hash = Some(reader.model_hash().to_string());
+    match reader.description() {
+        Ok(description) => {
+            summary.metadata = metadata(description);
+            summary.inputs = ports(description.inputs.as_deref());
+            summary.outputs = ports(description.outputs.as_deref());
+        }
+        Err(error) => report(&error, &mut summary.findings),
+    }
+    summary.files = reader.files().map(describe_file).collect();
+    match reader.tensors() {
+        Ok(tensors) => {
+            for tensor in tensors {
+                let described = describe(tensor, options);
+                summary.tensors.push(described.unwrap_or_else(|error| {
+                    report(&error, &mut summary.findings);
+                    // What is known without reading it.
+                    plain(tensor)
+                }));
+            }
+        }
+        Err(error) => report(&error, &mut summary.findings),
+    }
+    summary
+}
+
+/// What cannot be read is an error, but for what is somewhere else.
+fn report(error: &Error, findings: &mut Report) {
+    let severity = match error {
+        Error::NotFetched { .. } => Severity::Note,
+        _ => Severity::Error,
+    };
+    findings.push(severity, error.rule(), error.at(), Chain(error).to_string());
+}
+
+fn describe_file(file: File<'_>) -> FileSummary {
+    let mut summary = FileSummary::new(file.path());
+    summary.sha256 = Some(file.sha256().to_string());
+    summary.place = match file.place() {
+        Place::Here => None,
+        Place::Linked => Some("linked"),
+        Place::Missing => Some("missing"),
+    };
+    summary.bytes = file.len();
+    if let Some(entry) = file.entry() {
+        let info = entry.info();
+        if info.kind == model_archive::Kind::Symlink {
+            summary.target = entry.target().ok();
+        } else if info.method != model_archive::Method::Stored {
+            summary.encoding = Some(info.method.to_string());
+            summary.stored_bytes = Some(info.stored_size);
+        }
+    }
+    summary
+}
+
+fn plain(tensor: Tensor<'_>) -> TensorSummary {
+    let mut summary = TensorSummary::new(tensor.name());
+    summary.dtype = tensor.dtype().map(carton_format::DType::dtype);
+    summary.shape = tensor.shape().cloned().unwrap_or_default();
+    summary.layout = match tensor.kind() {
+        TensorKind::Nested => Some(format!("nested, {} tensors", tensor.inner().count())),
+        _ => None,
+    };
+    let names: Vec<&str> = tensor.inner().map(Tensor::name).collect();
+    if !names.is_empty() {
+        summary.metadata.insert("inner".to_owned(), json!(names));
+    }
+    let bytes = tensor.info().and_then(|info| info.byte_len().ok());
+    summary.bytes = bytes.unwrap_or_default();
+    summary
+}
+
+fn describe(tensor: Tensor<'_>, options: SummaryOptions) -> carton_format::Result<TensorSummary> {
+    let mut summary = plain(tensor);
+    let Some(file) = tensor.file()? else { return Ok(summary) };
+    if file.place() != Place::Here {
+        summary.encoding = Some("linked".to_owned());
+        return Ok(summary);
+    }
+    if tensor.kind() == TensorKind::Strings {
+        summary.bytes = file.len().unwrap_or_default();
+    }
+    summary.offset = tensor.extent()?.map(Extent::offset);
+    if let Some(info) = file.entry().map(Entry::info)
+        && info.method != model_archive::Method::Stored
+    {
+        summary.encoding = Some(info.method.to_string());
+        summary.stored_bytes = Some(info.stored_size);
+    }
+    if options.digests {
+        file.verify()?;
+        summary.sha256 = Some(file.sha256().to_string());
+    }
+    if let Some(dtype) = tensor.dtype().filter(|_| options.stats) {
+        let mut stream = file.reader()?;
+        summary.stats = Stats::of(dtype.dtype(), &mut stream).map_err(FileReader::fault)?;
+        stream.fill_buf().map_err(FileReader::fault)?;
+    }
+    Ok(summary)
+}
+
+fn ports(specs: Option<&[TensorSpec]>) -> Vec<Port> {
+    let port = |spec: &TensorSpec| {
+        let mut port = Port::new(&*spec.name, spec.dtype.to_string(), &spec.shape);
+        port.description.clone_from(&spec.description);
+        port.internal_name.clone_from(&spec.internal_name);
+        port
+    };
+    specs.unwrap_or_default().iter().map(port).collect()
+}
+
+fn metadata(description: &Description) -> BTreeMap<String, Json> {
+    let mut metadata = BTreeMap::new();
+    for (key, value) in [
+        ("model_name", &description.model_name),
+        ("short_description", &description.short_description),
+        ("model_description", &description.model_description),
+        ("license", &description.license),
+        ("repository", &description.repository),
+        ("homepage", &description.homepage),
+    ] {
+        if let Some(value) = value {
+            metadata.insert(key.to_owned(), json!(value));
+        }
+    }
+    if let Some(platforms) = &description.required_platforms {
+        let platforms: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
+        metadata.insert("required_platforms".to_owned(), json!(platforms));
+    }
+    let runner = &description.runner;
+    metadata.insert("runner_name".to_owned(), json!(runner.name));
+    let version = runner.required_framework_version.as_str();
+    metadata.insert("required_framework_version".to_owned(), json!(version));
+    if let Some(version) = runner.compat_version {
+        metadata.insert("runner_compat_version".to_owned(), json!(version));
+    }
+    if let Some(options) = &runner.options {
+        let options: serde_json::Map<String, Json> =
+            options.iter().map(|(name, value)| (name.to_owned(), option(value))).collect();
+        metadata.insert("runner_options".to_owned(), Json::Object(options));
+    }
+    if let Some(tests) = &description.self_tests {
+        let tests: Vec<Json> = tests
+            .iter()
+            .map(|test| {
+                json!({
+                    "name": test.name,
+                    "description": test.description,
+                    "inputs": named(&test.inputs, |name| Reference::Tensor(name.clone()).to_string()),
+                    "expected_out": test.expected_out.as_ref().map(|outputs| {
+                        named(outputs, |name| Reference::Tensor(name.clone()).to_string())
+                    }),
+                })
+            })
+            .collect();
+        metadata.insert("self_tests".to_owned(), json!(tests));
+    }
+    if let Some(examples) = &description.examples {
+        let examples: Vec<Json> = examples
+            .iter()
+            .map(|example| {
+                json!({
+                    "name": example.name,
+                    "description": example.description,
+                    "inputs": example.inputs.as_ref().map(|side| named(side, Reference::to_string)),
+                    "sample_out":
+                        example.sample_out.as_ref().map(|side| named(side, Reference::to_string)),
+                })
+            })
+            .collect();
+        metadata.insert("examples".to_owned(), json!(examples));
+    }
+    metadata
+}
+
+fn named<V>(values: &carton_format::Named<V>, text: impl Fn(&V) -> String) -> Json {
+    values.iter().map(|(name, value)| (name.to_owned(), json!(text(value)))).collect()
+}
+
+fn option(value: &carton_format::OptionValue) -> Json {
+    use carton_format::OptionValue;
+    match value {
+        OptionValue::Integer(value) => json!(value),
+        OptionValue::Float(value) if value.is_finite() => json!(value),
+        OptionValue::Float(value) => json!({ "$float": value.to_string() }),
+        OptionValue::String(value) => json!(value),
+        OptionValue::Boolean(value) => json!(value),
+    }
+}
