@@ -3,18 +3,20 @@
 mod edit;
 mod fill;
 mod hash;
+mod http;
 mod pack;
 mod platforms;
 mod repack;
 mod rewrite;
 mod shrink;
+mod unpack;
 mod write;
 
 use std::path::Path;
 
 use clap::Subcommand;
 use modelcrate::{
-    carton_format::{ReadOptions, Reader},
+    carton_format::{Error, ReadOptions, Reader, model_archive},
     tensor_core::{Extent, Source},
 };
 
@@ -23,6 +25,7 @@ use crate::{Outcome, args::is_stdio, failure::About, output};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Carton {
     Pack(Box<pack::Pack>),
+    Unpack(unpack::Unpack),
     Shrink(shrink::Shrink),
     Fill(fill::Fill),
     Repack(repack::Repack),
@@ -35,6 +38,7 @@ impl Carton {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Pack(command) => command.run(),
+            Self::Unpack(command) => command.run(),
             Self::Shrink(command) => command.run(),
             Self::Fill(command) => command.run(),
             Self::Repack(command) => command.run(),
@@ -66,6 +70,18 @@ fn read(input: &Path) -> anyhow::Result<Vec<u8>> {
         Ok(source.read(Extent::first(source.len()), "file")?.into())
     };
     content().about(input)
+}
+
+/// Names the file that is at fault, where that is known better than by what was given.
+fn about_culprit<T>(error: Error, given: &Path) -> anyhow::Result<T> {
+    use modelcrate::tensor_core::Error as Core;
+    let path = match &error {
+        Error::Pack { path, .. }
+        | Error::Archive(model_archive::Error::Unpack { path, .. })
+        | Error::Core(Core::File { path, .. } | Core::NotAFile { path, .. }) => path.clone(),
+        _ => given.to_owned(),
+    };
+    Err(error).about(&path)
 }
 
 /// Splits a text such as `KEY=VALUE` at the first sign that is not in quotes, which stand as TOML

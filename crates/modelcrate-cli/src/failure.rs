@@ -70,7 +70,9 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
     if let Some(error) = error.downcast_ref::<modelcrate::Error>() {
         return match error {
             modelcrate::Error::UnknownFormat { .. } => true,
+            modelcrate::Error::Carton(error) => carton_is_invalid(error),
             modelcrate::Error::ZTensor(error) => ztensor_is_invalid(error),
+            modelcrate::Error::Core(error) => core_is_invalid(error),
             _ => false,
         };
     }

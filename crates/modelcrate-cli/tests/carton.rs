@@ -141,31 +141,76 @@ fn standard_output_takes_a_carton() {
 
 #[test]
 fn unpacked_cartons_are_packed_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let cd = folder.path();
-    let full = testdata("carton/valid/ref_full.carton");
-    let reader = Reader::open(&full).unwrap();
-    let root = cd.join("unpacked");
-    for file in reader.files() {
-        let path = root.join(file.path());
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, file.bytes().unwrap()).unwrap();
+    for name in ["ref_full", "ref_symlinks", "ref_strings"] {
+        let folder = tempfile::tempdir().unwrap();
+        let cd = folder.path();
+        let packed = testdata("carton/valid").join(name).with_extension("carton");
+        let packed = packed.to_str().unwrap();
+        let text = prints(cd, &["carton", "unpack", packed, "unpacked"]);
+        let hash = hash(Path::new(packed));
+        assert!(text.starts_with("unpacked: unpacked, "), "{text}");
+        assert!(text.ends_with(&format!(" files\nunpacked: model hash {hash}\n")), "{text}");
+        let found = prints(cd, &["verify", "unpacked"]);
+        assert!(found.contains(&format!("\n  model hash {hash}\n")), "{found}");
+        fs::write(cd.join("unpacked/LINKS"), "version = 1\n[urls]\n").unwrap();
+        prints(cd, &["carton", "pack", "unpacked", "-o", "m.carton"]);
+        let found = prints(cd, &["verify", "m.carton"]);
+        assert!(found.contains(&format!("\n  model hash {hash}\n")), "{found}");
     }
-    fs::write(root.join("MANIFEST"), reader.manifest().as_str()).unwrap();
-    fs::write(root.join("LINKS"), "version = 1\n[urls]\n").unwrap();
-    prints(cd, &["carton", "pack", "unpacked", "-o", "m.carton"]);
-    assert_eq!(hash(&cd.join("m.carton")), hash(&full));
+}
 
-    // A file that is elsewhere would be missing.
-    let missing = reader.file("model/a.txt").unwrap();
-    let links = format!("version = 1\n[urls]\n{} = ['https://a.example']\n", missing.sha256());
-    fs::write(root.join("LINKS"), links).unwrap();
-    fs::remove_file(root.join("model/a.txt")).unwrap();
-    let message = "error: unpacked: only links to \"model/a.txt\": fill makes a carton of it that \
-        holds all files\n";
+#[test]
+fn linked_files_are_left_out_or_fetched() {
+    let folder = packed();
+    let cd = folder.path();
+    prints(cd, &["carton", "shrink", "model.carton", "--url-prefix", "https://a.example"]);
+    let text = prints(cd, &["carton", "unpack", "model.carton", "unpacked"]);
+    let expected = "unpacked: left without model/weights.bin\nunpacked: unpacked, 3 files\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(names(&cd.join("unpacked")).len(), 5);
+
+    // A carton without the file would be another.
+    let message = "error: unpacked: only links to \"model/weights.bin\": fill makes a carton of it \
+        that holds all files\n";
     let found = fails(cd, &["carton", "pack", "unpacked", "-o", "n.carton"]);
     assert_eq!(found, (2, message.to_owned()));
-    assert_eq!(names(cd), ["m.carton", "unpacked"]);
+    let from_cache = ["--offline", "--cache", cache(cd)];
+    prints(cd, &[&["carton", "fill", "unpacked", "n.carton"], &from_cache[..]].concat());
+    assert_eq!(hash(&cd.join("n.carton")), hash(&cd.join("model.carton")));
+
+    let unpack = ["carton", "unpack", "model.carton", "whole", "--fetch", "--format", "json"];
+    let text = prints(cd, &[&unpack[..], &from_cache].concat());
+    assert!(text.ends_with("\"files\":4,\"left_out\":[]}\n"), "{text}");
+    assert_bytes(&fs::read(cd.join("whole/model/weights.bin")).unwrap(), WEIGHTS, "fetched");
+}
+
+#[test]
+fn what_cannot_be_unpacked_leaves_nothing() {
+    let folder = packed();
+    let cd = folder.path();
+    prints(cd, &["carton", "repack", "model.carton", "stored.carton", "--compression", "stored"]);
+    let mut damaged = fs::read(cd.join("stored.carton")).unwrap();
+    let weights = damaged.windows(9).position(|bytes| bytes == [7; 9]).unwrap();
+    damaged[weights] ^= 1;
+    fs::write(cd.join("damaged.carton"), damaged).unwrap();
+    let before = names(cd);
+    for (args, status, message) in [
+        (&["damaged.carton", "new"][..], 1, "damaged.carton: entry \"model/weights.bin\""),
+        (&["damaged.carton", "new", "--dry-run"], 1, "damaged.carton: entry \"model/weights.bin\""),
+        (&["model.carton", "model"], 2, "model: is not empty"),
+        (&["model.carton", "model", "--dry-run"], 2, "model: is not empty"),
+        (&["model.carton", "none/new"], 2, "none/new: cannot be unpacked: No such file"),
+        (&["none", "new"], 2, "none: opening failed: "),
+        (&["about.md", "new"], 1, "about.md: directory of the archive cannot be read"),
+    ] {
+        let (found, text) = fails(cd, &[&["carton", "unpack"], args].concat());
+        let expected = format!("error: {message}");
+        assert!(found == status && text.starts_with(&expected), "{args:?}: {found} {text}");
+        assert_eq!(names(cd), before, "{args:?}");
+    }
+    let text = prints(cd, &["carton", "unpack", "model.carton", "new", "--dry-run"]);
+    assert!(text.starts_with("new: would be unpacked, 4 files\n"), "{text}");
+    assert_eq!(names(cd), before);
 }
 
 #[test]

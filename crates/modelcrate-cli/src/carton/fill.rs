@@ -1,18 +1,14 @@
-use std::{cell::RefCell, path::PathBuf, sync::Arc};
+use std::{cell::RefCell, sync::Arc};
 
-use indicatif::ProgressBar;
-use modelcrate::carton_format::{
-    self, Error, Place, Reader,
-    fetch::FetchError,
-    http::{Cache, Hosts, HttpFetcher, HttpOptions, Network, Proxy, Schemes},
-};
+use modelcrate::carton_format::{self, Error, Place, Reader};
 use serde::Serialize;
 
 use super::{
+    http::Http,
     rewrite::{Done, Rewrite},
     write::Store,
 };
-use crate::{Outcome, args::Size, escape::escape, failure::About, output};
+use crate::{Outcome, escape::escape, failure::About, output};
 
 /// Fetch the files that a carton only links to, and hold them
 ///
@@ -31,33 +27,6 @@ pub(crate) struct Fill {
     store: Store,
     #[command(flatten)]
     rewrite: Rewrite,
-}
-
-/// What may be asked, and how much.
-#[derive(Debug, clap::Args)]
-struct Http {
-    /// Keep what is fetched in this folder; by default where Carton itself does: `CARTON_CACHE_DIR`,
-    /// or what its configuration says, or ~/.carton/cache
-    #[arg(long, value_name = "FOLDER")]
-    cache: Option<PathBuf>,
-    /// Take files from the cache alone
-    #[arg(long)]
-    offline: bool,
-    /// Fetch by http too, whose answers anybody on the way can read
-    #[arg(long)]
-    allow_http: bool,
-    /// Connect to any host, as a store inside a company needs
-    #[arg(long)]
-    allow_private_hosts: bool,
-    /// Use the proxy that the environment names
-    #[arg(long)]
-    use_env_proxy: bool,
-    /// Trust the certificate authorities of this file, in PEM, and no others
-    #[arg(long, value_name = "FILE")]
-    ca_file: Option<PathBuf>,
-    /// Refuse files with more bytes; KiB, MiB or GiB may stand behind the number
-    #[arg(long, value_name = "BYTES", default_value = "16GiB")]
-    max_bytes: Size,
 }
 
 #[derive(Serialize)]
@@ -119,40 +88,4 @@ fn done(fetched: Vec<String>) -> Done<Changes> {
         files => format!("filled by {files} files"),
     };
     Done { what, changes: Changes { fetched }, lines }
-}
-
-impl Http {
-    fn fetcher(&self, bar: &ProgressBar) -> anyhow::Result<HttpFetcher> {
-        let mut options = HttpOptions::default().max_bytes(self.max_bytes.0);
-        if self.offline {
-            options = options.network(Network::Offline);
-        }
-        if self.allow_http {
-            options = options.schemes(Schemes::HttpsAndHttp);
-        }
-        if self.allow_private_hosts {
-            options = options.hosts(Hosts::Any);
-        }
-        if self.use_env_proxy {
-            options = options.proxy(Proxy::Environment);
-        }
-        if let Some(path) = &self.ca_file {
-            options = options.authorities(super::read(path)?);
-        }
-        let bar = bar.clone();
-        let options = options.progress(move |progress| {
-            if let Some(total) = progress.total {
-                bar.set_length(total);
-            }
-            bar.set_position(progress.received);
-        });
-        Ok(HttpFetcher::with_options(self.cache()?, options)?)
-    }
-
-    fn cache(&self) -> Result<Cache, FetchError> {
-        match &self.cache {
-            Some(folder) => Ok(Cache::new(folder)),
-            None => Cache::open_default(),
-        }
-    }
 }

@@ -16,7 +16,10 @@ use modelcrate::{
 };
 use serde::Serialize;
 
-use super::write::{Sink, Store, Writing};
+use super::{
+    about_culprit,
+    write::{Sink, Store, Writing},
+};
 use crate::{
     Outcome,
     args::is_stdio,
@@ -340,17 +343,6 @@ fn value_of(tensor: &TensorFile<DType>) -> anyhow::Result<Value> {
     let source: Source = tensor.open(dtype)?;
     let bytes = source.read(Extent::first(source.len()), "elements")?;
     Ok(Value::Numeric(Tensor::new(dtype, shape, bytes)?))
-}
-
-/// Names the file that cannot be packed, where that is known better than by what was given.
-fn about_culprit<T>(error: Error, given: &Path) -> anyhow::Result<T> {
-    use modelcrate::tensor_core::Error as Core;
-    let path = match &error {
-        Error::Pack { path, .. }
-        | Error::Core(Core::File { path, .. } | Core::NotAFile { path, .. }) => path.clone(),
-        _ => given.to_owned(),
-    };
-    Err(error).about(&path)
 }
 
 /// An option of a runner, as `KEY=VALUE` says: TOML, or a string where it is none.

@@ -1,4 +1,4 @@
-use modelcrate::carton_format::{self, Reader};
+use modelcrate::carton_format::{self, File, Reader};
 use serde::Serialize;
 
 use super::{
@@ -31,7 +31,8 @@ impl Repack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
         let reader = self.rewrite.open(Reader::options())?;
-        let bar = output::progress(self.rewrite.write.print, reader.content_len());
+        let bytes = reader.files().filter_map(File::len).fold(0, u64::saturating_add);
+        let bar = output::progress(self.rewrite.write.print, bytes);
         let outcome = self.rewrite.run(&reader, options, |writer| {
             let finished = carton_format::repack(&reader, writer, |bytes| bar.inc(bytes))?;
             bar.finish_and_clear();
