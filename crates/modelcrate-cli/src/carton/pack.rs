@@ -1,5 +1,4 @@
 use std::{
-    ffi::OsString,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -9,7 +8,7 @@ use std::{
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     carton_format::{
-        self, DType, Description, Error, FrameworkVersion, Place, Platform, Reader, Runner, Value,
+        self, DType, Description, Error, FrameworkVersion, Platform, Runner, Value,
         edit::{self, Change, NewValue},
     },
     tensor_core::{Extent, Limits, Source, Tensor},
@@ -34,7 +33,7 @@ use crate::{
 ///
 /// SOURCE is the folder of a model, or its only file, and options say how it is run. Or it is an
 /// unpacked carton, a folder with a carton.toml and a folder model in it; then everything in it is
-/// packed but MANIFEST and LINKS, which are made anew. The same files make the same bytes. Symbolic
+/// packed but MANIFEST and LINKS, which are made anew; what is only linked stays so. The same files make the same bytes. Symbolic
 /// links inside the model stay links.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -133,10 +132,10 @@ impl Pack {
         let options = self.store.options()?;
         let pack = self.collect()?;
         let content_bytes = pack.content_len();
-        let mut sink = self.sink().about(&self.output)?;
-        let (failed, bar) = (sink.failed(), self.bar());
-        sink.show_on(&bar);
-        let written = pack.write(options.write_to(sink));
+        let sink = self.sink().about(&self.output)?;
+        let failed = sink.failed();
+        let bar = output::progress(self.write.print, content_bytes);
+        let written = pack.write_with(options.write_to(sink), |bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let finished = if failed.get() {
             written.about(&self.output)?
@@ -194,10 +193,6 @@ impl Pack {
         let misc = beside.misc_file.iter().map(|file| &file.path);
         let tensors = beside.tensor.iter().map(|tensor| &tensor.path);
         [&self.source].into_iter().chain(texts).chain(misc).chain(tensors)
-    }
-
-    fn bar(&self) -> indicatif::ProgressBar {
-        output::progress_like(self.write.print, "{spinner} {bytes} written, {bytes_per_sec}")
     }
 }
 
@@ -261,65 +256,12 @@ impl Beside {
 
 /// Collects an unpacked carton.
 fn unpacked(folder: &Path) -> anyhow::Result<carton_format::Pack> {
-    let text = folder.join(Description::PATH);
-    if !text.is_file() || !folder.join("model").is_dir() {
+    if !folder.join(Description::PATH).is_file() || !folder.join("model").is_dir() {
         fs::metadata(folder).about(folder)?;
         let needed = "--runner and --framework-version, or --toml, say how the model is run";
         return Err(anyhow!("is no unpacked carton: {needed}")).about(folder);
     }
-    refuse_linked(folder).about(folder)?;
-    let mut pack = carton_format::Pack::from_toml(super::read(&text)?).about(&text)?;
-    pack.model(folder.join("model")).or_else(|error| about_culprit(error, folder))?;
-    for (name, path) in entries(folder).about(folder)? {
-        match name.to_str() {
-            Some(Description::PATH | "MANIFEST" | "LINKS" | "model") => {}
-            Some("misc") if path.is_dir() => {
-                pack.misc_folder(&path).or_else(|error| about_culprit(error, &path))?;
-            }
-            Some(name) => add_all(&mut pack, name, &path).about(&path)?,
-            None => return Err(anyhow!("name is not UTF-8")).about(&path),
-        }
-    }
-    Ok(pack)
-}
-
-/// Refuses a folder that lacks files which it links to: what is packed would be another model.
-fn refuse_linked(folder: &Path) -> anyhow::Result<()> {
-    if !["MANIFEST", "LINKS"].iter().all(|name| folder.join(name).is_file()) {
-        return Ok(());
-    }
-    let reader = Reader::open(folder)?;
-    if let Some(file) = reader.files().find(|file| file.place() == Place::Linked) {
-        bail!("only links to {:?}: fill makes a carton of it that holds all files", file.path());
-    }
-    Ok(())
-}
-
-/// Adds a file, or all files of a folder, by paths that count from the root of the carton.
-fn add_all(pack: &mut carton_format::Pack, packed: &str, path: &Path) -> anyhow::Result<()> {
-    let mut found = vec![(packed.to_owned(), path.to_owned())];
-    while let Some((packed, path)) = found.pop() {
-        if !path.is_dir() {
-            pack.file_from(&packed, &path).about(&path)?;
-            continue;
-        }
-        if path.is_symlink() {
-            return Err(anyhow!("is a link to a folder")).about(&path);
-        }
-        for (name, path) in entries(&path).about(&path)? {
-            let Some(name) = name.to_str() else {
-                return Err(anyhow!("name is not UTF-8")).about(&path);
-            };
-            found.push((format!("{packed}/{name}"), path));
-        }
-    }
-    Ok(())
-}
-
-fn entries(folder: &Path) -> std::io::Result<Vec<(OsString, PathBuf)>> {
-    fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| (entry.file_name(), entry.path())))
-        .collect()
+    carton_format::Pack::unpacked(folder).or_else(|error| about_culprit(error, folder))
 }
 
 fn ensure_folder(path: &Path) -> anyhow::Result<()> {

@@ -52,12 +52,12 @@ impl Platforms {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let reader = super::open(&self.file, Reader::options())?;
         let description = reader.description().about(&self.file)?;
-        let platforms = description.required_platforms.iter().flatten();
-        let platforms: Vec<Required> = platforms.map(Required::from).collect();
-        let host = self.host.as_ref().map(Platform::normal);
-        let runs = host.as_ref().map(|host| {
-            platforms.is_empty() || platforms.iter().any(|platform| platform.normal == *host)
+        let platforms = || description.required_platforms.iter().flatten();
+        let runs = self.host.as_ref().map(|host| {
+            platforms().next().is_none() || platforms().any(|platform| platform.runs_on(host))
         });
+        let host = self.host.as_ref().map(Platform::normal);
+        let platforms: Vec<Required> = platforms().map(Required::from).collect();
         let path = self.file.display().to_string();
         let listed = Listed { path, platforms, host, runs };
         output::print_result(self.print, &listed, &listed.text())?;

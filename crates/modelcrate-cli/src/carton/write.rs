@@ -9,7 +9,6 @@ use std::{
 use anstream::eprint;
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
-use indicatif::ProgressBar;
 use modelcrate::{
     carton_format::{WriteOptions, model_archive::Compression},
     tensor_core::output::{Durability, Existing, NewFile},
@@ -64,7 +63,7 @@ impl Writing {
         } else {
             To::File(NewFile::create(path, Durability::Synced)?, existing)
         };
-        Ok(Sink { to, written: 0, failed: Rc::default(), bar: ProgressBar::hidden() })
+        Ok(Sink { to, written: 0, failed: Rc::default() })
     }
 
     /// Prints what was done, beside standard output where the carton goes there.
@@ -91,7 +90,6 @@ pub(super) struct Sink {
     to: To,
     written: u64,
     failed: Rc<Cell<bool>>,
-    bar: ProgressBar,
 }
 
 enum To {
@@ -101,11 +99,6 @@ enum To {
 }
 
 impl Sink {
-    /// Shows how many bytes are written.
-    pub(super) fn show_on(&mut self, bar: &ProgressBar) {
-        self.bar = bar.clone();
-    }
-
     /// Returns what tells later whether writing failed, and not something else.
     pub(super) fn failed(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.failed)
@@ -132,7 +125,6 @@ impl io::Write for Sink {
         self.failed.set(written.is_err());
         let written = written?;
         self.written = self.written.saturating_add(written as u64);
-        self.bar.inc(written as u64);
         Ok(written)
     }
 
