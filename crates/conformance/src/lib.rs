@@ -4,5 +4,6 @@
 //! The tests stand in `tests/`, one folder or file for each client; what runs inside Python stands
 //! in `python/`.
 
+pub mod process;
 pub mod python;
 pub mod samples;
