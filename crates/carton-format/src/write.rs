@@ -9,7 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use model_archive::{ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Raw, Written, name};
+use model_archive::{
+    ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
+};
 use tensor_core::{
     Extent, Limits, Source,
     digest::Algorithm,
@@ -313,8 +315,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Copies a file of another carton: its stored bytes are not looked at, so that nothing is
-    /// compressed again. Links stay links, and what starts at a multiple of some number of bytes
-    /// still does.
+    /// compressed again. Links stay links, and what was aligned stays so.
     ///
     /// # Errors
     ///
@@ -337,7 +338,10 @@ impl<W: Write> Writer<W> {
             stored_size: info.stored_size,
             crc32: info.crc32,
         };
-        let alignment = alignment_of(entry.extent()?);
+        let alignment = match info.method {
+            Method::Stored => self.options.alignment.max(entry.alignment()?),
+            _ => 1,
+        };
         self.archive.copy_raw(path, raw, alignment, entry.stored_reader()?)?;
         self.listed.insert(path.to_owned(), Listed::Digest(file.sha256()));
         Ok(())
@@ -630,12 +634,6 @@ fn fault(path: &str, fault: WriteFault) -> Error {
     Error::Write { path: path.to_owned(), fault }
 }
 
-/// Returns the largest power of two up to 4096 that data starts at a multiple of.
-fn alignment_of(data: Extent) -> u32 {
-    let zeros = data.offset().trailing_zeros().min(MOST_KEPT.trailing_zeros());
-    1_u32.checked_shl(zeros).unwrap_or(1)
-}
-
 /// Gives back what was wrong with the content, where writing failed because of it.
 fn of_content(error: Error) -> Error {
     match error {
@@ -655,5 +653,3 @@ const IN_MEMORY: u64 = 1 << 20;
 const BATCH: u64 = 16 << 20;
 /// More links in a row than any reader follows.
 const HOPS: usize = 40;
-/// The size of a page: nothing asks for more.
-const MOST_KEPT: u32 = 4096;

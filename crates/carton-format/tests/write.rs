@@ -440,3 +440,16 @@ fn a_file_that_changes_is_not_packed() {
         format!("{path:?} cannot be packed: it is 6 bytes long, but was 3 when it was added")
     );
 }
+
+#[test]
+fn copies_keep_their_alignment() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = WriteOptions::default().compression(Compression::Stored);
+    let first = is_sound(&packed(folder.path(), stored.alignment(4096)));
+    let copy = shrink(&first, &Links::default(), Writer::new(Vec::new())).unwrap();
+    let copy = is_sound(&copy.sink);
+    let archive = copy.archive().unwrap();
+    for entry in archive.entries().filter(|entry| entry.name().starts_with("model/sub/1")) {
+        assert!(entry.extent().unwrap().is_aligned(4096), "{entry:?}");
+    }
+}

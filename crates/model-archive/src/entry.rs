@@ -45,12 +45,21 @@ impl<'a> Entry<'a> {
     /// Where the local header is malformed, or reaches into the next entry; in the strict profile
     /// also where it differs from the directory.
     pub fn extent(self) -> Result<Extent> {
-        let directory = self.archive.directory();
-        let local = Local::read(self.archive.source(), directory, self.index)?;
-        match local.fault {
-            Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
-            _ => Ok(local.data),
-        }
+        Ok(self.local()?.data)
+    }
+
+    /// Returns what its data was aligned to by its writer, in bytes, where its local header says so
+    /// and it is true; 1 for any other.
+    ///
+    /// # Errors
+    ///
+    /// As for [`extent`](Self::extent).
+    pub fn alignment(self) -> Result<u32> {
+        let local = self.local()?;
+        let aligned = local.alignment.filter(|&alignment| {
+            alignment.is_power_of_two() && local.data.is_aligned(alignment.into())
+        });
+        Ok(aligned.map_or(1, u32::from))
     }
 
     /// Returns its content: a slice of the archive without a copy where it is stored as it is and
@@ -246,6 +255,16 @@ impl<'a> Entry<'a> {
             pool: self.archive.pool(),
             #[cfg(feature = "zstd")]
             window_log: self.archive.limits().zstd_window_log,
+        }
+    }
+
+    /// Reads the local header; in the strict profile it has to be as the directory says.
+    fn local(self) -> Result<Local> {
+        let directory = self.archive.directory();
+        let mut local = Local::read(self.archive.source(), directory, self.index)?;
+        match local.fault.take() {
+            Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
+            _ => Ok(local),
         }
     }
 

@@ -11,6 +11,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) data: Extent,
+    /// What the writer has aligned the data to, in bytes, where the header says.
+    pub(crate) alignment: Option<u16>,
     /// The first field that is not as the directory says, or may be taken for something else.
     pub(crate) fault: Option<Fault>,
 }
@@ -46,7 +48,8 @@ impl Local {
         let local_name = name_extent.of(&bytes).unwrap_or_default();
         let extra = Extra::parse(extra_extent.of(&bytes).unwrap_or_default());
         let mismatch = fixed.mismatch(record, name, local_name, &extra);
-        Ok(Self { data, fault: mismatch.or_else(|| extra.fault(name)) })
+        let alignment = extra.alignment;
+        Ok(Self { data, alignment, fault: mismatch.or_else(|| extra.fault(name)) })
     }
 }
 
@@ -158,6 +161,8 @@ pub(crate) struct Extra {
     stored_size: Option<u64>,
     /// A second name.
     pub(crate) name: Option<String>,
+    /// What the writer has aligned the data to, in bytes.
+    pub(crate) alignment: Option<u16>,
     /// A field that stands there twice, of which readers take either.
     twice: Option<u16>,
 }
@@ -186,6 +191,9 @@ impl Extra {
                     let name = content.get(5..).unwrap_or_default();
                     extra.name = Some(String::from_utf8_lossy(name).into_owned());
                 }
+                ALIGNMENT => {
+                    extra.alignment = content.first_chunk().copied().map(u16::from_le_bytes);
+                }
                 _ => {}
             }
             bytes = rest;
@@ -205,6 +213,8 @@ impl Extra {
 
 const ZIP64: u16 = 0x0001;
 const UNICODE_PATH: u16 = 0x7075;
+/// Id of the extra field for alignment (4.6.10): the alignment, then padding.
+pub(crate) const ALIGNMENT: u16 = 0xa11e;
 /// What is read of the extra field with the header, in bytes.
 const EXTRA: u64 = 128;
 /// Bytes of the longest descriptor.
