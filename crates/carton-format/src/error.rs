@@ -191,6 +191,14 @@ pub enum PackFault {
     /// The system says no.
     #[error("{0}")]
     Io(std::io::Error),
+    /// It has changed since it was added.
+    #[error("it is {found} bytes long, but was {expected} when it was added")]
+    Changed {
+        /// Its length now.
+        found: u64,
+        /// Its length then.
+        expected: u64,
+    },
     /// It is a pipe, a device or a socket.
     #[error("it is neither a file nor a folder")]
     Irregular,

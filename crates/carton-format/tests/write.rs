@@ -389,6 +389,8 @@ fn unpacked_cartons_open_as_cartons() {
         // And what was unpacked is packed to the same model again.
         let shrunk = shrink(&unpacked, &Links::default(), Writer::new(Vec::new())).unwrap();
         assert_eq!(shrunk.manifest.model_hash(), reader.model_hash());
+        let packed = Pack::unpacked(&target).unwrap().write(Writer::new(Vec::new())).unwrap();
+        assert_eq!(packed.manifest.model_hash(), reader.model_hash());
     }
 }
 
@@ -416,4 +418,51 @@ fn links_to_unlisted_files_become_files() {
     assert!(unpacked.validate().is_empty());
     assert_eq!(unpacked.model_hash(), reader.model_hash());
     assert_eq!(unpacked.file("model/l").unwrap().bytes().unwrap(), &b"model"[..]);
+}
+
+#[test]
+fn a_folder_of_many_files_needs_few_open_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..3000 {
+        std::fs::write(folder.path().join(number.to_string()), number.to_string()).unwrap();
+    }
+    let mut pack = Pack::new(&description()).unwrap();
+    pack.model(folder.path()).unwrap();
+    let mut done = std::sync::atomic::AtomicU64::new(0);
+    let total = pack.content_len();
+    let open = || std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    assert!(open() < 500, "files are open before they are needed");
+    pack.write_with(Writer::new(Vec::new()), |bytes| {
+        done.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+    })
+    .unwrap();
+    // The index is made when the carton is written.
+    assert_eq!(*done.get_mut(), total + b"tensor = []\n".len() as u64);
+}
+
+#[test]
+fn a_file_that_changes_is_not_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    std::fs::write(&path, b"old").unwrap();
+    let mut pack = Pack::new(&description()).unwrap();
+    pack.model(folder.path()).unwrap();
+    std::fs::write(&path, b"longer").unwrap();
+    assert_eq!(
+        pack.write(Writer::new(Vec::new())).unwrap_err().to_string(),
+        format!("{path:?} cannot be packed: it is 6 bytes long, but was 3 when it was added")
+    );
+}
+
+#[test]
+fn copies_keep_their_alignment() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = WriteOptions::default().compression(Compression::Stored);
+    let first = is_sound(&packed(folder.path(), stored.alignment(4096)));
+    let copy = shrink(&first, &Links::default(), Writer::new(Vec::new())).unwrap();
+    let copy = is_sound(&copy.sink);
+    let archive = copy.archive().unwrap();
+    for entry in archive.entries().filter(|entry| entry.name().starts_with("model/sub/1")) {
+        assert!(entry.extent().unwrap().is_aligned(4096), "{entry:?}");
+    }
 }
