@@ -79,6 +79,12 @@ impl Archive {
         self.directory().position(name).map(|index| Entry::new(self, index))
     }
 
+    /// Returns the entry of a position in the directory; `None` where there are not as many.
+    #[must_use]
+    pub fn entry_at(&self, index: usize) -> Option<Entry<'_>> {
+        (index < self.inner.directory.len()).then(|| Entry::new(self, index))
+    }
+
     /// Returns handles on the entries whose names start with `prefix`, sorted by name.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn entries_below(&self, prefix: &str) -> impl Iterator<Item = Entry<'_>> {
@@ -143,7 +149,7 @@ impl Archive {
     fn check_entry(&self, index: usize, profile: Profile, report: &mut Report) -> Result<()> {
         let directory = self.directory();
         let Some(record) = directory.record(index) else { return Ok(()) };
-        let local = Local::read(self.source(), directory, index)?;
+        let local = Local::read(self.source(), directory, index, 0)?;
         let mut faults: Vec<Fault> = local.fault.into_iter().collect();
         match local::end_of(self.source(), record, local.data)? {
             Some(end) if end < record.room_end => {
