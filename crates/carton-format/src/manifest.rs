@@ -133,6 +133,13 @@ impl Manifest {
         self.by_path.get(find.ok()?).map(|&index| index as usize)
     }
 
+    /// Returns the positions of all lines, sorted by path.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = usize> {
+        let is_sorted = self.by_path.is_empty();
+        let lines = (0..self.lines.len()).filter(move |_| is_sorted);
+        lines.chain(self.by_path.iter().map(|&index| index as usize))
+    }
+
     pub(crate) fn path_at(&self, index: usize) -> &str {
         self.lines.get(index).map_or("", |line| self.path(line))
     }
@@ -217,13 +224,13 @@ impl Manifest {
 
 /// Checks a path of a file of a carton: safe, and none that is never listed.
 pub(crate) fn check_path(path: &str, limits: &Limits) -> Result<(), ManifestFault> {
-    let path = || path.to_owned();
-    if [MANIFEST, LINKS].contains(&&*path()) {
-        return Err(ManifestFault::Itself { path: path() });
+    let owned = || path.to_owned();
+    if [MANIFEST, LINKS].contains(&path) {
+        return Err(ManifestFault::Itself { path: owned() });
     }
-    name::check(&path(), limits).map_err(|fault| ManifestFault::Path { path: path(), fault })?;
-    if path().ends_with('/') {
-        return Err(ManifestFault::Folder { path: path() });
+    name::check(path, limits).map_err(|fault| ManifestFault::Path { path: owned(), fault })?;
+    if path.ends_with('/') {
+        return Err(ManifestFault::Folder { path: owned() });
     }
     Ok(())
 }

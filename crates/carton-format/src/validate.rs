@@ -1,7 +1,7 @@
 //! Every rule of the format over every byte of a carton.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     io::BufRead as _,
 };
 
@@ -169,13 +169,12 @@ impl<'a> Scan<'a> {
             let message = "document needs TOML 1.1, expected TOML 1.0";
             report.push(Severity::Warning, "carton/toml-1-1", at, message);
         }
-        let mut used = BTreeSet::from([INDEX.to_owned()]);
+        let mut used: HashSet<usize> =
+            self.reader.file(INDEX).map(File::index).into_iter().collect();
         let mut without_inner = None;
         for entry in index.entries() {
             let tensor = Tensor::new(self.reader, entry);
-            if let Content::Plain { file, .. } = &entry.content {
-                used.insert(format!("{TENSOR_DATA}{file}"));
-            }
+            used.extend(entry.listed);
             if !entry.has_inner && without_inner.is_none() {
                 without_inner = Some(entry);
             }
@@ -204,7 +203,7 @@ impl<'a> Scan<'a> {
         }
         for file in self.reader.files() {
             let path = file.path();
-            if path.starts_with(TENSOR_DATA) && !used.contains(path) {
+            if path.starts_with(TENSOR_DATA) && !used.contains(&file.index()) {
                 let message = format!("belongs to no tensor of {INDEX}");
                 let at = At::file().entry(path);
                 report.push(Severity::Warning, "carton/unused-tensor-file", at, message);
@@ -278,7 +277,7 @@ impl<'a> Scan<'a> {
             .filter(|file| file.place() == Place::Here && !self.is_link_to_listed(*file, report))
             .collect();
         // The longest first, so that no thread starts one when the others are done.
-        files.sort_by_key(|file| std::cmp::Reverse(file.len()));
+        files.sort_by_cached_key(|file| std::cmp::Reverse(file.len()));
         let threads = reader.read_options().thread_count();
         let done = parallel::map(&files, threads, |&file| {
             let mut found = Report::default();
@@ -337,8 +336,7 @@ impl<'a> Scan<'a> {
 
     /// Tells whether a file is a link to another that is listed and read; the digests are compared.
     fn is_link_to_listed(&self, file: File<'a>, report: &mut Report) -> bool {
-        let Some(archive) = self.reader.archive() else { return false };
-        let Some(entry) = archive.entry(file.path()) else { return false };
+        let Some(entry) = file.entry() else { return false };
         if entry.info().kind != Kind::Symlink {
             return false;
         }
