@@ -51,11 +51,7 @@ impl Topic for CartonTensors {
 }
 
 impl CartonTensors {
-    fn case<'f>(
-        &'f self,
-        [name, title]: [&'static str; 2],
-        path: &'f Path,
-    ) -> Result<Case<'f>> {
+    fn case<'f>(&'f self, [name, title]: [&'static str; 2], path: &'f Path) -> Result<Case<'f>> {
         let bytes = Bytes::from(fs::read(path)?);
         let same = bytes.clone();
         Ok(Case::new(name, Throughput::Elements(self.count as u64))

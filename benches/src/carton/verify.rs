@@ -65,12 +65,7 @@ impl CartonVerify {
                 &["sha2, memory"],
                 Bound::SpeedAtLeast(0.9),
             )
-            .check(
-                "the same",
-                "opened, 1 thread",
-                &["sha2, read loop"],
-                Bound::SpeedAtLeast(0.9),
-            )
+            .check("the same", "opened, 1 thread", &["sha2, read loop"], Bound::SpeedAtLeast(0.9))
             .check(
                 "the same, 2 threads",
                 "opened, 2 threads",
