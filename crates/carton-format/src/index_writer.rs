@@ -139,7 +139,10 @@ mod tests {
     use tensor_core::{Limits, Tensor};
 
     use super::*;
-    use crate::index::{Content, Index};
+    use crate::{
+        Manifest, Sha256,
+        index::{Content, Index},
+    };
 
     #[test]
     fn written_index_reads_back() {
@@ -157,11 +160,15 @@ mod tests {
         }
         let expected = ["tensor_0.bin", "tensor_1.toml", "tensor_2.bin", "tensor_3.toml"];
         assert_eq!(paths, expected.map(|file| format!("{TENSOR_DATA}{file}")));
-        let index = Index::parse(&writer.to_bytes(), &Limits::default()).unwrap();
+        let limits = Limits::default();
+        let files = paths.iter().map(|path| (path.clone(), Sha256::of(b"")));
+        let manifest = Manifest::from_files(files, &limits).unwrap();
+        let index = Index::parse(&writer.to_bytes(), &limits, &manifest).unwrap();
         assert_eq!(index.entries().len(), 5);
         assert!(index.unknown.is_empty() && index.entries().iter().all(|entry| entry.has_inner));
         assert!(matches!(index.entry("n").unwrap().content, Content::Nested { .. }));
         assert!(index.entry("a\"b").is_some());
+        assert_eq!(index.entry("s").unwrap().listed, manifest.position(&paths[1]));
     }
 
     #[test]
