@@ -166,6 +166,12 @@ pub enum WriteFault {
         /// The element type.
         found: tensor_core::DType,
     },
+    /// The shape has more dimensions, or larger ones, than readers take.
+    #[error("shape is {shape}, expected up to 64 dimensions below 2^63")]
+    Shape {
+        /// The shape.
+        shape: tensor_core::Shape,
+    },
     /// A nested tensor lies in another.
     #[error("a nested tensor lies in another")]
     NestedInNested,

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use bytes::Bytes;
-use tensor_core::Shape;
+use tensor_core::{Limits, Shape};
 
 use crate::{
     DType, Error, Result, Value, error::WriteFault, index::NESTED, links::basic_string,
@@ -47,6 +47,9 @@ impl IndexWriter {
         };
         if self.names.contains(name) {
             return refuse(WriteFault::DuplicateTensor);
+        }
+        if let Some(shape) = value.shape().filter(|shape| !is_readable(shape)) {
+            return refuse(WriteFault::Shape { shape: shape.clone() });
         }
         match value {
             Value::Nested(_) if depth == Depth::Inner => refuse(WriteFault::NestedInNested),
@@ -118,6 +121,12 @@ enum Depth {
     Inner,
 }
 
+/// Tells whether an index may hold a shape.
+fn is_readable(shape: &Shape) -> bool {
+    shape.rank() as u64 <= Limits::default().rank
+        && shape.dims().iter().all(|&dim| i64::try_from(dim).is_ok())
+}
+
 /// Names a tensor of a list, with the prefix that the format's own library keeps for them.
 fn inner_name(name: &str, place: u64) -> String {
     format!("_carton_nested_inner_{name}_{place}")
@@ -136,7 +145,8 @@ fn strings_text(strings: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tensor_core::{Limits, Tensor};
+    use proptest::{collection::vec, prelude::*};
+    use tensor_core::Tensor;
 
     use super::*;
     use crate::{
@@ -195,8 +205,58 @@ mod tests {
                 Value::Strings { shape: [2].into(), strings: Vec::new() },
                 r#"tensor "s" cannot be written: there are 0 strings, but shape [2] needs 2"#,
             ),
+            (
+                "s",
+                Value::Strings { shape: [0, 1 << 63].into(), strings: Vec::new() },
+                r#"tensor "s" cannot be written: shape is [0, 9223372036854775808], expected up to 64 dimensions below 2^63"#,
+            ),
+            (
+                "s",
+                Value::Strings { shape: (&[0; 65][..]).into(), strings: Vec::new() },
+                r#"tensor "s" cannot be written: shape is [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, … of rank 65], expected up to 64 dimensions below 2^63"#,
+            ),
         ] {
             assert_eq!(writer.add(name, &value).unwrap_err().to_string(), message);
+        }
+    }
+
+    fn plain() -> impl Strategy<Value = Value> {
+        let strings = vec(".*", 0..4).prop_map(|strings| {
+            let shape = [strings.len() as u64].into();
+            Value::Strings { shape, strings }
+        });
+        let numbers = (vec(any::<u16>(), 1..5), 0..3_usize).prop_map(|(values, ones)| {
+            let mut shape: Shape = std::iter::repeat_n(1, ones).collect();
+            shape.push(values.len() as u64);
+            Value::Numeric(Tensor::from_slice(shape, &values).unwrap())
+        });
+        prop_oneof![strings, numbers]
+    }
+
+    proptest! {
+        #[test]
+        fn any_index_reads_back(
+            plain in proptest::collection::btree_map(".{0,8}", plain(), 0..5),
+            nested in vec(plain(), 0..4),
+        ) {
+            let mut writer = IndexWriter::default();
+            let mut files = Vec::new();
+            for (name, value) in &plain {
+                files.extend(writer.add(name, value).unwrap());
+            }
+            let has_list = writer.add("a list of tensors", &Value::Nested(nested.clone())).is_ok();
+            let index = Index::parse(&writer.to_bytes(), &Limits::default()).unwrap();
+            prop_assert!(has_list && index.unknown.is_empty() && index.needs_toml_1_1.is_none());
+            prop_assert_eq!(index.entries().len(), plain.len() + nested.len() + 1);
+            for ((name, value), (path, content)) in plain.iter().zip(&files) {
+                let entry = index.entry(name).unwrap();
+                let Content::Plain { dtype, shape, file } = &entry.content else { panic!("{name}") };
+                prop_assert_eq!((Some(*dtype), Some(shape)), (value.dtype(), value.shape()));
+                prop_assert_eq!(&format!("{TENSOR_DATA}{file}"), path);
+                if let Value::Strings { strings, .. } = value {
+                    prop_assert_eq!(&crate::tensor::parse_strings(path, content).unwrap(), strings);
+                }
+            }
         }
     }
 

@@ -204,6 +204,8 @@ const SHOWN: usize = 300;
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
 
     const KEY: &str = "e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2";
@@ -231,6 +233,22 @@ mod tests {
             "version = 1\n\n[urls]\n{KEY} = [\"https://a.example/x\", \"https://b.example/\\\"\\\\\\u0001\"]\n"
         );
         test_support::assert_bytes(&bytes, expected.as_bytes(), LINKS);
+    }
+
+    proptest! {
+        #[test]
+        fn any_links_read_back(
+            links in proptest::collection::btree_map(any::<[u8; 32]>(), vec(".*", 0..4), 0..6)
+        ) {
+            let mut written = Links::default();
+            for (digest, urls) in &links {
+                for url in urls {
+                    written.add(Sha256(*digest), url);
+                }
+            }
+            let read = Links::parse(&written.to_bytes(), &Limits::default()).unwrap();
+            prop_assert_eq!(read, written);
+        }
     }
 
     #[test]

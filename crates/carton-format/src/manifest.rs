@@ -382,6 +382,8 @@ const SHOWN: usize = 4096;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const DIGEST: &str = "90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab90ab";
@@ -414,6 +416,31 @@ mod tests {
         assert_eq!(manifest.sha256("model/a=1"), Some(Sha256::of(b"model/a=1")));
         assert_eq!(manifest.sha256("model/a"), None);
         assert_eq!(manifest.model_hash(), Sha256::of(manifest.as_str().as_bytes()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_manifest_reads_back(
+            files in proptest::collection::btree_map("[a-z= é.]{1,3}(/[a-z=]{1,2}){0,2}", any::<[u8; 32]>(), 0..9)
+        ) {
+            let list = files.iter().map(|(path, digest)| (path.clone(), Sha256(*digest)));
+            // Some paths have dots alone, or lie in others.
+            let Ok(manifest) = Manifest::from_files(list.clone(), &Limits::default()) else {
+                return Ok(());
+            };
+            let again = parse(manifest.as_str()).unwrap();
+            prop_assert_eq!(again.model_hash(), manifest.model_hash());
+            prop_assert!(again.flaws.is_empty());
+            let read = again.files().map(|(path, sha256)| (path.to_owned(), sha256));
+            prop_assert!(read.eq(list.clone()));
+            // In any order, the same files are found.
+            let shuffled: Vec<&str> = manifest.as_str().lines().rev().collect();
+            let shuffled: String = shuffled.iter().map(|line| format!("{line}\n")).collect();
+            let shuffled = parse(&shuffled).unwrap();
+            for (path, sha256) in list {
+                prop_assert_eq!(shuffled.sha256(&path), Some(sha256));
+            }
+        }
     }
 
     #[test]

@@ -328,7 +328,7 @@ impl Value {
 }
 
 /// Reads the texts of a file of strings. Format text: "`tensor_data`".
-fn parse_strings(path: &str, bytes: &[u8]) -> Result<Vec<String>> {
+pub(crate) fn parse_strings(path: &str, bytes: &[u8]) -> Result<Vec<String>> {
     let document = Document::parse(path.to_owned(), bytes)?;
     let data = document.root().required("data")?;
     data.array()?.map(|node| node.string().map(str::to_owned)).collect()

@@ -446,7 +446,9 @@ impl<'a> Scan<'a> {
     /// target, which is the one that is read.
     fn texts(&self) -> HashMap<usize, Vec<Tensor<'a>>> {
         let mut texts: HashMap<usize, Vec<Tensor<'a>>> = HashMap::new();
-        let Ok(index) = self.reader.index() else { return texts };
+        // What is only linked is not fetched.
+        let is_here = self.reader.file(INDEX).is_some_and(|file| file.place() == Place::Here);
+        let Some(index) = is_here.then(|| self.reader.index().ok()).flatten() else { return texts };
         for entry in index.entries() {
             let tensor = Tensor::new(self.reader, entry);
             let is_counted = tensor.shape().is_some_and(|shape| shape.elements().is_ok());

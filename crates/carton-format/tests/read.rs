@@ -1,10 +1,11 @@
 //! Cartons of the reference read as the reference read them.
 
-use std::{io::Read as _, path::Path};
+use std::{io::Read as _, path::Path, sync::Arc};
 
 use carton_format::{
     DType, File, FileReader, Named, OptionValue, Place, Platform, Reader, Reference, Sha256,
     TensorSpec, Value,
+    fetch::{Fetch, FetchError, Fetched, Link},
 };
 use serde_json::{Value as Json, json};
 use tensor_core::symbolic::{Dim, SymbolicShape};
@@ -246,4 +247,22 @@ fn streams_end_well_only_with_the_right_digest() {
     let mut content = Vec::new();
     file.read_to_end(&mut content).unwrap();
     assert!(!content.is_empty());
+}
+
+/// A fetcher that must not be asked.
+struct Never;
+
+impl Fetch for Never {
+    fn fetch(&self, link: &Link<'_>) -> Result<Fetched, FetchError> {
+        panic!("{:?} is fetched", link.urls)
+    }
+}
+
+#[test]
+fn validation_fetches_nothing() {
+    for name in ["missing_linked", "spec_linked_documents", "tensor_linked_wraps"] {
+        let path = testdata(&format!("carton/invalid/{name}.carton"));
+        let reader = Reader::options().fetch(Arc::new(Never)).open(path).unwrap();
+        assert!(reader.validate().findings().iter().any(|finding| finding.rule == "carton/linked"));
+    }
 }
