@@ -123,6 +123,22 @@ impl Description {
     }
 
     /// Makes an error about the document whose line is not known.
+    /// Returns everything that self tests and examples refer to.
+    pub(crate) fn references(&self) -> impl Iterator<Item = Reference> {
+        let tests = self.self_tests.iter().flatten();
+        let tensors = tests.flat_map(|test| {
+            let sides = [Some(&test.inputs), test.expected_out.as_ref()];
+            sides.into_iter().flatten().flat_map(Named::iter)
+        });
+        let examples = self.examples.iter().flatten();
+        let others = examples.flat_map(|example| {
+            let sides = [example.inputs.as_ref(), example.sample_out.as_ref()];
+            sides.into_iter().flatten().flat_map(Named::iter)
+        });
+        let tensors = tensors.map(|(_, name)| Reference::Tensor(name.clone()));
+        tensors.chain(others.map(|(_, reference)| reference.clone()))
+    }
+
     pub(crate) fn error(at: String, fault: DocumentFault) -> Error {
         let file = Self::PATH.into();
         Error::Document(Box::new(DocumentError { file, line: None, at, fault }))

@@ -157,6 +157,18 @@ pub enum WriteFault {
         /// What is wrong with it.
         fault: model_archive::TargetFault,
     },
+    /// A symbolic link leads to a file that is only linked: it has no entry to lead to.
+    #[error("it links to {target:?}, whose content is not in the carton")]
+    TargetLinked {
+        /// The text of the link.
+        target: String,
+    },
+    /// A file is only linked, and there is no URL for it.
+    #[error("its content is not in the carton, and there is no URL for it")]
+    NoUrl,
+    /// The description is wrong by itself, or beside the files of the carton.
+    #[error("{0}")]
+    Description(String),
     /// Another tensor has the name.
     #[error("another tensor has the name")]
     DuplicateTensor,

@@ -4,6 +4,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use model_archive::{Kind, name};
 use tensor_core::digest::{Algorithm, Hasher};
 
 use crate::{
@@ -136,6 +137,19 @@ impl<'a> File<'a> {
         let reader = self.open(false)?;
         reader.take(MediaType::HEAD).read_to_end(&mut head).map_err(FileReader::fault)?;
         Ok(MediaType::of(&head))
+    }
+
+    /// Returns the path of what it leads to, one step far, where it is a symbolic link.
+    pub(crate) fn target(self) -> Result<Option<String>> {
+        if let Storage::Folder(folder) = self.reader.storage() {
+            return Ok(folder.target(self.path()));
+        }
+        let Some(entry) = self.entry().filter(|entry| entry.info().kind == Kind::Symlink) else {
+            return Ok(None);
+        };
+        let target = entry.target()?;
+        // What leads nowhere is refused by name.
+        Ok(Some(name::resolve(self.path(), &target).unwrap_or(target)))
     }
 
     /// Returns a stream that compares the digest, whatever the options say.

@@ -23,6 +23,18 @@ impl IndexWriter {
         self.names.is_empty()
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Returns the paths that the files of a tensor will have.
+    pub(crate) fn paths(&self, value: &Value) -> Vec<String> {
+        let mut extensions = Vec::new();
+        extend_extensions(value, &mut extensions);
+        let numbered = (self.files..).zip(extensions);
+        numbered.map(|(number, extension)| path_of(&file_name(number, extension))).collect()
+    }
+
     /// Adds a tensor and returns its files, by their paths in the carton.
     pub(crate) fn add(&mut self, name: &str, value: &Value) -> Result<Vec<(String, Bytes)>> {
         // Nothing is changed where a part of a list is refused.
@@ -76,11 +88,11 @@ impl IndexWriter {
             Value::Numeric(tensor) => {
                 // It was checked that there is one.
                 let dtype = value.dtype().map_or("", DType::name);
-                let file = self.plain(name, dtype, &tensor.info().shape, "bin");
+                let file = self.plain(name, dtype, &tensor.info().shape, NUMBERS);
                 files.push((file, tensor.bytes().clone()));
             }
             Value::Strings { shape, strings } => {
-                let file = self.plain(name, DType::String.name(), shape, "toml");
+                let file = self.plain(name, DType::String.name(), shape, STRINGS);
                 files.push((file, strings_text(strings).into()));
             }
             Value::Nested(inner) => {
@@ -102,7 +114,7 @@ impl IndexWriter {
 
     /// Adds an entry of numbers or strings and returns the path of its file.
     fn plain(&mut self, name: &str, dtype: &str, shape: &Shape, extension: &str) -> String {
-        let file = format!("tensor_{}.{extension}", self.files);
+        let file = file_name(self.files, extension);
         self.files = self.files.saturating_add(1);
         let dims: Vec<String> = shape.dims().iter().map(u64::to_string).collect();
         let _ = writeln!(
@@ -111,7 +123,31 @@ impl IndexWriter {
             basic_string(name),
             dims.join(", ")
         );
-        format!("{TENSOR_DATA}{file}")
+        path_of(&file)
+    }
+}
+
+fn file_name(number: u64, extension: &str) -> String {
+    format!("tensor_{number}.{extension}")
+}
+
+fn path_of(file: &str) -> String {
+    format!("{TENSOR_DATA}{file}")
+}
+
+/// Lists the extensions of the files of a tensor, in the order in which they are numbered.
+fn extend_extensions(value: &Value, extensions: &mut Vec<&'static str>) {
+    match value {
+        Value::Numeric(_) => extensions.push(NUMBERS),
+        Value::Strings { .. } => extensions.push(STRINGS),
+        // What lies deeper is refused.
+        Value::Nested(inner) => {
+            extensions.extend(inner.iter().filter_map(|inner| match inner {
+                Value::Numeric(_) => Some(NUMBERS),
+                Value::Strings { .. } => Some(STRINGS),
+                Value::Nested(_) => None,
+            }));
+        }
     }
 }
 
@@ -142,6 +178,10 @@ fn strings_text(strings: &[String]) -> String {
     text.push_str("]\n");
     text
 }
+
+// Format text: "`tensor_data`".
+const NUMBERS: &str = "bin";
+const STRINGS: &str = "toml";
 
 #[cfg(test)]
 mod tests {

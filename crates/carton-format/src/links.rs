@@ -78,6 +78,16 @@ impl Links {
         }
     }
 
+    /// Adds what other links have behind what there is; a digest without a URL stays one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (sha256, urls) in other.iter() {
+            self.urls.entry(sha256).or_default();
+            for url in urls {
+                self.add(sha256, url.as_str());
+            }
+        }
+    }
+
     /// Returns the URLs for the content of a digest, in the order in which they are tried; `None`
     /// where it is not linked.
     #[must_use]

@@ -37,6 +37,7 @@ use crate::{
 /// println!("{}", finished.manifest.model_hash());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "nothing is written before `write`"]
 pub struct Pack {
     files: BTreeMap<String, Content>,
     index: IndexWriter,
@@ -70,15 +71,20 @@ impl Pack {
     ///
     /// # Errors
     ///
-    /// [`Error::Document`] where `carton.toml` is no description; [`Error::MissingFile`] where the
-    /// folder's `MANIFEST` lists a file that is neither here nor linked; as for
-    /// [`model`](Self::model).
+    /// [`Error::Document`] where `carton.toml` is no description; [`Error::MissingDocument`] where
+    /// there is `LINKS` without `MANIFEST`; [`Error::MissingFile`] where the folder's `MANIFEST`
+    /// lists a file that is neither here nor linked; as for [`model`](Self::model).
     pub fn unpacked(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let text = folder.join(CARTON_TOML);
         let text = fs::read(&text).map_err(|error| io_fault(&text, error))?;
         let mut pack = Self::from_toml(text)?;
         Walk { pack: &mut pack, root: canonical(folder)?, prefix: "" }.folder(folder)?;
+        let is_linked = folder.join(LINKS).is_file();
+        if is_linked && !folder.join(MANIFEST).is_file() {
+            // Without it nobody knows what is only linked.
+            return Err(Error::MissingDocument { path: MANIFEST });
+        }
         if folder.join(MANIFEST).is_file() {
             let reader = Reader::open(folder)?;
             for file in reader.files() {
@@ -167,6 +173,9 @@ impl Pack {
     ///
     /// As for [`Writer::tensor`].
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<&mut Self> {
+        for path in self.index.paths(value) {
+            self.check(&path)?;
+        }
         for (path, content) in self.index.add(name, value)? {
             self.add(&path, Content::Memory(content))?;
         }
@@ -200,7 +209,8 @@ impl Pack {
         mut writer: Writer<W>,
         progress: impl Fn(u64) + Sync,
     ) -> Result<Finished<W>> {
-        if !self.files.contains_key(INDEX) {
+        let is_known = !self.files.contains_key(INDEX);
+        if is_known {
             let index = self.index.to_bytes();
             self.add(INDEX, Content::Memory(index.into()))?;
         } else if !self.index.is_empty() {
@@ -208,10 +218,16 @@ impl Pack {
             return Err(Error::Write { path, fault });
         }
         writer.files(self.files, &progress)?;
-        writer.finish()
+        writer.finish_packed(is_known.then_some(&self.index))
     }
 
     fn add(&mut self, path: &str, content: Content) -> Result<()> {
+        self.check(path)?;
+        self.files.insert(path.to_owned(), content);
+        Ok(())
+    }
+
+    fn check(&self, path: &str) -> Result<()> {
         let refuse = |fault| Err(Error::Write { path: path.to_owned(), fault });
         if let Err(fault) = check_path(path, &tensor_core::Limits::default()) {
             return refuse(WriteFault::Path(fault));
@@ -219,7 +235,6 @@ impl Pack {
         if self.files.contains_key(path) {
             return refuse(WriteFault::Duplicate);
         }
-        self.files.insert(path.to_owned(), content);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Opening cartons.
 
 use std::{
-    collections::HashMap,
+    collections::VecDeque,
     num::NonZeroUsize,
     path::Path,
     sync::{
@@ -48,8 +48,8 @@ struct Inner {
     index: OnceLock<Index>,
     /// For each line of the manifest, whether the digest was compared.
     compared: Vec<AtomicBool>,
-    /// What was fetched, by digest.
-    fetched: Mutex<HashMap<Sha256, Source>>,
+    /// What was fetched last, by digest: each may be an open file.
+    fetched: Mutex<VecDeque<(Sha256, Source)>>,
     options: ReadOptions,
 }
 
@@ -249,7 +249,7 @@ impl Reader {
         let (path, sha256) = (file.path().to_owned(), file.sha256());
         let urls = self.links().and_then(|links| links.urls(sha256));
         let Some(urls) = urls else { return Err(Error::MissingFile { path }) };
-        if let Some(source) = self.fetched().get(&sha256) {
+        if let Some((_, source)) = self.fetched().iter().find(|(found, _)| *found == sha256) {
             return Ok(Stored::Source(source.clone()));
         }
         let Some(fetch) = &self.inner.options.fetch else {
@@ -259,11 +259,16 @@ impl Reader {
             let source = Box::new(source);
             Error::Fetch { path, source }
         })?;
-        if fetched.is_checked() {
-            self.note_digest(file.index());
+        // Another fetch may bring something else.
+        if let Some(flag) = self.inner.compared.get(file.index()) {
+            flag.store(fetched.is_checked(), Ordering::Relaxed);
         }
         let source = fetched.into_source();
-        self.fetched().insert(sha256, source.clone());
+        let mut kept = self.fetched();
+        if kept.len() >= KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((sha256, source.clone()));
         Ok(Stored::Source(source))
     }
 
@@ -286,7 +291,7 @@ impl Reader {
         }
     }
 
-    fn fetched(&self) -> std::sync::MutexGuard<'_, HashMap<Sha256, Source>> {
+    fn fetched(&self) -> std::sync::MutexGuard<'_, VecDeque<(Sha256, Source)>> {
         self.inner.fetched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -464,3 +469,5 @@ impl std::fmt::Debug for ReadOptions {
 pub(crate) const METHODS: &[Method] = &[Method::Stored, Method::Deflate, Method::Zstd];
 /// About 2.5 million files.
 const MANIFEST_BYTES: u64 = 256 << 20;
+/// Fetched files that stay open: more than threads work on at once.
+const KEPT: usize = 16;

@@ -8,12 +8,14 @@ use crate::{Error, File, Finished, Links, Place, Reader, Result, Writer, paths::
 
 /// Leaves out every file whose digest is linked, and lists where it may be had.
 ///
-/// The links of the carton stay, and `links` come behind them. The model hash stays. Format text:
-/// "LINKS".
+/// The links of the carton stay, and `links` come behind them. A symbolic link to a file that is
+/// left out is left out too, and becomes a file where the carton is filled. The model hash stays.
+/// Format text: "LINKS".
 ///
 /// # Errors
 ///
-/// [`Error::MissingFile`] where a file is neither here nor linked; as for [`Writer::copy`].
+/// [`Error::Digest`] where what is left out is not what it is said to be; [`Error::MissingFile`]
+/// where a file is neither here nor linked; as for [`Writer::copy`].
 ///
 /// # Examples
 ///
@@ -37,7 +39,11 @@ pub fn shrink<W: Write>(
     writer.add_links(links);
     for file in reader.files() {
         let is_linked = links.urls(file.sha256()).is_some_and(|urls| !urls.is_empty());
-        if is_linked || file.place() == Place::Linked {
+        if file.place() == Place::Linked {
+            writer.link(file.path(), file.sha256(), [])?;
+        } else if is_linked {
+            // It goes away: what it is replaced by has to be it.
+            present(file)?.verify()?;
             writer.link(file.path(), file.sha256(), [])?;
         } else {
             writer.copy(present(file)?)?;
@@ -86,7 +92,7 @@ pub fn repack<W: Write>(
     for file in reader.files() {
         match file.place() {
             Place::Linked => writer.link(file.path(), file.sha256(), [])?,
-            _ if is_link(file) => writer.copy(file)?,
+            _ if file.target()?.is_some() => writer.copy(file)?,
             _ => writer.encode(present(file)?)?,
         }
         progress(file.len().unwrap_or_default());
@@ -138,9 +144,4 @@ fn present(file: File<'_>) -> Result<File<'_>> {
         return Err(Error::MissingFile { path: file.path().to_owned() });
     }
     Ok(file)
-}
-
-fn is_link(file: File<'_>) -> bool {
-    let kind = file.entry().map(|entry| entry.info().kind);
-    kind == Some(model_archive::Kind::Symlink)
 }

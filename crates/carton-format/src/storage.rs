@@ -203,6 +203,16 @@ impl Folder {
         Ok(Some(Source::open(found)?))
     }
 
+    /// Returns the path of what a symbolic link leads to, one step far; `None` where it is no link,
+    /// or leads out.
+    pub(crate) fn target(&self, path: &str) -> Option<String> {
+        let link = self.root.join(path);
+        let target = link.parent()?.join(fs::read_link(&link).ok()?);
+        let target = target.parent()?.canonicalize().ok()?.join(target.file_name()?);
+        let parts = target.strip_prefix(&self.root).ok()?.iter();
+        Some(parts.map(|part| part.to_str()).collect::<Option<Vec<_>>>()?.join("/"))
+    }
+
     pub(crate) fn has(&self, path: &str) -> bool {
         self.root.join(path).is_file()
     }

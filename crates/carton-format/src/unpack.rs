@@ -11,7 +11,7 @@ use tensor_core::parallel;
 
 use crate::{
     Error, File, FileReader, Place, Reader, Result,
-    paths::{LINKS, MANIFEST},
+    paths::{LINKS, MANIFEST, relative},
 };
 
 /// How a carton is unpacked.
@@ -139,7 +139,9 @@ fn write_link(folder: &NewFolder, file: File<'_>) -> Result<()> {
     let Some(entry) = file.entry() else { return Ok(()) };
     entry.resolve()?;
     file.verify()?;
-    Ok(folder.symlink(file.path(), &entry.target()?)?)
+    // Written anew: a system goes through the folders that a text names, and they may not be there.
+    let target = file.target()?.map(|target| relative(file.path(), &target));
+    Ok(folder.symlink(file.path(), &target.unwrap_or_default())?)
 }
 
 fn put(folder: &NewFolder, path: &str, content: &[u8]) -> Result<()> {

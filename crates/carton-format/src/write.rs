@@ -13,14 +13,14 @@ use model_archive::{
     ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
 };
 use tensor_core::{
-    Extent, Limits, Source,
+    Extent, Limits, Severity, Source,
     digest::Algorithm,
     output::{Durability, Existing, NewFile},
     parallel,
 };
 
 use crate::{
-    Description, Error, File, Links, Manifest, Result, Sha256, Value,
+    Description, Error, File, Links, Manifest, Reference, Result, Sha256, Value,
     error::{PackFault, WriteFault},
     index_writer::IndexWriter,
     manifest::check_path,
@@ -143,12 +143,15 @@ impl Default for WriteOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "a carton that is not finished is none"]
 pub struct Writer<W: Write> {
     archive: ArchiveWriter<W>,
     options: WriteOptions,
     listed: BTreeMap<String, Listed>,
     index: IndexWriter,
     links: Links,
+    /// Where it was written from memory.
+    description: Option<Description>,
     commit: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
 }
 
@@ -156,6 +159,8 @@ pub struct Writer<W: Write> {
 #[derive(Clone, Debug)]
 enum Listed {
     Digest(Sha256),
+    /// The content is not in the carton.
+    Linked(Sha256),
     /// A symbolic link: the digest is that of the file that it leads to.
     Link {
         target: String,
@@ -201,6 +206,7 @@ impl<W: Write> Writer<W> {
             listed: BTreeMap::new(),
             index: IndexWriter::default(),
             links: Links::default(),
+            description: None,
             commit,
         }
     }
@@ -222,8 +228,10 @@ impl<W: Write> Writer<W> {
     ///
     /// Where it is no description; as for [`file`](Self::file).
     pub fn carton_toml(&mut self, bytes: &[u8]) -> Result<()> {
-        Description::parse(bytes, self.options.limits())?;
-        self.file(CARTON_TOML, bytes)
+        let parsed = Description::parse(bytes, self.options.limits())?;
+        self.put(CARTON_TOML, bytes)?;
+        self.description = Some(parsed.description);
+        Ok(())
     }
 
     /// Writes a file whose content is in memory; its path counts from the root of the carton.
@@ -233,6 +241,13 @@ impl<W: Write> Writer<W> {
     /// [`Error::Write`] where the path is unsafe or reserved; [`Error::Archive`] where it was
     /// written before, or the sink fails.
     pub fn file(&mut self, path: &str, content: &[u8]) -> Result<()> {
+        if path == CARTON_TOML {
+            return self.carton_toml(content);
+        }
+        self.put(path, content)
+    }
+
+    fn put(&mut self, path: &str, content: &[u8]) -> Result<()> {
         self.check(path)?;
         let options = self.options.entry().size(content.len() as u64);
         let written = if content.len() as u64 <= IN_MEMORY {
@@ -269,6 +284,9 @@ impl<W: Write> Writer<W> {
     /// [`Error::Write`] where the name was used before, the type is none of the format's, or a list
     /// holds another list; as for [`file`](Self::file).
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<()> {
+        for path in self.index.paths(value) {
+            self.check(&path)?;
+        }
         for (path, content) in self.index.add(name, value)? {
             self.file(&path, &content)?;
         }
@@ -305,9 +323,7 @@ impl<W: Write> Writer<W> {
         urls: impl IntoIterator<Item = &'a str>,
     ) -> Result<()> {
         self.check(path)?;
-        if self.listed.insert(path.to_owned(), Listed::Digest(sha256)).is_some() {
-            return Err(fault(path, WriteFault::Duplicate));
-        }
+        self.listed.insert(path.to_owned(), Listed::Linked(sha256));
         for url in urls {
             self.links.add(sha256, url);
         }
@@ -315,7 +331,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Copies a file of another carton: its stored bytes are not looked at, so that nothing is
-    /// compressed again. Links stay links, and what was aligned stays so.
+    /// compressed again, and no digest is compared. Links stay links, and what was aligned stays so.
     ///
     /// # Errors
     ///
@@ -323,14 +339,11 @@ impl<W: Write> Writer<W> {
     pub fn copy(&mut self, file: File<'_>) -> Result<()> {
         let path = file.path();
         self.check(path)?;
+        if let Some(target) = file.target()? {
+            return self.symlink(path, &relative(path, &target));
+        }
         let Some(entry) = file.entry() else { return self.encode(file) };
         let info = entry.info();
-        if info.kind == Kind::Symlink {
-            let target = name::resolve(path, &entry.target()?);
-            let target = target.map(|target| relative(path, &target));
-            // What leads nowhere is refused by name, as the text of the link.
-            return self.symlink(path, &target.or_else(|_| entry.target())?);
-        }
         let raw = Raw {
             kind: Kind::File,
             method: info.method,
@@ -372,21 +385,32 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// [`Error::MissingDocument`] without `carton.toml`; [`Error::Write`] where a symbolic link
-    /// leads to no file of the carton; [`Error::Archive`] where the sink fails. What was at the
-    /// place of the file is as it was before.
+    /// leads to no file of the carton, a linked file has no URL, or the description is wrong by
+    /// itself or refers to what is not in the carton; [`Error::Archive`] where the sink fails. What
+    /// was at the place of the file is as it was before.
     pub fn finish(mut self) -> Result<Finished<W>> {
-        if !self.listed.contains_key(INDEX) {
-            let index = self.index.to_bytes();
-            self.file(INDEX, &index)?;
-        } else if !self.index.is_empty() {
+        if self.listed.contains_key(INDEX) {
+            if self.index.is_empty() {
+                return self.finish_packed(None);
+            }
             return Err(fault(INDEX, WriteFault::Duplicate));
         }
+        let index = std::mem::take(&mut self.index);
+        self.file(INDEX, &index.to_bytes())?;
+        self.finish_packed(Some(&index))
+    }
+
+    /// Finishes with an index that was written, and is known where it was made here.
+    pub(crate) fn finish_packed(self, index: Option<&IndexWriter>) -> Result<Finished<W>> {
+        self.check_links()?;
+        self.check_description(index)?;
         let manifest = self.manifest()?;
         self.finish_with(manifest)
     }
 
     /// Finishes without an index where none was written.
     pub(crate) fn finish_listed(self) -> Result<Finished<W>> {
+        self.check_description(None)?;
         let manifest = self.manifest()?;
         self.finish_with(manifest)
     }
@@ -417,11 +441,7 @@ impl<W: Write> Writer<W> {
     }
 
     pub(crate) fn add_links(&mut self, links: &Links) {
-        for (sha256, urls) in links.iter() {
-            for url in urls {
-                self.links.add(sha256, url.as_str());
-            }
-        }
+        self.links.merge(links);
     }
 
     /// Writes many files in the order of their paths: small ones are compressed on several threads
@@ -530,9 +550,45 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Refuses files that are only linked, but nowhere to be had.
+    fn check_links(&self) -> Result<()> {
+        for (path, listed) in &self.listed {
+            if let Listed::Linked(sha256) = listed
+                && self.links.urls(*sha256).is_none_or(<[String]>::is_empty)
+            {
+                return Err(fault(path, WriteFault::NoUrl));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a description that no reader would accept beside these files. An index that was
+    /// written as a file is not known.
+    fn check_description(&self, index: Option<&IndexWriter>) -> Result<()> {
+        let Some(description) = &self.description else { return Ok(()) };
+        let refuse = |message| Err(fault(CARTON_TOML, WriteFault::Description(message)));
+        let lint = description.lint();
+        if let Some(wrong) =
+            lint.findings().iter().find(|finding| finding.severity == Severity::Error)
+        {
+            let at = wrong.at.path.as_deref().unwrap_or_default();
+            return refuse(format!("{at} {}", wrong.message));
+        }
+        for reference in description.references() {
+            let is_here = match &reference {
+                Reference::Tensor(name) => index.is_none_or(|index| index.has(name)),
+                Reference::Misc(path) => self.listed.contains_key(&format!("{MISC}{path}")),
+            };
+            if !is_here {
+                return refuse(format!("refers to \"{reference}\", which is not in the carton"));
+            }
+        }
+        Ok(())
+    }
+
     fn sha256(&self, path: &str) -> Option<Sha256> {
         match self.listed.get(path)? {
-            Listed::Digest(sha256) => Some(*sha256),
+            Listed::Digest(sha256) | Listed::Linked(sha256) => Some(*sha256),
             Listed::Link { .. } => None,
         }
     }
@@ -551,6 +607,11 @@ impl<W: Write> Writer<W> {
         for _ in 0..HOPS {
             match self.listed.get(at) {
                 Some(Listed::Digest(sha256)) => return Ok(*sha256),
+                Some(Listed::Linked(sha256)) if at == path => return Ok(*sha256),
+                Some(Listed::Linked(_)) => {
+                    let target = last.to_owned();
+                    return Err(fault(path, WriteFault::TargetLinked { target }));
+                }
                 Some(Listed::Link { target, path }) => (at, last) = (path, target),
                 None => {
                     let target = last.to_owned();

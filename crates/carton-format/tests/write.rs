@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, path::Path};
 use carton_format::{
     DType, Description, Example, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest,
     Sha256, TensorSpec, UnpackOptions, Value, WriteOptions, Writer, fill,
-    model_archive::{Compression, Method},
+    model_archive::{Compression, Method, Profile},
     repack, replace_description, shrink, unpack,
 };
 use tensor_core::{
@@ -297,7 +297,7 @@ fn cartons_that_lack_something() {
     writer.file("model/a", b"").unwrap();
     assert_eq!(writer.finish().unwrap_err().to_string(), "carton has no carton.toml");
     let mut writer = Writer::new(Vec::new());
-    writer.description(&description()).unwrap();
+    writer.description(&bare()).unwrap();
     writer.symlink("model/a", "b").unwrap();
     assert_eq!(
         writer.finish().unwrap_err().to_string(),
@@ -465,4 +465,145 @@ fn copies_keep_their_alignment() {
     for entry in archive.entries().filter(|entry| entry.name().starts_with("model/sub/1")) {
         assert!(entry.extent().unwrap().is_aligned(4096), "{entry:?}");
     }
+}
+
+#[test]
+fn what_is_left_out_is_compared_first() {
+    let mut bytes = packed_stored();
+    let at = bytes.windows(4).position(|bytes| bytes == b"good").unwrap();
+    bytes[at..at + 4].copy_from_slice(b"evil");
+    let reader = Reader::options().profile(Profile::Lenient).from_bytes(bytes).unwrap();
+    let mut links = Links::default();
+    links.add(reader.file("model/a").unwrap().sha256(), "https://models.example.com/a");
+    let error = shrink(&reader, &links, Writer::new(Vec::new())).unwrap_err();
+    assert!(error.to_string().contains("CRC-32"), "{error}");
+}
+
+fn packed_stored() -> Vec<u8> {
+    let mut writer = WriteOptions::default().compression(Compression::Stored).write_to(Vec::new());
+    writer.description(&bare()).unwrap();
+    writer.file("model/a", b"good").unwrap();
+    writer.finish().unwrap().sink
+}
+
+fn bare() -> Description {
+    Description::new(Runner::new("noop", "=1.0.0".parse().unwrap()))
+}
+
+#[test]
+fn digests_without_a_url_stay_in_links() {
+    let bytes = std::fs::read(testdata("carton/valid/ref_linked.carton")).unwrap();
+    let reader = Reader::from_bytes(bytes).unwrap();
+    let sha256 = reader.file("model/f.bin").unwrap().sha256();
+    let folder = tempfile::tempdir().unwrap();
+    unpack(&reader, folder.path().join("u"), &UnpackOptions::default(), |_| ()).unwrap();
+    std::fs::write(folder.path().join("u/LINKS"), format!("version = 1\n[urls]\n{sha256} = []\n"))
+        .unwrap();
+    let reader = Reader::open(folder.path().join("u")).unwrap();
+    let again = repack(&reader, Writer::new(Vec::new()), |_| ()).unwrap();
+    let again = Reader::from_bytes(again.sink).unwrap();
+    assert_eq!(again.links().unwrap().urls(sha256), Some(&[][..]));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_folders_stay_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(testdata("carton/valid/ref_symlinks.carton")).unwrap();
+    let target = folder.path().join("u");
+    unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
+    let unpacked = Reader::open(&target).unwrap();
+    for sink in [
+        repack(&unpacked, Writer::new(Vec::new()), |_| ()).unwrap().sink,
+        shrink(&unpacked, &Links::default(), Writer::new(Vec::new())).unwrap().sink,
+    ] {
+        let again = Reader::from_bytes(sink).unwrap();
+        assert_eq!(again.model_hash(), reader.model_hash());
+        let is_link = |reader: &Reader, path: &str| {
+            reader.file(path).unwrap().entry().unwrap().target().is_ok()
+        };
+        for file in reader.model() {
+            assert_eq!(is_link(&again, file.path()), is_link(&reader, file.path()), "{file:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tensor_that_is_refused_leaves_nothing() {
+    let mut writer = Writer::new(Vec::new());
+    writer.description(&bare()).unwrap();
+    writer.file("tensor_data/tensor_0.bin", b"junk").unwrap();
+    let one = || Value::Numeric(Tensor::from_slice([1], &[1.0_f32]).unwrap());
+    let message = r#""tensor_data/tensor_0.bin" cannot be written: it was written before"#;
+    for _ in 0..2 {
+        assert_eq!(writer.tensor("x", &one()).unwrap_err().to_string(), message);
+    }
+    let reader = Reader::from_bytes(writer.finish().unwrap().sink).unwrap();
+    assert!(reader.tensor("x").unwrap().is_none());
+}
+
+#[test]
+fn cartons_that_no_reader_would_accept_are_not_finished() {
+    let finish = |text: &str, then: &dyn Fn(&mut Writer<Vec<u8>>)| {
+        let mut writer = Writer::new(Vec::new());
+        let runner = "[runner]\nrunner_name = \"r\"\nrequired_framework_version = \"=1.0.0\"\n";
+        writer.file("carton.toml", format!("spec_version = 1\n{text}{runner}").as_bytes()).unwrap();
+        then(&mut writer);
+        writer.finish().map(drop).map_err(|error| error.to_string())
+    };
+    let toml = |message: &str| Err(format!("\"carton.toml\" cannot be written: {message}"));
+    let test = "[[self_test]]\ninputs = { x = \"@tensor_data/t\" }\n";
+    let example = "[[example]]\ninputs = { x = \"@misc/p\" }\n";
+    let missing =
+        |reference| toml(&format!("refers to \"{reference}\", which is not in the carton"));
+    assert_eq!(finish(test, &|_| ()), missing("@tensor_data/t"));
+    assert_eq!(finish(example, &|_| ()), missing("@misc/p"));
+    assert_eq!(finish(example, &|writer| writer.misc("p", b"").unwrap()), Ok(()));
+    let sha256 = Sha256::of(b"");
+    assert_eq!(
+        finish("", &|writer| writer.link("model/a", sha256, []).unwrap()),
+        Err(r#""model/a" cannot be written: its content is not in the carton, and there is no URL for it"#.to_owned())
+    );
+    assert_eq!(
+        finish("", &|writer| {
+            writer.link("model/a", sha256, ["https://models.example.com/a"]).unwrap();
+            writer.symlink("model/b", "a").unwrap();
+        }),
+        Err(r#""model/b" cannot be written: it links to "a", whose content is not in the carton"#
+            .to_owned())
+    );
+    let mut writer = Writer::new(Vec::new());
+    assert!(writer.file("carton.toml", b"garbage").is_err());
+}
+
+#[test]
+fn few_fetched_files_are_open() {
+    struct Each(tempfile::TempDir);
+
+    impl carton_format::fetch::Fetch for Each {
+        fn fetch(
+            &self,
+            link: &carton_format::fetch::Link<'_>,
+        ) -> Result<carton_format::fetch::Fetched, carton_format::fetch::FetchError> {
+            let source = tensor_core::Source::open(self.0.path().join(link.sha256.to_string()));
+            Ok(carton_format::fetch::Fetched::new(source.unwrap()))
+        }
+    }
+
+    let store = tempfile::tempdir().unwrap();
+    let mut writer = Writer::new(Vec::new());
+    writer.description(&bare()).unwrap();
+    for number in 0..1000 {
+        let content = number.to_string();
+        let sha256 = Sha256::of(content.as_bytes());
+        std::fs::write(store.path().join(sha256.to_string()), content).unwrap();
+        writer.link(&format!("model/{number}"), sha256, ["https://models.example.com"]).unwrap();
+    }
+    let bytes = writer.finish().unwrap().sink;
+    let fetch = std::sync::Arc::new(Each(store));
+    let reader = Reader::options().fetch(fetch).from_bytes(bytes).unwrap();
+    let filled = fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap();
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    assert!(open < 500, "{open} files are open");
+    assert_eq!(Reader::from_bytes(filled.sink).unwrap().model_hash(), reader.model_hash());
 }
