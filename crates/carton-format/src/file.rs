@@ -9,7 +9,7 @@ use tensor_core::digest::{Algorithm, Hasher};
 use crate::{
     Error, MediaType, Reader, Result, Sha256,
     read::Verify,
-    storage::{Stored, StoredReader},
+    storage::{Storage, Stored, StoredReader},
 };
 
 /// A handle on a file that `MANIFEST` lists: two words, nothing read.
@@ -51,7 +51,11 @@ impl<'a> File<'a> {
     /// Tells where its content is.
     #[must_use]
     pub fn place(self) -> Place {
-        if self.reader.storage().has(self.path()) {
+        let is_here = match self.reader.storage() {
+            Storage::Archive(_) => self.entry().is_some(),
+            Storage::Folder(folder) => folder.has(self.path()),
+        };
+        if is_here {
             Place::Here
         } else if self.reader.links().is_some_and(|links| links.urls(self.sha256()).is_some()) {
             Place::Linked
@@ -151,7 +155,7 @@ impl<'a> File<'a> {
     /// here.
     #[must_use]
     pub fn entry(self) -> Option<model_archive::Entry<'a>> {
-        self.reader.archive()?.entry(self.path())
+        self.reader.entry(self.index)
     }
 
     fn open(self, compare: bool) -> Result<FileReader> {

@@ -6,9 +6,9 @@ use model_archive::name;
 use tensor_core::{Limits, Shape};
 
 use crate::{
-    DType, DocumentFault, Error, Result,
+    DType, DocumentFault, Error, Manifest, Result,
     error::{TensorFault, check_bytes},
-    paths::{INDEX, INDEX_BYTES},
+    paths::{INDEX, INDEX_BYTES, TENSOR_DATA},
     text::{Document, Node, Table, Unknown, UnknownKey},
 };
 
@@ -30,6 +30,8 @@ pub(crate) struct IndexEntry {
     pub(crate) content: Content,
     /// Whether the key `inner` is there, without which the reference does not read the entry.
     pub(crate) has_inner: bool,
+    /// The line of `MANIFEST` that has its file, counted from 0.
+    pub(crate) listed: Option<usize>,
 }
 
 /// What a tensor holds and where.
@@ -42,7 +44,7 @@ pub(crate) enum Content {
 }
 
 impl Index {
-    pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8], limits: &Limits, manifest: &Manifest) -> Result<Self> {
         let (found, limit) = (bytes.len() as u64, limits.metadata_bytes);
         check_bytes(INDEX_BYTES, found, limit, "metadata_bytes")?;
         let document = Document::parse(INDEX, bytes)?;
@@ -52,6 +54,8 @@ impl Index {
         if let Some(tensors) = root.optional("tensor") {
             let items = tensors.array()?;
             tensors.check_count("tensors", items.len(), limits.tensors, "tensors")?;
+            index.entries.reserve(items.len());
+            index.by_name.reserve(items.len());
             for node in items {
                 index.add(node, limits, &mut unknown)?;
             }
@@ -59,6 +63,7 @@ impl Index {
         root.finish(&mut unknown);
         index.unknown = unknown.into_keys();
         index.check_inner()?;
+        index.find_files(manifest);
         Ok(index)
     }
 
@@ -102,8 +107,21 @@ impl Index {
             return Err(name_node.fault("a name that no other tensor has"));
         }
         let (line, has_inner) = (node.line(), inner.is_some());
-        self.entries.push(IndexEntry { name, line, content, has_inner });
+        self.entries.push(IndexEntry { name, line, content, has_inner, listed: None });
         Ok(())
+    }
+
+    /// Notes where the manifest has the files, by a table: most of it is asked for.
+    fn find_files(&mut self, manifest: &Manifest) {
+        let mut files = HashMap::with_capacity(manifest.len());
+        for (line, (path, _)) in manifest.files().enumerate() {
+            files.extend(path.strip_prefix(TENSOR_DATA).map(|file| (file, line)));
+        }
+        for entry in &mut self.entries {
+            if let Content::Plain { file, .. } = &entry.content {
+                entry.listed = files.get(&**file).copied();
+            }
+        }
     }
 
     /// Proves that nested tensors hold plain ones that there are.
@@ -154,7 +172,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Index> {
-        Index::parse(text.as_bytes(), &Limits::default())
+        let manifest = Manifest::from_files([], &Limits::default()).unwrap();
+        Index::parse(text.as_bytes(), &Limits::default(), &manifest)
     }
 
     #[track_caller]

@@ -149,7 +149,10 @@ mod tests {
     use tensor_core::Tensor;
 
     use super::*;
-    use crate::index::{Content, Index};
+    use crate::{
+        Manifest, Sha256,
+        index::{Content, Index},
+    };
 
     #[test]
     fn written_index_reads_back() {
@@ -167,11 +170,15 @@ mod tests {
         }
         let expected = ["tensor_0.bin", "tensor_1.toml", "tensor_2.bin", "tensor_3.toml"];
         assert_eq!(paths, expected.map(|file| format!("{TENSOR_DATA}{file}")));
-        let index = Index::parse(&writer.to_bytes(), &Limits::default()).unwrap();
+        let limits = Limits::default();
+        let files = paths.iter().map(|path| (path.clone(), Sha256::of(b"")));
+        let manifest = Manifest::from_files(files, &limits).unwrap();
+        let index = Index::parse(&writer.to_bytes(), &limits, &manifest).unwrap();
         assert_eq!(index.entries().len(), 5);
         assert!(index.unknown.is_empty() && index.entries().iter().all(|entry| entry.has_inner));
         assert!(matches!(index.entry("n").unwrap().content, Content::Nested { .. }));
         assert!(index.entry("a\"b").is_some());
+        assert_eq!(index.entry("s").unwrap().listed, manifest.position(&paths[1]));
     }
 
     #[test]
@@ -238,7 +245,8 @@ mod tests {
                 files.extend(writer.add(name, value).unwrap());
             }
             let has_list = writer.add("a list of tensors", &Value::Nested(nested.clone())).is_ok();
-            let index = Index::parse(&writer.to_bytes(), &Limits::default()).unwrap();
+            let manifest = crate::Manifest::from_files([], &Limits::default()).unwrap();
+            let index = Index::parse(&writer.to_bytes(), &Limits::default(), &manifest).unwrap();
             prop_assert!(has_list && index.unknown.is_empty() && index.needs_toml_1_1.is_none());
             prop_assert_eq!(index.entries().len(), plain.len() + nested.len() + 1);
             for ((name, value), (path, content)) in plain.iter().zip(&files) {

@@ -135,6 +135,13 @@ impl Manifest {
         self.by_path.get(find.ok()?).map(|&index| index as usize)
     }
 
+    /// Returns the positions of all lines, sorted by path.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = usize> {
+        let is_sorted = self.by_path.is_empty();
+        let lines = (0..self.lines.len()).filter(move |_| is_sorted);
+        lines.chain(self.by_path.iter().map(|&index| index as usize))
+    }
+
     pub(crate) fn path_at(&self, index: usize) -> &str {
         self.lines.get(index).map_or("", |line| self.path(line))
     }
@@ -223,7 +230,7 @@ impl Manifest {
     /// Refuses a path that lies in another, as if that were a folder.
     fn check_folders(&self) -> Result<()> {
         for place in 1..self.lines.len() {
-            let (file, next) = (self.sorted(place.saturating_sub(1)), self.sorted(place));
+            let (file, next) = (self.sorted_at(place.saturating_sub(1)), self.sorted_at(place));
             // Most paths are followed by one that does not start with them.
             if !self.path_at(next).starts_with(self.path_at(file)) {
                 continue;
@@ -242,7 +249,7 @@ impl Manifest {
     }
 
     /// Returns the position in `lines` of what is at a place of the sorted list.
-    fn sorted(&self, place: usize) -> usize {
+    fn sorted_at(&self, place: usize) -> usize {
         self.by_path.get(place).map_or(place, |&index| index as usize)
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use model_archive::{Archive, Method, Profile, Symlinks};
+use model_archive::{Archive, Entry, Method, Profile, Symlinks};
 use tensor_core::{Limits, Report, Source, parallel};
 
 use crate::{
@@ -41,6 +41,8 @@ pub struct Reader {
 struct Inner {
     storage: Storage,
     manifest: Manifest,
+    /// For each line of the manifest, the position of its entry; empty for a folder.
+    positions: Vec<Option<usize>>,
     links: Option<Links>,
     description: OnceLock<ParsedDescription>,
     index: OnceLock<Index>,
@@ -225,7 +227,7 @@ impl Reader {
             Some(file) => {
                 let limit = self.limits().metadata_bytes;
                 check_bytes(INDEX_BYTES, file.stored()?.len(), limit, "metadata_bytes")?;
-                Index::parse(&file.bytes()?, self.limits())?
+                Index::parse(&file.bytes()?, self.limits(), self.manifest())?
             }
             None => Index::default(),
         };
@@ -234,7 +236,14 @@ impl Reader {
 
     /// Returns where the content of a file is; fetches what is only linked.
     pub(crate) fn stored(&self, file: File<'_>) -> Result<Stored<'_>> {
-        if let Some(stored) = self.storage().file(file.path())? {
+        let here = match self.storage() {
+            Storage::Archive(_) => {
+                let entry = self.entry(file.index()).map(Entry::resolve);
+                entry.transpose()?.map(Stored::Entry)
+            }
+            Storage::Folder(folder) => folder.file(file.path())?.map(Stored::Source),
+        };
+        if let Some(stored) = here {
             return Ok(stored);
         }
         let (path, sha256) = (file.path().to_owned(), file.sha256());
@@ -256,6 +265,12 @@ impl Reader {
         let source = fetched.into_source();
         self.fetched().insert(sha256, source.clone());
         Ok(Stored::Source(source))
+    }
+
+    /// Returns the entry of a line of the manifest; `None` where there is none, or for a folder.
+    pub(crate) fn entry(&self, index: usize) -> Option<Entry<'_>> {
+        let position = self.inner.positions.get(index).copied().flatten()?;
+        self.archive()?.entry_at(position)
     }
 
     pub(crate) fn is_compared(&self, index: usize) -> bool {
@@ -409,8 +424,9 @@ impl ReadOptions {
         let links = document(LINKS, what, limits.metadata_bytes, "metadata_bytes")?;
         let links = links.map(|links| Links::parse(&links, limits)).transpose()?;
         let inner = Inner {
-            storage,
+            positions: storage.positions(&manifest),
             compared: (0..manifest.len()).map(|_| AtomicBool::new(false)).collect(),
+            storage,
             manifest,
             links,
             description: OnceLock::new(),

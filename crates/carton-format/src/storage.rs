@@ -10,7 +10,7 @@ use bytes::Bytes;
 use model_archive::{Archive, Entry, EntryReader, Kind, Method};
 use tensor_core::{Extent, Source, SourceReader};
 
-use crate::{Error, Result, error::FileFault};
+use crate::{Error, Manifest, Result, error::FileFault};
 
 /// The files of a carton, whatever holds them.
 #[derive(Clone, Debug)]
@@ -38,14 +38,23 @@ impl Storage {
         }
     }
 
-    /// Tells whether a file is there; nothing is read of an archive.
-    pub(crate) fn has(&self, path: &str) -> bool {
-        match self {
-            Self::Archive(archive) => {
-                archive.entry(path).is_some_and(|entry| entry.info().kind != Kind::Folder)
+    /// Returns for each line of a manifest the position of its entry in the archive; nothing for
+    /// a folder.
+    pub(crate) fn positions(&self, manifest: &Manifest) -> Vec<Option<usize>> {
+        let Self::Archive(archive) = self else { return Vec::new() };
+        let mut positions = vec![None; manifest.len()];
+        // Both are sorted by name.
+        let files = archive.entries_below("").filter(|entry| entry.info().kind != Kind::Folder);
+        let mut files = files.peekable();
+        for line in manifest.sorted() {
+            let path = manifest.path_at(line);
+            while files.next_if(|file| file.name() < path).is_some() {}
+            let found = files.next_if(|file| file.name() == path);
+            if let Some(position) = positions.get_mut(line) {
+                *position = found.map(Entry::index);
             }
-            Self::Folder(folder) => folder.has(path),
         }
+        positions
     }
 
     /// Returns the paths of all files, in the order of the archive; sorted in a folder.
@@ -194,7 +203,7 @@ impl Folder {
         Ok(Some(Source::open(found)?))
     }
 
-    fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         self.root.join(path).is_file()
     }
 

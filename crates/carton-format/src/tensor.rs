@@ -7,7 +7,6 @@ use crate::{
     DType, Error, File, Reader, Result,
     error::{TensorFault, check_bytes, report_toml_1_1, report_unknown},
     index::{Content, IndexEntry},
-    paths::TENSOR_DATA,
     text::{Document, Unknown},
 };
 
@@ -82,8 +81,8 @@ impl<'a> Tensor<'a> {
     /// [`Error::Tensor`] where `MANIFEST` does not list it.
     pub fn file(self) -> Result<Option<File<'a>>> {
         let Content::Plain { file, .. } = &self.entry.content else { return Ok(None) };
-        match self.reader.file(&format!("{TENSOR_DATA}{file}")) {
-            Some(found) => Ok(Some(found)),
+        match self.entry.listed {
+            Some(index) => Ok(Some(File::new(self.reader, index))),
             None => Err(self.fault(TensorFault::NoFile { file: file.clone() })),
         }
     }

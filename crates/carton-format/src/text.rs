@@ -111,7 +111,11 @@ impl<'d> Table<'d> {
 
     /// Returns the value of a key.
     pub(crate) fn optional(&mut self, key: &str) -> Option<Node<'d>> {
-        let value = self.entries.get(key)?;
+        let value = match self.entries.len() {
+            // To compare a few keys is faster than to hash one.
+            0..=FEW => self.entries.iter().find(|(other, _)| other.get_ref() == key)?.1,
+            _ => self.entries.get(key)?,
+        };
         self.used.push(value);
         Some(Node { document: self.document, value })
     }
@@ -214,7 +218,8 @@ impl<'d> Node<'d> {
         let Self { document, value } = self;
         match value.get_ref() {
             DeValue::Table(entries) => {
-                Ok(Table { document, value: Some(value), entries, used: Vec::new() })
+                let used = Vec::with_capacity(entries.len());
+                Ok(Table { document, value: Some(value), entries, used })
             }
             _ => Err(self.fault("a table")),
         }
@@ -542,6 +547,8 @@ impl Lexer<'_> {
 
 /// Characters of a value that a message shows.
 const SHOWN: usize = 64;
+/// Keys of a table that are looked through one by one.
+const FEW: usize = 8;
 
 #[cfg(test)]
 mod tests {

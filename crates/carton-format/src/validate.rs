@@ -232,13 +232,12 @@ impl<'a> Scan<'a> {
     fn index(&self, index: &'a Index, report: &mut Report) {
         report_unknown(&index.unknown, INDEX, report);
         report_toml_1_1(index.needs_toml_1_1, INDEX, report);
-        let mut used = BTreeSet::from([INDEX.to_owned()]);
+        let mut used: HashSet<usize> =
+            self.reader.file(INDEX).map(File::index).into_iter().collect();
         let mut without_inner = None;
         for entry in index.entries() {
             let tensor = Tensor::new(self.reader, entry);
-            if let Content::Plain { file, .. } = &entry.content {
-                used.insert(format!("{TENSOR_DATA}{file}"));
-            }
+            used.extend(entry.listed);
             if !entry.has_inner && without_inner.is_none() {
                 without_inner = Some(entry);
             }
@@ -254,7 +253,7 @@ impl<'a> Scan<'a> {
         }
         for file in self.reader.files() {
             let path = file.path();
-            if path.starts_with(TENSOR_DATA) && !used.contains(path) {
+            if path.starts_with(TENSOR_DATA) && !used.contains(&file.index()) {
                 let message = format!("belongs to no tensor of {INDEX}");
                 let at = At::file().entry(path);
                 report.push(Severity::Warning, "carton/unused-tensor-file", at, message);

@@ -47,13 +47,12 @@ fn opening_reads_a_long_directory_once() {
 }
 
 #[test]
-fn an_entry_reads_its_header_and_its_data() {
+fn a_small_entry_is_read_with_its_header() {
     let (zip, _) = archive();
     let counting = CountingSource::new(&zip.to_bytes());
     for profile in [Profile::Strict, Profile::Lenient] {
         let archive = Archive::options().profile(profile).from_source(counting.source()).unwrap();
         let (header, data) = (zip.header_offset(2) as u64, zip.data_offset(2) as u64);
-        let last = Extent::between(data, data + 4);
         let _ = counting.take_reads();
         let entry = archive.entry("z").unwrap();
         assert_eq!((entry.name(), entry.info().size), ("z", 4));
@@ -62,11 +61,12 @@ fn an_entry_reads_its_header_and_its_data() {
         entry.extent().unwrap();
         let local = Extent::between(header, data + 4);
         assert_eq!(counting.take_reads(), [local], "the header, as far as there is room for it");
-        assert_eq!(entry.bytes().unwrap(), b"last"[..]);
-        assert_eq!(counting.take_reads(), [local, last]);
+        let content = entry.bytes().unwrap();
+        assert_eq!(content, b"last"[..]);
+        assert_eq!(content.as_ptr().align_offset(64), 0);
         entry.read_into(&mut [0; 4]).unwrap();
         entry.verify().unwrap();
-        assert_eq!(counting.take_reads(), [local, last, local, last]);
+        assert_eq!(counting.take_reads(), [local; 3]);
     }
 }
 
