@@ -245,7 +245,7 @@ mod tests {
                 files.extend(writer.add(name, value).unwrap());
             }
             let has_list = writer.add("a list of tensors", &Value::Nested(nested.clone())).is_ok();
-            let manifest = crate::Manifest::from_files([], &Limits::default()).unwrap();
+            let manifest = Manifest::from_files([], &Limits::default()).unwrap();
             let index = Index::parse(&writer.to_bytes(), &Limits::default(), &manifest).unwrap();
             prop_assert!(has_list && index.unknown.is_empty() && index.needs_toml_1_1.is_none());
             prop_assert_eq!(index.entries().len(), plain.len() + nested.len() + 1);
