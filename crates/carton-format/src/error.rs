@@ -163,6 +163,12 @@ pub enum WriteFault {
         /// The text of the link.
         target: String,
     },
+    /// Nothing can be fetched from a URL.
+    #[error("{url:?} is not an http or https URL without credentials")]
+    Url {
+        /// The URL, without what may be secret.
+        url: String,
+    },
     /// A file is only linked, and there is no URL for it.
     #[error("its content is not in the carton, and there is no URL for it")]
     NoUrl,

@@ -140,6 +140,17 @@ impl Links {
     }
 }
 
+/// Tells whether something can be fetched from a URL: http or https, a host, no credentials.
+pub(crate) fn is_fetchable(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_plain = |character: char| !character.is_whitespace() && !character.is_control();
+    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        && !authority.is_empty()
+        && !authority.contains('@')
+        && url.chars().all(is_plain)
+}
+
 /// Returns what may be shown of a text that should be a URL: no credentials, no query, no fragment,
 /// and not more than fits a message. Either of the first two may be a secret.
 pub(crate) fn bare(text: &str) -> String {
@@ -296,6 +307,18 @@ mod tests {
             found,
             [(Severity::Warning, first), (Severity::Error, second), (Severity::Error, third)]
         );
+    }
+
+    #[test]
+    fn urls_that_can_be_fetched() {
+        for url in ["https://a.example", "HTTP://a.example/x?y@z", "https://[::1]:8/"] {
+            assert!(is_fetchable(url), "{url}");
+        }
+        for url in
+            ["", "no url", "ftp://a", "https://", "https://u:p@a/x", "https:// a", "https:///x"]
+        {
+            assert!(!is_fetchable(url), "{url}");
+        }
     }
 
     #[test]

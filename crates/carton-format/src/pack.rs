@@ -30,7 +30,9 @@ use crate::{
 /// ```no_run
 /// use carton_format::{Description, Pack, Runner, Writer};
 ///
-/// let description = Description::new(Runner::new("torchscript", "=1.12.1".parse()?));
+/// let mut description = Description::new(Runner::new("torchscript", "=1.12.1".parse()?));
+/// // Not demanded by the format's text, but by its own library.
+/// description.runner.compat_version = Some(1);
 /// let mut pack = Pack::new(&description)?;
 /// pack.model("model_folder")?;
 /// let finished = pack.write(Writer::create("model.carton")?)?;

@@ -4,7 +4,12 @@
 
 use std::io::Write;
 
-use crate::{Error, File, Finished, Links, Place, Reader, Result, Writer, paths::CARTON_TOML};
+use crate::{
+    Error, File, Finished, Links, Place, Reader, Result, Writer,
+    error::WriteFault,
+    links::{bare, is_fetchable},
+    paths::{CARTON_TOML, LINKS},
+};
 
 /// Leaves out every file whose digest is linked, and lists where it may be had.
 ///
@@ -14,7 +19,8 @@ use crate::{Error, File, Finished, Links, Place, Reader, Result, Writer, paths::
 ///
 /// # Errors
 ///
-/// [`Error::Digest`] where what is left out is not what it is said to be; [`Error::MissingFile`]
+/// [`Error::Write`] where nothing can be fetched from one of the URLs; [`Error::Digest`] where what
+/// is left out is not what it is said to be; [`Error::MissingFile`]
 /// where a file is neither here nor linked; as for [`Writer::copy`].
 ///
 /// # Examples
@@ -36,6 +42,11 @@ pub fn shrink<W: Write>(
     mut writer: Writer<W>,
 ) -> Result<Finished<W>> {
     keep_links(reader, &mut writer);
+    let mut urls = links.iter().flat_map(|(_, urls)| urls);
+    if let Some(url) = urls.find(|url| !is_fetchable(url)) {
+        let (path, fault) = (LINKS.to_owned(), WriteFault::Url { url: bare(url) });
+        return Err(Error::Write { path, fault });
+    }
     writer.add_links(links);
     for file in reader.files() {
         let is_linked = links.urls(file.sha256()).is_some_and(|urls| !urls.is_empty());

@@ -14,11 +14,6 @@ use crate::{
     FileSummary, Format, OpenOptions, Port, Profile, Stats, Summary, SummaryOptions, TensorSummary,
 };
 
-/// Tells whether a folder looks like a carton that was unpacked.
-pub(crate) fn is_carton_folder(path: &Path) -> bool {
-    path.join("MANIFEST").is_file()
-}
-
 pub(crate) fn open(source: Source, options: OpenOptions) -> carton_format::Result<Reader> {
     read_options(options).from_source(source)
 }

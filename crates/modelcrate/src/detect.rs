@@ -38,7 +38,8 @@ pub fn detect(source: &Source) -> Result<Option<Format>> {
 /// Tells whether a folder is a model of a format that this crate knows.
 #[must_use]
 pub fn is_model_folder(path: &Path) -> bool {
-    path.join("MANIFEST").is_file() && path.join("carton.toml").is_file()
+    // One of the two is enough: a folder that has lost the other is a broken carton.
+    path.join("MANIFEST").is_file() || path.join("carton.toml").is_file()
 }
 
 /// Looks for the names of a carton's documents in the directory of a ZIP archive.
@@ -48,7 +49,7 @@ fn is_carton(source: &Source) -> Result<bool> {
     let start = source.len().saturating_sub(TAIL);
     let tail = source.read(Extent::between(start, source.len()), "end record")?;
     let Some(end) = tail.windows(4).rposition(|window| window == b"PK\x05\x06") else {
-        return Ok(false);
+        return starts_as_carton(source);
     };
     let number = |at: usize| tail.get(end.saturating_add(at)..)?.first_chunk::<4>().copied();
     let [len, offset] = [12, 16].map(|at| number(at).map_or(u32::MAX, u32::from_le_bytes));
@@ -61,6 +62,16 @@ fn is_carton(source: &Source) -> Result<bool> {
     }
     // Where the end record does not tell, the directory is what stands before it.
     Ok(names_documents(tail.get(..end).unwrap_or_default()))
+}
+
+/// Tells whether the first entry of an archive that was cut off is one of a carton.
+fn starts_as_carton(source: &Source) -> Result<bool> {
+    let head = source.read(Extent::first(source.len().min(64)), "local header")?;
+    let Some(name) = head.strip_prefix(b"PK\x03\x04").and_then(|rest| rest.get(26..)) else {
+        return Ok(false);
+    };
+    let starts = [&b"carton.toml"[..], b"MANIFEST", b"model/", b"misc/", b"tensor_data/"];
+    Ok(starts.iter().any(|start| name.starts_with(start)))
 }
 
 /// Tells whether headers of a directory have the name of a carton's document.
@@ -131,7 +142,10 @@ mod tests {
             assert_eq!(detect(&Source::open(path).unwrap()).unwrap(), Some(Format::Carton));
         }
         let carton = std::fs::read(test_support::testdata("carton/valid/ref_minimal.carton"));
-        let archive = test_support::zip::Zip::of(&[("inner.carton", &carton.unwrap())]).to_bytes();
+        let carton = carton.unwrap();
+        let cut_off = Source::from_bytes(carton[..carton.len() - 30].to_vec());
+        assert_eq!(detect(&cut_off).unwrap(), Some(Format::Carton));
+        let archive = test_support::zip::Zip::of(&[("inner.carton", &carton)]).to_bytes();
         assert_eq!(detect(&Source::from_bytes(archive)).unwrap(), None);
     }
 

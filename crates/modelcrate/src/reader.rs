@@ -2,11 +2,11 @@ use std::{num::NonZeroUsize, path::Path};
 
 use tensor_core::{Report, Source};
 
-#[cfg(feature = "carton")]
-use crate::carton;
 #[cfg(feature = "ztensor")]
 use crate::zt;
 use crate::{Error, Format, Summary, SummaryOptions, detect, detect::looks_like, error::Result};
+#[cfg(feature = "carton")]
+use crate::{carton, detect::is_model_folder};
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl OpenOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<AnyReader> {
         let path = path.as_ref();
         #[cfg(feature = "carton")]
-        if carton::is_carton_folder(path) {
+        if is_model_folder(path) {
             return Ok(AnyReader::Carton(carton::open_folder(path, self)?));
         }
         self.from_source(Source::open(path)?)

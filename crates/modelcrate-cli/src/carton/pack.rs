@@ -5,6 +5,7 @@ use std::{
     str::FromStr,
 };
 
+use anstream::eprintln;
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     carton_format::{
@@ -38,7 +39,8 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate carton pack model/ -o model.carton --runner torchscript --framework-version =1.12.1
+  modelcrate carton pack model/ -o model.carton --runner torchscript --framework-version =1.12.1 \\
+      --runner-compat-version 2
   modelcrate carton pack model.onnx -o model.carton --toml carton.toml --misc pictures/
   modelcrate carton pack unpacked/ -o - | sha256sum")]
 pub(crate) struct Pack {
@@ -131,6 +133,10 @@ impl Pack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
         let pack = self.collect()?;
+        if self.about.runner.is_some() && self.about.runner_compat_version.is_none() {
+            let advice = "Carton's own library needs --runner-compat-version to open the carton";
+            eprintln!("note: {advice}");
+        }
         let content_bytes = pack.content_len();
         let sink = self.sink().about(&self.output)?;
         let failed = sink.failed();
