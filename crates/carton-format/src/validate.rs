@@ -672,7 +672,8 @@ impl<'r, 'a> Call<'r, 'a> {
 
     fn misc(&mut self, path: &Path, file: &str) {
         if self.reader.file(&format!("{MISC}{file}")).is_none() {
-            let message = format!("refers to \"@misc/{file}\", which is not in the carton");
+            let reference = Reference::Misc(file.to_owned()).to_string();
+            let message = format!("refers to {reference:?}, which is not in the carton");
             self.push(Severity::Error, "carton/unknown-misc", path, message);
         }
     }

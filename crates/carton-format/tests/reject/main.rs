@@ -16,6 +16,7 @@ use carton_format::{
     model_archive::{Kind, Profile},
 };
 use cases::{Case, cases};
+use made::Carton;
 use tensor_core::{At, Chain, Report, Severity};
 use test_support::{assert_bytes, testdata};
 
@@ -258,4 +259,67 @@ fn put(reader: &Reader, folder: &Path) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// Names that would move a cursor, or turn text around, are escaped wherever a message has them.
+#[test]
+fn messages_hide_nothing() {
+    let evil = "\\u001B]0;x\\u0007\\u202E\\u2066\\u200F\\n[ok]";
+    let raw = "\u{202e}\u{2066}\u{200f}\u{feff}";
+    let broken = [
+        ("\"@tensor_data/numbers\"", format!("\"@tensor_data/{evil}\"")),
+        ("\"@tensor_data/numbers\"", format!("\"{evil}\"")),
+        ("\"@misc/plot.png\"", format!("\"@misc/{evil}\"")),
+        ("![plot](@misc/plot.png)", format!("![{raw}](@misc/{raw})")),
+        ("![plot](@misc/plot.png)", format!("![](http://{raw})")),
+        ("name = \"x\"", format!("name = \"{evil}\"")),
+        ("x = \"@tensor_data", format!("\"{evil}\" = \"@tensor_data")),
+        ("threads = 1", format!("\"{evil}\" = [1]")),
+        ("threads = 1", format!("threads = 1\n\"{evil}\" = 2023-01-22")),
+        ("\"n\", 2", format!("\"{evil}\", \"{evil}\"")),
+        ("\"x86_64-unknown-linux-gnu\"", format!("\"{evil}\"")),
+        ("\"=1.2.3\"", format!("\"{evil}\"")),
+        ("model_name = \"full\"", format!("repository = \"{evil}\"")),
+        ("model_name = \"full\"", format!("\"{evil}\" = 1")),
+        ("model_name = \"full\"", format!("{raw} = 1")),
+        ("model_name = \"full\"", "model_name = \"\u{1b}\"".to_owned()),
+    ];
+    let mut cartons: Vec<Carton> =
+        broken.iter().map(|(from, to)| Carton::full().toml(from, to)).collect();
+    let key = format!("{raw}x");
+    let index = |from, to: &str| Carton::full().index(from, &to.replace("{}", evil));
+    cartons.extend([
+        index("name = \"numbers\"\n", "name = \"{}\"\n"),
+        index("tensor_0.bin", "{}"),
+        index("[\"numbers\", \"numbers\"]", "[\"{}\"]"),
+        index("\"float32\"", "\"{}\""),
+        Carton::full().unlisted(&format!("model/{raw}"), "x"),
+        Carton::full().listed(&format!("model/{raw}"), "x"),
+        Carton::full().symlink("model/l", "\u{1b}[2J", "x"),
+        Carton::full().symlink("model/l", raw, "x"),
+        Carton::full().manifest(|text| format!("{text}\u{1b}{raw}")),
+        Carton::full().manifest(|text| format!("{text}model/\u{1b}={}\n", "0".repeat(64))),
+        Carton::full().manifest(|text| format!("{text}model/x=\u{1b}{raw}\n")),
+        Carton::full().links(format!("version = 1\n[urls]\n\"{evil}\" = []\n")),
+        Carton::full().links(format!("version = 1\n[urls]\n'{key}' = 1\n")),
+        Carton::full().links(format!(
+            "version = 1\n[urls]\n{} = [\"{evil}\", \"https://{raw}\"]\n",
+            "0".repeat(64)
+        )),
+    ]);
+    for carton in cartons {
+        let text = match Reader::from_bytes(carton.bytes()) {
+            Err(error) => Chain(&error).to_string(),
+            Ok(reader) => {
+                let report = reader.validate();
+                assert!(!report.is_empty(), "{:?}", carton.zip().entries);
+                let shown = report.into_iter().map(|finding| {
+                    format!("{} {}", finding.message, finding.at.path.unwrap_or_default())
+                });
+                shown.collect()
+            }
+        };
+        let hidden = |char: char| char.is_control() || raw.contains(char);
+        assert!(!text.contains(hidden), "{text:?}");
+    }
 }
