@@ -1,10 +1,10 @@
 //! Python's tomllib reads the documents that we write.
 
 use carton_format::{
-    DType, Description, Links, Reader, Value, Writer,
+    DType, Description, Reader, Sha256, Value, Writer,
     edit::{self, Change, NewValue},
     model_archive::Compression,
-    shrink,
+    replace_description,
 };
 use conformance::{
     carton::{Sample, texts},
@@ -52,9 +52,10 @@ fn edited_carton_toml() {
     for (at, text) in texts().into_iter().enumerate() {
         assert_eq!(options.get(&format!("t{at}")), Some(&text.into()));
     }
-    let mut writer = crate::options(Compression::Stored).write_to(Vec::new());
-    writer.carton_toml(&text).unwrap();
-    let Some(found) = documents(&writer.finish().unwrap().sink) else { return };
+    let reader = Reader::from_bytes(packed(&Sample::full())).unwrap();
+    let writer = crate::options(Compression::Stored).write_to(Vec::new());
+    let edited = replace_description(&reader, &text, writer).unwrap().sink;
+    let Some(found) = documents(&edited) else { return };
     assert_json(&found["carton.toml"], &sample.document(), "carton.toml");
 }
 
@@ -95,15 +96,12 @@ fn no_tensors() {
 
 #[test]
 fn links() {
-    let reader = Reader::from_bytes(packed(&Sample::full())).unwrap();
-    let sha256 = reader.file("model/noise.bin").unwrap().sha256();
-    let mut links = Links::default();
-    for text in texts() {
-        links.add(sha256, text);
-    }
-    let writer: Writer<Vec<u8>> = options(Compression::Stored).write_to(Vec::new());
-    let shrunk = shrink(&reader, &links, writer).unwrap().sink;
-    let Some(found) = documents(&shrunk) else { return };
-    let expected = json!({ "version": 1, "urls": { sha256.to_string(): texts() } });
+    let sha256 = Sha256::of(b"content");
+    let mut writer: Writer<Vec<u8>> = options(Compression::Stored).write_to(Vec::new());
+    writer.description(&Sample::minimal().description).unwrap();
+    let texts = texts();
+    writer.link("model/a", sha256, texts.iter().map(String::as_str)).unwrap();
+    let Some(found) = documents(&writer.finish().unwrap().sink) else { return };
+    let expected = json!({ "version": 1, "urls": { sha256.to_string(): texts } });
     assert_json(&found["LINKS"], &expected, "LINKS");
 }
