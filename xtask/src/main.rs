@@ -9,6 +9,7 @@
 mod ci;
 mod golden;
 mod oracles;
+mod python;
 mod tidy;
 mod workspace;
 

@@ -1,10 +1,10 @@
 //! The real clients of the formats, which the conformance tests run.
 
-use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
+use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{command, output, root, succeed};
+use crate::{output, python::Environment};
 
 /// What is installed into the virtual environment itself.
 const SHARED: [&str; 4] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2"];
@@ -12,8 +12,6 @@ const SHARED: [&str; 4] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2"];
 /// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
 /// goes onto `PYTHONPATH`.
 const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
-
-const ATTEMPTS: u32 = 3;
 
 /// Prints the version of the package named by the first argument, after it was imported.
 const VERSION: &str = "\
@@ -27,13 +25,13 @@ pub(crate) fn install() -> Result<()> {
         println!("the clients in target/oracles are up to date");
         return Ok(());
     }
-    require_python()?;
     println!("installing the clients into target/oracles");
-    succeed(system_python().args(["-m", "venv", "--clear"]).arg(folder()))?;
-    pip(&SHARED.map(str::to_owned))?;
+    let environment = environment();
+    environment.create()?;
+    environment.install(&SHARED)?;
     for (name, requirement) in APART {
-        let target = folder().join(name).display().to_string();
-        pip(&["--no-deps", "--target", &target, requirement].map(str::to_owned))?;
+        let target = environment.folder().join(name).display().to_string();
+        environment.install(&["--no-deps", "--target", &target, requirement])?;
     }
     for client in Client::all() {
         let found = client.version();
@@ -75,9 +73,10 @@ impl Client {
 
     /// Imports the package and returns its version; an error where another one is asked for.
     fn version(&self) -> Result<String> {
-        let mut python = environment_python();
+        let environment = environment();
+        let mut python = environment.python();
         if let Some(apart) = self.apart {
-            python.env("PYTHONPATH", folder().join(apart));
+            python.env("PYTHONPATH", environment.folder().join(apart));
         }
         let (package, expected) = self.package_and_version();
         let found = output(python.args(["-c", VERSION, package]))?;
@@ -97,52 +96,9 @@ impl Client {
     }
 }
 
-fn pip(args: &[String]) -> Result<()> {
-    let quiet = ["-m", "pip", "install", "--quiet", "--no-input"];
-    retry(|| {
-        succeed(environment_python().args(quiet).arg("--disable-pip-version-check").args(args))
-    })
-}
-
-fn retry(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
-    for number in 1..ATTEMPTS {
-        let Err(error) = attempt() else {
-            return Ok(());
-        };
-        println!("attempt {number} of {ATTEMPTS}: {error:#}; trying again");
-        thread::sleep(Duration::from_secs(5 * u64::from(number)));
-    }
-    attempt()
-}
-
-fn require_python() -> Result<()> {
-    let modules = ["-c", "import ensurepip, venv"];
-    if output(system_python().arg("--version")).is_err() {
-        bail!("python3 is missing: install Python 3.9 or later (Debian: package python3)");
-    }
-    if output(system_python().args(modules)).is_err() {
-        bail!("python3 has no module venv: install it (Debian: package python3-venv)");
-    }
-    Ok(())
-}
-
-fn system_python() -> Command {
-    python("python3".into())
-}
-
-fn environment_python() -> Command {
-    python(environment_python_path())
-}
-
-fn python(program: PathBuf) -> Command {
-    let mut command = command(program);
-    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
-    command
-}
-
 fn is_complete() -> bool {
     let stamp = fs::read_to_string(stamp_path());
-    stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment_python_path().exists()
+    stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment().exists()
 }
 
 /// Returns the exact list of what is installed, one requirement a line.
@@ -156,16 +112,11 @@ fn stamp_text() -> String {
 }
 
 fn stamp_path() -> PathBuf {
-    folder().join("installed.txt")
+    environment().folder().join("installed.txt")
 }
 
-fn environment_python_path() -> PathBuf {
-    let program = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
-    folder().join(program)
-}
-
-fn folder() -> PathBuf {
-    root().join("target/oracles")
+fn environment() -> Environment {
+    Environment::new("oracles")
 }
 
 #[cfg(test)]
@@ -190,16 +141,5 @@ mod tests {
                 ("ztensor", Some("1.2.3")),
             ]
         );
-    }
-
-    #[test]
-    fn success_is_not_tried_again() {
-        let mut calls = 0;
-        retry(|| {
-            calls += 1;
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(calls, 1);
     }
 }
