@@ -1,6 +1,6 @@
 //! RTen model files (`.rten`), versions 1 and 2.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
     warn(
@@ -15,6 +15,7 @@
     )
 )]
 
+mod generated;
 mod release;
 
 pub use tensor_core;
