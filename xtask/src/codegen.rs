@@ -136,7 +136,8 @@ fn program() -> Result<PathBuf> {
 }
 
 fn require_version(printed: &str) -> Result<()> {
-    let found = printed.trim().trim_start_matches("flatc version ");
+    let line = printed.lines().next().unwrap_or_default();
+    let found = line.trim_start_matches("flatc version ");
     if found != VERSION {
         bail!("flatc is of version {found:?}, expected {VERSION:?}");
     }
