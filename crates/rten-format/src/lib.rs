@@ -1,4 +1,61 @@
-//! RTen model files (`.rten`), versions 1 and 2.
+//! RTen model files (`.rten`): the graph, its operators with their attributes, and its weights, as
+//! plain Rust values that are read from model data and written back.
+//!
+//! A file of version 1 is one FlatBuffer, the model data. In version 2 it follows a header of 32
+//! bytes, and large constants stand apart from it in the tensor data.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source          where the bytes are                          tensor_core::Source
+//! 2. Model::parse    verifies model data, makes typed values      model.rs, graph.rs
+//! 3. Attributes      one struct for each attribute table          attributes.rs, field.rs
+//! 4. OperatorType    what the format says about each operator     operators.rs
+//! 5. UnknownTable    what a later release added, kept as it is    unknown.rs
+//! ```
+//!
+//! The FlatBuffers bindings (`generated/`) are made from `schemas/rten.fbs` of the workspace and
+//! stay private.
+//!
+//! # Examples
+//!
+//! ```
+//! use rten_format::{
+//!     Attributes, DataType, Dim, Graph, Model, Node, Operator, OperatorType, Value,
+//!     attributes::SoftmaxAttrs,
+//!     tensor_core::Limits,
+//! };
+//!
+//! let shape = Some(vec![Dim::Symbol("batch".to_owned()), Dim::Fixed(10)]);
+//! let value = Value { shape, dtype: Some(DataType::Float) };
+//! let softmax = Operator {
+//!     operator_type: OperatorType::Softmax,
+//!     attributes: Some(SoftmaxAttrs { axis: 1 }.into()),
+//!     inputs: vec![Some(0)],
+//!     outputs: vec![Some(1)],
+//! };
+//! let graph = Graph {
+//!     nodes: vec![
+//!         Node::named("logits", value.clone()),
+//!         Node::named("probabilities", value),
+//!         Node::named("softmax", softmax),
+//!     ],
+//!     inputs: vec![0],
+//!     outputs: vec![1],
+//!     captures: vec![],
+//! };
+//! let model = Model { graph, metadata: None };
+//!
+//! let bytes = model.to_bytes()?;
+//! assert_eq!(Model::parse(bytes, &Limits::default())?, model);
+//! # Ok::<(), rten_format::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `mmap` | memory-mapped sources |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -15,9 +72,33 @@
     )
 )]
 
+#[cfg(test)]
+mod any;
+pub mod attributes;
+mod builder;
+mod enums;
+mod error;
+mod field;
 mod generated;
+mod graph;
+mod model;
+mod operators;
 mod release;
+mod unknown;
+#[cfg(test)]
+mod wire;
 
 pub use tensor_core;
 
+pub use attributes::{Attributes, AttributesType, Scalar};
+pub use enums::{
+    AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
+    NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode, ScatterReduction,
+};
+pub use error::{Error, Result};
+pub use field::AttributeValue;
+pub use graph::{Constant, ConstantData, Dim, Graph, Node, NodeKind, Operator, Value};
+pub use model::{Metadata, Model};
+pub use operators::{AttributesUse, OperatorInfo, OperatorType};
 pub use release::Release;
+pub use unknown::UnknownTable;

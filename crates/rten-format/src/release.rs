@@ -26,6 +26,14 @@ impl fmt::Display for Release {
     }
 }
 
+/// Takes the first of one or two pairs of minor and patch number.
+macro_rules! since {
+    ($since:tt $($older:tt)?) => {
+        $crate::Release::new $since
+    };
+}
+pub(crate) use since;
+
 #[cfg(test)]
 mod tests {
     use super::*;
