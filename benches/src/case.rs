@@ -115,6 +115,8 @@ pub enum Bound {
     TimeAtMost(f64),
     /// Our speed is at least so many times that of the peer.
     SpeedAtLeast(f64),
+    /// Our time is at most so many milliseconds, whatever the peer needs.
+    Within(f64),
     /// Nothing is asked; the ratio is of times.
     Informative,
 }
@@ -125,17 +127,18 @@ impl Bound {
     pub fn ratio(self, ours: Duration, peer: Duration) -> f64 {
         let time = ours.as_secs_f64() / peer.as_secs_f64();
         match self {
-            Self::TimeAtMost(_) | Self::Informative => time,
+            Self::TimeAtMost(_) | Self::Within(_) | Self::Informative => time,
             Self::SpeedAtLeast(_) => time.recip(),
         }
     }
 
-    /// Tells whether a ratio is within the bound; `None` where nothing is asked.
+    /// Tells whether our time is within the bound; `None` where nothing is asked.
     #[must_use]
-    pub fn is_met(self, ratio: f64) -> Option<bool> {
+    pub fn is_met(self, ours: Duration, peer: Duration) -> Option<bool> {
         match self {
-            Self::TimeAtMost(most) => Some(ratio <= most),
-            Self::SpeedAtLeast(least) => Some(ratio >= least),
+            Self::TimeAtMost(most) => Some(self.ratio(ours, peer) <= most),
+            Self::SpeedAtLeast(least) => Some(self.ratio(ours, peer) >= least),
+            Self::Within(most) => Some(ours.as_secs_f64() * 1e3 <= most),
             Self::Informative => None,
         }
     }
@@ -146,6 +149,7 @@ impl fmt::Display for Bound {
         match self {
             Self::TimeAtMost(most) => write!(f, "≤ {most:.2} × the time"),
             Self::SpeedAtLeast(least) => write!(f, "≥ {least:.2} × the speed"),
+            Self::Within(most) => write!(f, "≤ {most} ms"),
             Self::Informative => f.write_str("–"),
         }
     }
@@ -168,8 +172,9 @@ mod tests {
         let (ours, peer) = (Duration::from_millis(50), Duration::from_millis(100));
         assert_eq!(Bound::TimeAtMost(0.5).ratio(ours, peer), 0.5);
         assert_eq!(Bound::SpeedAtLeast(2.0).ratio(ours, peer), 2.0);
-        assert_eq!(Bound::TimeAtMost(0.5).is_met(0.51), Some(false));
-        assert_eq!(Bound::SpeedAtLeast(1.8).is_met(2.0), Some(true));
-        assert_eq!(Bound::Informative.is_met(2.0), None);
+        assert_eq!(Bound::TimeAtMost(0.49).is_met(ours, peer), Some(false));
+        assert_eq!(Bound::SpeedAtLeast(1.8).is_met(ours, peer), Some(true));
+        assert_eq!(Bound::Within(49.0).is_met(ours, peer), Some(false));
+        assert_eq!(Bound::Informative.is_met(ours, peer), None);
     }
 }

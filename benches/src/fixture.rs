@@ -113,6 +113,17 @@ pub(crate) fn weights(len: usize) -> Vec<u8> {
     bytes
 }
 
+/// Returns `len` bytes in which compression finds nothing.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut random = Random::new(5);
+    let mut bytes = Vec::with_capacity(len.next_multiple_of(8));
+    while bytes.len() < len {
+        bytes.extend_from_slice(&random.next().to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
 /// Returns names of tensors as those of language models are.
 pub(crate) fn names(count: usize) -> Vec<String> {
     const PARTS: [&str; 5] = [

@@ -6,6 +6,7 @@
 //! cases run under criterion (`cargo bench -p benches`, one target for each topic) and side by side
 //! in the binary `ratios`, which prints the table of `README.md`.
 
+pub mod carton;
 pub mod case;
 pub mod compress;
 pub mod fixture;

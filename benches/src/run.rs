@@ -70,7 +70,7 @@ impl Row {
     /// Tells whether the target is met; `None` where there is none.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
-        self.check.bound.is_met(self.ratio)
+        self.check.bound.is_met(self.ours, self.theirs)
     }
 }
 

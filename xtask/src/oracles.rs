@@ -7,16 +7,27 @@ use anyhow::{Context as _, Result, bail};
 use crate::{output, python::Environment};
 
 /// What is installed into the virtual environment itself.
-const SHARED: [&str; 4] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2"];
+const SHARED: [&str; 5] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2", "zstandard"];
 
 /// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
 /// goes onto `PYTHONPATH`.
 const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
 
-/// Prints the version of the package named by the first argument, after it was imported.
+/// The reference implementation of Carton, which is installed beside [`SHARED`]: 43 MB that unpack
+/// to 215 MB.
+const CARTON: &str = "cartonml-nightly==0.0.1.dev20231020";
+
+/// Whether there is a [`CARTON`] for this platform: it is a library of glibc 2.28 on x86-64 alone.
+const HAS_CARTON: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
+
+/// Packages that are imported by another name than their own.
+const IMPORTED_AS: [(&str, &str); 1] = [("cartonml-nightly", "cartonml")];
+
+/// Prints the version of the package named by the first argument, after the module named by the
+/// second one was imported.
 const VERSION: &str = "\
 import importlib, importlib.metadata, sys
-importlib.import_module(sys.argv[1])
+importlib.import_module(sys.argv[2])
 print(importlib.metadata.version(sys.argv[1]))";
 
 /// Installs the clients; does nothing where all of them already are.
@@ -29,6 +40,11 @@ pub(crate) fn install() -> Result<()> {
     let environment = environment();
     environment.create()?;
     environment.install(&SHARED)?;
+    if HAS_CARTON {
+        environment.install(&[CARTON])?;
+    } else {
+        println!("skipped: {CARTON} is for Linux with glibc on x86-64 alone");
+    }
     for (name, requirement) in APART {
         let target = environment.folder().join(name).display().to_string();
         environment.install(&["--no-deps", "--target", &target, requirement])?;
@@ -65,8 +81,9 @@ struct Client {
 
 impl Client {
     fn all() -> impl Iterator<Item = Self> {
-        let shared = SHARED.iter().map(|requirement| Self { requirement, apart: None });
-        shared.chain(
+        let carton = HAS_CARTON.then_some(&CARTON);
+        let shared = SHARED.iter().chain(carton);
+        shared.map(|requirement| Self { requirement, apart: None }).chain(
             APART.iter().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }),
         )
     }
@@ -79,7 +96,9 @@ impl Client {
             python.env("PYTHONPATH", environment.folder().join(apart));
         }
         let (package, expected) = self.package_and_version();
-        let found = output(python.args(["-c", VERSION, package]))?;
+        let imported = IMPORTED_AS.iter().find(|(name, _)| *name == package);
+        let module = imported.map_or(package, |(_, module)| module);
+        let found = output(python.args(["-c", VERSION, package, module]))?;
         let found = found.trim();
         if expected.is_some_and(|expected| expected != found) {
             bail!("version {found} of {package} was found");
@@ -87,7 +106,7 @@ impl Client {
         Ok(found.to_owned())
     }
 
-    /// Splits the requirement; each package here is imported by the name that it has there.
+    /// Splits the requirement.
     fn package_and_version(&self) -> (&'static str, Option<&'static str>) {
         match self.requirement.split_once("==") {
             Some((package, version)) => (package, Some(version)),
@@ -125,12 +144,15 @@ mod tests {
 
     #[test]
     fn stamp_lists_every_requirement() {
-        assert_eq!(stamp_text(), "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nztensor==1.2.3\n");
+        let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nzstandard\n";
+        let carton = if HAS_CARTON { "cartonml-nightly==0.0.1.dev20231020\n" } else { "" };
+        assert_eq!(stamp_text(), format!("{shared}{carton}ztensor==1.2.3\n"));
     }
 
     #[test]
     fn requirement_is_a_package_and_perhaps_a_version() {
-        let parts: Vec<_> = Client::all().map(|client| client.package_and_version()).collect();
+        let clients = Client::all().filter(|client| client.requirement != CARTON);
+        let parts: Vec<_> = clients.map(|client| client.package_and_version()).collect();
         assert_eq!(
             parts,
             [
@@ -138,6 +160,7 @@ mod tests {
                 ("numpy", None),
                 ("safetensors", None),
                 ("cbor2", None),
+                ("zstandard", None),
                 ("ztensor", Some("1.2.3")),
             ]
         );

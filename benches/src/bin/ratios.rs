@@ -10,14 +10,22 @@ use std::{env, fs, thread};
 
 use anyhow::{Context as _, Result, bail};
 use benches::{
-    Scale, Topic, compress::Compress, open::Open, read::Read, run, verify::Verify, write::Write,
+    Scale, Topic,
+    carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
+    compress::Compress,
+    open::Open,
+    read::Read,
+    run,
+    verify::Verify,
+    write::Write,
 };
 
 const HELP: &str = "\
 Usage: ratios [--rounds N] [--small] [TOPIC]...
 
 Compares the crates with their peers and prints a Markdown table. Topics are read, open, write,
-verify and compress; all of them by default. Files go where TMPDIR says, up to 4 GiB.
+verify, compress, carton_open, carton_tensors, carton_verify and carton_pack; all of them by
+default. Files go where TMPDIR says, up to 4 GiB.
 
   --rounds N   how often every side runs at least; 7 by default
   --small      small files, to see that everything runs";
@@ -26,12 +34,16 @@ verify and compress; all of them by default. Files go where TMPDIR says, up to 4
 type Entry = (&'static str, fn(Scale, usize) -> Result<Vec<run::Row>>);
 
 /// All topics, in the order of the table.
-const TOPICS: [Entry; 5] = [
+const TOPICS: [Entry; 9] = [
     (Read::NAME, run::compare::<Read>),
     (Open::NAME, run::compare::<Open>),
     (Write::NAME, run::compare::<Write>),
     (Verify::NAME, run::compare::<Verify>),
     (Compress::NAME, run::compare::<Compress>),
+    (CartonOpen::NAME, run::compare::<CartonOpen>),
+    (CartonTensors::NAME, run::compare::<CartonTensors>),
+    (CartonVerify::NAME, run::compare::<CartonVerify>),
+    (CartonPack::NAME, run::compare::<CartonPack>),
 ];
 
 fn main() -> Result<()> {

@@ -104,7 +104,7 @@ impl Description {
         Self::check_len(bytes, limits)?;
         let document = Document::parse(Self::PATH, bytes)?;
         let mut unknown = Unknown::with_lines(&document);
-        let description = Self::parse_root(document.root(), &mut unknown)?;
+        let description = Self::parse_root(document.root(), limits, &mut unknown)?;
         Ok(ParsedDescription {
             description,
             lines: unknown.lines(),
@@ -128,9 +128,14 @@ impl Description {
         Error::Document(Box::new(DocumentError { file, line: None, at, fault }))
     }
 
-    fn parse_root<'d>(mut root: Table<'d>, unknown: &mut Unknown<'d>) -> Result<Self> {
+    fn parse_root<'d>(
+        mut root: Table<'d>,
+        limits: &Limits,
+        unknown: &mut Unknown<'d>,
+    ) -> Result<Self> {
         let version = root.required("spec_version")?;
-        let (found, expected) = (version.unsigned()?, Self::SPEC_VERSION);
+        let expected = Self::SPEC_VERSION;
+        let found = version.unsigned().map_err(|_| version.fault(expected.to_string()))?;
         if found != expected {
             return Err(version.error(DocumentFault::UnsupportedVersion { found, expected }));
         }
@@ -142,8 +147,10 @@ impl Description {
             repository: root.optional_string("repository")?,
             homepage: root.optional_string("homepage")?,
             required_platforms: list(root.optional("required_platforms"), Node::parse)?,
-            inputs: list(root.optional("input"), |node| TensorSpec::parse(node, unknown))?,
-            outputs: list(root.optional("output"), |node| TensorSpec::parse(node, unknown))?,
+            inputs: list(root.optional("input"), |node| TensorSpec::parse(node, limits, unknown))?,
+            outputs: list(root.optional("output"), |node| {
+                TensorSpec::parse(node, limits, unknown)
+            })?,
             self_tests: list(root.optional("self_test"), |node| SelfTest::parse(node, unknown))?,
             examples: list(root.optional("example"), |node| Example::parse(node, unknown))?,
             runner: Runner::parse(root.required("runner")?, unknown)?,

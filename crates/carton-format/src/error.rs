@@ -191,6 +191,14 @@ pub enum PackFault {
     /// The system says no.
     #[error("{0}")]
     Io(std::io::Error),
+    /// It has changed since it was added.
+    #[error("it is {found} bytes long, but was {expected} when it was added")]
+    Changed {
+        /// Its length now.
+        found: u64,
+        /// Its length then.
+        expected: u64,
+    },
     /// It is a pipe, a device or a socket.
     #[error("it is neither a file nor a folder")]
     Irregular,
@@ -317,6 +325,18 @@ pub enum DocumentFault {
     /// A key that has to be there is not.
     #[error("is missing")]
     Missing,
+    /// A list is longer than a limit allows.
+    #[error("has {found} {what}, over the limit of {limit} (Limits::{field})")]
+    OverLimit {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many there may be.
+        limit: u64,
+        /// The field of [`Limits`](tensor_core::Limits) to raise.
+        field: &'static str,
+    },
     /// A value is none that may stand here.
     #[error("is {found}, expected {expected}")]
     Value {
@@ -363,6 +383,9 @@ impl Error {
             Self::UnknownTensor { .. } => "carton/unknown-tensor",
             Self::Fetch { .. } => "carton/fetch",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "carton/limit",
+            Self::Core(
+                tensor_core::Error::ShapeOverflow { .. } | tensor_core::Error::SizeOverflow { .. },
+            ) => "carton/tensor-shape",
             Self::Core(_) => "carton/read",
             Self::Archive(error) => error.rule(),
         }
@@ -386,9 +409,10 @@ impl Error {
             | Self::File { path, .. }
             | Self::Write { path, .. }
             | Self::Fetch { path, .. } => At::file().entry(path),
-            Self::Tensor { name, .. }
-            | Self::WriteTensor { name, .. }
-            | Self::UnknownTensor { name } => At::file().tensor(name),
+            Self::Tensor { name, .. } => At::file().entry(crate::paths::INDEX).tensor(name),
+            Self::WriteTensor { name, .. } | Self::UnknownTensor { name } => {
+                At::file().tensor(name)
+            }
             Self::Pack { .. } => At::file(),
             Self::Core(error) => At::file().offset(error.offset()),
             Self::Archive(error) => {
@@ -424,6 +448,7 @@ impl DocumentError {
     pub fn rule(&self) -> &'static str {
         match self.fault {
             DocumentFault::Syntax(_) | DocumentFault::NotUtf8 { .. } => "carton/toml-syntax",
+            DocumentFault::OverLimit { .. } => "carton/limit",
             _ => "carton/toml-value",
         }
     }
@@ -440,6 +465,15 @@ pub(crate) fn check_bytes(
         return Ok(());
     }
     Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+}
+
+/// Warns of a line of a document that readers of TOML 1.0 refuse.
+pub(crate) fn report_toml_1_1(line: Option<u64>, file: &str, report: &mut Report) {
+    if let Some(line) = line {
+        let at = At::file().entry(file).line(line);
+        let message = "document needs TOML 1.1, expected TOML 1.0";
+        report.push(Severity::Warning, "carton/toml-1-1", at, message);
+    }
 }
 
 /// Notes the keys of a document that the format's text does not name.

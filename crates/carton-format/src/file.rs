@@ -134,13 +134,6 @@ impl<'a> File<'a> {
         Ok(MediaType::of(&head))
     }
 
-    /// Reads it whole and compares its digest, whatever the options say.
-    pub(crate) fn checked_bytes(self) -> Result<Bytes> {
-        let bytes = self.reader.stored(self)?.bytes()?;
-        self.compare(Sha256::of(&bytes))?;
-        Ok(bytes)
-    }
-
     /// Returns a stream that compares the digest, whatever the options say.
     pub(crate) fn checked_reader(self) -> Result<FileReader> {
         self.open(true)
@@ -197,6 +190,15 @@ pub struct FileReader {
 }
 
 impl FileReader {
+    /// Returns the error of a wrong digest of what was read so far; `None` where it is right, or is
+    /// not compared.
+    pub(crate) fn wrong_digest(&self) -> Option<Error> {
+        let (hasher, expected, path) = self.expected.as_ref()?;
+        let (found, expected) = (Sha256::from_digest(hasher.clone().finish()), *expected);
+        let path = || path.clone();
+        (found != expected).then(|| Error::Digest { path: path(), found, expected })
+    }
+
     /// Returns how many zstd frames were decoded so far; 0 where there are none.
     pub(crate) fn frames(&self) -> u64 {
         match &self.stored {
@@ -225,7 +227,7 @@ impl FileReader {
 
 impl BufRead for FileReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let Some((hasher, expected, path)) = &mut self.expected else {
+        let Some((hasher, ..)) = &mut self.expected else {
             return self.stored.fill_buf();
         };
         let ready = self.stored.fill_buf()?;
@@ -234,12 +236,10 @@ impl BufRead for FileReader {
             self.counted = ready.len().min(CHUNK);
             hasher.update(ready.get(..self.counted).unwrap_or_default());
         }
-        if ready.is_empty() {
-            let (found, expected) = (Sha256::from_digest(hasher.clone().finish()), *expected);
-            if found != expected {
-                let path = path.clone();
-                return Err(io::Error::other(Error::Digest { path, found, expected }));
-            }
+        if ready.is_empty()
+            && let Some(error) = self.wrong_digest()
+        {
+            return Err(io::Error::other(error));
         }
         let ready = self.stored.fill_buf()?;
         Ok(ready.get(..self.counted).unwrap_or_default())

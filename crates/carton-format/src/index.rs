@@ -8,7 +8,7 @@ use tensor_core::{Limits, Shape};
 use crate::{
     DType, DocumentFault, Error, Result,
     error::{TensorFault, check_bytes},
-    paths::INDEX,
+    paths::{INDEX, INDEX_BYTES},
     text::{Document, Node, Table, Unknown, UnknownKey},
 };
 
@@ -43,16 +43,16 @@ pub(crate) enum Content {
 
 impl Index {
     pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
-        let what = "tensor_data/index.toml in bytes";
-        check_bytes(what, bytes.len() as u64, limits.metadata_bytes, "metadata_bytes")?;
+        let (found, limit) = (bytes.len() as u64, limits.metadata_bytes);
+        check_bytes(INDEX_BYTES, found, limit, "metadata_bytes")?;
         let document = Document::parse(INDEX, bytes)?;
         let mut unknown = Unknown::new(&document);
         let mut root = document.root();
         let mut index = Self { needs_toml_1_1: document.needs_toml_1_1(), ..Self::default() };
         if let Some(tensors) = root.optional("tensor") {
-            let tensors = tensors.array()?;
-            check_bytes("number of tensors", tensors.len() as u64, limits.tensors, "tensors")?;
-            for node in tensors {
+            let items = tensors.array()?;
+            tensors.check_count("tensors", items.len(), limits.tensors, "tensors")?;
+            for node in items {
                 index.add(node, limits, &mut unknown)?;
             }
         }
@@ -133,7 +133,7 @@ fn dtype_of(node: Node<'_>) -> Result<DType> {
 
 fn shape_of(node: Node<'_>, limits: &Limits) -> Result<Shape> {
     let dims = node.array()?;
-    check_bytes("rank of a tensor", dims.len() as u64, limits.rank, "rank")?;
+    node.check_count("dimensions", dims.len(), limits.rank, "rank")?;
     dims.map(Node::unsigned).collect()
 }
 

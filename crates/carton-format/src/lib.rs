@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Writing: [`Pack`] collects and sorts, [`Writer`] puts files down front to back and finishes with
-//! index, `MANIFEST` and `LINKS` (write.rs, index_writer.rs). [`shrink`], [`fill`], [`repack`] and
+//! index, `MANIFEST` and `LINKS` (`write.rs`, `index_writer.rs`). [`shrink`], [`fill`], [`repack`] and
 //! [`replace_description`] make cartons from cartons (rewrite.rs); what stays the same is copied as
 //! it is stored.
 //!

@@ -6,7 +6,8 @@ use tensor_core::{At, Limits, Report, Severity};
 
 use crate::{
     DocumentFault, Result, Sha256,
-    error::{check_bytes, report_unknown},
+    error::{check_bytes, report_toml_1_1, report_unknown},
+    lint::is_url,
     paths::LINKS,
     sha256::Case,
     text::{Document, Unknown, UnknownKey},
@@ -19,6 +20,8 @@ pub struct Links {
     unknown: Vec<UnknownKey>,
     /// Keys with capital letters, which the reference does not find, and their lines.
     upper_case: Vec<(Sha256, u64)>,
+    /// The first line that readers of TOML 1.0 refuse.
+    needs_toml_1_1: Option<u64>,
 }
 
 impl Links {
@@ -34,10 +37,10 @@ impl Links {
         let mut unknown = Unknown::new(&document);
         let mut root = document.root();
         let version = root.required("version")?;
-        if version.unsigned()? != VERSION {
+        if version.unsigned().ok() != Some(VERSION) {
             return Err(version.fault("1"));
         }
-        let mut links = Self::default();
+        let mut links = Self { needs_toml_1_1: document.needs_toml_1_1(), ..Self::default() };
         for (key, node) in root.required("urls")?.table()?.entries() {
             let Some((sha256, case)) = Sha256::parse(key) else {
                 let (found, expected) = ("no digest".to_owned(), "64 lower-case hex digits".into());
@@ -96,6 +99,7 @@ impl Links {
 
     /// Adds what does not stop a reader to a report.
     pub(crate) fn report_to(&self, report: &mut Report) {
+        report_toml_1_1(self.needs_toml_1_1, LINKS, report);
         report_unknown(&self.unknown, LINKS, report);
         for (sha256, line) in &self.upper_case {
             let at = At::file().entry(LINKS).path(format!("urls.{sha256}")).line(*line);
@@ -113,29 +117,63 @@ impl Links {
                 add(Severity::Warning, format!("urls.{sha256}"), message);
             }
             for (index, url) in urls.iter().enumerate() {
-                let lower = url.to_ascii_lowercase();
-                let severity = match () {
-                    () if lower.starts_with("https://") => continue,
-                    () if lower.starts_with("http://") => Severity::Warning,
-                    () => Severity::Error,
+                let (severity, expected) = match () {
+                    () if has_credentials(url) => (Severity::Error, "no user or password in it"),
+                    () if is_url(url, &["https://"]) => continue,
+                    () if is_url(url, &["http://"]) => (Severity::Warning, "an https URL"),
+                    () => (Severity::Error, "an https URL"),
                 };
-                let message = format!("is {:?}, expected an https URL", bare(url));
+                let message = format!("is {:?}, expected {expected}", bare(url));
                 add(severity, format!("urls.{sha256}[{index}]"), message);
             }
         }
     }
 }
 
-/// Returns a URL without what may be secret: user, password, query.
-pub(crate) fn bare(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (host, path) = match rest.split_once('/') {
-        Some((host, path)) => (host, format!("/{path}")),
-        None => (rest, String::new()),
+/// Returns what may be shown of a text that should be a URL: no credentials, no query, no fragment,
+/// and not more than fits a message. Either of the first two may be a secret.
+pub(crate) fn bare(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, slashes, authority, path) = parts(text);
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    shortened(&format!("{scheme}{slashes}{authority}{path}"))
+}
+
+/// Returns the start of a text that somebody else wrote.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the scheme of a URL, without its colon.
+pub(crate) fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    let starts = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    (starts && scheme.bytes().all(is_part)).then_some(scheme)
+}
+
+/// Splits what should be a URL into scheme with colon, slashes, authority and path. Some readers
+/// take a backslash for a slash, and slashes for granted.
+fn parts(text: &str) -> (&str, &str, &str, &str) {
+    let (scheme, rest) = match scheme(text) {
+        Some(scheme) => text.split_at(scheme.len().saturating_add(1)),
+        None => ("", text),
     };
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+    let host = rest.trim_start_matches(['/', '\\']);
+    let slashes = rest.strip_suffix(host).unwrap_or_default();
+    let end = host.find(['/', '\\']).unwrap_or(host.len());
+    let (authority, path) = host.split_at(end);
+    (scheme, slashes, authority, path)
+}
+
+/// Tells whether a URL has a user or a password.
+fn has_credentials(url: &str) -> bool {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (_, _, authority, _) = parts(url);
+    authority.contains('@')
 }
 
 /// Writes a text as a basic string of TOML 1.0.
@@ -160,6 +198,9 @@ pub(crate) fn basic_string(text: &str) -> String {
 }
 
 const VERSION: u64 = 1;
+
+/// Characters of a URL that a message shows.
+const SHOWN: usize = 300;
 
 #[cfg(test)]
 mod tests {
@@ -214,7 +255,7 @@ mod tests {
     #[test]
     fn urls_that_are_reported() {
         let text = format!(
-            "version = 1\n[urls]\n{KEY} = [\"http://u:p@a.example/x?token=1\", \"file:///etc/passwd\"]\n"
+            "version = 1\n[urls]\n{KEY} = [\"http://a.example/x?token=1\", \"file:///etc/passwd\", \"https://u:p@a.example/y\"]\n"
         );
         let mut report = Report::default();
         parse(&text).unwrap().report_to(&mut report);
@@ -222,13 +263,27 @@ mod tests {
             report.findings().iter().map(|finding| (finding.severity, &*finding.message)).collect();
         let first = "is \"http://a.example/x\", expected an https URL";
         let second = "is \"file:///etc/passwd\", expected an https URL";
-        assert_eq!(found, [(Severity::Warning, first), (Severity::Error, second)]);
+        let third = "is \"https://a.example/y\", expected no user or password in it";
+        assert_eq!(
+            found,
+            [(Severity::Warning, first), (Severity::Error, second), (Severity::Error, third)]
+        );
     }
 
     #[test]
-    fn secrets_are_left_out() {
-        assert_eq!(bare("https://u:p@a.example/x?sig=1#y"), "https://a.example/x");
-        assert_eq!(bare("https://a.example"), "https://a.example");
-        assert_eq!(bare("https://a@b@c.example/@x"), "https://c.example/@x");
+    fn secrets_are_not_shown() {
+        for (text, shown) in [
+            ("https://a.example/x?token=s3cret#part", "https://a.example/x"),
+            ("https://user:s3cret@a.example/x", "https://a.example/x"),
+            ("https://user:s3@cret@a.example", "https://a.example"),
+            ("https:\\\\user:s3cret@a.example\\x", "https:\\\\a.example\\x"),
+            ("https:user:s3cret@a.example/x", "https:a.example/x"),
+            ("user:s3cret@a.example/x", "user:a.example/x"),
+            ("no URL at all", "no URL at all"),
+            ("https://a.example/x@y", "https://a.example/x@y"),
+        ] {
+            assert_eq!(bare(text), shown);
+        }
+        assert_eq!(bare(&"x".repeat(1000)).chars().count(), SHOWN + 1);
     }
 }

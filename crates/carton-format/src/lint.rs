@@ -8,7 +8,9 @@ use tensor_core::{
 };
 
 use crate::{
-    Description, Named, ParsedDescription, TensorSpec, markdown,
+    Description, Named, ParsedDescription, TensorSpec,
+    error::{report_toml_1_1, report_unknown},
+    markdown,
     text::{Key, shown},
 };
 
@@ -203,16 +205,8 @@ impl ParsedDescription {
     #[must_use]
     pub fn lint(&self) -> Report {
         let mut report = Report::default();
-        if let Some(line) = self.toml_1_1 {
-            let message = "document needs TOML 1.1, expected TOML 1.0";
-            let at = At::file().entry(Description::PATH).line(line);
-            report.push(Severity::Warning, "carton/toml-1-1", at, message);
-        }
-        for key in &self.unknown_keys {
-            let at = at(&*key.path).line(key.line);
-            let message = "is a key that the format does not name";
-            report.push(Severity::Note, "carton/unknown-key", at, message);
-        }
+        report_toml_1_1(self.toml_1_1, Description::PATH, &mut report);
+        report_unknown(&self.unknown_keys, Description::PATH, &mut report);
         for finding in self.description.lint() {
             let line = finding.at.path.as_deref().and_then(|path| self.line_of(path));
             let at = finding.at.line(line);
@@ -296,7 +290,7 @@ impl TensorSpec {
 }
 
 /// Tells whether a text is an absolute URL of one of some schemes, as far as that takes no parser.
-fn is_url(text: &str, schemes: &[&str]) -> bool {
+pub(crate) fn is_url(text: &str, schemes: &[&str]) -> bool {
     let is_clean = !text.chars().any(|char| char.is_whitespace() || char.is_control());
     is_clean
         && schemes.iter().any(|scheme| {

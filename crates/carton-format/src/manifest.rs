@@ -9,6 +9,7 @@ use crate::{
     Error, Result, Sha256,
     paths::{LINKS, MANIFEST},
     sha256::Case,
+    text::shown,
 };
 
 /// The files of a carton and their digests: one line each, `path=sha256`.
@@ -61,6 +62,7 @@ impl Manifest {
         };
         manifest.read_lines(limits)?;
         manifest.sort()?;
+        manifest.check_folders()?;
         Ok(manifest)
     }
 
@@ -151,7 +153,7 @@ impl Manifest {
     }
 
     fn read_lines(&mut self, limits: &Limits) -> Result<()> {
-        let (mut start, mut number) = (0, 0_u64);
+        let (mut start, mut number, mut has_return) = (0, 0_u64, false);
         while let Some(rest) = self.text.get(start..).filter(|rest| !rest.is_empty()) {
             number = number.saturating_add(1);
             let fault = |kind| fault(number, kind);
@@ -163,7 +165,11 @@ impl Manifest {
             }
             let line = match line.strip_suffix('\r') {
                 Some(line) => {
-                    self.flaws.push((number, ManifestFault::CarriageReturn));
+                    // Where one line ends so, the others do too.
+                    if !has_return {
+                        self.flaws.push((number, ManifestFault::CarriageReturn));
+                    }
+                    has_return = true;
                     line
                 }
                 None => line,
@@ -213,17 +219,53 @@ impl Manifest {
         self.by_path = by_path;
         Ok(())
     }
+
+    /// Refuses a path that lies in another, as if that were a folder.
+    fn check_folders(&self) -> Result<()> {
+        for place in 1..self.lines.len() {
+            let (file, next) = (self.sorted(place.saturating_sub(1)), self.sorted(place));
+            // Most paths are followed by one that does not start with them.
+            if !self.path_at(next).starts_with(self.path_at(file)) {
+                continue;
+            }
+            // What lies in it need not come right behind it: "a" is followed by "a b" and "a/b".
+            let inside = format!("{}/", self.path_at(file));
+            if let Some(inner) = self.first_from(&inside)
+                && self.path_at(inner).starts_with(&inside)
+            {
+                let (path, file) = (self.path_at(inner).to_owned(), self.path_at(file).to_owned());
+                let line = self.line_at(inner).unwrap_or_default();
+                return Err(fault(line, ManifestFault::FileAndFolder { path, file }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the position in `lines` of what is at a place of the sorted list.
+    fn sorted(&self, place: usize) -> usize {
+        self.by_path.get(place).map_or(place, |&index| index as usize)
+    }
+
+    /// Returns the position of the first path that is not below a text.
+    fn first_from(&self, text: &str) -> Option<usize> {
+        if self.by_path.is_empty() {
+            let found = self.lines.partition_point(|line| self.path(line) < text);
+            return (found < self.lines.len()).then_some(found);
+        }
+        let found = self.by_path.partition_point(|&index| self.path_at(index as usize) < text);
+        self.by_path.get(found).map(|&index| index as usize)
+    }
 }
 
 /// Checks a path of a file of a carton: safe, and none that is never listed.
 pub(crate) fn check_path(path: &str, limits: &Limits) -> Result<(), ManifestFault> {
-    let path = || path.to_owned();
-    if [MANIFEST, LINKS].contains(&&*path()) {
-        return Err(ManifestFault::Itself { path: path() });
+    let owned = || path.to_owned();
+    if [MANIFEST, LINKS].contains(&path) {
+        return Err(ManifestFault::Itself { path: owned() });
     }
-    name::check(&path(), limits).map_err(|fault| ManifestFault::Path { path: path(), fault })?;
-    if path().ends_with('/') {
-        return Err(ManifestFault::Folder { path: path() });
+    name::check(path, limits).map_err(|fault| ManifestFault::Path { path: owned(), fault })?;
+    if path.ends_with('/') {
+        return Err(ManifestFault::Folder { path: owned() });
     }
     Ok(())
 }
@@ -240,19 +282,19 @@ pub enum ManifestFault {
     #[error("text is not UTF-8")]
     NotUtf8,
     /// There is no equals sign.
-    #[error("{found:?} has no digest, expected a path, \"=\" and 64 hex digits")]
+    #[error("{} has no digest, expected a path, \"=\" and 64 hex digits", cut(found))]
     NoDigest {
         /// The line.
         found: String,
     },
     /// What follows the last equals sign is no digest.
-    #[error("digest is {found:?}, expected 64 lower-case hex digits")]
+    #[error("digest is {}, expected 64 lower-case hex digits", cut(found))]
     Digest {
         /// The text there.
         found: String,
     },
     /// The path is no normal relative path.
-    #[error("path {path:?} {fault}")]
+    #[error("path {} {fault}", cut(path))]
     Path {
         /// The path.
         path: String,
@@ -270,6 +312,14 @@ pub enum ManifestFault {
     Duplicate {
         /// The path.
         path: String,
+    },
+    /// The path lies in another, which would have to be a folder.
+    #[error("path {path:?} lies in {file:?}, which is a file")]
+    FileAndFolder {
+        /// The path.
+        path: String,
+        /// The path that it lies in.
+        file: String,
     },
     /// `MANIFEST` and `LINKS` are never listed.
     #[error("{path:?} is listed, which it never is")]
@@ -304,7 +354,9 @@ impl ManifestFault {
         match self {
             Self::NotUtf8 | Self::NoDigest { .. } => "carton/manifest-syntax",
             Self::Digest { .. } | Self::UpperCase { .. } => "carton/manifest-digest",
-            Self::Path { .. } | Self::Folder { .. } => "carton/manifest-path",
+            Self::Path { .. } | Self::Folder { .. } | Self::FileAndFolder { .. } => {
+                "carton/manifest-path"
+            }
             Self::Duplicate { .. } => "carton/manifest-duplicate",
             Self::Itself { .. } => "carton/manifest-itself",
             Self::Unsorted { .. } => "carton/manifest-order",
@@ -312,6 +364,14 @@ impl ManifestFault {
         }
     }
 }
+
+/// Returns a part of a line as a message shows it: whole, unless it is longer than any may be.
+fn cut(text: &str) -> String {
+    if text.len() > SHOWN { shown(text) } else { format!("{text:?}") }
+}
+
+/// Bytes of a part of a line that a message shows: those of the longest path.
+const SHOWN: usize = 4096;
 
 #[cfg(test)]
 mod tests {

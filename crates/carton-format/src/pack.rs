@@ -5,17 +5,18 @@ use std::{
     fs, io,
     io::{Read, Write},
     path::{Component, Path, PathBuf},
+    sync::Mutex,
 };
 
 use bytes::Bytes;
 use tensor_core::Source;
 
 use crate::{
-    Description, Error, Finished, Result, Value, Writer,
+    Description, Error, Finished, Place, Reader, Result, Sha256, Value, Writer,
     error::{PackFault, WriteFault},
     index_writer::IndexWriter,
     manifest::check_path,
-    paths::{CARTON_TOML, INDEX, MISC, MODEL, relative},
+    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, relative},
     write::Content,
 };
 
@@ -59,9 +60,39 @@ impl Pack {
     pub fn from_toml(text: impl Into<Bytes>) -> Result<Self> {
         let text = text.into();
         Description::parse(&text, &tensor_core::Limits::default())?;
-        let files =
-            BTreeMap::from([(CARTON_TOML.to_owned(), Content::File(Source::from_bytes(text)))]);
+        let files = BTreeMap::from([(CARTON_TOML.to_owned(), Content::Memory(text))]);
         Ok(Self { files, index: IndexWriter::default() })
+    }
+
+    /// Starts with an unpacked carton: a folder with `carton.toml` and whatever else belongs to it.
+    ///
+    /// `MANIFEST` and `LINKS` are made anew. What the folder's own `LINKS` stands for stays linked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`] where `carton.toml` is no description; [`Error::MissingFile`] where the
+    /// folder's `MANIFEST` lists a file that is neither here nor linked; as for
+    /// [`model`](Self::model).
+    pub fn unpacked(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let text = folder.join(CARTON_TOML);
+        let text = fs::read(&text).map_err(|error| io_fault(&text, error))?;
+        let mut pack = Self::from_toml(text)?;
+        Walk { pack: &mut pack, root: canonical(folder)?, prefix: "" }.folder(folder)?;
+        if folder.join(MANIFEST).is_file() {
+            let reader = Reader::open(folder)?;
+            for file in reader.files() {
+                let path = file.path().to_owned();
+                match file.place() {
+                    Place::Here => continue,
+                    Place::Linked => {}
+                    Place::Missing => return Err(Error::MissingFile { path }),
+                }
+                let urls = reader.links().and_then(|links| links.urls(file.sha256()));
+                pack.link(&path, file.sha256(), urls.unwrap_or_default())?;
+            }
+        }
+        Ok(pack)
     }
 
     /// Adds all files of a folder as the model; a file alone becomes the only file of the model.
@@ -92,7 +123,7 @@ impl Pack {
     ///
     /// [`Error::Write`] where the path is unsafe, or was added before.
     pub fn file(&mut self, path: &str, content: impl Into<Bytes>) -> Result<&mut Self> {
-        self.add(path, Content::File(Source::from_bytes(content)))?;
+        self.add(path, Content::Memory(content.into()))?;
         Ok(self)
     }
 
@@ -102,18 +133,31 @@ impl Pack {
     ///
     /// As for [`file`](Self::file).
     pub fn stream(&mut self, path: &str, content: impl Read + Send + 'static) -> Result<&mut Self> {
-        self.add(path, Content::Stream(Box::new(content)))?;
+        self.add(path, Content::Stream(Mutex::new(Box::new(content))))?;
         Ok(self)
     }
 
-    /// Adds a file of the system; its path counts from the root of the carton.
+    /// Adds a file of the system, which is opened when the carton is written; its path counts from
+    /// the root of the carton.
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file), and where it cannot be opened.
+    /// As for [`file`](Self::file), and where it is no regular file.
     pub fn file_from(&mut self, path: &str, from: impl AsRef<Path>) -> Result<&mut Self> {
-        let content = Content::File(Source::open(from)?);
-        self.add(path, content)?;
+        let from = from.as_ref();
+        // Opened to find out whether that can be done.
+        let len = Source::open(from)?.len();
+        self.add(path, Content::Path { path: from.to_owned(), len })?;
+        Ok(self)
+    }
+
+    /// Lists a file without its content, which may be had at some URLs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file).
+    pub fn link(&mut self, path: &str, sha256: Sha256, urls: &[String]) -> Result<&mut Self> {
+        self.add(path, Content::Linked { sha256, urls: urls.to_owned() })?;
         Ok(self)
     }
 
@@ -124,7 +168,7 @@ impl Pack {
     /// As for [`Writer::tensor`].
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<&mut Self> {
         for (path, content) in self.index.add(name, value)? {
-            self.add(&path, Content::File(Source::from_bytes(content)))?;
+            self.add(&path, Content::Memory(content))?;
         }
         Ok(self)
     }
@@ -141,15 +185,29 @@ impl Pack {
     /// # Errors
     ///
     /// Where a file cannot be read, or has changed since it was added; as for [`Writer::finish`].
-    pub fn write<W: Write>(mut self, mut writer: Writer<W>) -> Result<Finished<W>> {
+    pub fn write<W: Write>(self, writer: Writer<W>) -> Result<Finished<W>> {
+        self.write_with(writer, |_| ())
+    }
+
+    /// Does as [`write`](Self::write), and tells `progress` how many bytes of content were done each
+    /// time some are.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write).
+    pub fn write_with<W: Write>(
+        mut self,
+        mut writer: Writer<W>,
+        progress: impl Fn(u64) + Sync,
+    ) -> Result<Finished<W>> {
         if !self.files.contains_key(INDEX) {
             let index = self.index.to_bytes();
-            self.add(INDEX, Content::File(Source::from_bytes(index)))?;
+            self.add(INDEX, Content::Memory(index.into()))?;
         } else if !self.index.is_empty() {
             let (path, fault) = (INDEX.to_owned(), WriteFault::Duplicate);
             return Err(Error::Write { path, fault });
         }
-        writer.files(self.files)?;
+        writer.files(self.files, &progress)?;
         writer.finish()
     }
 
@@ -166,14 +224,13 @@ impl Pack {
     }
 
     fn folder(&mut self, path: &Path, prefix: &'static str) -> Result<&mut Self> {
-        let root = path.canonicalize().map_err(|error| io_fault(path, error))?;
+        let root = canonical(path)?;
         if root.is_file() {
             let name = path.file_name().and_then(|name| name.to_str());
             let name = name.ok_or_else(|| fault(path, PackFault::NotUtf8))?;
             return self.file_from(&format!("{prefix}{name}"), path);
         }
-        let mut walk = Walk { root, prefix, pack: self };
-        walk.folder(&walk.root.clone(), prefix, &mut vec![walk.root.clone()])?;
+        Walk { pack: self, root, prefix }.folder(path)?;
         Ok(self)
     }
 }
@@ -186,16 +243,20 @@ impl std::fmt::Debug for Pack {
 
 /// A walk over a folder, whose files are added.
 struct Walk<'p> {
+    pack: &'p mut Pack,
     /// With every link resolved.
     root: PathBuf,
-    /// Where the root stands in the carton, with a slash.
+    /// Where the root stands in the carton, with a slash; empty for the carton's own.
     prefix: &'static str,
-    pack: &'p mut Pack,
 }
 
 impl Walk<'_> {
+    fn folder(&mut self, path: &Path) -> Result<()> {
+        self.inside(path, self.prefix, &mut vec![self.root.clone()])
+    }
+
     /// Adds the files of a folder; `above` are the folders that it lies in, itself included.
-    fn folder(&mut self, folder: &Path, prefix: &str, above: &mut Vec<PathBuf>) -> Result<()> {
+    fn inside(&mut self, folder: &Path, prefix: &str, above: &mut Vec<PathBuf>) -> Result<()> {
         if above.len() as u64 > DEPTH {
             return Err(fault(folder, PackFault::Deep(DEPTH)));
         }
@@ -204,7 +265,10 @@ impl Walk<'_> {
             let path = entry.map_err(|error| io_fault(folder, error))?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             let name = name.ok_or_else(|| fault(&path, PackFault::NotUtf8))?;
-            self.entry(&path, &format!("{prefix}{name}"), above)?;
+            let packed = format!("{prefix}{name}");
+            if ![CARTON_TOML, MANIFEST, LINKS].contains(&&*packed) {
+                self.entry(&path, &packed, above)?;
+            }
         }
         Ok(())
     }
@@ -216,12 +280,12 @@ impl Walk<'_> {
         // A link that leads nowhere, or in a circle, is an error here.
         let metadata = path.metadata().map_err(|error| io_fault(path, error))?;
         if metadata.is_dir() {
-            let folder = path.canonicalize().map_err(|error| io_fault(path, error))?;
+            let folder = canonical(path)?;
             if above.contains(&folder) {
                 return Err(fault(path, PackFault::Loop));
             }
-            above.push(folder.clone());
-            self.folder(&folder, &format!("{packed}/"), above)?;
+            above.push(folder);
+            self.inside(path, &format!("{packed}/"), above)?;
             above.pop();
             return Ok(());
         }
@@ -231,7 +295,8 @@ impl Walk<'_> {
         if is_link && let Some(target) = self.target(path).map_err(|error| io_fault(path, error))? {
             return self.pack.add(packed, Content::Symlink(relative(packed, &target)));
         }
-        self.pack.add(packed, Content::File(Source::open(path)?))
+        let content = Content::Path { path: path.to_owned(), len: metadata.len() };
+        self.pack.add(packed, content)
     }
 
     /// Returns the path in the carton of what a link leads to, one step far; `None` where that is
@@ -257,6 +322,10 @@ impl Walk<'_> {
 
 fn fault(path: &Path, fault: PackFault) -> Error {
     Error::Pack { path: path.to_owned(), fault }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|error| io_fault(path, error))
 }
 
 fn io_fault(path: &Path, error: io::Error) -> Error {

@@ -25,6 +25,17 @@ impl Platform {
         // The text was parsed when this was made.
         Triple::from_str(&self.0).map_or_else(|_| self.0.clone(), |triple| triple.to_string())
     }
+
+    /// Tells whether what needs this platform runs on another: architecture, system and environment
+    /// are the same, whoever the vendor is.
+    #[must_use]
+    pub fn runs_on(&self, host: &Self) -> bool {
+        let parts = |platform: &Self| {
+            let triple = Triple::from_str(&platform.0).ok()?;
+            Some((triple.architecture, triple.operating_system, triple.environment))
+        };
+        parts(self) == parts(host)
+    }
 }
 
 impl fmt::Display for Platform {
@@ -80,6 +91,16 @@ mod tests {
             let normal: Platform = platform.normal().parse().unwrap();
             assert_eq!(normal.normal(), normal.as_str(), "{text}");
         }
+    }
+
+    #[test]
+    fn vendors_do_not_count() {
+        let runs_on =
+            |a: &str, b: &str| a.parse::<Platform>().unwrap().runs_on(&b.parse().unwrap());
+        assert!(runs_on("x86_64-unknown-linux-gnu", "x86_64-pc-linux-gnu"));
+        assert!(runs_on("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"));
+        assert!(!runs_on("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"));
+        assert!(!runs_on("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"));
     }
 
     /// What the reference implementation writes back.

@@ -20,7 +20,7 @@ use crate::{
     error::check_bytes,
     fetch::{Fetch, Link},
     index::Index,
-    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL},
+    paths::{CARTON_TOML, INDEX, INDEX_BYTES, LINKS, MANIFEST, MISC, MODEL},
     storage::{Folder, Storage, Stored},
     validate,
 };
@@ -210,7 +210,9 @@ impl Reader {
         }
         let file = self.file(CARTON_TOML);
         let file = file.ok_or(Error::MissingDocument { path: CARTON_TOML })?;
-        let bytes = self.document(file, self.limits().document_bytes, "document_bytes")?;
+        let (what, limit) = ("carton.toml in bytes", self.limits().document_bytes);
+        check_bytes(what, file.stored()?.len(), limit, "document_bytes")?;
+        let bytes = file.bytes()?;
         let parsed = Description::parse(&bytes, self.limits())?;
         Ok(self.inner.description.get_or_init(|| parsed))
     }
@@ -221,18 +223,13 @@ impl Reader {
         }
         let index = match self.file(INDEX) {
             Some(file) => {
-                let bytes = self.document(file, self.limits().metadata_bytes, "metadata_bytes")?;
-                Index::parse(&bytes, self.limits())?
+                let limit = self.limits().metadata_bytes;
+                check_bytes(INDEX_BYTES, file.stored()?.len(), limit, "metadata_bytes")?;
+                Index::parse(&file.bytes()?, self.limits())?
             }
             None => Index::default(),
         };
         Ok(self.inner.index.get_or_init(|| index))
-    }
-
-    /// Reads a document whole, which is bounded before anything is allocated.
-    fn document(&self, file: File<'_>, limit: u64, field: &'static str) -> Result<Bytes> {
-        check_bytes("document in bytes", file.stored()?.len(), limit, field)?;
-        file.bytes()
     }
 
     /// Returns where the content of a file is; fetches what is only linked.
@@ -266,7 +263,10 @@ impl Reader {
     }
 
     pub(crate) fn note_digest(&self, index: usize) {
-        if let Some(flag) = self.inner.compared.get(index) {
+        // In a folder, the next read opens whatever stands there by then.
+        if let Storage::Archive(_) = self.storage()
+            && let Some(flag) = self.inner.compared.get(index)
+        {
             flag.store(true, Ordering::Relaxed);
         }
     }
@@ -279,7 +279,8 @@ impl Reader {
 /// When the digests of files are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// At the first read of a file by a reader and its clones.
+    /// At the first read of a file by a reader and its clones. In a folder it is every read, as
+    /// the file may be another one by then.
     #[default]
     Once,
     /// Only by [`File::verify`] and [`Reader::validate`]: a mapped file is then not read before
@@ -394,16 +395,18 @@ impl ReadOptions {
     }
 
     fn read(self, storage: Storage) -> Result<Reader> {
-        let document = |path, limit, field| -> Result<Option<Bytes>> {
+        let document = |path, what, limit, field| -> Result<Option<Bytes>> {
             let Some(stored) = storage.file(path)? else { return Ok(None) };
-            check_bytes("document in bytes", stored.len(), limit, field)?;
+            check_bytes(what, stored.len(), limit, field)?;
             Ok(Some(stored.checked_bytes()?))
         };
         let limits = &self.limits;
-        let manifest = document(MANIFEST, limits.manifest_bytes, "manifest_bytes")?
+        let what = "MANIFEST in bytes";
+        let manifest = document(MANIFEST, what, limits.manifest_bytes, "manifest_bytes")?
             .ok_or(Error::MissingDocument { path: MANIFEST })?;
         let manifest = Manifest::parse(&manifest, limits)?;
-        let links = document(LINKS, limits.metadata_bytes, "metadata_bytes")?;
+        let what = "LINKS in bytes";
+        let links = document(LINKS, what, limits.metadata_bytes, "metadata_bytes")?;
         let links = links.map(|links| Links::parse(&links, limits)).transpose()?;
         let inner = Inner {
             storage,

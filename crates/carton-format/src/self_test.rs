@@ -3,6 +3,8 @@
 //!
 //! How a model is run is the caller's: [`Runner`] takes named tensors and returns named tensors.
 
+use std::collections::HashSet;
+
 use tensor_core::{
     Shape,
     compare::{CompareError, Comparison, Tolerance, compare},
@@ -277,10 +279,9 @@ fn check(
     bindings: &mut Bindings,
 ) -> Result<(), CallError> {
     let Some(specs) = specs.filter(|specs| !specs.is_empty()) else { return Ok(()) };
-    for (name, _) in values.iter() {
-        if specs.iter().all(|spec| spec.name != name) {
-            return Err(CallError::Unknown { side, name: name.to_owned() });
-        }
+    let declared: HashSet<&str> = specs.iter().map(|spec| &*spec.name).collect();
+    if let Some((name, _)) = values.iter().find(|(name, _)| !declared.contains(name)) {
+        return Err(CallError::Unknown { side, name: name.to_owned() });
     }
     for spec in specs {
         let name = || spec.name.clone();

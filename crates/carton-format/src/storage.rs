@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, Read},
+    io::{BufRead, ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
@@ -166,7 +166,7 @@ impl Folder {
         };
         let root = path.canonicalize().map_err(failed)?;
         if !root.is_dir() {
-            return Err(failed(std::io::ErrorKind::NotADirectory.into()).into());
+            return Err(failed(ErrorKind::NotADirectory.into()).into());
         }
         Ok(Self { root })
     }
@@ -176,7 +176,12 @@ impl Folder {
         let fail = |fault| Error::File { path: path.to_owned(), fault };
         let found = match self.root.join(path).canonicalize() {
             Ok(found) => found,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            // Not a folder: one of the components is a file.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
             Err(error) => return Err(fail(FileFault::Io(error))),
         };
         if !found.starts_with(&self.root) {

@@ -1,14 +1,14 @@
 use std::fmt;
 
 use bytes::Bytes;
-use tensor_core::{Extent, Limits, Shape, TensorInfo};
+use tensor_core::{Extent, Limits, Report, Shape, TensorInfo};
 
 use crate::{
     DType, Error, File, Reader, Result,
-    error::{TensorFault, check_bytes},
+    error::{TensorFault, check_bytes, report_toml_1_1, report_unknown},
     index::{Content, IndexEntry},
     paths::TENSOR_DATA,
-    text::Document,
+    text::{Document, Unknown},
 };
 
 /// A handle on a tensor: two words, nothing read. Format text: "`tensor_data`".
@@ -134,7 +134,7 @@ impl<'a> Tensor<'a> {
         let (file, ..) = self.plain(TensorKind::Strings)?;
         let limits = self.reader.limits();
         let len = file.stored()?.len();
-        check_bytes("file of strings in bytes", len, limits.strings_bytes, "strings_bytes")?;
+        check_strings_len(len, limits)?;
         let strings = parse_strings(file.path(), &file.bytes()?)?;
         self.check_count(strings.len() as u64)?;
         Ok(strings)
@@ -172,9 +172,23 @@ impl<'a> Tensor<'a> {
                 Ok(Value::Strings { shape: shape.clone(), strings: self.strings()? })
             }
             TensorKind::Nested => {
+                self.check_total()?;
                 self.inner().map(Self::value).collect::<Result<_>>().map(Value::Nested)
             }
         }
+    }
+
+    /// Refuses a nested tensor whose inner ones hold more in all than one tensor may: one that
+    /// stands there many times takes its memory as often.
+    fn check_total(self) -> Result<()> {
+        let (limit, field) = (self.reader.limits().decoded_bytes, "decoded_bytes");
+        let mut found = 0_u64;
+        for inner in self.inner() {
+            let file = inner.file()?;
+            let len = file.map(|file| Ok::<_, Error>(file.stored()?.len())).transpose()?;
+            found = found.saturating_add(len.unwrap_or_default()).saturating_add(VALUE);
+        }
+        check_bytes("nested tensor in bytes", found, limit, field)
     }
 
     /// Returns where its bytes are in the archive, where they lie there as they are.
@@ -225,6 +239,11 @@ impl<'a> Tensor<'a> {
         }
         let (file, shape) = (file.clone(), shape.clone());
         Err(self.fault(TensorFault::Strings { file, shape, found, expected }))
+    }
+
+    /// Returns the line of the index, counted from 1, on which its entry starts.
+    pub(crate) const fn line(self) -> u64 {
+        self.entry.line
     }
 
     fn file_name(self) -> String {
@@ -316,10 +335,13 @@ fn parse_strings(path: &str, bytes: &[u8]) -> Result<Vec<String>> {
     data.array()?.map(|node| node.string().map(str::to_owned)).collect()
 }
 
-/// Returns how many strings a file holds; what validation needs of it.
-pub(crate) fn count_strings(path: &str, bytes: &[u8], limits: &Limits) -> Result<u64> {
-    let what = "file of strings in bytes";
-    check_bytes(what, bytes.len() as u64, limits.strings_bytes, "strings_bytes")?;
+/// Refuses a file of strings that is larger than may be parsed.
+pub(crate) fn check_strings_len(len: u64, limits: &Limits) -> Result<()> {
+    check_bytes("file of strings in bytes", len, limits.strings_bytes, "strings_bytes")
+}
+
+/// Counts the strings of a file and reports what readers put up with; what validation needs of it.
+pub(crate) fn count_strings(path: &str, bytes: &[u8], report: &mut Report) -> Result<u64> {
     let document = Document::parse(path.to_owned(), bytes)?;
     let mut root = document.root();
     let mut count = 0_u64;
@@ -327,5 +349,12 @@ pub(crate) fn count_strings(path: &str, bytes: &[u8], limits: &Limits) -> Result
         node.string()?;
         count = count.saturating_add(1);
     }
+    let mut unknown = Unknown::new(&document);
+    root.finish(&mut unknown);
+    report_toml_1_1(document.needs_toml_1_1(), path, report);
+    report_unknown(&unknown.into_keys(), path, report);
     Ok(count)
 }
+
+/// Bytes that a tensor in a list takes besides its content.
+const VALUE: u64 = size_of::<Value>() as u64;

@@ -1,6 +1,9 @@
 //! What a model takes and gives. Format text: "`carton.toml`", `[[input]]` and `[[output]]`.
 
-use tensor_core::symbolic::{Dim, SymbolicShape};
+use tensor_core::{
+    Limits,
+    symbolic::{Dim, SymbolicShape},
+};
 
 use crate::{
     DType, DocumentFault, Result,
@@ -31,12 +34,16 @@ impl TensorSpec {
         Self { name: name.into(), dtype, shape, description: None, internal_name: None }
     }
 
-    pub(crate) fn parse<'d>(node: Node<'d>, unknown: &mut Unknown<'d>) -> Result<Self> {
+    pub(crate) fn parse<'d>(
+        node: Node<'d>,
+        limits: &Limits,
+        unknown: &mut Unknown<'d>,
+    ) -> Result<Self> {
         let mut table = node.table()?;
         let spec = Self {
             name: table.required("name")?.string()?.to_owned(),
             dtype: table.required("dtype")?.parse()?,
-            shape: shape(table.required("shape")?)?,
+            shape: shape(table.required("shape")?, limits)?,
             description: table.optional_string("description")?,
             internal_name: table.optional_string("internal_name")?,
         };
@@ -84,11 +91,14 @@ impl TensorSpec {
     }
 }
 
-fn shape(node: Node<'_>) -> Result<SymbolicShape> {
+fn shape(node: Node<'_>, limits: &Limits) -> Result<SymbolicShape> {
     match node.kind() {
         Kind::String(ANY) => Ok(SymbolicShape::Any),
         Kind::String(symbol) => Ok(SymbolicShape::Symbol(symbol.to_owned())),
-        Kind::Array => Ok(SymbolicShape::Dims(node.list(dim)?)),
+        Kind::Array => {
+            node.check_count("dimensions", node.array()?.len(), limits.rank, "rank")?;
+            Ok(SymbolicShape::Dims(node.list(dim)?))
+        }
         _ => Err(node.fault("an array of dimensions, a symbol or \"*\"")),
     }
 }

@@ -31,22 +31,24 @@ impl<'a> Document<'a> {
     /// Parses a document; `file` is its path in the carton. A byte order mark is passed over.
     pub(crate) fn parse(file: impl Into<Cow<'static, str>>, bytes: &'a [u8]) -> Result<Self> {
         let file = file.into();
-        let fail = |file, line, fault| Err(error(file, Some(line), String::new(), fault));
+        let fail = |file, line, fault| Err(error(file, line, String::new(), fault));
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
                 let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
                 let line = line(good.iter().filter(|&&byte| byte == b'\n').count());
                 let fault = DocumentFault::NotUtf8 { offset: good.len() as u64 };
-                return fail(file, line, fault);
+                return fail(file, Some(line), fault);
             }
         };
         match DeTable::parse(text) {
             Ok(root) => Ok(Self { file, text, root: root.into_inner(), newlines: OnceCell::new() }),
             Err(error) => {
-                let at = error.span().map_or(text.len(), |span| span.start);
-                let good = bytes.get(..at).unwrap_or(bytes);
-                let line = line(good.iter().filter(|&&byte| byte == b'\n').count());
+                // The parser does not say where it gave up on keys of too many parts.
+                let line = error.span().map(|span| {
+                    let good = bytes.get(..span.start).unwrap_or(bytes);
+                    line(good.iter().filter(|&&byte| byte == b'\n').count())
+                });
                 fail(file, line, DocumentFault::Syntax(error.message().to_owned()))
             }
         }
@@ -236,6 +238,21 @@ impl<'d> Node<'d> {
         self.array()?.map(item).collect()
     }
 
+    /// Refuses more items of an array than a limit allows.
+    pub(crate) fn check_count(
+        self,
+        what: &'static str,
+        found: usize,
+        limit: u64,
+        field: &'static str,
+    ) -> Result<()> {
+        let found = found as u64;
+        if found <= limit {
+            return Ok(());
+        }
+        Err(self.error(DocumentFault::OverLimit { what, found, limit, field }))
+    }
+
     /// Returns the line, counted from 1, on which the value starts.
     pub(crate) fn line(self) -> u64 {
         self.document.line_at(self.value.span().start)
@@ -260,8 +277,8 @@ impl<'d> Node<'d> {
             DeValue::Table(_) => "a table".to_owned(),
             DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
                 let written = self.document.text.get(self.value.span()).unwrap_or_default();
-                match written.char_indices().nth(SHOWN) {
-                    Some((end, _)) => format!("{}…", written.get(..end).unwrap_or_default()),
+                match start(written) {
+                    Some(start) => format!("{start}…"),
                     None => written.to_owned(),
                 }
             }
@@ -371,10 +388,16 @@ fn is_hidden(char: char) -> bool {
 
 /// Returns a text as a message shows it: quoted, escaped, and cut where it is long.
 pub(crate) fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+    match start(text) {
+        Some(start) => format!("{start:?}…"),
         None => format!("{text:?}"),
     }
+}
+
+/// Returns the start of a text that is longer than a message shows.
+pub(crate) fn start(text: &str) -> Option<&str> {
+    let (end, _) = text.char_indices().nth(SHOWN)?;
+    text.get(..end)
 }
 
 fn push_key(path: &mut String, key: &str) {
@@ -691,7 +714,7 @@ mod tests {
         let deep = ["a = ", &"[".repeat(100_000)].concat();
         refuses(deep.as_bytes(), "LINKS line 1: cannot recurse further; max recursion depth met");
         let deep = ["a", &".a".repeat(100_000), " = 1"].concat();
-        refuses(deep.as_bytes(), "LINKS line 1: recursion limit");
+        refuses(deep.as_bytes(), "LINKS: recursion limit");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use model_archive::{Kind, NewFolder};
+use model_archive::{Kind, NewFolder, name};
 use tensor_core::parallel;
 
 use crate::{
@@ -92,7 +92,7 @@ pub fn unpack(
             (Place::Missing, _) => {
                 return Err(Error::MissingFile { path: file.path().to_owned() });
             }
-            _ if is_symlink(file) => links.push(file),
+            _ if is_link_to_listed(reader, file)? => links.push(file),
             _ => files.push(file),
         }
     }
@@ -109,8 +109,14 @@ pub fn unpack(
     Ok(folder.commit()?)
 }
 
-fn is_symlink(file: File<'_>) -> bool {
-    file.entry().is_some_and(|entry| entry.info().kind == Kind::Symlink)
+/// Tells whether a file can be a link in a folder too: one to a file that is not listed would lead
+/// to nothing there.
+fn is_link_to_listed(reader: &Reader, file: File<'_>) -> Result<bool> {
+    let Some(entry) = file.entry().filter(|entry| entry.info().kind == Kind::Symlink) else {
+        return Ok(false);
+    };
+    let target = name::resolve(file.path(), &entry.target()?);
+    Ok(target.is_ok_and(|target| reader.file(&target).is_some()))
 }
 
 fn write(folder: &NewFolder, file: File<'_>, progress: &impl Fn(u64)) -> Result<()> {

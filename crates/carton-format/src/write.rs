@@ -2,12 +2,16 @@
 
 use std::{
     collections::BTreeMap,
-    io::{Read, Write},
+    io::{self, Read, Write},
     num::NonZeroUsize,
-    path::Path,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
-use model_archive::{ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Raw, Written, name};
+use bytes::Bytes;
+use model_archive::{
+    ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
+};
 use tensor_core::{
     Extent, Limits, Source,
     digest::Algorithm,
@@ -17,7 +21,7 @@ use tensor_core::{
 
 use crate::{
     Description, Error, File, Links, Manifest, Result, Sha256, Value,
-    error::WriteFault,
+    error::{PackFault, WriteFault},
     index_writer::IndexWriter,
     manifest::check_path,
     paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, relative},
@@ -311,8 +315,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Copies a file of another carton: its stored bytes are not looked at, so that nothing is
-    /// compressed again. Links stay links, and what starts at a multiple of some number of bytes
-    /// still does.
+    /// compressed again. Links stay links, and what was aligned stays so.
     ///
     /// # Errors
     ///
@@ -335,7 +338,10 @@ impl<W: Write> Writer<W> {
             stored_size: info.stored_size,
             crc32: info.crc32,
         };
-        let alignment = alignment_of(entry.extent()?);
+        let alignment = match info.method {
+            Method::Stored => self.options.alignment.max(entry.alignment()?),
+            _ => 1,
+        };
         self.archive.copy_raw(path, raw, alignment, entry.stored_reader()?)?;
         self.listed.insert(path.to_owned(), Listed::Digest(file.sha256()));
         Ok(())
@@ -419,46 +425,67 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes many files in the order of their paths: small ones are compressed on several threads
-    /// before, long ones as they come.
-    pub(crate) fn files(&mut self, files: BTreeMap<String, Content>) -> Result<()> {
+    /// before, long ones as they come. Only what is being written is open.
+    pub(crate) fn files(
+        &mut self,
+        files: BTreeMap<String, Content>,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
         let (mut batch, mut bytes) = (Vec::new(), 0_u64);
         for (path, content) in files {
             self.check(&path)?;
-            let source = match content {
-                Content::File(source) if source.len() <= IN_MEMORY => source,
-                content => {
-                    self.batch(&mut batch)?;
-                    bytes = 0;
-                    self.one(&path, content)?;
-                    continue;
+            match content.len() {
+                Some(len) if len <= IN_MEMORY && content.is_file() => {
+                    bytes = bytes.saturating_add(len);
+                    batch.push((path, content));
                 }
-            };
-            bytes = bytes.saturating_add(source.len());
-            batch.push((path, source));
+                _ => {
+                    self.batch(&mut batch, progress)?;
+                    bytes = 0;
+                    self.one(&path, content, progress)?;
+                }
+            }
             if bytes > BATCH {
-                self.batch(&mut batch)?;
+                self.batch(&mut batch, progress)?;
                 bytes = 0;
             }
         }
-        self.batch(&mut batch)
+        self.batch(&mut batch, progress)
     }
 
-    fn one(&mut self, path: &str, content: Content) -> Result<()> {
-        match content {
-            Content::File(source) => {
-                let whole = Extent::first(source.len());
-                self.stream_with(path, source.stream(whole, "file")?, Some(whole.len()))
+    fn one(
+        &mut self,
+        path: &str,
+        content: Content,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
+        let source = match content {
+            Content::Symlink(target) => return self.symlink(path, &target),
+            Content::Linked { sha256, urls } => {
+                return self.link(path, sha256, urls.iter().map(String::as_str));
             }
-            Content::Stream(stream) => self.stream_with(path, stream, None),
-            Content::Symlink(target) => self.symlink(path, &target),
-        }
+            Content::Stream(content) => {
+                let content = content.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return self.stream_with(path, Counted { content, progress }, None);
+            }
+            Content::Memory(_) | Content::Path { .. } => content.open()?,
+        };
+        let whole = Extent::first(source.len());
+        let content = source.stream(whole, "file")?;
+        self.stream_with(path, Counted { content, progress }, Some(whole.len()))
     }
 
     /// Compresses and hashes small files on several threads, and writes them in order.
-    fn batch(&mut self, batch: &mut Vec<(String, Source)>) -> Result<()> {
+    fn batch(
+        &mut self,
+        batch: &mut Vec<(String, Content)>,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
         let options = self.options.entry();
-        let encoded = parallel::map(batch, self.options.thread_count(), |(path, source)| {
+        let encoded = parallel::map(batch, self.options.thread_count(), |(path, content)| {
+            let source = content.open()?;
             let content = source.read(Extent::first(source.len()), "file")?;
+            progress(source.len());
             Encoded::new(path, Vec::from(content), &options).map_err(Error::from)
         });
         for encoded in encoded {
@@ -539,32 +566,72 @@ impl<W: Write> Writer<W> {
 
 /// The content of a file that is to be packed.
 pub(crate) enum Content {
-    /// In memory, or a file of the system.
-    File(Source),
-    Stream(Box<dyn Read + Send>),
+    Memory(Bytes),
+    /// A file of the system, and how long it was when it was found.
+    Path {
+        path: PathBuf,
+        len: u64,
+    },
+    /// Read once; behind a lock that nobody waits for, so that contents can be shared by threads.
+    Stream(Mutex<Box<dyn Read + Send>>),
     /// The target of a symbolic link.
     Symlink(String),
+    Linked {
+        sha256: Sha256,
+        urls: Vec<String>,
+    },
 }
 
 impl Content {
     /// Returns its length in bytes, where that is known.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
-            Self::File(source) => Some(source.len()),
-            Self::Symlink(_) => Some(0),
+            Self::Memory(bytes) => Some(bytes.len() as u64),
+            Self::Path { len, .. } => Some(*len),
+            Self::Symlink(_) | Self::Linked { .. } => Some(0),
             Self::Stream(_) => None,
         }
+    }
+
+    const fn is_file(&self) -> bool {
+        matches!(self, Self::Memory(_) | Self::Path { .. })
+    }
+
+    /// Opens a file; a file of the system must be as long as it was.
+    fn open(&self) -> Result<Source> {
+        match self {
+            Self::Memory(bytes) => Ok(Source::from_bytes(bytes.clone())),
+            Self::Path { path, len } => {
+                let source = Source::open(path)?;
+                if source.len() != *len {
+                    let fault = PackFault::Changed { found: source.len(), expected: *len };
+                    return Err(Error::Pack { path: path.clone(), fault });
+                }
+                Ok(source)
+            }
+            Self::Stream(_) | Self::Symlink(_) | Self::Linked { .. } => {
+                Ok(Source::from_bytes(Bytes::new()))
+            }
+        }
+    }
+}
+
+/// Content that tells how much of it was read.
+struct Counted<'p, R, P> {
+    content: R,
+    progress: &'p P,
+}
+
+impl<R: Read, P: Fn(u64)> Read for Counted<'_, R, P> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.content.read(out)?;
+        (self.progress)(read as u64);
+        Ok(read)
     }
 }
 
 fn fault(path: &str, fault: WriteFault) -> Error {
     Error::Write { path: path.to_owned(), fault }
-}
-
-/// Returns the largest power of two up to 4096 that data starts at a multiple of.
-fn alignment_of(data: Extent) -> u32 {
-    let zeros = data.offset().trailing_zeros().min(MOST_KEPT.trailing_zeros());
-    1_u32.checked_shl(zeros).unwrap_or(1)
 }
 
 /// Gives back what was wrong with the content, where writing failed because of it.
@@ -586,5 +653,3 @@ const IN_MEMORY: u64 = 1 << 20;
 const BATCH: u64 = 16 << 20;
 /// More links in a row than any reader follows.
 const HOPS: usize = 40;
-/// The size of a page: nothing asks for more.
-const MOST_KEPT: u32 = 4096;

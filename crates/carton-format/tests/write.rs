@@ -381,7 +381,7 @@ fn unpacked_cartons_open_as_cartons() {
         unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
         let unpacked = Reader::open(&target).unwrap();
         assert_eq!(unpacked.model_hash(), reader.model_hash());
-        let [expected, found] = [&reader, &unpacked].map(|reader| reader.validate());
+        let [expected, found] = [&reader, &unpacked].map(Reader::validate);
         let rules = |report: &tensor_core::Report| {
             report.findings().iter().map(|finding| finding.rule.clone()).collect::<Vec<_>>()
         };
@@ -389,6 +389,8 @@ fn unpacked_cartons_open_as_cartons() {
         // And what was unpacked is packed to the same model again.
         let shrunk = shrink(&unpacked, &Links::default(), Writer::new(Vec::new())).unwrap();
         assert_eq!(shrunk.manifest.model_hash(), reader.model_hash());
+        let packed = Pack::unpacked(&target).unwrap().write(Writer::new(Vec::new())).unwrap();
+        assert_eq!(packed.manifest.model_hash(), reader.model_hash());
     }
 }
 
@@ -403,4 +405,51 @@ fn wrong_content_is_not_unpacked() {
     let error = unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap_err();
     assert!(error.to_string().starts_with("\"model/f.bin\" has digest 73cb"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_folder_of_many_files_needs_few_open_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..3000 {
+        std::fs::write(folder.path().join(number.to_string()), number.to_string()).unwrap();
+    }
+    let mut pack = Pack::new(&description()).unwrap();
+    pack.model(folder.path()).unwrap();
+    let mut done = std::sync::atomic::AtomicU64::new(0);
+    let total = pack.content_len();
+    let open = || std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    assert!(open() < 500, "files are open before they are needed");
+    pack.write_with(Writer::new(Vec::new()), |bytes| {
+        done.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+    })
+    .unwrap();
+    // The index is made when the carton is written.
+    assert_eq!(*done.get_mut(), total + b"tensor = []\n".len() as u64);
+}
+
+#[test]
+fn a_file_that_changes_is_not_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    std::fs::write(&path, b"old").unwrap();
+    let mut pack = Pack::new(&description()).unwrap();
+    pack.model(folder.path()).unwrap();
+    std::fs::write(&path, b"longer").unwrap();
+    assert_eq!(
+        pack.write(Writer::new(Vec::new())).unwrap_err().to_string(),
+        format!("{path:?} cannot be packed: it is 6 bytes long, but was 3 when it was added")
+    );
+}
+
+#[test]
+fn copies_keep_their_alignment() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = WriteOptions::default().compression(Compression::Stored);
+    let first = is_sound(&packed(folder.path(), stored.alignment(4096)));
+    let copy = shrink(&first, &Links::default(), Writer::new(Vec::new())).unwrap();
+    let copy = is_sound(&copy.sink);
+    let archive = copy.archive().unwrap();
+    for entry in archive.entries().filter(|entry| entry.name().starts_with("model/sub/1")) {
+        assert!(entry.extent().unwrap().is_aligned(4096), "{entry:?}");
+    }
 }

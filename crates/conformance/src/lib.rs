@@ -4,5 +4,7 @@
 //! The tests stand in `tests/`, one folder or file for each client; what runs inside Python stands
 //! in `python/`.
 
+pub mod carton;
+pub mod process;
 pub mod python;
 pub mod samples;

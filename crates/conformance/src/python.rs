@@ -3,18 +3,13 @@
 use std::{
     env,
     ffi::OsStr,
-    io::Read,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::Duration,
+    process::Command,
 };
 
 use serde_json::Value;
 
-/// How long a script may run.
-const LIMIT: Duration = Duration::from_secs(60);
+use crate::process::output;
 
 /// A package that scripts import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,16 +18,29 @@ pub struct Client {
     requirement: &'static str,
     /// The folder that holds it, where that is not the environment itself.
     apart: Option<&'static str>,
+    /// Whether it exists for this platform.
+    is_offered: bool,
 }
 
 impl Client {
     /// The binding to the reference implementation of zTensor 1.1.
-    pub const ZTENSOR_1_1: Self = Self { requirement: "ztensor==1.1.1", apart: None };
+    pub const ZTENSOR_1_1: Self = Self::shared("ztensor==1.1.1");
     /// The last release of zTensor 1.
     pub const ZTENSOR_1_2: Self =
-        Self { requirement: "ztensor==1.2.3", apart: Some("ztensor-1.2") };
+        Self { apart: Some("ztensor-1.2"), ..Self::shared("ztensor==1.2.3") };
     /// A CBOR implementation that shares no code with ours.
-    pub const CBOR2: Self = Self { requirement: "cbor2", apart: None };
+    pub const CBOR2: Self = Self::shared("cbor2");
+    /// A binding to the zstd library, for scripts that read archives with what Python has of itself.
+    pub const ZSTANDARD: Self = Self::shared("zstandard");
+    /// The reference implementation of Carton.
+    pub const CARTON: Self = Self {
+        is_offered: cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")),
+        ..Self::shared("cartonml-nightly==0.0.1.dev20231020")
+    };
+
+    const fn shared(requirement: &'static str) -> Self {
+        Self { requirement, apart: None, is_offered: true }
+    }
 
     /// Runs a script of the folder `python/` and returns the JSON that it prints.
     ///
@@ -41,7 +49,8 @@ impl Client {
     /// # Panics
     ///
     /// Where the script fails, does not end, or prints something else; where the client is not
-    /// installed although the environment variable `CI` is `true`.
+    /// installed although there is one for this platform and the environment variable `CI` is
+    /// `true`.
     #[must_use]
     #[track_caller]
     pub fn run<A: AsRef<OsStr>>(self, script: &str, args: &[A]) -> Option<Value> {
@@ -74,7 +83,11 @@ impl Client {
     #[track_caller]
     #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
     fn skip(self) {
-        let Self { requirement, .. } = self;
+        let Self { requirement, is_offered, .. } = self;
+        if !is_offered {
+            eprintln!("skipped: {requirement} is not made for this platform");
+            return;
+        }
         let message =
             format!("{requirement} is not among the clients; `cargo xtask oracles` installs them");
         assert!(env::var_os("CI").is_none_or(|value| value != "true"), "{message}");
@@ -93,45 +106,4 @@ fn folders() -> Vec<PathBuf> {
 
 fn interpreter(folder: &Path) -> PathBuf {
     folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
-}
-
-/// Runs a command to its end and returns what it printed; an error, with what it complained about,
-/// where it fails or is not done in time.
-fn output(mut command: Command) -> Result<Vec<u8>, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
-    // Both ends of the pipes are closed once the child has ended.
-    let Ok(printed) = stdout.recv_timeout(LIMIT) else {
-        return Err(format!("stopped after {} s", kill(child)));
-    };
-    let complaints = stderr.recv_timeout(LIMIT).unwrap_or_default();
-    let status = child.wait().map_err(|error| error.to_string())?;
-    if status.success() {
-        return Ok(printed);
-    }
-    Err(format!("{status}\n{}", String::from_utf8_lossy(&complaints)))
-}
-
-/// Reads all that comes out of a pipe, on a thread of its own.
-fn read(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe
-            && pipe.read_to_end(&mut bytes).is_ok()
-        {
-            // Nobody listens any more once the time is up.
-            let _ = sender.send(bytes);
-        }
-    });
-    receiver
-}
-
-/// Ends a child that takes too long; returns how long that is.
-fn kill(mut child: Child) -> u64 {
-    // It may have ended by itself in the meantime.
-    let _ = child.kill();
-    let _ = child.wait();
-    LIMIT.as_secs()
 }

@@ -9,6 +9,7 @@ use crate::{
     directory::Directory,
     error::Class,
     local::{self, Local},
+    name::fold,
     options::{Options, Profile},
 };
 
@@ -79,6 +80,12 @@ impl Archive {
         self.directory().position(name).map(|index| Entry::new(self, index))
     }
 
+    /// Returns the entry of a position in the directory; `None` where there are not as many.
+    #[must_use]
+    pub fn entry_at(&self, index: usize) -> Option<Entry<'_>> {
+        (index < self.inner.directory.len()).then(|| Entry::new(self, index))
+    }
+
     /// Returns handles on the entries whose names start with `prefix`, sorted by name.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn entries_below(&self, prefix: &str) -> impl Iterator<Item = Entry<'_>> {
@@ -143,7 +150,7 @@ impl Archive {
     fn check_entry(&self, index: usize, profile: Profile, report: &mut Report) -> Result<()> {
         let directory = self.directory();
         let Some(record) = directory.record(index) else { return Ok(()) };
-        let local = Local::read(self.source(), directory, index)?;
+        let local = Local::read(self.source(), directory, index, 0)?;
         let mut faults: Vec<Fault> = local.fault.into_iter().collect();
         match local::end_of(self.source(), record, local.data)? {
             Some(end) if end < record.room_end => {
@@ -207,36 +214,5 @@ impl Archive {
     pub(crate) fn info(&self, index: usize) -> Info {
         // Handles are made for entries that there are.
         self.directory().record(index).map_or(Info::NONE, |record| record.info)
-    }
-}
-
-/// Makes names that differ in case or in the composition of letters equal.
-fn fold(name: &str) -> String {
-    if name.is_ascii() {
-        return name.to_ascii_lowercase();
-    }
-    use unicode_normalization::UnicodeNormalization as _;
-    // Upper case first: what has no lower case of its own, such as the Kelvin sign, meets there.
-    name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folded_names() {
-        for (a, b) in [
-            ("Model/A", "model/a"),
-            ("\u{212a}", "k"),
-            ("e\u{301}", "\u{e9}"),
-            ("STRASSE", "strasse"),
-            ("\u{3a3}", "\u{3c2}"),
-        ] {
-            assert_eq!(fold(a), fold(b), "{a:?} and {b:?}");
-        }
-        for (a, b) in [("a", "b"), ("\u{131}x", "jx"), ("model/a", "model/b")] {
-            assert_ne!(fold(a), fold(b), "{a:?} and {b:?}");
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use tensor_core::SourceReader;
 
-use crate::{Error, Fault, Flaw, Info, Method, Result};
+use crate::{Archive, Error, Fault, Info, Method, Result};
 
 #[cfg(feature = "zstd")]
 pub(crate) mod zstd;
@@ -28,9 +28,9 @@ pub struct EntryReader {
     produced: u64,
     state: State,
     info: Info,
-    name: Box<str>,
-    header: u64,
-    refuse_leftover: bool,
+    archive: Archive,
+    /// Its position in the directory.
+    index: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,34 +70,22 @@ struct Step {
     is_end: bool,
 }
 
-/// What a reader of an entry needs to know of its archive.
-pub(crate) struct Context<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) header: u64,
-    pub(crate) info: Info,
-    pub(crate) refuse_leftover: bool,
-    #[cfg(feature = "zstd")]
-    pub(crate) pool: &'a std::sync::Arc<zstd::Pool>,
-    #[cfg(feature = "zstd")]
-    pub(crate) window_log: u32,
-}
-
 impl EntryReader {
-    pub(crate) fn new(stored: SourceReader, context: &Context<'_>) -> Result<Self> {
-        let (name, header, info) = (context.name, context.header, context.info);
+    pub(crate) fn new(stored: SourceReader, archive: &Archive, index: usize) -> Result<Self> {
+        let info = archive.info(index);
         let codec = match info.method {
             Method::Stored => Codec::Stored,
             #[cfg(feature = "deflate")]
             Method::Deflate => Codec::Deflate(Box::new(flate2::Decompress::new(false))),
             #[cfg(feature = "zstd")]
-            Method::Zstd => zstd::Frames::new(context.pool, context.window_log)
+            Method::Zstd => zstd::Frames::new(archive.pool(), archive.limits().zstd_window_log)
                 .map(Codec::Zstd)
                 .map_err(|source| Error::Io { what: "making a zstd decoder", source })?,
             #[cfg(not(all(feature = "deflate", feature = "zstd")))]
             method => {
                 let expected = "0, which is all that this build decodes".to_owned();
                 let fault = Fault::Method { found: method.code(), expected };
-                return Err(Flaw::of(name, header, fault).into());
+                return Err(archive.directory().flaw(index, fault).into());
             }
         };
         #[cfg(any(feature = "deflate", feature = "zstd"))]
@@ -119,9 +107,8 @@ impl EntryReader {
             produced: 0,
             state: State::Running,
             info,
-            name: name.into(),
-            header,
-            refuse_leftover: context.refuse_leftover,
+            archive: archive.clone(),
+            index,
         })
     }
 
@@ -154,7 +141,7 @@ impl EntryReader {
 
     fn fail(&mut self, fault: Fault) -> io::Error {
         self.state = State::Failed;
-        io::Error::other(Error::from(Flaw::of(&*self.name, self.header, fault)))
+        io::Error::other(Error::from(self.archive.directory().flaw(self.index, fault)))
     }
 
     /// Decodes into `output` until there is something, or the end.
@@ -199,7 +186,7 @@ impl EntryReader {
             return Err(self.fail(Fault::Size { found, expected }));
         }
         let leftover = self.stored.remaining();
-        if leftover > 0 && self.refuse_leftover {
+        if leftover > 0 && self.archive.is_strict() {
             return Err(self.fail(Fault::Leftover { bytes: leftover }));
         }
         let (found, expected) = (self.crc.clone().finalize(), self.info.crc32);

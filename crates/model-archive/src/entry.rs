@@ -4,13 +4,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::{AlignedBuf, Extent, SourceReader};
+use tensor_core::{AlignedBuf, Extent, Source, SourceReader};
 
 use crate::{
-    Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault,
-    decode::{Context, EntryReader},
-    local::Local,
-    name,
+    Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault, decode::EntryReader,
+    local::Local, name,
 };
 
 /// A handle on an entry of an archive: two words, nothing read.
@@ -32,6 +30,12 @@ impl<'a> Entry<'a> {
         directory.record(self.index).map_or("", |record| directory.name(record))
     }
 
+    /// Returns its position in the directory, which [`Archive::entry_at`] takes.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.index
+    }
+
     /// Returns what the directory says of it.
     #[must_use]
     pub fn info(self) -> Info {
@@ -45,12 +49,21 @@ impl<'a> Entry<'a> {
     /// Where the local header is malformed, or reaches into the next entry; in the strict profile
     /// also where it differs from the directory.
     pub fn extent(self) -> Result<Extent> {
-        let directory = self.archive.directory();
-        let local = Local::read(self.archive.source(), directory, self.index)?;
-        match local.fault {
-            Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
-            _ => Ok(local.data),
-        }
+        Ok(self.local(0)?.data)
+    }
+
+    /// Returns what its data was aligned to by its writer, in bytes, where its local header says so
+    /// and it is true; 1 for any other.
+    ///
+    /// # Errors
+    ///
+    /// As for [`extent`](Self::extent).
+    pub fn alignment(self) -> Result<u32> {
+        let local = self.local(0)?;
+        let aligned = local.alignment.filter(|&alignment| {
+            alignment.is_power_of_two() && local.data.is_aligned(alignment.into())
+        });
+        Ok(aligned.map_or(1, u32::from))
     }
 
     /// Returns its content: a slice of the archive without a copy where it is stored as it is and
@@ -66,8 +79,13 @@ impl<'a> Entry<'a> {
     pub fn bytes(self) -> Result<Bytes> {
         if self.info().method == Method::Stored {
             self.check_size()?;
-            let extent = self.extent()?;
-            return Ok(self.archive.source().read(extent, "entry")?);
+            let local = self.local(self.ahead())?;
+            let Some(stored) = local.stored else {
+                return Ok(self.archive.source().read(local.data, "entry")?);
+            };
+            let mut content = AlignedBuf::with_capacity(stored.len())?;
+            content.extend_from_slice(&stored)?;
+            return Ok(content.into_bytes());
         }
         self.checked_bytes()
     }
@@ -127,8 +145,15 @@ impl<'a> Entry<'a> {
 
     /// Does as [`reader`](Self::reader), also for a folder, which has no content.
     fn content(self) -> Result<EntryReader> {
-        let stored = self.archive.source().stream(self.extent()?, "entry")?;
-        EntryReader::new(stored, &self.context())
+        let local = self.local(self.ahead())?;
+        let (source, extent) = match local.stored {
+            Some(stored) => {
+                let extent = Extent::first(stored.len() as u64);
+                (&Source::from_bytes(stored), extent)
+            }
+            None => (self.archive.source(), local.data),
+        };
+        EntryReader::new(source.stream(extent, "entry")?, self.archive, self.index)
     }
 
     /// Returns its bytes as they are stored, not decoded, as a stream.
@@ -235,18 +260,19 @@ impl<'a> Entry<'a> {
         Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
     }
 
-    fn context(self) -> Context<'a> {
+    /// Reads the local header, and with it data of up to `ahead` bytes.
+    fn local(self, ahead: u64) -> Result<Local> {
         let directory = self.archive.directory();
-        Context {
-            name: self.name(),
-            header: directory.record(self.index).map_or(0, |record| record.header),
-            info: self.info(),
-            refuse_leftover: self.archive.is_strict(),
-            #[cfg(feature = "zstd")]
-            pool: self.archive.pool(),
-            #[cfg(feature = "zstd")]
-            window_log: self.archive.limits().zstd_window_log,
+        let mut local = Local::read(self.archive.source(), directory, self.index, ahead)?;
+        match local.fault.take() {
+            Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
+            _ => Ok(local),
         }
+    }
+
+    /// Returns how many bytes of data are worth reading with the header: nothing in memory is read.
+    fn ahead(self) -> u64 {
+        if self.archive.source().as_slice().is_some() { 0 } else { AHEAD }
     }
 
     fn flaw(self, fault: Fault) -> Flaw {
@@ -264,6 +290,8 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
+/// Data up to this is read with the header: to copy it costs less than to read again, in bytes.
+const AHEAD: u64 = 16 << 10;
 /// How many times its stored bytes the content of an entry usually has at most.
 const LIKELY: u64 = 64;
 /// More links in a row than any system follows.

@@ -3,7 +3,7 @@
 
 use tensor_core::CursorMut;
 
-use crate::{Kind, Method};
+use crate::{Kind, Method, local::ALIGNMENT};
 
 /// What the records of one entry say.
 #[derive(Clone, Debug)]
@@ -254,5 +254,3 @@ const MARK_16: u16 = 0xffff;
 pub(crate) const MARK_32: u32 = 0xffff_ffff;
 /// Id of the extra field for large sizes and offsets (4.5.3).
 const ZIP64: u16 = 0x0001;
-/// Id of the extra field for alignment (4.6.10).
-const ALIGNMENT: u16 = 0xa11e;

@@ -1,5 +1,6 @@
 //! The header in front of an entry's data, and what stands behind it.
 
+use bytes::Bytes;
 use tensor_core::{Cursor, Extent, Source};
 
 use crate::{
@@ -11,13 +12,23 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) data: Extent,
+    /// What the writer has aligned the data to, in bytes, where the header says.
+    pub(crate) alignment: Option<u16>,
     /// The first field that is not as the directory says, or may be taken for something else.
     pub(crate) fault: Option<Fault>,
+    /// The data, where it was read with the header.
+    pub(crate) stored: Option<Bytes>,
 }
 
 impl Local {
-    /// Reads the local header; data that does not fit before the next header is an error.
-    pub(crate) fn read(source: &Source, directory: &Directory, index: usize) -> Result<Self> {
+    /// Reads the local header, and in the same go the data, where that has up to `ahead` bytes;
+    /// data that does not fit before the next header is an error.
+    pub(crate) fn read(
+        source: &Source,
+        directory: &Directory,
+        index: usize,
+        ahead: u64,
+    ) -> Result<Self> {
         let Some(record) = directory.record(index) else {
             let fault = Fault::LocalHeader { what: "no such entry".to_owned() };
             return Err(directory.flaw(index, fault).into());
@@ -25,7 +36,9 @@ impl Local {
         let name = directory.name(record);
         // Most extra fields are short: one read takes header, name and extra field.
         let room = record.room_end.saturating_sub(record.header);
-        let guess = LOCAL_HEADER.saturating_add(name.len() as u64).saturating_add(EXTRA).min(room);
+        let guess = LOCAL_HEADER.saturating_add(name.len() as u64).saturating_add(EXTRA);
+        let ahead = Some(record.info.stored_size).filter(|&bytes| bytes <= ahead);
+        let guess = guess.saturating_add(ahead.unwrap_or_default()).min(room);
         let bytes = source.read(Extent::new(record.header, guess)?, "local header")?;
         let fixed = Fixed::parse(&bytes)
             .map_err(|what| directory.flaw(index, Fault::LocalHeader { what }))?;
@@ -46,7 +59,13 @@ impl Local {
         let local_name = name_extent.of(&bytes).unwrap_or_default();
         let extra = Extra::parse(extra_extent.of(&bytes).unwrap_or_default());
         let mismatch = fixed.mismatch(record, name, local_name, &extra);
-        Ok(Self { data, fault: mismatch.or_else(|| extra.fault(name)) })
+        let fault = mismatch.or_else(|| extra.fault(name));
+        let stored = ahead.and_then(|stored| {
+            let (start, stored) = (usize::try_from(len).ok()?, usize::try_from(stored).ok()?);
+            let end = start.checked_add(stored).filter(|&end| end <= bytes.len())?;
+            Some(bytes.slice(start..end))
+        });
+        Ok(Self { data, alignment: extra.alignment, fault, stored })
     }
 }
 
@@ -158,6 +177,8 @@ pub(crate) struct Extra {
     stored_size: Option<u64>,
     /// A second name.
     pub(crate) name: Option<String>,
+    /// What the writer has aligned the data to, in bytes.
+    pub(crate) alignment: Option<u16>,
     /// A field that stands there twice, of which readers take either.
     twice: Option<u16>,
 }
@@ -186,6 +207,9 @@ impl Extra {
                     let name = content.get(5..).unwrap_or_default();
                     extra.name = Some(String::from_utf8_lossy(name).into_owned());
                 }
+                ALIGNMENT => {
+                    extra.alignment = content.first_chunk().copied().map(u16::from_le_bytes);
+                }
                 _ => {}
             }
             bytes = rest;
@@ -205,6 +229,8 @@ impl Extra {
 
 const ZIP64: u16 = 0x0001;
 const UNICODE_PATH: u16 = 0x7075;
+/// Id of the extra field for alignment (4.6.10): the alignment, then padding.
+pub(crate) const ALIGNMENT: u16 = 0xa11e;
 /// What is read of the extra field with the header, in bytes.
 const EXTRA: u64 = 128;
 /// Bytes of the longest descriptor.

@@ -88,6 +88,17 @@ pub fn resolve(link: &str, target: &str) -> Result<String, TargetFault> {
     Ok(path.join("/"))
 }
 
+/// Makes names that differ in case or in the composition of letters equal.
+#[must_use]
+pub fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    use unicode_normalization::UnicodeNormalization as _;
+    // Upper case first: what has no lower case of its own, such as the Kelvin sign, meets there.
+    name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+}
+
 fn is_unsafe(found: char) -> bool {
     found.is_control() || found == '\\' || found == ':'
 }
@@ -254,6 +265,22 @@ mod tests {
             ("a\0b", TargetFault::Malformed),
         ] {
             assert_eq!(resolve("model/a", target), Err(fault), "{target:?}");
+        }
+    }
+
+    #[test]
+    fn folded_names() {
+        for (a, b) in [
+            ("Model/A", "model/a"),
+            ("\u{212a}", "k"),
+            ("e\u{301}", "\u{e9}"),
+            ("STRASSE", "strasse"),
+            ("\u{3a3}", "\u{3c2}"),
+        ] {
+            assert_eq!(fold(a), fold(b), "{a:?} and {b:?}");
+        }
+        for (a, b) in [("a", "b"), ("\u{131}x", "jx"), ("model/a", "model/b")] {
+            assert_ne!(fold(a), fold(b), "{a:?} and {b:?}");
         }
     }
 }

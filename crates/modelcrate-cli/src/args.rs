@@ -1,8 +1,8 @@
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{Outcome, generate, inspect, verify, zt};
+use crate::{Outcome, carton, generate, inspect, verify, zt};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -22,6 +22,15 @@ Example:
 enum Command {
     Inspect(inspect::Inspect),
     Verify(verify::Verify),
+    /// Pack, link, fill, edit and compare cartons
+    #[command(after_help = "\
+Examples:
+  modelcrate carton pack model/ -o model.carton --runner torchscript --framework-version =1.12.1
+  modelcrate carton hash model.carton")]
+    Carton {
+        #[command(subcommand)]
+        command: carton::Carton,
+    },
     /// Edit zTensor files
     #[command(after_help = "\
 Example:
@@ -39,6 +48,7 @@ impl Args {
         match self.command {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
+            Command::Carton { command } => command.run(),
             Command::Zt { command } => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
@@ -76,3 +86,36 @@ pub(crate) fn is_stdio(path: &std::path::Path) -> bool {
 
 /// A file to read; `-` is standard input.
 pub(crate) type Input = PathBuf;
+
+/// A number of bytes: digits alone, or with one of `KiB`, `MiB` and `GiB` behind them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+        let unit = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
+        let (digits, unit) = unit.unwrap_or((text, 1_u64));
+        let number = digits.trim_end().parse::<u64>().ok();
+        let bytes = number.and_then(|number| number.checked_mul(unit));
+        bytes.map(Self).ok_or_else(|| format!("{text:?} is no number of bytes, such as 16MiB"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [("0", 0), ("17", 17), ("1KiB", 1024), ("3 MiB", 3 << 20)] {
+            assert_eq!(text.parse::<Size>().unwrap().0, bytes);
+        }
+        for text in ["", "MiB", "-1", "1.5GiB", "1 kb", "99999999999999GiB"] {
+            let message = format!("{text:?} is no number of bytes, such as 16MiB");
+            assert_eq!(text.parse::<Size>().unwrap_err(), message);
+        }
+    }
+}

@@ -6,7 +6,11 @@ use std::{
 };
 
 use anyhow::Error;
-use modelcrate::tensor_core::Chain;
+use modelcrate::{
+    carton_format::{self, FileFault, WriteFault, model_archive},
+    tensor_core::{self, Chain},
+    ztensor,
+};
 
 /// Names the file that an error is about.
 pub(crate) trait About<T> {
@@ -57,6 +61,87 @@ pub(crate) fn bare(error: &Error) -> &Error {
 /// Writes an error and its causes in one line.
 pub(crate) fn chain(error: &Error) -> String {
     Chain(error.as_ref()).to_string()
+}
+
+/// Tells whether a command failed because a file is broken, not because it could not be reached or
+/// because what was asked for cannot be done.
+pub(crate) fn is_invalid(error: &Error) -> bool {
+    let error = bare(error);
+    if let Some(error) = error.downcast_ref::<modelcrate::Error>() {
+        return match error {
+            modelcrate::Error::UnknownFormat { .. } => true,
+            modelcrate::Error::Carton(error) => carton_is_invalid(error),
+            modelcrate::Error::ZTensor(error) => ztensor_is_invalid(error),
+            modelcrate::Error::Core(error) => core_is_invalid(error),
+            _ => false,
+        };
+    }
+    error.downcast_ref().is_some_and(ztensor_is_invalid)
+        || error.downcast_ref().is_some_and(carton_is_invalid)
+}
+
+fn ztensor_is_invalid(error: &ztensor::Error) -> bool {
+    use ztensor::Error;
+    match error {
+        Error::Core(error) => core_is_invalid(error),
+        Error::BadMagic { .. }
+        | Error::Generation2
+        | Error::BadFooter { .. }
+        | Error::ManifestSize { .. }
+        | Error::Manifest { .. }
+        | Error::MissingComponent { .. }
+        | Error::Component { .. }
+        | Error::NothingToRecover { .. } => true,
+        _ => false,
+    }
+}
+
+fn carton_is_invalid(error: &carton_format::Error) -> bool {
+    use carton_format::Error;
+    match error {
+        Error::Core(error) => core_is_invalid(error),
+        Error::Archive(error) => archive_is_invalid(error),
+        Error::MissingDocument { .. }
+        | Error::Manifest { .. }
+        | Error::Document(_)
+        | Error::MissingFile { .. }
+        | Error::Digest { .. }
+        | Error::Tensor { .. }
+        | Error::UnknownTensor { .. } => true,
+        Error::File { fault, .. } => !matches!(fault, FileFault::Io(_)),
+        // What is wrong with a carton that is written is wrong with the one that it is made from.
+        Error::Write { fault, .. } => {
+            matches!(fault, WriteFault::Target { .. } | WriteFault::OtherFiles)
+        }
+        _ => false,
+    }
+}
+
+fn archive_is_invalid(error: &model_archive::Error) -> bool {
+    use model_archive::Error;
+    match error {
+        Error::Core(error) => core_is_invalid(error),
+        Error::Directory { .. } | Error::Flaw(_) | Error::Kind { .. } => true,
+        // Content that cannot be decoded is an error of the stream that gives it.
+        Error::Io { source, .. } => source.get_ref().is_some_and(|source| {
+            source.downcast_ref().is_some_and(core_is_invalid)
+                || source.downcast_ref().is_some_and(archive_is_invalid)
+                || source.downcast_ref().is_some_and(carton_is_invalid)
+        }),
+        _ => false,
+    }
+}
+
+const fn core_is_invalid(error: &tensor_core::Error) -> bool {
+    use tensor_core::Error;
+    !matches!(
+        error,
+        Error::Read { .. }
+            | Error::File { .. }
+            | Error::NotAFile { .. }
+            | Error::Replaced { .. }
+            | Error::OutOfMemory { .. }
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::{
     Outcome,
     args::{Format, Input, Print},
     escape::{escape, escape_up_to},
-    failure::{About, chain},
+    failure::{About, chain, is_invalid},
     output, print_error,
 };
 
@@ -57,7 +57,7 @@ impl Inspect {
                 Ok(file) => file,
                 Err(error) => {
                     print_error(&chain(&error));
-                    let invalid = crate::is_invalid(&error);
+                    let invalid = is_invalid(&error);
                     outcome = outcome.and(if invalid { Outcome::Invalid } else { Outcome::Failed });
                     continue;
                 }

@@ -6,11 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod carton;
 mod escape;
 mod failure;
 mod generate;
 mod inspect;
 mod output;
+mod paths;
+mod tensor_file;
 mod verify;
 mod zt;
 
@@ -22,7 +25,7 @@ use clap::Parser as _;
 use crate::{
     args::Args,
     escape::escape,
-    failure::{bare, chain},
+    failure::{bare, chain, is_invalid},
 };
 
 fn main() -> ExitCode {
@@ -75,38 +78,6 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     }
     print_error(&chain(error));
     ExitCode::from(if is_invalid(error) { 1 } else { 2 })
-}
-
-/// Tells whether a command failed because a file is broken, not because it could not be reached.
-fn is_invalid(error: &anyhow::Error) -> bool {
-    use modelcrate::{Error, tensor_core, ztensor};
-    let error = bare(error);
-    let unreachable = |error: &tensor_core::Error| {
-        matches!(
-            error,
-            tensor_core::Error::File { .. }
-                | tensor_core::Error::NotAFile { .. }
-                | tensor_core::Error::Replaced { .. }
-                | tensor_core::Error::OutOfMemory { .. }
-        )
-    };
-    let of_format = |error: &ztensor::Error| match error {
-        ztensor::Error::Core(error) => !unreachable(error),
-        ztensor::Error::BadMagic { .. }
-        | ztensor::Error::Generation2
-        | ztensor::Error::BadFooter { .. }
-        | ztensor::Error::ManifestSize { .. }
-        | ztensor::Error::Manifest { .. }
-        | ztensor::Error::MissingComponent { .. }
-        | ztensor::Error::Component { .. }
-        | ztensor::Error::NothingToRecover { .. } => true,
-        _ => false,
-    };
-    match (error.downcast_ref::<Error>(), error.downcast_ref::<ztensor::Error>()) {
-        (Some(Error::ZTensor(error)), _) | (_, Some(error)) => of_format(error),
-        (Some(Error::UnknownFormat { .. }), _) => true,
-        _ => false,
-    }
 }
 
 fn print_error(message: &str) {

@@ -113,24 +113,35 @@ pub(crate) fn open(input: &Input, options: OpenOptions) -> anyhow::Result<AnyRea
     if !is_stdio(input) {
         return Ok(options.open(input)?);
     }
+    Ok(options.from_source(Source::from_bytes(stdin()?))?)
+}
+
+/// Reads standard input into memory, up to a limit.
+pub(crate) fn stdin() -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = STDIN_LIMIT.saturating_add(1);
     io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > STDIN_LIMIT {
         anyhow::bail!("is over the limit of {STDIN_LIMIT} bytes for standard input: give a file");
     }
-    Ok(options.from_source(Source::from_bytes(bytes))?)
+    Ok(bytes)
 }
 
 /// A bar on standard error while bytes are read, where that is a terminal.
 pub(crate) fn progress(print: Print, bytes: u64) -> ProgressBar {
+    let bar = progress_like(print, "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
+    bar.set_length(bytes);
+    bar
+}
+
+/// A bar of another form, whose length is not known yet.
+pub(crate) fn progress_like(print: Print, template: &str) -> ProgressBar {
     let shown = print.format == Format::Human && !print.no_progress && io::stderr().is_terminal();
     if !shown {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
-    let bar = ProgressBar::new(bytes);
-    style.map_or(bar.clone(), |style| bar.with_style(style))
+    let bar = ProgressBar::no_length();
+    ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style))
 }
 
 /// What standard input may hold: it is read into memory.

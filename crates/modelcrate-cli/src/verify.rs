@@ -15,7 +15,7 @@ use crate::{
     Outcome,
     args::{Format, Input, Print, is_stdio},
     escape::escape,
-    failure::{About, Failure, chain},
+    failure::{About, Failure, chain, is_invalid},
     output, print_error,
 };
 
@@ -100,7 +100,7 @@ impl Verify {
         let options = OpenOptions::default().profile(profile).threads(self.threads);
         let reader = match output::open(path, options) {
             Ok(reader) => reader,
-            Err(error) if crate::is_invalid(&error) => {
+            Err(error) if is_invalid(&error) => {
                 let known = error.downcast_ref::<Error>();
                 let rule = known.map_or("file/read", Error::rule);
                 let at = known.map(Error::at).unwrap_or_default();

@@ -3,15 +3,14 @@ use std::{
     fmt::Write as _,
     io::{self, Write},
     path::{Path, PathBuf},
-    str::FromStr,
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
 use clap::{Subcommand, ValueEnum};
 use modelcrate::{
     Verdict,
     tensor_core::{
-        DType, Extent, Report, Shape, Source,
+        DType, Extent, Report, Source,
         digest::Algorithm,
         output::{Existing, NewFile},
     },
@@ -28,6 +27,8 @@ use crate::{
     escape::escape,
     failure::About,
     output,
+    paths::same_file,
+    tensor_file::TensorFile,
 };
 
 #[derive(Debug, Subcommand)]
@@ -461,42 +462,13 @@ fn make_room(editor: &mut Editor, name: &str, put: Put) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A tensor in a file of its own, as `NAME=DTYPE:SHAPE:PATH` says.
-#[derive(Clone, Debug)]
-struct Raw {
-    name: String,
-    dtype: DType,
-    shape: Shape,
-    path: PathBuf,
-}
-
-impl FromStr for Raw {
-    type Err = anyhow::Error;
-
-    fn from_str(spec: &str) -> anyhow::Result<Self> {
-        let parts = spec.rsplit_once('=').and_then(|(name, rest)| {
-            let (dtype, rest) = rest.split_once(':')?;
-            let (shape, path) = rest.split_once(':')?;
-            Some((name, dtype, shape, path))
-        });
-        let Some((name, dtype, shape, path)) = parts else {
-            bail!("{spec:?} is not NAME=DTYPE:SHAPE:PATH, such as bias=f32:2,64:bias.bin");
-        };
-        let dims = shape.trim_matches(['[', ']']).split(',').filter(|dim| !dim.is_empty());
-        let shape: Result<Shape, _> = dims.map(|dim| dim.trim().parse::<u64>()).collect();
-        Ok(Self {
-            name: name.to_owned(),
-            dtype: dtype.parse()?,
-            shape: shape.with_context(|| format!("shape of {spec:?}"))?,
-            path: path.into(),
-        })
-    }
-}
+/// A tensor in a file of its own.
+type Raw = TensorFile<DType>;
 
 impl Raw {
     /// Writes the tensor in memory that does not grow with its size.
     fn add(&self, writer: &mut Writer<impl Write>) -> anyhow::Result<()> {
-        let source = self.open().about(&self.path)?;
+        let source = self.open(self.dtype).about(&self.path)?;
         let mut object = writer.object(&self.name)?;
         let mut component = object.component(Role::Data, self.dtype)?;
         let mut elements = source.stream(Extent::first(source.len()), "elements")?;
@@ -504,40 +476,10 @@ impl Raw {
         component.finish()?;
         Ok(object.finish(Layout::Dense, self.shape.clone())?)
     }
-
-    fn open(&self) -> anyhow::Result<Source> {
-        let source = Source::open(&self.path)?;
-        let (expected, found) = (self.shape.byte_len(self.dtype)?, source.len());
-        let (shape, dtype) = (&self.shape, self.dtype);
-        ensure!(
-            expected == found,
-            "is {found} bytes long, but shape {shape} of {dtype} needs {expected}"
-        );
-        Ok(source)
-    }
 }
 
 /// Tells whether a copy failed because of the file that is written, not the one that is read.
 const fn is_write(error: &ztensor::Error) -> bool {
     use ztensor::Error;
     matches!(error, Error::DuplicateObject { .. } | Error::Unfinished { .. } | Error::Write { .. })
-}
-
-/// Tells whether two paths lead to one file, be it by a link of either kind.
-#[cfg(unix)]
-fn same_file(a: &Path, b: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (a.metadata(), b.metadata()) {
-        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        _ => false,
-    }
-}
-
-/// Tells whether two paths lead to one file; a hard link is taken for another.
-#[cfg(not(unix))]
-fn same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
 }

@@ -1,39 +1,21 @@
 //! Transcripts of the command, in `tests/cmd`, and edits, which change files.
 
+mod run;
+
 use std::{
     fs,
     io::Write as _,
-    path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 
 use modelcrate::ztensor::Writer;
 use test_support::testdata;
 
+use run::{fails, modelcrate, prints};
+
 #[test]
 fn transcripts() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
-}
-
-fn modelcrate(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_modelcrate")).current_dir(folder).args(args).output().unwrap()
-}
-
-/// Runs a command that has to succeed and returns what it printed.
-#[track_caller]
-fn prints(folder: &Path, args: &[&str]) -> String {
-    let output = modelcrate(folder, args);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs a command that has to fail and returns its exit status and what it said.
-#[track_caller]
-fn fails(folder: &Path, args: &[&str]) -> (i32, String) {
-    let output = modelcrate(folder, args);
-    assert!(!output.status.success(), "{args:?}");
-    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
 fn folder() -> tempfile::TempDir {

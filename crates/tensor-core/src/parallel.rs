@@ -3,16 +3,19 @@
 use std::{
     num::NonZeroUsize,
     sync::{
-        Mutex, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
 
 /// Returns how many threads the system offers this process; 1 where it does not say.
+///
+/// The system is asked once: to find out, it may have to read files.
 #[must_use]
 pub fn available() -> NonZeroUsize {
-    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+    static AVAILABLE: OnceLock<NonZeroUsize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }
 
 /// Applies `work` to every item on up to `threads` threads and returns the results in the order of

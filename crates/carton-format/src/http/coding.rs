@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use tensor_core::digest::{Algorithm, Digest, Hasher};
 use ureq::http::{HeaderMap, header::CONTENT_ENCODING};
 
-use super::url::shortened;
-use crate::fetch::UrlFault;
+use crate::{fetch::UrlFault, links::shortened};
 
 /// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,11 +28,12 @@ use super::{
     cache::failed,
     coding::{Coding, DecodeError},
     partial::{Head, Part, Validator},
-    url::{Url, shortened, stripped},
+    url::Url,
 };
 use crate::{
     Sha256,
     fetch::{FetchError, Link, UrlFault},
+    links::{bare, shortened},
 };
 
 /// What is fetched, and the URL that is asked for it.
@@ -54,7 +55,7 @@ impl<'a> Download<'a> {
     ) -> Result<Self, UrlFault> {
         let key = Algorithm::Sha256.digest(url.as_bytes()).to_string();
         let parsed = Url::parse(url, fetcher.options.schemes)?;
-        Ok(Self { fetcher, link, url: parsed, shown: stripped(url), key })
+        Ok(Self { fetcher, link, url: parsed, shown: bare(url), key })
     }
 
     /// Returns the content, whose digest was compared and which is in the cache then. What was
@@ -115,12 +116,12 @@ impl<'a> Download<'a> {
             let Some(location) = location else {
                 return Ok(Answer { response, redirected_to });
             };
-            redirected_to = Some(stripped(location));
+            redirected_to = Some(bare(location));
             url = match url.join(location, self.fetcher.options.schemes) {
                 Ok(url) => url,
                 Err(fault) => return Err(behind(redirected_to, fault)),
             };
-            redirected_to = Some(stripped(&url.uri().to_string()));
+            redirected_to = Some(bare(&url.uri().to_string()));
         }
         Err(UrlFault::Redirects { limit: REDIRECTS })
     }

@@ -17,7 +17,10 @@
 
 use ureq::Agent;
 
-use crate::fetch::{Fetch, FetchError, Fetched, Link, UrlError};
+use crate::{
+    fetch::{Fetch, FetchError, Fetched, Link, UrlError},
+    links::bare,
+};
 
 mod address;
 mod cache;
@@ -45,13 +48,14 @@ use self::{
 ///
 /// ```no_run
 /// use carton_format::{
+///     Sha256,
 ///     fetch::{Fetch, Link},
 ///     http::{Cache, HttpFetcher},
 /// };
 ///
 /// let urls = ["https://example.com/weights.bin".to_owned()];
 /// let fetcher = HttpFetcher::new(Cache::open_default()?)?;
-/// let fetched = fetcher.fetch(&Link::new([0xab; 32], &urls))?;
+/// let fetched = fetcher.fetch(&Link::new(Sha256([0xab; 32]), &urls))?;
 /// println!("{} bytes", fetched.source().len());
 /// # Ok::<(), carton_format::fetch::FetchError>(())
 /// ```
@@ -127,7 +131,7 @@ impl Fetch for HttpFetcher {
                 Ok(source) => return Ok(Fetched::checked(source)),
                 Err(Failure::Local(error)) => return Err(error),
                 Err(Failure::Url(fault)) => {
-                    failures.push(UrlError { url: url::stripped(url), fault });
+                    failures.push(UrlError { url: bare(url), fault });
                 }
             }
         }
@@ -149,7 +153,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::fetch::UrlFault;
+    use crate::{Sha256, fetch::UrlFault};
 
     /// Answers one request with a redirect.
     fn redirect_to(location: &'static str) -> (String, thread::JoinHandle<()>) {
@@ -175,7 +179,7 @@ mod tests {
             let options = HttpOptions::default().schemes(Schemes::HttpsAndHttp);
             let fetcher = HttpFetcher::with_rule(Cache::new(folder.path()), options, rule);
             let urls = [url];
-            let error = fetcher.unwrap().fetch(&Link::new([0; 32], &urls)).unwrap_err();
+            let error = fetcher.unwrap().fetch(&Link::new(Sha256([0; 32]), &urls)).unwrap_err();
             server.join().unwrap();
             let FetchError::NoneWorks { mut failures, .. } = error else { panic!("{error}") };
             let UrlFault::Redirected { fault, .. } = failures.remove(0).fault else { panic!() };

@@ -1,0 +1,121 @@
+//! What only cartons have: packing, links, descriptions, the model hash.
+
+mod edit;
+mod fill;
+mod hash;
+mod http;
+mod pack;
+mod platforms;
+mod repack;
+mod rewrite;
+mod shrink;
+mod unpack;
+mod write;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use modelcrate::{
+    carton_format::{Error, ReadOptions, Reader, model_archive},
+    tensor_core::{Extent, Source},
+};
+
+use crate::{Outcome, args::is_stdio, failure::About, output};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Carton {
+    Pack(Box<pack::Pack>),
+    Unpack(unpack::Unpack),
+    Shrink(shrink::Shrink),
+    Fill(fill::Fill),
+    Repack(repack::Repack),
+    Edit(edit::Edit),
+    Hash(hash::Hash),
+    Platforms(platforms::Platforms),
+}
+
+impl Carton {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Pack(command) => command.run(),
+            Self::Unpack(command) => command.run(),
+            Self::Shrink(command) => command.run(),
+            Self::Fill(command) => command.run(),
+            Self::Repack(command) => command.run(),
+            Self::Edit(command) => command.run(),
+            Self::Hash(command) => command.run(),
+            Self::Platforms(command) => command.run(),
+        }
+    }
+}
+
+/// Opens a carton, or a folder with the files of one, or reads one from standard input.
+fn open(input: &Path, options: ReadOptions) -> anyhow::Result<Reader> {
+    let reader = || {
+        if is_stdio(input) {
+            return Ok(options.from_bytes(output::stdin()?)?);
+        }
+        anyhow::Ok(options.open(input)?)
+    };
+    reader().about(input)
+}
+
+/// Reads a file that goes into memory whole, such as a description.
+fn read(input: &Path) -> anyhow::Result<Vec<u8>> {
+    let content = || {
+        if is_stdio(input) {
+            return output::stdin();
+        }
+        let source = Source::open(input)?;
+        Ok(source.read(Extent::first(source.len()), "file")?.into())
+    };
+    content().about(input)
+}
+
+/// Names the file that is at fault, where that is known better than by what was given.
+fn about_culprit<T>(error: Error, given: &Path) -> anyhow::Result<T> {
+    use modelcrate::tensor_core::Error as Core;
+    let path = match &error {
+        Error::Pack { path, .. }
+        | Error::Archive(model_archive::Error::Unpack { path, .. })
+        | Error::Core(Core::File { path, .. } | Core::NotAFile { path, .. }) => path.clone(),
+        _ => given.to_owned(),
+    };
+    Err(error).about(&path)
+}
+
+/// Splits a text such as `KEY=VALUE` at the first sign that is not in quotes, which stand as TOML
+/// has them.
+fn split_pair(text: &str) -> Option<(&str, &str)> {
+    let (mut quote, mut is_escaped) = (None, false);
+    for (at, char) in text.char_indices() {
+        match (quote, char) {
+            _ if is_escaped => is_escaped = false,
+            (Some('"'), '\\') => is_escaped = true,
+            (Some(open), close) if open == close => quote = None,
+            (None, '"' | '\'') => quote = Some(char),
+            (None, '=') => return Some((text.get(..at)?, text.get(at.saturating_add(1)..)?)),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_split_outside_quotes() {
+        for (text, pair) in [
+            ("a=b=c", Some(("a", "b=c"))),
+            (r#"a."x=\"=y".b=1"#, Some((r#"a."x=\"=y".b"#, "1"))),
+            ("'a=b\\'=\"", Some(("'a=b\\'", "\""))),
+            ("=", Some(("", ""))),
+            ("a", None),
+            ("\"a=b", None),
+        ] {
+            assert_eq!(split_pair(text), pair, "{text}");
+        }
+    }
+}

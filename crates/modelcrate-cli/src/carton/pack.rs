@@ -1,0 +1,321 @@
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use anyhow::{anyhow, bail, ensure};
+use modelcrate::{
+    carton_format::{
+        self, DType, Description, Error, FrameworkVersion, Platform, Runner, Value,
+        edit::{self, Change, NewValue},
+    },
+    tensor_core::{Extent, Limits, Source, Tensor},
+};
+use serde::Serialize;
+
+use super::{
+    about_culprit,
+    write::{Sink, Store, Writing},
+};
+use crate::{
+    Outcome,
+    args::is_stdio,
+    escape::escape,
+    failure::About,
+    output,
+    paths::{is_inside, same_file},
+    tensor_file::TensorFile,
+};
+
+/// Pack a model into a carton
+///
+/// SOURCE is the folder of a model, or its only file, and options say how it is run. Or it is an
+/// unpacked carton, a folder with a carton.toml and a folder model in it; then everything in it is
+/// packed but MANIFEST and LINKS, which are made anew; what is only linked stays so. The same files make the same bytes. Symbolic
+/// links inside the model stay links.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate carton pack model/ -o model.carton --runner torchscript --framework-version =1.12.1
+  modelcrate carton pack model.onnx -o model.carton --toml carton.toml --misc pictures/
+  modelcrate carton pack unpacked/ -o - | sha256sum")]
+pub(crate) struct Pack {
+    /// The folder or file of a model, or an unpacked carton
+    source: PathBuf,
+    /// The carton to write; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    about: AboutModel,
+    #[command(flatten)]
+    beside: Beside,
+    #[command(flatten)]
+    store: Store,
+    #[command(flatten)]
+    write: Writing,
+}
+
+/// What the description says.
+#[derive(Debug, clap::Args)]
+struct AboutModel {
+    /// Describe the model by this file, which is kept as it is
+    #[arg(long, value_name = "FILE", conflicts_with = "runner")]
+    toml: Option<PathBuf>,
+    /// The runner that the model needs
+    #[arg(long, value_name = "NAME", requires = "framework_version")]
+    runner: Option<String>,
+    /// The versions of the framework that will do, such as =1.12.1
+    #[arg(long, value_name = "REQUIREMENT", requires = "runner")]
+    framework_version: Option<FrameworkVersion>,
+    /// The version of what is in the model's folder; Carton's own library needs it
+    #[arg(long, value_name = "N", requires = "runner")]
+    runner_compat_version: Option<u64>,
+    /// An option of the runner; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", requires = "runner")]
+    opt: Vec<RunnerOption>,
+    /// The name of the model
+    #[arg(long, value_name = "TEXT", requires = "runner")]
+    name: Option<String>,
+    /// The model in at most 100 characters
+    #[arg(long, value_name = "TEXT", requires = "runner")]
+    short_description: Option<String>,
+    /// The model at any length, in Markdown
+    #[arg(long, value_name = "FILE", requires = "runner")]
+    description_file: Option<PathBuf>,
+    /// The license, as an SPDX expression
+    #[arg(long, value_name = "TEXT", requires = "runner")]
+    license: Option<String>,
+    /// The URL of the source
+    #[arg(long, value_name = "URL", requires = "runner")]
+    repository: Option<String>,
+    /// The URL of the project
+    #[arg(long, value_name = "URL", requires = "runner")]
+    homepage: Option<String>,
+    /// A platform that the model runs on; may be given several times, any without it
+    #[arg(long, value_name = "TRIPLE", requires = "runner")]
+    platform: Vec<Platform>,
+}
+
+/// What is packed beside the model.
+#[derive(Debug, clap::Args)]
+struct Beside {
+    /// Pack the files of this folder as what belongs to examples
+    #[arg(long, value_name = "FOLDER")]
+    misc: Option<PathBuf>,
+    /// Pack a file as what belongs to examples; may be given several times
+    #[arg(long, value_name = "NAME=PATH")]
+    misc_file: Vec<MiscFile>,
+    /// Pack a tensor from a file of its elements, little-endian, row-major: NAME=DTYPE:SHAPE:PATH,
+    /// with the dimensions separated by commas, none for a scalar. Strings are the lines of the
+    /// file, or a list in JSON where its name ends in .json
+    #[arg(long, value_name = "SPEC")]
+    tensor: Vec<TensorFile<DType>>,
+}
+
+#[derive(Serialize)]
+struct Packed {
+    path: String,
+    dry_run: bool,
+    model_hash: String,
+    /// All that are listed.
+    files: usize,
+    /// Of all files, before compression.
+    content_bytes: u64,
+    /// Of the carton.
+    bytes: u64,
+}
+
+impl Pack {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let options = self.store.options()?;
+        let pack = self.collect()?;
+        let content_bytes = pack.content_len();
+        let sink = self.sink().about(&self.output)?;
+        let failed = sink.failed();
+        let bar = output::progress(self.write.print, content_bytes);
+        let written = pack.write_with(options.write_to(sink), |bytes| bar.inc(bytes));
+        bar.finish_and_clear();
+        let finished = if failed.get() {
+            written.about(&self.output)?
+        } else {
+            written.or_else(|error| about_culprit(error, &self.source))?
+        };
+        let result = Packed {
+            path: self.output.display().to_string(),
+            dry_run: self.write.dry_run,
+            model_hash: finished.manifest.model_hash().to_string(),
+            files: finished.manifest.len(),
+            content_bytes,
+            bytes: finished.sink.commit(&self.output)?,
+        };
+        let (path, would_be) = (escape(&result.path), self.write.would_be());
+        let (from, to) = (output::size(content_bytes), output::size(result.bytes));
+        let mut text = String::new();
+        let _ = writeln!(text, "{path}: {would_be}packed, {} files, {from} → {to}", result.files);
+        let _ = writeln!(text, "{path}: model hash {}", result.model_hash);
+        self.write.report(&self.output, &result, &text)?;
+        Ok(Outcome::Fine)
+    }
+
+    /// Finds everything that is to be packed; contents are read later.
+    fn collect(&self) -> anyhow::Result<carton_format::Pack> {
+        let mut pack = match self.about.text()? {
+            Some((text, from)) => {
+                let mut pack = carton_format::Pack::from_toml(text).about(from)?;
+                pack.model(&self.source).or_else(|error| about_culprit(error, &self.source))?;
+                pack
+            }
+            None => unpacked(&self.source)?,
+        };
+        self.beside.add_to(&mut pack)?;
+        Ok(pack)
+    }
+
+    fn sink(&self) -> anyhow::Result<Sink> {
+        let output = &self.output;
+        if !is_stdio(output) {
+            let folders = [Some(&self.source), self.beside.misc.as_ref()];
+            for folder in folders.into_iter().flatten() {
+                let inside = is_inside(output, folder);
+                ensure!(!inside, "is in {folder:?}, which is packed: expected another folder");
+            }
+            let is_input = self.inputs().any(|input| same_file(input, output));
+            ensure!(!is_input, "is an input, expected another file");
+        }
+        self.write.create(output)
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        let (about, beside) = (&self.about, &self.beside);
+        let texts = about.toml.iter().chain(&about.description_file);
+        let misc = beside.misc_file.iter().map(|file| &file.path);
+        let tensors = beside.tensor.iter().map(|tensor| &tensor.path);
+        [&self.source].into_iter().chain(texts).chain(misc).chain(tensors)
+    }
+}
+
+impl AboutModel {
+    /// Returns the description and where it comes from; `None` where nothing was said.
+    fn text(&self) -> anyhow::Result<Option<(Vec<u8>, &Path)>> {
+        if let Some(path) = &self.toml {
+            return Ok(Some((super::read(path)?, path)));
+        }
+        let (Some(runner), Some(version)) = (&self.runner, &self.framework_version) else {
+            return Ok(None);
+        };
+        let mut description = Description::new(Runner::new(runner, version.clone()));
+        description.runner.compat_version = self.runner_compat_version;
+        description.model_name.clone_from(&self.name);
+        description.short_description.clone_from(&self.short_description);
+        description.license.clone_from(&self.license);
+        description.repository.clone_from(&self.repository);
+        description.homepage.clone_from(&self.homepage);
+        if !self.platform.is_empty() {
+            description.required_platforms = Some(self.platform.clone());
+        }
+        if let Some(path) = &self.description_file {
+            let text = String::from_utf8(super::read(path)?).about(path)?;
+            description.model_description = Some(text);
+        }
+        let text = self.with_options(&description).map_err(|error| match error {
+            // No file is to blame for what the command line says.
+            Error::Document(error) => anyhow!("description would be refused: {error}"),
+            error => error.into(),
+        })?;
+        Ok(Some((text, Path::new(Description::PATH))))
+    }
+
+    fn with_options(&self, description: &Description) -> carton_format::Result<Vec<u8>> {
+        let text = description.to_bytes()?;
+        let options: Vec<Change> = self.opt.iter().map(|option| option.0.clone()).collect();
+        if options.is_empty() {
+            return Ok(text);
+        }
+        edit::apply(&text, &options, &Limits::default())
+    }
+}
+
+impl Beside {
+    fn add_to(&self, pack: &mut carton_format::Pack) -> anyhow::Result<()> {
+        if let Some(folder) = &self.misc {
+            ensure_folder(folder).about(folder)?;
+            pack.misc_folder(folder).or_else(|error| about_culprit(error, folder))?;
+        }
+        for MiscFile { name, path } in &self.misc_file {
+            pack.file_from(&format!("misc/{name}"), path).about(path)?;
+        }
+        for tensor in &self.tensor {
+            let value = value_of(tensor).about(&tensor.path)?;
+            pack.tensor(&tensor.name, &value).about(&tensor.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects an unpacked carton.
+fn unpacked(folder: &Path) -> anyhow::Result<carton_format::Pack> {
+    if !folder.join(Description::PATH).is_file() || !folder.join("model").is_dir() {
+        fs::metadata(folder).about(folder)?;
+        let needed = "--runner and --framework-version, or --toml, say how the model is run";
+        return Err(anyhow!("is no unpacked carton: {needed}")).about(folder);
+    }
+    carton_format::Pack::unpacked(folder).or_else(|error| about_culprit(error, folder))
+}
+
+fn ensure_folder(path: &Path) -> anyhow::Result<()> {
+    ensure!(fs::metadata(path)?.is_dir(), "is a file, expected a folder");
+    Ok(())
+}
+
+fn value_of(tensor: &TensorFile<DType>) -> anyhow::Result<Value> {
+    let shape = tensor.shape.clone();
+    if tensor.dtype == DType::String {
+        let text = String::from_utf8(super::read(&tensor.path)?)?;
+        let is_json = tensor.path.extension().is_some_and(|extension| extension == "json");
+        let strings = if is_json {
+            serde_json::from_str(&text)?
+        } else {
+            text.lines().map(str::to_owned).collect()
+        };
+        return Ok(Value::Strings { shape, strings });
+    }
+    let dtype = tensor.dtype.dtype();
+    let source: Source = tensor.open(dtype)?;
+    let bytes = source.read(Extent::first(source.len()), "elements")?;
+    Ok(Value::Numeric(Tensor::new(dtype, shape, bytes)?))
+}
+
+/// An option of a runner, as `KEY=VALUE` says: TOML, or a string where it is none.
+#[derive(Clone, Debug)]
+struct RunnerOption(Change);
+
+impl FromStr for RunnerOption {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let Some((key, value)) = super::split_pair(text) else {
+            bail!("{text:?} is not KEY=VALUE, such as num_threads=4");
+        };
+        Ok(Self(Change::set(format!("runner.opts.{}", key.trim()), NewValue::guess(value))))
+    }
+}
+
+/// A file that examples refer to, as `NAME=PATH` says.
+#[derive(Clone, Debug)]
+struct MiscFile {
+    name: String,
+    path: PathBuf,
+}
+
+impl FromStr for MiscFile {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let Some((name, path)) = text.split_once('=') else {
+            bail!("{text:?} is not NAME=PATH, such as cat.png=pictures/1.png");
+        };
+        Ok(Self { name: name.to_owned(), path: path.into() })
+    }
+}

@@ -1,0 +1,45 @@
+use modelcrate::carton_format::{self, File, Reader};
+use serde::Serialize;
+
+use super::{
+    rewrite::{Done, Rewrite},
+    write::Store,
+};
+use crate::{Outcome, output};
+
+/// Compress the files of a carton in another way
+///
+/// Every digest is compared. What is only linked stays linked, and the model hash stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate carton repack model.carton --compression stored
+  modelcrate carton repack model.carton small.carton --compression zstd --level 19")]
+pub(crate) struct Repack {
+    #[command(flatten)]
+    store: Store,
+    #[command(flatten)]
+    rewrite: Rewrite,
+}
+
+#[derive(Serialize)]
+struct Changes {
+    files: usize,
+}
+
+impl Repack {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let options = self.store.options()?;
+        let reader = self.rewrite.open(Reader::options())?;
+        let bytes = reader.files().filter_map(File::len).fold(0, u64::saturating_add);
+        let bar = output::progress(self.rewrite.write.print, bytes);
+        let outcome = self.rewrite.run(&reader, options, |writer| {
+            let finished = carton_format::repack(&reader, writer, |bytes| bar.inc(bytes))?;
+            bar.finish_and_clear();
+            let changes = Changes { files: reader.manifest().len() };
+            Ok((finished, Done { what: "repacked".to_owned(), changes, lines: Vec::new() }))
+        });
+        bar.finish_and_clear();
+        outcome
+    }
+}

@@ -1,0 +1,151 @@
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::ensure;
+use modelcrate::carton_format::{
+    self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer,
+};
+use serde::Serialize;
+
+use super::write::{Sink, Writing};
+use crate::{
+    Outcome,
+    args::is_stdio,
+    escape::escape,
+    failure::About,
+    output,
+    paths::{is_inside, same_file},
+};
+
+/// A carton that is made from another.
+#[derive(Debug, clap::Args)]
+pub(super) struct Rewrite {
+    /// The carton to read, or a folder with the files of one; - is standard input
+    pub(super) input: PathBuf,
+    /// The carton to write; - is standard output. Without it the input is replaced, once the new
+    /// one is complete
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) write: Writing,
+}
+
+/// What was made, and from what.
+#[derive(Serialize)]
+struct Rewritten<T> {
+    path: String,
+    dry_run: bool,
+    model_hash_before: String,
+    model_hash: String,
+    bytes_before: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_after: Option<u64>,
+    #[serde(flatten)]
+    changes: T,
+}
+
+/// What there is to say.
+pub(super) struct Done<T> {
+    /// In one word or a few.
+    pub(super) what: String,
+    /// In JSON.
+    pub(super) changes: T,
+    /// For people, beside the rest.
+    pub(super) lines: Vec<String>,
+}
+
+impl Rewrite {
+    pub(super) fn open(&self, options: ReadOptions) -> anyhow::Result<Reader> {
+        super::open(&self.input, options)
+    }
+
+    /// Returns where the new carton goes.
+    fn path(&self) -> &Path {
+        self.output.as_deref().unwrap_or(&self.input)
+    }
+
+    /// Writes the new carton, and says so.
+    pub(super) fn run<T: Serialize>(
+        &self,
+        reader: &Reader,
+        options: WriteOptions,
+        write: impl FnOnce(Writer<Sink>) -> carton_format::Result<(Finished<Sink>, Done<T>)>,
+    ) -> anyhow::Result<Outcome> {
+        let path = self.path();
+        let sink = self.sink().about(path)?;
+        let failed = sink.failed();
+        let written = write(options.write_to(sink));
+        let (finished, done) = written.about(if failed.get() { path } else { &self.input })?;
+        let bytes = finished.sink.commit(path)?;
+        self.report(reader, done, finished.manifest.model_hash(), Some(bytes))
+    }
+
+    /// Does as [`run`](Self::run) of a dry run where what would be written is not known.
+    pub(super) fn rehearse<T: Serialize>(
+        &self,
+        reader: &Reader,
+        done: Done<T>,
+    ) -> anyhow::Result<Outcome> {
+        self.sink().about(self.path())?;
+        self.report(reader, done, reader.model_hash(), None)
+    }
+
+    fn report<T: Serialize>(
+        &self,
+        reader: &Reader,
+        done: Done<T>,
+        model_hash: Sha256,
+        bytes_after: Option<u64>,
+    ) -> anyhow::Result<Outcome> {
+        let (path, before) = (self.path(), reader.model_hash());
+        let result = Rewritten {
+            path: path.display().to_string(),
+            dry_run: self.write.dry_run,
+            model_hash_before: before.to_string(),
+            model_hash: model_hash.to_string(),
+            bytes_before: self.len(reader),
+            bytes_after,
+            changes: done.changes,
+        };
+        let (shown, would_be) = (escape(&result.path), self.write.would_be());
+        let mut text = String::new();
+        for line in done.lines {
+            let _ = writeln!(text, "{shown}: {would_be}{}", escape(&line));
+        }
+        let from = output::size(result.bytes_before);
+        let sizes = bytes_after.map(|bytes| format!(", {from} → {}", output::size(bytes)));
+        let _ = writeln!(text, "{shown}: {would_be}{}{}", done.what, sizes.unwrap_or_default());
+        let _ = writeln!(text, "{shown}: {}", hashes_text(before, model_hash));
+        self.write.report(path, &result, &text)?;
+        Ok(Outcome::Fine)
+    }
+
+    fn sink(&self) -> anyhow::Result<Sink> {
+        let Some(output) = &self.output else {
+            let is_file = !is_stdio(&self.input) && !self.input.is_dir();
+            ensure!(is_file, "cannot be replaced: say where the carton goes");
+            return self.write.replace(&self.input);
+        };
+        if !is_stdio(output) {
+            let is_input = same_file(&self.input, output);
+            ensure!(!is_input, "is the input, which is replaced where no output is given");
+            ensure!(!is_inside(output, &self.input), "is in the folder that is read");
+        }
+        self.write.create(output)
+    }
+
+    /// Returns how long the input is, in bytes.
+    fn len(&self, reader: &Reader) -> u64 {
+        let archive = reader.archive().map(|archive| archive.source().len());
+        archive.unwrap_or_else(|| reader.content_len())
+    }
+}
+
+fn hashes_text(before: Sha256, after: Sha256) -> String {
+    if before == after {
+        format!("model hash {after}, as before")
+    } else {
+        format!("model hash {before} → {after}")
+    }
+}

@@ -1,0 +1,32 @@
+//! What paths lead to.
+
+use std::path::Path;
+
+/// Tells whether two paths lead to one file, be it by a link of either kind.
+#[cfg(unix)]
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+/// Tells whether two paths lead to one file; a hard link is taken for another.
+#[cfg(not(unix))]
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// Tells whether a path, of a file that may not be there yet, leads into a folder.
+pub(crate) fn is_inside(path: &Path, folder: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    match (parent.canonicalize(), folder.canonicalize()) {
+        (Ok(parent), Ok(folder)) => folder.is_dir() && parent.starts_with(folder),
+        _ => false,
+    }
+}

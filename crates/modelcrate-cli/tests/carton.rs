@@ -1,0 +1,584 @@
+//! The commands of `modelcrate carton` that change files.
+
+mod run;
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    path::Path,
+    thread,
+};
+
+use modelcrate::{
+    carton_format::{OptionValue, Place, Reader, Sha256, Value},
+    tensor_core::Severity,
+};
+use test_support::{assert_bytes, testdata};
+
+use run::{fails, modelcrate, prints};
+
+const WEIGHTS: &[u8] = &[7; 2 << 20];
+
+/// The options that every model needs.
+const RUNNER: [&str; 4] = ["--runner", "noop", "--framework-version", "=1.0.0"];
+
+/// A folder with a model, and what else a carton may be made of.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::create_dir_all(cd.join("model/sub")).unwrap();
+    fs::write(cd.join("model/weights.bin"), WEIGHTS).unwrap();
+    fs::write(cd.join("model/sub/a.txt"), "a").unwrap();
+    fs::create_dir(cd.join("pictures")).unwrap();
+    fs::write(cd.join("pictures/1.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+    fs::write(cd.join("numbers.bin"), [0; 24]).unwrap();
+    fs::write(cd.join("lines.txt"), "one\ntwo\n").unwrap();
+    fs::write(cd.join("list.json"), r#"["one\n", "two"]"#).unwrap();
+    fs::write(cd.join("about.md"), "# About\n").unwrap();
+    folder
+}
+
+/// A folder with the model packed as `model.carton`.
+fn packed() -> tempfile::TempDir {
+    let folder = folder();
+    let out = ["carton", "pack", "model", "-o", "model.carton", "--runner-compat-version", "1"];
+    prints(folder.path(), &[&out[..], &RUNNER].concat());
+    folder
+}
+
+#[track_caller]
+fn is_sound(path: &Path) -> Reader {
+    let reader = Reader::open(path).unwrap();
+    let report = reader.validate();
+    assert!(report.worst().is_none_or(|worst| worst < Severity::Warning), "{report:?}");
+    reader
+}
+
+fn hash(path: &Path) -> String {
+    Reader::open(path).unwrap().model_hash().to_string()
+}
+
+/// The names of all that is in a folder: what is left over shows.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn models_are_packed_with_all_that_is_said() {
+    let folder = folder();
+    let cd = folder.path();
+    let options = [
+        "carton pack model -o m.carton --runner-compat-version 2 --opt threads=4 --opt scale=0.5",
+        "--opt fast=true --opt name=fast --opt number=\"4\" --name A --short-description B",
+        "--description-file about.md --license MIT --repository https://a.example",
+        "--homepage https://b.example --platform x86_64-linux-gnu --platform aarch64-apple-darwin",
+        "--misc pictures --misc-file notes/2.txt=lines.txt --tensor x=float32:2,3:numbers.bin",
+        "--tensor l=string:2:lines.txt --tensor j=string:1,2:list.json --compression deflate",
+    ]
+    .join(" ");
+    let args: Vec<&str> = options.split(' ').chain(RUNNER).collect();
+    let text = prints(cd, &args);
+    let reader = is_sound(&cd.join("m.carton"));
+    let hash = reader.model_hash();
+    assert!(text.starts_with("m.carton: packed, 9 files, 2.00 MiB → "), "{text}");
+    assert!(text.ends_with(&format!("\nm.carton: model hash {hash}\n")), "{text}");
+    let description = reader.description().unwrap();
+    let options = description.runner.options.as_ref().unwrap();
+    for (name, value) in [
+        ("threads", OptionValue::Integer(4)),
+        ("scale", OptionValue::Float(0.5)),
+        ("fast", OptionValue::Boolean(true)),
+        ("name", OptionValue::from("fast")),
+        ("number", OptionValue::from("4")),
+    ] {
+        assert_eq!(options.get(name), Some(&value), "{name}");
+    }
+    assert_eq!(description.model_description.as_deref(), Some("# About\n"));
+    assert_eq!(description.runner.compat_version, Some(2));
+    assert_eq!(description.required_platforms.as_ref().map(Vec::len), Some(2));
+    assert_eq!(description.license.as_deref(), Some("MIT"));
+    assert_bytes(&reader.file("misc/notes/2.txt").unwrap().bytes().unwrap(), b"one\ntwo\n", "misc");
+    let strings = |name| match reader.tensor(name).unwrap().unwrap().value().unwrap() {
+        Value::Strings { strings, .. } => strings,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(strings("l"), ["one", "two"]);
+    assert_eq!(strings("j"), ["one\n", "two"]);
+}
+
+#[test]
+fn descriptions_are_kept_as_they_are() {
+    let folder = folder();
+    let cd = folder.path();
+    let text = "spec_version = 1 # one\n\n[runner]\nrunner_name='noop'\n\
+        required_framework_version = \"1\"\nextra = 1\n";
+    fs::write(cd.join("c.toml"), text).unwrap();
+    prints(cd, &["carton", "pack", "lines.txt", "-o", "m.carton", "--toml", "c.toml"]);
+    let reader = Reader::open(cd.join("m.carton")).unwrap();
+    assert_bytes(&reader.file("carton.toml").unwrap().bytes().unwrap(), text.as_bytes(), "text");
+    assert!(reader.file("model/lines.txt").is_some());
+}
+
+#[test]
+fn standard_output_takes_a_carton() {
+    let folder = packed();
+    let cd = folder.path();
+    let pack = ["carton", "pack", "model", "-o", "-", "--runner-compat-version", "1"];
+    let output = modelcrate(cd, &[&pack[..], &RUNNER].concat());
+    let expected = fs::read(cd.join("model.carton")).unwrap();
+    assert_bytes(&output.stdout, &expected, "standard output");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("-: model hash "), "{text}");
+    let json = ["carton", "repack", "model.carton", "-", "--format", "json"];
+    let message = "error: -: standard output takes either a carton or JSON, not both\n";
+    assert_eq!(fails(cd, &json), (2, message.to_owned()));
+}
+
+#[test]
+fn unpacked_cartons_are_packed_again() {
+    for name in ["ref_full", "ref_symlinks", "ref_strings"] {
+        let folder = tempfile::tempdir().unwrap();
+        let cd = folder.path();
+        let packed = testdata("carton/valid").join(name).with_extension("carton");
+        let packed = packed.to_str().unwrap();
+        let text = prints(cd, &["carton", "unpack", packed, "unpacked"]);
+        let hash = hash(Path::new(packed));
+        assert!(text.starts_with("unpacked: unpacked, "), "{text}");
+        assert!(text.ends_with(&format!(" files\nunpacked: model hash {hash}\n")), "{text}");
+        let found = prints(cd, &["verify", "unpacked"]);
+        assert!(found.contains(&format!("\n  model hash {hash}\n")), "{found}");
+        fs::write(cd.join("unpacked/LINKS"), "version = 1\n[urls]\n").unwrap();
+        prints(cd, &["carton", "pack", "unpacked", "-o", "m.carton"]);
+        let found = prints(cd, &["verify", "m.carton"]);
+        assert!(found.contains(&format!("\n  model hash {hash}\n")), "{found}");
+    }
+}
+
+#[test]
+fn linked_files_are_left_out_or_fetched() {
+    let folder = packed();
+    let cd = folder.path();
+    prints(cd, &["carton", "shrink", "model.carton", "--url-prefix", "https://a.example"]);
+    let text = prints(cd, &["carton", "unpack", "model.carton", "unpacked"]);
+    let expected = "unpacked: left without model/weights.bin\nunpacked: unpacked, 3 files\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(names(&cd.join("unpacked")).len(), 5);
+
+    // What is only linked stays so, and the model is the same.
+    prints(cd, &["carton", "pack", "unpacked", "-o", "linked.carton"]);
+    assert_eq!(hash(&cd.join("linked.carton")), hash(&cd.join("model.carton")));
+    let from_cache = ["--offline", "--cache", cache(cd)];
+    prints(cd, &[&["carton", "fill", "unpacked", "n.carton"], &from_cache[..]].concat());
+    assert_eq!(hash(&cd.join("n.carton")), hash(&cd.join("model.carton")));
+
+    let unpack = ["carton", "unpack", "model.carton", "whole", "--fetch", "--format", "json"];
+    let text = prints(cd, &[&unpack[..], &from_cache].concat());
+    assert!(text.ends_with("\"files\":4,\"left_out\":[]}\n"), "{text}");
+    assert_bytes(&fs::read(cd.join("whole/model/weights.bin")).unwrap(), WEIGHTS, "fetched");
+}
+
+#[test]
+fn what_cannot_be_unpacked_leaves_nothing() {
+    let folder = packed();
+    let cd = folder.path();
+    prints(cd, &["carton", "repack", "model.carton", "stored.carton", "--compression", "stored"]);
+    let mut damaged = fs::read(cd.join("stored.carton")).unwrap();
+    let weights = damaged.windows(9).position(|bytes| bytes == [7; 9]).unwrap();
+    damaged[weights] ^= 1;
+    fs::write(cd.join("damaged.carton"), damaged).unwrap();
+    let before = names(cd);
+    for (args, status, message) in [
+        (&["damaged.carton", "new"][..], 1, "damaged.carton: entry \"model/weights.bin\""),
+        (&["damaged.carton", "new", "--dry-run"], 1, "damaged.carton: entry \"model/weights.bin\""),
+        (&["model.carton", "model"], 2, "model: is not empty"),
+        (&["model.carton", "model", "--dry-run"], 2, "model: is not empty"),
+        (&["model.carton", "none/new"], 2, "none/new: cannot be unpacked: No such file"),
+        (&["none", "new"], 2, "none: opening failed: "),
+        (&["about.md", "new"], 1, "about.md: directory of the archive cannot be read"),
+    ] {
+        let (found, text) = fails(cd, &[&["carton", "unpack"], args].concat());
+        let expected = format!("error: {message}");
+        assert!(found == status && text.starts_with(&expected), "{args:?}: {found} {text}");
+        assert_eq!(names(cd), before, "{args:?}");
+    }
+    let text = prints(cd, &["carton", "unpack", "model.carton", "new", "--dry-run"]);
+    assert!(text.starts_with("new: would be unpacked, 4 files\n"), "{text}");
+    assert_eq!(names(cd), before);
+}
+
+#[test]
+fn what_cannot_be_packed_leaves_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("broken.toml"), "spec_version = 1\n").unwrap();
+    fs::write(cd.join("there.carton"), "there").unwrap();
+    fs::create_dir(cd.join("there")).unwrap();
+    let before = names(cd);
+    let model = ["carton", "pack", "model"];
+    for (args, status, message) in [
+        (&["-o", "m.carton"][..], 2, "model: is no unpacked carton: --runner and "),
+        (&["-o", "m.carton", "--runner", "x"], 2, "--framework-version <REQUIREMENT>"),
+        (&["-o", "m.carton", "--name", "x"], 2, "--runner <NAME>"),
+        (&["-o", "m.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner is m"),
+        (&["-o", "m.carton", "--toml", "none"], 2, "none: opening failed: "),
+        (&["-o", "m.carton", "--toml", "broken.toml", "--runner", "x"], 2, "cannot be used with"),
+    ] {
+        let (found, text) = fails(cd, &[&model[..], args].concat());
+        assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
+    }
+    for (args, message) in [
+        (&["none", "-o", "m.carton"][..], "none: cannot be packed: No such file"),
+        (&["model", "-o", "there.carton"], "there.carton: is there already (--force replaces it)"),
+        (&["model", "-o", "there", "--force"], "there: is no regular file"),
+        (&["model", "-o", "model/m.carton"], "model/m.carton: is in \"model\", which is packed"),
+        (&["lines.txt", "-o", "lines.txt", "--force"], "lines.txt: is an input, expected another"),
+        (&["model", "-o", "none/m.carton"], "none/m.carton: creation failed: "),
+        (&["model", "-o", "none/m.carton", "--dry-run"], "is in no folder that there is"),
+        (&["model", "-o", "m.carton", "--misc", "none"], "none: No such file"),
+        (&["model", "-o", "m.carton", "--misc", "lines.txt"], "lines.txt: is a file, expected a f"),
+        (&["model", "-o", "m.carton", "--misc-file", "x"], "is not NAME=PATH, such as"),
+        (&["model", "-o", "m.carton", "--misc-file", "../x=lines.txt"], "\"misc/../x\" cannot be"),
+        (&["model", "-o", "m.carton", "--opt", "x"], "is not KEY=VALUE, such as"),
+        (&["model", "-o", "m.carton", "--opt", "x=[1]"], "description would be refused: carton.t"),
+        (&["model", "-o", "m.carton", "--platform", "x"], "\"x\" is not a target triple"),
+        (&["model", "-o", "m.carton", "--tensor", "x=f32::numbers.bin"], "\"f32\" is not one of f"),
+        (&["model", "-o", "m.carton", "--tensor", "x=int8:2:numbers.bin"], "shape [2] of int8 nee"),
+        (
+            &["model", "-o", "m.carton", "--tensor", "x=string:1:lines.txt"],
+            "there are 2 strings, b",
+        ),
+        (&["model", "-o", "m.carton", "--level", "99"], "level is 99, expected"),
+        (&["model", "-o", "m.carton", "--alignment", "3"], "alignment is 3, expected a power of t"),
+    ] {
+        let (found, text) = fails(cd, &[&["carton", "pack"][..], args, &RUNNER].concat());
+        assert!(found == 2 && text.contains(message), "{args:?}: {found} {text}");
+    }
+    assert_eq!(names(cd), before);
+    assert_eq!(fs::read(cd.join("there.carton")).unwrap(), b"there");
+    let force = ["carton", "pack", "model", "-o", "there.carton", "--force"];
+    prints(cd, &[&force[..], &RUNNER].concat());
+    assert!(Reader::open(cd.join("there.carton")).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_broken_links_are_named() {
+    let folder = folder();
+    let cd = folder.path();
+    std::os::unix::fs::symlink("nowhere", cd.join("model/link")).unwrap();
+    let pack = ["carton", "pack", "model", "-o", "m.carton"];
+    let (status, text) = fails(cd, &[&pack[..], &RUNNER].concat());
+    assert!(text.contains("model/link: cannot be packed: No such file"), "{text}");
+    assert_eq!(status, 2);
+}
+
+/// A cache that holds the weights.
+fn cache(cd: &Path) -> &'static str {
+    let home = cd.join("cache/files").join(Sha256::of(WEIGHTS).to_string());
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("file"), WEIGHTS).unwrap();
+    "cache"
+}
+
+#[test]
+fn shrunk_cartons_are_filled_from_the_cache() {
+    let folder = packed();
+    let cd = folder.path();
+    let before = hash(&cd.join("model.carton"));
+    let prefix = ["--url-prefix", "https://a.example/files/", "--url-prefix", "https://b.example"];
+    let shrink = ["carton", "shrink", "model.carton", "small.carton"];
+    let text = prints(cd, &[&shrink[..], &prefix].concat());
+    assert!(text.starts_with("small.carton: linked model/weights.bin\nsmall.carton: shrunk by 1 "));
+    assert!(text.ends_with(&format!("\nsmall.carton: model hash {before}, as before\n")), "{text}");
+    let small = Reader::open(cd.join("small.carton")).unwrap();
+    assert_eq!(small.file("model/weights.bin").unwrap().place(), Place::Linked);
+    let sha256 = Sha256::of(WEIGHTS);
+    let urls = small.links().unwrap().urls(sha256).unwrap();
+    assert_eq!(urls[0], format!("https://a.example/files/{sha256}"));
+    assert_eq!(urls[1], format!("https://b.example/{sha256}"));
+
+    let fill = ["carton", "fill", "small.carton", "--offline", "--cache"];
+    let (status, text) = fails(cd, &[&fill[..], &["empty"]].concat());
+    assert!(text.contains("is not in the cache, and fetching is offline"), "{text}");
+    assert_eq!(status, 2);
+    assert_eq!(small.manifest().as_str().lines().count(), 4);
+
+    let text = prints(cd, &[&fill[..], &[cache(cd), "--format", "json"]].concat());
+    let expected = format!("\"model_hash_before\":\"{before}\",\"model_hash\":\"{before}\"");
+    assert!(text.contains(&expected), "{text}");
+    assert!(text.contains("\"fetched\":[\"model/weights.bin\"]"), "{text}");
+    let filled = is_sound(&cd.join("small.carton"));
+    assert_eq!(filled.model_hash().to_string(), before);
+    assert!(filled.links().is_none());
+}
+
+#[test]
+fn files_are_linked_as_was_said() {
+    let folder = packed();
+    let cd = folder.path();
+    let linked = |args: &[&str]| {
+        let shrink = ["carton", "shrink", "model.carton", "small.carton", "--force"];
+        prints(cd, &[&shrink[..], args].concat());
+        let reader = Reader::open(cd.join("small.carton")).unwrap();
+        let linked = reader.files().filter(|file| file.place() == Place::Linked);
+        linked.map(|file| file.path().to_owned()).collect::<Vec<_>>()
+    };
+    let prefix = ["--url-prefix", "https://a.example"];
+    assert_eq!(linked(&prefix), ["model/weights.bin"]);
+    let all = ["model/sub/a.txt", "model/weights.bin"];
+    assert_eq!(linked(&[&prefix[..], &["--min-size", "1"]].concat()), all);
+    assert!(linked(&[&prefix[..], &["--min-size", "3MiB"]].concat()).is_empty());
+    assert_eq!(linked(&[&prefix[..], &["--only", "model/*.txt"]].concat()), [all[0]]);
+    assert_eq!(linked(&[&prefix[..], &["--only", "model/"]].concat()), all);
+    let links = format!(
+        "version = 1\n[urls]\n{} = ['https://a.example/a']\n{} = ['https://a.example/none']\n",
+        Sha256::of(b"a"),
+        Sha256::of(b"not in the carton"),
+    );
+    fs::write(cd.join("links.toml"), links).unwrap();
+    assert_eq!(linked(&["--links", "links.toml"]), [all[0]]);
+    let reader = Reader::open(cd.join("small.carton")).unwrap();
+    assert_eq!(reader.links().unwrap().iter().len(), 1);
+    assert_eq!(linked(&[&["--links", "links.toml"], &prefix[..]].concat()), all);
+
+    fs::write(cd.join("broken.toml"), "version = 1\n").unwrap();
+    for (args, status, message) in [
+        (&["--links", "broken.toml"][..], 1, "broken.toml: LINKS: urls is missing\n"),
+        (&["--links", "none"], 2, "none: opening failed: "),
+        (&["--url-prefix", "file:///etc"], 2, "is no https URL"),
+        (&["--url-prefix", "https://a.example", "--only", "modle"], 2, "has no file \"modle\"\n"),
+        (&["--only", "model"], 2, "required arguments were not provided"),
+    ] {
+        let (found, text) = fails(cd, &[&["carton", "shrink", "model.carton"][..], args].concat());
+        assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
+    }
+}
+
+/// Answers one request with the weights.
+fn server() -> (String, thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let length = WEIGHTS.len();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(b"\r\n").unwrap();
+        stream.write_all(WEIGHTS).unwrap();
+    });
+    (url, server)
+}
+
+#[test]
+fn cartons_are_filled_from_a_server_that_was_allowed() {
+    let folder = packed();
+    let cd = folder.path();
+    let (url, server) = server();
+    let before = hash(&cd.join("model.carton"));
+    prints(cd, &["carton", "shrink", "model.carton", "--url-prefix", &url]);
+    let small = fs::read(cd.join("model.carton")).unwrap();
+    assert!(small.len() < 4096);
+    let fill = ["carton", "fill", "model.carton", "--cache", "cache"];
+    for (args, message) in [
+        (&[][..], "scheme is \"http\", expected \"https\""),
+        (&["--allow-http"], "has the address 127.0.0.1, expected a public one"),
+        (&["--ca-file", "about.md"], "certificate authorities is without any"),
+        (&["--ca-file", "none"], "none: opening failed: "),
+    ] {
+        let (status, text) = fails(cd, &[&fill[..], args].concat());
+        assert!(status == 2 && text.contains(message), "{args:?}: {status} {text}");
+        assert_eq!(fs::read(cd.join("model.carton")).unwrap(), small);
+    }
+    let text = prints(cd, &[&fill[..], &["--allow-http", "--allow-private-hosts"]].concat());
+    server.join().unwrap();
+    assert!(text.starts_with("model.carton: fetched model/weights.bin\n"), "{text}");
+    assert_eq!(is_sound(&cd.join("model.carton")).model_hash().to_string(), before);
+    assert!(cd.join("cache/files").join(Sha256::of(WEIGHTS).to_string()).join("file").is_file());
+}
+
+#[test]
+fn repacked_cartons_keep_their_hash() {
+    let folder = packed();
+    let cd = folder.path();
+    let before = hash(&cd.join("model.carton"));
+    let mut lens = Vec::new();
+    for compression in ["stored", "zstd", "deflate", "auto"] {
+        let text = prints(cd, &["carton", "repack", "model.carton", "--compression", compression]);
+        assert!(text.contains("model.carton: repacked, "), "{text}");
+        assert!(text.ends_with(&format!("{before}, as before\n")), "{text}");
+        lens.push(fs::metadata(cd.join("model.carton")).unwrap().len());
+        assert_eq!(is_sound(&cd.join("model.carton")).model_hash().to_string(), before);
+    }
+    assert!(lens[0] > 2 << 20 && lens[1..].iter().all(|&len| len < 100_000), "{lens:?}");
+    let levels = ["carton", "repack", "model.carton", "--compression", "stored", "--level", "3"];
+    let message = "error: --level means nothing with --compression stored\n";
+    assert_eq!(fails(cd, &levels), (2, message.to_owned()));
+}
+
+#[test]
+fn edits_keep_what_they_do_not_change() {
+    let folder = packed();
+    let cd = folder.path();
+    let text = "# mine\nspec_version = 1 # one\nlicense = 'MIT'\nextra = 1\n\n[runner] # noop\n\
+        runner_name = 'noop'\nrequired_framework_version = '=1'\nrunner_compat_version = 1\n";
+    fs::write(cd.join("c.toml"), text).unwrap();
+    let description = || {
+        let reader = is_sound(&cd.join("model.carton"));
+        String::from_utf8(reader.file("carton.toml").unwrap().bytes().unwrap().into()).unwrap()
+    };
+    prints(cd, &["carton", "edit", "model.carton", "--toml", "c.toml"]);
+    assert_eq!(description(), text);
+    let before = hash(&cd.join("model.carton"));
+    let edit = ["carton", "edit", "model.carton", "--set", "runner.opts.threads=4"];
+    let more = ["--set", "runner.required_framework_version==2.0", "--remove", "license"];
+    let said = prints(cd, &[&edit[..], &more].concat());
+    let after = hash(&cd.join("model.carton"));
+    assert!(said.ends_with(&format!("model.carton: model hash {before} → {after}\n")), "{said}");
+    let expected = "# mine\nspec_version = 1 # one\nextra = 1\n\n[runner] # noop\n\
+        runner_name = 'noop'\nrequired_framework_version = \"=2.0\"\nrunner_compat_version = 1\n\n\
+        [runner.opts]\nthreads = 4\n";
+    assert_eq!(description(), expected);
+    let same = ["carton", "edit", "model.carton", "--set", "runner.opts.threads=4"];
+    assert!(prints(cd, &same).ends_with(&format!("model hash {after}, as before\n")));
+}
+
+#[test]
+fn refused_edits_change_nothing() {
+    let folder = packed();
+    let cd = folder.path();
+    fs::write(cd.join("broken.toml"), "spec_version = 1\n").unwrap();
+    fs::hard_link(cd.join("model.carton"), cd.join("hard.carton")).unwrap();
+    let before = (fs::read(cd.join("model.carton")).unwrap(), names(cd));
+    let refused = "model.carton: would be no description any more: carton.toml";
+    for (args, status, message) in [
+        (&["edit", "model.carton", "--set", "runner.runner_name=4"][..], 2, refused),
+        (&["edit", "model.carton", "--remove", "runner"], 2, refused),
+        (&["edit", "model.carton", "--remove", "x"], 2, "\"x\" cannot be edited: x is missing"),
+        (&["edit", "model.carton", "--set", "x"], 2, "\"x\" is not PATH=VALUE, such as"),
+        (&["edit", "model.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner"),
+        (&["edit", "model.carton"], 2, "required arguments were not provided"),
+        (&["repack", "model.carton", "--level", "99"], 2, "level is 99"),
+        (&["repack", "model.carton", "model.carton"], 2, "model.carton: is the input, which is r"),
+        (&["repack", "model.carton", "hard.carton", "--force"], 2, "hard.carton: is the input, "),
+        (&["repack", "model.carton", "broken.toml"], 2, "broken.toml: is there already (--force"),
+        (&["repack", "model.carton", "none/x"], 2, "none/x: creation failed: "),
+        (&["repack", "none"], 2, "none: opening failed: "),
+        (&["repack", "model"], 1, "model: carton has no MANIFEST"),
+        (&["repack", "-"], 1, "-: directory of the archive cannot be read"),
+        (&["fill", "broken.toml", "--cache", "cache"], 1, "broken.toml: directory of the archive"),
+    ] {
+        let (found, text) = fails(cd, &[&["carton"], args].concat());
+        assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
+        assert!((fs::read(cd.join("model.carton")).unwrap(), names(cd)) == before, "{args:?}");
+    }
+}
+
+#[test]
+fn damaged_cartons_stay_as_they_are() {
+    let folder = packed();
+    let cd = folder.path();
+    prints(cd, &["carton", "repack", "model.carton", "--compression", "stored"]);
+    let whole = fs::read(cd.join("model.carton")).unwrap();
+    let weights = whole.windows(9).position(|bytes| bytes == [7; 9]).unwrap();
+    let digest = whole.windows(17).position(|bytes| bytes == b"model/weights.bin").unwrap();
+    let manifest = whole.windows(9).rposition(|bytes| bytes == b"model/sub").unwrap();
+    let changed = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    for (what, bytes, message) in [
+        ("content", changed(weights + 1), "content has CRC-32"),
+        ("local header", changed(digest), "local header has name"),
+        ("directory", changed(manifest), "is listed in MANIFEST, but is neither in the carton nor"),
+        ("end", whole[..whole.len() - 1].to_vec(), "directory of the archive cannot be read"),
+    ] {
+        fs::write(cd.join("model.carton"), &bytes).unwrap();
+        let before = names(cd);
+        let (status, text) = fails(cd, &["carton", "repack", "model.carton"]);
+        assert!(text.starts_with("error: model.carton: "), "{what}: {text}");
+        assert!(status == 1 && text.contains(message), "{what}: {status} {text}");
+        assert_bytes(&fs::read(cd.join("model.carton")).unwrap(), &bytes, what);
+        assert_eq!(names(cd), before);
+    }
+}
+
+#[test]
+fn dry_runs_change_nothing() {
+    let folder = packed();
+    let cd = folder.path();
+    let state = || {
+        let path = cd.join("model.carton");
+        (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap(), names(cd))
+    };
+    prints(cd, &["carton", "shrink", "model.carton", "s", "--url-prefix", "https://a.example"]);
+    let before = state();
+    let pack = ["pack", "model", "-o", "new.carton"];
+    for args in [
+        &[&pack[..], &RUNNER].concat()[..],
+        &["shrink", "model.carton", "--url-prefix", "https://a.example"],
+        &["fill", "s", "new.carton", "--cache", "cache"],
+        &["repack", "model.carton", "--compression", "stored"],
+        &["repack", "model.carton", "-", "--format", "json"],
+        &["edit", "model.carton", "--set", "license=MIT"],
+    ] {
+        let text = prints(cd, &[&["carton"], args, &["--dry-run"]].concat());
+        assert!(text.contains(": would be ") || text.contains("\"dry_run\":true"), "{text}");
+        assert!(state() == before, "{args:?}");
+    }
+}
+
+#[test]
+fn hashes_are_compared() {
+    let folder = packed();
+    let cd = folder.path();
+    let full = testdata("carton/valid/ref_full.carton");
+    fs::copy(full, cd.join("full.carton")).unwrap();
+    let list = prints(cd, &["carton", "hash", "model.carton", "full.carton"]);
+    // What the reference read back, as expected.json has it.
+    let expected = "e08d59e1fdffac36a34c621e00b336231e1144cb7d718c68bc4645c4c5eac666  full.carton";
+    assert_eq!(list.lines().nth(1), Some(expected));
+    fs::write(cd.join("HASHES"), &list).unwrap();
+    let check = ["carton", "hash", "--check", "HASHES"];
+    assert_eq!(prints(cd, &check), "model.carton: OK\nfull.carton: OK\n");
+    prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT"]);
+    let output = modelcrate(cd, &check);
+    let found = hash(&cd.join("model.carton"));
+    let expected = format!("model.carton: FAILED, has {found}\nfull.carton: OK\n");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    assert_eq!(output.status.code(), Some(1));
+    fs::remove_file(cd.join("full.carton")).unwrap();
+    let output = modelcrate(cd, &["carton", "hash", "--check", "--format", "jsonl", "HASHES"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("{\"path\":\"full.carton\",\"model_hash\":null,\"expected\":"), "{text}");
+    assert_eq!(output.status.code(), Some(2));
+    fs::write(cd.join("HASHES"), "abc  model.carton\n").unwrap();
+    let message = "error: HASHES: line 1 is \"abc  model.carton\", expected a hash, two spaces and \
+        a path\n";
+    assert_eq!(fails(cd, &check), (2, message.to_owned()));
+}
+
+#[test]
+fn names_cannot_reach_the_terminal() {
+    let folder = packed();
+    let cd = folder.path();
+    fs::write(cd.join("model/\u{202e}gpj.txt"), WEIGHTS).unwrap();
+    let pack = ["carton", "pack", "model", "-o", "m.carton"];
+    prints(cd, &[&pack[..], &RUNNER].concat());
+    let text = prints(cd, &["carton", "shrink", "m.carton", "--url-prefix", "https://a.example"]);
+    assert!(text.contains("linked model/\\u{202e}gpj.txt\n"), "{text}");
+    let set = "required_platforms=[\"x86_64-\\u001b[31m-linux-gnu\"]";
+    let (_, text) = fails(cd, &["carton", "edit", "m.carton", "--set", set]);
+    assert!(text.contains("\"x86_64-\\u{1b}[31m-linux-gnu\""), "{text}");
+}

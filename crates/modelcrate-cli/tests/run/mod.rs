@@ -1,0 +1,27 @@
+//! How the tests of this crate run the command.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+pub(crate) fn modelcrate(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_modelcrate")).current_dir(folder).args(args).output().unwrap()
+}
+
+/// Runs a command that has to succeed and returns what it printed.
+#[track_caller]
+pub(crate) fn prints(folder: &Path, args: &[&str]) -> String {
+    let output = modelcrate(folder, args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that has to fail and returns its exit status and what it said.
+#[track_caller]
+pub(crate) fn fails(folder: &Path, args: &[&str]) -> (i32, String) {
+    let output = modelcrate(folder, args);
+    assert!(!output.status.success(), "{args:?}");
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
