@@ -859,6 +859,21 @@ impl fmt::Display for AttributesType {
     }
 }
 
+impl Attributes {
+    /// Returns the graphs in them with the names of the fields, in the order of the format.
+    pub fn subgraphs(&self) -> impl DoubleEndedIterator<Item = (&'static str, &Graph)> {
+        let branches = match self {
+            Self::If(table) => [
+                ("then_branch", table.then_branch.as_deref()),
+                ("else_branch", table.else_branch.as_deref()),
+            ],
+            Self::Loop(table) => [("body", table.body.as_deref()), ("", None)],
+            _ => [("", None); 2],
+        };
+        branches.into_iter().filter_map(|(branch, graph)| Some((branch, graph?)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use flatbuffers::FlatBufferBuilder;

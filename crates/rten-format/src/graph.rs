@@ -217,6 +217,12 @@ impl Node {
 }
 
 impl Operator {
+    /// Returns the graphs in its attributes with the names of the fields, in the order of the
+    /// format.
+    pub fn subgraphs(&self) -> impl DoubleEndedIterator<Item = (&'static str, &Graph)> {
+        self.attributes.iter().flat_map(Attributes::subgraphs)
+    }
+
     fn parse(operator: &stored::OperatorNode<'_>, model: &Bytes) -> Result<Self> {
         Ok(Self {
             operator_type: OperatorType::from_code(operator.type_().0),

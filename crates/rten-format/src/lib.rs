@@ -81,10 +81,15 @@ mod error;
 mod field;
 mod generated;
 mod graph;
+mod header;
 mod model;
 mod operators;
+mod read;
 mod release;
+mod tensor;
+pub mod topology;
 mod unknown;
+mod validate;
 #[cfg(test)]
 mod wire;
 
@@ -95,10 +100,13 @@ pub use enums::{
     AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
     NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode, ScatterReduction,
 };
-pub use error::{Error, Result};
+pub use error::{Error, Fault, Result};
 pub use field::AttributeValue;
 pub use graph::{Constant, ConstantData, Dim, Graph, Node, NodeKind, Operator, Value};
+pub use header::{Header, Version};
 pub use model::{Metadata, Model};
 pub use operators::{AttributesUse, OperatorInfo, OperatorType};
+pub use read::{ReadOptions, Reader};
 pub use release::Release;
+pub use tensor::Tensor;
 pub use unknown::UnknownTable;
