@@ -999,7 +999,8 @@ mod tests {
             [("axis", AttributeValue::Int(-1)), ("num_outputs", AttributeValue::Absent)]
         );
         let attributes = Attributes::from(PadAttrs { mode: PadMode::Unknown(9) });
-        assert_eq!(attributes.fields(), [("mode", AttributeValue::Enum { name: None, code: 9 })]);
+        let mode = AttributeValue::Enum { of: "PadMode", name: None, code: 9 };
+        assert_eq!(attributes.fields(), [("mode", mode)]);
     }
 
     #[test]

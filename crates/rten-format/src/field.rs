@@ -23,6 +23,8 @@ pub enum AttributeValue<'a> {
     Float(f32),
     /// A value of an enumeration.
     Enum {
+        /// The name of the enumeration in the format.
+        of: &'static str,
         /// Its name in the format; `None` for an unknown number.
         name: Option<&'static str>,
         /// Its number.
@@ -102,7 +104,8 @@ macro_rules! enums {
             }
 
             fn value(&self) -> AttributeValue<'_> {
-                AttributeValue::Enum { name: self.name(), code: self.code().into() }
+                let (of, name, code) = (stringify!($type), self.name(), self.code().into());
+                AttributeValue::Enum { of, name, code }
             }
 
             fn since(&self) -> Option<Release> {

@@ -86,8 +86,10 @@ mod model;
 mod operators;
 mod read;
 mod release;
+mod requires;
 mod tensor;
 pub mod topology;
+mod totals;
 mod unknown;
 mod validate;
 #[cfg(test)]
@@ -108,5 +110,7 @@ pub use model::{Metadata, Model};
 pub use operators::{AttributesUse, OperatorInfo, OperatorType};
 pub use read::{ReadOptions, Reader};
 pub use release::Release;
+pub use requires::{Requirement, Requirements};
 pub use tensor::Tensor;
+pub use totals::Totals;
 pub use unknown::UnknownTable;
