@@ -76,6 +76,7 @@
 mod any;
 pub mod attributes;
 mod builder;
+mod draw;
 mod enums;
 mod error;
 mod field;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Model, NodeKind, Operator, Release, Version,
-    attributes::AttributesType,
-    topology::{self, Scope},
+    attributes::AttributesType, topology,
 };
 
 /// What a file asks of the release of RTen that reads it.
@@ -47,11 +46,11 @@ impl Model {
     /// are stored. Whether the model is valid is not looked at.
     #[must_use]
     pub fn requirements(&self, version: Version) -> Requirements {
-        let mut found: BTreeMap<String, (Option<Release>, u64, (usize, u32))> = BTreeMap::new();
+        let mut found: BTreeMap<String, Found> = BTreeMap::new();
         let mut note = |what: String, since: Option<Release>, at| {
             if since != Some(Release::OLDEST) {
-                let (_, count, _) = found.entry(what).or_insert((since, 0, at));
-                *count = count.saturating_add(1);
+                let found = found.entry(what).or_insert(Found { since, count: 0, at });
+                found.count = found.count.saturating_add(1);
             }
         };
         let scopes = topology::walk(&self.graph, |scope, id, node| match &node.kind {
@@ -66,13 +65,9 @@ impl Model {
                 note("node of an unknown type".to_owned(), None, (scope, id));
             }
         });
-        let path =
-            |(scope, id): (usize, u32)| scopes.get(scope).map(|s: &Scope<'_>| s.node_path(id));
-        let reasons = found.into_iter().map(|(what, (since, count, at))| Requirement {
-            what,
-            since,
-            count,
-            path: path(at),
+        let reasons = found.into_iter().map(|(what, Found { since, count, at: (scope, id) })| {
+            let path = scopes.get(scope).map(|scope| scope.node_path(id));
+            Requirement { what, since, count, path }
         });
         let mut reasons: Vec<Requirement> = reasons.collect();
         if version == Version::V2 {
@@ -82,6 +77,14 @@ impl Model {
         reasons.sort_by_key(|reason| (reason.since.is_some(), std::cmp::Reverse(reason.since)));
         Requirements { reasons }
     }
+}
+
+/// What is known of one requirement on the way.
+struct Found {
+    since: Option<Release>,
+    count: u64,
+    /// Graph and id of the first node.
+    at: (usize, u32),
 }
 
 fn of_operator(operator: &Operator, mut note: impl FnMut(String, Option<Release>)) {

@@ -264,7 +264,7 @@ impl<'a> Topology<'a> {
     /// or constant of its name, and the id there.
     #[must_use]
     pub fn capture_source(&self, scope: usize, capture: u32) -> Option<(usize, u32)> {
-        let name = self.scopes.get(scope).and_then(|scope| name(scope.graph, capture))?;
+        let name = captured_name(self.scopes.get(scope)?.graph, capture)?;
         let mut around = self.scopes.get(scope)?.parent();
         while let Some((index, _)) = around {
             if let Some(id) = self.find(index, name) {
@@ -294,7 +294,7 @@ fn capture_source(
     scope: usize,
     capture: u32,
 ) -> Option<(usize, u32, u32)> {
-    let name = name(scopes.get(scope)?.graph, capture)?;
+    let name = captured_name(scopes.get(scope)?.graph, capture)?;
     let mut around = scopes.get(scope)?.parent();
     while let Some((index, operator)) = around {
         if let Some(&id) = names.get(index)?.get(name) {
@@ -310,8 +310,11 @@ pub(crate) fn node(graph: &Graph, id: u32) -> Option<&Node> {
     graph.nodes.get(usize::try_from(id).ok()?)
 }
 
-fn name(graph: &Graph, id: u32) -> Option<&str> {
-    node(graph, id)?.name.as_deref()
+/// Returns the name by which a captured value is found. RTen's converter lists constants of the
+/// graph itself as captured, which are there already.
+fn captured_name(graph: &Graph, id: u32) -> Option<&str> {
+    let node = node(graph, id)?;
+    node.name.as_deref().filter(|_| matches!(node.kind, NodeKind::Value(_)))
 }
 
 fn operators(graph: &Graph) -> impl Iterator<Item = (u32, &Operator)> {

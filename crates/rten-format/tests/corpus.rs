@@ -6,7 +6,8 @@ use std::{fs, path::Path};
 
 use rten_format::{
     AttributeValue, Attributes, Constant, ConstantData, ConstantDataType, DataType, Dim, Graph,
-    Metadata, Model, Node, NodeKind, Operator, OperatorType, Value, tensor_core::Limits,
+    Metadata, Model, Node, NodeKind, Operator, OperatorType, Reader, Release, Value,
+    tensor_core::Limits,
 };
 use serde_json::{Map, Value as Json, json};
 use tensor_core::digest::Algorithm;
@@ -211,4 +212,47 @@ fn assert_value(value: &Value, facts: &Json, at: &str) {
     assert_eq!(json!(shape), facts["shape"], "{at}");
     let dtype = value.dtype.and_then(DataType::name);
     assert_eq!(json!(dtype), facts["dtype"], "{at}");
+}
+
+/// Converter and runtime of one release go together.
+#[test]
+fn files_need_no_later_release_than_their_converter() {
+    for_each_file(|name, file, _| {
+        let reader = Reader::from_bytes(file.to_vec()).unwrap();
+        let release = reader.model().requirements(reader.version()).release().unwrap();
+        let converter = match name {
+            "mlp.legacy.v1.rten" => Release::new(4, 0),
+            "convnet.legacy.v2.rten" => Release::new(13, 1),
+            name if name.starts_with("new_ops") || name.starts_with("old_ops") => {
+                Release::new(26, 0)
+            }
+            _ => Release::new(22, 0),
+        };
+        assert!(release <= converter, "{name}: {release}");
+    });
+}
+
+#[test]
+fn totals_are_as_the_facts_say() {
+    for_each_file(|name, file, facts| {
+        let totals = Reader::from_bytes(file.to_vec()).unwrap().model().totals();
+        let mut found = [0_u64; 3];
+        count(&facts["graph"], &mut found);
+        assert_eq!([totals.operators, totals.constants, totals.parameters], found, "{name}");
+        let by_operator: u64 = totals.by_operator.iter().map(|(_, count)| count).sum();
+        assert_eq!(by_operator, totals.operators, "{name}");
+    });
+}
+
+fn count(graph: &Json, found: &mut [u64; 3]) {
+    for node in graph["nodes"].as_array().unwrap() {
+        found[0] += u64::from(node["kind"] == "OperatorNode");
+        found[1] += u64::from(node["kind"] == "ConstantNode");
+        found[2] += node["elements"].as_u64().unwrap_or_default();
+        for branch in ["then_branch", "else_branch", "body"] {
+            if node["attrs"][branch].is_object() {
+                count(&node["attrs"][branch], found);
+            }
+        }
+    }
 }

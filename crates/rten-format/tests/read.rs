@@ -222,7 +222,7 @@ fn names_in_the_main_graph_come_first() {
     assert_eq!(found("inner"), Some(("graph/body/node 1 \"inner\"".to_owned(), 2.0)));
     assert_eq!(found("loop"), None);
     assert_eq!(found(""), None);
-    let names: Vec<_> = reader.tensors().map(|tensor| tensor.path()).collect();
+    let names: Vec<_> = reader.tensors().map(Tensor::path).collect();
     assert_eq!(
         names,
         [
