@@ -1,6 +1,6 @@
 //! Graphs as text that other programs draw.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use crate::{
     Constant, ConstantData, Dim, Model, NodeKind, Value,
@@ -15,18 +15,20 @@ impl Model {
     /// comes in from outside by a dotted edge.
     #[must_use]
     pub fn dot(&self) -> impl fmt::Display {
-        Drawing { topology: Topology::of(self), language: Language::Dot }
+        Drawing::new(self, Language::Dot)
     }
 
     /// Returns the graphs as a flowchart of Mermaid, drawn as by [`dot`](Self::dot).
     #[must_use]
     pub fn mermaid(&self) -> impl fmt::Display {
-        Drawing { topology: Topology::of(self), language: Language::Mermaid }
+        Drawing::new(self, Language::Mermaid)
     }
 }
 
 struct Drawing<'a> {
     topology: Topology<'a>,
+    /// Of each graph the values that are more than edges: those that come from outside or go there.
+    listed: Vec<HashSet<u32>>,
     language: Language,
 }
 
@@ -62,7 +64,18 @@ impl fmt::Display for Drawing<'_> {
     }
 }
 
-impl Drawing<'_> {
+impl<'a> Drawing<'a> {
+    fn new(model: &'a Model, language: Language) -> Self {
+        let topology = Topology::of(model);
+        let listed = topology.scopes().iter().map(|scope| {
+            let graph = scope.graph();
+            let lists = [&graph.inputs, &graph.outputs, &graph.captures];
+            lists.into_iter().flatten().copied().collect()
+        });
+        let listed = listed.collect();
+        Self { topology, listed, language }
+    }
+
     /// Writes the nodes of one graph, in a frame where it is a subgraph.
     fn scope(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
         let Some(scope) = self.topology.scopes().get(index) else { return Ok(()) };
@@ -123,19 +136,16 @@ impl Drawing<'_> {
         }
     }
 
-    /// Tells whether a value is more than an edge: one that comes from outside or goes there, or
-    /// that nothing makes.
+    /// Tells whether a value is more than an edge: as those that nothing makes are, too.
     fn is_drawn(&self, scope: usize, id: u32) -> bool {
-        let graph = self.topology.scopes().get(scope).map(|scope| scope.graph());
-        let is_listed = graph.is_some_and(|graph| {
-            [&graph.inputs, &graph.outputs, &graph.captures].iter().any(|list| list.contains(&id))
-        });
-        is_listed || self.topology.producers(scope, id).is_empty()
+        self.listed.get(scope).is_some_and(|listed| listed.contains(&id))
+            || self.topology.producers(scope, id).is_empty()
     }
 
     /// Writes what goes into each operator of one graph, and into each value that is drawn.
     fn edges(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
         let Some(scope) = self.topology.scopes().get(index) else { return Ok(()) };
+        let captures: HashSet<u32> = scope.graph().captures.iter().copied().collect();
         for (id, node) in (0..).zip(&scope.graph().nodes) {
             match &node.kind {
                 NodeKind::Operator(operator) => {
@@ -147,7 +157,7 @@ impl Drawing<'_> {
                     for producer in self.topology.producers(index, id) {
                         self.edge(f, (index, *producer), (index, id), "", "")?;
                     }
-                    if scope.graph().captures.contains(&id)
+                    if captures.contains(&id)
                         && let Some((around, source)) = self.topology.capture_source(index, id)
                     {
                         let drawn = match self.topology.producers(around, source) {
@@ -275,4 +285,103 @@ pub(crate) fn constant_type(constant: &Constant) -> String {
         |dtype| dtype.to_string(),
     );
     format!("{dtype} [{}]", dims.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Graph, Node, Operator, OperatorType,
+        attributes::{IfAttrs, SoftmaxAttrs},
+    };
+
+    fn value(name: &str) -> Node {
+        let shape = Some(vec![Dim::Symbol("n".to_owned()), Dim::Fixed(2)]);
+        Node::named(name, Value { shape, dtype: Some(crate::DataType::Float) })
+    }
+
+    /// `y = if c { softmax(x) } else { x }` behind a Relu of a name that ends strings.
+    fn model() -> Model {
+        let ids = |ids: &[u32]| ids.iter().copied().map(Some).collect::<Vec<_>>();
+        let operator = |operator_type, attributes, inputs: &[u32], outputs: &[u32]| Operator {
+            operator_type,
+            attributes,
+            inputs: ids(inputs),
+            outputs: ids(outputs),
+        };
+        let softmax =
+            operator(OperatorType::Softmax, Some(SoftmaxAttrs { axis: 1 }.into()), &[0], &[1]);
+        let then_branch = Graph {
+            nodes: vec![value("h"), value("p"), Node::named("", softmax)],
+            inputs: vec![],
+            outputs: vec![1],
+            captures: vec![0],
+        };
+        let branches = IfAttrs { then_branch: Some(Box::new(then_branch)), else_branch: None };
+        let constant = Constant { shape: vec![], dtype: None, data: None, data_offset: None };
+        let nodes = vec![
+            value("x"),
+            value("h"),
+            Node::named("c", constant),
+            value("y"),
+            Node::named("a\"b]|<\u{202e}", operator(OperatorType::Relu, None, &[0], &[1])),
+            Node::named("if", operator(OperatorType::If, Some(branches.into()), &[2, 1], &[3])),
+        ];
+        let graph = Graph { nodes, inputs: vec![0], outputs: vec![3], captures: vec![] };
+        Model { graph, metadata: None }
+    }
+
+    #[test]
+    fn dot_of_a_branch() {
+        assert_eq!(
+            model().dot().to_string(),
+            r#"digraph model {
+    s0n0 [shape=ellipse, label="x\nFloat [n, 2]"];
+    s0n2 [shape=plaintext, label="c\nunknown []"];
+    s0n3 [shape=ellipse, label="y\nFloat [n, 2]"];
+    s0n4 [shape=box, label="Relu\na\"b]|<U+202E"];
+    s0n5 [shape=box, label="If\nif"];
+  subgraph cluster_1 {
+    label="graph/then_branch";
+    s1n0 [shape=ellipse, label="h\nFloat [n, 2]"];
+    s1n1 [shape=ellipse, label="p\nFloat [n, 2]"];
+    s1n2 [shape=box, label="Softmax"];
+  }
+  s0n5 -> s0n3;
+  s0n0 -> s0n4;
+  s0n2 -> s0n5;
+  s0n4 -> s0n5 [label="h\nFloat [n, 2]"];
+  s0n4 -> s1n0 [style=dotted];
+  s1n2 -> s1n1;
+  s1n0 -> s1n2;
+}
+"#
+        );
+    }
+
+    #[test]
+    fn mermaid_of_a_branch() {
+        assert_eq!(
+            model().mermaid().to_string(),
+            r#"flowchart TD
+    s0n0(["x<br>Float [n, 2]"])
+    s0n2>"c<br>unknown []"]
+    s0n3(["y<br>Float [n, 2]"])
+    s0n4["Relu<br>a#34;b]#124;#60;U+202E"]
+    s0n5["If<br>if"]
+  subgraph s1["graph/then_branch"]
+    s1n0(["h<br>Float [n, 2]"])
+    s1n1(["p<br>Float [n, 2]"])
+    s1n2["Softmax"]
+  end
+  s0n5 --> s0n3
+  s0n0 --> s0n4
+  s0n2 --> s0n5
+  s0n4 -->|"h<br>Float [n, 2]"| s0n5
+  s0n4 -.-> s1n0
+  s1n2 --> s1n1
+  s1n0 --> s1n2
+"#
+        );
+    }
 }

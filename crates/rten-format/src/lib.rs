@@ -77,6 +77,7 @@ mod any;
 pub mod attributes;
 mod builder;
 mod draw;
+mod dump;
 mod enums;
 mod error;
 mod field;

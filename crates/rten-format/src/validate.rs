@@ -119,7 +119,7 @@ impl<'a> Check<'_, 'a> {
         };
         for (id, node) in (0..).zip(&graph.nodes) {
             match &node.kind {
-                NodeKind::Operator(operator) => self.operator(id, operator),
+                NodeKind::Operator(operator) => self.operator(id, operator, &listed),
                 NodeKind::Constant(constant) => {
                     self.name(id, node, &mut names);
                     self.constant(id, constant);
@@ -195,7 +195,7 @@ impl<'a> Check<'_, 'a> {
         }
     }
 
-    fn operator(&mut self, id: u32, operator: &'a Operator) {
+    fn operator(&mut self, id: u32, operator: &'a Operator, listed: &Listed) {
         match operator.operator_type.info() {
             None => {
                 let message = format!(
@@ -221,13 +221,7 @@ impl<'a> Check<'_, 'a> {
         }
         self.branches(id, operator);
         let mut outputs = operator.outputs.iter().flatten().peekable();
-        let graph = self.scope.graph();
-        if outputs.peek().is_some()
-            && outputs.all(|output| {
-                self.topology.consumers(self.index, *output).is_empty()
-                    && !graph.outputs.contains(output)
-            })
-        {
+        if outputs.peek().is_some() && !outputs.any(|output| self.is_read(*output, listed)) {
             let message = "makes nothing that is read".to_owned();
             self.at_node(id, Severity::Note, "rten/unused", message);
         }
