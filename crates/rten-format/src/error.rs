@@ -165,6 +165,7 @@ impl Error {
             Self::SchemaVersion { .. } => "rten/schema-version",
             Self::UnknownTable { .. } => "rten/unknown-table",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "rten/limit",
+            Self::Core(tensor_core::Error::OutOfBounds { .. }) => "rten/truncated",
             Self::Core(_) => "rten/read",
             _ => "rten/write",
         }
