@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt};
 
 use crate::{
     Constant, ConstantData, Dim, Model, NodeKind, Value,
-    topology::{Topology, node},
+    topology::{Scope, Topology, node},
 };
 
 impl Model {
@@ -181,7 +181,7 @@ impl<'a> Drawing<'a> {
         input: u32,
         operator: u32,
     ) -> fmt::Result {
-        let graph = self.topology.scopes().get(scope).map(|scope| scope.graph());
+        let graph = self.topology.scopes().get(scope).map(Scope::graph);
         let Some(found) = graph.and_then(|graph| node(graph, input)) else { return Ok(()) };
         match &found.kind {
             NodeKind::Value(value) if !self.is_drawn(scope, input) => {

@@ -1,5 +1,5 @@
-//! RTen model files (`.rten`): the graph, its operators with their attributes, and its weights, as
-//! plain Rust values that are read from model data and written back.
+//! RTen model files (`.rten`), versions 1 and 2: the graph, its operators with their attributes, and
+//! its weights, as plain Rust values, read lazily, validated, and written back as model data.
 //!
 //! A file of version 1 is one FlatBuffer, the model data. In version 2 it follows a header of 32
 //! bytes, and large constants stand apart from it in the tensor data.
@@ -7,12 +7,21 @@
 //! # Data path
 //!
 //! ```text
-//! 1. Source          where the bytes are                          tensor_core::Source
-//! 2. Model::parse    verifies model data, makes typed values      model.rs, graph.rs
-//! 3. Attributes      one struct for each attribute table          attributes.rs, field.rs
-//! 4. OperatorType    what the format says about each operator     operators.rs
-//! 5. UnknownTable    what a later release added, kept as it is    unknown.rs
+//! 1. Source            where the bytes are                           tensor_core::Source
+//! 2. Reader::open      header and model data, never the tensor data  read.rs
+//! 3. Header::parse     where the parts of version 2 are              header.rs
+//! 4. Model::parse      verifies model data, makes typed values       model.rs, graph.rs
+//! 5. Attributes        one struct for each attribute table           attributes.rs, field.rs
+//! 6. OperatorType      what the format says about each operator      operators.rs
+//! 7. UnknownTable      what a later release added, kept as it is     unknown.rs
+//! 8. Reader::tensor    a handle on a constant of any graph           tensor.rs
+//! 9. Tensor::bytes     bounds, length; first touch of tensor data    tensor.rs
+//! 10. Topology         graphs, paths, producers, consumers, order    topology.rs
+//! 11. validate         every rule, over graphs and layout            validate.rs
 //! ```
+//!
+//! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
+//! [`Model::dump`] say what is in a model.
 //!
 //! The FlatBuffers bindings (`generated/`) are made from `schemas/rten.fbs` of the workspace and
 //! stay private.
@@ -21,7 +30,7 @@
 //!
 //! ```
 //! use rten_format::{
-//!     Attributes, DataType, Dim, Graph, Model, Node, Operator, OperatorType, Value,
+//!     Attributes, DataType, Dim, Graph, Model, Node, Operator, OperatorType, Reader, Value,
 //!     attributes::SoftmaxAttrs,
 //!     tensor_core::Limits,
 //! };
@@ -47,7 +56,12 @@
 //! let model = Model { graph, metadata: None };
 //!
 //! let bytes = model.to_bytes()?;
-//! assert_eq!(Model::parse(bytes, &Limits::default())?, model);
+//! assert_eq!(Model::parse(bytes.clone(), &Limits::default())?, model);
+//!
+//! // A file of version 1 is model data and nothing else.
+//! let reader = Reader::from_bytes(bytes)?;
+//! assert!(reader.validate().is_empty());
+//! assert_eq!(reader.required_release().unwrap().to_string(), "0.2.0");
 //! # Ok::<(), rten_format::Error>(())
 //! ```
 //!
@@ -56,6 +70,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `mmap` | memory-mapped sources |
+//! | `serde` | `serde::Serialize` for models and reports |
 
 #![deny(unsafe_code)]
 #![cfg_attr(

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tensor_core::{Error as Core, Extent, Limits, Report, Source};
 
 use crate::{
-    Constant, Error, Graph, Header, Model, NodeKind, Result, Tensor, Version,
+    Constant, Error, Graph, Header, Model, NodeKind, Release, Result, Tensor, Version,
     topology::{self, Place},
     validate,
 };
@@ -123,6 +123,13 @@ impl Reader {
     #[must_use]
     pub fn validate(&self) -> Report {
         validate::file(self)
+    }
+
+    /// Returns the first release of RTen that reads the file; `None` where there is something in it
+    /// that this crate does not know. [`Model::requirements`] says why.
+    #[must_use]
+    pub fn required_release(&self) -> Option<Release> {
+        self.model().requirements(self.version()).release()
     }
 
     /// Returns what the file is read from.

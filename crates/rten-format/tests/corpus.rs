@@ -219,7 +219,7 @@ fn assert_value(value: &Value, facts: &Json, at: &str) {
 fn files_need_no_later_release_than_their_converter() {
     for_each_file(|name, file, _| {
         let reader = Reader::from_bytes(file.to_vec()).unwrap();
-        let release = reader.model().requirements(reader.version()).release().unwrap();
+        let release = reader.required_release().unwrap();
         let converter = match name {
             "mlp.legacy.v1.rten" => Release::new(4, 0),
             "convnet.legacy.v2.rten" => Release::new(13, 1),
