@@ -3,7 +3,8 @@
 use std::{collections::HashSet, fmt};
 
 use crate::{
-    Constant, ConstantData, Dim, Model, NodeKind, Value,
+    Constant, ConstantData, Dim, Model, Node, NodeKind, Value,
+    error::short,
     topology::{Scope, Topology, node},
 };
 
@@ -146,11 +147,13 @@ impl<'a> Drawing<'a> {
     fn edges(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
         let Some(scope) = self.topology.scopes().get(index) else { return Ok(()) };
         let captures: HashSet<u32> = scope.graph().captures.iter().copied().collect();
+        // A label may be as long as the file and stand at as many edges: so it is cut, and cut once.
+        let labels: Vec<String> = scope.graph().nodes.iter().map(edge_label).collect();
         for (id, node) in (0..).zip(&scope.graph().nodes) {
             match &node.kind {
                 NodeKind::Operator(operator) => {
                     for input in operator.inputs.iter().flatten() {
-                        self.edge_from(f, index, *input, id)?;
+                        self.edge_from(f, index, &labels, *input, id)?;
                     }
                 }
                 NodeKind::Value(_) if self.is_drawn(index, id) => {
@@ -178,19 +181,20 @@ impl<'a> Drawing<'a> {
         &self,
         f: &mut fmt::Formatter<'_>,
         scope: usize,
+        labels: &[String],
         input: u32,
         operator: u32,
     ) -> fmt::Result {
         let graph = self.topology.scopes().get(scope).map(Scope::graph);
         let Some(found) = graph.and_then(|graph| node(graph, input)) else { return Ok(()) };
         match &found.kind {
-            NodeKind::Value(value) if !self.is_drawn(scope, input) => {
-                let name = found.name.as_deref().unwrap_or_default();
-                let label = join(name, &value_type(value));
+            NodeKind::Value(_) if !self.is_drawn(scope, input) => {
+                let label = usize::try_from(input).ok().and_then(|input| labels.get(input));
                 // The last one wins where there are several.
                 let producer = self.topology.producers(scope, input).last();
                 let Some(&producer) = producer else { return Ok(()) };
-                self.edge(f, (scope, producer), (scope, operator), &label, "")
+                let label = label.map_or("", String::as_str);
+                self.edge(f, (scope, producer), (scope, operator), label, "")
             }
             NodeKind::Unknown(_) | NodeKind::Missing => Ok(()),
             _ => self.edge(f, (scope, input), (scope, operator), "", ""),
@@ -255,6 +259,17 @@ fn join(first: &str, second: &str) -> String {
     }
 }
 
+/// Returns name, element type and shape of a value, as far as they are worth showing.
+fn edge_label(node: &Node) -> String {
+    match &node.kind {
+        NodeKind::Value(value) => {
+            let name = node.name.as_deref().unwrap_or_default();
+            join(&short(name), &short(&value_type(value)))
+        }
+        _ => String::new(),
+    }
+}
+
 /// Returns element type and shape, such as `Float [batch, 10]`.
 pub(crate) fn value_type(value: &Value) -> String {
     let dtype = value.dtype.map_or_else(String::new, |dtype| dtype.to_string());
@@ -291,7 +306,7 @@ pub(crate) fn constant_type(constant: &Constant) -> String {
 mod tests {
     use super::*;
     use crate::{
-        Graph, Node, Operator, OperatorType,
+        Graph, Operator, OperatorType,
         attributes::{IfAttrs, SoftmaxAttrs},
     };
 

@@ -773,3 +773,26 @@ fn inline_data_and_an_offset() {
         ]
     );
 }
+
+/// Many operators that make, and many that read, one value of a long name and a high rank.
+#[test]
+fn shared_values_cost_no_more_than_the_file() {
+    let many = 20_000;
+    let mut shared = value(&"n".repeat(100_000));
+    if let NodeKind::Value(value) = &mut shared.kind {
+        value.shape = Some(vec![Dim::Fixed(1); 10_000]);
+    }
+    let mut nodes = vec![shared];
+    nodes.extend((0..many).map(|_| operator("make", OperatorType::Relu, &[], &[0])));
+    nodes.extend((0..many).map(|_| operator("read", OperatorType::Add, &[0, 0], &[])));
+    let graph = Graph { nodes, outputs: vec![0; 20_000], ..Graph::default() };
+    let model = Model { graph, metadata: None };
+    let reader = Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
+    let start = std::time::Instant::now();
+    let findings = reader.validate().findings().len();
+    assert!(findings < 2000, "{findings}");
+    let mut model = model;
+    model.graph.outputs.clear();
+    assert!(model.dot().to_string().len() < 20 << 20);
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+}
