@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    cargo, golden, oracles, shown, succeed, tidy,
+    cargo, codegen, golden, oracles, shown, succeed, tidy,
     workspace::{self, Member},
 };
 
@@ -49,6 +49,7 @@ fn steps(members: &[Member]) -> Vec<Step> {
     vec![
         Step::cargo("fmt --all --check"),
         Step::here("xtask tidy", tidy::run),
+        Step::here("xtask codegen --check", codegen::check),
         Step::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Step::here("xtask oracles", oracles::install),
         Step::cargo("test --workspace"),

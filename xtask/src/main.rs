@@ -7,8 +7,10 @@
 )]
 
 mod ci;
+mod codegen;
 mod golden;
 mod oracles;
+mod python;
 mod tidy;
 mod workspace;
 
@@ -27,6 +29,7 @@ Usage: cargo xtask COMMAND
 Commands:
   ci                  run every check that a change has to pass, in order
   tidy                check the crate graph, the manifests, the sources and the test data
+  codegen [--check]   make code from the FlatBuffers schemas, or check that it is up to date
   golden [--check]    write the golden files, or compare them with what the writers make
   oracles [--check]   install the real clients of the formats, or say which are installed
   help                print this text";
@@ -47,6 +50,8 @@ fn run(args: &[&str]) -> Result<()> {
     match args {
         ["ci"] => ci::run(),
         ["tidy"] => tidy::run(),
+        ["codegen"] => codegen::write(),
+        ["codegen", "--check"] => codegen::check(),
         ["golden"] => golden::write(),
         ["golden", "--check"] => golden::check(),
         ["oracles"] => oracles::install(),

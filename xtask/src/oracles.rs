@@ -1,10 +1,10 @@
 //! The real clients of the formats, which the conformance tests run.
 
-use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
+use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{command, output, root, succeed};
+use crate::{output, python::Environment};
 
 /// What is installed into the virtual environment itself.
 const SHARED: [&str; 5] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2", "zstandard"];
@@ -23,8 +23,6 @@ const HAS_CARTON: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", t
 /// Packages that are imported by another name than their own.
 const IMPORTED_AS: [(&str, &str); 1] = [("cartonml-nightly", "cartonml")];
 
-const ATTEMPTS: u32 = 3;
-
 /// Prints the version of the package named by the first argument, after the module named by the
 /// second one was imported.
 const VERSION: &str = "\
@@ -38,18 +36,18 @@ pub(crate) fn install() -> Result<()> {
         println!("the clients in target/oracles are up to date");
         return Ok(());
     }
-    require_python()?;
     println!("installing the clients into target/oracles");
-    succeed(system_python().args(["-m", "venv", "--clear"]).arg(folder()))?;
-    pip(&SHARED.map(str::to_owned))?;
+    let environment = environment();
+    environment.create()?;
+    environment.install(&SHARED)?;
     if HAS_CARTON {
-        pip(&[CARTON.to_owned()])?;
+        environment.install(&[CARTON])?;
     } else {
         println!("skipped: {CARTON} is for Linux with glibc on x86-64 alone");
     }
     for (name, requirement) in APART {
-        let target = folder().join(name).display().to_string();
-        pip(&["--no-deps", "--target", &target, requirement].map(str::to_owned))?;
+        let target = environment.folder().join(name).display().to_string();
+        environment.install(&["--no-deps", "--target", &target, requirement])?;
     }
     for client in Client::all() {
         let found = client.version();
@@ -92,9 +90,10 @@ impl Client {
 
     /// Imports the package and returns its version; an error where another one is asked for.
     fn version(&self) -> Result<String> {
-        let mut python = environment_python();
+        let environment = environment();
+        let mut python = environment.python();
         if let Some(apart) = self.apart {
-            python.env("PYTHONPATH", folder().join(apart));
+            python.env("PYTHONPATH", environment.folder().join(apart));
         }
         let (package, expected) = self.package_and_version();
         let imported = IMPORTED_AS.iter().find(|(name, _)| *name == package);
@@ -116,52 +115,9 @@ impl Client {
     }
 }
 
-fn pip(args: &[String]) -> Result<()> {
-    let quiet = ["-m", "pip", "install", "--quiet", "--no-input"];
-    retry(|| {
-        succeed(environment_python().args(quiet).arg("--disable-pip-version-check").args(args))
-    })
-}
-
-fn retry(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
-    for number in 1..ATTEMPTS {
-        let Err(error) = attempt() else {
-            return Ok(());
-        };
-        println!("attempt {number} of {ATTEMPTS}: {error:#}; trying again");
-        thread::sleep(Duration::from_secs(5 * u64::from(number)));
-    }
-    attempt()
-}
-
-fn require_python() -> Result<()> {
-    let modules = ["-c", "import ensurepip, venv"];
-    if output(system_python().arg("--version")).is_err() {
-        bail!("python3 is missing: install Python 3.9 or later (Debian: package python3)");
-    }
-    if output(system_python().args(modules)).is_err() {
-        bail!("python3 has no module venv: install it (Debian: package python3-venv)");
-    }
-    Ok(())
-}
-
-fn system_python() -> Command {
-    python("python3".into())
-}
-
-fn environment_python() -> Command {
-    python(environment_python_path())
-}
-
-fn python(program: PathBuf) -> Command {
-    let mut command = command(program);
-    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
-    command
-}
-
 fn is_complete() -> bool {
     let stamp = fs::read_to_string(stamp_path());
-    stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment_python_path().exists()
+    stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment().exists()
 }
 
 /// Returns the exact list of what is installed, one requirement a line.
@@ -175,16 +131,11 @@ fn stamp_text() -> String {
 }
 
 fn stamp_path() -> PathBuf {
-    folder().join("installed.txt")
+    environment().folder().join("installed.txt")
 }
 
-fn environment_python_path() -> PathBuf {
-    let program = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
-    folder().join(program)
-}
-
-fn folder() -> PathBuf {
-    root().join("target/oracles")
+fn environment() -> Environment {
+    Environment::new("oracles")
 }
 
 #[cfg(test)]
@@ -213,16 +164,5 @@ mod tests {
                 ("ztensor", Some("1.2.3")),
             ]
         );
-    }
-
-    #[test]
-    fn success_is_not_tried_again() {
-        let mut calls = 0;
-        retry(|| {
-            calls += 1;
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(calls, 1);
     }
 }

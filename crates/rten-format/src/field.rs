@@ -1,0 +1,227 @@
+//! How each type of attribute is stored, and how it is shown.
+
+use bytes::Bytes;
+use flatbuffers::{Vector, WIPOffset};
+
+use crate::{
+    AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
+    Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode, Result,
+    ScatterReduction, UnknownTable, builder::Builder, generated::rten as stored,
+};
+
+/// The value of one attribute, for whoever shows or compares attributes of every kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AttributeValue<'a> {
+    /// An attribute that is not set.
+    Absent,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number of 32 bits.
+    Float(f32),
+    /// A value of an enumeration.
+    Enum {
+        /// The name of the enumeration in the format.
+        of: &'static str,
+        /// Its name in the format; `None` for an unknown number.
+        name: Option<&'static str>,
+        /// Its number.
+        code: u16,
+    },
+    /// Whole numbers of either sign.
+    Ints(&'a [i32]),
+    /// Whole numbers.
+    Uints(&'a [u32]),
+    /// Text.
+    Text(&'a str),
+    /// A subgraph.
+    Graph(&'a Graph),
+    /// A table that this crate does not know.
+    Unknown(&'a UnknownTable),
+}
+
+/// A type of attribute.
+pub(crate) trait Field<'a>: Sized {
+    /// What the generated getter returns.
+    type Stored;
+    /// What the generated arguments take.
+    type Built;
+
+    fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self>;
+
+    fn build(&self, builder: &mut Builder) -> Result<Self::Built>;
+
+    fn value(&self) -> AttributeValue<'_>;
+
+    /// Returns the first release that reads this value; `None` where it is not known.
+    fn since(&self) -> Option<Release> {
+        Some(Release::OLDEST)
+    }
+}
+
+macro_rules! numbers {
+    ($( $type:ident => $variant:ident; )*) => {$(
+        impl Field<'_> for $type {
+            type Stored = Self;
+            type Built = Self;
+
+            fn parse(stored: Self, _: &Bytes) -> Result<Self> {
+                Ok(stored)
+            }
+
+            fn build(&self, _: &mut Builder) -> Result<Self> {
+                Ok(*self)
+            }
+
+            fn value(&self) -> AttributeValue<'_> {
+                AttributeValue::$variant((*self).into())
+            }
+        }
+    )*};
+}
+
+numbers! {
+    bool => Bool;
+    i32 => Int;
+    u32 => Int;
+    f32 => Float;
+}
+
+macro_rules! enums {
+    ($($type:ident)*) => {$(
+        impl Field<'_> for $type {
+            type Stored = stored::$type;
+            type Built = stored::$type;
+
+            fn parse(stored: stored::$type, _: &Bytes) -> Result<Self> {
+                Ok(Self::from_code(stored.0))
+            }
+
+            fn build(&self, _: &mut Builder) -> Result<stored::$type> {
+                Ok(stored::$type(self.code()))
+            }
+
+            fn value(&self) -> AttributeValue<'_> {
+                let (of, name, code) = (stringify!($type), self.name(), self.code().into());
+                AttributeValue::Enum { of, name, code }
+            }
+
+            fn since(&self) -> Option<Release> {
+                Self::since(*self)
+            }
+        }
+    )*};
+}
+
+enums! {
+    AutoPad ConstantDataType CoordTransformMode DataType DepthToSpaceMode GeluApproximation
+    NMSBoxOrder NearestMode PadMode RNNDirection ResizeMode ScatterReduction
+}
+
+/// What may be absent: a number, or an enumerator.
+macro_rules! optional {
+    ($($type:ident)*) => {$(
+        impl<'a> Field<'a> for Option<$type> {
+            type Stored = Option<<$type as Field<'a>>::Stored>;
+            type Built = Option<<$type as Field<'a>>::Built>;
+
+            fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self> {
+                stored.map(|stored| Field::parse(stored, model)).transpose()
+            }
+
+            fn build(&self, builder: &mut Builder) -> Result<Self::Built> {
+                self.as_ref().map(|value| value.build(builder)).transpose()
+            }
+
+            fn value(&self) -> AttributeValue<'_> {
+                self.as_ref().map_or(AttributeValue::Absent, Field::value)
+            }
+
+            fn since(&self) -> Option<Release> {
+                self.as_ref().map_or(Some(Release::OLDEST), Field::since)
+            }
+        }
+    )*};
+}
+
+optional! { i32 u32 f32 ConstantDataType DataType }
+
+macro_rules! vectors {
+    ($( $type:ident => $variant:ident; )*) => {$(
+        impl<'a> Field<'a> for Option<Vec<$type>> {
+            type Stored = Option<Vector<'a, $type>>;
+            type Built = Option<WIPOffset<Vector<'static, $type>>>;
+
+            fn parse(stored: Self::Stored, _: &Bytes) -> Result<Self> {
+                Ok(stored.map(|vector| vector.iter().collect()))
+            }
+
+            fn build(&self, builder: &mut Builder) -> Result<Self::Built> {
+                Ok(self.as_ref().map(|vector| builder.fbb().create_vector(vector)))
+            }
+
+            fn value(&self) -> AttributeValue<'_> {
+                self.as_deref().map_or(AttributeValue::Absent, AttributeValue::$variant)
+            }
+        }
+    )*};
+}
+
+vectors! {
+    i32 => Ints;
+    u32 => Uints;
+}
+
+/// A vector that must be there.
+impl<'a> Field<'a> for Vec<u32> {
+    type Stored = Vector<'a, u32>;
+    type Built = Option<WIPOffset<Vector<'static, u32>>>;
+
+    fn parse(stored: Self::Stored, _: &Bytes) -> Result<Self> {
+        Ok(stored.iter().collect())
+    }
+
+    fn build(&self, builder: &mut Builder) -> Result<Self::Built> {
+        Ok(Some(builder.fbb().create_vector(self)))
+    }
+
+    fn value(&self) -> AttributeValue<'_> {
+        AttributeValue::Uints(self)
+    }
+}
+
+impl<'a> Field<'a> for Option<String> {
+    type Stored = Option<&'a str>;
+    type Built = Option<WIPOffset<&'static str>>;
+
+    fn parse(stored: Self::Stored, _: &Bytes) -> Result<Self> {
+        Ok(stored.map(str::to_owned))
+    }
+
+    fn build(&self, builder: &mut Builder) -> Result<Self::Built> {
+        Ok(self.as_ref().map(|text| builder.fbb().create_string(text)))
+    }
+
+    fn value(&self) -> AttributeValue<'_> {
+        self.as_deref().map_or(AttributeValue::Absent, AttributeValue::Text)
+    }
+}
+
+impl<'a> Field<'a> for Option<Box<Graph>> {
+    type Stored = Option<stored::Graph<'a>>;
+    type Built = Option<WIPOffset<stored::Graph<'static>>>;
+
+    fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self> {
+        stored.map(|graph| Ok(Box::new(Graph::parse(&graph, model)?))).transpose()
+    }
+
+    fn build(&self, builder: &mut Builder) -> Result<Self::Built> {
+        self.as_ref().map(|graph| graph.build(builder)).transpose()
+    }
+
+    fn value(&self) -> AttributeValue<'_> {
+        self.as_deref().map_or(AttributeValue::Absent, AttributeValue::Graph)
+    }
+}

@@ -1,0 +1,133 @@
+//! RTen model files (`.rten`), versions 1 and 2: the graph, its operators with their attributes, and
+//! its weights, as plain Rust values, read lazily, validated, and written back as model data.
+//!
+//! A file of version 1 is one FlatBuffer, the model data. In version 2 it follows a header of 32
+//! bytes, and large constants stand apart from it in the tensor data.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source            where the bytes are                           tensor_core::Source
+//! 2. Reader::open      header and model data, never the tensor data  read.rs
+//! 3. Header::parse     where the parts of version 2 are              header.rs
+//! 4. Model::parse      verifies model data, makes typed values       model.rs, graph.rs
+//! 5. Attributes        one struct for each attribute table           attributes.rs, field.rs
+//! 6. OperatorType      what the format says about each operator      operators.rs
+//! 7. UnknownTable      what a later release added, kept as it is     unknown.rs
+//! 8. Reader::tensor    a handle on a constant of any graph           tensor.rs
+//! 9. Tensor::bytes     bounds, length; first touch of tensor data    tensor.rs
+//! 10. Topology         graphs, paths, producers, consumers, order    topology.rs
+//! 11. validate         every rule, over graphs and layout            validate.rs
+//! ```
+//!
+//! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
+//! [`Model::dump`] say what is in a model.
+//!
+//! The FlatBuffers bindings (`generated/`) are made from `schemas/rten.fbs` of the workspace and
+//! stay private.
+//!
+//! # Examples
+//!
+//! ```
+//! use rten_format::{
+//!     Attributes, DataType, Dim, Graph, Model, Node, Operator, OperatorType, Reader, Value,
+//!     attributes::SoftmaxAttrs,
+//!     tensor_core::Limits,
+//! };
+//!
+//! let shape = Some(vec![Dim::Symbol("batch".to_owned()), Dim::Fixed(10)]);
+//! let value = Value { shape, dtype: Some(DataType::Float) };
+//! let softmax = Operator {
+//!     operator_type: OperatorType::Softmax,
+//!     attributes: Some(SoftmaxAttrs { axis: 1 }.into()),
+//!     inputs: vec![Some(0)],
+//!     outputs: vec![Some(1)],
+//! };
+//! let graph = Graph {
+//!     nodes: vec![
+//!         Node::named("logits", value.clone()),
+//!         Node::named("probabilities", value),
+//!         Node::named("softmax", softmax),
+//!     ],
+//!     inputs: vec![0],
+//!     outputs: vec![1],
+//!     captures: vec![],
+//! };
+//! let model = Model { graph, metadata: None };
+//!
+//! let bytes = model.to_bytes()?;
+//! assert_eq!(Model::parse(bytes.clone(), &Limits::default())?, model);
+//!
+//! // A file of version 1 is model data and nothing else.
+//! let reader = Reader::from_bytes(bytes)?;
+//! assert!(reader.validate().is_empty());
+//! assert_eq!(reader.required_release().unwrap().to_string(), "0.2.0");
+//! # Ok::<(), rten_format::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `mmap` | memory-mapped sources |
+//! | `serde` | `serde::Serialize` for models and reports |
+
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+#[cfg(test)]
+mod any;
+pub mod attributes;
+mod builder;
+mod draw;
+mod dump;
+mod enums;
+mod error;
+mod field;
+mod generated;
+mod graph;
+mod header;
+mod model;
+mod operators;
+mod read;
+mod release;
+mod requires;
+mod tensor;
+pub mod topology;
+mod totals;
+mod unknown;
+mod validate;
+#[cfg(test)]
+mod wire;
+
+pub use tensor_core;
+
+pub use attributes::{Attributes, AttributesType, Scalar};
+pub use enums::{
+    AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
+    NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode, ScatterReduction,
+};
+pub use error::{Error, Fault, Result};
+pub use field::AttributeValue;
+pub use graph::{Constant, ConstantData, Dim, Graph, Node, NodeKind, Operator, Value};
+pub use header::{Header, Version};
+pub use model::{Metadata, Model};
+pub use operators::{AttributesUse, OperatorInfo, OperatorType};
+pub use read::{ReadOptions, Reader};
+pub use release::Release;
+pub use requires::{Requirement, Requirements};
+pub use tensor::Tensor;
+pub use totals::Totals;
+pub use unknown::UnknownTable;

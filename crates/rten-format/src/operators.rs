@@ -1,0 +1,329 @@
+//! What the format says about each operator.
+
+use std::fmt;
+
+use crate::{AttributesType, Release};
+
+/// What a table of the format holds about one operator.
+///
+/// What an operator computes is what the ONNX operator of the same name in the default domain does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperatorInfo {
+    /// The number that is stored.
+    pub code: u8,
+    /// The name in the format and in ONNX.
+    pub name: &'static str,
+    /// Which attributes there are.
+    pub attributes: AttributesUse,
+    /// How many inputs there may be; `None` for any number. Nothing bounds it from below.
+    pub max_inputs: Option<u32>,
+    /// The first release that reads it.
+    pub since: Release,
+}
+
+/// Whether an operator has attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributesUse {
+    /// None; what is stored is ignored.
+    None,
+    /// Those of a table that may be absent, or another one that is ignored: defaults take its
+    /// place.
+    Optional(AttributesType),
+    /// Those of a table without which a model cannot be loaded.
+    Required(AttributesType),
+}
+
+impl AttributesUse {
+    /// Returns the table that is expected; `None` for an operator without attributes.
+    #[must_use]
+    pub const fn attributes_type(self) -> Option<AttributesType> {
+        match self {
+            Self::None => None,
+            Self::Optional(table) | Self::Required(table) => Some(table),
+        }
+    }
+
+    /// Tells whether a model cannot be loaded without the table.
+    #[must_use]
+    pub const fn is_required(self) -> bool {
+        matches!(self, Self::Required(_))
+    }
+}
+
+macro_rules! operators {
+    ($(
+        $code:literal $name:ident $usage:ident $(($table:ident))?, max $max:tt, since $since:tt;
+    )*) => {
+        /// What an operator computes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum OperatorType {
+            $(
+                #[doc = concat!("`", stringify!($name), "` of ONNX.")]
+                $name,
+            )*
+            /// A number that this crate does not know, and none of those that it does.
+            Unknown(u8),
+        }
+
+        impl OperatorType {
+            /// Every known operator, by number.
+            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
+
+            /// Returns what a stored number stands for.
+            #[must_use]
+            pub const fn from_code(code: u8) -> Self {
+                match code {
+                    $( $code => Self::$name, )*
+                    _ => Self::Unknown(code),
+                }
+            }
+
+            /// Returns the number that is stored.
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                match self {
+                    $( Self::$name => $code, )*
+                    Self::Unknown(code) => code,
+                }
+            }
+
+            /// Returns what the format says about it; `None` for an unknown number.
+            #[must_use]
+            pub const fn info(self) -> Option<&'static OperatorInfo> {
+                match self {
+                    $( Self::$name => Some(const { &OperatorInfo {
+                        code: $code,
+                        name: stringify!($name),
+                        attributes: operators!(@$usage $($table)?),
+                        max_inputs: operators!(@max $max),
+                        since: Release::new $since,
+                    } }), )*
+                    Self::Unknown(_) => None,
+                }
+            }
+        }
+    };
+    (@none) => { AttributesUse::None };
+    (@optional $table:ident) => { AttributesUse::Optional(AttributesType::$table) };
+    (@required $table:ident) => { AttributesUse::Required(AttributesType::$table) };
+    (@max any) => { None };
+    (@max $max:literal) => { Some($max) };
+}
+
+operators! {
+    0 Add none, max 2, since (2, 0);
+    1 ArgMin required(ArgMax), max 1, since (2, 0);
+    2 ArgMax required(ArgMax), max 1, since (2, 0);
+    3 AveragePool required(AveragePool), max 1, since (2, 0);
+    4 BatchNormalization required(BatchNormalization), max 5, since (2, 0);
+    5 Cast required(Cast), max 1, since (2, 0);
+    6 Clip none, max 3, since (2, 0);
+    7 Concat required(Concat), max any, since (2, 0);
+    8 ConstantOfShape required(ConstantOfShape), max 1, since (2, 0);
+    9 Conv required(Conv), max 3, since (2, 0);
+    10 ConvTranspose required(ConvTranspose), max 3, since (2, 0);
+    11 Cos none, max 1, since (2, 0);
+    12 CumSum optional(CumSum), max 2, since (2, 0);
+    13 Div none, max 2, since (2, 0);
+    14 Equal none, max 2, since (2, 0);
+    15 Erf none, max 1, since (2, 0);
+    16 Expand none, max 2, since (2, 0);
+    17 Flatten required(Flatten), max 1, since (2, 0);
+    18 Gather required(Gather), max 2, since (2, 0);
+    19 Gemm required(Gemm), max 3, since (2, 0);
+    20 GlobalAveragePool none, max 1, since (2, 0);
+    21 Greater none, max 2, since (2, 0);
+    22 GRU required(GRU), max 6, since (2, 0);
+    23 Identity none, max 1, since (2, 0);
+    24 LeakyRelu required(LeakyRelu), max 1, since (2, 0);
+    25 Less none, max 2, since (2, 0);
+    26 LessOrEqual none, max 2, since (2, 0);
+    27 Log none, max 1, since (2, 0);
+    28 LogSoftmax required(Softmax), max 1, since (2, 0);
+    29 LSTM required(LSTM), max 7, since (2, 0);
+    30 MatMul none, max 2, since (2, 0);
+    31 MaxPool required(MaxPool), max 1, since (2, 0);
+    32 Mod required(Mod), max 2, since (2, 0);
+    33 Mul none, max 2, since (2, 0);
+    34 Pad optional(Pad), max 4, since (2, 0);
+    35 Pow none, max 2, since (2, 0);
+    36 Range none, max 3, since (2, 0);
+    37 ReduceMean required(ReduceMean), max 2, since (2, 0);
+    38 ReduceL2 required(ReduceMean), max 2, since (2, 0);
+    39 Relu none, max 1, since (2, 0);
+    40 Reshape required(Reshape), max 2, since (2, 0);
+    41 Resize required(Resize), max 4, since (2, 0);
+    42 Shape optional(Shape), max 1, since (2, 0);
+    43 Sigmoid none, max 1, since (2, 0);
+    44 Sin none, max 1, since (2, 0);
+    45 Slice none, max 5, since (2, 0);
+    46 Split required(Split), max 2, since (2, 0);
+    47 Sqrt none, max 1, since (2, 0);
+    48 Squeeze none, max 2, since (2, 0);
+    49 Softmax required(Softmax), max 1, since (2, 0);
+    50 Sub none, max 2, since (2, 0);
+    51 Tanh none, max 1, since (2, 0);
+    52 Transpose required(Transpose), max 1, since (2, 0);
+    53 Unsqueeze none, max 2, since (2, 0);
+    54 Where none, max 3, since (2, 0);
+    55 ReduceProd required(ReduceMean), max 2, since (2, 0);
+    56 ReduceSum required(ReduceMean), max 2, since (2, 0);
+    57 ReduceMin required(ReduceMean), max 2, since (2, 0);
+    58 ReduceMax required(ReduceMean), max 2, since (2, 0);
+    59 NonZero none, max 1, since (2, 0);
+    60 ScatterElements required(ScatterElements), max 3, since (2, 0);
+    61 Tile none, max 2, since (2, 0);
+    62 Not none, max 1, since (2, 0);
+    63 Abs none, max 1, since (2, 0);
+    64 Max none, max any, since (2, 0);
+    65 Mean none, max any, since (2, 0);
+    66 Min none, max any, since (2, 0);
+    67 Sum none, max any, since (2, 0);
+    68 OneHot required(OneHot), max 3, since (2, 0);
+    69 Round none, max 1, since (2, 0);
+    70 Floor none, max 1, since (2, 0);
+    71 Ceil none, max 1, since (2, 0);
+    72 Reciprocal none, max 1, since (2, 0);
+    73 TopK required(TopK), max 2, since (2, 0);
+    74 Neg none, max 1, since (2, 0);
+    75 Exp none, max 1, since (2, 0);
+    76 GreaterOrEqual none, max 2, since (2, 0);
+    77 Size none, max 1, since (2, 0);
+    78 Tan none, max 1, since (2, 0);
+    79 Acos none, max 1, since (2, 0);
+    80 Asin none, max 1, since (2, 0);
+    81 Atan none, max 1, since (2, 0);
+    82 InstanceNormalization required(BatchNormalization), max 3, since (2, 0);
+    83 HardSigmoid required(HardSigmoid), max 1, since (2, 0);
+    84 HardSwish none, max 1, since (2, 0);
+    85 And none, max 2, since (2, 0);
+    86 Or none, max 2, since (2, 0);
+    87 Xor none, max 2, since (2, 0);
+    88 Trilu required(Trilu), max 2, since (2, 0);
+    89 ScatterND required(ScatterND), max 3, since (2, 0);
+    90 NonMaxSuppression required(NonMaxSuppression), max 5, since (2, 0);
+    91 Sign none, max 1, since (2, 0);
+    92 GatherElements required(Gather), max 2, since (2, 0);
+    93 LayerNormalization required(LayerNormalization), max 3, since (3, 0);
+    94 ReduceSumSquare required(ReduceMean), max 2, since (5, 0);
+    95 RandomUniform required(RandomUniform), max 0, since (6, 0);
+    96 Elu required(Elu), max 1, since (8, 0);
+    97 RandomUniformLike required(RandomUniformLike), max 1, since (9, 0);
+    98 RandomNormal required(RandomNormal), max 0, since (9, 0);
+    99 RandomNormalLike required(RandomNormalLike), max 1, since (9, 0);
+    100 Softplus none, max 1, since (9, 0);
+    101 GatherND required(GatherND), max 2, since (9, 0);
+    102 Gelu required(Gelu), max 1, since (11, 0);
+    103 Einsum required(Einsum), max any, since (12, 0);
+    104 If required(If), max 1, since (13, 0);
+    105 DequantizeLinear required(DequantizeLinear), max 3, since (14, 0);
+    106 QuantizeLinear required(QuantizeLinear), max 3, since (14, 0);
+    107 DynamicQuantizeLinear none, max 1, since (14, 0);
+    108 MatMulInteger none, max 4, since (14, 0);
+    109 DepthToSpace required(DepthToSpace), max 1, since (15, 0);
+    110 ConvInteger required(Conv), max 4, since (16, 0);
+    111 CastLike required(CastLike), max 2, since (17, 0);
+    112 Dropout required(Dropout), max 3, since (17, 0);
+    113 EyeLike required(EyeLike), max 1, since (19, 0);
+    114 IsNaN none, max 1, since (21, 0);
+    115 IsInf required(IsInf), max 1, since (21, 0);
+    116 Loop required(Loop), max any, since (22, 0);
+    117 SequenceEmpty required(SequenceEmpty), max 0, since (22, 0);
+    118 SequenceAt none, max 2, since (22, 0);
+    119 SequenceInsert none, max 3, since (22, 0);
+    120 ConcatFromSequence required(ConcatFromSequence), max 1, since (22, 0);
+    121 SplitToSequence required(SplitToSequence), max 2, since (22, 0);
+    122 SequenceLength none, max 1, since (22, 0);
+    123 SequenceConstruct none, max any, since (22, 0);
+    124 SequenceErase none, max 2, since (22, 0);
+    125 GridSample required(GridSample), max 2, since (22, 0);
+    126 PRelu none, max 2, since (22, 0);
+    127 STFT required(STFT), max 4, since (22, 0);
+    128 GlobalMaxPool none, max 1, since (24, 0);
+    129 ReduceL1 required(ReduceMean), max 2, since (25, 0);
+    130 Acosh none, max 1, since (25, 0);
+    131 Asinh none, max 1, since (25, 0);
+    132 Atanh none, max 1, since (25, 0);
+    133 Cosh none, max 1, since (25, 0);
+    134 Sinh none, max 1, since (25, 0);
+    135 Multinomial required(Multinomial), max 1, since (25, 0);
+    136 ReverseSequence required(ReverseSequence), max 2, since (25, 0);
+    137 DFT required(DFT), max 3, since (25, 0);
+    138 Scatter required(ScatterElements), max 3, since (25, 0);
+    139 Upsample required(Upsample), max 2, since (25, 0);
+    140 RotaryEmbedding required(RotaryEmbedding), max 4, since (25, 0);
+    141 Attention required(Attention), max 7, since (25, 0);
+    142 LpNormalization required(LpNormalization), max 1, since (26, 0);
+    143 ReduceLogSum required(ReduceMean), max 2, since (26, 0);
+    144 ReduceLogSumExp required(ReduceMean), max 2, since (26, 0);
+}
+
+impl OperatorType {
+    /// Returns the name in the format; `None` for an unknown number.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        match self.info() {
+            Some(info) => Some(info.name),
+            None => None,
+        }
+    }
+
+    /// Returns the operator of a name; `None` where there is none.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|operator| operator.name() == Some(name))
+    }
+}
+
+impl fmt::Display for OperatorType {
+    /// Writes the name, or `unknown` and the number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => f.pad(&format!("unknown {}", self.code())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_consecutive() {
+        assert_eq!(OperatorType::ALL.len(), 145);
+        for (code, operator) in (0..).zip(OperatorType::ALL) {
+            assert_eq!(operator.code(), code);
+            assert_eq!(OperatorType::from_code(code), *operator);
+            assert_eq!(operator.info().unwrap().code, code);
+        }
+    }
+
+    #[test]
+    fn unknown_numbers_are_kept() {
+        let operator = OperatorType::from_code(200);
+        assert_eq!(operator, OperatorType::Unknown(200));
+        assert_eq!(operator.code(), 200);
+        assert_eq!(operator.info(), None);
+        assert_eq!(operator.to_string(), "unknown 200");
+    }
+
+    #[test]
+    fn names_are_found() {
+        assert_eq!(OperatorType::from_name("LSTM"), Some(OperatorType::LSTM));
+        assert_eq!(OperatorType::from_name("Softsign"), None);
+    }
+
+    #[test]
+    fn every_attribute_table_serves_an_operator() {
+        for table in AttributesType::ALL {
+            let mut operators = OperatorType::ALL.iter().filter_map(|operator| operator.info());
+            assert!(
+                operators.any(|info| info.attributes.attributes_type() == Some(*table)),
+                "{table}"
+            );
+        }
+    }
+}

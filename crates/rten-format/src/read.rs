@@ -1,0 +1,296 @@
+//! Opening files.
+
+use std::{
+    cmp::Reverse,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use tensor_core::{Error as Core, Extent, Limits, Report, Source};
+
+use crate::{
+    Constant, Error, Graph, Header, Model, NodeKind, Release, Result, Tensor, Version,
+    topology::{self, Place},
+    validate,
+};
+
+/// An open RTen file of version 1 or 2.
+///
+/// Opening reads the header and the model data, never the tensor data, whatever its size; in a file
+/// of version 1, whose constants are in the model data, that is the whole file. It proves that the
+/// model data is well formed. Whether a constant has the bytes that its shape needs, and whether
+/// they lie in the file, is checked when it is read; [`validate`](Self::validate) checks all of it.
+///
+/// Clones are cheap and share what was read.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: Source,
+    header: Option<Header>,
+    /// The bytes that the constants of the model are slices of.
+    model_data: Bytes,
+    model: Model,
+    /// All graphs of the model.
+    places: Vec<Place>,
+    /// Graph and id of every constant, in the order of the file.
+    constants: Vec<(usize, u32)>,
+    /// Positions in `constants` by name, filled at the first look-up.
+    by_name: OnceLock<Vec<usize>>,
+    limits: Limits,
+}
+
+impl Reader {
+    /// Opens a file, which is read by position and only where it is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Where the file is no RTen file, was cut off, or has broken model data.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Reads a file that is in memory; nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Reads a file from any source: memory, a file, a mapping, the caller's store.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_source(source: Source) -> Result<Self> {
+        Self::options().from_source(source)
+    }
+
+    /// Returns the options of opening, to be set and opened with.
+    #[must_use]
+    pub fn options() -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    /// Returns which version of the format the file has.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.inner.header.map_or(Version::V1, |_| Version::V2)
+    }
+
+    /// Returns the header; `None` in a file of version 1, which has none.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        self.inner.header.as_ref()
+    }
+
+    /// Returns the model: graph and metadata.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.inner.model
+    }
+
+    /// Returns handles on the constants of all graphs in the order of the file: those of a subgraph
+    /// come where its operator is.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
+        (0..self.inner.constants.len()).map(|index| self.tensor_at(index))
+    }
+
+    /// Returns a handle on the constant of a name; `None` where there is none.
+    ///
+    /// Names in the main graph come before those in subgraphs. Of several constants of one name in
+    /// the same graph the last is returned, as in RTen; [`tensors`](Self::tensors) has all.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
+        let by_name = self.inner.by_name.get_or_init(|| self.sort_names());
+        let at = by_name.partition_point(|&index| self.name_at(index) < Some(name));
+        let tensor = self.tensor_at(*by_name.get(at)?);
+        (tensor.name() == Some(name)).then_some(tensor)
+    }
+
+    /// Reports every fault that opening does not prove to be absent: see the rules in
+    /// [`Model::validate`], and for the file itself where its parts and constants lie, whether they
+    /// fit their shapes, and what stands between them.
+    ///
+    /// Constants in the tensor data are not read, so this takes as long however large they are.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        validate::file(self)
+    }
+
+    /// Returns the first release of RTen that reads the file; `None` where there is something in it
+    /// that this crate does not know. [`Model::requirements`] says why.
+    #[must_use]
+    pub fn required_release(&self) -> Option<Release> {
+        self.model().requirements(self.version()).release()
+    }
+
+    /// Returns what the file is read from.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.inner.source
+    }
+
+    /// Returns where the model data is, in bytes from the start of the file.
+    #[must_use]
+    pub fn model_data(&self) -> Extent {
+        let whole = Extent::first(self.source().len());
+        self.header().map_or(whole, |header| header.model_data)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    pub(crate) fn place(&self, scope: usize) -> Option<&Place> {
+        self.inner.places.get(scope)
+    }
+
+    /// Returns where a slice of the model data starts in the file; `None` for bytes that are
+    /// elsewhere, as empty ones may be.
+    pub(crate) fn position(&self, part: &[u8]) -> Option<u64> {
+        let model_data = &self.inner.model_data;
+        let offset = part.as_ptr().addr().checked_sub(model_data.as_ptr().addr())?;
+        let inside = offset.checked_add(part.len())? <= model_data.len();
+        self.model_data().offset().checked_add(offset as u64).filter(|_| inside)
+    }
+
+    fn tensor_at(&self, index: usize) -> Tensor<'_> {
+        let (scope, node) = self.inner.constants.get(index).copied().unwrap_or_default();
+        let found = self.graph(scope).and_then(|graph| topology::node(graph, node));
+        match found.map(|node| (node.name.as_deref(), &node.kind)) {
+            Some((name, NodeKind::Constant(constant))) => {
+                Tensor::new(self, name, constant, scope, node)
+            }
+            // The list was made from the constants of this model.
+            _ => Tensor::new(self, None, &NO_CONSTANT, scope, node),
+        }
+    }
+
+    fn graph(&self, scope: usize) -> Option<&Graph> {
+        let place = self.place(scope)?;
+        let Some((parent, operator)) = place.parent else {
+            return Some(&self.model().graph);
+        };
+        // As deep as graphs are nested, which the verifier bounds.
+        let node = topology::node(self.graph(parent)?, operator)?;
+        let NodeKind::Operator(operator) = &node.kind else { return None };
+        let mut subgraphs = operator.subgraphs();
+        subgraphs.find(|(branch, _)| *branch == place.branch).map(|(_, graph)| graph)
+    }
+
+    fn name_at(&self, index: usize) -> Option<&str> {
+        self.tensor_at(index).name()
+    }
+
+    /// Sorts constants by name, those first that a look-up prefers.
+    fn sort_names(&self) -> Vec<usize> {
+        let mut sorted: Vec<usize> = (0..self.inner.constants.len()).collect();
+        let key = |&index: &usize| {
+            let (scope, node) = self.inner.constants.get(index).copied().unwrap_or_default();
+            (self.name_at(index), scope, Reverse(node))
+        };
+        sorted.sort_by(|a, b| key(a).cmp(&key(b)));
+        sorted
+    }
+}
+
+/// How a file is opened and read.
+///
+/// # Examples
+///
+/// ```no_run
+/// use rten_format::{Reader, tensor_core::Limits};
+///
+/// let limits = Limits::default().with_manifest_bytes(64 << 20);
+/// let reader = Reader::options().limits(limits).open("model.rten")?;
+/// # Ok::<(), rten_format::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    limits: Limits,
+}
+
+impl ReadOptions {
+    /// Sets what the file may make the reader do.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Does as [`Reader::open`] with these options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
+        self.from_source(Source::open(path)?)
+    }
+
+    /// Does as [`Reader::from_bytes`] with these options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<Reader> {
+        self.from_source(Source::from_bytes(bytes))
+    }
+
+    /// Does as [`Reader::from_source`] with these options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn from_source(self, source: Source) -> Result<Reader> {
+        let Self { limits } = self;
+        let header = Header::read(&source)?;
+        let extent = header.map_or(Extent::first(source.len()), |header| header.model_data);
+        within(extent.len(), limits.manifest_bytes, "model data in bytes", "manifest_bytes")?;
+        let model_data = source.read(extent, "model data")?;
+        let model = Model::parse(model_data.clone(), &limits)?;
+        let mut constants = Vec::new();
+        let scopes = topology::walk(&model.graph, |scope, id, node| {
+            if matches!(node.kind, NodeKind::Constant(_)) {
+                constants.push((scope, id));
+            }
+        });
+        let places = scopes.into_iter().map(topology::Scope::into_place).collect();
+        within(constants.len() as u64, limits.tensors, "number of constants", "tensors")?;
+        let by_name = OnceLock::new();
+        let inner = Inner { source, header, model_data, model, places, constants, by_name, limits };
+        Ok(Reader { inner: Arc::new(inner) })
+    }
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        // What FlatBuffers allow: their offsets have 32 bits and a sign.
+        Self { limits: Limits::default().with_manifest_bytes(i32::MAX as u64) }
+    }
+}
+
+/// Refuses what is over a limit.
+pub(crate) fn within(
+    found: u64,
+    limit: u64,
+    what: &'static str,
+    field: &'static str,
+) -> Result<(), Error> {
+    if found > limit {
+        return Err(Core::OverLimit { what, found, limit, field }.into());
+    }
+    Ok(())
+}
+
+/// Stands in for a constant that is not there.
+static NO_CONSTANT: Constant =
+    Constant { shape: Vec::new(), dtype: None, data: None, data_offset: None };

@@ -1,0 +1,47 @@
+use std::fmt;
+
+/// A release of RTen, whose crate and converter share their version numbers.
+///
+/// A file can be read by the release that added the newest thing in it, and by all later ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    minor: u8,
+    patch: u8,
+}
+
+impl Release {
+    /// The oldest release whose files are known; earlier ones numbered operators otherwise.
+    pub const OLDEST: Self = Self::new(2, 0);
+
+    /// Names release 0.`minor`.`patch`.
+    #[must_use]
+    pub const fn new(minor: u8, patch: u8) -> Self {
+        Self { minor, patch }
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0.{}.{}", self.minor, self.patch)
+    }
+}
+
+/// Takes the first of one or two pairs of minor and patch number.
+macro_rules! since {
+    ($since:tt $($older:tt)?) => {
+        $crate::Release::new $since
+    };
+}
+pub(crate) use since;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_ordered_by_number() {
+        assert!(Release::new(9, 0) < Release::new(13, 0));
+        assert!(Release::new(13, 0) < Release::new(13, 1));
+        assert_eq!(Release::new(13, 1).to_string(), "0.13.1");
+    }
+}

@@ -1,0 +1,256 @@
+//! The lazy handle on one constant.
+
+use bytes::Bytes;
+use tensor_core::{DType, Error as Core, Extent, Shape, Tensor as Elements, TensorInfo};
+
+use crate::{Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result, read::within};
+
+/// A handle on a constant; nothing is read before it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    reader: &'a Reader,
+    name: Option<&'a str>,
+    constant: &'a Constant,
+    scope: usize,
+    node: u32,
+}
+
+impl<'a> Tensor<'a> {
+    pub(crate) const fn new(
+        reader: &'a Reader,
+        name: Option<&'a str>,
+        constant: &'a Constant,
+        scope: usize,
+        node: u32,
+    ) -> Self {
+        Self { reader, name, constant, scope, node }
+    }
+
+    /// Returns the name of its node; `None` where it has none.
+    ///
+    /// Names are not unique: a name may be there once in each graph, or more often where a file is
+    /// not as it should be.
+    #[must_use]
+    pub const fn name(self) -> Option<&'a str> {
+        self.name
+    }
+
+    /// Returns the path of the graph that it is in, such as `graph/then_branch`.
+    #[must_use]
+    pub fn graph_path(self) -> &'a str {
+        self.reader.place(self.scope).map_or("graph", |place| &place.path)
+    }
+
+    /// Returns the path of its node, such as `graph/then_branch/node 12 "w"`.
+    #[must_use]
+    pub fn path(self) -> String {
+        let quoted = self.name.filter(|name| !name.is_empty());
+        let quoted = quoted.map(|name| format!(" {:?}", crate::error::short(name)));
+        format!("{}/node {}{}", self.graph_path(), self.node, quoted.unwrap_or_default())
+    }
+
+    /// Returns which graph it is in, as [`Topology::scopes`](crate::topology::Topology::scopes)
+    /// counts them.
+    #[must_use]
+    pub const fn scope(self) -> usize {
+        self.scope
+    }
+
+    /// Returns the id of its node in that graph.
+    #[must_use]
+    pub const fn node(self) -> u32 {
+        self.node
+    }
+
+    /// Returns what the file says about it.
+    #[must_use]
+    pub const fn constant(self) -> &'a Constant {
+        self.constant
+    }
+
+    /// Tells whether it is in the tensor data, not in the model data.
+    #[must_use]
+    pub const fn is_external(self) -> bool {
+        self.constant.data_offset.is_some()
+    }
+
+    /// Returns the element type and the shape.
+    ///
+    /// Of a constant with a data offset `dtype` says the element type, of one with inline data the
+    /// data itself, whatever `dtype` says: so does RTen.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constant`] where the element type is missing or unknown, and where the rank is over
+    /// the limit.
+    pub fn info(self) -> Result<TensorInfo> {
+        let rank = self.constant.shape.len() as u64;
+        within(rank, self.reader.limits().rank, "rank", "rank").map_err(|error| match error {
+            Error::Core(error) => self.fault(error),
+            other => other,
+        })?;
+        let dtype = self.dtype().map_err(|fault| self.fault(fault))?;
+        let shape: Shape = self.constant.shape.iter().map(|dim| u64::from(*dim)).collect();
+        Ok(TensorInfo { dtype, shape })
+    }
+
+    /// Returns where its bytes are, counted from the start of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constant`] where there are other bytes than the shape needs, or where they do not
+    /// lie in the file; else as for [`info`](Self::info).
+    pub fn extent(self) -> Result<Extent> {
+        let info = self.info()?;
+        let len = info.byte_len().map_err(|error| self.fault(error))?;
+        let extent = match self.constant.data_offset {
+            Some(data_offset) => self.external(data_offset, len),
+            None => self.inline(&info.shape, len),
+        };
+        extent.map_err(|fault| self.fault(fault))
+    }
+
+    /// Returns its bytes, row-major, elements little-endian: without a copy where they are in the
+    /// model data or the source is in memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`extent`](Self::extent), and where they cannot be read.
+    pub fn bytes(self) -> Result<Bytes> {
+        let extent = self.extent()?;
+        if !self.is_external()
+            && let Some(data) = self.constant.data.as_ref().and_then(ConstantData::bytes)
+        {
+            return Ok(data.clone());
+        }
+        if self.reader.source().as_slice().is_none() {
+            let limit = self.reader.limits().decoded_bytes;
+            within(extent.len(), limit, "bytes of a constant", "decoded_bytes")?;
+        }
+        Ok(self.reader.source().read(extent, "tensor data")?)
+    }
+
+    /// Fills the caller's buffer with its bytes.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes), and where the buffer has another length.
+    pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
+        let extent = self.extent()?;
+        if self.is_external() {
+            return Ok(self.reader.source().read_into(extent, buffer, "tensor data")?);
+        }
+        let (data, found) = (self.bytes()?, buffer.len() as u64);
+        if extent.len() != found {
+            let (what, expected) = ("inline data", extent.len());
+            return Err(Core::WrongBuffer { what, expected, found }.into());
+        }
+        buffer.copy_from_slice(&data);
+        Ok(())
+    }
+
+    /// Returns it as typed elements, over the same bytes as [`bytes`](Self::bytes).
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn view(self) -> Result<Elements> {
+        let TensorInfo { dtype, shape } = self.info()?;
+        Ok(Elements::new(dtype, shape, self.bytes()?)?)
+    }
+
+    /// Reads all of its bytes, in memory that does not grow with them.
+    ///
+    /// The format has no digests, so all that this proves is that the bytes are there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn verify(self) -> Result<()> {
+        let extent = self.extent()?;
+        let mut stream = self.reader.source().stream(extent, "tensor data")?;
+        let copied = std::io::copy(&mut stream, &mut std::io::sink());
+        let (what, offset) = ("tensor data", extent.offset());
+        copied.map_err(|source| Core::Read { what, offset, source })?;
+        Ok(())
+    }
+
+    fn dtype(self) -> Result<DType, Fault> {
+        if self.is_external() {
+            let dtype = self.constant.dtype.ok_or(Fault::NoDtype)?;
+            return dtype.dtype().ok_or(Fault::UnknownDtype { code: dtype.code() });
+        }
+        match &self.constant.data {
+            None => Err(Fault::NoData),
+            Some(ConstantData::Unknown(table)) => Err(Fault::UnknownData { tag: table.tag() }),
+            Some(data) => data.dtype().ok_or(Fault::NoData),
+        }
+    }
+
+    fn external(self, data_offset: u64, len: u64) -> Result<Extent, Fault> {
+        let Some(header) = self.reader.header() else {
+            return Err(Fault::NoTensorData { offset: data_offset });
+        };
+        let (tensor_data_offset, file_len) =
+            (header.tensor_data_offset, self.reader.source().len());
+        let extent = tensor_data_offset.checked_add(data_offset);
+        let extent = extent.and_then(|offset| Extent::new(offset, len).ok());
+        let inside = extent.filter(|extent| extent.end() <= file_len);
+        inside.ok_or(Fault::OutOfBounds { data_offset, len, tensor_data_offset, file_len })
+    }
+
+    fn inline(self, shape: &Shape, expected: u64) -> Result<Extent, Fault> {
+        let data = self.constant.data.as_ref().and_then(ConstantData::bytes);
+        let data = data.ok_or(Fault::NoData)?;
+        let found = data.len() as u64;
+        if found != expected {
+            return Err(Fault::WrongLength { shape: shape.clone(), expected, found });
+        }
+        // Bytes that are not there are nowhere: they count as at the start of the model data.
+        let nowhere = self.reader.model_data().offset();
+        Ok(Extent::new(self.reader.position(data).unwrap_or(nowhere), found)?)
+    }
+
+    fn fault(self, fault: impl Into<Fault>) -> Error {
+        Error::Constant { path: self.path(), fault: fault.into() }
+    }
+}
+
+impl ConstantDataType {
+    /// Returns the element type; `None` for an unknown number.
+    #[must_use]
+    pub const fn dtype(self) -> Option<DType> {
+        match self {
+            Self::Int32 => Some(DType::I32),
+            Self::Float32 => Some(DType::F32),
+            Self::Int8 => Some(DType::I8),
+            Self::UInt8 => Some(DType::U8),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl ConstantData {
+    /// Returns the element type; `None` for a table that this crate does not know.
+    #[must_use]
+    pub const fn dtype(&self) -> Option<DType> {
+        match self {
+            Self::Int32(_) => Some(DType::I32),
+            Self::Float(_) => Some(DType::F32),
+            Self::Int8(_) => Some(DType::I8),
+            Self::UInt8(_) => Some(DType::U8),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the elements; `None` for a table that this crate does not know.
+    #[must_use]
+    pub const fn bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::Int32(bytes) | Self::Float(bytes) | Self::Int8(bytes) | Self::UInt8(bytes) => {
+                Some(bytes)
+            }
+            Self::Unknown(_) => None,
+        }
+    }
+}
