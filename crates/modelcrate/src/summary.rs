@@ -64,6 +64,10 @@ pub struct Summary {
 
 impl Summary {
     /// Starts with nothing but format and version.
+    #[cfg_attr(
+        not(any(feature = "carton", feature = "ztensor")),
+        expect(dead_code, reason = "without a format there is nothing to describe")
+    )]
     pub(crate) fn new(format: Format, version: String) -> Self {
         Self {
             format,
