@@ -60,6 +60,12 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// Another process is editing the file.
+    #[error("{path:?} is locked, expected no other writer")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
     /// A value is legal but larger than the caller allows.
     #[error("{what} is {found}, over the limit of {limit} (Limits::{field})")]
     OverLimit {

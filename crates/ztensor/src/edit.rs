@@ -12,14 +12,13 @@
 //! ```
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use bytes::Bytes;
 use tensor_core::{
-    Error as Core, Extent, Source, Tensor as Elements,
+    Extent, LockedFile, Tensor as Elements,
     output::{Durability, Existing, NewFile},
 };
 
@@ -50,9 +49,9 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
-    writer: Option<Writer<Tail<Option<Locked>>>>,
+    writer: Option<Writer<Tail<Option<LockedFile>>>>,
     /// None in a rehearsal.
-    file: Option<Locked>,
+    file: Option<LockedFile>,
     reader: Reader,
     options: WriteOptions,
 }
@@ -62,7 +61,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Locked`]; [`Error::NotEditable`] for an older generation; as for
+    /// [`tensor_core::Error::Locked`]; [`Error::NotEditable`] for an older generation; as for
     /// [`Reader::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, WriteOptions::default())
@@ -75,7 +74,7 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        let file = Locked::open(path.as_ref())?;
+        let file = LockedFile::open(path)?;
         let reader = Reader::from_source(file.source()?)?;
         Self::start(reader, options, Some(file))
     }
@@ -93,7 +92,7 @@ impl Editor {
         Self::start(Reader::open(path)?, options, None)
     }
 
-    fn start(reader: Reader, options: WriteOptions, file: Option<Locked>) -> Result<Self> {
+    fn start(reader: Reader, options: WriteOptions, file: Option<LockedFile>) -> Result<Self> {
         let options = match reader.generation() {
             Generation::V1_1 => options.version(crate::Version::V1_1),
             Generation::V1_2 => options.version(crate::Version::V1_2),
@@ -102,7 +101,7 @@ impl Editor {
         let source = reader.source();
         let tail = Extent::between(reader.manifest().offset(), source.len());
         let old = source.read(tail, "manifest")?;
-        let sink = file.as_ref().map(Locked::try_clone).transpose()?;
+        let sink = file.as_ref().map(LockedFile::try_clone).transpose()?;
         let tail = Tail::new(sink, source.len(), old);
         let writer = Writer::resume(tail, source.len(), reader.manifest(), options)?;
         Ok(Self { writer: Some(writer), file, reader, options })
@@ -193,7 +192,7 @@ impl Drop for Editor {
 pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacted> {
     options.check()?;
     let path = path.as_ref();
-    let file = Locked::open(path)?;
+    let file = LockedFile::open(path)?;
     let reader = Reader::from_source(file.source()?)?;
     let options = match reader.generation() {
         Generation::V1_1 => options.version(crate::Version::V1_1),
@@ -253,9 +252,9 @@ pub(crate) fn in_file_order(reader: &Reader) -> Result<Vec<Tensor<'_>>> {
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRecover`] where there is none; [`Error::Locked`].
+/// [`Error::NothingToRecover`] where there is none; [`tensor_core::Error::Locked`].
 pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
-    let file = Locked::open(path.as_ref())?;
+    let mut file = LockedFile::open(path)?;
     let source = file.source()?;
     let len = match Reader::from_source(source.clone()) {
         Ok(_) => {
@@ -264,75 +263,10 @@ pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
         }
         Err(_) => last_complete(&source, &Reader::options().into_limits())?.0,
     };
-    let failed = |source| file.failed("truncating", source);
-    file.file.set_len(len).map_err(failed)?;
-    file.file.sync_all().map_err(failed)?;
+    let truncated = file.set_len(len).and_then(|()| file.sync());
+    truncated.map_err(|source| file.failed("truncating", source))?;
     file.unlock();
     Ok(source.len().saturating_sub(len))
-}
-
-/// An open file that no other editor has, until it is unlocked or the last handle on it, clones
-/// included, is closed.
-#[derive(Debug)]
-struct Locked {
-    path: PathBuf,
-    file: File,
-}
-
-impl Locked {
-    fn open(path: &Path) -> Result<Self> {
-        // Refuses what is no regular file before it is opened for writing.
-        drop(Source::open(path)?);
-        let failed = |what| move |source| Core::File { path: path.to_owned(), what, source };
-        let file = OpenOptions::new().read(true).write(true).open(path);
-        let file = file.map_err(failed("opening for writing"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(failed("locking")(source).into()),
-        }
-        let locked = Self { path: path.to_owned(), file };
-        locked.check_in_place()?;
-        Ok(locked)
-    }
-
-    /// Proves that the path still leads to the file that was locked: another editor may have
-    /// replaced it in between.
-    #[cfg(unix)]
-    fn check_in_place(&self) -> Result<()> {
-        use std::os::unix::fs::MetadataExt;
-        let failed = |source| self.failed("reading metadata", source);
-        let (ours, theirs) = (self.file.metadata(), std::fs::metadata(&self.path));
-        let (ours, theirs) = (ours.map_err(failed)?, theirs.map_err(failed)?);
-        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
-            return Ok(());
-        }
-        Err(Core::Replaced { path: self.path.clone() }.into())
-    }
-
-    #[cfg(not(unix))]
-    fn check_in_place(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Lets other editors in, though readers may still hold clones of the handle.
-    fn unlock(&self) {
-        // Where this fails, closing the last handle does it.
-        let _ = self.file.unlock();
-    }
-
-    fn source(&self) -> Result<Source> {
-        Ok(Source::from_file(self.try_clone()?.file)?)
-    }
-
-    fn try_clone(&self) -> Result<Self> {
-        let file = self.file.try_clone().map_err(|source| self.failed("reopening", source))?;
-        Ok(Self { path: self.path.clone(), file })
-    }
-
-    fn failed(&self, what: &'static str, source: io::Error) -> Error {
-        Core::File { path: self.path.clone(), what, source }.into()
-    }
 }
 
 /// What an edit writes to: bytes at positions, and a way to force them to the disk.
@@ -343,29 +277,21 @@ trait WriteAt {
     fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
-impl WriteAt for Locked {
-    #[cfg(unix)]
+impl WriteAt for LockedFile {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, offset)
-    }
-
-    #[cfg(not(unix))]
-    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        use std::io::Seek;
-        self.file.seek(io::SeekFrom::Start(offset))?;
-        self.file.write_all(bytes)
+        Self::write_all_at(self, bytes, offset)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        Self::sync(self)
     }
 
     fn byte_len(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+        Self::byte_len(self)
     }
 
     fn cut(&mut self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
+        self.set_len(len)
     }
 }
 

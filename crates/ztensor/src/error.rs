@@ -1,4 +1,4 @@
-use std::{borrow::Cow, fmt, io, path::PathBuf};
+use std::{borrow::Cow, fmt, io};
 
 use tensor_core::{Chain, DType, Shape};
 
@@ -118,12 +118,6 @@ pub enum Error {
     NotEditable {
         /// The generation.
         found: crate::Generation,
-    },
-    /// Another process is editing the file.
-    #[error("{path:?} is locked, expected no other writer")]
-    Locked {
-        /// The file.
-        path: PathBuf,
     },
     /// No complete zTensor file could be found in the bytes.
     #[error("no complete manifest was found in {len} bytes, so there is nothing to recover")]

@@ -176,9 +176,9 @@ fn two_editors_do_not_meet() {
     let (_folder, path) = copy("v1.1-ref/scalars.zt");
     let editor = Editor::open(&path).unwrap();
     let error = Editor::open(&path).unwrap_err();
-    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
     let error = ztensor::compact(&path, WriteOptions::default()).unwrap_err();
-    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
     drop(editor);
     drop(Editor::open(&path).unwrap());
 }
