@@ -872,6 +872,19 @@ impl Attributes {
         };
         branches.into_iter().filter_map(|(branch, graph)| Some((branch, graph?)))
     }
+
+    /// Does as [`subgraphs`](Self::subgraphs) for graphs that are to be changed.
+    pub fn subgraphs_mut(&mut self) -> impl DoubleEndedIterator<Item = (&'static str, &mut Graph)> {
+        let branches = match self {
+            Self::If(table) => [
+                ("then_branch", table.then_branch.as_deref_mut()),
+                ("else_branch", table.else_branch.as_deref_mut()),
+            ],
+            Self::Loop(table) => [("body", table.body.as_deref_mut()), ("", None)],
+            _ => [("", None), ("", None)],
+        };
+        branches.into_iter().filter_map(|(branch, graph)| Some((branch, graph?)))
+    }
 }
 
 #[cfg(test)]

@@ -137,10 +137,10 @@ fn is_same(a: &Bytes, b: &Bytes) -> bool {
 }
 
 /// What FlatBuffers allow: signed offsets have 32 bits.
-const MAX_BYTES: u64 = i32::MAX as u64;
+pub(crate) const MAX_BYTES: u64 = i32::MAX as u64;
 
 /// Levels of subgraphs below the main graph: each takes four tables, and readers allow 64.
-const MAX_SUBGRAPH_DEPTH: u32 = 15;
+pub(crate) const MAX_SUBGRAPH_DEPTH: u32 = 15;
 
 /// No table has more than 8 fields, each with 8 bytes, 2 in the list, and a reference to something
 /// that has a length, padding and a closing zero of its own.

@@ -1,6 +1,8 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, io};
 
-use tensor_core::{Chain, Shape};
+use tensor_core::{Chain, DType, Shape, TensorInfo};
+
+use crate::AttributesType;
 
 /// What can be wrong with a model, or with what is to be written as one.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +105,14 @@ pub enum Error {
         /// Bytes of the model data.
         len: u64,
     },
+    /// A graph cannot become what it is asked to.
+    #[error("{path} {fault}")]
+    Graph {
+        /// What it is about: a node by path or name, or a list of the graph.
+        path: String,
+        /// What is wrong.
+        fault: GraphFault,
+    },
     /// A node is referred to by a number that cannot be stored.
     #[error("node id {found} is over the limit of the format, {max}", max = i32::MAX)]
     NodeId {
@@ -131,6 +141,54 @@ pub enum Error {
         /// The limit, in levels below the main graph.
         limit: u32,
     },
+    /// Constants have no elements of a type. Format text: "Model data".
+    #[error("element type {found} is none of constants, expected i32, f32, i8 or u8")]
+    DType {
+        /// The type.
+        found: DType,
+    },
+    /// A dimension has more than 32 bits.
+    #[error("dimension of {found} elements is over the limit of the format, {max}", max = u32::MAX)]
+    Dimension {
+        /// The dimension, in elements.
+        found: u64,
+    },
+    /// Tensor data was to be aligned to what is no alignment.
+    #[error("alignment of {found} bytes is none, expected a power of two up to {limit}")]
+    Alignment {
+        /// What was asked for, in bytes.
+        found: u32,
+        /// The most that there may be, in bytes.
+        limit: u32,
+    },
+    /// A file was finished without the elements of all of its constants.
+    #[error("{path} is still without its elements, as are {more} others")]
+    Unfinished {
+        /// The first constant that waits for them.
+        path: String,
+        /// How many more there are.
+        more: u64,
+    },
+    /// Elements were given that no constant waits for.
+    #[error("elements were given, but no constant waits for any")]
+    NotWanted,
+    /// A file of version 2 is to be wrapped in a header, which it has.
+    #[error("the file has a header already, expected one of version 1")]
+    Wrapped,
+    /// Model data that has to keep its bytes was changed.
+    #[error("the model was changed, but model data is wrapped as it is")]
+    Changed,
+    /// A file is to be written on after something of it could only be written in part.
+    #[error("the file cannot be written on, as something before could only be written in part")]
+    Failed,
+    /// A file could not be written.
+    #[error("writing at byte {offset} failed")]
+    Write {
+        /// Where, in bytes from the start of the file.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Bytes could not be read, a range in the file lies, or a shape does.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
@@ -147,6 +205,7 @@ impl Error {
             Self::SegmentOffset { at, .. } | Self::SegmentLength { at, .. } => Some(*at),
             Self::Constant { fault, .. } => fault.offset(),
             Self::Core(error) => error.offset(),
+            Self::Write { offset, .. } => Some(*offset),
             _ => None,
         }
     }
@@ -225,6 +284,24 @@ pub enum Fault {
         /// Bytes that are there.
         found: u64,
     },
+    /// Its elements were given to a writer, and they are too many or too few.
+    #[error("was given {found} bytes, but its shape {shape} needs {expected}")]
+    GivenLength {
+        /// The shape.
+        shape: Shape,
+        /// Bytes that the shape needs.
+        expected: u64,
+        /// Bytes that were given; more were not looked at.
+        found: u64,
+    },
+    /// Its elements were given to a writer as a tensor of another type or shape.
+    #[error("was given {found}, expected {expected}")]
+    GivenTensor {
+        /// What was given.
+        found: TensorInfo,
+        /// What the model says.
+        expected: TensorInfo,
+    },
     /// Its shape is over a limit or has no size, or its bytes cannot be read.
     #[error("cannot be read: {}", Chain(.0))]
     Core(tensor_core::Error),
@@ -254,6 +331,7 @@ impl Fault {
             Self::NoTensorData { .. } => "rten/external-in-v1",
             Self::OutOfBounds { .. } => "rten/tensor-out-of-bounds",
             Self::WrongLength { .. } => "rten/tensor-length",
+            Self::GivenLength { .. } | Self::GivenTensor { .. } => "rten/write",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "rten/limit",
             Self::Core(
                 tensor_core::Error::ShapeOverflow { .. } | tensor_core::Error::SizeOverflow { .. },
@@ -261,6 +339,93 @@ impl Fault {
             Self::Core(_) => "rten/read",
         }
     }
+}
+
+/// Why a graph cannot be built or changed as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphFault {
+    /// Values and constants of a graph have names of their own.
+    #[error("has the name of node {by}, expected one of its own")]
+    NameTaken {
+        /// The id of the node that has the name.
+        by: u32,
+    },
+    /// No node has the id.
+    #[error("refers to node {id}, but the graph has {nodes} nodes")]
+    NoNode {
+        /// The id.
+        id: u32,
+        /// How many nodes there are.
+        nodes: u64,
+    },
+    /// An operator stands where a value or a constant is needed.
+    #[error("refers to node {id}, an operator")]
+    NotAValue {
+        /// The id of the operator.
+        id: u32,
+    },
+    /// A value is read before an operator makes it.
+    #[error("reads node {id}, which nothing makes")]
+    Unmade {
+        /// The id of the value.
+        id: u32,
+    },
+    /// An operator makes what is given or made by another one.
+    #[error("makes node {id}, which is there already")]
+    MadeTwice {
+        /// The id of the value.
+        id: u32,
+    },
+    /// Outputs of a graph are listed once.
+    #[error("is node {id}, which is an output already")]
+    OutputTwice {
+        /// The id of the output.
+        id: u32,
+    },
+    /// An operator has a number that is not known.
+    #[error("has type {code}, which is none that is known")]
+    UnknownOperator {
+        /// The number.
+        code: u8,
+    },
+    /// An operator has other attributes than RTen takes.
+    #[error(
+        "has {}, but {name} {}",
+        found.map_or_else(|| "no attributes".to_owned(), table_name),
+        expected.map_or_else(
+            || "takes no attributes".to_owned(),
+            |table| format!("needs {}", table_name(table))
+        )
+    )]
+    Attributes {
+        /// The name of the operator type.
+        name: &'static str,
+        /// What it has.
+        found: Option<AttributesType>,
+        /// What it needs.
+        expected: Option<AttributesType>,
+    },
+    /// If and Loop need their subgraphs.
+    #[error("has no {branch}")]
+    NoBranch {
+        /// The attribute.
+        branch: &'static str,
+    },
+    /// An operator has more inputs than RTen takes.
+    #[error("has {found} inputs, but {name} takes up to {max}")]
+    TooManyInputs {
+        /// The name of the operator type.
+        name: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many there may be.
+        max: u32,
+    },
+}
+
+fn table_name(table: AttributesType) -> String {
+    table.name().map_or_else(|| format!("table {}", table.code()), str::to_owned)
 }
 
 /// Returns a text from a file as far as it is worth showing.

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use flatbuffers::{UnionWIPOffset, Vector, WIPOffset};
+use tensor_core::{DType, Shape, Tensor as Elements, TensorInfo};
 
 use crate::{
-    Attributes, ConstantDataType, DataType, Error, OperatorType, Result, UnknownTable,
-    builder::{Builder, Size},
+    Attributes, ConstantDataType, DataType, Error, Fault, OperatorType, Result, UnknownTable,
+    builder::{Builder, MAX_SUBGRAPH_DEPTH, Size},
     field::Field as _,
     generated::rten as stored,
 };
@@ -121,6 +122,39 @@ pub enum Dim {
 }
 
 impl Graph {
+    /// Calls `visit` with every constant, those of subgraphs where their operator is: the order in
+    /// which [`topology::walk`](crate::topology::walk) comes to them.
+    pub(crate) fn visit_constants(
+        &mut self,
+        visit: &mut impl FnMut(&mut Constant) -> Result<()>,
+    ) -> Result<()> {
+        self.visit_nodes(0, &mut |node| match &mut node.kind {
+            NodeKind::Constant(constant) => visit(constant),
+            _ => Ok(()),
+        })
+    }
+
+    fn visit_nodes(
+        &mut self,
+        depth: u32,
+        visit: &mut impl FnMut(&mut Node) -> Result<()>,
+    ) -> Result<()> {
+        if depth > MAX_SUBGRAPH_DEPTH {
+            return Err(Error::SubgraphDepth { limit: MAX_SUBGRAPH_DEPTH });
+        }
+        for node in &mut self.nodes {
+            visit(node)?;
+            if let NodeKind::Operator(Operator { attributes: Some(attributes), .. }) =
+                &mut node.kind
+            {
+                for (_, graph) in attributes.subgraphs_mut() {
+                    graph.visit_nodes(depth.saturating_add(1), visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a graph of verified model data, of which constants keep slices.
     pub(crate) fn parse(graph: &stored::Graph<'_>, model: &Bytes) -> Result<Self> {
         let nodes = graph.nodes().into_iter().flatten();
@@ -269,6 +303,67 @@ fn stored_ids(ids: &[Option<u32>]) -> Result<Vec<i32>> {
 const ABSENT: i32 = -1;
 
 impl Constant {
+    /// Describes a constant whose elements are given to a [`Writer`](crate::Writer) when it comes
+    /// to them.
+    #[must_use]
+    pub fn described(shape: impl Into<Vec<u32>>, dtype: ConstantDataType) -> Self {
+        Self { shape: shape.into(), dtype: Some(dtype), data: None, data_offset: None }
+    }
+
+    /// Makes a constant of a tensor, whose bytes it shares.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DType`] for an element type that constants have not, [`Error::Dimension`] for one
+    /// that is too large for the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rten_format::{Constant, ConstantDataType, tensor_core::Tensor};
+    ///
+    /// let bias = Constant::from_tensor(&Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+    /// assert_eq!(bias.dtype, Some(ConstantDataType::Float32));
+    /// # Ok::<(), rten_format::Error>(())
+    /// ```
+    pub fn from_tensor(tensor: &Elements) -> Result<Self> {
+        let TensorInfo { dtype, shape } = tensor.info();
+        let described = Self::described(dims(shape)?, ConstantDataType::from_dtype(*dtype)?);
+        let data =
+            described.dtype.and_then(|dtype| ConstantData::new(dtype, tensor.bytes().clone()));
+        Ok(Self { data, ..described })
+    }
+
+    /// Returns the element type and the shape: of inline data its own type, whatever `dtype` says,
+    /// so does RTen. `None` where the data is in a table that is not known.
+    pub(crate) fn info(&self) -> Result<Option<TensorInfo>, Fault> {
+        let shape = self.shape.iter().map(|dim| u64::from(*dim)).collect();
+        let dtype = match &self.data {
+            Some(data) if self.data_offset.is_none() => data.dtype(),
+            _ => {
+                let dtype = self.dtype.ok_or(Fault::NoDtype)?;
+                Some(dtype.dtype().ok_or(Fault::UnknownDtype { code: dtype.code() })?)
+            }
+        };
+        Ok(dtype.map(|dtype| TensorInfo { dtype, shape }))
+    }
+
+    /// Returns the inline data where it is what counts and is known.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::WrongLength`] where the shape needs another number of bytes.
+    pub(crate) fn inline(&self) -> Result<Option<&Bytes>, Fault> {
+        let data = self.data.as_ref().filter(|_| self.data_offset.is_none());
+        let Some(bytes) = data.and_then(ConstantData::bytes) else { return Ok(None) };
+        let Some(info) = self.info()? else { return Ok(None) };
+        let (expected, found) = (info.byte_len()?, bytes.len() as u64);
+        if found != expected {
+            return Err(Fault::WrongLength { shape: info.shape, expected, found });
+        }
+        Ok(Some(bytes))
+    }
+
     fn parse(constant: &stored::ConstantNode<'_>, model: &Bytes) -> Result<Self> {
         Ok(Self {
             shape: constant.shape().iter().collect(),
@@ -299,7 +394,42 @@ impl Constant {
     }
 }
 
+/// Returns the dimensions of a shape as the format has them.
+pub(crate) fn dims(shape: &Shape) -> Result<Vec<u32>> {
+    let dim = |found: &u64| u32::try_from(*found).map_err(|_| Error::Dimension { found: *found });
+    shape.dims().iter().map(dim).collect()
+}
+
+impl ConstantDataType {
+    /// Returns what the format calls an element type.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DType`] for one that constants have not.
+    pub const fn from_dtype(dtype: DType) -> Result<Self> {
+        match dtype {
+            DType::I32 => Ok(Self::Int32),
+            DType::F32 => Ok(Self::Float32),
+            DType::I8 => Ok(Self::Int8),
+            DType::U8 => Ok(Self::UInt8),
+            found => Err(Error::DType { found }),
+        }
+    }
+}
+
 impl ConstantData {
+    /// Takes little-endian elements of a type; `None` for an unknown type.
+    #[must_use]
+    pub fn new(dtype: ConstantDataType, elements: impl Into<Bytes>) -> Option<Self> {
+        match dtype {
+            ConstantDataType::Int32 => Some(Self::Int32(elements.into())),
+            ConstantDataType::Float32 => Some(Self::Float(elements.into())),
+            ConstantDataType::Int8 => Some(Self::Int8(elements.into())),
+            ConstantDataType::UInt8 => Some(Self::UInt8(elements.into())),
+            ConstantDataType::Unknown(_) => None,
+        }
+    }
+
     fn parse(constant: &stored::ConstantNode<'_>, model: &Bytes) -> Result<Option<Self>> {
         Ok(match constant.data_type() {
             stored::ConstantData::FloatData => constant
@@ -369,6 +499,12 @@ impl ConstantData {
 }
 
 impl Value {
+    /// Describes a value of a shape and an element type.
+    #[must_use]
+    pub fn new(shape: impl Into<Vec<Dim>>, dtype: DataType) -> Self {
+        Self { shape: Some(shape.into()), dtype: Some(dtype) }
+    }
+
     fn parse(value: &stored::ValueNode<'_>) -> Self {
         let shape = value.shape().map(|dims| dims.iter().map(|dim| Dim::parse(&dim)).collect());
         Self { shape, dtype: value.dtype().map(|dtype| DataType::from_code(dtype.0)) }
@@ -407,6 +543,18 @@ impl Dim {
             }
         };
         stored::Dim::create(builder.fbb(), &args)
+    }
+}
+
+impl From<u32> for Dim {
+    fn from(elements: u32) -> Self {
+        Self::Fixed(elements)
+    }
+}
+
+impl From<&str> for Dim {
+    fn from(symbol: &str) -> Self {
+        Self::Symbol(symbol.to_owned())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use tensor_core::{Cursor, CursorMut, Extent, Source};
 
-use crate::{Error, Result};
+use crate::{Error, Fault, Result};
 
 /// Which of the two versions of the format a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +37,9 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: u64 = 32;
 
+    /// Where the header says where the model data is, in 16 bytes.
+    pub(crate) const MODEL_DATA: u64 = 8;
+
     /// Reads the first bytes of a file that is `file_len` bytes long.
     ///
     /// Fields are checked one after another, as RTen does, so that both name the same fault.
@@ -65,6 +68,21 @@ impl Header {
         let model_data = Extent::new(offset, len)?;
         let tensor_data_offset = segment_offset(&mut cursor, "tensor data offset", file_len)?;
         Ok(Self { model_data, tensor_data_offset })
+    }
+
+    /// Returns where a part of the tensor data is, in bytes from the start of a file of `file_len`
+    /// bytes. Nothing but the end of the file bounds it.
+    pub(crate) fn tensor(
+        &self,
+        data_offset: u64,
+        len: u64,
+        file_len: u64,
+    ) -> Result<Extent, Fault> {
+        let tensor_data_offset = self.tensor_data_offset;
+        let extent = tensor_data_offset.checked_add(data_offset);
+        let extent = extent.and_then(|offset| Extent::new(offset, len).ok());
+        let inside = extent.filter(|extent| extent.end() <= file_len);
+        inside.ok_or(Fault::OutOfBounds { data_offset, len, tensor_data_offset, file_len })
     }
 
     /// Returns the bytes that [`parse`](Self::parse) reads as this header.

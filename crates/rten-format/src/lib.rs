@@ -93,17 +93,21 @@ pub mod attributes;
 mod builder;
 mod draw;
 mod dump;
+mod edit;
 mod enums;
 mod error;
 mod field;
 mod generated;
 mod graph;
+mod graph_builder;
 mod header;
+mod layout;
 mod model;
 mod operators;
 mod read;
 mod release;
 mod requires;
+mod rewrite;
 mod tensor;
 pub mod topology;
 mod totals;
@@ -111,23 +115,29 @@ mod unknown;
 mod validate;
 #[cfg(test)]
 mod wire;
+mod write;
 
 pub use tensor_core;
 
 pub use attributes::{Attributes, AttributesType, Scalar};
+pub use edit::{Edited, Editor};
 pub use enums::{
     AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
     NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode, ScatterReduction,
 };
-pub use error::{Error, Fault, Result};
+pub use error::{Error, Fault, GraphFault, Result};
 pub use field::AttributeValue;
 pub use graph::{Constant, ConstantData, Dim, Graph, Node, NodeKind, Operator, Value};
+pub use graph_builder::GraphBuilder;
 pub use header::{Header, Version};
+pub use layout::Wanted;
 pub use model::{Metadata, Model};
 pub use operators::{AttributesUse, OperatorInfo, OperatorType};
 pub use read::{ReadOptions, Reader};
 pub use release::Release;
 pub use requires::{Requirement, Requirements};
+pub use rewrite::Rewrite;
 pub use tensor::Tensor;
 pub use totals::Totals;
 pub use unknown::UnknownTable;
+pub use write::{WriteOptions, Writer};

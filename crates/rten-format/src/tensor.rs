@@ -26,6 +26,10 @@ impl<'a> Tensor<'a> {
         Self { reader, name, constant, scope, node }
     }
 
+    pub(crate) const fn reader(self) -> &'a Reader {
+        self.reader
+    }
+
     /// Returns the name of its node; `None` where it has none.
     ///
     /// Names are not unique: a name may be there once in each graph, or more often where a file is
@@ -188,15 +192,8 @@ impl<'a> Tensor<'a> {
     }
 
     fn external(self, data_offset: u64, len: u64) -> Result<Extent, Fault> {
-        let Some(header) = self.reader.header() else {
-            return Err(Fault::NoTensorData { offset: data_offset });
-        };
-        let (tensor_data_offset, file_len) =
-            (header.tensor_data_offset, self.reader.source().len());
-        let extent = tensor_data_offset.checked_add(data_offset);
-        let extent = extent.and_then(|offset| Extent::new(offset, len).ok());
-        let inside = extent.filter(|extent| extent.end() <= file_len);
-        inside.ok_or(Fault::OutOfBounds { data_offset, len, tensor_data_offset, file_len })
+        let header = self.reader.header().ok_or(Fault::NoTensorData { offset: data_offset })?;
+        header.tensor(data_offset, len, self.reader.source().len())
     }
 
     fn inline(self, shape: &Shape, expected: u64) -> Result<Extent, Fault> {

@@ -1,0 +1,271 @@
+//! Changing files in place: tensor data stays where it is.
+//!
+//! In a file of version 2 the new model data is written behind everything else, and then the header
+//! is made to point to it:
+//!
+//! ```text
+//! [header → A][A: model data][tensor data]                        before
+//! [header → A][A: model data][tensor data][B: new model data]     A is what readers find
+//! [header → B][unused       ][tensor data][B: new model data]     after
+//! ```
+//!
+//! A is never touched, and the header changes by one write of 16 bytes, so the file is whole as it
+//! was, or whole as it is to be, wherever a crash comes.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use tensor_core::{
+    Extent, LockedFile,
+    output::{Durability, NewFile},
+};
+
+use crate::{
+    Constant, Error, Fault, Header, Model, NodeKind, Reader, Result, WriteOptions, topology,
+};
+
+/// A file whose model is being changed, locked against other editors.
+///
+/// Nothing changes for a reader before [`commit`](Self::commit); dropped before, the file is as it
+/// was. A file of version 2 of any size is edited in the time that its model data takes; one of
+/// version 1 is written anew, as its constants are in the model data.
+///
+/// # Examples
+///
+/// ```no_run
+/// use rten_format::Editor;
+///
+/// let mut editor = Editor::open("model.rten")?;
+/// editor.model_mut().metadata.get_or_insert_default().license = Some("MIT".to_owned());
+/// editor.commit()?;
+/// # Ok::<(), rten_format::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "an edit takes effect when it is committed"]
+pub struct Editor {
+    path: PathBuf,
+    /// None in a rehearsal.
+    file: Option<LockedFile>,
+    reader: Reader,
+    model: Model,
+    durability: Durability,
+}
+
+/// What an edit has done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Edited {
+    /// Nothing: the model is the same.
+    Unchanged,
+    /// New model data stands at the end of the file.
+    Appended {
+        /// Where the new model data is, in bytes from the start of the file.
+        model_data: Extent,
+        /// Bytes of the file that nothing refers to any more. [`Rewrite`](crate::Rewrite) leaves
+        /// them out.
+        unused: u64,
+    },
+    /// The file was written anew.
+    Replaced {
+        /// Its length in bytes.
+        len: u64,
+    },
+}
+
+impl Editor {
+    /// Locks and opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::Locked`]; as for [`Reader::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, WriteOptions::default())
+    }
+
+    /// Does as [`open`](Self::open) with options, of which only the durability counts.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        let file = LockedFile::open(&path)?;
+        let reader = Reader::from_source(file.source()?)?;
+        Ok(Self::start(path.as_ref(), Some(file), reader, options))
+    }
+
+    /// Opens a file for an edit that changes nothing: everything is checked as in any edit, and
+    /// what would be written is thrown away. The file is not locked.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn rehearse(path: impl AsRef<Path>) -> Result<Self> {
+        let reader = Reader::open(&path)?;
+        Ok(Self::start(path.as_ref(), None, reader, WriteOptions::default()))
+    }
+
+    fn start(path: &Path, file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
+        let (path, model) = (path.to_owned(), reader.model().clone());
+        Self { path, file, reader, model, durability: options.durability_of() }
+    }
+
+    /// Returns the file as it was when it was opened.
+    #[must_use]
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Returns the model as it is going to be.
+    #[must_use]
+    pub const fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Returns the model to be changed. Constants keep their elements by their data offsets; new
+    /// ones have inline data.
+    pub const fn model_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+
+    /// Makes the edit take effect. Where the model is the same, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constant`] where a constant has no elements, or not as many as its shape needs; as
+    /// for [`Model::to_bytes`]; [`Error::Core`] where the file cannot be written. The file is as it
+    /// was.
+    pub fn commit(mut self) -> Result<Edited> {
+        if &self.model == self.reader.model() {
+            return Ok(Edited::Unchanged);
+        }
+        check(&self.reader, &self.model)?;
+        let model_data = self.model.to_bytes()?;
+        match self.reader.header().copied() {
+            None => self.replace(&model_data),
+            Some(header) => self.append(header, &model_data),
+        }
+    }
+
+    fn append(&mut self, old: Header, model_data: &[u8]) -> Result<Edited> {
+        let end = self.reader.source().len();
+        // As aligned as the converter lays out what stands behind the header and model data.
+        let offset = end.checked_next_multiple_of(64).unwrap_or(end);
+        let extent = Extent::new(offset, model_data.len() as u64)?;
+        let header = Header { model_data: extent, ..old };
+        if let Some(file) = &mut self.file {
+            let appended = append(file, model_data, extent, self.durability);
+            appended.map_err(|source| {
+                // The file is whole as it was, if longer where this fails too.
+                let _ = file.set_len(end);
+                file.failed("appending", source)
+            })?;
+            let pointed = point(file, &header, self.durability);
+            pointed.map_err(|source| file.failed("changing the header", source))?;
+        }
+        let used = used(&self.model, &header);
+        let len = extent.end();
+        Ok(Edited::Appended { model_data: extent, unused: len.saturating_sub(used) })
+    }
+
+    fn replace(&mut self, model_data: &[u8]) -> Result<Edited> {
+        let len = model_data.len() as u64;
+        let Some(file) = &self.file else { return Ok(Edited::Replaced { len }) };
+        let mut new = NewFile::create(&self.path, self.durability)?;
+        let written = io::Write::write_all(&mut new, model_data);
+        written.map_err(|source| Error::Write { offset: new.written(), source })?;
+        file.check_in_place()?;
+        new.commit(tensor_core::output::Existing::Replace)?;
+        Ok(Edited::Replaced { len })
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            file.unlock();
+        }
+    }
+}
+
+/// Writes new model data behind everything else.
+fn append(
+    file: &mut LockedFile,
+    model_data: &[u8],
+    extent: Extent,
+    durability: Durability,
+) -> io::Result<()> {
+    file.write_all_at(model_data, extent.offset())?;
+    // Before the header points there: after a power cut it must not point to what is not there.
+    sync(file, durability)
+}
+
+/// Makes the header point to new model data.
+fn point(file: &mut LockedFile, header: &Header, durability: Durability) -> io::Result<()> {
+    let (bytes, start) = (header.to_bytes(), Header::MODEL_DATA);
+    let fields = usize::try_from(start).ok().and_then(|start| bytes.get(start..)?.get(..16));
+    file.write_all_at(fields.unwrap_or_default(), start)?;
+    sync(file, durability)
+}
+
+fn sync(file: &mut LockedFile, durability: Durability) -> io::Result<()> {
+    match durability {
+        Durability::Synced => file.sync(),
+        Durability::Cached => Ok(()),
+    }
+}
+
+/// Proves that every constant has the elements that its shape needs.
+fn check(reader: &Reader, model: &Model) -> Result<()> {
+    let mut first = None;
+    let scopes = topology::walk(&model.graph, |scope, id, node| {
+        if let (None, NodeKind::Constant(constant)) = (&first, &node.kind)
+            && let Err(fault) = check_constant(reader, constant)
+        {
+            first = Some((scope, id, fault));
+        }
+    });
+    let Some((scope, id, fault)) = first else { return Ok(()) };
+    let path = scopes.get(scope).map(|scope| scope.node_path(id)).unwrap_or_default();
+    Err(Error::Constant { path, fault })
+}
+
+fn check_constant(reader: &Reader, constant: &Constant) -> Result<(), Fault> {
+    match (constant.data_offset, &constant.data) {
+        (None, None) => Err(Fault::NoData),
+        (None, Some(_)) => constant.inline().map(drop),
+        (Some(offset), _) => {
+            let len = constant.info()?.map_or(Ok(0), |info| info.byte_len())?;
+            let header = reader.header().ok_or(Fault::NoTensorData { offset })?;
+            header.tensor(offset, len, reader.source().len()).map(drop)
+        }
+    }
+}
+
+/// Counts the bytes of a file that its header, its model data and its constants take, padding in
+/// front of them included.
+fn used(model: &Model, header: &Header) -> u64 {
+    let mut parts = Vec::new();
+    topology::walk(&model.graph, |_, _, node| {
+        if let NodeKind::Constant(constant) = &node.kind
+            && let Some(offset) = constant.data_offset
+        {
+            let info = constant.info().ok().flatten();
+            let len = info.and_then(|info| info.byte_len().ok()).unwrap_or_default();
+            parts.push((header.tensor_data_offset.saturating_add(offset), len));
+        }
+    });
+    parts.push((header.model_data.offset(), header.model_data.len()));
+    parts.sort_unstable();
+    let (mut used, mut end) = (Header::LEN, Header::LEN);
+    for (offset, len) in parts {
+        let after = offset.saturating_add(len);
+        let gap = offset.saturating_sub(end);
+        let padding = if gap < 64 { gap } else { 0 };
+        let fresh = after.saturating_sub(end.max(offset));
+        used = used.saturating_add(padding).saturating_add(fresh);
+        end = end.max(after);
+    }
+    used
+}
