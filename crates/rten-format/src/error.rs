@@ -383,6 +383,38 @@ pub enum GraphFault {
         /// The id of the output.
         id: u32,
     },
+    /// Inputs of a graph are listed once.
+    #[error("is node {id}, which is an input already")]
+    InputTwice {
+        /// The id of the input.
+        id: u32,
+    },
+    /// An input of a graph has to be a value.
+    #[error("is node {id}, which is no value")]
+    NoInput {
+        /// The id of the node.
+        id: u32,
+    },
+    /// A captured value is found by its name.
+    #[error("is captured by its name, expected a node that does not come from another graph")]
+    Captured,
+    /// A subgraph would find another value by a name than before.
+    #[error("would capture another value by the name {name:?} than before")]
+    OtherCapture {
+        /// The name.
+        name: String,
+    },
+    /// A node has no dimensions.
+    #[error("has no dimensions, expected a value with a shape")]
+    NoShape,
+    /// A value has fewer dimensions.
+    #[error("has {rank} dimensions, so there is no dimension {axis}")]
+    NoAxis {
+        /// The dimension that was asked for, counted from 0.
+        axis: u64,
+        /// How many there are.
+        rank: u64,
+    },
     /// An operator has a number that is not known.
     #[error("has type {code}, which is none that is known")]
     UnknownOperator {

@@ -91,11 +91,13 @@
 mod any;
 pub mod attributes;
 mod builder;
+mod change;
 mod draw;
 mod dump;
 mod edit;
 mod enums;
 mod error;
+mod extract;
 mod field;
 mod generated;
 mod graph;

@@ -40,6 +40,12 @@ impl<'a> Scope<'a> {
         self.place.parent
     }
 
+    /// Returns the attribute that holds it, such as `then_branch`; `graph` for the main graph.
+    #[must_use]
+    pub const fn branch(&self) -> &'static str {
+        self.place.branch
+    }
+
     /// Returns how many graphs are around it.
     #[must_use]
     pub const fn depth(&self) -> u32 {

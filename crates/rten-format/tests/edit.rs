@@ -1,0 +1,347 @@
+//! Edits change what they are asked to, in place, and leave the weights alone.
+
+use std::fs;
+
+use rten_format::{
+    Constant, ConstantDataType, DataType, Dim, Edited, Editor, Error, GraphBuilder, Metadata,
+    Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version,
+    attributes::{IfAttrs, LoopAttrs},
+    tensor_core,
+    topology::Topology,
+};
+use test_support::testdata;
+
+/// Copies a file of the converter into a new folder.
+fn copy(name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    fs::copy(testdata("rten/valid").join(name), &path).unwrap();
+    (dir, path)
+}
+
+fn describe(model: &mut Model, text: &str) {
+    model.metadata.get_or_insert_default().description = Some(text.to_owned());
+}
+
+#[test]
+fn version_2_grows_by_its_model_data() {
+    let (_dir, path) = copy("mlp.v2.rten");
+    let old = fs::read(&path).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    describe(editor.model_mut(), "another");
+    let expected = editor.model().clone();
+    let Edited::Appended { model_data, unused } = editor.commit().unwrap() else { panic!() };
+    let new = fs::read(&path).unwrap();
+    assert_eq!((model_data.offset() % 64, model_data.end()), (0, new.len() as u64));
+    // All but where the model data is stays what it was.
+    assert_eq!((&new[..8], &new[24..old.len()]), (&old[..8], &old[24..]));
+    let old = Reader::from_bytes(old).unwrap();
+    assert_eq!(unused, old.header().unwrap().tensor_data_offset - 32);
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!((reader.model(), reader.model_data()), (&expected, model_data));
+    for (new, old) in reader.tensors().zip(old.tensors()) {
+        assert_eq!(new.bytes().unwrap(), old.bytes().unwrap());
+    }
+    let rules: Vec<_> = reader.validate().findings().iter().map(|f| f.rule.clone()).collect();
+    assert_eq!(rules, ["rten/gap"]);
+    let bytes = Rewrite::of(&reader).write_v2(Vec::new()).unwrap();
+    assert!(Reader::from_bytes(bytes).unwrap().validate().is_empty());
+}
+
+#[test]
+fn version_1_is_replaced() {
+    let (dir, path) = copy("mlp.v1.rten");
+    let mut editor = Editor::open(&path).unwrap();
+    describe(editor.model_mut(), "another");
+    let expected = editor.model().clone();
+    let edited = editor.commit().unwrap();
+    assert_eq!(edited, Edited::Replaced { len: fs::metadata(&path).unwrap().len() });
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!((reader.version(), reader.model()), (Version::V1, &expected));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn nothing_is_written_where_nothing_changes() {
+    for name in ["mlp.v1.rten", "mlp.v2.rten"] {
+        let (_dir, path) = copy(name);
+        let old = fs::read(&path).unwrap();
+        assert_eq!(Editor::open(&path).unwrap().commit().unwrap(), Edited::Unchanged);
+        let mut dropped = Editor::open(&path).unwrap();
+        describe(dropped.model_mut(), "dropped");
+        drop(dropped);
+        assert_eq!(fs::read(&path).unwrap(), old);
+    }
+}
+
+#[test]
+fn rehearsals_leave_the_file() {
+    for name in ["mlp.v1.rten", "mlp.v2.rten"] {
+        let (_dir, path) = copy(name);
+        let old = fs::read(&path).unwrap();
+        let edit = |mut editor: Editor| {
+            describe(editor.model_mut(), "another");
+            editor.commit().unwrap()
+        };
+        let rehearsed = edit(Editor::rehearse(&path).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), old);
+        assert_eq!(edit(Editor::open(&path).unwrap()), rehearsed);
+    }
+}
+
+#[test]
+fn one_editor_at_a_time() {
+    let (_dir, path) = copy("mlp.v2.rten");
+    let editor = Editor::open(&path).unwrap();
+    let error = Editor::open(&path).unwrap_err();
+    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
+    drop(editor);
+    Editor::open(&path).unwrap();
+}
+
+/// Elements may not get lost: neither by a data offset that leads nowhere, nor by none at all.
+#[test]
+fn constants_without_elements() {
+    let (_dir, path) = copy("mlp.v2.rten");
+    let old = fs::read(&path).unwrap();
+    let refuse = |change: fn(&mut Constant), message: &str| {
+        let mut editor = Editor::open(&path).unwrap();
+        let NodeKind::Constant(constant) = &mut editor.model_mut().graph.nodes[0].kind else {
+            panic!()
+        };
+        change(constant);
+        assert_eq!(editor.commit().unwrap_err().to_string(), message);
+        assert_eq!(fs::read(&path).unwrap(), old);
+    };
+    refuse(
+        |constant| constant.data_offset = Some(1 << 40),
+        "graph/node 0 \"fc1.weight\" needs 128 bytes at byte 1099511627776 of the tensor data, which \
+         starts at byte 1664 of a file of 1888 bytes",
+    );
+    refuse(
+        |constant| constant.data_offset = None,
+        "graph/node 0 \"fc1.weight\" has neither inline data nor a data offset, expected one of \
+         them",
+    );
+    refuse(
+        |constant| *constant = Constant::described([2], ConstantDataType::Int8),
+        "graph/node 0 \"fc1.weight\" has neither inline data nor a data offset, expected one of \
+         them",
+    );
+}
+
+#[test]
+fn files_that_are_none_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.rten");
+    fs::write(&path, b"RTEN, but no more").unwrap();
+    Editor::open(&path).unwrap_err();
+    assert_eq!(fs::read(&path).unwrap(), b"RTEN, but no more");
+    Editor::open(dir.path()).unwrap_err();
+}
+
+/// Two levels of branches that capture `x` of the main graph, the inner one only by name.
+fn nested() -> Model {
+    let value = Value::default;
+    let mut inner = GraphBuilder::new();
+    let x = inner.capture("x", value()).unwrap();
+    let y = inner.value("inner_y", value()).unwrap();
+    inner.operator("", OperatorType::Relu, None, &[Some(x)], &[Some(y)]).unwrap();
+    inner.output(y).unwrap();
+    let inner = Some(Box::new(inner.finish()));
+    let mut outer = GraphBuilder::new();
+    let condition = outer.capture("condition", value()).unwrap();
+    let y = outer.value("outer_y", value()).unwrap();
+    let branches = IfAttrs { then_branch: inner.clone(), else_branch: inner };
+    let attributes = Some(branches.into());
+    outer.operator("", OperatorType::If, attributes, &[Some(condition)], &[Some(y)]).unwrap();
+    outer.output(y).unwrap();
+    let outer = Some(Box::new(outer.finish()));
+    let mut graph = GraphBuilder::new();
+    let condition = graph.input("condition", Value::new([], DataType::Int32)).unwrap();
+    let x = graph.input("x", Value::new(["batch".into(), 0.into()], DataType::Float)).unwrap();
+    let (w, y) = (graph.value("w", value()).unwrap(), graph.value("y", value()).unwrap());
+    graph.operator("relu", OperatorType::Relu, None, &[Some(x)], &[Some(w)]).unwrap();
+    let branches = IfAttrs { then_branch: outer.clone(), else_branch: outer };
+    let attributes = Some(branches.into());
+    graph.operator("if", OperatorType::If, attributes, &[Some(condition)], &[Some(y)]).unwrap();
+    graph.output(w).unwrap();
+    graph.output(y).unwrap();
+    Model { graph: graph.finish(), metadata: None }
+}
+
+#[test]
+fn names_change_where_they_are_captured() {
+    let mut model = nested();
+    assert_eq!(model.find("x").len(), 5);
+    model.rename(0, 1, "image").unwrap();
+    assert_eq!((model.find("x"), model.find("image").len()), (vec![], 5));
+    assert!(Topology::of(&model).capture_source(2, 0) == Some((0, 1)));
+    assert!(model.validate().is_valid());
+    // Operators have names that nothing refers to.
+    model.rename(0, 4, "image").unwrap();
+    assert_eq!(model.graph.nodes[4].name.as_deref(), Some("image"));
+}
+
+#[test]
+fn names_that_cannot_be() {
+    let refuse = |scope, id, name, message: &str| {
+        let mut model = nested();
+        let error = model.rename(scope, id, name).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert_eq!(model, nested());
+    };
+    refuse(0, 1, "y", "graph/node 1 \"x\" has the name of node 3, expected one of its own");
+    refuse(
+        0,
+        1,
+        "inner_y",
+        "graph/then_branch/then_branch/node 0 \"x\" has the name of node 1, expected one of its own",
+    );
+    refuse(
+        2,
+        0,
+        "z",
+        "graph/then_branch/then_branch/node 0 \"x\" is captured by its name, expected a node that \
+         does not come from another graph",
+    );
+    refuse(0, 9, "z", "graph/node 9 refers to node 9, but the graph has 6 nodes");
+    refuse(99, 0, "z", "graph 99 refers to node 0, but the graph has 0 nodes");
+    // What is between the two would be found instead.
+    refuse(
+        0,
+        1,
+        "outer_y",
+        "graph/then_branch/then_branch would capture another value by the name \"outer_y\" than \
+         before",
+    );
+    refuse(
+        1,
+        1,
+        "x",
+        "graph/then_branch/then_branch would capture another value by the name \"x\" than before",
+    );
+}
+
+#[test]
+fn outputs_change() {
+    let mut model = nested();
+    model.set_outputs(&[3, 1]).unwrap();
+    assert_eq!(model.graph.outputs, [3, 1]);
+    let mut refuse = |outputs: &[u32], message: &str| {
+        assert_eq!(model.set_outputs(outputs).unwrap_err().to_string(), message);
+        assert_eq!(model.graph.outputs, [3, 1]);
+    };
+    refuse(&[3, 4], "outputs[1] refers to node 4, an operator");
+    refuse(&[3, 3], "outputs[1] is node 3, which is an output already");
+    refuse(&[17], "outputs[0] refers to node 17, but the graph has 6 nodes");
+}
+
+#[test]
+fn dimensions_of_0_become_symbols() {
+    let mut model = nested();
+    assert_eq!(model.zero_dims(), [(1, 1)]);
+    model.set_dim(1, 1, "width".into()).unwrap();
+    let NodeKind::Value(value) = &model.graph.nodes[1].kind else { panic!() };
+    let expected = [Dim::Symbol("batch".to_owned()), Dim::Symbol("width".to_owned())];
+    assert_eq!(value.shape.as_deref(), Some(&expected[..]));
+    assert!(model.zero_dims().is_empty() && model.validate().is_empty());
+    for (id, axis, message) in [
+        (1, 2, "graph/node 1 has 2 dimensions, so there is no dimension 2"),
+        (3, 0, "graph/node 3 has no dimensions, expected a value with a shape"),
+        (4, 0, "graph/node 4 has no dimensions, expected a value with a shape"),
+        (9, 0, "graph/node 9 refers to node 9, but the graph has 6 nodes"),
+    ] {
+        assert_eq!(model.set_dim(id, axis, 1.into()).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn parts_become_models() {
+    let reader = Reader::open(testdata("rten/valid/mlp.v2.rten")).unwrap();
+    let model = reader.model();
+    let input = reader.model().graph.inputs[0];
+    // The first layer.
+    let hidden = model.graph.nodes.iter().find_map(|node| match &node.kind {
+        NodeKind::Operator(operator) if operator.operator_type == OperatorType::Relu => {
+            operator.outputs[0]
+        }
+        _ => None,
+    });
+    let first = model.extract(&[], &[hidden.unwrap()]).unwrap();
+    assert!(first.validate().is_empty(), "{:?}", first.validate());
+    assert_eq!((first.totals().operators, first.totals().constants), (2, 2));
+    assert_eq!(first.graph.inputs.len(), 1);
+    let bytes = Rewrite::of(&reader).model(first).write_v2(Vec::new()).unwrap();
+    let first = Reader::from_bytes(bytes).unwrap();
+    for tensor in first.tensors() {
+        let old = reader.tensor(tensor.name().unwrap()).unwrap();
+        assert_eq!(tensor.bytes().unwrap(), old.bytes().unwrap());
+    }
+    // The second one, from what the first one gives.
+    let second = model.extract(&[hidden.unwrap()], &model.graph.outputs).unwrap();
+    assert!(second.validate().is_empty(), "{:?}", second.validate());
+    assert_eq!((second.totals().operators, second.totals().constants), (2, 2));
+    assert_eq!(second.graph.inputs.len(), 1);
+    assert_eq!(second.metadata, model.metadata);
+    // Everything.
+    let all = model.extract(&[input], &model.graph.outputs).unwrap();
+    assert_eq!(&all, model);
+}
+
+#[test]
+fn subgraphs_keep_what_they_capture() {
+    let model = nested();
+    let part = model.extract(&[], &[3]).unwrap();
+    assert!(part.validate().is_valid(), "{:?}", part.validate());
+    let names: Vec<_> = part.graph.nodes.iter().map(|node| node.name.clone().unwrap()).collect();
+    assert_eq!(names, ["condition", "x", "y", "if"]);
+    assert_eq!((&part.graph.inputs[..], &part.graph.outputs[..]), (&[0, 1][..], &[2][..]));
+}
+
+#[test]
+fn parts_that_are_none() {
+    let model = nested();
+    for (inputs, outputs, message) in [
+        (&[][..], &[5][..], "outputs[0] refers to node 5, an operator"),
+        (&[], &[2, 2], "outputs[1] is node 2, which is an output already"),
+        (&[5], &[2], "inputs[0] is node 5, which is no value"),
+        (&[1, 1], &[2], "inputs[1] is node 1, which is an input already"),
+        (&[8], &[2], "inputs[0] refers to node 8, but the graph has 6 nodes"),
+    ] {
+        assert_eq!(model.extract(inputs, outputs).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn weights_are_replaced() {
+    let reader = Reader::open(testdata("rten/valid/mlp.v2.rten")).unwrap();
+    let mut model = reader.model().clone();
+    let tensor = tensor_core::Tensor::from_slice([8, 4], &[0.5_f32; 32]).unwrap();
+    let (scope, id) = model.find("fc1.weight")[0];
+    let graph = model.graph_mut(scope).unwrap();
+    graph.nodes[id as usize].kind = Constant::from_tensor(&tensor).unwrap().into();
+    let bytes = Rewrite::of(&reader).model(model).write_v2(Vec::new()).unwrap();
+    let new = Reader::from_bytes(bytes).unwrap();
+    assert_eq!(new.source().len(), reader.source().len());
+    for tensor in new.tensors() {
+        let old = reader.tensor(tensor.name().unwrap()).unwrap();
+        let is_same = tensor.bytes().unwrap() == old.bytes().unwrap();
+        assert_eq!(is_same, tensor.name() != Some("fc1.weight"));
+    }
+}
+
+#[test]
+fn graphs_are_found_by_number() {
+    let mut model = nested();
+    let bodies = Topology::of(&model).scopes().len();
+    assert_eq!(bodies, 7);
+    for scope in 0..bodies {
+        let expected = Topology::of(&model).scopes()[scope].graph().clone();
+        assert_eq!(model.graph_mut(scope).unwrap(), &expected);
+    }
+    assert!(model.graph_mut(bodies).is_none());
+    let body = LoopAttrs { body: Some(Box::new(model.graph.clone())) };
+    assert_eq!(rten_format::Attributes::from(body).subgraphs_mut().count(), 1);
+    assert_eq!(model.metadata, None::<Metadata>);
+}
