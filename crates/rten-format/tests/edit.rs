@@ -96,7 +96,7 @@ fn one_editor_at_a_time() {
     let error = Editor::open(&path).unwrap_err();
     assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
     drop(editor);
-    Editor::open(&path).unwrap();
+    drop(Editor::open(&path).unwrap());
 }
 
 /// Elements may not get lost: neither by a data offset that leads nowhere, nor by none at all.
