@@ -1,5 +1,6 @@
 use std::{fmt, path::Path};
 
+use bytes::Bytes;
 use tensor_core::{Extent, Result, Source};
 
 /// A format that this crate knows.
@@ -9,6 +10,8 @@ use tensor_core::{Extent, Result, Source};
 pub enum Format {
     /// Carton (`.carton`): a ZIP archive, or a folder, with `MANIFEST` and `carton.toml`.
     Carton,
+    /// RTen (`.rten`), version 1, which has no magic, or 2.
+    Rten,
     /// zTensor (`.zt`), generations 0.1 to 1.2. Generation 2 is recognised and refused.
     ZTensor,
 }
@@ -17,6 +20,7 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Carton => "carton",
+            Self::Rten => "rten",
             Self::ZTensor => "ztensor",
         })
     }
@@ -32,6 +36,9 @@ pub fn detect(source: &Source) -> Result<Option<Format>> {
     if [&b"ZTEN1000"[..], b"ZTEN0001", b"\x89ZT2\r\n\x1a\n"].contains(&&head[..]) {
         return Ok(Some(Format::ZTensor));
     }
+    if head.starts_with(b"RTEN") || is_rten_1(source, &head)? {
+        return Ok(Some(Format::Rten));
+    }
     Ok(is_carton(source)?.then_some(Format::Carton))
 }
 
@@ -40,6 +47,35 @@ pub fn detect(source: &Source) -> Result<Option<Format>> {
 pub fn is_model_folder(path: &Path) -> bool {
     // One of the two is enough: a folder that has lost the other is a broken carton.
     path.join("MANIFEST").is_file() || path.join("carton.toml").is_file()
+}
+
+/// Looks for the root table of an RTen model of version 1: a FlatBuffer without a magic, whose
+/// first field is 1 and whose second one refers to a table.
+fn is_rten_1(source: &Source, head: &[u8]) -> Result<bool> {
+    let Some(root) = head.first_chunk().map(|root| u64::from(u32::from_le_bytes(*root))) else {
+        return Ok(false);
+    };
+    let part = |offset: Option<u64>, len| -> Result<Option<Bytes>> {
+        let extent = offset.and_then(|offset| Extent::new(offset, len).ok());
+        let inside = extent.filter(|extent| extent.end() <= source.len());
+        inside.map(|extent| source.read(extent, "root table")).transpose()
+    };
+    let Some(distance) = part(Some(root), 4)?.and_then(|bytes| bytes.first_chunk().copied()) else {
+        return Ok(false);
+    };
+    // From the table back to the list of the places of its fields.
+    let list = root.checked_sub_signed(i32::from_le_bytes(distance).into());
+    let Some(list) = part(list, 8)? else { return Ok(false) };
+    let [len, _, version, graph] =
+        [0, 2, 4, 6].map(|at| list.get(at..).and_then(<[u8]>::first_chunk).copied());
+    let [len, version, graph] =
+        [len, version, graph].map(|field| field.map_or(0, u16::from_le_bytes));
+    if !root.is_multiple_of(4) || len < 8 || version < 4 || graph < 4 {
+        return Ok(false);
+    }
+    let field = |at: u16| part(root.checked_add(at.into()), 4);
+    let (version, graph) = (field(version)?, field(graph)?);
+    Ok(version.is_some_and(|version| version[..] == [1, 0, 0, 0]) && graph.is_some())
 }
 
 /// Looks for the names of a carton's documents in the directory of a ZIP archive.
@@ -96,12 +132,11 @@ const DIRECTORY: u64 = 16 << 20;
 /// Says in words what bytes of no known format look like.
 pub(crate) fn looks_like(source: &Source) -> Result<String> {
     let head = head(source)?;
-    let known: [(&[u8], &str); 8] = [
+    let known: [(&[u8], &str); 7] = [
         (b"PK\x03\x04", "a ZIP archive"),
         (b"\x80\x02", "a pickle"),
         (b"GGUF", "a GGUF file"),
         (b"\x89HDF", "an HDF5 file"),
-        (b"RTEN", "an RTen model"),
         (b"\x93NUMPY", "a NumPy array"),
         (b"\x28\xb5\x2f\xfd", "zstd frames"),
         (b"\x1f\x8b", "gzip data"),
@@ -134,6 +169,22 @@ mod tests {
         assert_eq!(detect(&source(b"ZTEN0001")).unwrap(), Some(Format::ZTensor));
         assert_eq!(detect(&source(b"ZTEN")).unwrap(), None);
         assert_eq!(detect(&source(b"")).unwrap(), None);
+    }
+
+    #[test]
+    fn models_of_rten_need_no_magic() {
+        for path in test_support::files("rten/valid", "rten") {
+            let source = Source::open(&path).unwrap();
+            assert_eq!(detect(&source).unwrap(), Some(Format::Rten), "{path:?}");
+        }
+        let model = test_support::testdata("rten/valid/mlp.v1.rten");
+        let model = std::fs::read(model).unwrap();
+        test_support::truncations(&model[..64], |bytes| {
+            detect(&Source::from_bytes(bytes.to_vec())).unwrap();
+        });
+        for other in [&b"\x04\0\0\0"[..], &[0; 64], b"\x08\0\0\0\0\0\0\0{\"a\":1}"] {
+            assert_eq!(detect(&Source::from_bytes(other.to_vec())).unwrap(), None);
+        }
     }
 
     #[test]

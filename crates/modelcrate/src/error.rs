@@ -16,6 +16,10 @@ pub enum Error {
     #[cfg(feature = "carton")]
     #[error(transparent)]
     Carton(#[from] carton_format::Error),
+    /// An RTen model is broken.
+    #[cfg(feature = "rten")]
+    #[error(transparent)]
+    Rten(#[from] rten_format::Error),
     /// A zTensor file is broken.
     #[cfg(feature = "ztensor")]
     #[error(transparent)]
@@ -33,6 +37,8 @@ impl Error {
             Self::UnknownFormat { .. } => "file/unknown-format",
             #[cfg(feature = "carton")]
             Self::Carton(error) => error.rule(),
+            #[cfg(feature = "rten")]
+            Self::Rten(error) => error.rule(),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(error) => error.rule(),
             Self::Core(_) => "file/read",
@@ -45,6 +51,8 @@ impl Error {
         match self {
             #[cfg(feature = "carton")]
             Self::Carton(_) => Some(Format::Carton),
+            #[cfg(feature = "rten")]
+            Self::Rten(_) => Some(Format::Rten),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => Some(Format::ZTensor),
             Self::UnknownFormat { .. } | Self::Core(_) => None,
@@ -58,6 +66,8 @@ impl Error {
             Self::UnknownFormat { .. } => At::file().offset(0),
             #[cfg(feature = "carton")]
             Self::Carton(error) => error.at(),
+            #[cfg(feature = "rten")]
+            Self::Rten(error) => At::file().offset(error.offset()),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(error) => At::file().offset(error.offset()),
             Self::Core(error) => At::file().offset(error.offset()),

@@ -35,6 +35,7 @@
 //! |---|---|---|
 //! | `carton` | yes | Carton (`.carton`), spec version 1 |
 //! | `carton-http` | no | fetching the files that a carton links to |
+//! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
 //! | `mmap` | no | memory-mapped sources |
 
@@ -58,6 +59,8 @@ mod carton;
 mod detect;
 mod error;
 mod reader;
+#[cfg(feature = "rten")]
+mod rten;
 mod stats;
 mod summary;
 #[cfg(feature = "ztensor")]
@@ -65,6 +68,8 @@ mod zt;
 
 #[cfg(feature = "carton")]
 pub use carton_format;
+#[cfg(feature = "rten")]
+pub use rten_format;
 pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
@@ -74,5 +79,6 @@ pub use error::{Error, Result};
 pub use reader::{AnyReader, OpenOptions, Profile};
 pub use stats::Stats;
 pub use summary::{
-    ComponentSummary, FileSummary, Port, Summary, SummaryOptions, TensorSummary, Verdict,
+    ComponentSummary, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary,
+    Verdict,
 };

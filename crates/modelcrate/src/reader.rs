@@ -2,6 +2,8 @@ use std::{num::NonZeroUsize, path::Path};
 
 use tensor_core::{Report, Source};
 
+#[cfg(feature = "rten")]
+use crate::rten;
 #[cfg(feature = "ztensor")]
 use crate::zt;
 use crate::{Error, Format, Summary, SummaryOptions, detect, detect::looks_like, error::Result};
@@ -30,7 +32,7 @@ pub struct OpenOptions {
 }
 
 #[cfg_attr(
-    not(any(feature = "carton", feature = "ztensor")),
+    not(any(feature = "carton", feature = "rten", feature = "ztensor")),
     expect(clippy::needless_pass_by_value, reason = "without a format nothing is kept")
 )]
 impl OpenOptions {
@@ -71,9 +73,11 @@ impl OpenOptions {
         match detect(&source)? {
             #[cfg(feature = "carton")]
             Some(Format::Carton) => Ok(AnyReader::Carton(carton::open(source, self)?)),
+            #[cfg(feature = "rten")]
+            Some(Format::Rten) => Ok(AnyReader::Rten(rten::open(source)?)),
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => Ok(AnyReader::ZTensor(zt::open(source, self)?)),
-            #[cfg(not(all(feature = "carton", feature = "ztensor")))]
+            #[cfg(not(all(feature = "carton", feature = "rten", feature = "ztensor")))]
             Some(format) => Err(Error::UnknownFormat { found: format.to_string() }),
             None => Err(Error::UnknownFormat { found: looks_like(&source)? }),
         }
@@ -87,13 +91,16 @@ pub enum AnyReader {
     /// A carton.
     #[cfg(feature = "carton")]
     Carton(carton_format::Reader),
+    /// An RTen model.
+    #[cfg(feature = "rten")]
+    Rten(rten_format::Reader),
     /// A zTensor file.
     #[cfg(feature = "ztensor")]
     ZTensor(ztensor::Reader),
 }
 
 #[cfg_attr(
-    not(any(feature = "carton", feature = "ztensor")),
+    not(any(feature = "carton", feature = "rten", feature = "ztensor")),
     expect(unused_variables, reason = "without a format there is nothing to read")
 )]
 impl AnyReader {
@@ -121,6 +128,8 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(_) => Format::Carton,
+            #[cfg(feature = "rten")]
+            Self::Rten(_) => Format::Rten,
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => Format::ZTensor,
         }
@@ -134,6 +143,8 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => carton::summary(reader, options),
+            #[cfg(feature = "rten")]
+            Self::Rten(ref reader) => rten::summary(reader, options),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => zt::summary(reader, options),
         }
@@ -151,6 +162,8 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => carton::verify(reader, progress),
+            #[cfg(feature = "rten")]
+            Self::Rten(ref reader) => rten::verify(reader, progress),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => zt::verify(reader, progress),
         }
@@ -162,6 +175,8 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => Some(reader.model_hash().to_string()),
+            #[cfg(feature = "rten")]
+            Self::Rten(_) => None,
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => None,
         }
@@ -174,6 +189,8 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => reader.content_len(),
+            #[cfg(feature = "rten")]
+            Self::Rten(ref reader) => reader.source().len(),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => reader.source().len(),
         }

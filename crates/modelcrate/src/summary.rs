@@ -53,6 +53,9 @@ pub struct Summary {
     /// What the model returns, in order, where the format says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Port>,
+    /// What the graph of the model is made of, where the file has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<GraphSummary>,
     /// The files inside the file, where the format is a container.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileSummary>,
@@ -65,7 +68,7 @@ pub struct Summary {
 impl Summary {
     /// Starts with nothing but format and version.
     #[cfg_attr(
-        not(any(feature = "carton", feature = "ztensor")),
+        not(any(feature = "carton", feature = "rten", feature = "ztensor")),
         expect(dead_code, reason = "without a format there is nothing to describe")
     )]
     pub(crate) fn new(format: Format, version: String) -> Self {
@@ -76,6 +79,7 @@ impl Summary {
             metadata: BTreeMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            graph: None,
             files: Vec::new(),
             tensors: Vec::new(),
             findings: Report::default(),
@@ -103,7 +107,10 @@ pub struct Port {
 }
 
 impl Port {
-    #[cfg_attr(not(feature = "carton"), expect(dead_code, reason = "only some formats say"))]
+    #[cfg_attr(
+        not(any(feature = "carton", feature = "rten")),
+        expect(dead_code, reason = "only some formats say")
+    )]
     pub(crate) fn new(name: impl Into<String>, dtype: String, shape: &SymbolicShape) -> Self {
         let shape = match shape {
             SymbolicShape::Any => "*".into(),
@@ -119,6 +126,20 @@ impl Port {
         };
         Self { name: name.into(), dtype, shape, description: None, internal_name: None }
     }
+}
+
+/// What a graph is made of, subgraphs included.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+#[non_exhaustive]
+pub struct GraphSummary {
+    /// Graphs, the main one included.
+    pub graphs: u64,
+    /// Operators.
+    pub operators: u64,
+    /// Elements of all constants.
+    pub parameters: u64,
+    /// How many operators of each type there are, by name.
+    pub by_operator: BTreeMap<String, u64>,
 }
 
 /// A file inside a container.
@@ -203,7 +224,7 @@ pub struct TensorSummary {
 impl TensorSummary {
     /// Starts with nothing but a name.
     #[cfg_attr(
-        not(any(feature = "carton", feature = "ztensor")),
+        not(any(feature = "carton", feature = "rten", feature = "ztensor")),
         expect(dead_code, reason = "without a format there are no tensors")
     )]
     pub(crate) fn new(name: &str) -> Self {

@@ -1,7 +1,9 @@
 //! The lazy handle on one constant.
 
 use bytes::Bytes;
-use tensor_core::{DType, Error as Core, Extent, Shape, Tensor as Elements, TensorInfo};
+use tensor_core::{
+    DType, Error as Core, Extent, Shape, SourceReader, Tensor as Elements, TensorInfo,
+};
 
 use crate::{Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result, read::within};
 
@@ -163,6 +165,15 @@ impl<'a> Tensor<'a> {
         Ok(Elements::new(dtype, shape, self.bytes()?)?)
     }
 
+    /// Returns a stream of its bytes, in memory that does not grow with them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`extent`](Self::extent).
+    pub fn stream(self) -> Result<SourceReader> {
+        Ok(self.reader.source().stream(self.extent()?, "tensor data")?)
+    }
+
     /// Reads all of its bytes, in memory that does not grow with them.
     ///
     /// The format has no digests, so all that this proves is that the bytes are there.
@@ -172,7 +183,7 @@ impl<'a> Tensor<'a> {
     /// As for [`bytes`](Self::bytes).
     pub fn verify(self) -> Result<()> {
         let extent = self.extent()?;
-        let mut stream = self.reader.source().stream(extent, "tensor data")?;
+        let mut stream = self.stream()?;
         let copied = std::io::copy(&mut stream, &mut std::io::sink());
         let (what, offset) = ("tensor data", extent.offset());
         copied.map_err(|source| Core::Read { what, offset, source })?;

@@ -7,8 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use rten_format::{
-    Constant, ConstantData, ConstantDataType, Graph, GraphBuilder, Header, Model, NodeKind, Reader,
-    Rewrite, Tensor, Version, WriteOptions, Writer,
+    Attributes, Constant, ConstantData, ConstantDataType, Graph, GraphBuilder, Header, Model,
+    NodeKind, Reader, Rewrite, Tensor, Version, WriteOptions, Writer,
     tensor_core::{Extent, Limits, ReadAt, Source, Tensor as Elements},
 };
 use test_support::files;
@@ -28,7 +28,7 @@ fn visit(graph: &mut Graph, change: &mut impl FnMut(&mut Constant)) {
             NodeKind::Constant(constant) => change(constant),
             NodeKind::Operator(operator) => {
                 let attributes = operator.attributes.as_mut();
-                for (_, graph) in attributes.into_iter().flat_map(|table| table.subgraphs_mut()) {
+                for (_, graph) in attributes.into_iter().flat_map(Attributes::subgraphs_mut) {
                     visit(graph, change);
                 }
             }
