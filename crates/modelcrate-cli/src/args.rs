@@ -2,7 +2,7 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{Outcome, carton, generate, inspect, verify, zt};
+use crate::{Outcome, carton, generate, inspect, rten, verify, zt};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -31,6 +31,15 @@ Examples:
         #[command(subcommand)]
         command: carton::Carton,
     },
+    /// Draw, dump, edit, convert and export RTen models
+    #[command(after_help = "\
+Examples:
+  modelcrate rten graph model.rten | dot -Tsvg > model.svg
+  modelcrate rten to-v2 old.rten new.rten")]
+    Rten {
+        #[command(subcommand)]
+        command: rten::Rten,
+    },
     /// Edit zTensor files
     #[command(after_help = "\
 Example:
@@ -49,6 +58,7 @@ impl Args {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Carton { command } => command.run(),
+            Command::Rten { command } => command.run(),
             Command::Zt { command } => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -9,8 +9,8 @@ mod platforms;
 mod repack;
 mod rewrite;
 mod shrink;
+mod store;
 mod unpack;
-mod write;
 
 use std::path::Path;
 

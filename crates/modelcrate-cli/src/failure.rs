@@ -8,6 +8,7 @@ use std::{
 use anyhow::Error;
 use modelcrate::{
     carton_format::{self, FileFault, WriteFault, model_archive},
+    rten_format,
     tensor_core::{self, Chain},
     ztensor,
 };
@@ -71,6 +72,7 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
         return match error {
             modelcrate::Error::UnknownFormat { .. } => true,
             modelcrate::Error::Carton(error) => carton_is_invalid(error),
+            modelcrate::Error::Rten(error) => rten_is_invalid(error),
             modelcrate::Error::ZTensor(error) => ztensor_is_invalid(error),
             modelcrate::Error::Core(error) => core_is_invalid(error),
             _ => false,
@@ -78,6 +80,7 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
     }
     error.downcast_ref().is_some_and(ztensor_is_invalid)
         || error.downcast_ref().is_some_and(carton_is_invalid)
+        || error.downcast_ref().is_some_and(rten_is_invalid)
 }
 
 fn ztensor_is_invalid(error: &ztensor::Error) -> bool {
@@ -117,6 +120,27 @@ fn carton_is_invalid(error: &carton_format::Error) -> bool {
     }
 }
 
+const fn rten_is_invalid(error: &rten_format::Error) -> bool {
+    use rten_format::{Error, Fault};
+    match error {
+        Error::Core(error) | Error::Constant { fault: Fault::Core(error), .. } => {
+            core_is_invalid(error)
+        }
+        Error::NotRten { .. }
+        | Error::BadMagic { .. }
+        | Error::UnsupportedVersion { .. }
+        | Error::SegmentOffset { .. }
+        | Error::SegmentLength { .. }
+        | Error::Malformed { .. }
+        | Error::TooDeep { .. }
+        | Error::TooManyTables { .. }
+        | Error::SchemaVersion { .. }
+        | Error::UnknownTable { .. }
+        | Error::Constant { .. } => true,
+        _ => false,
+    }
+}
+
 fn archive_is_invalid(error: &model_archive::Error) -> bool {
     use model_archive::Error;
     match error {
@@ -139,6 +163,7 @@ const fn core_is_invalid(error: &tensor_core::Error) -> bool {
         Error::Read { .. }
             | Error::File { .. }
             | Error::NotAFile { .. }
+            | Error::Locked { .. }
             | Error::Replaced { .. }
             | Error::OutOfMemory { .. }
     )

@@ -1,7 +1,8 @@
 use std::fmt::Write as _;
 
 use modelcrate::{
-    FileSummary, OpenOptions, Port, Profile, Summary, SummaryOptions, TensorSummary, Verdict,
+    FileSummary, GraphSummary, OpenOptions, Port, Profile, Summary, SummaryOptions, TensorSummary,
+    Verdict,
 };
 use serde::Serialize;
 
@@ -102,6 +103,9 @@ impl Inspect {
             let _ = writeln!(text, "  files     {}, {}", summary.files.len(), output::size(bytes));
         }
         let _ = writeln!(text, "  tensors   {tensors}, {}", output::size(bytes));
+        if let Some(graph) = &summary.graph {
+            let _ = writeln!(text, "  graph     {}", graph_text(graph));
+        }
         for (key, value) in &summary.metadata {
             let pair = format!("{key} = {value}");
             let _ = writeln!(text, "  metadata  {}", escape_up_to(TEXT, &pair));
@@ -174,6 +178,25 @@ fn name(name: &str) -> String {
         None if name.trim() != name || name.is_empty() => format!("\"{shown}\""),
         None => shown.into_owned(),
     }
+}
+
+/// Writes what a graph is made of: its size, and the operators that are there most often.
+fn graph_text(graph: &GraphSummary) -> String {
+    let GraphSummary { graphs, operators, parameters, .. } = graph;
+    let mut text = format!("{operators} operators, {parameters} parameters");
+    if *graphs > 1 {
+        let _ = write!(text, ", {graphs} graphs");
+    }
+    let mut counts: Vec<_> = graph.by_operator.iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (at, (name, count)) in counts.iter().take(OPERATORS).enumerate() {
+        let joint = if at == 0 { ": " } else { ", " };
+        let _ = write!(text, "{joint}{count} {name}");
+    }
+    if counts.len() > OPERATORS {
+        text.push_str(", …");
+    }
+    text
 }
 
 /// Writes an input or output of a model: name, type, shape, and what its maker says of it.
@@ -251,6 +274,9 @@ const NAME: usize = 72;
 
 /// Characters of any other text from a file that are shown to people.
 const TEXT: usize = 200;
+
+/// Types of operators that are counted for people.
+const OPERATORS: usize = 8;
 
 /// Tensors that are listed when not all were asked for.
 const SHOWN: usize = 40;

@@ -13,8 +13,10 @@ mod generate;
 mod inspect;
 mod output;
 mod paths;
+mod rten;
 mod tensor_file;
 mod verify;
+mod write;
 mod zt;
 
 use std::{io, process::ExitCode};

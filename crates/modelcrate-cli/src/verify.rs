@@ -185,7 +185,7 @@ impl Walked {
 /// does not hide it, and what cannot be read is, so that it is reported.
 fn is_model(path: &Path) -> bool {
     let named = path.extension().is_some_and(|extension| {
-        ["carton", "zt"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+        ["carton", "rten", "zt"].iter().any(|known| extension.eq_ignore_ascii_case(known))
     });
     let detected = || Source::open(path).and_then(|source| detect(&source));
     named || detected().map_or(true, |format| format.is_some())

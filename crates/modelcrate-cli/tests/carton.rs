@@ -135,7 +135,7 @@ fn standard_output_takes_a_carton() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("-: model hash "), "{text}");
     let json = ["carton", "repack", "model.carton", "-", "--format", "json"];
-    let message = "error: -: standard output takes either a carton or JSON, not both\n";
+    let message = "error: -: standard output takes either a file or JSON, not both\n";
     assert_eq!(fails(cd, &json), (2, message.to_owned()));
 }
 

@@ -8,7 +8,7 @@ use carton_format::{
     model_archive::{self, Entry},
 };
 use serde_json::{Value as Json, json};
-use tensor_core::{Chain, Extent, Report, Severity, Source};
+use tensor_core::{Chain, Extent, Report, Severity, Source, TensorInfo};
 
 use crate::{
     FileSummary, Format, OpenOptions, Port, Profile, Stats, Summary, SummaryOptions, TensorSummary,
@@ -33,6 +33,16 @@ fn read_options(options: OpenOptions) -> ReadOptions {
         Some(threads) => open.threads(threads),
         None => open,
     }
+}
+
+/// Reads a tensor; `None` where there is none of the name, or its elements are no numbers.
+pub(crate) fn tensor(
+    reader: &Reader,
+    name: &str,
+) -> carton_format::Result<Option<tensor_core::Tensor>> {
+    let Some(tensor) = reader.tensor(name)? else { return Ok(None) };
+    let Some(TensorInfo { dtype, shape }) = tensor.info() else { return Ok(None) };
+    Ok(Some(tensor_core::Tensor::new(dtype, shape, tensor.bytes()?)?))
 }
 
 pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {

@@ -1,6 +1,6 @@
 use std::{num::NonZeroUsize, path::Path};
 
-use tensor_core::{Report, Source};
+use tensor_core::{Report, Source, Tensor};
 
 #[cfg(feature = "rten")]
 use crate::rten;
@@ -180,6 +180,27 @@ impl AnyReader {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => None,
         }
+    }
+
+    /// Reads the tensor of a name, decoded, as the reader of the format finds it; `None` where there
+    /// is none with numbers for elements.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be read.
+    pub fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
+        Ok(match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(ref reader) => carton::tensor(reader, name)?,
+            #[cfg(feature = "rten")]
+            Self::Rten(ref reader) => {
+                reader.tensor(name).map(rten_format::Tensor::view).transpose()?
+            }
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(ref reader) => {
+                reader.tensor(name).map(ztensor::Tensor::to_dense).transpose()?
+            }
+        })
     }
 
     /// Returns how many bytes [`verify`](Self::verify) reads: of the file, or of its content where

@@ -136,7 +136,7 @@ pub use layout::Wanted;
 pub use model::{Metadata, Model};
 pub use operators::{AttributesUse, OperatorInfo, OperatorType};
 pub use read::{ReadOptions, Reader};
-pub use release::Release;
+pub use release::{Release, UnknownRelease};
 pub use requires::{Requirement, Requirements};
 pub use rewrite::Rewrite;
 pub use tensor::Tensor;

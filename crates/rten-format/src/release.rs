@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 /// A release of RTen, whose crate and converter share their version numbers.
 ///
@@ -26,6 +26,28 @@ impl fmt::Display for Release {
     }
 }
 
+/// A text that is no release.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no release of RTen, expected one such as 0.13.1")]
+pub struct UnknownRelease {
+    /// The text.
+    pub text: String,
+}
+
+impl FromStr for Release {
+    type Err = UnknownRelease;
+
+    /// Reads `0.MINOR` or `0.MINOR.PATCH`.
+    fn from_str(text: &str) -> Result<Self, UnknownRelease> {
+        let parsed = || {
+            let rest = text.strip_prefix("0.")?;
+            let (minor, patch) = rest.split_once('.').unwrap_or((rest, "0"));
+            Some(Self::new(minor.parse().ok()?, patch.parse().ok()?))
+        };
+        parsed().ok_or_else(|| UnknownRelease { text: text.to_owned() })
+    }
+}
+
 /// Takes the first of one or two pairs of minor and patch number.
 macro_rules! since {
     ($since:tt $($older:tt)?) => {
@@ -43,5 +65,15 @@ mod tests {
         assert!(Release::new(9, 0) < Release::new(13, 0));
         assert!(Release::new(13, 0) < Release::new(13, 1));
         assert_eq!(Release::new(13, 1).to_string(), "0.13.1");
+    }
+
+    #[test]
+    fn releases_are_read() {
+        assert_eq!("0.13.1".parse(), Ok(Release::new(13, 1)));
+        assert_eq!("0.27".parse(), Ok(Release::new(27, 0)));
+        for text in ["", "1.0.0", "0.", "0.1.2.3", "0.-1", "0.999"] {
+            let message = format!("{text:?} is no release of RTen, expected one such as 0.13.1");
+            assert_eq!(text.parse::<Release>().unwrap_err().to_string(), message);
+        }
     }
 }

@@ -95,6 +95,18 @@ impl<'a> Rewrite<'a> {
         replace(path, options, |file| file.write_all(&bytes))
     }
 
+    /// Does as [`to_v1`](Self::to_v1) with any sink, which is returned.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_v1`](Self::to_v1).
+    pub fn write_v1<W: Write>(self, mut sink: W) -> Result<W> {
+        let bytes = self.to_v1_bytes()?;
+        let written = sink.write_all(&bytes).and_then(|()| sink.flush());
+        written.map_err(|source| Error::Write { offset: 0, source })?;
+        Ok(sink)
+    }
+
     /// Returns a file of version 1.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     http::Http,
     rewrite::{Done, Rewrite},
-    write::Store,
+    store::Store,
 };
 use crate::{Outcome, escape::escape, failure::About, output};
 

@@ -16,10 +16,7 @@ use modelcrate::{
 };
 use serde::Serialize;
 
-use super::{
-    about_culprit,
-    write::{Sink, Store, Writing},
-};
+use super::{about_culprit, store::Store};
 use crate::{
     Outcome,
     args::is_stdio,
@@ -28,6 +25,7 @@ use crate::{
     output,
     paths::{is_inside, same_file},
     tensor_file::TensorFile,
+    write::{Sink, Writing},
 };
 
 /// Pack a model into a carton

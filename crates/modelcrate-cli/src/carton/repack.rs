@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::{
     rewrite::{Done, Rewrite},
-    write::Store,
+    store::Store,
 };
 use crate::{Outcome, output};
 

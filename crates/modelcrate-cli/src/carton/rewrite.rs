@@ -9,7 +9,6 @@ use modelcrate::carton_format::{
 };
 use serde::Serialize;
 
-use super::write::{Sink, Writing};
 use crate::{
     Outcome,
     args::is_stdio,
@@ -17,6 +16,7 @@ use crate::{
     failure::About,
     output,
     paths::{is_inside, same_file},
+    write::{Sink, Writing},
 };
 
 /// A carton that is made from another.

@@ -1,18 +1,15 @@
+//! Files that commands write, and what is said of them.
+
 use std::{
     cell::Cell,
     io::{self, BufWriter, StdoutLock, Write as _},
-    num::NonZeroUsize,
     path::Path,
     rc::Rc,
 };
 
 use anstream::eprint;
-use anyhow::{bail, ensure};
-use clap::ValueEnum;
-use modelcrate::{
-    carton_format::{WriteOptions, model_archive::Compression},
-    tensor_core::output::{Durability, Existing, NewFile},
-};
+use anyhow::ensure;
+use modelcrate::tensor_core::output::{Durability, Existing, NewFile};
 use serde::Serialize;
 
 use crate::{
@@ -21,25 +18,25 @@ use crate::{
     output,
 };
 
-/// Options of everything that writes a carton.
+/// Options of everything that writes a model file.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Writing {
+pub(crate) struct Writing {
     /// Replace the output where it is there already
     #[arg(long)]
     force: bool,
     /// Check everything, and write nothing
     #[arg(long)]
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(super) print: Print,
+    pub(crate) print: Print,
 }
 
 impl Writing {
     /// Starts a file that may only be there already if that was asked for.
-    pub(super) fn create(self, output: &Path) -> anyhow::Result<Sink> {
+    pub(crate) fn create(self, output: &Path) -> anyhow::Result<Sink> {
         if is_stdio(output) {
             let quiet = self.print.format == Format::Human || self.dry_run;
-            ensure!(quiet, "standard output takes either a carton or JSON, not both");
+            ensure!(quiet, "standard output takes either a file or JSON, not both");
         } else {
             let there = output.symlink_metadata().is_ok();
             ensure!(self.force || !there, "is there already (--force replaces it)");
@@ -49,7 +46,7 @@ impl Writing {
     }
 
     /// Starts a file that takes the place of another.
-    pub(super) fn replace(self, file: &Path) -> anyhow::Result<Sink> {
+    pub(crate) fn replace(self, file: &Path) -> anyhow::Result<Sink> {
         self.start(file, Existing::Replace)
     }
 
@@ -66,8 +63,8 @@ impl Writing {
         Ok(Sink { to, written: 0, failed: Rc::default() })
     }
 
-    /// Prints what was done, beside standard output where the carton goes there.
-    pub(super) fn report<T: Serialize>(
+    /// Prints what was done, beside standard output where the file goes there.
+    pub(crate) fn report<T: Serialize>(
         self,
         output: &Path,
         result: &T,
@@ -80,13 +77,13 @@ impl Writing {
         Ok(output::print_result(self.print, result, text)?)
     }
 
-    pub(super) const fn would_be(self) -> &'static str {
+    pub(crate) const fn would_be(self) -> &'static str {
         if self.dry_run { "would be " } else { "" }
     }
 }
 
-/// What a carton is written to: a file that appears once it is whole, standard output, or nothing.
-pub(super) struct Sink {
+/// What a file is written to: a file that appears once it is whole, standard output, or nothing.
+pub(crate) struct Sink {
     to: To,
     written: u64,
     failed: Rc<Cell<bool>>,
@@ -99,13 +96,23 @@ enum To {
 }
 
 impl Sink {
+    /// Starts a file that takes the place of another, or one that is thrown away.
+    pub(crate) fn in_place_of(path: &Path, dry_run: bool) -> anyhow::Result<Self> {
+        let to = if dry_run {
+            To::Nowhere
+        } else {
+            To::File(NewFile::create(path, Durability::Synced)?, Existing::Replace)
+        };
+        Ok(Self { to, written: 0, failed: Rc::default() })
+    }
+
     /// Returns what tells later whether writing failed, and not something else.
-    pub(super) fn failed(&self) -> Rc<Cell<bool>> {
+    pub(crate) fn failed(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.failed)
     }
 
     /// Puts a file in its place; returns how many bytes were written.
-    pub(super) fn commit(self, path: &Path) -> anyhow::Result<u64> {
+    pub(crate) fn commit(self, path: &Path) -> anyhow::Result<u64> {
         match self.to {
             To::File(mut file, existing) => file.commit(existing).about(path)?,
             To::Stdout(mut out) => out.flush().about(path)?,
@@ -136,56 +143,5 @@ impl io::Write for Sink {
         };
         self.failed.set(flushed.is_err());
         flushed
-    }
-}
-
-/// How the files of a carton are stored.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Store {
-    /// How files are compressed
-    #[arg(long, value_enum, default_value_t)]
-    compression: Method,
-    /// How hard: 1 to 22 for zstd, 3 by default, or below zero for speed; 1 to 9 for deflate, 6 by
-    /// default
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    level: Option<i32>,
-    /// What files that are stored as they are start at a multiple of: a power of two up to 32768
-    #[arg(long, value_name = "BYTES", default_value_t = 64)]
-    alignment: u32,
-    /// How many threads compress and hash; as many as the system offers by default
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Method {
-    /// By zstd where that saves a twentieth, and not at all elsewhere
-    #[default]
-    Auto,
-    /// Not at all
-    Stored,
-    /// By zstd, all of them
-    Zstd,
-    /// By DEFLATE, all of them
-    Deflate,
-}
-
-impl Store {
-    pub(super) fn options(self) -> anyhow::Result<WriteOptions> {
-        let zstd = self.level.unwrap_or(3);
-        let compression = match self.compression {
-            Method::Auto => Compression::ZstdIfSmaller { level: zstd },
-            Method::Zstd => Compression::Zstd { level: zstd },
-            Method::Deflate => Compression::Deflate { level: self.level.unwrap_or(6) },
-            Method::Stored if self.level.is_some() => {
-                bail!("--level means nothing with --compression stored")
-            }
-            Method::Stored => Compression::Stored,
-        };
-        let options = WriteOptions::default().compression(compression).alignment(self.alignment);
-        Ok(match self.threads {
-            Some(threads) => options.threads(threads),
-            None => options,
-        })
     }
 }

@@ -1,0 +1,85 @@
+//! What only RTen models have: graphs, two versions, a way to ONNX.
+
+mod convert;
+mod dims;
+mod dump;
+mod edit;
+mod extract;
+mod graph;
+mod requires;
+
+use std::path::Path;
+
+use anyhow::bail;
+use clap::Subcommand;
+use modelcrate::rten_format::{Error, Model, Reader};
+
+use crate::{Outcome, args::is_stdio, failure::About, output};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Rten {
+    Graph(graph::Graph),
+    Dump(dump::Dump),
+    ToV1(convert::ToV1),
+    ToV2(convert::ToV2),
+    Edit(Box<edit::Edit>),
+    FixDims(dims::FixDims),
+    Extract(extract::Extract),
+    Requires(requires::Requires),
+}
+
+impl Rten {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Graph(command) => command.run(),
+            Self::Dump(command) => command.run(),
+            Self::ToV1(command) => command.run(),
+            Self::ToV2(command) => command.run(),
+            Self::Edit(command) => command.run(),
+            Self::FixDims(command) => command.run(),
+            Self::Extract(command) => command.run(),
+            Self::Requires(command) => command.run(),
+        }
+    }
+}
+
+/// Opens a model, or reads one from standard input.
+fn open(input: &Path) -> anyhow::Result<Reader> {
+    let reader = || {
+        if is_stdio(input) {
+            return Ok(Reader::from_bytes(output::stdin()?)?);
+        }
+        anyhow::Ok(Reader::open(input)?)
+    };
+    reader().about(input)
+}
+
+/// Finds the value or constant of the main graph that a name means.
+fn find(model: &Model, name: &str) -> anyhow::Result<u32> {
+    match *model.find(name) {
+        [(0, id), (0, other), ..] => {
+            bail!("nodes {id} and {other} of the graph are both called {name:?}")
+        }
+        [(0, id), ..] => Ok(id),
+        [_, ..] => bail!("{name:?} is in a subgraph only, expected a name of the main graph"),
+        [] => bail!("no value or constant is called {name:?}"),
+    }
+}
+
+/// Finds several.
+fn find_all(model: &Model, names: &[String]) -> anyhow::Result<Vec<u32>> {
+    names.iter().map(|name| find(model, name)).collect()
+}
+
+/// Splits a text such as `NAME=VALUE` at its last sign: names may hold more of them.
+fn split_pair<'a>(text: &'a str, form: &str) -> anyhow::Result<(&'a str, &'a str)> {
+    match text.rsplit_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name, value)),
+        _ => bail!("{text:?} is not {form}"),
+    }
+}
+
+/// Tells whether an error is about the file that is written, not about the one that is read.
+const fn is_write(error: &Error) -> bool {
+    matches!(error, Error::Write { .. })
+}

@@ -1,0 +1,40 @@
+use modelcrate::rten_format::{Rewrite, Version};
+
+use super::convert::Files;
+use crate::{Outcome, failure::About};
+
+/// Write the part of a model that computes some of its values
+///
+/// Names are those of the main graph; `modelcrate rten dump` lists them. The part keeps the
+/// version, and has only the weights that it needs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate rten extract model.rten encoder.rten --outputs hidden
+  modelcrate rten extract model.rten head.rten --inputs hidden --outputs logits,boxes")]
+pub(crate) struct Extract {
+    #[command(flatten)]
+    files: Files,
+    /// What the part returns, in this order
+    #[arg(long, value_name = "NAME", required = true, value_delimiter = ',')]
+    outputs: Vec<String>,
+    /// What its caller gives; inputs of the model that are still needed come behind
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    inputs: Vec<String>,
+}
+
+impl Extract {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let input = &self.files.input;
+        let reader = super::open(input)?;
+        let model = reader.model();
+        let inputs = super::find_all(model, &self.inputs).about(input)?;
+        let outputs = super::find_all(model, &self.outputs).about(input)?;
+        let part = model.extract(&inputs, &outputs).about(input)?;
+        let rewrite = Rewrite::of(&reader).model(part);
+        match reader.version() {
+            Version::V1 => self.files.rewrite(&reader, 1, |sink| rewrite.write_v1(sink)),
+            Version::V2 => self.files.rewrite(&reader, 2, |sink| rewrite.write_v2(sink)),
+        }
+    }
+}

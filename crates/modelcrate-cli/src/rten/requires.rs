@@ -1,0 +1,103 @@
+use std::fmt::Write as _;
+
+use modelcrate::rten_format::{Release, Requirements};
+use serde::Serialize;
+
+use crate::{
+    Outcome,
+    args::{Input, Print},
+    escape::{escape, escape_up_to},
+    output,
+};
+
+/// Show which release of RTen reads a model, and why
+///
+/// Operators, attributes and how constants are stored tell. The exit status is 1 where a release is
+/// given that does not read it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate rten requires model.rten
+  modelcrate rten requires model.rten --release 0.14.0")]
+pub(crate) struct Requires {
+    /// The model; - is standard input
+    file: Input,
+    /// Say whether this release reads the model
+    #[arg(long, value_name = "VERSION")]
+    release: Option<Release>,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct Required {
+    path: String,
+    /// None where something is not known.
+    release: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads: Option<bool>,
+    reasons: Vec<Reason>,
+}
+
+#[derive(Serialize)]
+struct Reason {
+    what: String,
+    since: Option<String>,
+    count: u64,
+    path: Option<String>,
+}
+
+impl Requires {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let reader = super::open(&self.file)?;
+        let found = reader.model().requirements(reader.version());
+        let release = found.release();
+        let reads = self.release.map(|given| release.is_some_and(|needed| given >= needed));
+        let result = Required {
+            path: self.file.display().to_string(),
+            release: release.map(|release| release.to_string()),
+            reads,
+            reasons: reasons(&found),
+        };
+        output::print_result(self.print, &result, &self.text(&result))?;
+        Ok(if reads == Some(false) { Outcome::Invalid } else { Outcome::Fine })
+    }
+
+    fn text(&self, result: &Required) -> String {
+        let path = escape(&result.path);
+        let mut text = match &result.release {
+            Some(release) => format!("{path}: read from release {release} on\n"),
+            None => format!("{path}: read by no release that is known\n"),
+        };
+        if let (Some(given), Some(reads)) = (self.release, result.reads) {
+            let does = if reads { "reads" } else { "does not read" };
+            let _ = writeln!(text, "  release {given} {does} it");
+        }
+        for Reason { what, since, count, path } in &result.reasons {
+            let since = since.as_deref().unwrap_or("?");
+            let what = escape_up_to(TEXT, what);
+            let _ = write!(text, "  {since:<8} {what}");
+            if *count > 1 {
+                let _ = write!(text, ", {count} times");
+            }
+            if let Some(path) = path {
+                let _ = write!(text, ", first at {}", escape_up_to(TEXT, path));
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn reasons(found: &Requirements) -> Vec<Reason> {
+    let reason = |of: &modelcrate::rten_format::Requirement| Reason {
+        what: of.what.clone(),
+        since: of.since.map(|since| since.to_string()),
+        count: of.count,
+        path: of.path.clone(),
+    };
+    found.reasons.iter().map(reason).collect()
+}
+
+/// Characters of a text from a file that are shown to people.
+const TEXT: usize = 200;
