@@ -89,9 +89,11 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
         Severity::Note => anstyle::AnsiColor::Cyan.on_default(),
     };
     let at = &finding.at;
+    let tensor = at.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
     let place = [
         at.entry.as_ref().map(|entry| format!("{entry:?}")),
-        at.tensor.as_ref().map(|tensor| format!("{tensor:?}")),
+        // A path may end with the name.
+        tensor.filter(|tensor| !at.path.as_ref().is_some_and(|path| path.contains(tensor))),
         at.path.clone(),
         at.line.map(|line| format!("line {line}")),
         at.offset.map(|offset| format!("byte {offset}")),

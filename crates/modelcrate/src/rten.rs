@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Report, Severity, Source,
+    At, Report, Severity, Source,
     digest::{Algorithm, HashingReader},
     symbolic::{self, SymbolicShape},
 };
@@ -26,7 +26,7 @@ pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64)) -> Report {
         let Ok(extent) = tensor.extent() else { continue };
         if let Err(error) = tensor.verify() {
             let at = At::file().path(tensor.path()).offset(error.offset());
-            report.push(Severity::Error, error.rule(), at, Chain(&error).to_string());
+            report.push(Severity::Error, error.rule(), at, error.at_place());
         }
         progress(extent.len());
     }
@@ -110,17 +110,9 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) 
     }
     if let Err(error) = fill(tensor, options, &mut summary) {
         let at = At::file().path(tensor.path()).offset(error.offset());
-        findings.push(Severity::Error, error.rule(), at, message(&error));
+        findings.push(Severity::Error, error.rule(), at, error.at_place());
     }
     summary
-}
-
-/// Says what is wrong without the path, which the finding has.
-fn message(error: &Error) -> String {
-    match error {
-        Error::Constant { fault, .. } => Chain(fault).to_string(),
-        error => Chain(error).to_string(),
-    }
 }
 
 fn fill(

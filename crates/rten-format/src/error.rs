@@ -210,6 +210,16 @@ impl Error {
         }
     }
 
+    /// Returns what is wrong and its causes in one line, to be read on from the place of a
+    /// constant, which is not said again.
+    #[must_use]
+    pub fn at_place(&self) -> String {
+        match self {
+            Self::Constant { fault, .. } => Chain(fault).to_string(),
+            error => Chain(error).to_string(),
+        }
+    }
+
     /// Returns the stable id of the rule that is broken, such as `rten/model-data`.
     #[must_use]
     pub fn rule(&self) -> &'static str {

@@ -478,7 +478,7 @@ fn constants(reader: &Reader, findings: &mut Findings) -> Vec<(Extent, usize)> {
             Err(error) => {
                 if let Some(findings) = findings.open(error.rule()) {
                     let at = place(tensor).offset(error.offset());
-                    findings.push(Severity::Error, error.rule(), at, Chain(&error).to_string());
+                    findings.push(Severity::Error, error.rule(), at, error.at_place());
                 }
                 continue;
             }

@@ -1,0 +1,228 @@
+//! The commands of `modelcrate rten` that write files.
+
+mod run;
+
+use std::{fs, path::Path};
+
+use modelcrate::rten_format::{Dim, NodeKind, Reader, Rewrite, Version};
+use test_support::testdata;
+
+use run::{fails, prints};
+
+/// A folder with a model in both versions.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, new) in [("mlp.v1.rten", "v1.rten"), ("mlp.v2.rten", "v2.rten")] {
+        fs::copy(testdata("rten/valid").join(name), folder.path().join(new)).unwrap();
+    }
+    let zeros = [0_u8; 128];
+    fs::write(folder.path().join("zeros.bin"), zeros).unwrap();
+    folder
+}
+
+#[track_caller]
+fn is_sound(path: &Path) -> Reader {
+    let reader = Reader::open(path).unwrap();
+    assert!(reader.validate().is_valid(), "{:?}", reader.validate());
+    reader
+}
+
+#[test]
+fn versions_are_converted() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["rten", "to-v2", "v1.rten", "new.rten"]);
+    assert_eq!(fs::read(cd.join("new.rten")).unwrap().len() % 64, 32);
+    assert_eq!(is_sound(&cd.join("new.rten")).version(), Version::V2);
+    prints(cd, &["rten", "to-v1", "new.rten", "old.rten"]);
+    let old = is_sound(&cd.join("old.rten"));
+    for tensor in is_sound(&cd.join("v1.rten")).tensors() {
+        let copy = old.tensor(tensor.name().unwrap()).unwrap();
+        assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
+    }
+    prints(cd, &["rten", "to-v2", "--wrap", "v1.rten", "wrapped.rten"]);
+    prints(cd, &["rten", "to-v1", "wrapped.rten", "unwrapped.rten"]);
+    let same =
+        fs::read(cd.join("unwrapped.rten")).unwrap() == fs::read(cd.join("v1.rten")).unwrap();
+    assert!(same);
+    let wide = ["rten", "to-v2", "v1.rten", "wide.rten", "--alignment", "4096"];
+    prints(cd, &[&wide[..], &["--inline-elements", "0"]].concat());
+    let wide = is_sound(&cd.join("wide.rten"));
+    assert!(wide.tensors().all(|tensor| tensor.extent().unwrap().offset() % 4096 == 0));
+}
+
+#[test]
+fn outputs_are_not_overwritten() {
+    let folder = folder();
+    let cd = folder.path();
+    for (args, message) in [
+        (
+            &["rten", "to-v2", "v1.rten", "v2.rten"][..],
+            "error: v2.rten: is there already (--force replaces it)\n",
+        ),
+        (
+            &["rten", "to-v2", "v1.rten", "v1.rten", "--force"],
+            "error: v1.rten: is the input, expected another file\n",
+        ),
+        (
+            &["rten", "to-v2", "--wrap", "v2.rten", "new.rten"],
+            "error: v2.rten: the file has a header already, expected one of version 1\n",
+        ),
+        (
+            &["rten", "extract", "v1.rten", "new.rten", "--outputs", "nothing"],
+            "error: v1.rten: no value or constant is called \"nothing\"\n",
+        ),
+    ] {
+        assert_eq!(fails(cd, args), (2, message.to_owned()));
+    }
+    assert!(!cd.join("new.rten").exists());
+    prints(cd, &["rten", "to-v1", "v2.rten", "v1.rten", "--force"]);
+}
+
+#[test]
+fn models_are_edited() {
+    let folder = folder();
+    let cd = folder.path();
+    for file in ["v1.rten", "v2.rten"] {
+        let changes = ["--set", "license=MIT", "--unset", "run_id", "--rename", "x=image"];
+        prints(cd, &[&["rten", "edit", file, "--dim", "x:0=n"], &changes[..]].concat());
+        prints(cd, &["rten", "edit", file, "--outputs", "logits"]);
+        let reader = is_sound(&cd.join(file));
+        let metadata = reader.model().metadata.as_ref().unwrap();
+        assert_eq!((metadata.license.as_deref(), &metadata.run_id), (Some("MIT"), &None));
+        let [(0, image)] = reader.model().find("image")[..] else { panic!() };
+        let NodeKind::Value(value) = &reader.model().graph.nodes[image as usize].kind else {
+            panic!()
+        };
+        let expected = [Dim::Symbol("n".to_owned()), Dim::Fixed(4)];
+        assert_eq!(value.shape.as_deref(), Some(&expected[..]));
+        assert_eq!(reader.model().graph.outputs.len(), 1);
+        let unchanged = prints(cd, &["rten", "edit", file, "--set", "license=MIT"]);
+        assert_eq!(unchanged, format!("{file}: nothing to change\n"));
+    }
+}
+
+#[test]
+fn dry_runs_change_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    let state = |file: &str| fs::read(cd.join(file)).unwrap();
+    for file in ["v1.rten", "v2.rten"] {
+        let before = state(file);
+        for args in [
+            &["rten", "edit", file, "--set", "license=none"][..],
+            &["rten", "edit", file, "--raw", "fc1.weight=f32:8,4:zeros.bin"],
+            &["rten", "fix-dims", file],
+            &["rten", "to-v2", file, "new.rten"],
+            &["rten", "extract", file, "new.rten", "--outputs", "h1"],
+        ] {
+            prints(cd, &[args, &["--dry-run"]].concat());
+            assert!(state(file) == before, "{args:?}");
+        }
+    }
+    assert_eq!(fs::read_dir(cd).unwrap().count(), 3);
+}
+
+#[test]
+fn refused_edits_change_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    let before = fs::read(cd.join("v2.rten")).unwrap();
+    for (args, message) in [
+        (
+            &["--rename", "x=h1"][..],
+            "error: v2.rten: graph/node 4 \"x\" has the name of node 7, expected one of its own\n",
+        ),
+        (
+            &["--dim", "x:2=n"],
+            "error: v2.rten: graph/node 4 has 2 dimensions, so there is no dimension 2\n",
+        ),
+        (
+            &["--outputs", "x,x"],
+            "error: v2.rten: outputs[1] is node 4, which is an output already\n",
+        ),
+        (
+            &["--raw", "fc1.weight=f32:4,8:zeros.bin"],
+            "error: v2.rten: \"fc1.weight\" is f32 [4, 8] there, expected f32 [8, 4]\n",
+        ),
+        (
+            &["--raw", "fc1.weight=f64:4,4:zeros.bin"],
+            "error: v2.rten: \"fc1.weight\": element type f64 is none of constants, expected i32, \
+             f32, i8 or u8\n",
+        ),
+        (&["--raw", "x=f32:8,4:zeros.bin"], "error: v2.rten: node 4 is no constant\n"),
+    ] {
+        let refused = fails(cd, &[&["rten", "edit", "v2.rten"], args].concat());
+        assert_eq!(refused, (2, message.to_owned()));
+        assert!(fs::read(cd.join("v2.rten")).unwrap() == before, "{args:?}");
+    }
+}
+
+#[test]
+fn weights_come_from_other_files() {
+    let folder = folder();
+    let cd = folder.path();
+    for file in ["v1.rten", "v2.rten"] {
+        let raw = ["--raw", "fc1.weight=f32:8,4:zeros.bin"];
+        let printed = prints(cd, &[&["rten", "edit", file], &raw[..]].concat());
+        assert!(printed.starts_with(&format!("{file}: replaced fc1.weight\n")), "{printed}");
+        let reader = is_sound(&cd.join(file));
+        assert_eq!(reader.tensor("fc1.weight").unwrap().bytes().unwrap(), [0; 128][..]);
+    }
+    let original = testdata("rten/valid/mlp.v1.rten");
+    prints(cd, &["rten", "edit", "v2.rten", "--from", original.to_str().unwrap()]);
+    let edited = is_sound(&cd.join("v2.rten"));
+    for tensor in is_sound(&original).tensors() {
+        let copy = edited.tensor(tensor.name().unwrap()).unwrap();
+        assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
+    }
+    let zt = testdata("ztensor/valid/v1.1-ref/scalars.zt");
+    let (status, message) = fails(cd, &["rten", "edit", "v2.rten", "--from", zt.to_str().unwrap()]);
+    assert_eq!(status, 2);
+    assert!(
+        message.ends_with("has no tensor that is called as a constant of the model\n"),
+        "{message}"
+    );
+}
+
+#[test]
+fn zeros_become_symbols() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["rten", "edit", "v2.rten", "--dim", "x:0=0", "--dim", "x:1=0"]);
+    let warned = prints(cd, &["verify", "v2.rten"]);
+    assert!(warned.contains("rten/fixed-zero-input"), "{warned}");
+    prints(cd, &["rten", "fix-dims", "v2.rten", "--symbol", "x:0=batch"]);
+    let reader = is_sound(&cd.join("v2.rten"));
+    let inspected = prints(cd, &["inspect", "v2.rten"]);
+    assert!(inspected.contains("input     x: Float [batch, x_1]\n"), "{inspected}");
+    assert!(reader.model().zero_dims().is_empty());
+}
+
+#[test]
+fn parts_are_written() {
+    let folder = folder();
+    let cd = folder.path();
+    for file in ["v1.rten", "v2.rten"] {
+        let cut = ["--outputs", "probs", "--inputs", "a1", "--force"];
+        prints(cd, &[&["rten", "extract", file, "part.rten"], &cut[..]].concat());
+        let (part, whole) = (is_sound(&cd.join("part.rten")), is_sound(&cd.join(file)));
+        assert_eq!(part.version(), whole.version());
+        assert_eq!(part.tensors().len(), 2);
+        assert!(part.source().len() < whole.source().len());
+        for tensor in part.tensors() {
+            let old = whole.tensor(tensor.name().unwrap()).unwrap();
+            assert_eq!(tensor.bytes().unwrap(), old.bytes().unwrap());
+        }
+    }
+}
+
+#[test]
+fn models_go_through_pipes() {
+    let folder = folder();
+    let cd = folder.path();
+    let output = run::modelcrate(cd, &["rten", "to-v1", "v2.rten", "-"]);
+    let reader = Reader::open(cd.join("v2.rten")).unwrap();
+    assert!(output.status.success());
+    assert!(output.stdout == Rewrite::of(&reader).to_v1_bytes().unwrap());
+}
