@@ -13,6 +13,7 @@ use crate::{
     Reader, Tensor, Value,
     error::short,
     topology::{Scope, Topology, node},
+    write::MAX_ALIGNMENT,
 };
 
 impl Model {
@@ -594,16 +595,21 @@ fn overlaps(
 fn gaps(reader: &Reader, parts: &[Extent], findings: &mut Findings) {
     let mut end = 0;
     for part in parts {
-        gap(reader, Extent::between(end, part.offset()), "rten/gap", findings);
+        let start = part.offset();
+        // Writers may align tensors to more than RTen's converter does.
+        let boundary = 1_u64.checked_shl(start.trailing_zeros()).unwrap_or(ALIGNMENT);
+        let boundary = boundary.clamp(ALIGNMENT, MAX_ALIGNMENT.into());
+        gap(reader, Extent::between(end, start), boundary, "rten/gap", findings);
         end = end.max(part.end());
     }
     let rest = Extent::between(end, reader.source().len());
-    gap(reader, rest, "rten/trailing-bytes", findings);
+    gap(reader, rest, ALIGNMENT, "rten/trailing-bytes", findings);
 }
 
-fn gap(reader: &Reader, gap: Extent, rule: &'static str, findings: &mut Findings) {
+/// Reports bytes that belong to nothing, unless they are zeros in front of a boundary.
+fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, findings: &mut Findings) {
     let (at, len) = (At::file().offset(gap.offset()), gap.len());
-    if len >= ALIGNMENT {
+    if len >= boundary {
         let message = format!("{len} bytes at byte {} belong to nothing", gap.offset());
         findings.push(Severity::Note, rule, at, message);
         return;

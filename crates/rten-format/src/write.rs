@@ -110,7 +110,7 @@ impl Default for WriteOptions {
 }
 
 /// More only makes files longer: no system maps files by more.
-const MAX_ALIGNMENT: u32 = 1 << 16;
+pub(crate) const MAX_ALIGNMENT: u32 = 1 << 16;
 
 /// Writes a file of version 2 front to back: header, model data, tensor data.
 ///
