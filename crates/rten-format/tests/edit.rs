@@ -48,6 +48,23 @@ fn version_2_grows_by_its_model_data() {
     assert!(Reader::from_bytes(bytes).unwrap().validate().is_empty());
 }
 
+/// Whatever of the new model data is there when an edit is cut short, the old one is what is found:
+/// the header is changed last.
+#[test]
+fn edits_that_are_cut_short_leave_the_file() {
+    let (_dir, path) = copy("mlp.v2.rten");
+    let old = fs::read(&path).unwrap();
+    let expected = Reader::open(&path).unwrap().model().clone();
+    let mut editor = Editor::open(&path).unwrap();
+    describe(editor.model_mut(), "another");
+    editor.commit().unwrap();
+    let new = fs::read(&path).unwrap();
+    for len in old.len()..=new.len() {
+        let cut = [&old[..], &new[old.len()..len]].concat();
+        assert_eq!(Reader::from_bytes(cut).unwrap().model(), &expected, "{len}");
+    }
+}
+
 #[test]
 fn version_1_is_replaced() {
     let (dir, path) = copy("mlp.v1.rten");
