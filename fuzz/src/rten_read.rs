@@ -5,7 +5,16 @@ use rten_format::{Model, Reader, tensor_core::Limits, topology::Topology};
 /// Opens, reads, validates, shows and rewrites any bytes: nothing but errors may come of it.
 pub(crate) fn run(bytes: &[u8]) {
     let limits = Limits::default().with_decoded_bytes(1 << 20);
-    let Ok(reader) = Reader::options().limits(limits).from_bytes(bytes.to_vec()) else { return };
+    let reader = match Reader::options().limits(limits).from_bytes(bytes.to_vec()) {
+        Ok(reader) => reader,
+        Err(error) => {
+            let reason = error.to_string();
+            assert!(!reason.ends_with("cannot be followed"), "only the index refuses this");
+            return;
+        }
+    };
+    let model_data = reader.source().read(reader.model_data(), "model data").unwrap();
+    assert!(Model::parse(model_data, &limits).is_ok(), "only the index accepts this");
     let valid = reader.validate().is_valid();
     for tensor in reader.tensors() {
         match (tensor.extent(), tensor.bytes()) {

@@ -3,10 +3,10 @@
 //! `Default` gives what an absent field means in a file. That is often not what the ONNX operator
 //! takes for an attribute that is left out: in [`GemmAttrs`] both factors are 0, not 1.
 
-use std::fmt;
+use std::{fmt, ops::RangeFrom};
 
 use bytes::Bytes;
-use flatbuffers::{UnionWIPOffset, WIPOffset};
+use flatbuffers::{UnionWIPOffset, VOffsetT, WIPOffset};
 #[cfg(test)]
 use proptest::strategy::{BoxedStrategy, Just, Strategy as _, Union};
 
@@ -18,7 +18,9 @@ use crate::{
     ScatterReduction, UnknownTable,
     builder::{Builder, Size},
     field::Field,
+    flat::{Checked, Refused, Table},
     generated::rten as stored,
+    index::Walk,
     release::since,
 };
 
@@ -129,6 +131,19 @@ macro_rules! tables {
                 }
             }
 
+            /// Checks the attributes of an operator, to which a reference of this place leads.
+            pub(crate) fn check(tag: u8, reference: usize, walk: &mut Walk<'_>) -> Checked {
+                match tag {
+                    $( $tag => {
+                        let table = walk.checker.enter(reference)?;
+                        $table::check(table, walk)?;
+                        walk.checker.leave();
+                        Ok(())
+                    } )*
+                    _ => walk.unknown(tag, reference),
+                }
+            }
+
             /// Reads the attributes of an operator in verified model data.
             pub(crate) fn parse(
                 operator: &stored::OperatorNode<'_>,
@@ -207,6 +222,15 @@ macro_rules! table {
 
         #[allow(unused_variables, unused_mut, reason = "some tables are empty")]
         impl $table {
+            fn check(table: Table<'_>, walk: &mut Walk<'_>) -> Checked {
+                let mut fields = FIELDS.step_by(2);
+                $(
+                    let place = walk.checker.field(table, fields.next().ok_or(Refused)?)?;
+                    <$type as Field<'_>>::check(stringify!($field), place, walk)?;
+                )*
+                Ok(())
+            }
+
             fn parse(table: &stored::$table<'_>, model: &Bytes) -> Result<Self> {
                 Ok(Self { $( $field: Field::parse(table.$field(), model)?, )* })
             }
@@ -768,6 +792,22 @@ impl Default for Scalar {
 }
 
 impl ConstantOfShapeAttrs {
+    fn check(table: Table<'_>, walk: &mut Walk<'_>) -> Checked {
+        type Attrs = stored::ConstantOfShapeAttrs<'static>;
+        let value = walk.checker.union(table, Attrs::VT_VALUE_TYPE, Attrs::VT_VALUE)?;
+        let (tag, reference) = value.ok_or(Refused)?;
+        if !matches!(stored::Scalar(tag), stored::Scalar::IntScalar | stored::Scalar::FloatScalar) {
+            return walk.unknown(tag, reference);
+        }
+        let scalar = walk.checker.enter(reference)?;
+        // Both tables have one field of one id.
+        if let Some(number) = walk.checker.field(scalar, stored::IntScalar::VT_VALUE)? {
+            walk.checker.read::<4>(number)?;
+        }
+        walk.checker.leave();
+        Ok(())
+    }
+
     fn parse(table: &stored::ConstantOfShapeAttrs<'_>, model: &Bytes) -> Result<Self> {
         let value = match table.value_type() {
             stored::Scalar::IntScalar => {
@@ -886,6 +926,9 @@ impl Attributes {
         branches.into_iter().filter_map(|(branch, graph)| Some((branch, graph?)))
     }
 }
+
+/// Where the list of fields of a table has its entries, each of 2 bytes, behind two lengths.
+const FIELDS: RangeFrom<VOffsetT> = 4..;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,11 @@ use flatbuffers::{Vector, WIPOffset};
 use crate::{
     AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
     Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode, Result,
-    ScatterReduction, UnknownTable, builder::Builder, generated::rten as stored,
+    ScatterReduction, UnknownTable,
+    builder::Builder,
+    flat::{Checked, Refused},
+    generated::rten as stored,
+    index::Walk,
 };
 
 /// The value of one attribute, for whoever shows or compares attributes of every kind.
@@ -49,6 +53,10 @@ pub(crate) trait Field<'a>: Sized {
     /// What the generated arguments take.
     type Built;
 
+    /// Checks what is stored for the field of this name, of which the place is given where it is
+    /// there.
+    fn check(name: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked;
+
     fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self>;
 
     fn build(&self, builder: &mut Builder) -> Result<Self::Built>;
@@ -66,6 +74,13 @@ macro_rules! numbers {
         impl Field<'_> for $type {
             type Stored = Self;
             type Built = Self;
+
+            fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+                if let Some(place) = place {
+                    walk.checker.read::<{ size_of::<Self>() }>(place)?;
+                }
+                Ok(())
+            }
 
             fn parse(stored: Self, _: &Bytes) -> Result<Self> {
                 Ok(stored)
@@ -94,6 +109,13 @@ macro_rules! enums {
         impl Field<'_> for $type {
             type Stored = stored::$type;
             type Built = stored::$type;
+
+            fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+                if let Some(place) = place {
+                    walk.checker.read::<{ size_of::<stored::$type>() }>(place)?;
+                }
+                Ok(())
+            }
 
             fn parse(stored: stored::$type, _: &Bytes) -> Result<Self> {
                 Ok(Self::from_code(stored.0))
@@ -127,6 +149,10 @@ macro_rules! optional {
             type Stored = Option<<$type as Field<'a>>::Stored>;
             type Built = Option<<$type as Field<'a>>::Built>;
 
+            fn check(name: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+                <$type as Field<'a>>::check(name, place, walk)
+            }
+
             fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self> {
                 stored.map(|stored| Field::parse(stored, model)).transpose()
             }
@@ -154,6 +180,13 @@ macro_rules! vectors {
             type Stored = Option<Vector<'a, $type>>;
             type Built = Option<WIPOffset<Vector<'static, $type>>>;
 
+            fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+                if let Some(place) = place {
+                    walk.checker.vector::<{ size_of::<$type>() }>(place)?;
+                }
+                Ok(())
+            }
+
             fn parse(stored: Self::Stored, _: &Bytes) -> Result<Self> {
                 Ok(stored.map(|vector| vector.iter().collect()))
             }
@@ -179,6 +212,11 @@ impl<'a> Field<'a> for Vec<u32> {
     type Stored = Vector<'a, u32>;
     type Built = Option<WIPOffset<Vector<'static, u32>>>;
 
+    fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+        walk.checker.vector::<{ size_of::<u32>() }>(place.ok_or(Refused)?)?;
+        Ok(())
+    }
+
     fn parse(stored: Self::Stored, _: &Bytes) -> Result<Self> {
         Ok(stored.iter().collect())
     }
@@ -196,6 +234,13 @@ impl<'a> Field<'a> for Option<String> {
     type Stored = Option<&'a str>;
     type Built = Option<WIPOffset<&'static str>>;
 
+    fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+        if let Some(place) = place {
+            walk.checker.text(place)?;
+        }
+        Ok(())
+    }
+
     fn parse(stored: Self::Stored, _: &Bytes) -> Result<Self> {
         Ok(stored.map(str::to_owned))
     }
@@ -212,6 +257,10 @@ impl<'a> Field<'a> for Option<String> {
 impl<'a> Field<'a> for Option<Box<Graph>> {
     type Stored = Option<stored::Graph<'a>>;
     type Built = Option<WIPOffset<stored::Graph<'static>>>;
+
+    fn check(name: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
+        place.map_or(Ok(()), |place| walk.graph(name, place))
+    }
 
     fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self> {
         stored.map(|graph| Ok(Box::new(Graph::parse(&graph, model)?))).transpose()

@@ -157,9 +157,13 @@ impl Graph {
 
     /// Reads a graph of verified model data, of which constants keep slices.
     pub(crate) fn parse(graph: &stored::Graph<'_>, model: &Bytes) -> Result<Self> {
-        let nodes = graph.nodes().into_iter().flatten();
+        let stored = graph.nodes().unwrap_or_default();
+        let mut nodes = Vec::with_capacity(stored.len());
+        for node in stored {
+            nodes.push(Node::parse(&node, model)?);
+        }
         Ok(Self {
-            nodes: nodes.map(|node| Node::parse(&node, model)).collect::<Result<_>>()?,
+            nodes,
             inputs: ids(graph.inputs()),
             outputs: ids(graph.outputs()),
             captures: ids(graph.captures()),

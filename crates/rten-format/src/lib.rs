@@ -10,14 +10,15 @@
 //! 1. Source            where the bytes are                           tensor_core::Source
 //! 2. Reader::open      header and model data, never the tensor data  read.rs
 //! 3. Header::parse     where the parts of version 2 are              header.rs
-//! 4. Model::parse      verifies model data, makes typed values       model.rs, graph.rs
-//! 5. Attributes        one struct for each attribute table           attributes.rs, field.rs
-//! 6. OperatorType      what the format says about each operator      operators.rs
-//! 7. UnknownTable      what a later release added, kept as it is     unknown.rs
-//! 8. Reader::tensor    a handle on a constant of any graph           tensor.rs
-//! 9. Tensor::bytes     bounds, length; first touch of tensor data    tensor.rs
-//! 10. Topology         graphs, paths, producers, consumers, order    topology.rs
-//! 11. validate         every rule, over graphs and layout            validate.rs
+//! 4. Index::of         proves model data sound, finds all constants  index.rs, flat.rs
+//! 5. Reader::tensor    a handle on a constant of any graph           tensor.rs
+//! 6. Tensor::bytes     bounds, length; first touch of tensor data    tensor.rs
+//! 7. Reader::model     typed values, when they are first asked for   model.rs, graph.rs
+//! 8. Attributes        one struct for each attribute table           attributes.rs, field.rs
+//! 9. OperatorType      what the format says about each operator      operators.rs
+//! 10. UnknownTable     what a later release added, kept as it is     unknown.rs
+//! 11. Topology         graphs, paths, producers, consumers, order    topology.rs
+//! 12. validate         every rule, over graphs and layout            validate.rs
 //! ```
 //!
 //! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
@@ -99,10 +100,12 @@ mod enums;
 mod error;
 mod extract;
 mod field;
+mod flat;
 mod generated;
 mod graph;
 mod graph_builder;
 mod header;
+mod index;
 mod layout;
 mod model;
 mod operators;

@@ -42,7 +42,7 @@ pub struct Metadata {
 }
 
 /// The only version of the schema. Format text: "Model data".
-const SCHEMA_VERSION: i32 = 1;
+pub(crate) const SCHEMA_VERSION: i32 = 1;
 
 impl Model {
     /// Reads model data. Constants in it are slices of `model`, without a copy.

@@ -11,6 +11,8 @@ use tensor_core::{Error as Core, Extent, Limits, Report, Source};
 
 use crate::{
     Constant, Error, Graph, Header, Model, NodeKind, Release, Result, Tensor, Version,
+    index::{Entry, Index},
+    model::verifier_options,
     topology::{self, Place},
     validate,
 };
@@ -19,7 +21,8 @@ use crate::{
 ///
 /// Opening reads the header and the model data, never the tensor data, whatever its size; in a file
 /// of version 1, whose constants are in the model data, that is the whole file. It proves that the
-/// model data is well formed. Whether a constant has the bytes that its shape needs, and whether
+/// model data is well formed, and finds the constants; [`model`](Self::model) makes values of
+/// everything else when it is first called. Whether a constant has the bytes that its shape needs, and whether
 /// they lie in the file, is checked when it is read; [`validate`](Self::validate) checks all of it.
 ///
 /// Clones are cheap and share what was read.
@@ -32,14 +35,11 @@ pub struct Reader {
 struct Inner {
     source: Source,
     header: Option<Header>,
-    /// The bytes that the constants of the model are slices of.
     model_data: Bytes,
-    model: Model,
-    /// All graphs of the model.
-    places: Vec<Place>,
-    /// Graph and id of every constant, in the order of the file.
-    constants: Vec<(usize, u32)>,
-    /// Positions in `constants` by name, filled at the first look-up.
+    index: Index,
+    /// Read from `model_data` when it is first asked for.
+    model: OnceLock<Model>,
+    /// Positions in the constants of `index` by name, filled at the first look-up.
     by_name: OnceLock<Vec<usize>>,
     limits: Limits,
 }
@@ -90,17 +90,19 @@ impl Reader {
         self.inner.header.as_ref()
     }
 
-    /// Returns the model: graph and metadata.
+    /// Returns the model: graph and metadata. The first call makes it, for all clones.
     #[must_use]
     pub fn model(&self) -> &Model {
-        &self.inner.model
+        let Inner { model, model_data, limits, .. } = &*self.inner;
+        // Opening has proved that these bytes are a model.
+        model.get_or_init(|| Model::parse(model_data.clone(), limits).unwrap_or_default())
     }
 
     /// Returns handles on the constants of all graphs in the order of the file: those of a subgraph
     /// come where its operator is.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
-        (0..self.inner.constants.len()).map(|index| self.tensor_at(index))
+        self.inner.index.constants.iter().map(|entry| Tensor::new(self, entry))
     }
 
     /// Returns a handle on the constant of a name; `None` where there is none.
@@ -110,9 +112,12 @@ impl Reader {
     #[must_use]
     pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
         let by_name = self.inner.by_name.get_or_init(|| self.sort_names());
-        let at = by_name.partition_point(|&index| self.name_at(index) < Some(name));
-        let tensor = self.tensor_at(*by_name.get(at)?);
-        (tensor.name() == Some(name)).then_some(tensor)
+        let wanted = Some(name.as_bytes());
+        let entry = |index: &usize| self.inner.index.constants.get(*index);
+        let name = |entry: &Entry| entry.name(&self.inner.model_data);
+        let at = by_name.partition_point(|index| entry(index).and_then(name) < wanted);
+        let found = by_name.get(at).and_then(entry).filter(|entry| name(entry) == wanted);
+        found.map(|entry| Tensor::new(self, entry))
     }
 
     /// Reports every fault that opening does not prove to be absent: see the rules in
@@ -150,27 +155,21 @@ impl Reader {
     }
 
     pub(crate) fn place(&self, scope: usize) -> Option<&Place> {
-        self.inner.places.get(scope)
+        self.inner.index.places.get(scope)
     }
 
-    /// Returns where a slice of the model data starts in the file; `None` for bytes that are
-    /// elsewhere, as empty ones may be.
-    pub(crate) fn position(&self, part: &[u8]) -> Option<u64> {
-        let model_data = &self.inner.model_data;
-        let offset = part.as_ptr().addr().checked_sub(model_data.as_ptr().addr())?;
-        let inside = offset.checked_add(part.len())? <= model_data.len();
-        self.model_data().offset().checked_add(offset as u64).filter(|_| inside)
+    /// Returns the bytes that extents in [`Entry`] are about.
+    pub(crate) fn model_bytes(&self) -> &Bytes {
+        &self.inner.model_data
     }
 
-    fn tensor_at(&self, index: usize) -> Tensor<'_> {
-        let (scope, node) = self.inner.constants.get(index).copied().unwrap_or_default();
+    /// Returns a constant of the model.
+    pub(crate) fn constant(&self, scope: usize, node: u32) -> &Constant {
         let found = self.graph(scope).and_then(|graph| topology::node(graph, node));
-        match found.map(|node| (node.name.as_deref(), &node.kind)) {
-            Some((name, NodeKind::Constant(constant))) => {
-                Tensor::new(self, name, constant, scope, node)
-            }
-            // The list was made from the constants of this model.
-            _ => Tensor::new(self, None, &NO_CONSTANT, scope, node),
+        match found.map(|node| &node.kind) {
+            Some(NodeKind::Constant(constant)) => constant,
+            // The index was made from the constants of this model.
+            _ => &NO_CONSTANT,
         }
     }
 
@@ -186,18 +185,15 @@ impl Reader {
         subgraphs.find(|(branch, _)| *branch == place.branch).map(|(_, graph)| graph)
     }
 
-    fn name_at(&self, index: usize) -> Option<&str> {
-        self.tensor_at(index).name()
-    }
-
     /// Sorts constants by name, those first that a look-up prefers.
     fn sort_names(&self) -> Vec<usize> {
-        let mut sorted: Vec<usize> = (0..self.inner.constants.len()).collect();
-        let key = |&index: &usize| {
-            let (scope, node) = self.inner.constants.get(index).copied().unwrap_or_default();
-            (self.name_at(index), scope, Reverse(node))
-        };
-        sorted.sort_by(|a, b| key(a).cmp(&key(b)));
+        let constants = &self.inner.index.constants;
+        let mut sorted: Vec<usize> = (0..constants.len()).collect();
+        sorted.sort_by_key(|&index| {
+            constants
+                .get(index)
+                .map(|entry| (entry.name(&self.inner.model_data), entry.scope, Reverse(entry.node)))
+        });
         sorted
     }
 }
@@ -256,19 +252,22 @@ impl ReadOptions {
         let extent = header.map_or(Extent::first(source.len()), |header| header.model_data);
         within(extent.len(), limits.manifest_bytes, "model data in bytes", "manifest_bytes")?;
         let model_data = source.read(extent, "model data")?;
-        let model = Model::parse(model_data.clone(), &limits)?;
-        let mut constants = Vec::new();
-        let scopes = topology::walk(&model.graph, |scope, id, node| {
-            if matches!(node.kind, NodeKind::Constant(_)) {
-                constants.push((scope, id));
-            }
-        });
-        let places = scopes.into_iter().map(topology::Scope::into_place).collect();
-        within(constants.len() as u64, limits.tensors, "number of constants", "tensors")?;
-        let by_name = OnceLock::new();
-        let inner = Inner { source, header, model_data, model, places, constants, by_name, limits };
+        let options = verifier_options(model_data.len(), &limits);
+        let Some(index) = Index::of(&model_data, &options) else {
+            return Err(fault(model_data, &limits));
+        };
+        let constants = index.constants.len() as u64;
+        within(constants, limits.tensors, "number of constants", "tensors")?;
+        let (model, by_name) = (OnceLock::new(), OnceLock::new());
+        let inner = Inner { source, header, model_data, index, model, by_name, limits };
         Ok(Reader { inner: Arc::new(inner) })
     }
+}
+
+/// Says why model data is refused.
+fn fault(model_data: Bytes, limits: &Limits) -> Error {
+    let reason = "its tables cannot be followed".to_owned();
+    Model::parse(model_data, limits).err().unwrap_or(Error::Malformed { reason })
 }
 
 impl Default for ReadOptions {

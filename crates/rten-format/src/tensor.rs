@@ -5,27 +5,22 @@ use tensor_core::{
     DType, Error as Core, Extent, Shape, SourceReader, Tensor as Elements, TensorInfo,
 };
 
-use crate::{Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result, read::within};
+use crate::{
+    Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result,
+    index::{Entry, Inline},
+    read::within,
+};
 
 /// A handle on a constant; nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a> {
     reader: &'a Reader,
-    name: Option<&'a str>,
-    constant: &'a Constant,
-    scope: usize,
-    node: u32,
+    entry: &'a Entry,
 }
 
 impl<'a> Tensor<'a> {
-    pub(crate) const fn new(
-        reader: &'a Reader,
-        name: Option<&'a str>,
-        constant: &'a Constant,
-        scope: usize,
-        node: u32,
-    ) -> Self {
-        Self { reader, name, constant, scope, node }
+    pub(crate) const fn new(reader: &'a Reader, entry: &'a Entry) -> Self {
+        Self { reader, entry }
     }
 
     pub(crate) const fn reader(self) -> &'a Reader {
@@ -37,47 +32,47 @@ impl<'a> Tensor<'a> {
     /// Names are not unique: a name may be there once in each graph, or more often where a file is
     /// not as it should be.
     #[must_use]
-    pub const fn name(self) -> Option<&'a str> {
-        self.name
+    pub fn name(self) -> Option<&'a str> {
+        str::from_utf8(self.entry.name(self.reader.model_bytes())?).ok()
     }
 
     /// Returns the path of the graph that it is in, such as `graph/then_branch`.
     #[must_use]
     pub fn graph_path(self) -> &'a str {
-        self.reader.place(self.scope).map_or("graph", |place| &place.path)
+        self.reader.place(self.entry.scope).map_or("graph", |place| &place.path)
     }
 
     /// Returns the path of its node, such as `graph/then_branch/node 12 "w"`.
     #[must_use]
     pub fn path(self) -> String {
-        let quoted = self.name.filter(|name| !name.is_empty());
+        let quoted = self.name().filter(|name| !name.is_empty());
         let quoted = quoted.map(|name| format!(" {:?}", crate::error::short(name)));
-        format!("{}/node {}{}", self.graph_path(), self.node, quoted.unwrap_or_default())
+        format!("{}/node {}{}", self.graph_path(), self.node(), quoted.unwrap_or_default())
     }
 
     /// Returns which graph it is in, as [`Topology::scopes`](crate::topology::Topology::scopes)
     /// counts them.
     #[must_use]
     pub const fn scope(self) -> usize {
-        self.scope
+        self.entry.scope
     }
 
     /// Returns the id of its node in that graph.
     #[must_use]
     pub const fn node(self) -> u32 {
-        self.node
+        self.entry.node
     }
 
-    /// Returns what the file says about it.
+    /// Returns what the file says about it, as a part of [`Reader::model`].
     #[must_use]
-    pub const fn constant(self) -> &'a Constant {
-        self.constant
+    pub fn constant(self) -> &'a Constant {
+        self.reader.constant(self.scope(), self.node())
     }
 
     /// Tells whether it is in the tensor data, not in the model data.
     #[must_use]
     pub const fn is_external(self) -> bool {
-        self.constant.data_offset.is_some()
+        self.entry.data_offset.is_some()
     }
 
     /// Returns the element type and the shape.
@@ -90,13 +85,15 @@ impl<'a> Tensor<'a> {
     /// [`Error::Constant`] where the element type is missing or unknown, and where the rank is over
     /// the limit.
     pub fn info(self) -> Result<TensorInfo> {
-        let rank = self.constant.shape.len() as u64;
-        within(rank, self.reader.limits().rank, "rank", "rank").map_err(|error| match error {
-            Error::Core(error) => self.fault(error),
-            other => other,
+        let dims = self.entry.dims(self.reader.model_bytes());
+        within(dims.len() as u64, self.reader.limits().rank, "rank", "rank").map_err(|error| {
+            match error {
+                Error::Core(error) => self.fault(error),
+                other => other,
+            }
         })?;
         let dtype = self.dtype().map_err(|fault| self.fault(fault))?;
-        let shape: Shape = self.constant.shape.iter().map(|dim| u64::from(*dim)).collect();
+        let shape: Shape = dims.map(u64::from).collect();
         Ok(TensorInfo { dtype, shape })
     }
 
@@ -109,7 +106,7 @@ impl<'a> Tensor<'a> {
     pub fn extent(self) -> Result<Extent> {
         let info = self.info()?;
         let len = info.byte_len().map_err(|error| self.fault(error))?;
-        let extent = match self.constant.data_offset {
+        let extent = match self.entry.data_offset {
             Some(data_offset) => self.external(data_offset, len),
             None => self.inline(&info.shape, len),
         };
@@ -124,10 +121,10 @@ impl<'a> Tensor<'a> {
     /// As for [`extent`](Self::extent), and where they cannot be read.
     pub fn bytes(self) -> Result<Bytes> {
         let extent = self.extent()?;
-        if !self.is_external()
-            && let Some(data) = self.constant.data.as_ref().and_then(ConstantData::bytes)
-        {
-            return Ok(data.clone());
+        if !self.is_external() {
+            let model = self.reader.model_bytes();
+            let data = self.elements().and_then(|elements| elements.of(model));
+            return Ok(data.map(|data| model.slice_ref(data)).unwrap_or_default());
         }
         if self.reader.source().as_slice().is_none() {
             let limit = self.reader.limits().decoded_bytes;
@@ -192,13 +189,21 @@ impl<'a> Tensor<'a> {
 
     fn dtype(self) -> Result<DType, Fault> {
         if self.is_external() {
-            let dtype = self.constant.dtype.ok_or(Fault::NoDtype)?;
+            let dtype = self.entry.dtype.ok_or(Fault::NoDtype)?;
             return dtype.dtype().ok_or(Fault::UnknownDtype { code: dtype.code() });
         }
-        match &self.constant.data {
+        match self.entry.data {
             None => Err(Fault::NoData),
-            Some(ConstantData::Unknown(table)) => Err(Fault::UnknownData { tag: table.tag() }),
-            Some(data) => data.dtype().ok_or(Fault::NoData),
+            Some(Inline::Unknown(tag)) => Err(Fault::UnknownData { tag }),
+            Some(Inline::Elements(dtype, _)) => Ok(dtype),
+        }
+    }
+
+    /// Returns where its inline elements are, in bytes from the start of the model data.
+    fn elements(self) -> Option<Extent> {
+        match self.entry.data {
+            Some(Inline::Elements(_, elements)) => Some(elements),
+            _ => None,
         }
     }
 
@@ -208,15 +213,12 @@ impl<'a> Tensor<'a> {
     }
 
     fn inline(self, shape: &Shape, expected: u64) -> Result<Extent, Fault> {
-        let data = self.constant.data.as_ref().and_then(ConstantData::bytes);
-        let data = data.ok_or(Fault::NoData)?;
-        let found = data.len() as u64;
-        if found != expected {
-            return Err(Fault::WrongLength { shape: shape.clone(), expected, found });
+        let elements = self.elements().ok_or(Fault::NoData)?;
+        if elements.len() != expected {
+            let (shape, found) = (shape.clone(), elements.len());
+            return Err(Fault::WrongLength { shape, expected, found });
         }
-        // Bytes that are not there are nowhere: they count as at the start of the model data.
-        let nowhere = self.reader.model_data().offset();
-        Ok(Extent::new(self.reader.position(data).unwrap_or(nowhere), found)?)
+        Ok(self.reader.model_data().part(elements.offset(), elements.len(), "inline data")?)
     }
 
     fn fault(self, fault: impl Into<Fault>) -> Error {

@@ -66,14 +66,20 @@ impl<'a> Scope<'a> {
     pub fn node_path(&self, id: u32) -> String {
         self.place.node_path(id, node(self.graph, id))
     }
-
-    /// Splits off what does not borrow the model.
-    pub(crate) fn into_place(self) -> Place {
-        self.place
-    }
 }
 
 impl Place {
+    /// Places a graph behind those around it; [`name_paths`] gives all of them their paths.
+    pub(crate) fn new(
+        earlier: &[Self],
+        parent: Option<(usize, u32)>,
+        branch: &'static str,
+    ) -> Self {
+        let around = parent.and_then(|(parent, _)| earlier.get(parent));
+        let depth = around.map_or(0, |place| place.depth.saturating_add(1));
+        Self { parent, branch, depth, path: String::new() }
+    }
+
     pub(crate) fn node_path(&self, id: u32, node: Option<&Node>) -> String {
         let path = &self.path;
         match node.and_then(|node| node.name.as_deref()) {
@@ -91,18 +97,16 @@ pub(crate) fn walk<'a>(
     main: &'a Graph,
     mut visit: impl FnMut(usize, u32, &'a Node),
 ) -> Vec<Scope<'a>> {
-    let mut scopes: Vec<Scope<'a>> = Vec::new();
+    let (mut graphs, mut places) = (Vec::new(), Vec::new());
     let mut stack = vec![Frame::Next { graph: main, parent: None, branch: "graph" }];
     loop {
         match stack.last_mut() {
             None => break,
             Some(&mut Frame::Next { graph, parent, branch }) => {
                 stack.pop();
-                let around = parent.and_then(|(parent, _)| scopes.get(parent));
-                let depth = around.map_or(0, |scope| scope.depth().saturating_add(1));
-                let place = Place { parent, branch, depth, path: String::new() };
-                stack.push(Frame::Open { scope: scopes.len(), nodes: (0..).zip(&graph.nodes) });
-                scopes.push(Scope { graph, place });
+                stack.push(Frame::Open { scope: graphs.len(), nodes: (0..).zip(&graph.nodes) });
+                graphs.push(graph);
+                places.push(Place::new(&places, parent, branch));
             }
             Some(Frame::Open { scope, nodes }) => match (*scope, nodes.next()) {
                 (_, None) => drop(stack.pop()),
@@ -117,8 +121,8 @@ pub(crate) fn walk<'a>(
             },
         }
     }
-    name_paths(&mut scopes);
-    scopes
+    name_paths(&mut places);
+    graphs.into_iter().zip(places).map(|(graph, place)| Scope { graph, place }).collect()
 }
 
 /// A graph that [`walk`] has to enter, or is in.
@@ -135,24 +139,24 @@ enum Frame<'a> {
 }
 
 /// Gives every graph its path.
-fn name_paths(scopes: &mut [Scope<'_>]) {
+pub(crate) fn name_paths(places: &mut [Place]) {
     let mut namesakes: HashMap<(usize, &'static str), u32> = HashMap::new();
-    for Scope { place, .. } in scopes.iter() {
+    for place in places.iter() {
         if let Some((parent, _)) = place.parent {
             let count = namesakes.entry((parent, place.branch)).or_default();
             *count = count.saturating_add(1);
         }
     }
-    for index in 0..scopes.len() {
-        let (earlier, rest) = scopes.split_at_mut(index);
-        let Some(Scope { place, .. }) = rest.first_mut() else { return };
+    for index in 0..places.len() {
+        let (earlier, rest) = places.split_at_mut(index);
+        let Some(place) = rest.first_mut() else { return };
         let around = place.parent.and_then(|(parent, id)| Some((earlier.get(parent)?, parent, id)));
         let branch = place.branch;
         place.path = match around {
             None => branch.to_owned(),
             Some((around, parent, id)) => match namesakes.get(&(parent, branch)) {
-                Some(2..) => format!("{}/{branch} of node {id}", around.path()),
-                _ => format!("{}/{branch}", around.path()),
+                Some(2..) => format!("{}/{branch} of node {id}", around.path),
+                _ => format!("{}/{branch}", around.path),
             },
         };
     }

@@ -39,30 +39,18 @@ impl UnknownTable {
             return Ok(None);
         }
         let reference = parent.loc().saturating_add(in_parent);
-        let position =
-            u32_at(model, reference).and_then(|offset| reference.checked_add(usize(offset)?));
-        let found = position.and_then(|position| Self::at(position, tag, model));
-        found.map(Some).ok_or_else(|| Error::UnknownTable {
-            what,
-            tag,
-            offset: position.unwrap_or(reference) as u64,
-            len: model.len() as u64,
-        })
+        let position = follow(reference, model);
+        let found = position.and_then(|position| Some((position, parts(position, model)?)));
+        let Some((position, (fields, list))) = found else {
+            let (offset, len) = (position.unwrap_or(reference) as u64, model.len() as u64);
+            return Err(Error::UnknownTable { what, tag, offset, len });
+        };
+        Ok(Some(Self { tag, model: model.clone(), position, fields, list }))
     }
 
-    /// Finds the two parts of a table; `None` where one is not in the model data.
-    fn at(position: usize, tag: u8, model: &Bytes) -> Option<Self> {
-        let distance = i32::from_le_bytes(u32_at(model, position)?.to_le_bytes());
-        let away = usize(distance.unsigned_abs())?;
-        let list =
-            if distance < 0 { position.checked_add(away)? } else { position.checked_sub(away)? };
-        let list_len = u16_at(model, list)?.max(4);
-        let fields_len = u16_at(model, list.checked_add(2)?)?.max(4);
-        let list = list..list.checked_add(list_len)?;
-        let fields = position..position.checked_add(fields_len)?;
-        model.get(list.clone())?;
-        model.get(fields.clone())?;
-        Some(Self { tag, model: model.clone(), position, fields, list })
+    /// Tells whether a reference leads to a table that is in the model data.
+    pub(crate) fn is_at(reference: usize, model: &[u8]) -> bool {
+        follow(reference, model).and_then(|position| parts(position, model)).is_some()
     }
 
     /// Returns the number of the table in its union.
@@ -105,6 +93,27 @@ impl fmt::Debug for UnknownTable {
             .field("position", &self.position)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns where a reference leads; `None` where that is nowhere.
+fn follow(reference: usize, model: &[u8]) -> Option<usize> {
+    reference.checked_add(usize(u32_at(model, reference)?)?)
+}
+
+/// Returns where the fields of a table and their list are; `None` where one is not in the model
+/// data.
+fn parts(position: usize, model: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
+    let distance = i32::from_le_bytes(u32_at(model, position)?.to_le_bytes());
+    let away = usize(distance.unsigned_abs())?;
+    let list =
+        if distance < 0 { position.checked_add(away)? } else { position.checked_sub(away)? };
+    let list_len = u16_at(model, list)?.max(4);
+    let fields_len = u16_at(model, list.checked_add(2)?)?.max(4);
+    let list = list..list.checked_add(list_len)?;
+    let fields = position..position.checked_add(fields_len)?;
+    model.get(list.clone())?;
+    model.get(fields.clone())?;
+    Some((fields, list))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {

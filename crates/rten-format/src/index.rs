@@ -1,0 +1,408 @@
+//! What a reader knows of model data from one look at all of it: where the constants are.
+
+use flatbuffers::VerifierOptions;
+use tensor_core::{DType, Extent};
+
+use crate::{
+    Attributes, ConstantDataType, UnknownTable,
+    flat::{Checked, Checker, Refused, Table},
+    generated::rten as stored,
+    model::SCHEMA_VERSION,
+    topology::{self, Place},
+};
+
+/// All graphs and constants of model data, in the order of the file.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) places: Vec<Place>,
+    pub(crate) constants: Vec<Entry>,
+}
+
+/// Where the parts of a constant are; extents are counted from the start of the model data.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The graph, as an index into all graphs.
+    pub(crate) scope: usize,
+    pub(crate) node: u32,
+    pub(crate) name: Option<Extent>,
+    /// Numbers of 4 bytes.
+    pub(crate) shape: Extent,
+    pub(crate) dtype: Option<ConstantDataType>,
+    pub(crate) data: Option<Inline>,
+    pub(crate) data_offset: Option<u64>,
+}
+
+/// Elements in the model data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inline {
+    Elements(DType, Extent),
+    /// A table that this crate does not know, by its number.
+    Unknown(u8),
+}
+
+impl Index {
+    /// Looks through model data; `None` where [`Model::parse`](crate::Model::parse) would refuse it
+    /// under the same options, and only there.
+    pub(crate) fn of(model_data: &[u8], options: &VerifierOptions) -> Option<Self> {
+        let checker = Checker::new(model_data, options);
+        let mut walk = Walk { checker, node: None, places: Vec::new(), constants: Vec::new() };
+        walk.model().ok()?;
+        let Walk { mut places, constants, .. } = walk;
+        topology::name_paths(&mut places);
+        Some(Self { places, constants })
+    }
+}
+
+/// A walk over all tables of model data, as deep as the checker allows them to be nested.
+pub(crate) struct Walk<'a> {
+    pub(crate) checker: Checker<'a>,
+    /// The node that is visited, and the graph that it is in.
+    node: Option<(usize, u32)>,
+    places: Vec<Place>,
+    constants: Vec<Entry>,
+}
+
+impl<'a> Walk<'a> {
+    fn model(&mut self) -> Checked {
+        type Model = stored::Model<'static>;
+        let model = self.checker.enter(0)?;
+        let version = self.checker.field(model, Model::VT_SCHEMA_VERSION)?.ok_or(Refused)?;
+        if i32::from_le_bytes(self.checker.read(version)?) != SCHEMA_VERSION {
+            return Err(Refused);
+        }
+        let graph = self.checker.field(model, Model::VT_GRAPH)?.ok_or(Refused)?;
+        self.graph("graph", graph)?;
+        if let Some(metadata) = self.checker.field(model, Model::VT_METADATA)? {
+            let metadata = self.checker.enter(metadata)?;
+            for field in METADATA {
+                self.text(metadata, field)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits the graph that an attribute of the node leads to.
+    pub(crate) fn graph(&mut self, branch: &'static str, reference: usize) -> Checked {
+        type Graph = stored::Graph<'static>;
+        let graph = self.checker.enter(reference)?;
+        let (scope, parent) = (self.places.len(), self.node);
+        self.places.push(Place::new(&self.places, parent, branch));
+        if let Some(nodes) = self.checker.field(graph, Graph::VT_NODES)? {
+            for (id, reference) in (0..).zip(self.checker.tables(nodes)?) {
+                self.node = Some((scope, id));
+                self.visit(reference)?;
+            }
+        }
+        self.node = parent;
+        for ids in [Graph::VT_INPUTS, Graph::VT_OUTPUTS, Graph::VT_CAPTURES] {
+            self.words(graph, ids)?;
+        }
+        self.checker.leave();
+        Ok(())
+    }
+
+    fn visit(&mut self, reference: usize) -> Checked {
+        type Node = stored::Node<'static>;
+        let node = self.checker.enter(reference)?;
+        let name = self.text(node, Node::VT_NAME)?;
+        let data = self.checker.union(node, Node::VT_DATA_TYPE, Node::VT_DATA)?;
+        if let Some((tag, data)) = data {
+            match stored::NodeKind(tag) {
+                stored::NodeKind::OperatorNode => self.operator(data)?,
+                stored::NodeKind::ConstantNode => self.constant(name, data)?,
+                stored::NodeKind::ValueNode => self.value(data)?,
+                _ => self.unknown(tag, data)?,
+            }
+        }
+        self.checker.leave();
+        Ok(())
+    }
+
+    fn operator(&mut self, reference: usize) -> Checked {
+        type Operator = stored::OperatorNode<'static>;
+        let operator = self.checker.enter(reference)?;
+        if let Some(operator_type) = self.checker.field(operator, Operator::VT_TYPE_)? {
+            self.checker.read::<1>(operator_type)?;
+        }
+        let attributes =
+            self.checker.union(operator, Operator::VT_ATTRS_TYPE, Operator::VT_ATTRS)?;
+        if let Some((tag, attributes)) = attributes {
+            Attributes::check(tag, attributes, self)?;
+        }
+        for ids in [Operator::VT_INPUTS, Operator::VT_OUTPUTS] {
+            self.words(operator, ids)?;
+        }
+        self.checker.leave();
+        Ok(())
+    }
+
+    fn constant(&mut self, name: Option<Extent>, reference: usize) -> Checked {
+        type Constant = stored::ConstantNode<'static>;
+        let constant = self.checker.enter(reference)?;
+        let shape = self.words(constant, Constant::VT_SHAPE)?.ok_or(Refused)?;
+        let data = self.checker.union(constant, Constant::VT_DATA_TYPE, Constant::VT_DATA)?;
+        let data = match data {
+            Some((tag, data)) => self.inline(tag, data)?,
+            None => None,
+        };
+        let dtype = match self.checker.field(constant, Constant::VT_DTYPE)? {
+            Some(dtype) => Some(u16::from_le_bytes(self.checker.read(dtype)?)),
+            None => None,
+        };
+        let data_offset = match self.checker.field(constant, Constant::VT_DATA_OFFSET)? {
+            Some(offset) => Some(u64::from_le_bytes(self.checker.read(offset)?)),
+            None => None,
+        };
+        self.checker.leave();
+        let (scope, node) = self.node.ok_or(Refused)?;
+        let dtype = dtype.map(ConstantDataType::from_code);
+        self.constants.push(Entry { scope, node, name, shape, dtype, data, data_offset });
+        Ok(())
+    }
+
+    fn inline(&mut self, tag: u8, reference: usize) -> Checked<Option<Inline>> {
+        let dtype = match stored::ConstantData(tag) {
+            stored::ConstantData::FloatData => DType::F32,
+            stored::ConstantData::Int32Data => DType::I32,
+            stored::ConstantData::Int8Data => DType::I8,
+            stored::ConstantData::UInt8Data => DType::U8,
+            _ => {
+                self.unknown(tag, reference)?;
+                return Ok((tag != 0).then_some(Inline::Unknown(tag)));
+            }
+        };
+        let table = self.checker.enter(reference)?;
+        // All four tables have one field of one id.
+        let data = self.checker.field(table, stored::FloatData::VT_DATA)?.ok_or(Refused)?;
+        let elements = match dtype {
+            DType::F32 | DType::I32 => self.checker.vector::<4>(data)?,
+            _ => self.checker.vector::<1>(data)?,
+        };
+        self.checker.leave();
+        Ok(Some(Inline::Elements(dtype, elements)))
+    }
+
+    fn value(&mut self, reference: usize) -> Checked {
+        type Value = stored::ValueNode<'static>;
+        type Dim = stored::Dim<'static>;
+        let value = self.checker.enter(reference)?;
+        if let Some(shape) = self.checker.field(value, Value::VT_SHAPE)? {
+            for dim in self.checker.tables(shape)? {
+                let dim = self.checker.enter(dim)?;
+                if let Some(value) = self.checker.field(dim, Dim::VT_VALUE)? {
+                    self.checker.read::<4>(value)?;
+                }
+                self.text(dim, Dim::VT_NAME)?;
+                self.checker.leave();
+            }
+        }
+        if let Some(dtype) = self.checker.field(value, Value::VT_DTYPE)? {
+            self.checker.read::<1>(dtype)?;
+        }
+        self.checker.leave();
+        Ok(())
+    }
+
+    /// Visits a table of a kind that the verifier does not know: only that it is there counts, and
+    /// not even that where the tag says that there is none.
+    pub(crate) fn unknown(&mut self, tag: u8, reference: usize) -> Checked {
+        let is_sound = tag == 0 || UnknownTable::is_at(reference, self.checker.bytes());
+        if is_sound { Ok(()) } else { Err(Refused) }
+    }
+
+    fn text(&mut self, table: Table<'_>, field: u16) -> Checked<Option<Extent>> {
+        match self.checker.field(table, field)? {
+            Some(text) => self.checker.text(text).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn words(&mut self, table: Table<'_>, field: u16) -> Checked<Option<Extent>> {
+        match self.checker.field(table, field)? {
+            Some(words) => self.checker.vector::<4>(words).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) fn name<'a>(&self, model_data: &'a [u8]) -> Option<&'a [u8]> {
+        self.name?.of(model_data)
+    }
+
+    pub(crate) fn dims<'a>(
+        &self,
+        model_data: &'a [u8],
+    ) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        let shape = self.shape.of(model_data).unwrap_or_default();
+        let (dims, _) = shape.as_chunks();
+        dims.iter().map(|dim| u32::from_le_bytes(*dim))
+    }
+}
+
+/// The fields of the table of metadata, all texts.
+const METADATA: [u16; 8] = {
+    type Metadata = stored::Metadata<'static>;
+    [
+        Metadata::VT_ONNX_HASH,
+        Metadata::VT_DESCRIPTION,
+        Metadata::VT_LICENSE,
+        Metadata::VT_COMMIT,
+        Metadata::VT_CODE_REPOSITORY,
+        Metadata::VT_MODEL_REPOSITORY,
+        Metadata::VT_RUN_ID,
+        Metadata::VT_RUN_URL,
+    ]
+};
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, fs};
+
+    use bytes::Bytes;
+    use proptest::{prelude::ProptestConfig, proptest};
+    use tensor_core::Limits;
+    use test_support::{files, mutations, truncations};
+
+    use super::*;
+    use crate::{
+        Constant, ConstantData, Graph, Model, Node, NodeKind, Operator, OperatorType, Reader,
+        Value, attributes::LoopAttrs, model::verifier_options,
+    };
+
+    /// Returns the model data of every valid file.
+    fn samples() -> impl Iterator<Item = Bytes> {
+        files("rten/valid", "rten").into_iter().map(|path| {
+            let reader = Reader::from_bytes(fs::read(path).unwrap()).unwrap();
+            reader.source().read(reader.model_data(), "model data").unwrap()
+        })
+    }
+
+    fn model_of(nodes: Vec<Node>) -> Model {
+        Model { graph: Graph { nodes, ..Graph::default() }, metadata: None }
+    }
+
+    fn operator_with(attributes: Attributes) -> NodeKind {
+        NodeKind::Operator(Operator {
+            operator_type: OperatorType::Identity,
+            attributes: Some(attributes),
+            inputs: vec![Some(0), None],
+            outputs: vec![Some(1)],
+        })
+    }
+
+    /// Asserts that the index and the model are both refused, or have the same in them.
+    #[track_caller]
+    fn agree(model_data: &[u8]) {
+        let limits = Limits::default();
+        let index = Index::of(model_data, &verifier_options(model_data.len(), &limits));
+        let model_data = Bytes::copy_from_slice(model_data);
+        let model = Model::parse(model_data.clone(), &limits);
+        assert_eq!(index.is_some(), model.is_ok(), "{:?}", model.err());
+        let (Some(index), Ok(model)) = (index, model) else { return };
+        let mut entries: VecDeque<_> = index.constants.iter().collect();
+        let scopes = topology::walk(&model.graph, |scope, id, node| {
+            if let NodeKind::Constant(constant) = &node.kind {
+                let entry = entries.pop_front().unwrap();
+                assert_eq!((entry.scope, entry.node), (scope, id));
+                assert_eq!(entry.name(&model_data), node.name.as_deref().map(str::as_bytes));
+                assert_constant(entry, constant, &model_data);
+            }
+        });
+        assert!(entries.is_empty());
+        let paths = index.places.iter().map(|place| place.path.as_str());
+        assert!(paths.eq(scopes.iter().map(topology::Scope::path)));
+    }
+
+    #[track_caller]
+    fn assert_constant(entry: &Entry, constant: &Constant, model_data: &[u8]) {
+        assert!(entry.dims(model_data).eq(constant.shape.iter().copied()));
+        assert_eq!((entry.dtype, entry.data_offset), (constant.dtype, constant.data_offset));
+        match (entry.data, &constant.data) {
+            (None, None) => {}
+            (Some(Inline::Unknown(tag)), Some(ConstantData::Unknown(table))) => {
+                assert_eq!(tag, table.tag());
+            }
+            (Some(Inline::Elements(dtype, extent)), Some(data)) => {
+                assert_eq!(Some(dtype), data.dtype());
+                assert_eq!(extent.of(model_data), data.bytes().map(Bytes::as_ref));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn files_are_indexed_as_they_are_read() {
+        for model_data in samples() {
+            agree(&model_data);
+            let options = verifier_options(model_data.len(), &Limits::default());
+            assert!(Index::of(&model_data, &options).is_some());
+        }
+    }
+
+    #[test]
+    fn cut_and_changed_files() {
+        for model_data in samples().filter(|model_data| model_data.len() < 1000) {
+            truncations(&model_data, agree);
+            mutations(&model_data, agree);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn changed_attributes(attributes in Attributes::any()) {
+            let node = Node::named("operator", operator_with(attributes));
+            let model_data = model_of(vec![node]).to_bytes().unwrap();
+            agree(&model_data);
+            mutations(&model_data, agree);
+        }
+    }
+
+    #[test]
+    fn changed_unknown_tables() {
+        let value = Node::named("value", Value::default());
+        let data = Some(ConstantData::Int8(vec![1, 2, 3].into()));
+        let constant = Constant { shape: vec![3], dtype: None, data, data_offset: None };
+        let body = Graph { nodes: vec![Node::named("inner", constant)], ..Graph::default() };
+        let body = Some(Box::new(body));
+        let body = Node::named("loop", operator_with(LoopAttrs { body }.into()));
+        let model_data = model_of(vec![value, body]).to_bytes().unwrap();
+        // Among the changes are those of tags to numbers that stand for nothing.
+        mutations(&model_data, agree);
+    }
+
+    /// Returns the least number that is accepted.
+    fn least(accepts: impl Fn(usize) -> bool) -> usize {
+        let mut range = 0..1_usize << 31;
+        while range.start < range.end {
+            let middle = range.start.midpoint(range.end);
+            if accepts(middle) { range.end = middle } else { range.start = middle + 1 }
+        }
+        range.start
+    }
+
+    #[test]
+    fn limits_are_those_of_the_verifier() {
+        type Set = fn(&mut VerifierOptions, usize);
+        let set: [Set; 3] = [
+            |options, limit| options.max_tables = limit,
+            |options, limit| options.max_depth = limit,
+            |options, limit| options.max_apparent_size = limit,
+        ];
+        for model_data in samples() {
+            for set in set {
+                let options = |limit| {
+                    let mut options = VerifierOptions::default();
+                    set(&mut options, limit);
+                    options
+                };
+                let verified = least(|limit| {
+                    stored::root_as_model_with_opts(&options(limit), &model_data).is_ok()
+                });
+                let indexed = least(|limit| Index::of(&model_data, &options(limit)).is_some());
+                assert_eq!(indexed, verified);
+            }
+        }
+    }
+}
