@@ -1,5 +1,5 @@
 //! RTen model files (`.rten`), versions 1 and 2: the graph, its operators with their attributes, and
-//! its weights, as plain Rust values, read lazily, validated, and written back as model data.
+//! its weights, as plain Rust values, read lazily, validated, edited and written.
 //!
 //! A file of version 1 is one FlatBuffer, the model data. In version 2 it follows a header of 32
 //! bytes, and large constants stand apart from it in the tensor data.
@@ -19,6 +19,17 @@
 //! 10. UnknownTable     what a later release added, kept as it is     unknown.rs
 //! 11. Topology         graphs, paths, producers, consumers, order    topology.rs
 //! 12. validate         every rule, over graphs and layout            validate.rs
+//! ```
+//!
+//! And back:
+//!
+//! ```text
+//! 1. GraphBuilder      nodes and links that RTen accepts             graph_builder.rs
+//! 2. Layout            where the elements of each constant go        layout.rs
+//! 3. Model::to_bytes   measures, then builds model data              model.rs, builder.rs
+//! 4. Writer            header, model data, then the elements         write.rs
+//! 5. Rewrite           a model from one file to another              rewrite.rs, extract.rs
+//! 6. Editor            new model data in a file that is there        edit.rs, change.rs
 //! ```
 //!
 //! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
