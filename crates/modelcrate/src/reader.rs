@@ -189,18 +189,18 @@ impl AnyReader {
     ///
     /// Where it cannot be read.
     pub fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
-        Ok(match *self {
+        match *self {
             #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => carton::tensor(reader, name)?,
+            Self::Carton(ref reader) => Ok(carton::tensor(reader, name)?),
             #[cfg(feature = "rten")]
             Self::Rten(ref reader) => {
-                reader.tensor(name).map(rten_format::Tensor::view).transpose()?
+                Ok(reader.tensor(name).map(rten_format::Tensor::view).transpose()?)
             }
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => {
-                reader.tensor(name).map(ztensor::Tensor::to_dense).transpose()?
+                Ok(reader.tensor(name).map(ztensor::Tensor::to_dense).transpose()?)
             }
-        })
+        }
     }
 
     /// Returns how many bytes [`verify`](Self::verify) reads: of the file, or of its content where
