@@ -12,6 +12,7 @@ pub mod compress;
 pub mod fixture;
 pub mod open;
 pub mod read;
+pub mod rten;
 pub mod run;
 pub mod verify;
 pub mod write;

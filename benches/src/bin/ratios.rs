@@ -15,6 +15,7 @@ use benches::{
     compress::Compress,
     open::Open,
     read::Read,
+    rten::open::RtenOpen,
     run,
     verify::Verify,
     write::Write,
@@ -24,7 +25,7 @@ const HELP: &str = "\
 Usage: ratios [--rounds N] [--small] [TOPIC]...
 
 Compares the crates with their peers and prints a Markdown table. Topics are read, open, write,
-verify, compress, carton_open, carton_tensors, carton_verify and carton_pack; all of them by
+verify, compress, carton_open, carton_tensors, carton_verify, carton_pack and rten_open; all of them by
 default. Files go where TMPDIR says, up to 4 GiB.
 
   --rounds N   how often every side runs at least; 7 by default
@@ -34,7 +35,7 @@ default. Files go where TMPDIR says, up to 4 GiB.
 type Entry = (&'static str, fn(Scale, usize) -> Result<Vec<run::Row>>);
 
 /// All topics, in the order of the table.
-const TOPICS: [Entry; 9] = [
+const TOPICS: [Entry; 10] = [
     (Read::NAME, run::compare::<Read>),
     (Open::NAME, run::compare::<Open>),
     (Write::NAME, run::compare::<Write>),
@@ -44,6 +45,7 @@ const TOPICS: [Entry; 9] = [
     (CartonTensors::NAME, run::compare::<CartonTensors>),
     (CartonVerify::NAME, run::compare::<CartonVerify>),
     (CartonPack::NAME, run::compare::<CartonPack>),
+    (RtenOpen::NAME, run::compare::<RtenOpen>),
 ];
 
 fn main() -> Result<()> {
