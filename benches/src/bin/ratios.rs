@@ -15,7 +15,7 @@ use benches::{
     compress::Compress,
     open::Open,
     read::Read,
-    rten::open::RtenOpen,
+    rten::{open::RtenOpen, write::RtenWrite},
     run,
     verify::Verify,
     write::Write,
@@ -25,8 +25,8 @@ const HELP: &str = "\
 Usage: ratios [--rounds N] [--small] [TOPIC]...
 
 Compares the crates with their peers and prints a Markdown table. Topics are read, open, write,
-verify, compress, carton_open, carton_tensors, carton_verify, carton_pack and rten_open; all of them by
-default. Files go where TMPDIR says, up to 4 GiB.
+verify, compress, carton_open, carton_tensors, carton_verify, carton_pack, rten_open and rten_write;
+all of them by default. Files go where TMPDIR says, up to 4 GiB.
 
   --rounds N   how often every side runs at least; 7 by default
   --small      small files, to see that everything runs";
@@ -35,7 +35,7 @@ default. Files go where TMPDIR says, up to 4 GiB.
 type Entry = (&'static str, fn(Scale, usize) -> Result<Vec<run::Row>>);
 
 /// All topics, in the order of the table.
-const TOPICS: [Entry; 10] = [
+const TOPICS: [Entry; 11] = [
     (Read::NAME, run::compare::<Read>),
     (Open::NAME, run::compare::<Open>),
     (Write::NAME, run::compare::<Write>),
@@ -46,6 +46,7 @@ const TOPICS: [Entry; 10] = [
     (CartonVerify::NAME, run::compare::<CartonVerify>),
     (CartonPack::NAME, run::compare::<CartonPack>),
     (RtenOpen::NAME, run::compare::<RtenOpen>),
+    (RtenWrite::NAME, run::compare::<RtenWrite>),
 ];
 
 fn main() -> Result<()> {

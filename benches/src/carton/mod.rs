@@ -51,7 +51,7 @@ fn hash_file(path: &Path) -> Result<[u8; 32]> {
 }
 
 /// Removes a file or a folder, if it is there.
-fn remove(path: &Path) -> Result<()> {
+pub(crate) fn remove(path: &Path) -> Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),

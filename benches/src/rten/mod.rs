@@ -19,6 +19,7 @@ use crate::fixture;
 #[path = "../../../crates/rten-format/src/generated/mod.rs"]
 mod generated;
 pub mod open;
+pub mod write;
 
 /// A network in the making, of the size and with the names that exported image models have.
 struct Network {

@@ -1,0 +1,5 @@
+//! Writing and editing RTen files.
+
+fn main() -> anyhow::Result<()> {
+    benches::run::bench::<benches::rten::write::RtenWrite>()
+}

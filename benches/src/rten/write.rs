@@ -1,0 +1,178 @@
+//! Writing RTen files that are not forced to the disk, and editing them.
+
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Result;
+use criterion::Throughput;
+use rten_format::{
+    Constant, ConstantDataType, Editor, GraphBuilder, Model, Node, Reader, Rewrite, WriteOptions,
+    tensor_core::output::Durability,
+};
+use tempfile::TempDir;
+
+use super::{ALIGNMENT, Network, write};
+use crate::{Bound, Case, Scale, Topic, carton, case::time, fixture};
+
+/// A model of large weights, in memory and in a file, and one beside a tensor of 4 GiB.
+#[derive(Debug)]
+pub struct RtenWrite {
+    model: Model,
+    /// The elements of one constant.
+    weights: Vec<u8>,
+    file: PathBuf,
+    huge: PathBuf,
+    /// Replaced by every run: the file that was there is removed before the clock runs.
+    target: PathBuf,
+    _folder: TempDir,
+}
+
+impl Topic for RtenWrite {
+    const NAME: &'static str = "rten_write";
+
+    fn prepare(scale: Scale) -> Result<Self> {
+        let folder = fixture::folder()?;
+        let [file, huge, target] =
+            ["large.rten", "huge.rten", "a.rten"].map(|name| folder.path().join(name));
+        let weights = fixture::elements(scale.large / CONSTANTS);
+        let model = large(weights.len())?;
+        let this = Self { model, weights, file, huge, target, _folder: folder };
+        this.write(&this.file)?;
+        let (mut model, len) = Network::of_stages(if scale == Scale::FULL { 118 } else { 8 });
+        let data_offset = len.next_multiple_of(ALIGNMENT);
+        let table = Constant::described([1 << 20, 1 << 10], ConstantDataType::Float32);
+        let table = Constant { data_offset: Some(data_offset), ..table };
+        model.graph.nodes.push(Node::named("embedding.weight", table));
+        write(&this.huge, &model, data_offset + (4 << 30), 0)?;
+        Ok(this)
+    }
+
+    fn cases(&self) -> Result<Vec<Case<'_>>> {
+        Ok(vec![self.weights(), self.rewrite(), self.edit()])
+    }
+}
+
+impl RtenWrite {
+    fn weights(&self) -> Case<'_> {
+        Case::new("weights", self.throughput())
+            .side("ours", || self.timed(|| self.write(&self.target)))
+            .side("plain writes", || self.timed(|| self.copy()))
+            .check(
+                "rten: write 1 GiB of weights, no sync",
+                "ours",
+                &["plain writes"],
+                Bound::TimeAtMost(1.1),
+            )
+    }
+
+    fn rewrite(&self) -> Case<'_> {
+        Case::new("rewrite", self.throughput())
+            .side("ours", || {
+                self.timed(|| {
+                    let reader = Reader::open(&self.file)?;
+                    Ok(Rewrite::of(&reader).options(unsynced()).to_v2(&self.target)?)
+                })
+            })
+            .side("copy loop", || self.timed(|| copy_file(&self.file, &self.target)))
+            .check(
+                "rten: write a file of 1 GiB anew, no sync",
+                "ours",
+                &["copy loop"],
+                Bound::TimeAtMost(1.1),
+            )
+    }
+
+    /// Sets the description to another text each time, with what forces it to the disk. The file
+    /// grows by its model data.
+    fn edit(&self) -> Case<'_> {
+        let mut turn = 0_u64;
+        let edit = move || {
+            turn += 1;
+            time(|| {
+                let mut editor = Editor::open(&self.huge)?;
+                let metadata = editor.model_mut().metadata.get_or_insert_default();
+                metadata.description = Some(format!("edited {turn} times"));
+                Ok(editor.commit()?)
+            })
+        };
+        Case::new("edit", Throughput::Elements(1))
+            .side("4 GiB", edit)
+            .side("write and sync", || {
+                time(|| {
+                    let mut file = File::create(&self.target)?;
+                    file.write_all(&self.weights[..4096])?;
+                    file.sync_data()?;
+                    file.write_all(&self.weights[..16])?;
+                    Ok(file.sync_data()?)
+                })
+            })
+            .check(
+                "rten: edit metadata in a file of 4 GiB, synced",
+                "4 GiB",
+                &["write and sync"],
+                Bound::Within(20.0),
+            )
+    }
+
+    fn throughput(&self) -> Throughput {
+        Throughput::Bytes((self.weights.len() * CONSTANTS) as u64)
+    }
+
+    fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+        carton::remove(&self.target)?;
+        time(work)
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        let mut writer = unsynced().create(path, &self.model)?;
+        while writer.wanted().is_some() {
+            writer.add(&self.weights)?;
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Writes the same weights one after another.
+    fn copy(&self) -> Result<()> {
+        let mut file = File::create(&self.target)?;
+        for _ in 0..CONSTANTS {
+            file.write_all(&self.weights)?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies a file as a plain loop does it.
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let (mut from, mut to) = (File::open(from)?, File::create(to)?);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            read => to.write_all(&buffer[..read])?,
+        }
+    }
+}
+
+/// Makes a model of constants of so many bytes each, whose elements are given later.
+fn large(bytes: usize) -> Result<Model> {
+    let mut graph = GraphBuilder::new();
+    for number in 0..CONSTANTS {
+        let elements = u32::try_from(bytes / 4)?;
+        let constant = Constant::described([elements], ConstantDataType::Float32);
+        let id = graph.constant(format!("layers.{number}.weight"), constant)?;
+        graph.output(id)?;
+    }
+    Ok(Model { graph: graph.finish(), metadata: None })
+}
+
+fn unsynced() -> WriteOptions {
+    WriteOptions::default().durability(Durability::Cached)
+}
+
+/// How many constants the weights are in.
+const CONSTANTS: usize = 64;
