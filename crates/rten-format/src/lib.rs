@@ -70,6 +70,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `mmap` | memory-mapped sources |
+//! | `onnx` | the module `onnx`: export to ONNX |
 //! | `serde` | `serde::Serialize` for models and reports |
 
 #![deny(unsafe_code)]
@@ -100,6 +101,8 @@ mod generated;
 mod graph;
 mod header;
 mod model;
+#[cfg(feature = "onnx")]
+pub mod onnx;
 mod operators;
 mod read;
 mod release;

@@ -1,0 +1,90 @@
+//! Operators whose inputs are others in ONNX.
+
+use crate::{Attributes, Constant, NodeKind, Operator, OperatorType, topology::node};
+
+use super::{
+    attributes,
+    element::Element,
+    lower::{Body, Lowering, Operand},
+    operator::Call,
+    proto::TensorProto,
+};
+
+impl Lowering<'_> {
+    /// Takes away and moves inputs before their types are settled.
+    pub(super) fn adjust(
+        &self,
+        scope: usize,
+        call: &Call<'_>,
+        operands: &mut Vec<Option<Operand>>,
+    ) {
+        if call.operator.operator_type == OperatorType::Resize {
+            self.resize(scope, call.operator, operands);
+        }
+    }
+
+    /// Leaves one of scales and sizes, as RTen does, and no region of interest, which it ignores.
+    fn resize(&self, scope: usize, operator: &Operator, operands: &mut Vec<Option<Operand>>) {
+        let input = |index: usize| operator.inputs.get(index).copied().flatten();
+        let has_scales = input(2).is_some_and(|id| !self.is_empty(scope, id));
+        operands.truncate(if has_scales { 3 } else { 4 });
+        let dropped = if has_scales { 1..2 } else { 1..3 };
+        operands.get_mut(dropped).unwrap_or_default().fill(None);
+    }
+
+    /// Tells whether a node is a constant without elements, which RTen takes as left out.
+    fn is_empty(&self, scope: usize, id: u32) -> bool {
+        let found = self.scopes.graph(scope).and_then(|graph| node(graph, id));
+        match found.map(|node| &node.kind) {
+            Some(NodeKind::Constant(Constant { shape, .. })) => shape.contains(&0),
+            _ => false,
+        }
+    }
+
+    /// Adds inputs that are attributes in the format, or nothing.
+    pub(super) fn complete(&mut self, body: &mut Body, call: &Call<'_>, input: &mut Vec<String>) {
+        match (&call.operator.operator_type, &call.operator.attributes) {
+            (_, Some(Attributes::ReduceMean(table))) => {
+                let axes = table.axes.as_deref().unwrap_or_default();
+                if input.len() == 1 && !axes.is_empty() {
+                    input.push(self.axes(body, call, axes));
+                }
+            }
+            (OperatorType::Upsample, _) => input.insert(1, String::new()),
+            (OperatorType::QuantizeLinear, _) if input.len() == 2 => {
+                let element = attributes::element(call.operator).unwrap_or(Element::UInt8);
+                if element != Element::UInt8 {
+                    let zero_point = self.zero_point(body, input, element);
+                    input.push(zero_point);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds an initialiser for the dimensions that a reduction names.
+    fn axes(&mut self, body: &mut Body, call: &Call<'_>, axes: &[i32]) -> String {
+        let name = self.values.fresh(&format!("axes_{}", call.id));
+        let bytes: Vec<u8> = axes.iter().flat_map(|axis| i64::from(*axis).to_le_bytes()).collect();
+        body.graph.initializer.push(TensorProto {
+            dims: vec![i64::try_from(axes.len()).unwrap_or(i64::MAX)],
+            data_type: Some(Element::Int64.code()),
+            name: Some(name.clone()),
+            raw_data: Some(bytes.into()),
+            ..Default::default()
+        });
+        name
+    }
+
+    /// Adds nodes for a zero point of 0: as long as the scale, of the type of the output, which
+    /// has no other way to be told before release 21 of the operator set.
+    fn zero_point(&mut self, body: &mut Body, input: &[String], element: Element) -> String {
+        let scale = input.get(1).cloned().unwrap_or_default();
+        let shape = self.values.fresh(&format!("{scale}_shape"));
+        self.push(body, "Shape", vec![scale.clone()], vec![shape.clone()], Vec::new());
+        let zero_point = self.values.fresh(&format!("{scale}_zero_point"));
+        let value = vec![attributes::one_element("value", element, vec![0])];
+        self.push(body, "ConstantOfShape", vec![shape], vec![zero_point.clone()], value);
+        zero_point
+    }
+}

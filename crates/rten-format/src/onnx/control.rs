@@ -1,0 +1,113 @@
+//! Operators that hold graphs: If and Loop.
+
+use crate::{Graph, OperatorType};
+
+use super::{
+    attributes,
+    element::Element,
+    error::{Error, Result},
+    lower::{Body, Lowering, Role},
+    operator::Call,
+};
+
+impl<'a> Lowering<'a> {
+    /// Makes an If with both of its branches.
+    pub(super) fn branches(&mut self, body: &mut Body, mut call: Call<'a>) -> Result<()> {
+        let input = self.fixed_inputs(body, &call)?;
+        let mut attribute = Vec::new();
+        let mut elements: Vec<Element> = Vec::new();
+        let mut count = None;
+        for branch in ["then_branch", "else_branch"] {
+            let (scope, graph) = self.subgraph(body.scope, &call, branch)?;
+            self.require(scope, "inputs", graph.inputs.len(), 0..=0)?;
+            let least = call.outputs.len();
+            let wanted = count.map_or(least..=usize::MAX, |count| count..=count);
+            self.require(scope, "outputs", graph.outputs.len(), wanted)?;
+            count = Some(graph.outputs.len());
+            elements = self.widest(scope, &graph.outputs);
+            attribute.push(attributes::graph(branch, self.graph(scope, Role::Branch)?));
+        }
+        call.outputs.resize(elements.len(), None);
+        self.node(body, &call, input, attribute, |index| elements.get(index).copied())
+    }
+
+    /// Makes a Loop with its body.
+    pub(super) fn iteration(&mut self, body: &mut Body, mut call: Call<'a>) -> Result<()> {
+        let input = self.fixed_inputs(body, &call)?;
+        let (scope, graph) = self.subgraph(body.scope, &call, "body")?;
+        let carried = input.len().saturating_sub(2);
+        let inputs = carried.saturating_add(2);
+        self.require(scope, "inputs", graph.inputs.len(), inputs..=inputs)?;
+        let least = carried.max(call.outputs.len()).saturating_add(1);
+        self.require(scope, "outputs", graph.outputs.len(), least..=usize::MAX)?;
+        let lowered = self.graph(scope, Role::Body)?;
+        let outputs = graph.outputs.get(1..).unwrap_or_default();
+        let elements = self.widest(scope, outputs);
+        call.outputs.resize(elements.len(), None);
+        let attribute = vec![attributes::graph("body", lowered)];
+        self.node(body, &call, input, attribute, |index| elements.get(index).copied())
+    }
+
+    /// Casts the inputs: conditions to truth values, and what a Loop carries to the widest type.
+    fn fixed_inputs(&mut self, body: &mut Body, call: &Call<'a>) -> Result<Vec<String>> {
+        let is_loop = call.operator.operator_type == OperatorType::Loop;
+        let mut names = Vec::new();
+        for (index, operand) in self.operands(body.scope, call)?.into_iter().enumerate() {
+            let Some(operand) = operand else {
+                if index > 1 {
+                    let path = call.path.clone();
+                    return Err(Error::MissingInput { path, operator: "Loop", input: index });
+                }
+                names.push(String::new());
+                continue;
+            };
+            let element = match (is_loop, index) {
+                (false, _) | (true, 1) => Element::Bool,
+                (true, _) => operand.element.kind().widest(),
+            };
+            names.push(self.cast(body, &operand, element).name);
+        }
+        Ok(names)
+    }
+
+    fn widest(&self, scope: usize, ids: &[u32]) -> Vec<Element> {
+        ids.iter().map(|id| self.kinds.kind(scope, *id).widest()).collect()
+    }
+
+    /// Finds a graph of an operator.
+    fn subgraph(
+        &self,
+        scope: usize,
+        call: &Call<'_>,
+        branch: &'static str,
+    ) -> Result<(usize, &'a Graph)> {
+        let missing = || Error::Unsupported {
+            path: call.path.clone(),
+            what: branch,
+            found: "nothing".to_owned(),
+            expected: "a graph",
+        };
+        let found = self.scopes.child(scope, call.id, branch);
+        let found = found.and_then(|scope| Some((scope, self.scopes.graph(scope)?)));
+        found.ok_or_else(missing)
+    }
+
+    /// Refuses a graph with another number of inputs or outputs than its operator needs.
+    fn require(
+        &self,
+        scope: usize,
+        what: &'static str,
+        found: usize,
+        wanted: std::ops::RangeInclusive<usize>,
+    ) -> Result<()> {
+        if wanted.contains(&found) {
+            return Ok(());
+        }
+        let path = self.scopes.path(scope).to_owned();
+        let expected = match (wanted.start(), wanted.end()) {
+            (least, most) if least == most => least.to_string(),
+            (least, _) => format!("at least {least}"),
+        };
+        Err(Error::Subgraph { path, what, found, expected })
+    }
+}
