@@ -7,7 +7,8 @@ use super::{
     element::Element,
     error::{Error, Result},
     lower::{Body, Lowering, Role},
-    operator::Call,
+    operator::{Call, Made},
+    shapes,
 };
 
 impl<'a> Lowering<'a> {
@@ -15,7 +16,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn branches(&mut self, body: &mut Body, mut call: Call<'a>) -> Result<()> {
         let input = self.fixed_inputs(body, &call)?;
         let mut attribute = Vec::new();
-        let mut elements: Vec<Element> = Vec::new();
+        let mut made: Vec<Made> = Vec::new();
         let mut count = None;
         for branch in ["then_branch", "else_branch"] {
             let (scope, graph) = self.subgraph(body.scope, &call, branch)?;
@@ -24,11 +25,16 @@ impl<'a> Lowering<'a> {
             let wanted = count.map_or(least..=usize::MAX, |count| count..=count);
             self.require(scope, "outputs", graph.outputs.len(), wanted)?;
             count = Some(graph.outputs.len());
-            elements = self.widest(scope, &graph.outputs);
             attribute.push(attributes::graph(branch, self.graph(scope, Role::Branch)?));
+            let others = std::mem::replace(&mut made, self.given(scope, &graph.outputs));
+            for (made, other) in made.iter_mut().zip(others) {
+                let same = other.dims.map(|dims| dims.len()) == made.dims.as_ref().map(Vec::len);
+                made.dims =
+                    made.dims.take().and_then(|dims| shapes::unknown(dims.len())).filter(|_| same);
+            }
         }
-        call.outputs.resize(elements.len(), None);
-        self.node(body, &call, input, attribute, |index| elements.get(index).copied())
+        call.outputs.resize(made.len(), None);
+        self.node(body, &call, input, attribute, made)
     }
 
     /// Makes a Loop with its body.
@@ -42,10 +48,16 @@ impl<'a> Lowering<'a> {
         self.require(scope, "outputs", graph.outputs.len(), least..=usize::MAX)?;
         let lowered = self.graph(scope, Role::Body)?;
         let outputs = graph.outputs.get(1..).unwrap_or_default();
-        let elements = self.widest(scope, outputs);
-        call.outputs.resize(elements.len(), None);
+        let mut made = self.given(scope, outputs);
+        // What is collected over all iterations has one more dimension; of what is carried along
+        // each iteration may make another one.
+        for (index, made) in made.iter_mut().enumerate() {
+            let collected = made.dims.take().filter(|_| index >= carried);
+            made.dims = collected.and_then(|dims| shapes::unknown(dims.len().saturating_add(1)));
+        }
+        call.outputs.resize(made.len(), None);
         let attribute = vec![attributes::graph("body", lowered)];
-        self.node(body, &call, input, attribute, |index| elements.get(index).copied())
+        self.node(body, &call, input, attribute, made)
     }
 
     /// Casts the inputs: conditions to truth values, and what a Loop carries to the widest type.
@@ -70,8 +82,13 @@ impl<'a> Lowering<'a> {
         Ok(names)
     }
 
-    fn widest(&self, scope: usize, ids: &[u32]) -> Vec<Element> {
-        ids.iter().map(|id| self.kinds.kind(scope, *id).widest()).collect()
+    /// Returns what a graph gives out.
+    fn given(&self, scope: usize, ids: &[u32]) -> Vec<Made> {
+        let made = |id: &u32| Made {
+            element: self.kinds.kind(scope, *id).widest(),
+            dims: self.operands.get(&(scope, *id)).and_then(|operand| operand.dims.clone()),
+        };
+        ids.iter().map(made).collect()
     }
 
     /// Finds a graph of an operator.

@@ -17,8 +17,10 @@ use super::{
     error::{Error, Result},
     kinds::{Form, Kinds},
     names::Names,
+    operator::Made,
     proto::{AttributeProto, GraphProto, NodeProto},
     scopes::Scopes,
+    shapes::{self, Dims},
 };
 
 /// Makes ONNX graphs of the graphs of a model.
@@ -42,6 +44,8 @@ pub(super) struct Operand {
     pub(super) name: String,
     pub(super) element: Element,
     pub(super) form: Form,
+    /// Its dimensions, or those of each member of a sequence.
+    pub(super) dims: Option<Dims>,
 }
 
 /// What became of a model.
@@ -62,12 +66,13 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Returns the element type of an input.
-    const fn input(self, index: usize, kind: Kind) -> Element {
+    /// Returns what an input is.
+    fn input(self, index: usize, kind: Kind) -> Made {
+        let scalar = |element| Made { element, dims: Some(Vec::new()) };
         match (self, index) {
-            (Self::Body, 0) => Element::Int64,
-            (Self::Body, 1) => Element::Bool,
-            _ => kind.widest(),
+            (Self::Body, 0) => scalar(Element::Int64),
+            (Self::Body, 1) => scalar(Element::Bool),
+            _ => kind.widest().into(),
         }
     }
 
@@ -88,6 +93,8 @@ impl Role {
 pub(super) struct Body {
     pub(super) scope: usize,
     pub(super) graph: GraphProto,
+    /// Ids of what it gives out.
+    pub(super) outputs: HashSet<u32>,
     /// Names of casts that are there, by what is cast and to what.
     casts: HashMap<(String, Element), String>,
 }
@@ -122,7 +129,8 @@ impl<'a> Lowering<'a> {
         let Some(graph) = self.scopes.graph(scope) else { return Ok(GraphProto::default()) };
         let name = Some(self.scopes.path(scope).to_owned());
         let proto = GraphProto { name, ..Default::default() };
-        let mut body = Body { scope, graph: proto, casts: HashMap::new() };
+        let outputs = graph.outputs.iter().copied().collect();
+        let mut body = Body { scope, graph: proto, outputs, casts: HashMap::new() };
         self.inputs(&mut body, graph, role)?;
         self.constants(&mut body, graph)?;
         self.captures(scope, graph);
@@ -154,11 +162,11 @@ impl<'a> Lowering<'a> {
                 let message = "element type is not known, taken as Float";
                 self.report.push(Severity::Warning, UNKNOWN, At::file().path(path()), message);
             }
-            let element = match node.kind {
-                NodeKind::Constant(_) => self.kinds.kind(body.scope, id).widest(),
+            let made = match node.kind {
+                NodeKind::Constant(_) => self.kinds.kind(body.scope, id).widest().into(),
                 _ => role.input(index, self.kinds.kind(body.scope, id)),
             };
-            let operand = self.define(body.scope, id, node, element)?;
+            let operand = self.define(body.scope, id, node, made)?;
             let info = self.value_info(body.scope, id, node, &operand);
             body.graph.input.push(info);
         }
@@ -210,8 +218,7 @@ impl<'a> Lowering<'a> {
                 output = self.identity(body, &output);
                 given.insert(output.name.clone());
             }
-            let node = node(graph, id);
-            let info = node.map(|node| self.value_info(body.scope, id, node, &output));
+            let info = node(graph, id).map(|node| self.value_info(body.scope, id, node, &output));
             if role == Role::Main && output.name != operand.name {
                 let message = format!("is given out as {:?}", output.name);
                 let at = At::file().path(self.scopes.node_path(body.scope, id));
@@ -242,7 +249,7 @@ impl<'a> Lowering<'a> {
         scope: usize,
         id: u32,
         node: &Node,
-        element: Element,
+        made: impl Into<Made>,
     ) -> Result<Operand> {
         if self.operands.contains_key(&(scope, id)) {
             return Err(Error::MadeTwice { path: self.scopes.node_path(scope, id) });
@@ -252,7 +259,9 @@ impl<'a> Lowering<'a> {
             _ => format!("value_{id}"),
         };
         let name = self.values.claim(node.name.as_deref(), &otherwise);
-        let operand = Operand { name, element, form: self.kinds.form(scope, id) };
+        let Made { element, dims } = made.into();
+        let (form, dims) = (self.kinds.form(scope, id), shapes::declared(node).or(dims));
+        let operand = Operand { name, element, form, dims };
         self.operands.insert((scope, id), operand.clone());
         Ok(operand)
     }
@@ -274,7 +283,7 @@ impl<'a> Lowering<'a> {
                 name
             }
         };
-        Operand { name, element, form: operand.form }
+        Operand { name, element, ..operand.clone() }
     }
 
     fn identity(&mut self, body: &mut Body, operand: &Operand) -> Operand {

@@ -15,6 +15,7 @@ mod operator;
 mod proto;
 mod rules;
 mod scopes;
+mod shapes;
 mod types;
 
 pub use error::{Error, Result};

@@ -9,6 +9,7 @@ use super::{
     lower::{Body, Lowering, Operand},
     proto::{AttributeProto, NodeProto},
     rules::{Rule, Slot, VARIABLES, rule},
+    shapes::{self, Dims},
 };
 
 /// An operator that becomes a node.
@@ -19,6 +20,19 @@ pub(super) struct Call<'a> {
     pub(super) path: String,
     /// Ids of what it makes, and `None` for what nothing reads.
     pub(super) outputs: Vec<Option<u32>>,
+}
+
+/// One of the outputs of an operator.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub(super) element: Element,
+    pub(super) dims: Option<Dims>,
+}
+
+impl From<Element> for Made {
+    fn from(element: Element) -> Self {
+        Self { element, dims: None }
+    }
 }
 
 impl<'a> Lowering<'a> {
@@ -51,6 +65,8 @@ impl<'a> Lowering<'a> {
         let Call { operator, rule, path, .. } = call;
         let attribute = attributes::convert(operator, || path.clone())?;
         let mut operands = self.operands(body.scope, call)?;
+        let shapes: Vec<Option<Dims>> =
+            operands.iter().map(|operand| operand.as_ref()?.dims.clone()).collect();
         self.adjust(body.scope, call, &mut operands);
         let variables = self.variables(body.scope, call, &operands)?;
         let mut input = Vec::new();
@@ -65,12 +81,39 @@ impl<'a> Lowering<'a> {
             });
         }
         self.complete(body, call, &mut input);
+        let made = self.made(call, &variables, &shapes)?;
+        self.node(body, call, input, attribute, made)
+    }
+
+    /// Finds out what an operator makes.
+    fn made(
+        &self,
+        call: &Call<'_>,
+        variables: &[Option<Element>; VARIABLES],
+        shapes: &[Option<Dims>],
+    ) -> Result<Vec<Made>> {
+        let Call { operator, rule, path, .. } = call;
+        let count =
+            call.outputs.iter().rposition(Option::is_some).map_or(0, |last| last.saturating_add(1));
+        let count = if rule.makes_many() { call.outputs.len() } else { count.max(rule.made) };
         let named = attributes::element(operator);
-        let elements = |index| match rule.output(index)? {
-            Slot::Given(_) if named.is_some() => named,
-            slot => slot_element(slot, &variables),
-        };
-        self.node(body, call, input, attribute, elements)
+        let inputs: Vec<Option<&Dims>> = shapes.iter().map(Option::as_ref).collect();
+        let mut made = Vec::new();
+        for index in 0..count {
+            let element = rule.output(index).and_then(|slot| match slot {
+                Slot::Given(_) if named.is_some() => named,
+                slot => slot_element(slot, variables),
+            });
+            let element = element.ok_or_else(|| Error::TooMany {
+                path: path.clone(),
+                operator: rule.name,
+                what: "outputs",
+                found: count,
+                max: index,
+            })?;
+            made.push(Made { element, dims: shapes::infer(operator, &inputs, index) });
+        }
+        Ok(made)
     }
 
     /// Finds out what the type variables of an operator stand for.
@@ -94,7 +137,7 @@ impl<'a> Lowering<'a> {
                 .collect();
             let elements: Vec<Element> = found.iter().map(|(_, operand)| operand.element).collect();
             let Some((index, first)) = found.first() else {
-                *slot = self.made(scope, call, is_of);
+                *slot = self.unread(scope, call, is_of);
                 continue;
             };
             let (kind, allowed) = (first.element.kind(), call.rule.elements(variable));
@@ -110,7 +153,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns what a variable stands for that only outputs have.
-    fn made(&self, scope: usize, call: &Call<'_>, is_of: impl Fn(Slot) -> bool) -> Option<Element> {
+    fn unread(
+        &self,
+        scope: usize,
+        call: &Call<'_>,
+        is_of: impl Fn(Slot) -> bool,
+    ) -> Option<Element> {
         let named = attributes::element(call.operator);
         let outputs = call.operator.outputs.iter().enumerate();
         let mut outputs = outputs.filter(|(index, _)| call.rule.output(*index).is_some_and(&is_of));
@@ -146,16 +194,24 @@ impl<'a> Lowering<'a> {
         operands.map(Option::transpose).collect()
     }
 
-    /// Adds the node of an operator.
+    /// Adds the node of an operator, which makes what is given, used or not.
     pub(super) fn node(
         &mut self,
         body: &mut Body,
         call: &Call<'_>,
         input: Vec<String>,
         attribute: Vec<AttributeProto>,
-        elements: impl Fn(usize) -> Option<Element>,
+        made: Vec<Made>,
     ) -> Result<()> {
-        let output = self.results(body, call, elements)?;
+        let mut output = Vec::new();
+        for (index, made) in made.into_iter().enumerate() {
+            let is_needed = index < call.rule.made || call.rule.makes_many();
+            output.push(match call.outputs.get(index).copied().flatten() {
+                Some(id) => self.result(body, call, id, made)?,
+                None if is_needed => self.values.fresh(&format!("unused_{}", call.id)),
+                None => String::new(),
+            });
+        }
         let graph = self.scopes.graph(body.scope);
         let name = graph.and_then(|graph| node(graph, call.id)?.name.as_deref());
         let otherwise = format!("{}_{}", call.rule.name, call.id);
@@ -165,48 +221,15 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Names the outputs of an operator.
-    fn results(
-        &mut self,
-        body: &mut Body,
-        call: &Call<'_>,
-        elements: impl Fn(usize) -> Option<Element>,
-    ) -> Result<Vec<String>> {
-        let Call { rule, path, .. } = call;
-        let mut outputs = call.outputs.clone();
-        while outputs.len() > rule.made && outputs.last() == Some(&None) && !rule.makes_many() {
-            outputs.pop();
-        }
-        outputs.resize(outputs.len().max(rule.made), None);
-        let mut names = Vec::new();
-        for (index, id) in outputs.iter().enumerate() {
-            let element = elements(index).filter(|_| rule.output(index).is_some());
-            let Some(element) = element else {
-                let (found, max) = (outputs.len(), index);
-                let (path, operator, what) = (path.clone(), rule.name, "outputs");
-                return Err(Error::TooMany { path, operator, what, found, max });
-            };
-            names.push(match id {
-                Some(id) => self.result(body, path, *id, element)?,
-                None if index < rule.made || rule.makes_many() => {
-                    self.values.fresh(&format!("unused_{}", call.id))
-                }
-                None => String::new(),
-            });
-        }
-        Ok(names)
-    }
-
-    fn result(&mut self, body: &mut Body, path: &str, id: u32, element: Element) -> Result<String> {
+    /// Names what an operator makes.
+    fn result(&mut self, body: &mut Body, call: &Call<'_>, id: u32, made: Made) -> Result<String> {
         let graph = self.scopes.graph(body.scope);
         let node = graph.and_then(|graph| node(graph, id));
-        let Some(node) = node.filter(|node| matches!(node.kind, NodeKind::Value(_))) else {
-            return Err(Error::Reference { path: path.to_owned(), id });
-        };
-        let operand = self.define(body.scope, id, node, element)?;
-        let is_output = graph.is_some_and(|graph| graph.outputs.contains(&id));
+        let reference = || Error::Reference { path: call.path.clone(), id };
+        let node = node.ok_or_else(reference)?;
+        let operand = self.define(body.scope, id, node, made)?;
         let has_shape = matches!(&node.kind, NodeKind::Value(Value { shape: Some(_), .. }));
-        if has_shape && !is_output {
+        if has_shape && !body.outputs.contains(&id) {
             let info = self.value_info(body.scope, id, node, &operand);
             body.graph.value_info.push(info);
         }

@@ -11,6 +11,7 @@ use super::{
         DimensionProto, DimensionValue, SequenceTypeProto, TensorShapeProto, TensorTypeProto,
         TypeProto, TypeValue, ValueInfoProto,
     },
+    shapes::Dims,
 };
 
 impl Lowering<'_> {
@@ -24,11 +25,18 @@ impl Lowering<'_> {
     ) -> ValueInfoProto {
         let is_sequence = operand.form == Form::Sequence;
         let elem_type = Some(operand.element.code());
-        let shape = shape(node).filter(|_| !is_sequence);
+        let dims = operand.dims.as_ref().filter(|_| !is_sequence);
+        let shape = dims.map(|dims| shape(node, dims));
         if has_zero(node) && self.scopes.is_interface(scope, id) {
+            // RTen's converter writes it for a dimension of which ONNX says nothing.
             let message = "has a dimension of 0 elements, which is taken as unknown";
             let at = At::file().path(self.scopes.node_path(scope, id));
             self.report.push(Severity::Note, ZERO, at, message);
+        }
+        if shape.is_none() && !is_sequence && self.scopes.is_interface(scope, id) {
+            let message = "has no shape, which ONNX's checker wants of inputs and outputs";
+            let at = At::file().path(self.scopes.node_path(scope, id));
+            self.report.push(Severity::Warning, NO_SHAPE, at, message);
         }
         let tensor = TypeValue::Tensor(TensorTypeProto { elem_type, shape });
         let tensor = TypeProto { value: Some(tensor) };
@@ -42,26 +50,21 @@ impl Lowering<'_> {
     }
 }
 
-fn shape(node: &Node) -> Option<TensorShapeProto> {
-    let dim = match &node.kind {
-        NodeKind::Value(value) => value.shape.as_ref()?.iter().map(dimension).collect(),
-        NodeKind::Constant(constant) => constant.shape.iter().map(|dim| fixed(*dim)).collect(),
-        _ => return None,
+/// Returns the dimensions of a value, with the names that the file has for them.
+fn shape(node: &Node, dims: &Dims) -> TensorShapeProto {
+    let symbol = |index: usize| match &node.kind {
+        NodeKind::Value(Value { shape: Some(declared), .. }) => match declared.get(index)? {
+            Dim::Symbol(name) => Some(DimensionValue::Symbol(name.clone())),
+            Dim::Fixed(_) => None,
+        },
+        _ => None,
     };
-    Some(TensorShapeProto { dim })
-}
-
-/// RTen's converter writes a fixed 0 for a dimension of which ONNX says nothing.
-fn dimension(dim: &Dim) -> DimensionProto {
-    match dim {
-        Dim::Fixed(0) => DimensionProto { value: None },
-        Dim::Fixed(value) => fixed(*value),
-        Dim::Symbol(name) => DimensionProto { value: Some(DimensionValue::Symbol(name.clone())) },
-    }
-}
-
-fn fixed(value: u32) -> DimensionProto {
-    DimensionProto { value: Some(DimensionValue::Fixed(i64::from(value))) }
+    let fixed = |len: u64| i64::try_from(len).ok().map(DimensionValue::Fixed);
+    let dims = dims.iter().enumerate();
+    let dim = dims.map(|(index, len)| DimensionProto {
+        value: len.and_then(fixed).or_else(|| symbol(index)),
+    });
+    TensorShapeProto { dim: dim.collect() }
 }
 
 fn has_zero(node: &Node) -> bool {
@@ -73,3 +76,6 @@ fn has_zero(node: &Node) -> bool {
 
 /// Rule of a dimension that is 0 because the converter did not know it.
 const ZERO: &str = "rten/onnx-fixed-zero";
+
+/// Rule of an input or output of which not even the rank is known.
+const NO_SHAPE: &str = "rten/onnx-no-shape";
