@@ -8,6 +8,7 @@ use super::{
     lower::{Body, Lowering, Operand},
     operator::Call,
     proto::TensorProto,
+    shapes::Dims,
 };
 
 impl Lowering<'_> {
@@ -21,6 +22,37 @@ impl Lowering<'_> {
         if call.operator.operator_type == OperatorType::Resize {
             self.resize(scope, call.operator, operands);
         }
+    }
+
+    /// Returns the shapes of what an operator reads.
+    pub(super) fn shapes(
+        &self,
+        scope: usize,
+        operator: &Operator,
+        operands: &[Option<Operand>],
+    ) -> Vec<Option<Dims>> {
+        let dims = operands.iter().map(|operand| operand.as_ref()?.dims.clone());
+        let mut shapes: Vec<Option<Dims>> = dims.collect();
+        if let (OperatorType::SequenceInsert, [first, second, ..]) =
+            (operator.operator_type, &mut shapes[..])
+            && self.is_made_empty(scope, operator)
+        {
+            // Whatever is put into it first is what its members are like.
+            first.clone_from(second);
+        }
+        shapes
+    }
+
+    /// Tells whether the first input is a sequence without members.
+    fn is_made_empty(&self, scope: usize, operator: &Operator) -> bool {
+        let Some(&Some(id)) = operator.inputs.first() else { return false };
+        let producers = self.scopes.topology().producers(scope, id);
+        let graph = self.scopes.graph(scope);
+        let mut producers = producers.iter().filter_map(|id| node(graph?, *id));
+        producers.any(|node| match &node.kind {
+            NodeKind::Operator(producer) => producer.operator_type == OperatorType::SequenceEmpty,
+            _ => false,
+        })
     }
 
     /// Leaves one of scales and sizes, as RTen does, and no region of interest, which it ignores.

@@ -54,7 +54,8 @@ pub enum ExternalData {
     /// what protobuf allows; else none.
     #[default]
     Automatic,
-    /// Those of so many bytes or more.
+    /// Those of so many bytes or more. Constants of less than 256 bytes are always in the model:
+    /// shapes and axes are among them, which ONNX's tools cannot follow into another file.
     From(u64),
     /// None; a model that is too large is an error.
     Never,
@@ -131,7 +132,7 @@ impl<'a> Export<'a> {
         let path = path.as_ref();
         let threshold = match self.external {
             ExternalData::Never => None,
-            ExternalData::From(bytes) => Some(bytes),
+            ExternalData::From(bytes) => Some(bytes.max(LEAST)),
             ExternalData::Automatic if self.constants()? > MAX_MESSAGE => Some(AUTOMATIC),
             ExternalData::Automatic => None,
         };
@@ -250,6 +251,9 @@ const fn require(bytes: u64) -> Result<()> {
     }
     Ok(())
 }
+
+/// Constants of less bytes are always in the model.
+const LEAST: u64 = 256;
 
 /// From how many bytes constants are external where they have to be: so do ONNX's own tools.
 const AUTOMATIC: u64 = 1024;

@@ -65,8 +65,7 @@ impl<'a> Lowering<'a> {
         let Call { operator, rule, path, .. } = call;
         let attribute = attributes::convert(operator, || path.clone())?;
         let mut operands = self.operands(body.scope, call)?;
-        let shapes: Vec<Option<Dims>> =
-            operands.iter().map(|operand| operand.as_ref()?.dims.clone()).collect();
+        let shapes = self.shapes(body.scope, operator, &operands);
         self.adjust(body.scope, call, &mut operands);
         let variables = self.variables(body.scope, call, &operands)?;
         let mut input = Vec::new();
