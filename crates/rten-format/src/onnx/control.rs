@@ -49,11 +49,16 @@ impl<'a> Lowering<'a> {
         let lowered = self.graph(scope, Role::Body)?;
         let outputs = graph.outputs.get(1..).unwrap_or_default();
         let mut made = self.given(scope, outputs);
-        // What is collected over all iterations has one more dimension; of what is carried along
-        // each iteration may make another one.
+        let started = self.given(scope, graph.inputs.get(2..).unwrap_or_default());
         for (index, made) in made.iter_mut().enumerate() {
-            let collected = made.dims.take().filter(|_| index >= carried);
-            made.dims = collected.and_then(|dims| shapes::unknown(dims.len().saturating_add(1)));
+            let rank = made.dims.take().map(|dims| dims.len());
+            // What is collected over all iterations has one more dimension; what is carried along
+            // has as many as it had before, where the file says so.
+            let rank = match started.get(index) {
+                None => rank.map(|rank| rank.saturating_add(1)),
+                Some(started) => rank.filter(|_| rank == started.dims.as_ref().map(Vec::len)),
+            };
+            made.dims = rank.and_then(shapes::unknown);
         }
         call.outputs.resize(made.len(), None);
         let attribute = vec![attributes::graph("body", lowered)];

@@ -119,6 +119,13 @@ impl Elements {
         agreed.filter(|element| self.0.contains(element)).or_else(|| self.preferred(kind))
     }
 
+    /// Returns the kind of all of them, where they are of one.
+    pub(super) fn only(self) -> Option<Kind> {
+        let (first, rest) = self.0.split_first()?;
+        let is_same = rest.iter().all(|other| other.kind() == first.kind());
+        is_same.then(|| first.kind())
+    }
+
     /// Returns the first element type of a kind.
     pub(super) fn preferred(self, kind: Kind) -> Option<Element> {
         self.0.iter().copied().find(|element| element.kind() == kind)
@@ -158,6 +165,12 @@ mod tests {
         assert_eq!(join(&[Element::Bool, Element::Bool]), Some(Element::Int64));
         assert_eq!(join(&[]), Some(Element::Int64));
         assert_eq!(NUMBERS.join(&[Element::Int8], Kind::Int8), None);
+    }
+
+    #[test]
+    fn one_kind_is_told_from_several() {
+        assert_eq!(NUMBERS.only(), None);
+        assert_eq!(Elements(&[Element::Int64, Element::Bool]).only(), Some(Kind::Int));
     }
 
     #[test]

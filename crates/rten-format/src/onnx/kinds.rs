@@ -189,6 +189,12 @@ impl Inference<'_, '_> {
     fn slots(&mut self, rule: &Rule) -> Result<()> {
         let named = attributes::element(self.operator);
         let variables: [usize; VARIABLES] = std::array::from_fn(|_| self.kinds.kinds.add());
+        for (variable, key) in variables.into_iter().enumerate() {
+            if let Some(kind) = rule.elements(variable).only() {
+                // Nothing is known of a new variable that could be in the way.
+                let _ = self.kinds.kinds.set(key, kind);
+            }
+        }
         let is_given = matches!(rule.output(0), Some(Slot::Given(_)));
         if let Some(element) = named.filter(|_| !is_given) {
             let first = variables.first().copied().unwrap_or_default();
