@@ -5,6 +5,7 @@ use crate::{Attributes, Constant, NodeKind, Operator, OperatorType, topology::no
 use super::{
     attributes,
     element::Element,
+    error::Result,
     lower::{Body, Lowering, Operand},
     operator::Call,
     proto::TensorProto,
@@ -74,7 +75,12 @@ impl Lowering<'_> {
     }
 
     /// Adds inputs that are attributes in the format, or nothing.
-    pub(super) fn complete(&mut self, body: &mut Body, call: &Call<'_>, input: &mut Vec<String>) {
+    pub(super) fn complete(
+        &mut self,
+        body: &mut Body,
+        call: &Call<'_>,
+        input: &mut Vec<String>,
+    ) -> Result<()> {
         match (&call.operator.operator_type, &call.operator.attributes) {
             (_, Some(Attributes::ReduceMean(table))) => {
                 let axes = table.axes.as_deref().unwrap_or_default();
@@ -86,12 +92,13 @@ impl Lowering<'_> {
             (OperatorType::QuantizeLinear, _) if input.len() == 2 => {
                 let element = attributes::element(call.operator).unwrap_or(Element::UInt8);
                 if element != Element::UInt8 {
-                    let zero_point = self.zero_point(body, input, element);
+                    let zero_point = self.zero_point(body, input, element)?;
                     input.push(zero_point);
                 }
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Adds an initialiser for the dimensions that a reduction names.
@@ -110,13 +117,18 @@ impl Lowering<'_> {
 
     /// Adds nodes for a zero point of 0: as long as the scale, of the type of the output, which
     /// has no other way to be told before release 21 of the operator set.
-    fn zero_point(&mut self, body: &mut Body, input: &[String], element: Element) -> String {
+    fn zero_point(
+        &mut self,
+        body: &mut Body,
+        input: &[String],
+        element: Element,
+    ) -> Result<String> {
         let scale = input.get(1).cloned().unwrap_or_default();
         let shape = self.values.fresh(&format!("{scale}_shape"));
-        self.push(body, "Shape", vec![scale.clone()], vec![shape.clone()], Vec::new());
+        self.push(body, "Shape", vec![scale.clone()], vec![shape.clone()], Vec::new())?;
         let zero_point = self.values.fresh(&format!("{scale}_zero_point"));
         let value = vec![attributes::one_element("value", element, vec![0])];
-        self.push(body, "ConstantOfShape", vec![shape], vec![zero_point.clone()], value);
-        zero_point
+        self.push(body, "ConstantOfShape", vec![shape], vec![zero_point.clone()], value)?;
+        Ok(zero_point)
     }
 }

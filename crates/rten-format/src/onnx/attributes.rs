@@ -97,7 +97,7 @@ struct Refused {
 }
 
 impl Refused {
-    fn new(what: &'static str, found: impl ToString, expected: &'static str) -> Self {
+    fn new(what: &'static str, found: &dyn ToString, expected: &'static str) -> Self {
         Self { what, found: found.to_string(), expected }
     }
 
@@ -288,7 +288,7 @@ impl List {
             }
             A::LpNormalization(table) => {
                 if !matches!(table.p, 1 | 2) {
-                    return Err(Refused::new("p", table.p, "1 or 2"));
+                    return Err(Refused::new("p", &table.p, "1 or 2"));
                 }
                 self.int("axis", table.axis);
                 self.int("p", table.p);
@@ -296,7 +296,7 @@ impl List {
             // Their graphs are attributes as well, and made elsewhere.
             A::If(_) | A::Loop(_) | A::CastLike(_) => {}
             A::Unknown(table) => {
-                return Err(Refused::new("attributes", table.tag(), "a table that is known"));
+                return Err(Refused::new("attributes", &table.tag(), "a table that is known"));
             }
         }
         Ok(())
@@ -317,7 +317,7 @@ impl List {
                 self.sizes("pads", pads);
             }
             AutoPad::Unknown(_) => {
-                return Err(Refused::new("auto_pad", auto_pad, "Same or NotSet"));
+                return Err(Refused::new("auto_pad", &auto_pad, "Same or NotSet"));
             }
         }
         self.sizes("strides", strides);
@@ -330,7 +330,7 @@ impl List {
             match table.mode {
                 ResizeMode::Nearest => "nearest",
                 ResizeMode::Linear => "linear",
-                mode => return Err(Refused::new("mode", mode, "Nearest or Linear")),
+                mode => return Err(Refused::new("mode", &mode, "Nearest or Linear")),
             },
         );
         self.text(
@@ -340,7 +340,7 @@ impl List {
                 CoordTransformMode::Asymmetric => "asymmetric",
                 CoordTransformMode::AlignCorners => "align_corners",
                 CoordTransformMode::PytorchHalfPixel => "pytorch_half_pixel",
-                mode => return Err(Refused::new("coord_mode", mode, "a mode up to 3")),
+                mode => return Err(Refused::new("coord_mode", &mode, "a mode up to 3")),
             },
         );
         self.text(
@@ -350,7 +350,7 @@ impl List {
                 NearestMode::Ceil => "ceil",
                 NearestMode::RoundPreferFloor => "round_prefer_floor",
                 NearestMode::RoundPreferCeil => "round_prefer_ceil",
-                mode => return Err(Refused::new("nearest_mode", mode, "a mode up to 3")),
+                mode => return Err(Refused::new("nearest_mode", &mode, "a mode up to 3")),
             },
         );
         Ok(())
@@ -372,7 +372,7 @@ impl List {
                 RNNDirection::Forward => "forward",
                 RNNDirection::Reverse => "reverse",
                 RNNDirection::Bidirectional => "bidirectional",
-                other => return Err(Refused::new("direction", other, "a direction up to 2")),
+                other => return Err(Refused::new("direction", &other, "a direction up to 2")),
             },
         );
         Ok(())
@@ -387,7 +387,7 @@ impl List {
                 ScatterReduction::Mul => "mul",
                 ScatterReduction::Min => "min",
                 ScatterReduction::Max => "max",
-                other => return Err(Refused::new("reduction", other, "a reduction up to 4")),
+                other => return Err(Refused::new("reduction", &other, "a reduction up to 4")),
             },
         );
         Ok(())
@@ -422,13 +422,13 @@ impl List {
         self.float("softcap", table.softcap);
     }
 
-    /// Adds the tensor of one element that ConstantOfShape repeats.
+    /// Adds the tensor of one element that `ConstantOfShape` repeats.
     fn scalar(&mut self, scalar: &Scalar) -> Result<(), Refused> {
         let (element, bytes) = match scalar {
             Scalar::Int(value) => (Element::Int64, i64::from(*value).to_le_bytes().to_vec()),
             Scalar::Float(value) => (Element::Float, value.to_le_bytes().to_vec()),
             Scalar::Unknown(table) => {
-                return Err(Refused::new("value of type", table.tag(), "1 or 2"));
+                return Err(Refused::new("value of type", &table.tag(), "1 or 2"));
             }
         };
         self.0.push(one_element("value", element, bytes));
@@ -513,7 +513,7 @@ fn named(name: &str, r#type: i32, value: AttributeProto) -> AttributeProto {
 /// Returns the number of an element type in ONNX.
 fn code(what: &'static str, dtype: DataType) -> Result<i32, Refused> {
     let kind = Kind::of(dtype);
-    let refused = || Refused::new(what, dtype, "Int32, Float, Int8 or UInt8");
+    let refused = || Refused::new(what, &dtype, "Int32, Float, Int8 or UInt8");
     kind.map(|kind| kind.widest().code()).ok_or_else(refused)
 }
 
@@ -521,7 +521,7 @@ fn centered(order: NMSBoxOrder) -> Result<bool, Refused> {
     match order {
         NMSBoxOrder::TopLeftBottomRight => Ok(false),
         NMSBoxOrder::CenterWidthHeight => Ok(true),
-        NMSBoxOrder::Unknown(_) => Err(Refused::new("box_order", order, "an order up to 1")),
+        NMSBoxOrder::Unknown(_) => Err(Refused::new("box_order", &order, "an order up to 1")),
     }
 }
 
@@ -529,7 +529,7 @@ fn gelu(formula: GeluApproximation) -> Result<&'static str, Refused> {
     match formula {
         GeluApproximation::None => Ok("none"),
         GeluApproximation::Tanh => Ok("tanh"),
-        GeluApproximation::Unknown(_) => Err(Refused::new("approximate", formula, "None or Tanh")),
+        GeluApproximation::Unknown(_) => Err(Refused::new("approximate", &formula, "None or Tanh")),
     }
 }
 
@@ -539,7 +539,7 @@ fn pad_mode(mode: PadMode) -> Result<&'static str, Refused> {
         PadMode::Reflect => Ok("reflect"),
         PadMode::Edge => Ok("edge"),
         PadMode::Wrap => Ok("wrap"),
-        PadMode::Unknown(_) => Err(Refused::new("mode", mode, "a mode up to 3")),
+        PadMode::Unknown(_) => Err(Refused::new("mode", &mode, "a mode up to 3")),
     }
 }
 
@@ -547,6 +547,6 @@ fn depth_mode(mode: DepthToSpaceMode) -> Result<&'static str, Refused> {
     match mode {
         DepthToSpaceMode::DCR => Ok("DCR"),
         DepthToSpaceMode::CRD => Ok("CRD"),
-        DepthToSpaceMode::Unknown(_) => Err(Refused::new("mode", mode, "DCR or CRD")),
+        DepthToSpaceMode::Unknown(_) => Err(Refused::new("mode", &mode, "DCR or CRD")),
     }
 }

@@ -107,8 +107,7 @@ impl<'a> Store<'a> {
         let mut at = 0_u64;
         for piece in &self.pieces {
             let gap = piece.offset.saturating_sub(at);
-            let written = io::copy(&mut io::repeat(0).take(gap), &mut sink).and_then(|_| Ok(()));
-            written.map_err(writing)?;
+            io::copy(&mut io::repeat(0).take(gap), &mut sink).map_err(writing)?;
             piece.write(source, &mut sink)?;
             at = piece.offset.saturating_add(piece.len);
         }

@@ -82,7 +82,7 @@ impl<'a> Lowering<'a> {
                 (false, _) | (true, 1) => Element::Bool,
                 (true, _) => operand.element.kind().widest(),
             };
-            names.push(self.cast(body, &operand, element).name);
+            names.push(self.cast(body, &operand, element)?.name);
         }
         Ok(names)
     }

@@ -6,11 +6,13 @@ use tensor_core::{At, Report, Severity};
 
 use crate::{
     Graph, Node, NodeKind, Operator, Reader, Tensor,
+    error::short,
     topology::{Scope, node},
+    validate::Findings,
 };
 
 use super::{
-    attributes,
+    MAX_MESSAGE, attributes,
     constants::Store,
     demands::Demands,
     element::{Element, Kind},
@@ -35,7 +37,9 @@ pub(super) struct Lowering<'a> {
     pub(super) values: Names,
     pub(super) nodes: Names,
     pub(super) opset: i64,
-    pub(super) report: Report,
+    pub(super) findings: Findings,
+    /// Bytes of nodes and types so far, at least.
+    spent: u64,
 }
 
 /// A value of an ONNX graph.
@@ -119,10 +123,12 @@ impl<'a> Lowering<'a> {
             values,
             nodes,
             opset: OLDEST_OPSET,
-            report: Report::default(),
+            findings: Findings::default(),
+            spent: 0,
         };
         let graph = this.graph(0, Role::Main)?;
-        Ok(Lowered { graph, store: this.store, opset: this.opset, report: this.report })
+        let report = this.findings.finish();
+        Ok(Lowered { graph, store: this.store, opset: this.opset, report })
     }
 
     pub(super) fn graph(&mut self, scope: usize, role: Role) -> Result<GraphProto> {
@@ -159,16 +165,19 @@ impl<'a> Lowering<'a> {
                 return Err(Error::MadeTwice { path: path() });
             }
             if role == Role::Main && self.kinds.known(body.scope, id).is_none() {
-                let message = "element type is not known, taken as Float";
-                self.report.push(Severity::Warning, UNKNOWN, At::file().path(path()), message);
+                let message = "has an element type that nothing tells, taken as Float".to_owned();
+                let at = At::file().path(path());
+                self.findings.push(Severity::Warning, UNKNOWN, at, message);
             }
             let made = match node.kind {
                 NodeKind::Constant(_) => self.kinds.kind(body.scope, id).widest().into(),
                 _ => role.input(index, self.kinds.kind(body.scope, id)),
             };
             let operand = self.define(body.scope, id, node, made)?;
-            let info = self.value_info(body.scope, id, node, &operand);
-            body.graph.input.push(info);
+            body.graph.input.push(match role {
+                Role::Main => self.interface(body.scope, id, node, &operand)?,
+                Role::Branch | Role::Body => self.value_info(node, &operand)?,
+            });
         }
         Ok(())
     }
@@ -212,19 +221,22 @@ impl<'a> Lowering<'a> {
             let path = self.scopes.path(body.scope).to_owned();
             let operand = self.operand(body.scope, &path, id)?;
             let element = role.output(index, operand.element);
-            let mut output = self.cast(body, &operand, element);
+            let mut output = self.cast(body, &operand, element)?;
             let is_own = made.contains(&output.name) || output.name != operand.name;
             if !is_own || !given.insert(output.name.clone()) {
-                output = self.identity(body, &output);
+                output = self.identity(body, &output)?;
                 given.insert(output.name.clone());
             }
-            let info = node(graph, id).map(|node| self.value_info(body.scope, id, node, &output));
             if role == Role::Main && output.name != operand.name {
-                let message = format!("is given out as {:?}", output.name);
+                let message = format!("is given out as {:?}", short(&output.name));
                 let at = At::file().path(self.scopes.node_path(body.scope, id));
-                self.report.push(Severity::Note, RENAMED, at, message);
+                self.findings.push(Severity::Note, RENAMED, at, message);
             }
-            body.graph.output.extend(info);
+            let Some(node) = node(graph, id) else { continue };
+            body.graph.output.push(match role {
+                Role::Main => self.interface(body.scope, id, node, &output)?,
+                Role::Branch | Role::Body => self.value_info(node, &output)?,
+            });
         }
         Ok(())
     }
@@ -267,29 +279,31 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns a value in another element type, by a node unless there is one already.
-    pub(super) fn cast(&mut self, body: &mut Body, operand: &Operand, element: Element) -> Operand {
+    pub(super) fn cast(
+        &mut self,
+        body: &mut Body,
+        operand: &Operand,
+        element: Element,
+    ) -> Result<Operand> {
         if operand.element == element || operand.form == Form::Sequence {
-            return operand.clone();
+            return Ok(operand.clone());
         }
         let key = (operand.name.clone(), element);
-        let name = match body.casts.get(&key) {
-            Some(name) => name.clone(),
-            None => {
-                let name = format!("{}_as_{}", operand.name, element.suffix());
-                let name = self.values.fresh(&name);
-                let to = vec![attributes::int("to", element.code())];
-                self.push(body, "Cast", vec![operand.name.clone()], vec![name.clone()], to);
-                body.casts.insert(key, name.clone());
-                name
-            }
-        };
-        Operand { name, element, ..operand.clone() }
+        if let Some(name) = body.casts.get(&key) {
+            return Ok(Operand { name: name.clone(), element, ..operand.clone() });
+        }
+        let name = self.values.fresh(&format!("{}_as_{}", operand.name, element.suffix()));
+        let to = vec![attributes::int("to", element.code())];
+        self.push(body, "Cast", vec![operand.name.clone()], vec![name.clone()], to)?;
+        body.casts.insert(key, name.clone());
+        Ok(Operand { name, element, ..operand.clone() })
     }
 
-    fn identity(&mut self, body: &mut Body, operand: &Operand) -> Operand {
+    fn identity(&mut self, body: &mut Body, operand: &Operand) -> Result<Operand> {
         let name = self.values.fresh(&format!("{}_output", operand.name));
-        self.push(body, "Identity", vec![operand.name.clone()], vec![name.clone()], Vec::new());
-        Operand { name, ..operand.clone() }
+        let (input, output) = (vec![operand.name.clone()], vec![name.clone()]);
+        self.push(body, "Identity", input, output, Vec::new())?;
+        Ok(Operand { name, ..operand.clone() })
     }
 
     /// Adds a node that no operator of the format stands for.
@@ -300,11 +314,28 @@ impl<'a> Lowering<'a> {
         input: Vec<String>,
         output: Vec<String>,
         attribute: Vec<AttributeProto>,
-    ) {
+    ) -> Result<()> {
         let name = output.first().map_or(op_type, String::as_str);
         let name = Some(self.nodes.fresh(name));
         let op_type = Some(op_type.to_owned());
-        body.graph.node.push(NodeProto { input, output, name, op_type, attribute });
+        self.add(body, NodeProto { input, output, name, op_type, attribute })
+    }
+
+    pub(super) fn add(&mut self, body: &mut Body, node: NodeProto) -> Result<()> {
+        let names = node.input.iter().chain(&node.output).map(String::len).sum();
+        self.spend(names)?;
+        body.graph.node.push(node);
+        Ok(())
+    }
+
+    /// Refuses to make more than fits into a message: a file may read one long name a million
+    /// times.
+    pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
+        self.spent = self.spent.saturating_add(bytes as u64);
+        if self.spent > MAX_MESSAGE {
+            return Err(Error::TooLarge { found: self.spent });
+        }
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod adjust;
 mod attributes;
+mod classes;
 mod constants;
 mod control;
 mod demands;

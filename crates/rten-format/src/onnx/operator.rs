@@ -74,12 +74,12 @@ impl<'a> Lowering<'a> {
             input.push(match operand.zip(slot) {
                 Some((operand, slot)) => {
                     let element = slot_element(slot, &variables).unwrap_or(operand.element);
-                    self.cast(body, &operand, element).name
+                    self.cast(body, &operand, element)?.name
                 }
                 None => String::new(),
             });
         }
-        self.complete(body, call, &mut input);
+        self.complete(body, call, &mut input)?;
         let made = self.made(call, &variables, &shapes)?;
         self.node(body, call, input, attribute, made)
     }
@@ -216,8 +216,7 @@ impl<'a> Lowering<'a> {
         let otherwise = format!("{}_{}", call.rule.name, call.id);
         let name = Some(self.nodes.claim(name, &otherwise));
         let op_type = Some(call.rule.name.to_owned());
-        body.graph.node.push(NodeProto { input, output, name, op_type, attribute });
-        Ok(())
+        self.add(body, NodeProto { input, output, name, op_type, attribute })
     }
 
     /// Names what an operator makes.
@@ -229,7 +228,7 @@ impl<'a> Lowering<'a> {
         let operand = self.define(body.scope, id, node, made)?;
         let has_shape = matches!(&node.kind, NodeKind::Value(Value { shape: Some(_), .. }));
         if has_shape && !body.outputs.contains(&id) {
-            let info = self.value_info(body.scope, id, node, &operand);
+            let info = self.value_info(node, &operand)?;
             body.graph.value_info.push(info);
         }
         Ok(operand.name)

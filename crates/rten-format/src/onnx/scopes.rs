@@ -50,10 +50,4 @@ impl<'a> Scopes<'a> {
     pub(super) fn node_path(&self, scope: usize, id: u32) -> String {
         self.topology.scopes().get(scope).map_or_else(String::new, |scope| scope.node_path(id))
     }
-
-    /// Tells whether a node is an input or an output of the main graph.
-    pub(super) fn is_interface(&self, scope: usize, id: u32) -> bool {
-        let graph = self.graph(scope).filter(|_| scope == 0);
-        graph.is_some_and(|graph| graph.inputs.contains(&id) || graph.outputs.contains(&id))
-    }
 }

@@ -19,13 +19,16 @@ pub(super) fn declared(node: &Node) -> Option<Dims> {
         Dim::Fixed(0) | Dim::Symbol(_) => None,
         Dim::Fixed(len) => Some(u64::from(*len)),
     };
-    match &node.kind {
-        NodeKind::Value(Value { shape, .. }) => Some(shape.as_ref()?.iter().map(known).collect()),
-        NodeKind::Constant(Constant { shape, .. }) => {
-            Some(shape.iter().map(|dim| Some(u64::from(*dim))).collect())
+    let dims: Dims = match &node.kind {
+        NodeKind::Value(Value { shape, .. }) => {
+            shape.as_ref()?.iter().take(MORE).map(known).collect()
         }
-        _ => None,
-    }
+        NodeKind::Constant(Constant { shape, .. }) => {
+            shape.iter().take(MORE).map(|dim| Some(u64::from(*dim))).collect()
+        }
+        _ => return None,
+    };
+    Some(dims).filter(|dims| dims.len() <= MAX_RANK)
 }
 
 /// Returns the shape of what an operator without graphs makes, where its inputs tell.
@@ -238,5 +241,9 @@ pub(super) fn unknown(rank: usize) -> Option<Dims> {
     (rank <= MAX_RANK).then(|| vec![None; rank])
 }
 
-/// More than any operator of ONNX makes; a file may claim more, of which nothing is known then.
-const MAX_RANK: usize = 256;
+/// Dimensions that any known operator can make something of; a file may claim millions for
+/// everything in it.
+const MAX_RANK: usize = 64;
+
+/// Dimensions that show that there are too many.
+const MORE: usize = MAX_RANK + 1;

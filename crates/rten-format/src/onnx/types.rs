@@ -1,10 +1,12 @@
 //! Types of values.
 
+use prost::Message as _;
 use tensor_core::{At, Severity};
 
 use crate::{Dim, Node, NodeKind, Value};
 
 use super::{
+    error::Result,
     kinds::Form,
     lower::{Lowering, Operand},
     proto::{
@@ -15,29 +17,37 @@ use super::{
 };
 
 impl Lowering<'_> {
-    /// Returns the name and the type of a value.
-    pub(super) fn value_info(
+    /// Returns the name and the type of an input or output of the main graph, and reports what a
+    /// user of the model has to know about it.
+    pub(super) fn interface(
         &mut self,
         scope: usize,
         id: u32,
         node: &Node,
         operand: &Operand,
-    ) -> ValueInfoProto {
+    ) -> Result<ValueInfoProto> {
+        let mut report = |severity, rule, message: &str| {
+            let at = At::file().path(self.scopes.node_path(scope, id));
+            self.findings.push(severity, rule, at, message.to_owned());
+        };
+        if has_zero(node) {
+            // RTen's converter writes it for a dimension of which ONNX says nothing.
+            let message = "has a dimension of 0 elements, which is taken as unknown";
+            report(Severity::Note, ZERO, message);
+        }
+        if operand.dims.is_none() && operand.form == Form::Tensor {
+            let message = "has no shape, which ONNX's checker wants of inputs and outputs";
+            report(Severity::Warning, NO_SHAPE, message);
+        }
+        self.value_info(node, operand)
+    }
+
+    /// Returns the name and the type of a value.
+    pub(super) fn value_info(&mut self, node: &Node, operand: &Operand) -> Result<ValueInfoProto> {
         let is_sequence = operand.form == Form::Sequence;
         let elem_type = Some(operand.element.code());
         let dims = operand.dims.as_ref().filter(|_| !is_sequence);
         let shape = dims.map(|dims| shape(node, dims));
-        if has_zero(node) && self.scopes.is_interface(scope, id) {
-            // RTen's converter writes it for a dimension of which ONNX says nothing.
-            let message = "has a dimension of 0 elements, which is taken as unknown";
-            let at = At::file().path(self.scopes.node_path(scope, id));
-            self.report.push(Severity::Note, ZERO, at, message);
-        }
-        if shape.is_none() && !is_sequence && self.scopes.is_interface(scope, id) {
-            let message = "has no shape, which ONNX's checker wants of inputs and outputs";
-            let at = At::file().path(self.scopes.node_path(scope, id));
-            self.report.push(Severity::Warning, NO_SHAPE, at, message);
-        }
         let tensor = TypeValue::Tensor(TensorTypeProto { elem_type, shape });
         let tensor = TypeProto { value: Some(tensor) };
         let r#type = if is_sequence {
@@ -46,7 +56,9 @@ impl Lowering<'_> {
         } else {
             tensor
         };
-        ValueInfoProto { name: Some(operand.name.clone()), r#type: Some(r#type) }
+        let info = ValueInfoProto { name: Some(operand.name.clone()), r#type: Some(r#type) };
+        self.spend(info.encoded_len())?;
+        Ok(info)
     }
 }
 
