@@ -550,3 +550,292 @@ fn depth_mode(mode: DepthToSpaceMode) -> Result<&'static str, Refused> {
         DepthToSpaceMode::Unknown(_) => Err(Refused::new("mode", &mode, "DCR or CRD")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attributes::*;
+
+    /// Writes attributes as `name=value`, floats with a point.
+    fn text(attributes: &[AttributeProto]) -> String {
+        let one = |attribute: &AttributeProto| {
+            let name = attribute.name.as_deref().unwrap();
+            let (r#type, value) = match attribute {
+                AttributeProto { i: Some(i), .. } => (attribute_type::INT, i.to_string()),
+                AttributeProto { f: Some(f), .. } => (attribute_type::FLOAT, format!("{f:?}")),
+                AttributeProto { s: Some(s), .. } => {
+                    (attribute_type::STRING, String::from_utf8(s.to_vec()).unwrap())
+                }
+                AttributeProto { t: Some(t), .. } => {
+                    let (element, bytes) = (t.data_type.unwrap(), t.raw_data.as_ref().unwrap());
+                    (attribute_type::TENSOR, format!("{element}:{:?}:{bytes:?}", t.dims))
+                }
+                AttributeProto { ints, .. } => (attribute_type::INTS, format!("{ints:?}")),
+            };
+            assert_eq!(attribute.r#type, Some(r#type), "{name}");
+            format!("{name}={value}")
+        };
+        attributes.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    fn operator(operator_type: OperatorType, attributes: Option<Attributes>) -> Operator {
+        Operator { operator_type, attributes, inputs: vec![], outputs: vec![Some(0)] }
+    }
+
+    fn converted(operator_type: OperatorType, table: impl Into<Attributes>) -> String {
+        let operator = operator(operator_type, Some(table.into()));
+        text(&convert(&operator, || "graph/node 0".to_owned()).unwrap())
+    }
+
+    #[track_caller]
+    fn refused(operator_type: OperatorType, table: impl Into<Attributes>, message: &str) {
+        let operator = operator(operator_type, Some(table.into()));
+        let error = convert(&operator, || "graph/node 7 \"a\"".to_owned()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+
+    /// Empty tables mean what the format says, whatever ONNX takes for an absent attribute.
+    #[test]
+    fn empty_tables_are_written_out() {
+        use OperatorType as O;
+        let window = "auto_pad=SAME_UPPER";
+        let cases: [(String, &str); 52] = [
+            (converted(O::ArgMin, ArgMaxAttrs::default()), "axis=0 keepdims=0"),
+            (
+                converted(O::AveragePool, AveragePoolAttrs::default()),
+                "kernel_shape=[] auto_pad=SAME_UPPER count_include_pad=0 ceil_mode=0",
+            ),
+            (converted(O::BatchNormalization, BatchNormalizationAttrs::default()), "epsilon=0.0"),
+            (converted(O::Cast, CastAttrs::default()), "to=7"),
+            (converted(O::Concat, ConcatAttrs::default()), "axis=0"),
+            (
+                converted(O::ConstantOfShape, ConstantOfShapeAttrs::default()),
+                r#"value=7:[1]:b"\0\0\0\0\0\0\0\0""#,
+            ),
+            (converted(O::Conv, ConvAttrs::default()), "auto_pad=SAME_UPPER group=0"),
+            (converted(O::ConvInteger, ConvAttrs::default()), "auto_pad=SAME_UPPER group=0"),
+            (converted(O::ConvTranspose, ConvTransposeAttrs::default()), "auto_pad=NOTSET group=1"),
+            (converted(O::Flatten, FlattenAttrs::default()), "axis=0"),
+            (converted(O::GatherElements, GatherAttrs::default()), "axis=0"),
+            (converted(O::Gemm, GemmAttrs::default()), "alpha=0.0 beta=0.0 transA=0 transB=0"),
+            (
+                converted(O::GRU, GRUAttrs::default()),
+                "direction=forward hidden_size=0 linear_before_reset=0",
+            ),
+            (converted(O::LeakyRelu, LeakyReluAttrs::default()), "alpha=0.0"),
+            (converted(O::LSTM, LSTMAttrs::default()), "direction=forward hidden_size=0"),
+            (
+                converted(O::MaxPool, MaxPoolAttrs::default()),
+                &format!("kernel_shape=[] {window} ceil_mode=0"),
+            ),
+            (
+                converted(O::ReduceSum, ReduceMeanAttrs::default()),
+                "keepdims=0 noop_with_empty_axes=0",
+            ),
+            (converted(O::Reshape, ReshapeAttrs::default()), "allowzero=0"),
+            (
+                converted(O::Resize, ResizeAttrs::default()),
+                "mode=nearest coordinate_transformation_mode=half_pixel nearest_mode=floor",
+            ),
+            (converted(O::Split, SplitAttrs::default()), "axis=0 num_outputs=1"),
+            (converted(O::LogSoftmax, SoftmaxAttrs::default()), "axis=0"),
+            (converted(O::Transpose, TransposeAttrs::default()), ""),
+            (converted(O::Mod, ModAttrs::default()), "fmod=0"),
+            (
+                converted(O::ScatterElements, ScatterElementsAttrs::default()),
+                "axis=0 reduction=none",
+            ),
+            (converted(O::OneHot, OneHotAttrs::default()), "axis=0"),
+            (converted(O::TopK, TopKAttrs::default()), "axis=0 largest=0 sorted=0"),
+            (converted(O::HardSigmoid, HardSigmoidAttrs::default()), "alpha=0.0 beta=0.0"),
+            (converted(O::Trilu, TriluAttrs::default()), "upper=0"),
+            (converted(O::ScatterND, ScatterNDAttrs::default()), "reduction=none"),
+            (
+                converted(O::NonMaxSuppression, NonMaxSuppressionAttrs::default()),
+                "center_point_box=0",
+            ),
+            (
+                converted(O::LayerNormalization, LayerNormalizationAttrs::default()),
+                "axis=0 epsilon=0.0",
+            ),
+            (
+                converted(O::RandomUniform, RandomUniformAttrs::default()),
+                "shape=[] dtype=1 low=0.0 high=0.0",
+            ),
+            (converted(O::Elu, EluAttrs::default()), "alpha=0.0"),
+            (
+                converted(O::RandomNormalLike, RandomNormalLikeAttrs::default()),
+                "dtype=1 mean=0.0 scale=0.0",
+            ),
+            (converted(O::GatherND, GatherNDAttrs::default()), "batch_dims=0"),
+            (converted(O::Gelu, GeluAttrs::default()), "approximate=none"),
+            (converted(O::Einsum, EinsumAttrs::default()), "equation="),
+            (converted(O::Pad, PadAttrs::default()), "mode=constant"),
+            (converted(O::DequantizeLinear, DequantizeLinearAttrs::default()), "axis=0"),
+            (converted(O::QuantizeLinear, QuantizeLinearAttrs::default()), "axis=0"),
+            (converted(O::DepthToSpace, DepthToSpaceAttrs::default()), "blocksize=0 mode=DCR"),
+            (converted(O::Shape, ShapeAttrs::default()), "start=0"),
+            (converted(O::Dropout, DropoutAttrs::default()), ""),
+            (converted(O::EyeLike, EyeLikeAttrs::default()), "k=0"),
+            (converted(O::IsInf, IsInfAttrs {}), "detect_negative=1 detect_positive=1"),
+            (converted(O::SequenceEmpty, SequenceEmptyAttrs::default()), "dtype=1"),
+            (
+                converted(O::GridSample, GridSampleAttrs::default()),
+                "align_corners=0 mode=linear padding_mode=zeros",
+            ),
+            (
+                converted(O::RotaryEmbedding, RotaryEmbeddingAttrs::default()),
+                "interleaved=0 rotary_embedding_dim=0",
+            ),
+            (converted(O::Attention, AttentionAttrs::default()), "is_causal=0 softcap=0.0"),
+            (converted(O::DFT, DFTAttrs::default()), "inverse=0 onesided=0"),
+            (converted(O::CumSum, CumSumAttrs::default()), "exclusive=0 reverse=0"),
+            (converted(O::LpNormalization, LpNormalizationAttrs::default()), "axis=-1 p=2"),
+        ];
+        for (found, expected) in cases {
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn padding_is_automatic_or_given() {
+        let (pads, strides) = (Some(vec![1, 2, 3, 4]), Some(vec![2, 1]));
+        let conv = |auto_pad| ConvAttrs {
+            auto_pad,
+            pads: pads.clone(),
+            groups: 3,
+            strides: strides.clone(),
+            dilations: Some(vec![1, 1]),
+        };
+        assert_eq!(
+            converted(OperatorType::Conv, conv(AutoPad::Same)),
+            "auto_pad=SAME_UPPER strides=[2, 1] group=3 dilations=[1, 1]"
+        );
+        assert_eq!(
+            converted(OperatorType::Conv, conv(AutoPad::NotSet)),
+            "auto_pad=NOTSET pads=[1, 2, 3, 4] strides=[2, 1] group=3 dilations=[1, 1]"
+        );
+    }
+
+    #[test]
+    fn what_is_set_is_written() {
+        use OperatorType as O;
+        let seed = Some(2.5);
+        let uniform = RandomUniformLikeAttrs { low: -1.0, high: 1.0, seed };
+        assert_eq!(converted(O::RandomUniformLike, uniform), "dtype=1 low=-1.0 high=1.0 seed=2.5");
+        let normal = RandomNormalAttrs { mean: 1.0, scale: 2.0, seed, shape: Some(vec![2, 3]) };
+        assert_eq!(
+            converted(O::RandomNormal, normal),
+            "shape=[2, 3] dtype=1 mean=1.0 scale=2.0 seed=2.5"
+        );
+        let multinomial = MultinomialAttrs { sample_size: -3, seed };
+        assert_eq!(converted(O::Multinomial, multinomial), "sample_size=0 dtype=7 seed=2.5");
+        let shape = ShapeAttrs { start: Some(-2), end: Some(3) };
+        assert_eq!(converted(O::Shape, shape), "start=-2 end=3");
+        let attention = AttentionAttrs {
+            is_causal: true,
+            q_num_heads: Some(4),
+            kv_num_heads: Some(2),
+            scale: Some(0.5),
+            softcap: 1.5,
+        };
+        assert_eq!(
+            converted(O::Attention, attention),
+            "is_causal=1 q_num_heads=4 kv_num_heads=2 scale=0.5 softcap=1.5"
+        );
+        let rotary =
+            RotaryEmbeddingAttrs { interleaved: true, num_heads: 4, rotary_embedding_dim: 8 };
+        assert_eq!(
+            converted(O::RotaryEmbedding, rotary),
+            "interleaved=1 num_heads=4 rotary_embedding_dim=8"
+        );
+        let eye = EyeLikeAttrs { dtype: Some(DataType::UInt8), k: -1 };
+        assert_eq!(converted(O::EyeLike, eye), "k=-1 dtype=2");
+        let float = ConstantOfShapeAttrs { value: Scalar::Float(1.0) };
+        assert_eq!(converted(O::ConstantOfShape, float), r#"value=1:[1]:b"\0\0\x80?""#);
+    }
+
+    #[test]
+    fn operators_that_onnx_dropped_become_others() {
+        let upsample = UpsampleAttrs { mode: ResizeMode::Linear };
+        assert_eq!(
+            converted(OperatorType::Upsample, upsample),
+            "mode=linear coordinate_transformation_mode=asymmetric nearest_mode=floor"
+        );
+        let scatter = ScatterElementsAttrs { axis: 1, reduction: ScatterReduction::Add };
+        assert_eq!(converted(OperatorType::Scatter, scatter), "axis=1 reduction=none");
+    }
+
+    #[test]
+    fn sizes_of_parts_leave_no_number() {
+        let attributes = Some(SplitAttrs { axis: 1, num_outputs: Some(2) }.into());
+        let mut split = operator(OperatorType::Split, attributes);
+        split.inputs = vec![Some(0), Some(1)];
+        let found = convert(&split, String::new).unwrap();
+        assert_eq!(text(&found), "axis=1");
+    }
+
+    /// Files of releases that had no such attributes have no table either.
+    #[test]
+    fn some_tables_may_be_absent() {
+        for (operator_type, expected) in [
+            (OperatorType::CumSum, "exclusive=0 reverse=0"),
+            (OperatorType::Pad, "mode=constant"),
+            (OperatorType::Shape, "start=0"),
+            (OperatorType::Add, ""),
+        ] {
+            let found = convert(&operator(operator_type, None), String::new).unwrap();
+            assert_eq!(text(&found), expected, "{operator_type}");
+        }
+    }
+
+    #[test]
+    fn tables_that_are_needed_are_asked_for() {
+        let error = convert(&operator(OperatorType::Cast, None), || "graph/node 0".to_owned());
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "graph/node 0 has attributes of type none, but Cast needs CastAttrs"
+        );
+        refused(
+            OperatorType::Cast,
+            ConcatAttrs::default(),
+            "graph/node 7 \"a\" has attributes of type ConcatAttrs, but Cast needs CastAttrs",
+        );
+    }
+
+    #[test]
+    fn unknown_numbers_are_refused() {
+        use OperatorType as O;
+        let at = |message: &str| format!("graph/node 7 \"a\" has {message}");
+        let dtype = DataType::Unknown(9);
+        let kinds = "expected Int32, Float, Int8 or UInt8";
+        refused(O::Cast, CastAttrs { to: dtype }, &at(&format!("to unknown 9, {kinds}")));
+        let eye = EyeLikeAttrs { dtype: Some(dtype), k: 0 };
+        refused(O::EyeLike, eye, &at(&format!("dtype unknown 9, {kinds}")));
+        let quantize = QuantizeLinearAttrs { axis: 0, output_dtype: Some(dtype) };
+        refused(O::QuantizeLinear, quantize, &at(&format!("output_dtype unknown 9, {kinds}")));
+        let pad = PadAttrs { mode: PadMode::Unknown(9) };
+        refused(O::Pad, pad, &at("mode unknown 9, expected a mode up to 3"));
+        let conv = ConvAttrs { auto_pad: AutoPad::Unknown(9), ..ConvAttrs::default() };
+        refused(O::Conv, conv, &at("auto_pad unknown 9, expected Same or NotSet"));
+        let gru = GRUAttrs { direction: RNNDirection::Unknown(9), ..GRUAttrs::default() };
+        refused(O::GRU, gru, &at("direction unknown 9, expected a direction up to 2"));
+        let scatter = ScatterNDAttrs { reduction: ScatterReduction::Unknown(9) };
+        refused(O::ScatterND, scatter, &at("reduction unknown 9, expected a reduction up to 4"));
+        let gelu = GeluAttrs { approximate: GeluApproximation::Unknown(9) };
+        refused(O::Gelu, gelu, &at("approximate unknown 9, expected None or Tanh"));
+        let boxes = NonMaxSuppressionAttrs { box_order: NMSBoxOrder::Unknown(9) };
+        refused(O::NonMaxSuppression, boxes, &at("box_order unknown 9, expected an order up to 1"));
+        let depth = DepthToSpaceAttrs { mode: DepthToSpaceMode::Unknown(9), block_size: 2 };
+        refused(O::DepthToSpace, depth, &at("mode unknown 9, expected DCR or CRD"));
+        let norm = LpNormalizationAttrs { axis: 0, p: 3 };
+        refused(O::LpNormalization, norm, &at("p 3, expected 1 or 2"));
+        let default = ResizeAttrs::default;
+        let resize = ResizeAttrs { mode: ResizeMode::Unknown(9), ..default() };
+        refused(O::Resize, resize, &at("mode unknown 9, expected Nearest or Linear"));
+        let resize = ResizeAttrs { coord_mode: CoordTransformMode::Unknown(9), ..default() };
+        refused(O::Resize, resize, &at("coord_mode unknown 9, expected a mode up to 3"));
+        let resize = ResizeAttrs { nearest_mode: NearestMode::Unknown(9), ..default() };
+        refused(O::Resize, resize, &at("nearest_mode unknown 9, expected a mode up to 3"));
+    }
+}

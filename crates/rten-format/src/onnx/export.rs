@@ -61,6 +61,19 @@ pub enum ExternalData {
     Never,
 }
 
+impl ExternalData {
+    /// Returns from how many bytes on constants are external, in a model with so many bytes of
+    /// them; `None` where none is.
+    const fn threshold(self, constants: u64) -> Option<u64> {
+        match self {
+            Self::From(bytes) if bytes < LEAST => Some(LEAST),
+            Self::From(bytes) => Some(bytes),
+            Self::Automatic if constants > MAX_MESSAGE => Some(AUTOMATIC),
+            Self::Automatic | Self::Never => None,
+        }
+    }
+}
+
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -130,19 +143,15 @@ impl<'a> Export<'a> {
     /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written.
     pub fn write(self, path: impl AsRef<Path>) -> Result<Exported> {
         let path = path.as_ref();
-        let threshold = match self.external {
-            ExternalData::Never => None,
-            ExternalData::From(bytes) => Some(bytes.max(LEAST)),
-            ExternalData::Automatic if self.constants()? > MAX_MESSAGE => Some(AUTOMATIC),
-            ExternalData::Automatic => None,
-        };
-        match (threshold, self.external) {
-            (Some(threshold), _) => self.write_beside(path, threshold),
-            (None, ExternalData::Automatic) => match self.write_whole(path) {
-                Err(Error::TooLarge { .. }) => self.write_beside(path, AUTOMATIC),
+        match self.external.threshold(self.constants()?) {
+            Some(threshold) => self.write_beside(path, threshold),
+            None => match self.write_whole(path) {
+                // Not the constants are too large, but they are with all that is around them.
+                Err(Error::TooLarge { .. }) if self.external == ExternalData::Automatic => {
+                    self.write_beside(path, AUTOMATIC)
+                }
                 written => written,
             },
-            (None, _) => self.write_whole(path),
         }
     }
 
@@ -198,6 +207,8 @@ impl<'a> Export<'a> {
     fn constants(self) -> Result<u64> {
         let mut total = 0_u64;
         for tensor in self.reader.tensors() {
+            // What has too many elements to be counted is refused with its path.
+            tensor.extent()?;
             let info = tensor.info()?;
             let widest = Kind::of_constant(info.dtype).widest();
             total = total.saturating_add(byte_len(&info, widest)?);
@@ -257,3 +268,30 @@ const LEAST: u64 = 256;
 
 /// From how many bytes constants are external where they have to be: so do ONNX's own tools.
 const AUTOMATIC: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_leave_where_they_have_to() {
+        let automatic = ExternalData::Automatic;
+        assert_eq!(automatic.threshold(0), None);
+        assert_eq!(automatic.threshold((1 << 31) - 1), None);
+        assert_eq!(automatic.threshold(1 << 31), Some(1024));
+        assert_eq!(ExternalData::Never.threshold(u64::MAX), None);
+    }
+
+    #[test]
+    fn small_constants_always_stay() {
+        assert_eq!(ExternalData::From(0).threshold(0), Some(256));
+        assert_eq!(ExternalData::From(5000).threshold(0), Some(5000));
+    }
+
+    /// As the list of releases in ONNX's repository pairs them.
+    #[test]
+    fn versions_belong_together() {
+        let versions = [20, 21, 22, 23, 24].map(ir_version);
+        assert_eq!(versions, [9, 10, 10, 11, 12]);
+    }
+}

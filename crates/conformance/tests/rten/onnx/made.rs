@@ -15,6 +15,7 @@ use rten_format::{
         ReshapeAttrs, ResizeAttrs, ScatterElementsAttrs, ScatterNDAttrs, SequenceEmptyAttrs,
         SplitAttrs, SplitToSequenceAttrs, TopKAttrs, TransposeAttrs, TriluAttrs, UpsampleAttrs,
     },
+    onnx::{Export, ExternalData},
 };
 use serde_json::{Value as Json, json};
 
@@ -23,7 +24,7 @@ use super::{Exports, assert_sound};
 /// Exports a model, checks it and runs it with inputs; returns the outputs, `None` where the
 /// clients are not installed.
 #[track_caller]
-fn outputs(model: Model, inputs: &Json) -> Option<Vec<Json>> {
+fn outputs(model: &Model, inputs: &Json) -> Option<Vec<Json>> {
     let reader = Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
     let mut exports = Exports::new();
     let runs = exports.folder.path().join("run.json");
@@ -190,7 +191,7 @@ fn truth_values_compute_as_numbers() {
         b.output(id);
     }
     let x = floats(&[2, 3], &[1.0, -1.0, 2.0, 0.0, 3.0, -2.0]);
-    let Some(found) = outputs(b.model(), &json!({ "x": x })) else { return };
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
     let (truths, numbers) = found.split_at(count);
     let value = |element: &Json| element.as_f64().unwrap_or(f64::from(element == &json!(true)));
     for (at, (truth, number)) in truths.iter().zip(numbers).enumerate() {
@@ -247,9 +248,9 @@ fn branches_agree_on_types() {
     let result = b.op(OperatorType::If, branches(then_branch, else_branch), &[condition]);
     b.output(result);
     let model = b.model();
-    let Some(found) = outputs(model.clone(), &json!({ "x": ints(&[2], &[1, 5]) })) else { return };
+    let Some(found) = outputs(&model, &json!({ "x": ints(&[2], &[1, 5]) })) else { return };
     assert_elements(&found[0], &[8.0, 9.0]);
-    let found = outputs(model, &json!({ "x": ints(&[2], &[0, 5]) })).unwrap();
+    let found = outputs(&model, &json!({ "x": ints(&[2], &[0, 5]) })).unwrap();
     assert_elements(&found[0], &[1.0, 0.0]);
 }
 
@@ -271,7 +272,7 @@ fn loops_take_any_condition() {
         body.output(id);
     }
     let mut b = Builder::new();
-    let limit = b.input("limit", DataType::Int32, &[]);
+    b.input("limit", DataType::Int32, &[]);
     let most = b.int(100);
     let go_on = b.int(2);
     let start = b.int(10);
@@ -282,8 +283,7 @@ fn loops_take_any_condition() {
     for id in made {
         b.output(id);
     }
-    let _ = limit;
-    let Some(found) = outputs(b.model(), &json!({ "limit": ints(&[], &[14]) })) else { return };
+    let Some(found) = outputs(&b.model(), &json!({ "limit": ints(&[], &[14]) })) else { return };
     // 10 + 0 + 1 = 11, 11 + 1 + 1 = 13, 13 + 2 + 1 = 16: two of them are below 14.
     assert_elements(&found[0], &[16.0]);
     assert_elements(&found[1], &[3.0]);
@@ -312,7 +312,7 @@ fn names_need_not_be_unique() {
     for id in [product, product, x, two, result, sum] {
         b.output(id);
     }
-    let Some(found) = outputs(b.model(), &json!({ "same": floats(&[2], &[1.0, 3.0]) })) else {
+    let Some(found) = outputs(&b.model(), &json!({ "same": floats(&[2], &[1.0, 3.0]) })) else {
         return;
     };
     let expected = [[6.0, 10.0], [6.0, 10.0], [1.0, 3.0], [2.0, 2.0], [-1.0, -1.0], [3.0, 5.0]];
@@ -381,7 +381,7 @@ fn quantized_values_meet_others() {
         b.output(id);
     }
     let x = floats(&[2, 2], &[1.0, -1.0, 2.0, 0.5]);
-    let Some(found) = outputs(b.model(), &json!({ "x": x })) else { return };
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
     assert_elements(&found[0], &[2.0, 0.0, 4.0, 1.0]);
     assert_elements(&found[1], &[2.0, -4.0, 4.0, 2.0]);
     assert_elements(&found[2], &[130.0, 126.0, 132.0, 129.0]);
@@ -426,7 +426,7 @@ fn inputs_are_where_onnx_has_them() {
         b.output(id);
     }
     let x = floats(&[1, 1, 2, 2], &[1.0, 2.0, 3.0, 4.0]);
-    let Some(found) = outputs(b.model(), &json!({ "x": x })) else { return };
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
     let wide = [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 3.0, 3.0, 4.0, 4.0];
     assert_elements(&found[0], &wide);
     // Coordinates of half pixels are rounded down.
@@ -465,9 +465,36 @@ fn recurrence_and_attention_take_numbers() {
     b.output(last);
     b.output(attended);
     let x = floats(&[2, 1, 2], &[1.0, 1.0, 9.0, 9.0]);
-    let Some(found) = outputs(b.model(), &json!({ "x": x })) else { return };
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
     // Of the gates sigmoid(0.2), of the cell tanh(0.2); the second step is not taken.
     let gate = 1.0 / (1.0 + (-0.2_f64).exp());
     assert_elements(&found[0], &[gate * (gate * 0.2_f64.tanh()).tanh()]);
     assert_elements(&found[1], &[5.0, 6.0]);
+}
+
+/// Constants of a branch are in the data file of the whole model.
+#[test]
+fn branches_find_their_constants() {
+    let data: Vec<f32> = (0..100_u8).map(f32::from).collect();
+    let mut branch = Builder::new();
+    let weights = branch.floats(&[100], &data);
+    let twice = branch.op(OperatorType::Add, None, &[weights, weights]);
+    branch.output(twice);
+    let mut b = Builder::new();
+    let condition = b.input("condition", DataType::Int32, &[]);
+    let result = b.op(OperatorType::If, branches(branch.clone(), branch), &[condition]);
+    b.output(result);
+    let reader = Reader::from_bytes(b.model().to_bytes().unwrap()).unwrap();
+    let mut exports = Exports::new();
+    let runs = exports.folder.path().join("run.json");
+    let inputs = json!({ "condition": ints(&[], &[1]) });
+    fs::write(&runs, json!({ "runs": [{ "inputs": inputs }] }).to_string()).unwrap();
+    let export = Export::new(&reader).external_data(ExternalData::From(0));
+    let exported = exports.add_with("made", Some(runs), "-", export);
+    let len = fs::metadata(exported.data.unwrap()).unwrap().len();
+    assert_eq!(len, 400 + 48 + 400);
+    let Some(found) = exports.run() else { return };
+    assert_sound("made", &found[0]);
+    let expected: Vec<f64> = data.iter().map(|value| f64::from(*value) * 2.0).collect();
+    assert_elements(&found[0]["runs"][0][0], &expected);
 }
