@@ -7,7 +7,7 @@ use std::{fs, io, path::Path};
 use rten_format::{
     Attributes, Constant, ConstantData, ConstantDataType, DataType, Dim, Graph, Model, Node,
     NodeKind, Operator, OperatorType, Reader, Value,
-    attributes::{ConcatAttrs, IfAttrs, LoopAttrs, SequenceEmptyAttrs},
+    attributes::{ConcatAttrs, IfAttrs, LoopAttrs, ModAttrs, SequenceEmptyAttrs},
     onnx::{Error, Export, Exported, ExternalData},
     tensor_core::{
         ReadAt, Source,
@@ -219,6 +219,17 @@ fn types_that_do_not_fit() {
         graph(vec![typed("u", DataType::Unknown(9))], &[0], &[0]),
         "graph/node 0 \"u\" has dtype unknown 9, expected Int32, Float, Int8 or UInt8",
     );
+}
+
+#[test]
+fn remainders_of_floats() {
+    let with = |fmod| {
+        let attributes = Some(ModAttrs { fmod }.into());
+        let operator = operator(OperatorType::Mod, attributes, &[Some(0); 2], &[Some(1)]);
+        graph(vec![x(), value("y"), operator], &[0], &[1])
+    };
+    refused(with(false), "graph/node 2 \"op\" has fmod false, expected true for floats");
+    Export::new(&reader(with(true))).to_bytes().unwrap();
 }
 
 #[test]

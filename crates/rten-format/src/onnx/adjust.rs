@@ -74,18 +74,21 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds inputs that are attributes in the format, or nothing.
+    /// Adds inputs that are attributes in the format, or have a value of their own where they are
+    /// left out.
     pub(super) fn complete(
         &mut self,
         body: &mut Body,
         call: &Call<'_>,
+        shapes: &[Option<Dims>],
         input: &mut Vec<String>,
     ) -> Result<()> {
         match (&call.operator.operator_type, &call.operator.attributes) {
             (_, Some(Attributes::ReduceMean(table))) => {
                 let axes = table.axes.as_deref().unwrap_or_default();
                 if input.len() == 1 && !axes.is_empty() {
-                    input.push(self.axes(body, call, axes));
+                    let axes: Vec<i64> = axes.iter().map(|axis| i64::from(*axis)).collect();
+                    input.push(self.integers(body, &format!("axes_{}", call.id), &axes));
                 }
             }
             (OperatorType::Upsample, _) => input.insert(1, String::new()),
@@ -96,17 +99,45 @@ impl Lowering<'_> {
                     input.push(zero_point);
                 }
             }
+            (OperatorType::NonMaxSuppression, _) => self.boxes(body, call, input),
+            (OperatorType::TopK, _) => self.count(body, shapes, input)?,
             _ => {}
         }
         Ok(())
     }
 
-    /// Adds an initialiser for the dimensions that a reduction names.
-    fn axes(&mut self, body: &mut Body, call: &Call<'_>, axes: &[i32]) -> String {
-        let name = self.values.fresh(&format!("axes_{}", call.id));
-        let bytes: Vec<u8> = axes.iter().flat_map(|axis| i64::from(*axis).to_le_bytes()).collect();
+    /// Asks for as many boxes as there are where nothing says how many: ONNX would give none.
+    fn boxes(&mut self, body: &mut Body, call: &Call<'_>, input: &mut Vec<String>) {
+        input.resize(input.len().max(3), String::new());
+        if let Some(count) = input.get_mut(2).filter(|count| count.is_empty()) {
+            let all = [i64::from(i32::MAX)];
+            *count = self.integers(body, &format!("boxes_{}", call.id), &all);
+        }
+    }
+
+    /// Makes a list of a number: RTen takes either for the elements that are asked for.
+    fn count(
+        &mut self,
+        body: &mut Body,
+        shapes: &[Option<Dims>],
+        input: &mut [String],
+    ) -> Result<()> {
+        let is_number = matches!(shapes.get(1), Some(Some(dims)) if dims.is_empty());
+        if let Some(count) = input.get_mut(1).filter(|_| is_number) {
+            let list = self.values.fresh(&format!("{count}_list"));
+            let one = self.integers(body, &format!("{count}_shape"), &[1]);
+            self.push(body, "Reshape", vec![count.clone(), one], vec![list.clone()], Vec::new())?;
+            *count = list;
+        }
+        Ok(())
+    }
+
+    /// Adds an initialiser for a list of integers.
+    fn integers(&mut self, body: &mut Body, name: &str, values: &[i64]) -> String {
+        let name = self.values.fresh(name);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         body.graph.initializer.push(TensorProto {
-            dims: vec![i64::try_from(axes.len()).unwrap_or(i64::MAX)],
+            dims: vec![i64::try_from(values.len()).unwrap_or(i64::MAX)],
             data_type: Some(Element::Int64.code()),
             name: Some(name.clone()),
             raw_data: Some(bytes.into()),

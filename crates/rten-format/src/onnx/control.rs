@@ -39,7 +39,9 @@ impl<'a> Lowering<'a> {
 
     /// Makes a Loop with its body.
     pub(super) fn iteration(&mut self, body: &mut Body, mut call: Call<'a>) -> Result<()> {
-        let input = self.fixed_inputs(body, &call)?;
+        let mut input = self.fixed_inputs(body, &call)?;
+        // Both may be left out, but not their places.
+        input.resize(input.len().max(2), String::new());
         let (scope, graph) = self.subgraph(body.scope, &call, "body")?;
         let carried = input.len().saturating_sub(2);
         let inputs = carried.saturating_add(2);

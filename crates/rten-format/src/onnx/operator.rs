@@ -1,6 +1,8 @@
 //! Operators as nodes.
 
-use crate::{NodeKind, Operator, OperatorType, Value, topology::node};
+use crate::{
+    Attributes, NodeKind, Operator, OperatorType, Value, attributes::ModAttrs, topology::node,
+};
 
 use super::{
     attributes,
@@ -68,6 +70,7 @@ impl<'a> Lowering<'a> {
         let shapes = self.shapes(body.scope, operator, &operands);
         self.adjust(body.scope, call, &mut operands);
         let variables = self.variables(body.scope, call, &operands)?;
+        check_remainder(call, variables.first().copied().flatten())?;
         let mut input = Vec::new();
         for (index, operand) in operands.into_iter().enumerate() {
             let slot = rule.input(index);
@@ -79,7 +82,7 @@ impl<'a> Lowering<'a> {
                 None => String::new(),
             });
         }
-        self.complete(body, call, &mut input)?;
+        self.complete(body, call, &shapes, &mut input)?;
         let made = self.made(call, &variables, &shapes)?;
         self.node(body, call, input, attribute, made)
     }
@@ -232,6 +235,21 @@ impl<'a> Lowering<'a> {
             body.graph.value_info.push(info);
         }
         Ok(operand.name)
+    }
+}
+
+/// Refuses remainders of floats with the sign of the divisor, which ONNX has for integers alone.
+fn check_remainder(call: &Call<'_>, element: Option<Element>) -> Result<()> {
+    match &call.operator.attributes {
+        Some(Attributes::Mod(ModAttrs { fmod: false })) if element == Some(Element::Float) => {
+            Err(Error::Unsupported {
+                path: call.path.clone(),
+                what: "fmod",
+                found: "false".to_owned(),
+                expected: "true for floats",
+            })
+        }
+        _ => Ok(()),
     }
 }
 

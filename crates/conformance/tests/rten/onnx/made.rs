@@ -11,9 +11,10 @@ use rten_format::{
         ArgMaxAttrs, AttentionAttrs, CastAttrs, CastLikeAttrs, ConcatAttrs,
         ConcatFromSequenceAttrs, CumSumAttrs, DequantizeLinearAttrs, DropoutAttrs, EinsumAttrs,
         EyeLikeAttrs, FlattenAttrs, GatherAttrs, GatherNDAttrs, GemmAttrs, IfAttrs, LSTMAttrs,
-        LoopAttrs, ModAttrs, OneHotAttrs, PadAttrs, QuantizeLinearAttrs, ReduceMeanAttrs,
-        ReshapeAttrs, ResizeAttrs, ScatterElementsAttrs, ScatterNDAttrs, SequenceEmptyAttrs,
-        SplitAttrs, SplitToSequenceAttrs, TopKAttrs, TransposeAttrs, TriluAttrs, UpsampleAttrs,
+        LoopAttrs, ModAttrs, NonMaxSuppressionAttrs, OneHotAttrs, PadAttrs, QuantizeLinearAttrs,
+        ReduceMeanAttrs, ReshapeAttrs, ResizeAttrs, ScatterElementsAttrs, ScatterNDAttrs,
+        SequenceEmptyAttrs, SplitAttrs, SplitToSequenceAttrs, TopKAttrs, TransposeAttrs,
+        TriluAttrs, UpsampleAttrs,
     },
     onnx::{Export, ExternalData},
 };
@@ -438,6 +439,47 @@ fn inputs_are_where_onnx_has_them() {
     assert_elements(&found[5], &[1.0, 2.0, 3.0, 4.0]);
     assert_elements(&found[6], &[1.0, 1.0, 1.0, 1.0]);
     assert_elements(&found[7], &[22.0]);
+}
+
+/// Inputs that are left out or have another shape mean in RTen what ONNX has no default for.
+#[test]
+fn inputs_that_are_left_out_keep_their_meaning() {
+    let mut b = Builder::new();
+    let x = b.input("x", DataType::Float, &[3]);
+    let two = b.int(2);
+    let top = TopKAttrs { axis: 0, largest: true, sorted: true };
+    let top = b.ops(OperatorType::TopK, Some(top.into()), &[x, two], 2);
+    let boxes = b.floats(&[1, 2, 4], &[0.0, 0.0, 1.0, 1.0, 5.0, 5.0, 6.0, 6.0]);
+    let scores = b.floats(&[1, 1, 2], &[0.5, 0.75]);
+    let suppress = Some(NonMaxSuppressionAttrs::default().into());
+    let kept = b.op(OperatorType::NonMaxSuppression, suppress, &[boxes, scores]);
+    for id in [top[0], top[1], kept] {
+        b.output(id);
+    }
+    let x = floats(&[3], &[4.0, 6.0, 5.0]);
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
+    assert_elements(&found[0], &[6.0, 5.0]);
+    assert_elements(&found[1], &[1.0, 2.0]);
+    assert_elements(&found[2], &[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+}
+
+/// A loop without a number of iterations and without a condition ends by its own.
+#[test]
+fn loops_need_no_inputs() {
+    let mut body = Builder::new();
+    let iteration = body.value(Some("iteration"));
+    let go_on = body.value(Some("go_on"));
+    body.graph.inputs = vec![iteration, go_on];
+    let limit = body.int(3);
+    let less = body.op(OperatorType::Less, None, &[iteration, limit]);
+    body.output(less);
+    body.output(iteration);
+    let mut b = Builder::new();
+    let body = Some(Box::new(body.graph));
+    let counted = b.op(OperatorType::Loop, Some(LoopAttrs { body }.into()), &[]);
+    b.output(counted);
+    let Some(found) = outputs(&b.model(), &json!({})) else { return };
+    assert_elements(&found[0], &[0.0, 1.0, 2.0, 3.0]);
 }
 
 /// Numbers where ONNX has 32 bits, or truth values.
