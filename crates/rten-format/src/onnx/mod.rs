@@ -54,6 +54,8 @@ mod proto;
 mod rules;
 mod scopes;
 mod shapes;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use error::{Error, Result};
