@@ -76,8 +76,10 @@ def run(path, runs, without):
     found["outputs"] = [[one.name, one.type, one.shape] for one in model.get_outputs()]
     found["runs"] = []
     for one in runs:
-        dtypes = {value.name: DTYPES[value.type] for value in model.get_inputs()}
-        inputs = {name: array(one["inputs"][name], dtype) for name, dtype in dtypes.items()}
+        values = model.get_inputs() + model.get_overridable_initializers()
+        dtypes = {value.name: DTYPES[value.type] for value in values}
+        given = one["inputs"].items()
+        inputs = {name: array(value, dtypes[name]) for name, value in given if name in dtypes}
         found["runs"].append([printed(output) for output in model.run(None, inputs)])
     return found
 

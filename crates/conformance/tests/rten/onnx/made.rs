@@ -482,6 +482,44 @@ fn loops_need_no_inputs() {
     assert_elements(&found[0], &[0.0, 1.0, 2.0, 3.0]);
 }
 
+/// A constant that is listed as an input can be given, and need not be.
+#[test]
+fn constants_may_be_inputs() {
+    let mut b = Builder::new();
+    let x = b.input("x", DataType::Int32, &[2]);
+    let offset = b.ints(&[2], &[10, 20]);
+    b.graph.nodes[offset as usize].name = Some("offset".to_owned());
+    b.graph.inputs.push(offset);
+    let sum = b.op(OperatorType::Add, None, &[x, offset]);
+    b.output(sum);
+    let x = ints(&[2], &[1, 2]);
+    let Some(found) = outputs(&b.clone().model(), &json!({ "x": x })) else { return };
+    assert_elements(&found[0], &[11.0, 22.0]);
+    let inputs = json!({ "x": x, "offset": ints(&[2], &[5, 6]) });
+    assert_elements(&outputs(&b.model(), &inputs).unwrap()[0], &[6.0, 8.0]);
+}
+
+/// The number of valid keys is newer than the operator.
+#[test]
+fn attention_takes_a_length() {
+    let mut b = Builder::new();
+    let q = b.floats(&[1, 1, 1, 1], &[1.0]);
+    let k = b.floats(&[1, 1, 2, 1], &[1.0, 1.0]);
+    let v = b.floats(&[1, 1, 2, 1], &[5.0, 7.0]);
+    let lens = b.ints(&[1], &[1]);
+    let made = b.value(None);
+    let operator = rten_format::Operator {
+        operator_type: OperatorType::Attention,
+        attributes: Some(AttentionAttrs::default().into()),
+        inputs: vec![Some(q), Some(k), Some(v), None, None, None, Some(lens)],
+        outputs: vec![Some(made)],
+    };
+    b.node(rten_format::Node { name: None, kind: operator.into() });
+    b.output(made);
+    let Some(found) = outputs(&b.model(), &json!({})) else { return };
+    assert_elements(&found[0], &[5.0]);
+}
+
 /// Numbers where ONNX has 32 bits, or truth values.
 #[test]
 fn recurrence_and_attention_take_numbers() {
