@@ -7,7 +7,15 @@ use anyhow::{Context as _, Result, bail};
 use crate::{output, python::Environment};
 
 /// What is installed into the virtual environment itself.
-const SHARED: [&str; 5] = ["ztensor==1.1.1", "numpy", "safetensors", "cbor2", "zstandard"];
+const SHARED: [&str; 7] = [
+    "ztensor==1.1.1",
+    "numpy",
+    "safetensors",
+    "cbor2",
+    "zstandard",
+    "onnx==1.23.2",
+    "onnxruntime==1.31.1",
+];
 
 /// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
 /// goes onto `PYTHONPATH`.
@@ -144,7 +152,8 @@ mod tests {
 
     #[test]
     fn stamp_lists_every_requirement() {
-        let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nzstandard\n";
+        let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nzstandard\nonnx==1.23.2\n\
+                      onnxruntime==1.31.1\n";
         let carton = if HAS_CARTON { "cartonml-nightly==0.0.1.dev20231020\n" } else { "" };
         assert_eq!(stamp_text(), format!("{shared}{carton}ztensor==1.2.3\n"));
     }
@@ -161,6 +170,8 @@ mod tests {
                 ("safetensors", None),
                 ("cbor2", None),
                 ("zstandard", None),
+                ("onnx", Some("1.23.2")),
+                ("onnxruntime", Some("1.31.1")),
                 ("ztensor", Some("1.2.3")),
             ]
         );

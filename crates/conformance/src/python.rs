@@ -38,6 +38,9 @@ impl Client {
         ..Self::shared("cartonml-nightly==0.0.1.dev20231020")
     };
 
+    /// ONNX Runtime, and ONNX's own checker, which is installed with it.
+    pub const ONNX_RUNTIME: Self = Self::shared("onnxruntime==1.31.1");
+
     const fn shared(requirement: &'static str) -> Self {
         Self { requirement, apart: None, is_offered: true }
     }

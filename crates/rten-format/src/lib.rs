@@ -82,6 +82,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `mmap` | memory-mapped sources |
+//! | `onnx` | the module `onnx`: export to ONNX |
 //! | `serde` | `serde::Serialize` for models and reports |
 
 #![deny(unsafe_code)]
@@ -119,6 +120,8 @@ mod header;
 mod index;
 mod layout;
 mod model;
+#[cfg(feature = "onnx")]
+pub mod onnx;
 mod operators;
 mod read;
 mod release;

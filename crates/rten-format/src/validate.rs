@@ -631,13 +631,13 @@ fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, findings
 
 /// Findings, as many of each rule as anyone reads: a file may break one a million times.
 #[derive(Default)]
-struct Findings {
+pub(crate) struct Findings {
     report: Report,
     counts: BTreeMap<&'static str, u64>,
 }
 
 impl Findings {
-    fn push(&mut self, severity: Severity, rule: &'static str, at: At, message: String) {
+    pub(crate) fn push(&mut self, severity: Severity, rule: &'static str, at: At, message: String) {
         let count = self.counts.entry(rule).or_default();
         *count = count.saturating_add(1);
         if *count <= PER_RULE {
@@ -655,7 +655,7 @@ impl Findings {
         Some(self)
     }
 
-    fn finish(mut self) -> Report {
+    pub(crate) fn finish(mut self) -> Report {
         for (rule, count) in self.counts {
             let more = count.saturating_sub(PER_RULE);
             if more > 0 {

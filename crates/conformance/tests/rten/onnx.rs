@@ -1,0 +1,65 @@
+//! Exports pass ONNX's checker, and ONNX Runtime computes with them what RTen computes with the
+//! files that they were made from.
+
+mod corpus;
+mod made;
+
+use std::path::PathBuf;
+
+use conformance::python::Client;
+use rten_format::{
+    Reader,
+    onnx::{Export, Exported},
+    tensor_core::output::Durability,
+};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+/// A folder of exported models.
+struct Exports {
+    folder: TempDir,
+    /// Arguments of the script: model, runs, outputs that are left away.
+    arguments: Vec<PathBuf>,
+}
+
+impl Exports {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), arguments: Vec::new() }
+    }
+
+    /// Exports a model under a name, which is to be run with the inputs of a file.
+    #[track_caller]
+    fn add(&mut self, name: &str, reader: &Reader, runs: Option<PathBuf>) -> Exported {
+        self.add_with(name, runs, "-", Export::new(reader))
+    }
+
+    #[track_caller]
+    fn add_with(
+        &mut self,
+        name: &str,
+        runs: Option<PathBuf>,
+        without: &str,
+        export: Export<'_>,
+    ) -> Exported {
+        let path = self.folder.path().join(format!("{name}.onnx"));
+        let exported = export.durability(Durability::Cached).write(&path);
+        let exported = exported.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let runs = runs.unwrap_or_else(|| "-".into());
+        self.arguments.extend([path, runs, without.into()]);
+        exported
+    }
+
+    /// Checks and runs all models; `None` where the clients are not installed.
+    #[track_caller]
+    fn run(&self) -> Option<Vec<Json>> {
+        let printed = Client::ONNX_RUNTIME.run("onnx_run.py", &self.arguments)?;
+        Some(serde_json::from_value(printed).unwrap())
+    }
+}
+
+/// Asserts that the checker has nothing to say about a model, and that it was loaded and run.
+#[track_caller]
+fn assert_sound(name: &str, found: &Json) {
+    assert_eq!(found["error"], Json::Null, "{name}");
+    assert_eq!(found["check"], Json::Null, "{name}");
+}

@@ -1,0 +1,841 @@
+//! Attributes of operators, as ONNX has them.
+//!
+//! What an absent attribute means differs between the two, so everything that has a default is
+//! written. Only lists that are absent stay absent: they mean the same in both.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use crate::{
+    Attributes, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
+    NMSBoxOrder, NearestMode, Operator, OperatorType, PadMode, RNNDirection, ResizeMode, Scalar,
+    ScatterReduction,
+    attributes::{
+        AttentionAttrs, CumSumAttrs, PadAttrs, ResizeAttrs, RotaryEmbeddingAttrs, ShapeAttrs,
+    },
+};
+
+use super::{
+    element::{Element, Kind},
+    error::{Error, Result},
+    proto::{AttributeProto, GraphProto, TensorProto, attribute_type},
+};
+
+/// Returns the element type that the attributes of an operator name for what it makes.
+pub(super) fn element(operator: &Operator) -> Option<Element> {
+    let dtype = match (operator.operator_type, operator.attributes.as_ref()?) {
+        (OperatorType::Cast, Attributes::Cast(table)) => table.to,
+        (OperatorType::EyeLike, Attributes::EyeLike(table)) => table.dtype?,
+        (OperatorType::SequenceEmpty, Attributes::SequenceEmpty(table)) => {
+            table.dtype.unwrap_or(DataType::Float)
+        }
+        (OperatorType::QuantizeLinear, Attributes::QuantizeLinear(table)) => {
+            let has_zero_point = operator.inputs.get(2).is_some_and(Option::is_some);
+            let default = (!has_zero_point).then_some(DataType::UInt8);
+            table.output_dtype.or(default)?
+        }
+        (OperatorType::ConstantOfShape, Attributes::ConstantOfShape(table)) => match table.value {
+            Scalar::Int(_) => DataType::Int32,
+            Scalar::Float(_) => DataType::Float,
+            Scalar::Unknown(_) => return None,
+        },
+        _ => return None,
+    };
+    Kind::of(dtype).map(Kind::widest)
+}
+
+/// Returns the attributes of an operator, but for its graphs and what ONNX has as inputs.
+///
+/// # Errors
+///
+/// Where they are missing, belong to another operator, or have no counterpart; `path` names the
+/// operator.
+pub(super) fn convert(
+    operator: &Operator,
+    path: impl Fn() -> String,
+) -> Result<Vec<AttributeProto>> {
+    let Some(table) = table(operator, &path)? else { return Ok(Vec::new()) };
+    let mut list = List::default();
+    list.table(operator, &table).map_err(|refused| refused.at(path()))?;
+    Ok(list.0)
+}
+
+/// Returns the table that an operator needs, or the one that stands for a table that is left out.
+fn table<'a>(
+    operator: &'a Operator,
+    path: impl Fn() -> String,
+) -> Result<Option<Cow<'a, Attributes>>> {
+    let Some(info) = operator.operator_type.info() else { return Ok(None) };
+    let Some(expected) = info.attributes.attributes_type() else { return Ok(None) };
+    let found = operator.attributes.as_ref();
+    if let Some(table) = found.filter(|table| table.attributes_type() == expected) {
+        return Ok(Some(Cow::Borrowed(table)));
+    }
+    // RTen looks only for the table that it needs.
+    Ok(Some(Cow::Owned(match operator.operator_type {
+        OperatorType::CumSum => CumSumAttrs::default().into(),
+        OperatorType::Pad => PadAttrs::default().into(),
+        OperatorType::Shape => ShapeAttrs::default().into(),
+        _ => {
+            let found = found.map(|table| table.attributes_type().to_string());
+            return Err(Error::Attributes {
+                path: path(),
+                operator: info.name,
+                found: found.unwrap_or_else(|| "none".to_owned()),
+                expected: expected.to_string(),
+            });
+        }
+    })))
+}
+
+/// Something that ONNX does not have.
+struct Refused {
+    what: &'static str,
+    found: String,
+    expected: &'static str,
+}
+
+impl Refused {
+    fn new(what: &'static str, found: &dyn ToString, expected: &'static str) -> Self {
+        Self { what, found: found.to_string(), expected }
+    }
+
+    fn at(self, path: String) -> Error {
+        let Self { what, found, expected } = self;
+        Error::Unsupported { path, what, found, expected }
+    }
+}
+
+/// Attributes in the making.
+#[derive(Default)]
+struct List(Vec<AttributeProto>);
+
+impl List {
+    /// Adds what is in a table, which is the one that the operator needs.
+    fn table(&mut self, operator: &Operator, table: &Attributes) -> Result<(), Refused> {
+        use Attributes as A;
+        match table {
+            A::ArgMax(table) => {
+                self.int("axis", table.axis);
+                self.flag("keepdims", table.keep_dims);
+            }
+            A::AveragePool(table) => {
+                self.sizes("kernel_shape", Some(&table.kernel_size));
+                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
+                self.flag("count_include_pad", table.count_include_pad);
+                self.flag("ceil_mode", table.ceil_mode);
+            }
+            A::BatchNormalization(table) => self.float("epsilon", table.epsilon),
+            A::Cast(table) => self.dtype("to", "to", table.to)?,
+            A::Concat(table) => self.int("axis", table.axis),
+            A::ConstantOfShape(table) => self.scalar(&table.value)?,
+            A::Conv(table) => {
+                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
+                self.int("group", table.groups);
+                self.sizes("dilations", table.dilations.as_deref());
+            }
+            A::ConvTranspose(table) => {
+                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
+                self.int("group", table.groups);
+                self.sizes("output_padding", table.output_padding.as_deref());
+                self.sizes("dilations", table.dilations.as_deref());
+            }
+            A::Flatten(table) => self.int("axis", table.axis),
+            A::Gather(table) => self.int("axis", table.axis),
+            A::Gemm(table) => {
+                self.float("alpha", table.alpha);
+                self.float("beta", table.beta);
+                self.flag("transA", table.transpose_a);
+                self.flag("transB", table.transpose_b);
+            }
+            A::GRU(table) => {
+                self.direction(table.direction)?;
+                self.int("hidden_size", table.hidden_size);
+                self.flag("linear_before_reset", table.linear_before_reset);
+            }
+            A::LeakyRelu(table) => self.float("alpha", table.alpha),
+            A::LSTM(table) => {
+                self.direction(table.direction)?;
+                self.int("hidden_size", table.hidden_size);
+            }
+            A::MaxPool(table) => {
+                self.sizes("kernel_shape", Some(&table.kernel_size));
+                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
+                self.flag("ceil_mode", table.ceil_mode);
+            }
+            // The axes are an input in ONNX.
+            A::ReduceMean(table) => {
+                self.flag("keepdims", table.keep_dims);
+                self.flag("noop_with_empty_axes", table.noop_with_empty_axes);
+            }
+            A::Reshape(table) => self.flag("allowzero", table.allow_zero),
+            A::Resize(table) => self.resize(table)?,
+            A::Split(table) => self.split(operator, table.axis, table.num_outputs),
+            A::Softmax(table) => self.int("axis", table.axis),
+            A::Transpose(table) => self.sizes("perm", table.perm.as_deref()),
+            A::Mod(table) => self.flag("fmod", table.fmod),
+            A::ScatterElements(table) => {
+                self.int("axis", table.axis);
+                // RTen's Scatter takes the axis from the table and nothing else.
+                let is_plain = operator.operator_type == OperatorType::Scatter;
+                self.reduction(if is_plain { ScatterReduction::None } else { table.reduction })?;
+            }
+            A::OneHot(table) => self.int("axis", table.axis),
+            A::TopK(table) => {
+                self.int("axis", table.axis);
+                self.flag("largest", table.largest);
+                self.flag("sorted", table.sorted);
+            }
+            A::HardSigmoid(table) => {
+                self.float("alpha", table.alpha);
+                self.float("beta", table.beta);
+            }
+            A::Trilu(table) => self.flag("upper", table.upper),
+            A::ScatterND(table) => self.reduction(table.reduction)?,
+            A::NonMaxSuppression(table) => {
+                self.flag("center_point_box", centered(table.box_order)?);
+            }
+            A::LayerNormalization(table) => {
+                self.int("axis", table.axis);
+                self.float("epsilon", table.epsilon);
+            }
+            A::RandomUniform(table) => {
+                self.sizes("shape", Some(table.shape.as_deref().unwrap_or_default()));
+                self.uniform(table.low, table.high, table.seed);
+            }
+            A::Elu(table) => self.float("alpha", table.alpha),
+            A::RandomUniformLike(table) => self.uniform(table.low, table.high, table.seed),
+            A::RandomNormal(table) => {
+                self.sizes("shape", Some(table.shape.as_deref().unwrap_or_default()));
+                self.normal(table.mean, table.scale, table.seed);
+            }
+            A::RandomNormalLike(table) => self.normal(table.mean, table.scale, table.seed),
+            A::GatherND(table) => self.int("batch_dims", table.batch_dims),
+            A::Gelu(table) => self.text("approximate", gelu(table.approximate)?),
+            A::Einsum(table) => {
+                self.text("equation", table.equation.as_deref().unwrap_or_default());
+            }
+            A::Pad(table) => self.text("mode", pad_mode(table.mode)?),
+            A::DequantizeLinear(table) => self.int("axis", table.axis),
+            // The zero point tells the element type.
+            A::QuantizeLinear(table) => {
+                self.int("axis", table.axis);
+                if let Some(dtype) = table.output_dtype {
+                    code("output_dtype", dtype)?;
+                }
+            }
+            A::DepthToSpace(table) => {
+                self.int("blocksize", table.block_size);
+                self.text("mode", depth_mode(table.mode)?);
+            }
+            A::Shape(table) => {
+                self.int("start", table.start.unwrap_or(0));
+                self.optional_int("end", table.end);
+            }
+            A::Dropout(table) => self.optional_int("seed", table.seed),
+            A::EyeLike(table) => {
+                self.int("k", table.k);
+                if let Some(dtype) = table.dtype {
+                    self.dtype("dtype", "dtype", dtype)?;
+                }
+            }
+            A::IsInf(_) => {
+                self.int("detect_negative", 1);
+                self.int("detect_positive", 1);
+            }
+            A::SequenceEmpty(table) => {
+                self.dtype("dtype", "dtype", table.dtype.unwrap_or(DataType::Float))?;
+            }
+            A::ConcatFromSequence(table) => {
+                self.int("axis", table.axis);
+                self.flag("new_axis", table.new_axis);
+            }
+            A::SplitToSequence(table) => {
+                self.int("axis", table.axis);
+                self.flag("keepdims", table.keep_dims);
+            }
+            A::GridSample(table) => {
+                self.flag("align_corners", table.align_corners);
+                self.text("mode", "linear");
+                self.text("padding_mode", "zeros");
+            }
+            A::STFT(table) => self.flag("onesided", table.onesided),
+            A::Multinomial(table) => {
+                self.int("sample_size", table.sample_size.max(0));
+                self.int("dtype", Element::Int64.code());
+                self.optional_float("seed", table.seed);
+            }
+            A::ReverseSequence(table) => {
+                self.int("batch_axis", table.batch_axis);
+                self.int("time_axis", table.time_axis);
+            }
+            A::DFT(table) => {
+                self.flag("inverse", table.inverse);
+                self.flag("onesided", table.onesided);
+            }
+            // Upsample is no more in ONNX: this is what its Resize did then.
+            A::Upsample(table) => self.resize(&ResizeAttrs {
+                mode: table.mode,
+                coord_mode: CoordTransformMode::Asymmetric,
+                nearest_mode: NearestMode::Floor,
+            })?,
+            A::RotaryEmbedding(table) => self.rotary(table),
+            A::Attention(table) => self.attention(table),
+            A::CumSum(table) => {
+                self.flag("exclusive", table.exclusive);
+                self.flag("reverse", table.reverse);
+            }
+            A::LpNormalization(table) => {
+                if !matches!(table.p, 1 | 2) {
+                    return Err(Refused::new("p", &table.p, "1 or 2"));
+                }
+                self.int("axis", table.axis);
+                self.int("p", table.p);
+            }
+            // Their graphs are attributes as well, and made elsewhere.
+            A::If(_) | A::Loop(_) | A::CastLike(_) => {}
+            A::Unknown(table) => {
+                return Err(Refused::new("attributes", &table.tag(), "a table that is known"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds padding and steps of a window.
+    fn window(
+        &mut self,
+        auto_pad: AutoPad,
+        pads: Option<&[u32]>,
+        strides: Option<&[u32]>,
+    ) -> Result<(), Refused> {
+        match auto_pad {
+            // ONNX has no padding of its own beside the automatic one, and RTen does not look at it.
+            AutoPad::Same => self.text("auto_pad", "SAME_UPPER"),
+            AutoPad::NotSet => {
+                self.text("auto_pad", "NOTSET");
+                self.sizes("pads", pads);
+            }
+            AutoPad::Unknown(_) => {
+                return Err(Refused::new("auto_pad", &auto_pad, "Same or NotSet"));
+            }
+        }
+        self.sizes("strides", strides);
+        Ok(())
+    }
+
+    fn resize(&mut self, table: &ResizeAttrs) -> Result<(), Refused> {
+        self.text(
+            "mode",
+            match table.mode {
+                ResizeMode::Nearest => "nearest",
+                ResizeMode::Linear => "linear",
+                mode => return Err(Refused::new("mode", &mode, "Nearest or Linear")),
+            },
+        );
+        self.text(
+            "coordinate_transformation_mode",
+            match table.coord_mode {
+                CoordTransformMode::HalfPixel => "half_pixel",
+                CoordTransformMode::Asymmetric => "asymmetric",
+                CoordTransformMode::AlignCorners => "align_corners",
+                CoordTransformMode::PytorchHalfPixel => "pytorch_half_pixel",
+                mode => return Err(Refused::new("coord_mode", &mode, "a mode up to 3")),
+            },
+        );
+        self.text(
+            "nearest_mode",
+            match table.nearest_mode {
+                NearestMode::Floor => "floor",
+                NearestMode::Ceil => "ceil",
+                NearestMode::RoundPreferFloor => "round_prefer_floor",
+                NearestMode::RoundPreferCeil => "round_prefer_ceil",
+                mode => return Err(Refused::new("nearest_mode", &mode, "a mode up to 3")),
+            },
+        );
+        Ok(())
+    }
+
+    /// Adds how a tensor is split: into as many parts as there are outputs, where nothing says.
+    fn split(&mut self, operator: &Operator, axis: i32, parts: Option<i32>) {
+        self.int("axis", axis);
+        if !operator.inputs.get(1).is_some_and(Option::is_some) {
+            let outputs = i32::try_from(operator.outputs.len()).unwrap_or(i32::MAX);
+            self.int("num_outputs", parts.unwrap_or(outputs));
+        }
+    }
+
+    fn direction(&mut self, direction: RNNDirection) -> Result<(), Refused> {
+        self.text(
+            "direction",
+            match direction {
+                RNNDirection::Forward => "forward",
+                RNNDirection::Reverse => "reverse",
+                RNNDirection::Bidirectional => "bidirectional",
+                other => return Err(Refused::new("direction", &other, "a direction up to 2")),
+            },
+        );
+        Ok(())
+    }
+
+    fn reduction(&mut self, reduction: ScatterReduction) -> Result<(), Refused> {
+        self.text(
+            "reduction",
+            match reduction {
+                ScatterReduction::None => "none",
+                ScatterReduction::Add => "add",
+                ScatterReduction::Mul => "mul",
+                ScatterReduction::Min => "min",
+                ScatterReduction::Max => "max",
+                other => return Err(Refused::new("reduction", &other, "a reduction up to 4")),
+            },
+        );
+        Ok(())
+    }
+
+    fn uniform(&mut self, low: f32, high: f32, seed: Option<f32>) {
+        self.int("dtype", Element::Float.code());
+        self.float("low", low);
+        self.float("high", high);
+        self.optional_float("seed", seed);
+    }
+
+    fn normal(&mut self, mean: f32, scale: f32, seed: Option<f32>) {
+        self.int("dtype", Element::Float.code());
+        self.float("mean", mean);
+        self.float("scale", scale);
+        self.optional_float("seed", seed);
+    }
+
+    fn rotary(&mut self, table: &RotaryEmbeddingAttrs) {
+        self.flag("interleaved", table.interleaved);
+        // ONNX has no value for tensors that have a dimension of heads already.
+        self.optional_int("num_heads", Some(table.num_heads).filter(|heads| *heads > 0));
+        self.int("rotary_embedding_dim", table.rotary_embedding_dim);
+    }
+
+    fn attention(&mut self, table: &AttentionAttrs) {
+        self.flag("is_causal", table.is_causal);
+        self.optional_int("q_num_heads", table.q_num_heads);
+        self.optional_int("kv_num_heads", table.kv_num_heads);
+        self.optional_float("scale", table.scale);
+        self.float("softcap", table.softcap);
+    }
+
+    /// Adds the tensor of one element that `ConstantOfShape` repeats.
+    fn scalar(&mut self, scalar: &Scalar) -> Result<(), Refused> {
+        let (element, bytes) = match scalar {
+            Scalar::Int(value) => (Element::Int64, i64::from(*value).to_le_bytes().to_vec()),
+            Scalar::Float(value) => (Element::Float, value.to_le_bytes().to_vec()),
+            Scalar::Unknown(table) => {
+                return Err(Refused::new("value of type", &table.tag(), "1 or 2"));
+            }
+        };
+        self.0.push(one_element("value", element, bytes));
+        Ok(())
+    }
+
+    fn dtype(&mut self, name: &str, what: &'static str, dtype: DataType) -> Result<(), Refused> {
+        self.int(name, code(what, dtype)?);
+        Ok(())
+    }
+
+    fn optional_int(&mut self, name: &str, value: Option<impl Into<i64>>) {
+        if let Some(value) = value {
+            self.int(name, value);
+        }
+    }
+
+    fn optional_float(&mut self, name: &str, value: Option<f32>) {
+        if let Some(value) = value {
+            self.float(name, value);
+        }
+    }
+
+    fn sizes(&mut self, name: &str, values: Option<&[u32]>) {
+        let Some(values) = values else { return };
+        let ints = values.iter().map(|value| i64::from(*value)).collect();
+        self.push(name, attribute_type::INTS, AttributeProto { ints, ..Default::default() });
+    }
+
+    fn flag(&mut self, name: &str, value: bool) {
+        self.int(name, value);
+    }
+
+    fn int(&mut self, name: &str, value: impl Into<i64>) {
+        let value = AttributeProto { i: Some(value.into()), ..Default::default() };
+        self.push(name, attribute_type::INT, value);
+    }
+
+    fn float(&mut self, name: &str, value: f32) {
+        let value = AttributeProto { f: Some(value), ..Default::default() };
+        self.push(name, attribute_type::FLOAT, value);
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        let s = Some(Bytes::copy_from_slice(value.as_bytes()));
+        self.push(name, attribute_type::STRING, AttributeProto { s, ..Default::default() });
+    }
+
+    fn push(&mut self, name: &str, r#type: i32, value: AttributeProto) {
+        self.0.push(named(name, r#type, value));
+    }
+}
+
+/// Returns an attribute that is a graph.
+pub(super) fn graph(name: &str, graph: GraphProto) -> AttributeProto {
+    let value = AttributeProto { g: Some(graph), ..Default::default() };
+    named(name, attribute_type::GRAPH, value)
+}
+
+/// Returns an attribute that is a number.
+pub(super) fn int(name: &str, value: impl Into<i64>) -> AttributeProto {
+    let value = AttributeProto { i: Some(value.into()), ..Default::default() };
+    named(name, attribute_type::INT, value)
+}
+
+/// Returns an attribute that is a tensor of one element.
+pub(super) fn one_element(name: &str, element: Element, bytes: Vec<u8>) -> AttributeProto {
+    let tensor = TensorProto {
+        dims: vec![1],
+        data_type: Some(element.code()),
+        raw_data: Some(bytes.into()),
+        ..Default::default()
+    };
+    let value = AttributeProto { t: Some(tensor), ..Default::default() };
+    named(name, attribute_type::TENSOR, value)
+}
+
+fn named(name: &str, r#type: i32, value: AttributeProto) -> AttributeProto {
+    AttributeProto { name: Some(name.to_owned()), r#type: Some(r#type), ..value }
+}
+
+/// Returns the number of an element type in ONNX.
+fn code(what: &'static str, dtype: DataType) -> Result<i32, Refused> {
+    let kind = Kind::of(dtype);
+    let refused = || Refused::new(what, &dtype, "Int32, Float, Int8 or UInt8");
+    kind.map(|kind| kind.widest().code()).ok_or_else(refused)
+}
+
+fn centered(order: NMSBoxOrder) -> Result<bool, Refused> {
+    match order {
+        NMSBoxOrder::TopLeftBottomRight => Ok(false),
+        NMSBoxOrder::CenterWidthHeight => Ok(true),
+        NMSBoxOrder::Unknown(_) => Err(Refused::new("box_order", &order, "an order up to 1")),
+    }
+}
+
+fn gelu(formula: GeluApproximation) -> Result<&'static str, Refused> {
+    match formula {
+        GeluApproximation::None => Ok("none"),
+        GeluApproximation::Tanh => Ok("tanh"),
+        GeluApproximation::Unknown(_) => Err(Refused::new("approximate", &formula, "None or Tanh")),
+    }
+}
+
+fn pad_mode(mode: PadMode) -> Result<&'static str, Refused> {
+    match mode {
+        PadMode::Constant => Ok("constant"),
+        PadMode::Reflect => Ok("reflect"),
+        PadMode::Edge => Ok("edge"),
+        PadMode::Wrap => Ok("wrap"),
+        PadMode::Unknown(_) => Err(Refused::new("mode", &mode, "a mode up to 3")),
+    }
+}
+
+fn depth_mode(mode: DepthToSpaceMode) -> Result<&'static str, Refused> {
+    match mode {
+        DepthToSpaceMode::DCR => Ok("DCR"),
+        DepthToSpaceMode::CRD => Ok("CRD"),
+        DepthToSpaceMode::Unknown(_) => Err(Refused::new("mode", &mode, "DCR or CRD")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attributes::*;
+
+    /// Writes attributes as `name=value`, floats with a point.
+    fn text(attributes: &[AttributeProto]) -> String {
+        let one = |attribute: &AttributeProto| {
+            let name = attribute.name.as_deref().unwrap();
+            let (r#type, value) = match attribute {
+                AttributeProto { i: Some(i), .. } => (attribute_type::INT, i.to_string()),
+                AttributeProto { f: Some(f), .. } => (attribute_type::FLOAT, format!("{f:?}")),
+                AttributeProto { s: Some(s), .. } => {
+                    (attribute_type::STRING, String::from_utf8(s.to_vec()).unwrap())
+                }
+                AttributeProto { t: Some(t), .. } => {
+                    let (element, bytes) = (t.data_type.unwrap(), t.raw_data.as_ref().unwrap());
+                    (attribute_type::TENSOR, format!("{element}:{:?}:{bytes:?}", t.dims))
+                }
+                AttributeProto { ints, .. } => (attribute_type::INTS, format!("{ints:?}")),
+            };
+            assert_eq!(attribute.r#type, Some(r#type), "{name}");
+            format!("{name}={value}")
+        };
+        attributes.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    fn operator(operator_type: OperatorType, attributes: Option<Attributes>) -> Operator {
+        Operator { operator_type, attributes, inputs: vec![], outputs: vec![Some(0)] }
+    }
+
+    fn converted(operator_type: OperatorType, table: impl Into<Attributes>) -> String {
+        let operator = operator(operator_type, Some(table.into()));
+        text(&convert(&operator, || "graph/node 0".to_owned()).unwrap())
+    }
+
+    #[track_caller]
+    fn refused(operator_type: OperatorType, table: impl Into<Attributes>, message: &str) {
+        let operator = operator(operator_type, Some(table.into()));
+        let error = convert(&operator, || "graph/node 7 \"a\"".to_owned()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+
+    /// Empty tables mean what the format says, whatever ONNX takes for an absent attribute.
+    #[test]
+    fn empty_tables_are_written_out() {
+        use OperatorType as O;
+        let window = "auto_pad=SAME_UPPER";
+        let cases: [(String, &str); 52] = [
+            (converted(O::ArgMin, ArgMaxAttrs::default()), "axis=0 keepdims=0"),
+            (
+                converted(O::AveragePool, AveragePoolAttrs::default()),
+                "kernel_shape=[] auto_pad=SAME_UPPER count_include_pad=0 ceil_mode=0",
+            ),
+            (converted(O::BatchNormalization, BatchNormalizationAttrs::default()), "epsilon=0.0"),
+            (converted(O::Cast, CastAttrs::default()), "to=7"),
+            (converted(O::Concat, ConcatAttrs::default()), "axis=0"),
+            (
+                converted(O::ConstantOfShape, ConstantOfShapeAttrs::default()),
+                r#"value=7:[1]:b"\0\0\0\0\0\0\0\0""#,
+            ),
+            (converted(O::Conv, ConvAttrs::default()), "auto_pad=SAME_UPPER group=0"),
+            (converted(O::ConvInteger, ConvAttrs::default()), "auto_pad=SAME_UPPER group=0"),
+            (converted(O::ConvTranspose, ConvTransposeAttrs::default()), "auto_pad=NOTSET group=1"),
+            (converted(O::Flatten, FlattenAttrs::default()), "axis=0"),
+            (converted(O::GatherElements, GatherAttrs::default()), "axis=0"),
+            (converted(O::Gemm, GemmAttrs::default()), "alpha=0.0 beta=0.0 transA=0 transB=0"),
+            (
+                converted(O::GRU, GRUAttrs::default()),
+                "direction=forward hidden_size=0 linear_before_reset=0",
+            ),
+            (converted(O::LeakyRelu, LeakyReluAttrs::default()), "alpha=0.0"),
+            (converted(O::LSTM, LSTMAttrs::default()), "direction=forward hidden_size=0"),
+            (
+                converted(O::MaxPool, MaxPoolAttrs::default()),
+                &format!("kernel_shape=[] {window} ceil_mode=0"),
+            ),
+            (
+                converted(O::ReduceSum, ReduceMeanAttrs::default()),
+                "keepdims=0 noop_with_empty_axes=0",
+            ),
+            (converted(O::Reshape, ReshapeAttrs::default()), "allowzero=0"),
+            (
+                converted(O::Resize, ResizeAttrs::default()),
+                "mode=nearest coordinate_transformation_mode=half_pixel nearest_mode=floor",
+            ),
+            (converted(O::Split, SplitAttrs::default()), "axis=0 num_outputs=1"),
+            (converted(O::LogSoftmax, SoftmaxAttrs::default()), "axis=0"),
+            (converted(O::Transpose, TransposeAttrs::default()), ""),
+            (converted(O::Mod, ModAttrs::default()), "fmod=0"),
+            (
+                converted(O::ScatterElements, ScatterElementsAttrs::default()),
+                "axis=0 reduction=none",
+            ),
+            (converted(O::OneHot, OneHotAttrs::default()), "axis=0"),
+            (converted(O::TopK, TopKAttrs::default()), "axis=0 largest=0 sorted=0"),
+            (converted(O::HardSigmoid, HardSigmoidAttrs::default()), "alpha=0.0 beta=0.0"),
+            (converted(O::Trilu, TriluAttrs::default()), "upper=0"),
+            (converted(O::ScatterND, ScatterNDAttrs::default()), "reduction=none"),
+            (
+                converted(O::NonMaxSuppression, NonMaxSuppressionAttrs::default()),
+                "center_point_box=0",
+            ),
+            (
+                converted(O::LayerNormalization, LayerNormalizationAttrs::default()),
+                "axis=0 epsilon=0.0",
+            ),
+            (
+                converted(O::RandomUniform, RandomUniformAttrs::default()),
+                "shape=[] dtype=1 low=0.0 high=0.0",
+            ),
+            (converted(O::Elu, EluAttrs::default()), "alpha=0.0"),
+            (
+                converted(O::RandomNormalLike, RandomNormalLikeAttrs::default()),
+                "dtype=1 mean=0.0 scale=0.0",
+            ),
+            (converted(O::GatherND, GatherNDAttrs::default()), "batch_dims=0"),
+            (converted(O::Gelu, GeluAttrs::default()), "approximate=none"),
+            (converted(O::Einsum, EinsumAttrs::default()), "equation="),
+            (converted(O::Pad, PadAttrs::default()), "mode=constant"),
+            (converted(O::DequantizeLinear, DequantizeLinearAttrs::default()), "axis=0"),
+            (converted(O::QuantizeLinear, QuantizeLinearAttrs::default()), "axis=0"),
+            (converted(O::DepthToSpace, DepthToSpaceAttrs::default()), "blocksize=0 mode=DCR"),
+            (converted(O::Shape, ShapeAttrs::default()), "start=0"),
+            (converted(O::Dropout, DropoutAttrs::default()), ""),
+            (converted(O::EyeLike, EyeLikeAttrs::default()), "k=0"),
+            (converted(O::IsInf, IsInfAttrs {}), "detect_negative=1 detect_positive=1"),
+            (converted(O::SequenceEmpty, SequenceEmptyAttrs::default()), "dtype=1"),
+            (
+                converted(O::GridSample, GridSampleAttrs::default()),
+                "align_corners=0 mode=linear padding_mode=zeros",
+            ),
+            (
+                converted(O::RotaryEmbedding, RotaryEmbeddingAttrs::default()),
+                "interleaved=0 rotary_embedding_dim=0",
+            ),
+            (converted(O::Attention, AttentionAttrs::default()), "is_causal=0 softcap=0.0"),
+            (converted(O::DFT, DFTAttrs::default()), "inverse=0 onesided=0"),
+            (converted(O::CumSum, CumSumAttrs::default()), "exclusive=0 reverse=0"),
+            (converted(O::LpNormalization, LpNormalizationAttrs::default()), "axis=-1 p=2"),
+        ];
+        for (found, expected) in cases {
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn padding_is_automatic_or_given() {
+        let (pads, strides) = (Some(vec![1, 2, 3, 4]), Some(vec![2, 1]));
+        let conv = |auto_pad| ConvAttrs {
+            auto_pad,
+            pads: pads.clone(),
+            groups: 3,
+            strides: strides.clone(),
+            dilations: Some(vec![1, 1]),
+        };
+        assert_eq!(
+            converted(OperatorType::Conv, conv(AutoPad::Same)),
+            "auto_pad=SAME_UPPER strides=[2, 1] group=3 dilations=[1, 1]"
+        );
+        assert_eq!(
+            converted(OperatorType::Conv, conv(AutoPad::NotSet)),
+            "auto_pad=NOTSET pads=[1, 2, 3, 4] strides=[2, 1] group=3 dilations=[1, 1]"
+        );
+    }
+
+    #[test]
+    fn what_is_set_is_written() {
+        use OperatorType as O;
+        let seed = Some(2.5);
+        let uniform = RandomUniformLikeAttrs { low: -1.0, high: 1.0, seed };
+        assert_eq!(converted(O::RandomUniformLike, uniform), "dtype=1 low=-1.0 high=1.0 seed=2.5");
+        let normal = RandomNormalAttrs { mean: 1.0, scale: 2.0, seed, shape: Some(vec![2, 3]) };
+        assert_eq!(
+            converted(O::RandomNormal, normal),
+            "shape=[2, 3] dtype=1 mean=1.0 scale=2.0 seed=2.5"
+        );
+        let multinomial = MultinomialAttrs { sample_size: -3, seed };
+        assert_eq!(converted(O::Multinomial, multinomial), "sample_size=0 dtype=7 seed=2.5");
+        let shape = ShapeAttrs { start: Some(-2), end: Some(3) };
+        assert_eq!(converted(O::Shape, shape), "start=-2 end=3");
+        let attention = AttentionAttrs {
+            is_causal: true,
+            q_num_heads: Some(4),
+            kv_num_heads: Some(2),
+            scale: Some(0.5),
+            softcap: 1.5,
+        };
+        assert_eq!(
+            converted(O::Attention, attention),
+            "is_causal=1 q_num_heads=4 kv_num_heads=2 scale=0.5 softcap=1.5"
+        );
+        let rotary =
+            RotaryEmbeddingAttrs { interleaved: true, num_heads: 4, rotary_embedding_dim: 8 };
+        assert_eq!(
+            converted(O::RotaryEmbedding, rotary),
+            "interleaved=1 num_heads=4 rotary_embedding_dim=8"
+        );
+        let eye = EyeLikeAttrs { dtype: Some(DataType::UInt8), k: -1 };
+        assert_eq!(converted(O::EyeLike, eye), "k=-1 dtype=2");
+        let float = ConstantOfShapeAttrs { value: Scalar::Float(1.0) };
+        assert_eq!(converted(O::ConstantOfShape, float), r#"value=1:[1]:b"\0\0\x80?""#);
+    }
+
+    #[test]
+    fn operators_that_onnx_dropped_become_others() {
+        let upsample = UpsampleAttrs { mode: ResizeMode::Linear };
+        assert_eq!(
+            converted(OperatorType::Upsample, upsample),
+            "mode=linear coordinate_transformation_mode=asymmetric nearest_mode=floor"
+        );
+        let scatter = ScatterElementsAttrs { axis: 1, reduction: ScatterReduction::Add };
+        assert_eq!(converted(OperatorType::Scatter, scatter), "axis=1 reduction=none");
+    }
+
+    #[test]
+    fn sizes_of_parts_leave_no_number() {
+        let attributes = Some(SplitAttrs { axis: 1, num_outputs: Some(2) }.into());
+        let mut split = operator(OperatorType::Split, attributes);
+        split.inputs = vec![Some(0), Some(1)];
+        let found = convert(&split, String::new).unwrap();
+        assert_eq!(text(&found), "axis=1");
+    }
+
+    /// Files of releases that had no such attributes have no table either.
+    #[test]
+    fn some_tables_may_be_absent() {
+        for (operator_type, expected) in [
+            (OperatorType::CumSum, "exclusive=0 reverse=0"),
+            (OperatorType::Pad, "mode=constant"),
+            (OperatorType::Shape, "start=0"),
+            (OperatorType::Add, ""),
+        ] {
+            let found = convert(&operator(operator_type, None), String::new).unwrap();
+            assert_eq!(text(&found), expected, "{operator_type}");
+        }
+    }
+
+    #[test]
+    fn tables_that_are_needed_are_asked_for() {
+        let error = convert(&operator(OperatorType::Cast, None), || "graph/node 0".to_owned());
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "graph/node 0 has attributes of type none, but Cast needs CastAttrs"
+        );
+        refused(
+            OperatorType::Cast,
+            ConcatAttrs::default(),
+            "graph/node 7 \"a\" has attributes of type ConcatAttrs, but Cast needs CastAttrs",
+        );
+    }
+
+    #[test]
+    fn unknown_numbers_are_refused() {
+        use OperatorType as O;
+        let at = |message: &str| format!("graph/node 7 \"a\" has {message}");
+        let dtype = DataType::Unknown(9);
+        let kinds = "expected Int32, Float, Int8 or UInt8";
+        refused(O::Cast, CastAttrs { to: dtype }, &at(&format!("to unknown 9, {kinds}")));
+        let eye = EyeLikeAttrs { dtype: Some(dtype), k: 0 };
+        refused(O::EyeLike, eye, &at(&format!("dtype unknown 9, {kinds}")));
+        let quantize = QuantizeLinearAttrs { axis: 0, output_dtype: Some(dtype) };
+        refused(O::QuantizeLinear, quantize, &at(&format!("output_dtype unknown 9, {kinds}")));
+        let pad = PadAttrs { mode: PadMode::Unknown(9) };
+        refused(O::Pad, pad, &at("mode unknown 9, expected a mode up to 3"));
+        let conv = ConvAttrs { auto_pad: AutoPad::Unknown(9), ..ConvAttrs::default() };
+        refused(O::Conv, conv, &at("auto_pad unknown 9, expected Same or NotSet"));
+        let gru = GRUAttrs { direction: RNNDirection::Unknown(9), ..GRUAttrs::default() };
+        refused(O::GRU, gru, &at("direction unknown 9, expected a direction up to 2"));
+        let scatter = ScatterNDAttrs { reduction: ScatterReduction::Unknown(9) };
+        refused(O::ScatterND, scatter, &at("reduction unknown 9, expected a reduction up to 4"));
+        let gelu = GeluAttrs { approximate: GeluApproximation::Unknown(9) };
+        refused(O::Gelu, gelu, &at("approximate unknown 9, expected None or Tanh"));
+        let boxes = NonMaxSuppressionAttrs { box_order: NMSBoxOrder::Unknown(9) };
+        refused(O::NonMaxSuppression, boxes, &at("box_order unknown 9, expected an order up to 1"));
+        let depth = DepthToSpaceAttrs { mode: DepthToSpaceMode::Unknown(9), block_size: 2 };
+        refused(O::DepthToSpace, depth, &at("mode unknown 9, expected DCR or CRD"));
+        let norm = LpNormalizationAttrs { axis: 0, p: 3 };
+        refused(O::LpNormalization, norm, &at("p 3, expected 1 or 2"));
+        let default = ResizeAttrs::default;
+        let resize = ResizeAttrs { mode: ResizeMode::Unknown(9), ..default() };
+        refused(O::Resize, resize, &at("mode unknown 9, expected Nearest or Linear"));
+        let resize = ResizeAttrs { coord_mode: CoordTransformMode::Unknown(9), ..default() };
+        refused(O::Resize, resize, &at("coord_mode unknown 9, expected a mode up to 3"));
+        let resize = ResizeAttrs { nearest_mode: NearestMode::Unknown(9), ..default() };
+        refused(O::Resize, resize, &at("nearest_mode unknown 9, expected a mode up to 3"));
+    }
+}

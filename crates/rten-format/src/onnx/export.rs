@@ -1,0 +1,297 @@
+//! The export as a whole: the model around the graph, and the files.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use prost::Message as _;
+use tensor_core::{
+    Report,
+    output::{Durability, Existing, NewFile},
+};
+
+use crate::{Metadata, Reader};
+
+use super::{
+    MAX_MESSAGE,
+    constants::{Store, byte_len},
+    element::Kind,
+    error::{Error, Result},
+    lower::{Lowered, Lowering},
+    proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto},
+};
+
+/// An export of a model to ONNX.
+///
+/// # Examples
+///
+/// ```no_run
+/// use rten_format::{Reader, onnx::Export};
+///
+/// let reader = Reader::open("model.rten")?;
+/// let exported = Export::new(&reader).write("model.onnx")?;
+/// for finding in exported.report.findings() {
+///     println!("{}: {}", finding.severity, finding.message);
+/// }
+/// # Ok::<(), rten_format::onnx::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing is exported before it is written"]
+pub struct Export<'a> {
+    reader: &'a Reader,
+    external: ExternalData,
+    existing: Existing,
+    durability: Durability,
+}
+
+/// Which constants go into a data file beside the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExternalData {
+    /// Those of 1024 bytes or more, where the model would otherwise have 2 GiB or more, which is
+    /// what protobuf allows; else none.
+    #[default]
+    Automatic,
+    /// Those of so many bytes or more. Constants of less than 256 bytes are always in the model:
+    /// shapes and axes are among them, which ONNX's tools cannot follow into another file.
+    From(u64),
+    /// None; a model that is too large is an error.
+    Never,
+}
+
+impl ExternalData {
+    /// Returns from how many bytes on constants are external, in a model with so many bytes of
+    /// them; `None` where none is.
+    const fn threshold(self, constants: u64) -> Option<u64> {
+        match self {
+            Self::From(bytes) if bytes < LEAST => Some(LEAST),
+            Self::From(bytes) => Some(bytes),
+            Self::Automatic if constants > MAX_MESSAGE => Some(AUTOMATIC),
+            Self::Automatic | Self::Never => None,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// The model.
+    pub model: PathBuf,
+    /// Constants beside it, where there are any.
+    pub data: Option<PathBuf>,
+    /// The release of ONNX's operator set that the model needs: 20, unless an operator is newer.
+    pub opset: i64,
+    /// What is not as in the file, none of which changes what the model computes.
+    pub report: Report,
+}
+
+impl<'a> Export<'a> {
+    /// Starts an export with external data where it is needed.
+    pub const fn new(reader: &'a Reader) -> Self {
+        Self {
+            reader,
+            external: ExternalData::Automatic,
+            existing: Existing::Replace,
+            durability: Durability::Synced,
+        }
+    }
+
+    /// Sets which constants go into a data file.
+    pub const fn external_data(mut self, external: ExternalData) -> Self {
+        self.external = external;
+        self
+    }
+
+    /// Sets what happens to files that are there already.
+    pub const fn existing(mut self, existing: Existing) -> Self {
+        self.existing = existing;
+        self
+    }
+
+    /// Sets whether the files are forced to the disk.
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Returns the model with all constants in it, whatever is set for external data.
+    ///
+    /// The same file gives the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where something has no counterpart in ONNX, a constant is broken, or the model is too large.
+    pub fn to_bytes(self) -> Result<Vec<u8>> {
+        require(self.constants()?)?;
+        let lowered = Lowering::run(self.reader, Store::inline())?;
+        let model = self.model(lowered).0;
+        require(model.encoded_len() as u64)?;
+        Ok(model.encode_to_vec())
+    }
+
+    /// Writes the model, and where constants are external, a data file with `.data` behind its
+    /// name.
+    ///
+    /// Files appear under their names when all of them are complete. Constants go into the data
+    /// file piece by piece, whatever their size; a model without one is made in memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written.
+    pub fn write(self, path: impl AsRef<Path>) -> Result<Exported> {
+        let path = path.as_ref();
+        match self.external.threshold(self.constants()?) {
+            Some(threshold) => self.write_beside(path, threshold),
+            None => match self.write_whole(path) {
+                // Not the constants are too large, but they are with all that is around them.
+                Err(Error::TooLarge { .. }) if self.external == ExternalData::Automatic => {
+                    self.write_beside(path, AUTOMATIC)
+                }
+                written => written,
+            },
+        }
+    }
+
+    fn write_whole(self, path: &Path) -> Result<Exported> {
+        require(self.constants()?)?;
+        let lowered = Lowering::run(self.reader, Store::inline())?;
+        let (model, _, exported) = self.model(lowered);
+        self.write_model(path, &model)?.commit(self.existing)?;
+        Ok(Exported { model: path.to_owned(), ..exported })
+    }
+
+    fn write_beside(self, path: &Path, threshold: u64) -> Result<Exported> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| Error::FileName { path: path.to_owned() })?;
+        let location = format!("{name}.data");
+        let data = path.with_file_name(&location);
+        let lowered = Lowering::run(self.reader, Store::beside(location, threshold))?;
+        let (model, store, exported) = self.model(lowered);
+        let exported = Exported { model: path.to_owned(), ..exported };
+        let mut model = self.write_model(path, &model)?;
+        if store.is_empty() {
+            model.commit(self.existing)?;
+            return Ok(exported);
+        }
+        let mut file = NewFile::create(&data, self.durability)?;
+        store.write(self.reader.source(), &mut file)?;
+        let was_there = fs::symlink_metadata(&data).is_ok();
+        file.commit(self.existing)?;
+        if let Err(error) = model.commit(self.existing) {
+            if !was_there {
+                // The first error says more than a second one.
+                let _ = fs::remove_file(&data);
+            }
+            return Err(error.into());
+        }
+        Ok(Exported { data: Some(data), ..exported })
+    }
+
+    /// Writes a model that is not yet under its name.
+    fn write_model(self, path: &Path, model: &ModelProto) -> Result<NewFile> {
+        require(model.encoded_len() as u64)?;
+        let mut file = NewFile::create(path, self.durability)?;
+        let written = file.write_all(&model.encode_to_vec());
+        written.map_err(|source| tensor_core::Error::File {
+            path: path.to_owned(),
+            what: "writing",
+            source,
+        })?;
+        Ok(file)
+    }
+
+    /// Returns the most bytes that all constants may take.
+    fn constants(self) -> Result<u64> {
+        let mut total = 0_u64;
+        for tensor in self.reader.tensors() {
+            // What has too many elements to be counted is refused with its path.
+            tensor.extent()?;
+            let info = tensor.info()?;
+            let widest = Kind::of_constant(info.dtype).widest();
+            total = total.saturating_add(byte_len(&info, widest)?);
+        }
+        Ok(total)
+    }
+
+    /// Puts the model around its graph.
+    fn model(self, lowered: Lowered<'a>) -> (ModelProto, Store<'a>, Exported) {
+        let Lowered { graph, store, opset, report } = lowered;
+        let metadata = self.reader.model().metadata.as_ref();
+        let model = ModelProto {
+            ir_version: Some(ir_version(opset)),
+            producer_name: Some(env!("CARGO_PKG_NAME").to_owned()),
+            producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            doc_string: metadata.and_then(|metadata| metadata.description.clone()),
+            graph: Some(graph),
+            opset_import: vec![OperatorSetIdProto {
+                domain: Some(String::new()),
+                version: Some(opset),
+            }],
+            metadata_props: metadata.map(properties).unwrap_or_default(),
+        };
+        (model, store, Exported { model: PathBuf::new(), data: None, opset, report })
+    }
+}
+
+fn properties(metadata: &Metadata) -> Vec<StringStringEntryProto> {
+    let fields = metadata.fields().into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let entry = |(name, text): (&str, &str)| StringStringEntryProto {
+        key: Some(name.to_owned()),
+        value: Some(text.to_owned()),
+    };
+    fields.map(entry).collect()
+}
+
+/// Returns the version of ONNX's file format that came with a release of the operator set.
+const fn ir_version(opset: i64) -> i64 {
+    match opset {
+        ..=20 => 9,
+        21..=22 => 10,
+        23 => 11,
+        _ => 12,
+    }
+}
+
+/// Refuses what a protobuf message cannot hold.
+const fn require(bytes: u64) -> Result<()> {
+    if bytes > MAX_MESSAGE {
+        return Err(Error::TooLarge { found: bytes });
+    }
+    Ok(())
+}
+
+/// Constants of less bytes are always in the model.
+const LEAST: u64 = 256;
+
+/// From how many bytes constants are external where they have to be: so do ONNX's own tools.
+const AUTOMATIC: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_leave_where_they_have_to() {
+        let automatic = ExternalData::Automatic;
+        assert_eq!(automatic.threshold(0), None);
+        assert_eq!(automatic.threshold((1 << 31) - 1), None);
+        assert_eq!(automatic.threshold(1 << 31), Some(1024));
+        assert_eq!(ExternalData::Never.threshold(u64::MAX), None);
+    }
+
+    #[test]
+    fn small_constants_always_stay() {
+        assert_eq!(ExternalData::From(0).threshold(0), Some(256));
+        assert_eq!(ExternalData::From(5000).threshold(0), Some(5000));
+    }
+
+    /// As the list of releases in ONNX's repository pairs them.
+    #[test]
+    fn versions_belong_together() {
+        let versions = [20, 21, 22, 23, 24].map(ir_version);
+        assert_eq!(versions, [9, 10, 10, 11, 12]);
+    }
+}
