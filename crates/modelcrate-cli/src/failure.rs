@@ -8,7 +8,7 @@ use std::{
 use anyhow::Error;
 use modelcrate::{
     carton_format::{self, FileFault, WriteFault, model_archive},
-    rten_format,
+    rten_format::{self, onnx},
     tensor_core::{self, Chain},
     ztensor,
 };
@@ -81,6 +81,11 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
     error.downcast_ref().is_some_and(ztensor_is_invalid)
         || error.downcast_ref().is_some_and(carton_is_invalid)
         || error.downcast_ref().is_some_and(rten_is_invalid)
+        || error.downcast_ref().is_some_and(|error| match error {
+            // Anything else may be sound, and only have no counterpart in ONNX.
+            onnx::Error::Rten(error) => rten_is_invalid(error),
+            _ => false,
+        })
 }
 
 fn ztensor_is_invalid(error: &ztensor::Error) -> bool {

@@ -4,6 +4,7 @@ mod convert;
 mod dims;
 mod dump;
 mod edit;
+mod export;
 mod extract;
 mod graph;
 mod requires;
@@ -25,6 +26,7 @@ pub(crate) enum Rten {
     Edit(Box<edit::Edit>),
     FixDims(dims::FixDims),
     Extract(extract::Extract),
+    ExportOnnx(export::ExportOnnx),
     Requires(requires::Requires),
 }
 
@@ -38,6 +40,7 @@ impl Rten {
             Self::Edit(command) => command.run(),
             Self::FixDims(command) => command.run(),
             Self::Extract(command) => command.run(),
+            Self::ExportOnnx(command) => command.run(),
             Self::Requires(command) => command.run(),
         }
     }

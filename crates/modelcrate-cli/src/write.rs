@@ -23,7 +23,7 @@ use crate::{
 pub(crate) struct Writing {
     /// Replace the output where it is there already
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
     /// Check everything, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

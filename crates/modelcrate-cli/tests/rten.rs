@@ -4,7 +4,7 @@ mod run;
 
 use std::{fs, path::Path};
 
-use modelcrate::rten_format::{Dim, NodeKind, Reader, Rewrite, Version};
+use modelcrate::rten_format::{Dim, NodeKind, Reader, Rewrite, Version, onnx::Export};
 use test_support::testdata;
 
 use run::{fails, prints};
@@ -214,6 +214,59 @@ fn parts_are_written() {
             let old = whole.tensor(tensor.name().unwrap()).unwrap();
             assert_eq!(tensor.bytes().unwrap(), old.bytes().unwrap());
         }
+    }
+}
+
+#[test]
+fn models_are_exported() {
+    let folder = folder();
+    let cd = folder.path();
+    let printed = prints(cd, &["rten", "export-onnx", "v2.rten", "model.onnx"]);
+    assert_eq!(printed, "model.onnx: exported to ONNX, operator set 20\n");
+    let model = fs::read(cd.join("model.onnx")).unwrap();
+    prints(cd, &["rten", "export-onnx", "v1.rten", "other.onnx"]);
+    assert!(fs::read(cd.join("other.onnx")).unwrap() == model);
+    let output = run::modelcrate(cd, &["rten", "export-onnx", "v2.rten", "-"]);
+    assert!(output.status.success() && output.stdout == model);
+    let reader = Reader::open(cd.join("v2.rten")).unwrap();
+    assert!(Export::new(&reader).to_bytes().unwrap() == model);
+    assert_eq!(
+        fails(cd, &["rten", "export-onnx", "v2.rten", "model.onnx"]),
+        (2, "error: model.onnx: is there already (--force replaces it)\n".to_owned())
+    );
+    let dry_run = ["rten", "export-onnx", "v2.rten", "new.onnx", "--dry-run", "--format", "json"];
+    let json = prints(cd, &dry_run);
+    let expected =
+        "{\"schema\":1,\"path\":\"new.onnx\",\"data\":null,\"dry_run\":true,\"opset\":20";
+    assert!(json.starts_with(expected), "{json}");
+    assert!(!cd.join("new.onnx").exists());
+}
+
+#[test]
+fn large_constants_are_exported_beside_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::copy(testdata("rten/valid/convnet.v2.rten"), cd.join("model.rten")).unwrap();
+    prints(cd, &["rten", "export-onnx", "model.rten", "model.onnx", "--external-data", "256"]);
+    assert!(fs::metadata(cd.join("model.onnx.data")).unwrap().len() > 256);
+    assert_eq!(fs::read_dir(cd).unwrap().count(), 3);
+}
+
+#[test]
+fn what_cannot_be_exported_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let invalid = testdata("rten/invalid");
+    for (file, status, message) in [
+        ("operator_type.rten", 2, "has operator type"),
+        ("tensors_cut.rten", 1, "needs 96 bytes at byte 128 of the tensor data"),
+        ("attributes_missing.rten", 2, "has attributes of type none, but Softmax needs"),
+    ] {
+        let path = invalid.join(file);
+        let failed = fails(cd, &["rten", "export-onnx", path.to_str().unwrap(), "new.onnx"]);
+        assert_eq!(failed.0, status, "{file}");
+        assert!(failed.1.contains(message), "{}", failed.1);
+        assert_eq!(fs::read_dir(cd).unwrap().count(), 0);
     }
 }
 

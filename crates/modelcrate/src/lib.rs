@@ -36,6 +36,7 @@
 //! | `carton` | yes | Carton (`.carton`), spec version 1 |
 //! | `carton-http` | no | fetching the files that a carton links to |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
+//! | `rten-onnx` | no | export of RTen models to ONNX |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
 //! | `mmap` | no | memory-mapped sources |
 

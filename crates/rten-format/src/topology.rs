@@ -61,12 +61,6 @@ impl<'a> Scope<'a> {
         &self.place.path
     }
 
-    /// Returns the attribute that holds it; `graph` for the main graph.
-    #[cfg(feature = "onnx")]
-    pub(crate) const fn branch(&self) -> &'static str {
-        self.place.branch
-    }
-
     /// Returns the path of a node, such as `graph/then_branch/node 12 "conv1"`.
     #[must_use]
     pub fn node_path(&self, id: u32) -> String {

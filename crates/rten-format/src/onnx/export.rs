@@ -155,6 +155,27 @@ impl<'a> Export<'a> {
         }
     }
 
+    /// Does everything that [`write`](Self::write) does but for writing: what it returns says nothing
+    /// of files.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_bytes`](Self::to_bytes).
+    pub fn check(self) -> Result<Exported> {
+        let threshold = self.external.threshold(self.constants()?);
+        let store = match threshold {
+            Some(threshold) => Store::beside(String::new(), threshold),
+            None => Store::inline(),
+        };
+        let (model, _, exported) = self.model(Lowering::run(self.reader, store)?);
+        match require(model.encoded_len() as u64) {
+            Err(_) if threshold.is_none() && self.external == ExternalData::Automatic => {
+                self.external_data(ExternalData::From(AUTOMATIC)).check()
+            }
+            checked => checked.map(|()| exported),
+        }
+    }
+
     fn write_whole(self, path: &Path) -> Result<Exported> {
         require(self.constants()?)?;
         let lowered = Lowering::run(self.reader, Store::inline())?;
