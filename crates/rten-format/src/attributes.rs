@@ -228,6 +228,7 @@ macro_rules! table {
                     let place = walk.checker.field(table, fields.next().ok_or(Refused)?)?;
                     <$type as Field<'_>>::check(stringify!($field), place, walk)?;
                 )*
+                walk.look_beyond(table, fields.next().ok_or(Refused)?);
                 Ok(())
             }
 
@@ -795,6 +796,7 @@ impl ConstantOfShapeAttrs {
     fn check(table: Table<'_>, walk: &mut Walk<'_>) -> Checked {
         type Attrs = stored::ConstantOfShapeAttrs<'static>;
         let value = walk.checker.union(table, Attrs::VT_VALUE_TYPE, Attrs::VT_VALUE)?;
+        walk.look_beyond(table, Attrs::VT_VALUE.saturating_add(2));
         let (tag, reference) = value.ok_or(Refused)?;
         if !matches!(stored::Scalar(tag), stored::Scalar::IntScalar | stored::Scalar::FloatScalar) {
             return walk.unknown(tag, reference);
@@ -804,6 +806,7 @@ impl ConstantOfShapeAttrs {
         if let Some(number) = walk.checker.field(scalar, stored::IntScalar::VT_VALUE)? {
             walk.checker.read::<4>(number)?;
         }
+        walk.look_beyond(scalar, stored::IntScalar::VT_VALUE.saturating_add(2));
         walk.checker.leave();
         Ok(())
     }

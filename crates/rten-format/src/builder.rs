@@ -137,7 +137,7 @@ fn is_same(a: &Bytes, b: &Bytes) -> bool {
 }
 
 /// What FlatBuffers allow: signed offsets have 32 bits.
-pub(crate) const MAX_BYTES: u64 = i32::MAX as u64;
+const MAX_BYTES: u64 = i32::MAX as u64;
 
 /// Levels of subgraphs below the main graph: each takes four tables, and readers allow 64.
 pub(crate) const MAX_SUBGRAPH_DEPTH: u32 = 15;

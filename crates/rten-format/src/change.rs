@@ -1,6 +1,6 @@
 //! Changes of a model that keep its graph whole.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
     Dim, Error, Graph, GraphFault, Model, Node, NodeKind, Result, Value,
@@ -60,60 +60,87 @@ impl Model {
     /// # Ok::<(), rten_format::Error>(())
     /// ```
     pub fn rename(&mut self, scope: usize, id: u32, name: &str) -> Result<()> {
-        let nodes = self.renamed(scope, id, name)?;
-        let before = captures(&Topology::of(self));
-        let mut old = Vec::with_capacity(nodes.len());
-        for &(scope, id) in &nodes {
-            if let Some(node) = self.node_mut(scope, id) {
-                old.push(node.name.replace(name.to_owned()));
-            }
-        }
-        let topology = Topology::of(self);
-        let Some(&scope) =
-            captures(&topology).symmetric_difference(&before).map(|(scope, ..)| scope).min()
-        else {
-            return Ok(());
-        };
-        let path = topology.scopes().get(scope).map(|scope| scope.path().to_owned());
-        for (&(scope, id), name) in nodes.iter().zip(old) {
-            if let Some(node) = self.node_mut(scope, id) {
-                node.name = name;
-            }
-        }
-        let (path, name) = (path.unwrap_or_default(), name.to_owned());
-        Err(Error::Graph { path, fault: GraphFault::OtherCapture { name } })
+        self.rename_all(&[(scope, id, name)])
     }
 
-    /// Returns the nodes that get a new name with a node: itself and what captures it.
-    fn renamed(&self, scope: usize, id: u32, name: &str) -> Result<Vec<(usize, u32)>> {
+    /// Does as [`rename`](Self::rename) for several nodes at once, each given by its graph, its id
+    /// and its new name, so that two may change their names with each other.
+    ///
+    /// # Errors
+    ///
+    /// As for [`rename`](Self::rename). The model is as it was.
+    pub fn rename_all(&mut self, names: &[(usize, u32, &str)]) -> Result<()> {
         let topology = Topology::of(self);
-        let fault = |scope: usize, id, fault| {
-            let path = topology.scopes().get(scope).map(|scope| scope.node_path(id));
-            Error::Graph { path: path.unwrap_or_else(|| format!("graph {scope}")), fault }
-        };
-        let graph = topology.scopes().get(scope).map(topology::Scope::graph);
-        let Some(renamed) = graph.and_then(|graph| node(graph, id)) else {
-            let nodes = graph.map_or(0, |graph| graph.nodes.len() as u64);
-            return Err(fault(scope, id, GraphFault::NoNode { id, nodes }));
-        };
-        let mut nodes = vec![(scope, id)];
-        if !is_data(renamed) {
-            return Ok(nodes);
+        let before = captures(&topology);
+        let mut renamed = BTreeMap::new();
+        for &(scope, id, name) in names {
+            check_name(&topology, scope, id)?;
+            renamed.insert((scope, id), name);
         }
-        if graph.is_some_and(|graph| graph.captures.contains(&id))
-            && topology.capture_source(scope, id).is_some()
-        {
-            return Err(fault(scope, id, GraphFault::Captured));
-        }
-        nodes.extend(captures(&topology).into_iter().filter_map(|(inner, capture, source)| {
-            (source == (scope, id)).then_some((inner, capture))
-        }));
-        for &(scope, id) in &nodes {
-            if let Some(by) = topology.find(scope, name).filter(|by| *by != id) {
-                return Err(fault(scope, id, GraphFault::NameTaken { by }));
+        for &(scope, id, source) in &before {
+            if let Some(name) = renamed.get(&source).copied() {
+                renamed.insert((scope, id), name);
             }
         }
-        Ok(nodes)
+        let nodes = Nodes::of(&renamed);
+        let old = self.set_names(&nodes);
+        let Err((scope, id, fault)) = self.check_names(&renamed, &before) else { return Ok(()) };
+        self.set_names(&old);
+        let topology = Topology::of(self);
+        let found = topology.scopes().get(scope);
+        let path = found.map(|found| match id {
+            Some(id) => found.node_path(id),
+            None => found.path().to_owned(),
+        });
+        Err(Error::Graph { path: path.unwrap_or_default(), fault })
+    }
+
+    /// Gives nodes new names, and returns them with their old ones.
+    fn set_names(&mut self, nodes: &Nodes) -> Nodes {
+        let mut old = BTreeMap::new();
+        for (&scope, names) in &nodes.0 {
+            let Some(graph) = self.graph_mut(scope) else { continue };
+            for (&id, name) in names {
+                let node = usize::try_from(id).ok().and_then(|id| graph.nodes.get_mut(id));
+                if let Some(node) = node {
+                    let name = std::mem::replace(&mut node.name, name.clone());
+                    old.entry(scope).or_insert_with(BTreeMap::new).insert(id, name);
+                }
+            }
+        }
+        Nodes(old)
+    }
+
+    /// Proves that new names are unique, and that everything is captured that was. Returns the graph
+    /// and the node that are at fault, if one is.
+    fn check_names(
+        &self,
+        renamed: &BTreeMap<(usize, u32), &str>,
+        before: &BTreeSet<Capture>,
+    ) -> Result<(), (usize, Option<u32>, GraphFault)> {
+        let topology = Topology::of(self);
+        let scopes: BTreeSet<usize> = renamed.keys().map(|(scope, _)| *scope).collect();
+        for scope in scopes {
+            let Some(found) = topology.scopes().get(scope) else { continue };
+            let mut seen: HashMap<&str, u32> = HashMap::new();
+            for (id, node) in (0..).zip(&found.graph().nodes).filter(|(_, node)| is_data(node)) {
+                let Some(name) = node.name.as_deref() else { continue };
+                let Some(other) = seen.insert(name, id) else { continue };
+                // Names that were there twice before are none of ours.
+                let ours = [(id, other), (other, id)].into_iter();
+                let mut ours = ours.filter(|(id, _)| renamed.contains_key(&(scope, *id)));
+                if let Some((id, by)) = ours.next() {
+                    return Err((scope, Some(id), GraphFault::NameTaken { by }));
+                }
+            }
+        }
+        let after = captures(&topology);
+        let Some((scope, id, _)) = after.symmetric_difference(before).next() else {
+            return Ok(());
+        };
+        let found = topology.scopes().get(*scope);
+        let name = found.and_then(|found| node(found.graph(), *id)?.name.clone());
+        Err((*scope, None, GraphFault::OtherCapture { name: name.unwrap_or_default() }))
     }
 
     /// Makes other nodes of the main graph its outputs, in this order.
@@ -176,14 +203,44 @@ impl Model {
         *found = dim;
         Ok(())
     }
+}
 
-    fn node_mut(&mut self, scope: usize, id: u32) -> Option<&mut Node> {
-        self.graph_mut(scope)?.nodes.get_mut(usize::try_from(id).ok()?)
+/// Names of nodes, by graph and id.
+struct Nodes(BTreeMap<usize, BTreeMap<u32, Option<String>>>);
+
+impl Nodes {
+    fn of(names: &BTreeMap<(usize, u32), &str>) -> Self {
+        let mut nodes: BTreeMap<usize, BTreeMap<u32, Option<String>>> = BTreeMap::new();
+        for (&(scope, id), &name) in names {
+            nodes.entry(scope).or_default().insert(id, Some(name.to_owned()));
+        }
+        Self(nodes)
     }
 }
 
+/// Refuses to rename what is not there, or is found by its name.
+fn check_name(topology: &Topology<'_>, scope: usize, id: u32) -> Result<()> {
+    let found = topology.scopes().get(scope);
+    let path = found.map_or_else(|| format!("graph {scope}"), |found| found.node_path(id));
+    let graph = found.map(topology::Scope::graph);
+    let fault = match graph.and_then(|graph| node(graph, id)) {
+        None => GraphFault::NoNode { id, nodes: graph.map_or(0, |graph| graph.nodes.len() as u64) },
+        Some(node) if !is_data(node) => return Ok(()),
+        Some(_) if topology.is_captured(scope, id) => GraphFault::Captured,
+        Some(_) => match topology.unknown_attributes() {
+            // Graphs in them would find the value no more.
+            Some(tag) => GraphFault::OpaqueGraph { tag },
+            None => return Ok(()),
+        },
+    };
+    Err(Error::Graph { path, fault })
+}
+
+/// A captured value, by graph and id, and where it comes from.
+type Capture = (usize, u32, (usize, u32));
+
 /// Lists what is captured: graph and id of the captured value, and where it comes from.
-fn captures(topology: &Topology<'_>) -> BTreeSet<(usize, u32, (usize, u32))> {
+fn captures(topology: &Topology<'_>) -> BTreeSet<Capture> {
     let scopes = topology.scopes().iter().enumerate();
     let captures = scopes.flat_map(|(scope, found)| {
         let captures = found.graph().captures.iter();

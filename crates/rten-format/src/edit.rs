@@ -23,7 +23,9 @@ use tensor_core::{
 };
 
 use crate::{
-    Constant, Error, Fault, Header, Model, NodeKind, Reader, Result, WriteOptions, topology,
+    Error, Header, Model, NodeKind, Reader, Result, WriteOptions,
+    check::{self, Unknown},
+    topology,
 };
 
 /// A file whose model is being changed, locked against other editors.
@@ -140,8 +142,13 @@ impl Editor {
         if &self.model == self.reader.model() {
             return Ok(Edited::Unchanged);
         }
-        check(&self.reader, &self.model)?;
+        self.reader.require_known()?;
+        check::elements(&self.reader, &self.model, Unknown::Kept)?;
         let model_data = self.model.to_bytes()?;
+        // Not a number is not even equal to itself.
+        if model_data == self.reader.model().to_bytes()? {
+            return Ok(Edited::Unchanged);
+        }
         match self.reader.header().copied() {
             None => self.replace(&model_data),
             Some(header) => self.append(header, &model_data),
@@ -155,6 +162,7 @@ impl Editor {
         let extent = Extent::new(offset, model_data.len() as u64)?;
         let header = Header { model_data: extent, ..old };
         if let Some(file) = &mut self.file {
+            check_unchanged(file, &self.reader, &old)?;
             let appended = append(file, model_data, extent, self.durability);
             appended.map_err(|source| {
                 // The file is whole as it was, if longer where this fails too.
@@ -189,6 +197,19 @@ impl Drop for Editor {
     }
 }
 
+/// Proves that nobody else has changed the file since it was opened: the lock only keeps out those
+/// who ask for it.
+fn check_unchanged(file: &LockedFile, reader: &Reader, header: &Header) -> Result<()> {
+    file.check_in_place()?;
+    let source = file.source()?;
+    let same_len = source.len() == reader.source().len();
+    let found = source.read(Extent::first(source.len().min(Header::LEN)), "header")?;
+    if same_len && found == header.to_bytes() {
+        return Ok(());
+    }
+    Err(tensor_core::Error::Replaced { path: file.path().to_owned() }.into())
+}
+
 /// Writes new model data behind everything else.
 fn append(
     file: &mut LockedFile,
@@ -213,33 +234,6 @@ fn sync(file: &mut LockedFile, durability: Durability) -> io::Result<()> {
     match durability {
         Durability::Synced => file.sync(),
         Durability::Cached => Ok(()),
-    }
-}
-
-/// Proves that every constant has the elements that its shape needs.
-fn check(reader: &Reader, model: &Model) -> Result<()> {
-    let mut first = None;
-    let scopes = topology::walk(&model.graph, |scope, id, node| {
-        if let (None, NodeKind::Constant(constant)) = (&first, &node.kind)
-            && let Err(fault) = check_constant(reader, constant)
-        {
-            first = Some((scope, id, fault));
-        }
-    });
-    let Some((scope, id, fault)) = first else { return Ok(()) };
-    let path = scopes.get(scope).map(|scope| scope.node_path(id)).unwrap_or_default();
-    Err(Error::Constant { path, fault })
-}
-
-fn check_constant(reader: &Reader, constant: &Constant) -> Result<(), Fault> {
-    match (constant.data_offset, &constant.data) {
-        (None, None) => Err(Fault::NoData),
-        (None, Some(_)) => constant.inline().map(drop),
-        (Some(offset), _) => {
-            let len = constant.info()?.map_or(Ok(0), |info| info.byte_len())?;
-            let header = reader.header().ok_or(Fault::NoTensorData { offset })?;
-            header.tensor(offset, len, reader.source().len()).map(drop)
-        }
     }
 }
 

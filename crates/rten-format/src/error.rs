@@ -113,6 +113,17 @@ pub enum Error {
         /// What is wrong.
         fault: GraphFault,
     },
+    /// Tables have fields that a later release added to them, and that would be lost.
+    #[error(
+        "{tables} tables have fields of a later release, which would be lost, the first one at \
+         {path}"
+    )]
+    UnknownFields {
+        /// How many tables.
+        tables: u64,
+        /// The path of the node of the first one.
+        path: String,
+    },
     /// A node is referred to by a number that cannot be stored.
     #[error("node id {found} is over the limit of the format, {max}", max = i32::MAX)]
     NodeId {
@@ -413,6 +424,21 @@ pub enum GraphFault {
     OtherCapture {
         /// The name.
         name: String,
+    },
+    /// An operator may hold graphs that nothing is known of.
+    #[error("has attributes of unknown type {tag}, which may refer to other nodes by their names")]
+    UnknownAttributes {
+        /// The number of the table.
+        tag: u8,
+    },
+    /// Nothing is known of graphs that may refer to a node by its name.
+    #[error(
+        "has a name that graphs in attributes of unknown type {tag} may refer to, so it cannot \
+         change"
+    )]
+    OpaqueGraph {
+        /// The number of the table.
+        tag: u8,
     },
     /// A node has no dimensions.
     #[error("has no dimensions, expected a value with a shape")]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    Error, Graph, GraphFault, Model, Node, NodeKind, Result,
+    Attributes, Error, Graph, GraphFault, Model, Node, NodeKind, Result,
     change::check_there,
     topology::{Topology, node},
 };
@@ -20,7 +20,8 @@ impl Model {
     /// # Errors
     ///
     /// [`Error::Graph`] where an output is not there when the model has run, an input is no value,
-    /// one of them is listed twice, or the graph refers to a node that is not there.
+    /// one of them is listed twice, the graph refers to a node that is not there, or an operator has
+    /// attributes that this crate does not know: they may hold graphs that capture values.
     pub fn extract(&self, inputs: &[u32], outputs: &[u32]) -> Result<Self> {
         let topology = Topology::of(self);
         check(&topology, self, inputs, outputs)?;
@@ -97,6 +98,13 @@ fn made(model: &Model, operator: u32) -> Result<Vec<u32>> {
     let Some(Node { kind: NodeKind::Operator(found), .. }) = node(&model.graph, operator) else {
         return Ok(Vec::new());
     };
+    if let Some(Attributes::Unknown(table)) = &found.attributes {
+        let path = format!("graph/node {operator}");
+        return Err(Error::Graph {
+            path,
+            fault: GraphFault::UnknownAttributes { tag: table.tag() },
+        });
+    }
     for &id in found.inputs.iter().chain(&found.outputs).flatten() {
         if node(&model.graph, id).is_none() {
             let nodes = model.graph.nodes.len() as u64;
@@ -122,8 +130,13 @@ fn kept(graph: &Graph, needed: &HashSet<u32>, inputs: &[u32], outputs: &[u32]) -
         let fault = GraphFault::NoNode { id, nodes: graph.nodes.len() as u64 };
         found.ok_or(Error::Graph { path: "graph".to_owned(), fault })
     };
+    let given: HashSet<u32> = inputs.iter().copied().collect();
     for node in &mut nodes {
         if let NodeKind::Operator(operator) = &mut node.kind {
+            // What a caller gives is not made as well.
+            for output in &mut operator.outputs {
+                *output = output.filter(|id| !given.contains(id));
+            }
             for id in operator.inputs.iter_mut().chain(&mut operator.outputs).flatten() {
                 *id = new_id(*id)?;
             }

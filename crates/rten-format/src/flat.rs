@@ -28,6 +28,14 @@ pub(crate) struct Table<'a> {
     list: &'a [u8],
 }
 
+impl Table<'_> {
+    /// Tells whether a field is set whose id is this one or a higher one.
+    pub(crate) fn has_from(self, field: VOffsetT) -> bool {
+        let rest = self.list.get(usize::from(field)..).unwrap_or_default();
+        rest.iter().any(|byte| *byte != 0)
+    }
+}
+
 /// Something is wrong, for a reason that the verifier knows.
 pub(crate) struct Refused;
 

@@ -122,6 +122,17 @@ pub enum Dim {
 }
 
 impl Graph {
+    /// Returns the id of the value or constant of a name, the last where several have it: so does
+    /// RTen.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let at = self.nodes.iter().rposition(|node| {
+            matches!(node.kind, NodeKind::Value(_) | NodeKind::Constant(_))
+                && node.name.as_deref() == Some(name)
+        });
+        at.and_then(|at| u32::try_from(at).ok())
+    }
+
     /// Calls `visit` with every constant, those of subgraphs where their operator is: the order in
     /// which [`topology::walk`](crate::topology::walk) comes to them.
     pub(crate) fn visit_constants(

@@ -1,6 +1,6 @@
 //! Graphs in the making.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     AttributeValue, Attributes, AttributesUse, Constant, Error, Graph, GraphFault, Node, NodeKind,
@@ -40,6 +40,7 @@ pub struct GraphBuilder {
     graph: Graph,
     /// Values and constants by name.
     names: HashMap<String, u32>,
+    outputs: HashSet<u32>,
     /// For each node, whether an operator may read it.
     states: Vec<State>,
 }
@@ -87,9 +88,16 @@ impl GraphBuilder {
     ///
     /// # Errors
     ///
-    /// As for [`input`](Self::input).
+    /// As for [`input`](Self::input); [`Error::Constant`] where it has another number of elements
+    /// than its shape needs, or lacks an element type.
     pub fn constant(&mut self, name: impl Into<String>, constant: Constant) -> Result<u32> {
-        self.named(name.into(), constant.into(), State::There)
+        let name = name.into();
+        // Elements that are given later are described, by type and shape.
+        let sized =
+            constant.info().and_then(|info| Ok(info.map(|info| info.byte_len()).transpose()?));
+        let checked = sized.and_then(|_| constant.inline().map(drop));
+        checked.map_err(|fault| Error::Constant { path: format!("node {name:?}"), fault })?;
+        self.named(name, constant.into(), State::There)
     }
 
     /// Adds a value that an operator is to make, and returns its id.
@@ -135,13 +143,15 @@ impl GraphBuilder {
     /// [`Error::Graph`] where it is no value or constant, nothing makes it, or it is an output
     /// already.
     pub fn output(&mut self, id: u32) -> Result<()> {
-        let listed = self.graph.outputs.contains(&id);
-        let fault = if listed { Some(GraphFault::OutputTwice { id }) } else { None };
-        match fault.map_or_else(|| self.check_there(id), Err) {
-            Ok(()) => self.graph.outputs.push(id),
-            Err(fault) => return Err(Error::Graph { path: "output".to_owned(), fault }),
-        }
-        Ok(())
+        let fault = match self.check_there(id) {
+            Ok(()) if self.outputs.insert(id) => {
+                self.graph.outputs.push(id);
+                return Ok(());
+            }
+            Ok(()) => GraphFault::OutputTwice { id },
+            Err(fault) => fault,
+        };
+        Err(Error::Graph { path: "output".to_owned(), fault })
     }
 
     /// Returns the graph.

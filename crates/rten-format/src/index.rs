@@ -1,6 +1,6 @@
 //! What a reader knows of model data from one look at all of it: where the constants are.
 
-use flatbuffers::VerifierOptions;
+use flatbuffers::{VOffsetT, VerifierOptions};
 use tensor_core::{DType, Extent};
 
 use crate::{
@@ -16,6 +16,16 @@ use crate::{
 pub(crate) struct Index {
     pub(crate) places: Vec<Place>,
     pub(crate) constants: Vec<Entry>,
+    pub(crate) newer: Newer,
+}
+
+/// Tables with fields that this crate does not know: what a later release added to them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Newer {
+    /// How many tables.
+    pub(crate) count: u64,
+    /// Graph and node of the first one that belongs to a node.
+    pub(crate) first: Option<(usize, u32)>,
 }
 
 /// Where the parts of a constant are; extents are counted from the start of the model data.
@@ -45,11 +55,13 @@ impl Index {
     /// under the same options, and only there.
     pub(crate) fn of(model_data: &[u8], options: &VerifierOptions) -> Option<Self> {
         let checker = Checker::new(model_data, options);
-        let mut walk = Walk { checker, node: None, places: Vec::new(), constants: Vec::new() };
+        let newer = Newer::default();
+        let mut walk =
+            Walk { checker, node: None, places: Vec::new(), constants: Vec::new(), newer };
         walk.model().ok()?;
-        let Walk { mut places, constants, .. } = walk;
+        let Walk { mut places, constants, newer, .. } = walk;
         topology::name_paths(&mut places);
-        Some(Self { places, constants })
+        Some(Self { places, constants, newer })
     }
 }
 
@@ -60,9 +72,18 @@ pub(crate) struct Walk<'a> {
     node: Option<(usize, u32)>,
     places: Vec<Place>,
     constants: Vec<Entry>,
+    newer: Newer,
 }
 
 impl<'a> Walk<'a> {
+    /// Takes note of a table that has fields from this one on.
+    pub(crate) fn look_beyond(&mut self, table: Table<'_>, field: VOffsetT) {
+        if table.has_from(field) {
+            self.newer.count = self.newer.count.saturating_add(1);
+            self.newer.first = self.newer.first.or(self.node);
+        }
+    }
+
     fn model(&mut self) -> Checked {
         type Model = stored::Model<'static>;
         let model = self.checker.enter(0)?;
@@ -77,7 +98,9 @@ impl<'a> Walk<'a> {
             for field in METADATA {
                 self.text(metadata, field)?;
             }
+            self.look_beyond(metadata, behind(stored::Metadata::VT_RUN_URL));
         }
+        self.look_beyond(model, behind(Model::VT_METADATA));
         Ok(())
     }
 
@@ -97,6 +120,7 @@ impl<'a> Walk<'a> {
         for ids in [Graph::VT_INPUTS, Graph::VT_OUTPUTS, Graph::VT_CAPTURES] {
             self.words(graph, ids)?;
         }
+        self.look_beyond(graph, behind(Graph::VT_CAPTURES));
         self.checker.leave();
         Ok(())
     }
@@ -114,6 +138,7 @@ impl<'a> Walk<'a> {
                 _ => self.unknown(tag, data)?,
             }
         }
+        self.look_beyond(node, behind(Node::VT_DATA));
         self.checker.leave();
         Ok(())
     }
@@ -132,6 +157,7 @@ impl<'a> Walk<'a> {
         for ids in [Operator::VT_INPUTS, Operator::VT_OUTPUTS] {
             self.words(operator, ids)?;
         }
+        self.look_beyond(operator, behind(Operator::VT_OUTPUTS));
         self.checker.leave();
         Ok(())
     }
@@ -153,6 +179,7 @@ impl<'a> Walk<'a> {
             Some(offset) => Some(u64::from_le_bytes(self.checker.read(offset)?)),
             None => None,
         };
+        self.look_beyond(constant, behind(Constant::VT_DATA_OFFSET));
         self.checker.leave();
         let (scope, node) = self.node.ok_or(Refused)?;
         let dtype = dtype.map(ConstantDataType::from_code);
@@ -178,6 +205,7 @@ impl<'a> Walk<'a> {
             DType::F32 | DType::I32 => self.checker.vector::<4>(data)?,
             _ => self.checker.vector::<1>(data)?,
         };
+        self.look_beyond(table, behind(stored::FloatData::VT_DATA));
         self.checker.leave();
         Ok(Some(Inline::Elements(dtype, elements)))
     }
@@ -193,12 +221,14 @@ impl<'a> Walk<'a> {
                     self.checker.read::<4>(value)?;
                 }
                 self.text(dim, Dim::VT_NAME)?;
+                self.look_beyond(dim, behind(Dim::VT_NAME));
                 self.checker.leave();
             }
         }
         if let Some(dtype) = self.checker.field(value, Value::VT_DTYPE)? {
             self.checker.read::<1>(dtype)?;
         }
+        self.look_beyond(value, behind(Value::VT_DTYPE));
         self.checker.leave();
         Ok(())
     }
@@ -238,6 +268,11 @@ impl Entry {
         let (dims, _) = shape.as_chunks();
         dims.iter().map(|dim| u32::from_le_bytes(*dim))
     }
+}
+
+/// Returns the field behind the last one that is known.
+const fn behind(last: VOffsetT) -> VOffsetT {
+    last.saturating_add(2)
 }
 
 /// The fields of the table of metadata, all texts.

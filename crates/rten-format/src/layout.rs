@@ -1,10 +1,8 @@
 //! Where a file of version 2 gets the elements of each constant: in the model data, or apart from
 //! it in the tensor data. Format text: "Tensor data".
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
-use tensor_core::TensorInfo;
+use tensor_core::{DType, Extent, TensorInfo};
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Graph, Model, NodeKind, Result,
@@ -36,7 +34,9 @@ pub(crate) enum Elements {
     Wanted(Wanted),
 }
 
-/// A constant whose elements a [`Writer`](crate::Writer) waits for.
+/// A constant whose elements a [`Writer`](crate::Writer) waits for, or several that share bytes in
+/// the file that the model was read from: then all of their bytes, in one piece, with the path of
+/// the first one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Wanted {
@@ -67,7 +67,8 @@ pub(crate) struct Rule {
 impl Layout {
     /// Finds a place for the elements of all constants, in the order of the file.
     ///
-    /// Constants that shared a data offset share it again.
+    /// Constants that shared bytes by their data offsets share them again: what overlaps is one
+    /// part.
     pub(crate) fn new(model: &Model, rule: Rule) -> Result<Self> {
         let mut constants = Vec::new();
         let scopes = topology::walk(&model.graph, |scope, id, node| {
@@ -75,7 +76,16 @@ impl Layout {
                 constants.push((scope, id, node.name.as_deref(), constant));
             }
         });
-        let mut plan = Plan { rule, end: 0, parts: Vec::new(), shared: HashMap::new() };
+        let fault = |scope: usize, node, fault| {
+            let path = node_path(&scopes, scope, node);
+            Error::Constant { path, fault }
+        };
+        let mut shared = Vec::new();
+        for &(scope, node, _, constant) in &constants {
+            let extent = stored_extent(constant).map_err(|found| fault(scope, node, found))?;
+            shared.extend(extent);
+        }
+        let mut plan = Plan { rule, end: 0, parts: Vec::new(), shared: joined(shared) };
         let mut places = Vec::with_capacity(constants.len());
         for (scope, node, name, constant) in constants {
             let wanted = |info, data_offset| Wanted {
@@ -86,14 +96,42 @@ impl Layout {
                 info,
                 data_offset,
             };
-            let place = plan.place(constant, wanted).map_err(|fault| {
-                let path = node_path(&scopes, scope, node);
-                Error::Constant { path, fault }
-            })?;
-            places.push(place);
+            places.push(plan.place(constant, wanted).map_err(|found| fault(scope, node, found))?);
         }
         Ok(Self { model: placed(model, places)?, parts: plan.parts })
     }
+}
+
+/// Returns where the elements of a constant are in the tensor data of another file; `None` where
+/// they are not there.
+fn stored_extent(constant: &Constant) -> Result<Option<Extent>, Fault> {
+    let (Some(offset), Some(info)) = (constant.data_offset, constant.info()?) else {
+        return Ok(None);
+    };
+    let extent = Extent::new(offset, info.byte_len()?)?;
+    Ok(Some(extent).filter(|extent| !extent.is_empty()))
+}
+
+/// Joins what overlaps, and sorts it.
+fn joined(mut extents: Vec<Extent>) -> Vec<Shared> {
+    extents.sort_unstable();
+    let mut joined: Vec<Shared> = Vec::new();
+    for extent in extents {
+        match joined.last_mut() {
+            Some(Shared { old, .. }) if old.overlaps(extent) => {
+                *old = Extent::between(old.offset(), old.end().max(extent.end()));
+            }
+            _ => joined.push(Shared { old: extent, new: None }),
+        }
+    }
+    joined
+}
+
+/// Bytes of the tensor data of another file.
+struct Shared {
+    old: Extent,
+    /// Where they are in the new tensor data, once that is known.
+    new: Option<u64>,
 }
 
 fn node_path(scopes: &[Scope<'_>], scope: usize, node: u32) -> String {
@@ -132,8 +170,8 @@ struct Plan {
     rule: Rule,
     end: u64,
     parts: Vec<Part>,
-    /// The new data offset of an old one with a length.
-    shared: HashMap<(u64, u64), u64>,
+    /// What is in another file, sorted, none overlapping another.
+    shared: Vec<Shared>,
 }
 
 impl Plan {
@@ -157,16 +195,37 @@ impl Plan {
         if len == 0 {
             return Ok(Place::Empty(dtype));
         }
-        let Some(old) = constant.data_offset else {
-            let offset = self.push(len, Elements::Wanted(wanted(info, None)))?;
-            return Ok(Place::Apart(offset, dtype));
+        let offset = match constant.data_offset {
+            None => self.push(len, Elements::Wanted(wanted(info, None)))?,
+            Some(old) => self.place_shared(Extent::new(old, len)?, info, wanted)?,
         };
-        let offset = match self.shared.get(&(old, len)) {
-            Some(offset) => *offset,
-            None => self.push(len, Elements::Wanted(wanted(info, Some(old))))?,
-        };
-        self.shared.insert((old, len), offset);
         Ok(Place::Apart(offset, dtype))
+    }
+
+    /// Returns where bytes of another file are in the new tensor data.
+    fn place_shared(
+        &mut self,
+        extent: Extent,
+        info: TensorInfo,
+        wanted: impl FnOnce(TensorInfo, Option<u64>) -> Wanted,
+    ) -> Result<u64, Fault> {
+        // All extents were joined, so that the last one that starts here or before holds this one.
+        let at = self.shared.partition_point(|shared| shared.old.offset() <= extent.offset());
+        let found = at.checked_sub(1).and_then(|at| Some((at, self.shared.get(at)?)));
+        let (at, old, new) =
+            found.map_or((at, extent, None), |(at, found)| (at, found.old, found.new));
+        let start = match new {
+            Some(start) => start,
+            None => {
+                let info = if old == extent { info } else { bytes(old.len()) };
+                let wanted = wanted(info, Some(old.offset()));
+                self.push(old.len(), Elements::Wanted(wanted))?
+            }
+        };
+        if let Some(shared) = self.shared.get_mut(at) {
+            shared.new = Some(start);
+        }
+        Ok(start.saturating_add(extent.offset().saturating_sub(old.offset())))
     }
 
     /// Adds a part behind all others and returns where it starts.
@@ -178,4 +237,9 @@ impl Plan {
         self.parts.push(Part { offset, len, elements });
         Ok(offset)
     }
+}
+
+/// Describes bytes that are more than one constant.
+fn bytes(len: u64) -> TensorInfo {
+    TensorInfo { dtype: DType::U8, shape: [len].into() }
 }

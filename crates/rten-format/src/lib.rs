@@ -105,6 +105,7 @@ mod any;
 pub mod attributes;
 mod builder;
 mod change;
+mod check;
 mod draw;
 mod dump;
 mod edit;

@@ -76,13 +76,7 @@ impl Model {
     /// [`Error::TooLarge`] where it could be 2 GiB or more, [`Error::SubgraphDepth`],
     /// [`Error::NodeId`] and [`Error::PartialElement`] where the format has no room for something.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut size = Size::default();
-        size.table();
-        if let Some(metadata) = &self.metadata {
-            metadata.measure(&mut size);
-        }
-        self.graph.measure(&mut size)?;
-        size.require()?;
+        self.measure(0)?;
         let mut builder = Builder::new();
         let metadata = self.metadata.as_ref();
         let metadata = metadata.map(|metadata| metadata.build(&mut builder)).transpose()?;
@@ -91,6 +85,21 @@ impl Model {
             stored::ModelArgs { schema_version: SCHEMA_VERSION, graph: Some(graph), metadata };
         let root = stored::Model::create(builder.fbb(), &args);
         Ok(builder.finish(root))
+    }
+}
+
+impl Model {
+    /// Refuses what would not fit into model data, with so many bytes of elements that it has not
+    /// got yet.
+    pub(crate) fn measure(&self, more: u64) -> Result<()> {
+        let mut size = Size::default();
+        size.table();
+        size.bytes(more);
+        if let Some(metadata) = &self.metadata {
+            metadata.measure(&mut size);
+        }
+        self.graph.measure(&mut size)?;
+        size.require()
     }
 }
 

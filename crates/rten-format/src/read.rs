@@ -10,7 +10,8 @@ use bytes::Bytes;
 use tensor_core::{Error as Core, Extent, Limits, Report, Source};
 
 use crate::{
-    Constant, Error, Graph, Header, Model, NodeKind, Release, Result, Tensor, Version,
+    Constant, Error, Graph, Header, Model, NodeKind, Release, Requirement, Requirements, Result,
+    Tensor, Version,
     index::{Entry, Index},
     model::verifier_options,
     topology::{self, Place},
@@ -131,10 +132,21 @@ impl Reader {
     }
 
     /// Returns the first release of RTen that reads the file; `None` where there is something in it
-    /// that this crate does not know. [`Model::requirements`] says why.
+    /// that this crate does not know. [`requirements`](Self::requirements) says why.
     #[must_use]
     pub fn required_release(&self) -> Option<Release> {
-        self.model().requirements(self.version()).release()
+        self.requirements().release()
+    }
+
+    /// Returns which release of RTen reads the file, and why.
+    #[must_use]
+    pub fn requirements(&self) -> Requirements {
+        let mut found = self.model().requirements(self.version());
+        if let Some((count, path)) = self.unknown_fields() {
+            let what = "table with fields of a later release".to_owned();
+            found.reasons.insert(0, Requirement { what, since: None, count, path: Some(path) });
+        }
+        found
     }
 
     /// Returns what the file is read from.
@@ -148,6 +160,32 @@ impl Reader {
     pub fn model_data(&self) -> Extent {
         let whole = Extent::first(self.source().len());
         self.header().map_or(whole, |header| header.model_data)
+    }
+
+    /// Returns how many tables have fields that this crate does not know, which a later release
+    /// added, and the path of the node of the first one.
+    ///
+    /// Such fields are in no [`Model`], so [`Editor`](crate::Editor) and [`Rewrite`](crate::Rewrite)
+    /// refuse to write one that would lack them.
+    #[must_use]
+    pub fn unknown_fields(&self) -> Option<(u64, String)> {
+        let newer = self.inner.index.newer;
+        let path = newer.first.map_or_else(
+            || "model".to_owned(),
+            |(scope, node)| {
+                let place = self.place(scope).map_or("graph", |place| &place.path);
+                format!("{place}/node {node}")
+            },
+        );
+        (newer.count > 0).then_some((newer.count, path))
+    }
+
+    /// Refuses to make model data of what is only a part of what the file has.
+    pub(crate) fn require_known(&self) -> Result<()> {
+        match self.unknown_fields() {
+            Some((tables, path)) => Err(Error::UnknownFields { tables, path }),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {

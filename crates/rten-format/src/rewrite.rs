@@ -10,7 +10,9 @@ use tensor_core::{Extent, SourceReader, output::NewFile};
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Header, Model, NodeKind, Reader,
-    Result, Version, WriteOptions, Writer, builder::MAX_BYTES, topology,
+    Result, Version, WriteOptions, Writer,
+    check::{self, Unknown},
+    topology,
 };
 
 /// Writes the model of a file, as it is or changed, to another file of either version.
@@ -113,6 +115,7 @@ impl<'a> Rewrite<'a> {
     ///
     /// As for [`to_v1`](Self::to_v1).
     pub fn to_v1_bytes(self) -> Result<Vec<u8>> {
+        check::elements(self.reader, &self.model, Unknown::Refused)?;
         if let Cow::Borrowed(model) = self.model
             && is_inline(model)
         {
@@ -120,6 +123,7 @@ impl<'a> Rewrite<'a> {
             return Ok(reader.source().read(reader.model_data(), "model data")?.into());
         }
         let Self { reader, model, .. } = self;
+        reader.require_known()?;
         let model = inline(reader, model.into_owned(), u64::MAX)?;
         model.to_bytes()
     }
@@ -169,6 +173,8 @@ impl<'a> Rewrite<'a> {
         if let Cow::Owned(_) = &self.model {
             return Err(Error::Changed);
         }
+        // A data offset means nothing in version 1; it must not come to mean something.
+        check::elements(self.reader, &self.model, Unknown::Refused)?;
         let model_data = Extent::new(Header::LEN, self.reader.model_data().len())?;
         let end = model_data.end();
         let aligned = end.checked_next_multiple_of(64).unwrap_or(end);
@@ -178,6 +184,7 @@ impl<'a> Rewrite<'a> {
 
     /// Returns the model with small constants inline.
     fn into_laid_out(self) -> Result<Model> {
+        self.reader.require_known()?;
         inline(self.reader, self.model.into_owned(), self.options.most_inline_elements())
     }
 }
@@ -220,9 +227,7 @@ fn inline(reader: &Reader, mut model: Model, elements: u64) -> Result<Model> {
         found = found.saturating_add(place.map_or(0, |(_, extent)| extent.len()));
         chosen.push(place);
     }
-    if found > MAX_BYTES {
-        return Err(Error::TooLarge { found, limit: MAX_BYTES });
-    }
+    model.measure(found)?;
     let mut chosen = chosen.into_iter();
     model.graph.visit_constants(&mut |constant| {
         if let Some((dtype, extent)) = chosen.next().flatten() {

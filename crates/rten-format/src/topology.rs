@@ -5,7 +5,7 @@ use std::{
     collections::{BinaryHeap, HashMap},
 };
 
-use crate::{Graph, Model, Node, NodeKind, Operator, error::short};
+use crate::{Attributes, Graph, Model, Node, NodeKind, Operator, error::short};
 
 /// One of the graphs of a model: the main graph, or a branch or body of an operator.
 #[derive(Clone, Debug)]
@@ -283,6 +283,22 @@ impl<'a> Topology<'a> {
             around = self.scopes.get(index)?.parent();
         }
         None
+    }
+
+    /// Tells whether a value comes from another graph.
+    pub(crate) fn is_captured(&self, scope: usize, id: u32) -> bool {
+        let listed =
+            self.scopes.get(scope).is_some_and(|found| found.graph().captures.contains(&id));
+        listed && self.capture_source(scope, id).is_some()
+    }
+
+    /// Returns the number of attributes that this crate does not know, which may hold graphs.
+    pub(crate) fn unknown_attributes(&self) -> Option<u8> {
+        let mut operators = self.scopes.iter().flat_map(|scope| operators(scope.graph));
+        operators.find_map(|(_, operator)| match &operator.attributes {
+            Some(Attributes::Unknown(table)) => Some(table.tag()),
+            _ => None,
+        })
     }
 
     /// Orders the operators of a graph by the values that they wait for.

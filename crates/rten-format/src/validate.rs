@@ -31,6 +31,12 @@ impl Model {
 pub(crate) fn file(reader: &Reader) -> Report {
     let mut findings = Findings::default();
     model(reader.model(), &mut findings);
+    if let Some((tables, path)) = reader.unknown_fields() {
+        let message = format!(
+            "{tables} tables have fields of a later release, which this crate does not know"
+        );
+        findings.push(Severity::Warning, "rten/unknown-field", At::file().path(path), message);
+    }
     let parts = constants(reader, &mut findings);
     if let Some(header) = reader.header() {
         container(reader, header, parts, &mut findings);
@@ -610,12 +616,11 @@ fn gaps(reader: &Reader, parts: &[Extent], findings: &mut Findings) {
 fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, findings: &mut Findings) {
     let (at, len) = (At::file().offset(gap.offset()), gap.len());
     if len >= boundary {
-        let message = format!("{len} bytes at byte {} belong to nothing", gap.offset());
-        findings.push(Severity::Note, rule, at, message);
-        return;
+        return unused(gap, rule, findings);
     }
     match reader.source().read(gap, "padding") {
         Ok(bytes) if bytes.iter().all(|byte| *byte == 0) => {}
+        Ok(_) if len >= ALIGNMENT => unused(gap, rule, findings),
         Ok(_) => {
             let message = format!(
                 "padding of {len} bytes at byte {} is not zero, which hides bytes from every reader",
@@ -627,6 +632,13 @@ fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, findings
             findings.push(Severity::Error, "rten/read", at, Chain(&error).to_string());
         }
     }
+}
+
+/// Reports bytes that nothing refers to, such as the model data before an edit.
+fn unused(gap: Extent, rule: &'static str, findings: &mut Findings) {
+    let (offset, len) = (gap.offset(), gap.len());
+    let message = format!("{len} bytes at byte {offset} belong to nothing");
+    findings.push(Severity::Note, rule, At::file().offset(offset), message);
 }
 
 /// Findings, as many of each rule as anyone reads: a file may break one a million times.

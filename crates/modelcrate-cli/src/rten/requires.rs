@@ -50,7 +50,7 @@ struct Reason {
 impl Requires {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let reader = super::open(&self.file)?;
-        let found = reader.model().requirements(reader.version());
+        let found = reader.requirements();
         let release = found.release();
         let reads = self.release.map(|given| release.is_some_and(|needed| given >= needed));
         let result = Required {

@@ -1,0 +1,41 @@
+//! Whether constants that are to be written have their elements.
+
+use crate::{Constant, Error, Fault, Model, NodeKind, Reader, Result, topology};
+
+/// What becomes of constants of an unknown element type, whose length nobody can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// They stay where they are.
+    Kept,
+    /// They would have to be moved.
+    Refused,
+}
+
+/// Proves that every constant of a model has the elements that its shape needs, in itself or by a
+/// data offset in the file of `reader`.
+pub(crate) fn elements(reader: &Reader, model: &Model, unknown: Unknown) -> Result<()> {
+    let mut first = None;
+    let scopes = topology::walk(&model.graph, |scope, id, node| {
+        if let (None, NodeKind::Constant(constant)) = (&first, &node.kind)
+            && let Err(fault) = constant_has_elements(reader, constant)
+            && (unknown == Unknown::Refused || !matches!(fault, Fault::UnknownDtype { .. }))
+        {
+            first = Some((scope, id, fault));
+        }
+    });
+    let Some((scope, id, fault)) = first else { return Ok(()) };
+    let path = scopes.get(scope).map(|scope| scope.node_path(id)).unwrap_or_default();
+    Err(Error::Constant { path, fault })
+}
+
+fn constant_has_elements(reader: &Reader, constant: &Constant) -> Result<(), Fault> {
+    match (constant.data_offset, &constant.data) {
+        (None, None) => Err(Fault::NoData),
+        (None, Some(_)) => constant.inline().map(drop),
+        (Some(offset), _) => {
+            let len = constant.info()?.map_or(Ok(0), |info| info.byte_len())?;
+            let header = reader.header().ok_or(Fault::NoTensorData { offset })?;
+            header.tensor(offset, len, reader.source().len()).map(drop)
+        }
+    }
+}
