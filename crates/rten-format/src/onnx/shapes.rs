@@ -274,6 +274,9 @@ mod tests {
         text(infer(&operator, &shapes.iter().map(Some).collect::<Vec<_>>(), 0))
     }
 
+    /// An operator with attributes and the shapes of its inputs, and the shape that it makes.
+    type Case = (OperatorType, Option<Attributes>, &'static [&'static [u64]], &'static str);
+
     #[test]
     fn ranks_follow_operators() {
         use OperatorType as O;
@@ -286,7 +289,7 @@ mod tests {
             Some(EinsumAttrs { equation: Some(text.to_owned()) }.into())
         };
         let split = || Some(SplitToSequenceAttrs { axis: 0, keep_dims: false }.into());
-        let cases: [(O, Option<Attributes>, &[&[u64]], &str); 27] = [
+        let cases: [Case; 27] = [
             (O::Relu, None, &[&[2, 3]], "[?, ?]"),
             (O::Identity, None, &[&[2, 3]], "[2, 3]"),
             (O::Add, None, &[&[2, 3], &[2, 3]], "[2, 3]"),
