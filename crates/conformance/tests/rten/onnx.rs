@@ -1,6 +1,7 @@
 //! Exports pass ONNX's checker, and ONNX Runtime computes with them what RTen computes with the
 //! files that they were made from.
 
+mod changed;
 mod corpus;
 mod made;
 
@@ -63,3 +64,6 @@ fn assert_sound(name: &str, found: &Json) {
     assert_eq!(found["error"], Json::Null, "{name}");
     assert_eq!(found["check"], Json::Null, "{name}");
 }
+
+/// What the checker says of a model that has an input or output without a shape.
+const NO_SHAPE: &str = "Field 'shape' of 'type' is required but missing.";

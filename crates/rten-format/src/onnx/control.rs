@@ -8,7 +8,7 @@ use super::{
     error::{Error, Result},
     lower::{Body, Lowering, Role},
     operator::{Call, Made},
-    shapes,
+    shapes::{Dims, unknown},
 };
 
 impl<'a> Lowering<'a> {
@@ -28,9 +28,7 @@ impl<'a> Lowering<'a> {
             attribute.push(attributes::graph(branch, self.graph(scope, Role::Branch)?));
             let others = std::mem::replace(&mut made, self.given(scope, &graph.outputs));
             for (made, other) in made.iter_mut().zip(others) {
-                let same = other.dims.map(|dims| dims.len()) == made.dims.as_ref().map(Vec::len);
-                made.dims =
-                    made.dims.take().and_then(|dims| shapes::unknown(dims.len())).filter(|_| same);
+                made.dims = agreed(made.dims.as_ref(), other.dims.as_ref());
             }
         }
         call.outputs.resize(made.len(), None);
@@ -53,14 +51,12 @@ impl<'a> Lowering<'a> {
         let mut made = self.given(scope, outputs);
         let started = self.given(scope, graph.inputs.get(2..).unwrap_or_default());
         for (index, made) in made.iter_mut().enumerate() {
-            let rank = made.dims.take().map(|dims| dims.len());
-            // What is collected over all iterations has one more dimension; what is carried along
-            // has as many as it had before, where the file says so.
-            let rank = match started.get(index) {
-                None => rank.map(|rank| rank.saturating_add(1)),
-                Some(started) => rank.filter(|_| rank == started.dims.as_ref().map(Vec::len)),
+            made.dims = match started.get(index) {
+                // What is carried along has as many dimensions as it had before, if the file says
+                // so, and what is collected over all iterations one more.
+                Some(started) => agreed(made.dims.as_ref(), started.dims.as_ref()),
+                None => made.dims.as_ref().and_then(|dims| unknown(dims.len().saturating_add(1))),
             };
-            made.dims = rank.and_then(shapes::unknown);
         }
         call.outputs.resize(made.len(), None);
         let attribute = vec![attributes::graph("body", lowered)];
@@ -134,4 +130,10 @@ impl<'a> Lowering<'a> {
         };
         Err(Error::Subgraph { path, what, found, expected })
     }
+}
+
+/// Returns a shape of the rank that two shapes have.
+fn agreed(left: Option<&Dims>, right: Option<&Dims>) -> Option<Dims> {
+    let (left, right) = left.zip(right)?;
+    if left.len() == right.len() { unknown(left.len()) } else { None }
 }

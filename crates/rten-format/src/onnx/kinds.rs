@@ -248,13 +248,21 @@ impl Inference<'_, '_> {
     /// Joins the outputs of an If with those of its branches.
     fn branches(&mut self, rule: &Rule) -> Result<()> {
         self.fixed(rule, 0, Kind::Int)?;
+        let mut others: &[u32] = &[];
+        let mut other = self.scope;
         for branch in ["then_branch", "else_branch"] {
             let Some(inner) = self.scopes.child(self.scope, self.id, branch) else { continue };
             let outputs = self.scopes.graph(inner).map_or(&[][..], |graph| &graph.outputs);
-            for (index, (&inside, id)) in outputs.iter().zip(&self.operator.outputs).enumerate() {
+            for (index, &inside) in outputs.iter().enumerate() {
                 let what = || format!("output {index}");
-                self.join(rule, id.map(|id| (self.scope, id)), Some((inner, inside)), what)?;
+                let outside = self.operator.outputs.get(index).copied().flatten();
+                let outside = outside.map(|id| (self.scope, id));
+                self.join(rule, outside, Some((inner, inside)), what)?;
+                // Nothing need read it, and still both branches have to give the same.
+                let same = others.get(index).map(|id| (other, *id));
+                self.join(rule, same, Some((inner, inside)), what)?;
             }
+            (others, other) = (outputs, inner);
         }
         Ok(())
     }

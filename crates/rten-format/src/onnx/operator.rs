@@ -6,11 +6,11 @@ use crate::{
 
 use super::{
     attributes,
-    element::Element,
+    element::{Element, Kind},
     error::{Error, Result},
     lower::{Body, Lowering, Operand},
     proto::{AttributeProto, NodeProto},
-    rules::{Rule, Slot, VARIABLES, rule},
+    rules::{Rule, Slot, VARIABLES, Variable, rule},
     shapes::{self, Dims},
 };
 
@@ -38,6 +38,7 @@ impl From<Element> for Made {
 }
 
 impl<'a> Lowering<'a> {
+    /// Makes the node of an operator, unless nothing reads what it makes.
     pub(super) fn operator(
         &mut self,
         body: &mut Body,
@@ -45,7 +46,6 @@ impl<'a> Lowering<'a> {
         operator: &'a Operator,
     ) -> Result<()> {
         if operator.outputs.iter().all(Option::is_none) {
-            // Nothing reads what it makes.
             return Ok(());
         }
         let path = self.scopes.node_path(body.scope, id);
@@ -126,30 +126,16 @@ impl<'a> Lowering<'a> {
         operands: &[Option<Operand>],
     ) -> Result<[Option<Element>; VARIABLES]> {
         let mut variables = [None; VARIABLES];
-        for (variable, slot) in variables.iter_mut().enumerate() {
-            let is_of = |found: Slot| match found {
-                Slot::Of(at) | Slot::Sequence(at) | Slot::Same(at) => at == variable,
-                Slot::Is(_) | Slot::Given(_) => false,
+        for (variable, element) in variables.iter_mut().enumerate() {
+            let has_it = |slot: Option<Slot>| slot.is_some_and(|slot| slot.is_of(variable));
+            let inputs = operands.iter().enumerate();
+            let inputs = inputs.filter(|(index, _)| has_it(call.rule.input(*index)));
+            let found: Vec<(usize, &Operand)> =
+                inputs.filter_map(|(index, operand)| Some((index, operand.as_ref()?))).collect();
+            *element = match found.first() {
+                Some(_) => Some(join(call, variable, &found)?),
+                None => self.unread(scope, call, has_it),
             };
-            let found: Vec<(usize, &Operand)> = operands
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| call.rule.input(*index).is_some_and(is_of))
-                .filter_map(|(index, operand)| Some((index, operand.as_ref()?)))
-                .collect();
-            let elements: Vec<Element> = found.iter().map(|(_, operand)| operand.element).collect();
-            let Some((index, first)) = found.first() else {
-                *slot = self.unread(scope, call, is_of);
-                continue;
-            };
-            let (kind, allowed) = (first.element.kind(), call.rule.elements(variable));
-            *slot = Some(allowed.join(&elements, kind).ok_or_else(|| Error::ElementType {
-                path: call.path.clone(),
-                operator: call.rule.name,
-                what: format!("input {index}"),
-                found: kind.to_string(),
-                expected: allowed.to_string(),
-            })?);
         }
         Ok(variables)
     }
@@ -159,11 +145,11 @@ impl<'a> Lowering<'a> {
         &self,
         scope: usize,
         call: &Call<'_>,
-        is_of: impl Fn(Slot) -> bool,
+        has_it: impl Fn(Option<Slot>) -> bool,
     ) -> Option<Element> {
         let named = attributes::element(call.operator);
         let outputs = call.operator.outputs.iter().enumerate();
-        let mut outputs = outputs.filter(|(index, _)| call.rule.output(*index).is_some_and(&is_of));
+        let mut outputs = outputs.filter(|(index, _)| has_it(call.rule.output(*index)));
         let id = outputs.find_map(|(_, id)| *id)?;
         named.or_else(|| Some(self.kinds.kind(scope, id).widest()))
     }
@@ -236,6 +222,20 @@ impl<'a> Lowering<'a> {
         }
         Ok(operand.name)
     }
+}
+
+/// Returns the element type that inputs with the same variable are cast to.
+fn join(call: &Call<'_>, variable: Variable, found: &[(usize, &Operand)]) -> Result<Element> {
+    let elements: Vec<Element> = found.iter().map(|(_, operand)| operand.element).collect();
+    let kind = elements.first().map_or(Kind::Float, |first| first.kind());
+    let allowed = call.rule.elements(variable);
+    allowed.join(&elements, kind).ok_or_else(|| Error::ElementType {
+        path: call.path.clone(),
+        operator: call.rule.name,
+        what: format!("input {}", found.first().map_or(0, |(index, _)| *index)),
+        found: kind.to_string(),
+        expected: allowed.to_string(),
+    })
 }
 
 /// Refuses remainders of floats with the sign of the divisor, which ONNX has for integers alone.

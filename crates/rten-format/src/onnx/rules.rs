@@ -43,6 +43,16 @@ pub(super) enum Slot {
     Same(Variable),
 }
 
+impl Slot {
+    /// Tells whether something there takes part in what a variable stands for.
+    pub(super) const fn is_of(self, variable: Variable) -> bool {
+        match self {
+            Self::Of(at) | Self::Sequence(at) | Self::Same(at) => at == variable,
+            Self::Is(_) | Self::Given(_) => false,
+        }
+    }
+}
+
 /// A type variable of a rule, by its index.
 pub(super) type Variable = usize;
 

@@ -247,3 +247,101 @@ const MAX_RANK: usize = 64;
 
 /// Dimensions that show that there are too many.
 const MORE: usize = MAX_RANK + 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attributes::{
+        ArgMaxAttrs, ConcatAttrs, EinsumAttrs, GatherAttrs, GatherNDAttrs, SplitToSequenceAttrs,
+    };
+
+    /// Writes a shape with `?` for what is not known.
+    fn text(dims: Option<Dims>) -> String {
+        let Some(dims) = dims else { return "unknown".to_owned() };
+        let one = |dim: &Option<u64>| dim.map_or("?".to_owned(), |dim| dim.to_string());
+        format!("[{}]", dims.iter().map(one).collect::<Vec<_>>().join(", "))
+    }
+
+    fn inferred(
+        operator_type: OperatorType,
+        attributes: Option<Attributes>,
+        inputs: &[&[u64]],
+    ) -> String {
+        let shapes: Vec<Dims> =
+            inputs.iter().map(|dims| dims.iter().map(|dim| Some(*dim)).collect()).collect();
+        let ids = (0..).zip(inputs).map(|(id, _)| Some(id)).collect();
+        let operator = Operator { operator_type, attributes, inputs: ids, outputs: vec![] };
+        text(infer(&operator, &shapes.iter().map(Some).collect::<Vec<_>>(), 0))
+    }
+
+    /// An operator with attributes and the shapes of its inputs, and the shape that it makes.
+    type Case = (OperatorType, Option<Attributes>, &'static [&'static [u64]], &'static str);
+
+    #[test]
+    fn ranks_follow_operators() {
+        use OperatorType as O;
+        let gather = || Some(GatherAttrs::default().into());
+        let concat = || Some(ConcatAttrs::default().into());
+        let keep = Some(ArgMaxAttrs { axis: 0, keep_dims: false }.into());
+        let axes = ReduceMeanAttrs { axes: Some(vec![0, 1]), ..Default::default() };
+        let nd = Some(GatherNDAttrs { batch_dims: 1 }.into());
+        let equation = |text: &str| -> Option<Attributes> {
+            Some(EinsumAttrs { equation: Some(text.to_owned()) }.into())
+        };
+        let split = || Some(SplitToSequenceAttrs { axis: 0, keep_dims: false }.into());
+        let cases: [Case; 27] = [
+            (O::Relu, None, &[&[2, 3]], "[?, ?]"),
+            (O::Identity, None, &[&[2, 3]], "[2, 3]"),
+            (O::Add, None, &[&[2, 3], &[2, 3]], "[2, 3]"),
+            (O::Add, None, &[&[2, 3], &[4, 1, 3]], "[?, ?, ?]"),
+            (O::Shape, None, &[&[2, 3, 4]], "[3]"),
+            (
+                O::Shape,
+                Some(ShapeAttrs { start: Some(-2), end: None }.into()),
+                &[&[2, 3, 4]],
+                "[2]",
+            ),
+            (O::Size, None, &[&[2, 3]], "[]"),
+            (O::Reshape, None, &[&[2, 3], &[4]], "[?, ?, ?, ?]"),
+            (O::Expand, None, &[&[2, 3], &[1]], "[?, ?]"),
+            (O::MatMul, None, &[&[5, 2, 3], &[3]], "[?, ?]"),
+            (O::MatMul, None, &[&[3], &[3]], "[]"),
+            (O::Squeeze, None, &[&[1, 2, 1], &[2]], "[?]"),
+            (O::Unsqueeze, None, &[&[], &[1]], "[1]"),
+            (O::Unsqueeze, None, &[&[2], &[2]], "[?, ?, ?]"),
+            (O::Concat, concat(), &[&[2], &[3]], "[5]"),
+            (O::Concat, concat(), &[&[2, 1], &[3, 1]], "[?, ?]"),
+            (O::Gather, gather(), &[&[7], &[3]], "[3]"),
+            (O::Gather, gather(), &[&[7, 8], &[3, 4]], "[?, ?, ?]"),
+            (O::GatherND, nd, &[&[5, 6, 7], &[5, 4, 2]], "[?, ?]"),
+            (O::ArgMax, keep, &[&[2, 3]], "[?]"),
+            (O::ReduceSum, Some(axes.into()), &[&[2, 3, 4]], "[?]"),
+            (O::Einsum, equation("ij,jk->ik"), &[&[2, 3], &[3, 4]], "[?, ?]"),
+            (O::Einsum, equation("...ij->...j"), &[&[2, 3]], "unknown"),
+            (O::SplitToSequence, split(), &[&[2, 3]], "[?]"),
+            (O::SplitToSequence, split(), &[&[2, 3], &[2]], "[?, ?]"),
+            (O::SequenceInsert, None, &[&[2, 3], &[2]], "unknown"),
+            (O::LSTM, None, &[], "[?, ?, ?, ?]"),
+        ];
+        for (operator, attributes, inputs, expected) in cases {
+            assert_eq!(inferred(operator, attributes, inputs), expected, "{operator} {inputs:?}");
+        }
+    }
+
+    #[test]
+    fn more_dimensions_than_anything_has_are_not_known() {
+        assert!(unknown(64).is_some());
+        assert_eq!(unknown(65), None);
+        let shape = Some(vec![Dim::Fixed(1); 65]);
+        let value = Node::named("v", Value { shape, dtype: None });
+        assert_eq!(declared(&value), None);
+    }
+
+    /// Converters write 0 for what they do not know.
+    #[test]
+    fn fixed_zero_is_not_known() {
+        let shape = Some(vec![Dim::Fixed(0), Dim::Fixed(2), Dim::Symbol("n".to_owned())]);
+        let value = Node::named("v", Value { shape, dtype: None });
+        assert_eq!(text(declared(&value)), "[?, 2, ?]");
+    }
+}

@@ -20,7 +20,7 @@ use rten_format::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{Exports, assert_sound};
+use super::{Exports, NO_SHAPE, assert_sound};
 
 /// Exports a model, checks it and runs it with inputs; returns the outputs, `None` where the
 /// clients are not installed.
@@ -347,7 +347,7 @@ fn order_and_types_are_found() {
     assert_eq!(rules, ["rten/onnx-no-shape", "rten/onnx-no-shape"]);
     let Some(found) = exports.run() else { return };
     // The checker wants a shape of every input.
-    assert_eq!(found[0]["check"], "Field 'shape' of 'type' is required but missing.");
+    assert_eq!(found[0]["check"], NO_SHAPE);
     assert_eq!(found[0]["inputs"], json!([["x", "tensor(int64)", []]]));
     assert_elements(&found[0]["runs"][0][0], &[-7.0, -5.0]);
 }
@@ -480,6 +480,40 @@ fn loops_need_no_inputs() {
     b.output(counted);
     let Some(found) = outputs(&b.model(), &json!({})) else { return };
     assert_elements(&found[0], &[0.0, 1.0, 2.0, 3.0]);
+}
+
+/// The file has no word for a sequence: what a value is follows from who makes it.
+#[test]
+fn sequences_go_round_and_out() {
+    let mut body = Builder::new();
+    let iteration = body.value(Some("iteration"));
+    let go_on = body.value(Some("go_on"));
+    let collected = body.value(Some("collected"));
+    body.graph.inputs = vec![iteration, go_on, collected];
+    let x = body.capture("x");
+    let scaled = body.op(OperatorType::Add, None, &[x, iteration]);
+    let longer = body.op(OperatorType::SequenceInsert, None, &[collected, scaled]);
+    for id in [go_on, longer] {
+        body.output(id);
+    }
+    let mut b = Builder::new();
+    b.input("x", DataType::Int32, &[2]);
+    let (three, yes) = (b.int(3), b.int(1));
+    let dtype = Some(DataType::Int32);
+    let empty = SequenceEmptyAttrs { dtype };
+    let empty = b.op(OperatorType::SequenceEmpty, Some(empty.into()), &[]);
+    let body = Some(Box::new(body.graph));
+    let inputs = [three, yes, empty];
+    let all = b.op(OperatorType::Loop, Some(LoopAttrs { body }.into()), &inputs);
+    b.output(all);
+    let x = ints(&[2], &[10, 20]);
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
+    let members = found[0].as_array().unwrap();
+    let expected = [[10.0, 20.0], [11.0, 21.0], [12.0, 22.0]];
+    assert_eq!(members.len(), expected.len());
+    for (found, expected) in members.iter().zip(expected) {
+        assert_elements(found, &expected);
+    }
 }
 
 /// A constant that is listed as an input can be given, and need not be.
