@@ -1,0 +1,3 @@
+//! RTen files, ours and those of its converter, in the runtime that they are for.
+
+mod runtime;
