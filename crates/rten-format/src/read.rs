@@ -22,9 +22,10 @@ use crate::{
 ///
 /// Opening reads the header and the model data, never the tensor data, whatever its size; in a file
 /// of version 1, whose constants are in the model data, that is the whole file. It proves that the
-/// model data is well formed, and finds the constants; [`model`](Self::model) makes values of
-/// everything else when it is first called. Whether a constant has the bytes that its shape needs, and whether
-/// they lie in the file, is checked when it is read; [`validate`](Self::validate) checks all of it.
+/// model data is well formed, and finds the constants; [`model`](Self::model) makes values of all
+/// the rest when it is first called. Whether a constant has the bytes that its shape needs, and
+/// whether they lie in the file, is checked when it is read; [`validate`](Self::validate) checks
+/// all of it.
 ///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
@@ -115,9 +116,9 @@ impl Reader {
         let by_name = self.inner.by_name.get_or_init(|| self.sort_names());
         let wanted = Some(name.as_bytes());
         let entry = |index: &usize| self.inner.index.constants.get(*index);
-        let name = |entry: &Entry| entry.name(&self.inner.model_data);
-        let at = by_name.partition_point(|index| entry(index).and_then(name) < wanted);
-        let found = by_name.get(at).and_then(entry).filter(|entry| name(entry) == wanted);
+        let name_of = |entry: &Entry| entry.name(self.model_bytes());
+        let at = by_name.partition_point(|index| entry(index).and_then(name_of) < wanted);
+        let found = by_name.get(at).and_then(entry).filter(|entry| name_of(entry) == wanted);
         found.map(|entry| Tensor::new(self, entry))
     }
 
@@ -227,11 +228,9 @@ impl Reader {
     fn sort_names(&self) -> Vec<usize> {
         let constants = &self.inner.index.constants;
         let mut sorted: Vec<usize> = (0..constants.len()).collect();
-        sorted.sort_by_key(|&index| {
-            constants
-                .get(index)
-                .map(|entry| (entry.name(&self.inner.model_data), entry.scope, Reverse(entry.node)))
-        });
+        let model_data = self.model_bytes();
+        let key = |entry: &Entry| (entry.name(model_data), entry.scope, Reverse(entry.node));
+        sorted.sort_by_key(|&index| constants.get(index).map(key));
         sorted
     }
 }
@@ -331,3 +330,28 @@ pub(crate) fn within(
 /// Stands in for a constant that is not there.
 static NO_CONSTANT: Constant =
     Constant { shape: Vec::new(), dtype: None, data: None, data_offset: None };
+
+#[cfg(test)]
+mod tests {
+    use test_support::files;
+
+    use super::*;
+
+    #[test]
+    fn handles_need_no_model() {
+        for path in files("rten/valid", "rten") {
+            let reader = Reader::open(path).unwrap();
+            for tensor in reader.tensors() {
+                assert!(!tensor.path().is_empty());
+                assert_eq!(tensor.bytes().unwrap().len() as u64, tensor.extent().unwrap().len());
+                let found = tensor.name().and_then(|name| reader.tensor(name)).unwrap();
+                assert_eq!(found.name(), tensor.name());
+            }
+            assert!(reader.inner.model.get().is_none());
+            for tensor in reader.tensors() {
+                assert_eq!(tensor.info().unwrap().shape.rank(), tensor.constant().shape.len());
+            }
+            assert!(std::ptr::eq(reader.model(), reader.clone().model()));
+        }
+    }
+}
