@@ -1,11 +1,8 @@
-//! The samples, as the converter wrote them and as we write what we read of them.
+//! The samples, as the converter wrote them and in everything that we make of them.
 
 use std::{fs, path::Path};
 
-use rten_format::{
-    Attributes, ConstantData, ConstantDataType, Graph, Header, NodeKind, Reader, Tensor,
-    tensor_core::Extent,
-};
+use rten_format::{Editor, Reader, Rewrite, Version, WriteOptions};
 use test_support::files;
 
 use super::client::{file_runs_like, load_both_ways, runs_like};
@@ -22,48 +19,21 @@ fn for_each_sample(mut check: impl FnMut(&Path, Option<&str>)) {
     }
 }
 
-/// Returns what we read of a file, as a file of version 1: all constants are in the model data.
-fn rewritten(reader: &Reader) -> Vec<u8> {
-    let mut model = reader.model().clone();
-    let mut tensors = reader.tensors();
-    move_into(&mut model.graph, &mut tensors);
-    assert_eq!(tensors.len(), 0);
-    model.to_bytes().unwrap()
-}
-
-/// Gives the constants of a graph and of those in it their elements, which come in the same order.
-fn move_into<'r>(graph: &mut Graph, tensors: &mut impl Iterator<Item = Tensor<'r>>) {
-    for node in &mut graph.nodes {
-        match &mut node.kind {
-            NodeKind::Constant(constant) => {
-                let tensor = tensors.next().unwrap();
-                assert_eq!(tensor.name(), node.name.as_deref());
-                let bytes = tensor.bytes().unwrap();
-                if constant.data_offset.take().is_some() {
-                    constant.data = Some(match constant.dtype.unwrap() {
-                        ConstantDataType::Float32 => ConstantData::Float(bytes),
-                        ConstantDataType::Int32 => ConstantData::Int32(bytes),
-                        ConstantDataType::Int8 => ConstantData::Int8(bytes),
-                        ConstantDataType::UInt8 => ConstantData::UInt8(bytes),
-                        other => panic!("{other:?}"),
-                    });
-                }
-            }
-            NodeKind::Operator(operator) => {
-                let (first, second) = match &mut operator.attributes {
-                    Some(Attributes::If(table)) => {
-                        (table.then_branch.as_deref_mut(), table.else_branch.as_deref_mut())
-                    }
-                    Some(Attributes::Loop(table)) => (table.body.as_deref_mut(), None),
-                    _ => continue,
-                };
-                for graph in first.into_iter().chain(second) {
-                    move_into(graph, tensors);
-                }
-            }
-            _ => {}
-        }
-    }
+/// Runs what we make of every sample, or loads it where nothing can be said of its outputs.
+fn for_each_made(make: impl Fn(&Reader) -> Option<Vec<u8>>) {
+    let folder = tempfile::tempdir().unwrap();
+    for_each_sample(|path, model| {
+        let Some(file) = make(&Reader::open(path).unwrap()) else { return };
+        let reader = Reader::from_bytes(file.clone()).unwrap();
+        assert!(reader.validate().is_valid(), "{path:?}");
+        let Some(model) = model else {
+            let made = folder.path().join("model.rten");
+            fs::write(&made, &file).unwrap();
+            drop(load_both_ways(&made));
+            return;
+        };
+        runs_like(&file, model);
+    });
 }
 
 #[test]
@@ -75,27 +45,64 @@ fn samples_give_their_outputs() {
 }
 
 #[test]
-fn rewritten_samples_give_the_same() {
-    for_each_sample(|path, model| {
-        let file = rewritten(&Reader::open(path).unwrap());
-        let reader = Reader::from_bytes(file.clone()).unwrap();
-        assert!(reader.validate().is_valid(), "{path:?}");
-        if let Some(model) = model {
-            runs_like(&file, model);
-        }
-    });
+fn version_1_gives_the_same() {
+    for_each_made(|reader| Some(Rewrite::of(reader).to_v1_bytes().unwrap()));
+}
+
+#[test]
+fn version_2_gives_the_same() {
+    for_each_made(|reader| Some(Rewrite::of(reader).write_v2(Vec::new()).unwrap()));
+}
+
+#[test]
+fn every_layout_gives_the_same() {
+    for (elements, alignment) in [(0, 1), (u64::MAX, 64), (4, 4096)] {
+        let options = WriteOptions::default().inline_elements(elements).alignment(alignment);
+        for_each_made(|reader| {
+            Some(Rewrite::of(reader).options(options).write_v2(Vec::new()).unwrap())
+        });
+    }
 }
 
 /// A header in front of version 1 makes version 2.
 #[test]
 fn wrapped_samples_give_the_same() {
-    for_each_sample(|path, model| {
-        let reader = Reader::open(path).unwrap();
-        let (None, Some(model)) = (reader.header(), model) else { return };
-        let model_data = fs::read(path).unwrap();
-        let extent = Extent::new(Header::LEN, model_data.len() as u64).unwrap();
-        let header = Header { model_data: extent, tensor_data_offset: extent.end() };
-        let file = [header.to_bytes(), model_data].concat();
-        runs_like(file, model);
+    for_each_made(|reader| {
+        let is_first = reader.version() == Version::V1;
+        is_first.then(|| Rewrite::of(reader).write_wrapped(Vec::new()).unwrap())
     });
+}
+
+#[test]
+fn edited_samples_give_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.rten");
+    for_each_made(|reader| {
+        let whole = tensor_core::Extent::first(reader.source().len());
+        fs::write(&path, reader.source().read(whole, "file").unwrap()).unwrap();
+        for text in ["once", "twice"] {
+            let mut editor = Editor::open(&path).unwrap();
+            let metadata = editor.model_mut().metadata.get_or_insert_default();
+            metadata.description = Some(text.to_owned());
+            editor.commit().unwrap();
+        }
+        Some(fs::read(&path).unwrap())
+    });
+}
+
+/// A model of which everything is asked for is the whole of it, but for what nothing reads.
+#[test]
+fn extracted_samples_give_the_same() {
+    for_each_made(|reader| {
+        let model = reader.model();
+        let whole = model.extract(&model.graph.inputs, &model.graph.outputs).unwrap();
+        Some(Rewrite::of(reader).model(whole).write_v2(Vec::new()).unwrap())
+    });
+}
+
+#[test]
+fn golden_files_load() {
+    for path in files("rten/golden", "rten") {
+        drop(load_both_ways(&path));
+    }
 }
