@@ -8,6 +8,7 @@ mod export;
 mod extract;
 mod graph;
 mod requires;
+mod weights;
 
 use std::path::Path;
 
@@ -57,8 +58,14 @@ fn open(input: &Path) -> anyhow::Result<Reader> {
     reader().about(input)
 }
 
-/// Finds the value or constant of the main graph that a name means.
+/// Finds the value or constant of the main graph that a name means, or, as `#12`, an id.
 fn find(model: &Model, name: &str) -> anyhow::Result<u32> {
+    let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
+    if let Some(id) = id
+        && model.find(name).is_empty()
+    {
+        return Ok(id);
+    }
     match *model.find(name) {
         [(0, id), (0, other), ..] => {
             bail!("nodes {id} and {other} of the graph are both called {name:?}")

@@ -96,16 +96,6 @@ enum To {
 }
 
 impl Sink {
-    /// Starts a file that takes the place of another, or one that is thrown away.
-    pub(crate) fn in_place_of(path: &Path, dry_run: bool) -> anyhow::Result<Self> {
-        let to = if dry_run {
-            To::Nowhere
-        } else {
-            To::File(NewFile::create(path, Durability::Synced)?, Existing::Replace)
-        };
-        Ok(Self { to, written: 0, failed: Rc::default() })
-    }
-
     /// Returns what tells later whether writing failed, and not something else.
     pub(crate) fn failed(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.failed)

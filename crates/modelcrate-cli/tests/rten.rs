@@ -2,9 +2,19 @@
 
 mod run;
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use modelcrate::rten_format::{Dim, NodeKind, Reader, Rewrite, Version, onnx::Export};
+use modelcrate::{
+    rten_format::{
+        Constant, ConstantDataType, Dim, GraphBuilder, Header, Model, NodeKind, Reader, Rewrite,
+        Tensor, Value, Version, onnx::Export,
+    },
+    tensor_core::Extent,
+};
 use test_support::testdata;
 
 use run::{fails, prints};
@@ -147,8 +157,7 @@ fn refused_edits_change_nothing() {
         ),
         (
             &["--raw", "fc1.weight=f64:4,4:zeros.bin"],
-            "error: v2.rten: \"fc1.weight\": element type f64 is none of constants, expected i32, \
-             f32, i8 or u8\n",
+            "error: v2.rten: \"fc1.weight\" is f64 [4, 4] there, expected f32 [8, 4]\n",
         ),
         (&["--raw", "x=f32:8,4:zeros.bin"], "error: v2.rten: node 4 is no constant\n"),
     ] {
@@ -183,6 +192,97 @@ fn weights_come_from_other_files() {
         message.ends_with("has no tensor that is called as a constant of the model\n"),
         "{message}"
     );
+}
+
+/// Constants of several graphs may share a name.
+#[test]
+fn weights_of_the_same_model_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    for name in ["control_flow.v1.rten", "control_flow.v2.rten"] {
+        fs::copy(testdata("rten/valid").join(name), cd.join("model.rten")).unwrap();
+        let before = is_sound(&cd.join("model.rten"));
+        let contents = |reader: &Reader| -> Vec<_> {
+            let content = |tensor: Tensor<'_>| (tensor.path(), tensor.bytes().unwrap());
+            reader.tensors().map(content).collect()
+        };
+        let before = contents(&before);
+        let original = testdata("rten/valid").join(name);
+        prints(cd, &["rten", "edit", "model.rten", "--from", original.to_str().unwrap()]);
+        assert_eq!(contents(&is_sound(&cd.join("model.rten"))), before);
+    }
+}
+
+#[test]
+fn nodes_are_named_by_number() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["rten", "edit", "v2.rten", "--rename", "#4=a=b,c", "--outputs", "#7,probs"]);
+    let reader = is_sound(&cd.join("v2.rten"));
+    assert_eq!(reader.model().graph.nodes[4].name.as_deref(), Some("a=b,c"));
+    assert_eq!(reader.model().graph.outputs, [7, 5]);
+    prints(cd, &["rten", "edit", "v2.rten", "--rename", "h1=a1", "--rename", "a1=h1"]);
+    for (args, message) in [
+        (
+            &["edit", "-", "--set", "license=MIT"][..],
+            "standard input cannot be edited: say which file",
+        ),
+        (
+            &["fix-dims", "v2.rten", "--symbol", "#4:0=n"],
+            "dimension 0 of \"#4\" is no 0 of an input",
+        ),
+    ] {
+        let (status, said) = fails(cd, &[&["rten"], args].concat());
+        assert_eq!(status, 2);
+        assert!(said.ends_with(&format!("{message}\n")), "{said}");
+    }
+    for dim in ["x:0=-1", "x:0=4294967296", "x:0=+5", "x=1", "x:n=1"] {
+        assert_eq!(fails(cd, &["rten", "edit", "v2.rten", "--dim", dim]).0, 2, "{dim}");
+    }
+}
+
+/// A list of inputs may repeat a long name without end.
+#[test]
+fn what_is_listed_again_is_shown_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.rten");
+    let mut graph = GraphBuilder::new();
+    let id = graph.input("x".repeat(1 << 20), Value::default()).unwrap();
+    let mut graph = graph.finish();
+    graph.inputs = vec![id; 200_000];
+    let model = Model { graph, metadata: None };
+    fs::write(&path, model.to_bytes().unwrap()).unwrap();
+    let shown = prints(folder.path(), &["inspect", "model.rten"]);
+    assert_eq!(shown.matches("input ").count(), 1);
+}
+
+/// Constants may overlap, so that a small file could ask for any amount of work.
+#[test]
+fn shared_bytes_are_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.rten");
+    let (count, len) = (5000_u32, 200_000_u32);
+    let mut graph = GraphBuilder::new();
+    for at in 0..count {
+        let described = Constant::described([len], ConstantDataType::UInt8);
+        let constant = Constant { data_offset: Some(at.into()), ..described };
+        graph.constant(format!("c{at}"), constant).unwrap();
+    }
+    let model_data = Model { graph: graph.finish(), metadata: None }.to_bytes().unwrap();
+    let extent = Extent::new(32, model_data.len() as u64).unwrap();
+    let header = Header { model_data: extent, tensor_data_offset: extent.end() };
+    fs::write(&path, [header.to_bytes(), model_data].concat()).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(extent.end() + u64::from(count + len)).unwrap();
+    let started = Instant::now();
+    prints(folder.path(), &["verify", "model.rten"]);
+    prints(folder.path(), &["rten", "to-v2", "model.rten", "new.rten"]);
+    let (before, after) = (fs::metadata(&path), fs::metadata(folder.path().join("new.rten")));
+    assert!(after.unwrap().len() < before.unwrap().len() + 4096);
+    let stats = run::modelcrate(folder.path(), &["inspect", "--stats", "model.rten"]);
+    let said = String::from_utf8(stats.stdout).unwrap();
+    assert!(said.contains("over the limit of"), "{said}");
+    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

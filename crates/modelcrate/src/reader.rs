@@ -1,6 +1,6 @@
 use std::{num::NonZeroUsize, path::Path};
 
-use tensor_core::{Report, Source, Tensor};
+use tensor_core::{Report, Source, Tensor, TensorInfo};
 
 #[cfg(feature = "rten")]
 use crate::rten;
@@ -199,6 +199,29 @@ impl AnyReader {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => {
                 Ok(reader.tensor(name).map(ztensor::Tensor::to_dense).transpose()?)
+            }
+        }
+    }
+
+    /// Describes the tensor of a name without reading it; `None` where there is none with numbers for
+    /// elements.
+    ///
+    /// # Errors
+    ///
+    /// Where its type or shape cannot be told.
+    pub fn tensor_info(&self, name: &str) -> Result<Option<TensorInfo>> {
+        match *self {
+            #[cfg(feature = "carton")]
+            Self::Carton(ref reader) => {
+                Ok(reader.tensor(name)?.and_then(carton_format::Tensor::info))
+            }
+            #[cfg(feature = "rten")]
+            Self::Rten(ref reader) => {
+                Ok(reader.tensor(name).map(rten_format::Tensor::info).transpose()?)
+            }
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(ref reader) => {
+                Ok(reader.tensor(name).map(ztensor::Tensor::info).transpose()?)
             }
         }
     }

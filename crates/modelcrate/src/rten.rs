@@ -1,11 +1,11 @@
 //! RTen models, described as any other file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Report, Severity, Source,
+    At, Chain, Extent, Limits, Report, Severity, Source,
     digest::{Algorithm, HashingReader},
     symbolic::{self, SymbolicShape},
 };
@@ -16,21 +16,35 @@ pub(crate) fn open(source: Source) -> rten_format::Result<Reader> {
     Reader::from_source(source)
 }
 
-/// Reads all constants, as the format has no digests that could be compared.
+/// Reads all constants, as the format has no digests that could be compared. What they share is
+/// read once.
 pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64)) -> Report {
     let mut report = reader.validate();
-    let first = reader.model_data().end();
-    progress(first);
-    for tensor in reader.tensors().filter(|tensor| tensor.is_external()) {
-        // What has no place in the file was reported already.
-        let Ok(extent) = tensor.extent() else { continue };
-        if let Err(error) = tensor.verify() {
+    progress(reader.model_data().end());
+    // What has no place in the file was reported already.
+    let placed = reader.tensors().filter(|tensor| tensor.is_external());
+    let mut tensors: Vec<(Extent, Tensor<'_>)> =
+        placed.filter_map(|tensor| Some((tensor.extent().ok()?, tensor))).collect();
+    tensors.sort_by_key(|(extent, _)| *extent);
+    let mut end = 0;
+    for (extent, tensor) in tensors {
+        let rest = Extent::between(extent.offset().max(end), extent.end());
+        if let Err(error) = read(reader, rest) {
             let at = At::file().path(tensor.path()).offset(error.offset());
-            report.push(Severity::Error, error.rule(), at, error.at_place());
+            report.push(Severity::Error, "rten/read", at, Chain(&error).to_string());
         }
-        progress(extent.len());
+        end = end.max(extent.end());
+        progress(rest.len());
     }
     report
+}
+
+fn read(reader: &Reader, extent: Extent) -> tensor_core::Result<()> {
+    let mut stream = reader.source().stream(extent, "tensor data")?;
+    let copied = std::io::copy(&mut stream, &mut std::io::sink());
+    let (what, offset) = ("tensor data", extent.offset());
+    copied.map_err(|source| tensor_core::Error::Read { what, offset, source })?;
+    Ok(())
 }
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
@@ -41,8 +55,8 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let mut summary = Summary::new(Format::Rten, version.to_owned());
     let model = reader.model();
     summary.metadata = metadata(reader);
-    summary.inputs = model.graph.inputs.iter().map(|id| port(reader, *id)).collect();
-    summary.outputs = model.graph.outputs.iter().map(|id| port(reader, *id)).collect();
+    summary.inputs = ports(reader, &model.graph.inputs);
+    summary.outputs = ports(reader, &model.graph.outputs);
     let totals = model.totals();
     let name = |operator: rten_format::OperatorType| operator.to_string();
     summary.graph = Some(GraphSummary {
@@ -51,8 +65,10 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
+    // Constants may share bytes, so that a small file could ask for any amount of work.
+    let mut budget = reader.source().len().saturating_mul(Limits::default().expansion);
     for tensor in reader.tensors() {
-        let described = describe(tensor, options, &mut summary.findings);
+        let described = describe(tensor, options, &mut budget, &mut summary.findings);
         summary.tensors.push(described);
     }
     summary
@@ -66,6 +82,13 @@ fn metadata(reader: &Reader) -> BTreeMap<String, Json> {
         metadata.insert("required_release".to_owned(), json!(release.to_string()));
     }
     metadata
+}
+
+/// Describes inputs or outputs. One that is listed again, which validation reports, is left out: a
+/// list may name a node of a megabyte a million times.
+fn ports(reader: &Reader, ids: &[u32]) -> Vec<Port> {
+    let mut seen = HashSet::new();
+    ids.iter().filter(|id| seen.insert(**id)).map(|id| port(reader, *id)).collect()
 }
 
 fn port(reader: &Reader, id: u32) -> Port {
@@ -102,13 +125,18 @@ fn symbolic(dims: Option<&[Dim]>) -> SymbolicShape {
     SymbolicShape::Dims(dims.collect())
 }
 
-fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) -> TensorSummary {
+fn describe(
+    tensor: Tensor<'_>,
+    options: SummaryOptions,
+    budget: &mut u64,
+    findings: &mut Report,
+) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name().unwrap_or_default());
     summary.shape = tensor.constant().shape.iter().map(|dim| u64::from(*dim)).collect();
     if tensor.scope() > 0 {
         summary.metadata.insert("graph".to_owned(), json!(tensor.graph_path()));
     }
-    if let Err(error) = fill(tensor, options, &mut summary) {
+    if let Err(error) = fill(tensor, options, budget, &mut summary) {
         let at = At::file().path(tensor.path()).offset(error.offset());
         findings.push(Severity::Error, error.rule(), at, error.at_place());
     }
@@ -118,6 +146,7 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) 
 fn fill(
     tensor: Tensor<'_>,
     options: SummaryOptions,
+    budget: &mut u64,
     summary: &mut TensorSummary,
 ) -> rten_format::Result<()> {
     let info = tensor.info()?;
@@ -129,6 +158,14 @@ fn fill(
         let (what, offset) = ("tensor data", extent.offset());
         Error::Core(tensor_core::Error::Read { what, offset, source })
     };
+    if options.digests || options.stats {
+        *budget = budget.checked_sub(extent.len()).ok_or(tensor_core::Error::OverLimit {
+            what: "bytes of this and all constants before",
+            found: extent.len(),
+            limit: *budget,
+            field: "expansion",
+        })?;
+    }
     if options.digests {
         let mut stream = HashingReader::new(tensor.stream()?, Algorithm::Sha256);
         std::io::copy(&mut stream, &mut std::io::sink()).map_err(read)?;

@@ -13,19 +13,20 @@
 //! was, or whole as it is to be, wherever a crash comes.
 
 use std::{
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
+use bytes::Bytes;
 use tensor_core::{
     Extent, LockedFile,
-    output::{Durability, NewFile},
+    output::{Durability, Existing, NewFile},
 };
 
 use crate::{
-    Error, Header, Model, NodeKind, Reader, Result, WriteOptions,
+    Error, Header, Model, NodeKind, Reader, Result, Wanted, WriteOptions,
     check::{self, Unknown},
-    topology,
+    rewrite, topology,
 };
 
 /// A file whose model is being changed, locked against other editors.
@@ -52,7 +53,7 @@ pub struct Editor {
     file: Option<LockedFile>,
     reader: Reader,
     model: Model,
-    durability: Durability,
+    options: WriteOptions,
 }
 
 /// What an edit has done to a file.
@@ -86,7 +87,8 @@ impl Editor {
         Self::open_with(path, WriteOptions::default())
     }
 
-    /// Does as [`open`](Self::open) with options, of which only the durability counts.
+    /// Does as [`open`](Self::open) with options; without [`rewrite`](Self::rewrite) only the
+    /// durability counts.
     ///
     /// # Errors
     ///
@@ -110,7 +112,7 @@ impl Editor {
 
     fn start(path: &Path, file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
         let (path, model) = (path.to_owned(), reader.model().clone());
-        Self { path, file, reader, model, durability: options.durability_of() }
+        Self { path, file, reader, model, options }
     }
 
     /// Returns the file as it was when it was opened.
@@ -155,21 +157,47 @@ impl Editor {
         }
     }
 
+    /// Writes the whole file anew, in the version that it has and without unused bytes, and puts it in
+    /// the place of the old one.
+    ///
+    /// Constants that are [described](crate::Constant::described) get their elements from `elements`,
+    /// one after another; in version 2 no more than one of them is in memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`commit`](Self::commit), and what `elements` returns.
+    pub fn rewrite(self, mut elements: impl FnMut(&Wanted) -> Result<Bytes>) -> Result<Edited> {
+        let (reader, model) = (&self.reader, self.model.clone());
+        let Some(file) = &self.file else {
+            let sink = Counter { sink: io::sink(), len: 0 };
+            let written = rewrite::write(reader, model, self.options, sink, &mut elements)?;
+            return Ok(Edited::Replaced { len: written.len });
+        };
+        let new = NewFile::create(&self.path, self.options.durability_of())?;
+        let mut new = rewrite::write(reader, model, self.options, new, &mut elements)?;
+        check_unchanged(file, reader)?;
+        let len = new.written();
+        new.commit(Existing::Replace)?;
+        Ok(Edited::Replaced { len })
+    }
+
     fn append(&mut self, old: Header, model_data: &[u8]) -> Result<Edited> {
         let end = self.reader.source().len();
         // As aligned as the converter lays out what stands behind the header and model data.
-        let offset = end.checked_next_multiple_of(64).unwrap_or(end);
+        // Tensor data that is empty may start at the end, and must not come to be model data.
+        let start = end.max(old.tensor_data_offset.saturating_add(1));
+        let offset = start.checked_next_multiple_of(64).unwrap_or(start);
         let extent = Extent::new(offset, model_data.len() as u64)?;
         let header = Header { model_data: extent, ..old };
         if let Some(file) = &mut self.file {
-            check_unchanged(file, &self.reader, &old)?;
-            let appended = append(file, model_data, extent, self.durability);
+            check_unchanged(file, &self.reader)?;
+            let appended = append(file, model_data, extent, self.options.durability_of());
             appended.map_err(|source| {
                 // The file is whole as it was, if longer where this fails too.
                 let _ = file.set_len(end);
                 file.failed("appending", source)
             })?;
-            let pointed = point(file, &header, self.durability);
+            let pointed = point(file, &header, self.options.durability_of());
             pointed.map_err(|source| file.failed("changing the header", source))?;
         }
         let used = used(&self.model, &header);
@@ -180,11 +208,11 @@ impl Editor {
     fn replace(&mut self, model_data: &[u8]) -> Result<Edited> {
         let len = model_data.len() as u64;
         let Some(file) = &self.file else { return Ok(Edited::Replaced { len }) };
-        let mut new = NewFile::create(&self.path, self.durability)?;
-        let written = io::Write::write_all(&mut new, model_data);
+        let mut new = NewFile::create(&self.path, self.options.durability_of())?;
+        let written = new.write_all(model_data);
         written.map_err(|source| Error::Write { offset: new.written(), source })?;
-        file.check_in_place()?;
-        new.commit(tensor_core::output::Existing::Replace)?;
+        check_unchanged(file, &self.reader)?;
+        new.commit(Existing::Replace)?;
         Ok(Edited::Replaced { len })
     }
 }
@@ -199,15 +227,38 @@ impl Drop for Editor {
 
 /// Proves that nobody else has changed the file since it was opened: the lock only keeps out those
 /// who ask for it.
-fn check_unchanged(file: &LockedFile, reader: &Reader, header: &Header) -> Result<()> {
+fn check_unchanged(file: &LockedFile, reader: &Reader) -> Result<()> {
     file.check_in_place()?;
     let source = file.source()?;
-    let same_len = source.len() == reader.source().len();
-    let found = source.read(Extent::first(source.len().min(Header::LEN)), "header")?;
-    if same_len && found == header.to_bytes() {
+    let head = Extent::first(reader.source().len().min(Header::LEN));
+    let is_same = source.len() == reader.source().len()
+        && match reader.header() {
+            Some(header) => source.read(head, "header")? == header.to_bytes(),
+            // All of version 1 was read.
+            None => true,
+        };
+    if is_same {
         return Ok(());
     }
-    Err(tensor_core::Error::Replaced { path: file.path().to_owned() }.into())
+    Err(Error::Core(tensor_core::Error::Replaced { path: file.path().to_owned() }))
+}
+
+/// Counts what is written.
+struct Counter<W> {
+    sink: W,
+    len: u64,
+}
+
+impl<W: Write> Write for Counter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.sink.write(bytes)?;
+        self.len = self.len.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
 }
 
 /// Writes new model data behind everything else.

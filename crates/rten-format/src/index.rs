@@ -407,6 +407,42 @@ mod tests {
         mutations(&model_data, agree);
     }
 
+    /// Builds model data whose root has a field that nobody knows, as a later release may add it.
+    fn with_a_field_more() -> Vec<u8> {
+        let mut fbb = flatbuffers::FlatBufferBuilder::new();
+        let graph = stored::Graph::create(&mut fbb, &stored::GraphArgs::default());
+        let root = fbb.start_table();
+        fbb.push_slot_always::<i32>(stored::Model::VT_SCHEMA_VERSION, SCHEMA_VERSION);
+        fbb.push_slot_always(stored::Model::VT_GRAPH, graph);
+        fbb.push_slot_always::<u32>(behind(stored::Model::VT_METADATA), 7);
+        let root = fbb.end_table(root);
+        fbb.finish(root, None);
+        fbb.finished_data().to_vec()
+    }
+
+    #[test]
+    fn fields_of_later_releases_are_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.rten");
+        let file = with_a_field_more();
+        fs::write(&path, &file).unwrap();
+        let reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.unknown_fields(), Some((1, "model".to_owned())));
+        assert_eq!(reader.required_release(), None);
+        let rules: Vec<_> = reader.validate().findings().iter().map(|f| f.rule.clone()).collect();
+        assert_eq!(rules, ["rten/unknown-field"]);
+        let message = "1 tables have fields of a later release, which would be lost, the first one \
+                       at model";
+        let rewritten = crate::Rewrite::of(&reader).write_v2(Vec::new());
+        assert_eq!(rewritten.unwrap_err().to_string(), message);
+        let mut editor = crate::Editor::open(&path).unwrap();
+        editor.model_mut().metadata = Some(crate::Metadata::default());
+        assert_eq!(editor.commit().unwrap_err().to_string(), message);
+        // What keeps its bytes loses nothing.
+        assert_eq!(crate::Rewrite::of(&reader).to_v1_bytes().unwrap(), file);
+        crate::Rewrite::of(&reader).write_wrapped(Vec::new()).unwrap();
+    }
+
     /// Returns the least number that is accepted.
     fn least(accepts: impl Fn(usize) -> bool) -> usize {
         let mut range = 0..1_usize << 31;

@@ -6,11 +6,12 @@ use std::{
     path::Path,
 };
 
-use tensor_core::{Extent, SourceReader, output::NewFile};
+use bytes::Bytes;
+use tensor_core::{Extent, SourceReader, TensorInfo, output::NewFile};
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Header, Model, NodeKind, Reader,
-    Result, Version, WriteOptions, Writer,
+    Result, Version, Wanted, WriteOptions, Writer,
     check::{self, Unknown},
     topology,
 };
@@ -195,6 +196,78 @@ fn copy<W: Write>(mut writer: Writer<W>, reader: &Reader) -> Result<W> {
         writer.copy_from(reader)?;
     }
     writer.finish()
+}
+
+/// Writes a model that was read from `reader`, in the same version, to any sink. Constants without
+/// elements get theirs from `elements`, one after another.
+pub(crate) fn write<W: Write>(
+    reader: &Reader,
+    mut model: Model,
+    options: WriteOptions,
+    mut sink: W,
+    elements: &mut dyn FnMut(&Wanted) -> Result<Bytes>,
+) -> Result<W> {
+    reader.require_known()?;
+    if reader.version() == Version::V1 {
+        fill(&mut model, u64::MAX, elements)?;
+        check::elements(reader, &model, Unknown::Refused)?;
+        let bytes = model.to_bytes()?;
+        let written = sink.write_all(&bytes).and_then(|()| sink.flush());
+        written.map_err(|source| Error::Write { offset: 0, source })?;
+        return Ok(sink);
+    }
+    fill(&mut model, options.most_inline_elements(), elements)?;
+    let model = inline(reader, model, options.most_inline_elements())?;
+    let mut writer = options.write_to(sink, &model)?;
+    while let Some(wanted) = writer.wanted() {
+        if wanted.data_offset.is_some() {
+            writer.copy_from(reader)?;
+        } else {
+            let bytes = elements(wanted)?;
+            writer.add(&bytes)?;
+        }
+    }
+    writer.finish()
+}
+
+/// Gives constants of up to so many elements, that have none, theirs.
+fn fill(
+    model: &mut Model,
+    most: u64,
+    elements: &mut dyn FnMut(&Wanted) -> Result<Bytes>,
+) -> Result<()> {
+    let mut found = Vec::new();
+    let scopes = topology::walk(&model.graph, |scope, node, it| {
+        if let NodeKind::Constant(constant) = &it.kind {
+            found.push((scope, node, it.name.clone(), described(constant, most)));
+        }
+    });
+    let mut wanted = Vec::with_capacity(found.len());
+    for (scope, node, name, info) in found {
+        let path = scopes.get(scope).map(|scope| scope.node_path(node)).unwrap_or_default();
+        wanted.push(match info {
+            Ok(None) => None,
+            Ok(Some(info)) => Some(Wanted { path, name, scope, node, info, data_offset: None }),
+            Err(fault) => return Err(Error::Constant { path, fault }),
+        });
+    }
+    let mut wanted = wanted.into_iter();
+    model.graph.visit_constants(&mut |constant| {
+        if let (Some(wanted), Some(dtype)) = (wanted.next().flatten(), constant.dtype) {
+            constant.data = ConstantData::new(dtype, elements(&wanted)?);
+        }
+        Ok(())
+    })
+}
+
+/// Describes a constant that has no elements and is to have few of them; `None` for others.
+fn described(constant: &Constant, most: u64) -> Result<Option<TensorInfo>, Fault> {
+    if constant.data.is_some() || constant.data_offset.is_some() {
+        return Ok(None);
+    }
+    let Some(info) = constant.info()? else { return Ok(None) };
+    let is_chosen = info.shape.elements()? <= most;
+    Ok(is_chosen.then_some(info))
 }
 
 /// Tells whether no constant has elements elsewhere.

@@ -241,6 +241,100 @@ fn names_that_cannot_be() {
 }
 
 #[test]
+fn names_are_exchanged() {
+    let mut model = nested();
+    model.rename_all(&[(0, 1, "y"), (0, 3, "x")]).unwrap();
+    assert_eq!(model.find("y").len(), 5);
+    model.rename_all(&[(0, 3, "y"), (0, 1, "x")]).unwrap();
+    assert_eq!(model, nested());
+    let error = model.rename_all(&[(0, 1, "z"), (0, 2, "z")]).unwrap_err();
+    let message = "graph/node 2 \"w\" has the name of node 1, expected one of its own";
+    assert_eq!((error.to_string().as_str(), &model), (message, &nested()));
+}
+
+/// Whoever does not ask for the lock can still change a file: an edit must not spoil that.
+#[test]
+fn files_that_others_change_meanwhile() {
+    type Change = fn(&std::path::Path);
+    let changes: [Change; 3] = [
+        |path| {
+            fs::copy(path, path.with_extension("new")).unwrap();
+            fs::rename(path.with_extension("new"), path).unwrap();
+        },
+        |path| {
+            use std::io::Write;
+            let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+            file.write_all(&[7; 1000]).unwrap();
+        },
+        |path| {
+            let mut bytes = fs::read(path).unwrap();
+            bytes[24] ^= 64;
+            fs::write(path, bytes).unwrap();
+        },
+    ];
+    for change in changes {
+        let (_dir, path) = copy("mlp.v2.rten");
+        let mut editor = Editor::open(&path).unwrap();
+        describe(editor.model_mut(), "lost");
+        change(&path);
+        let changed = fs::read(&path).unwrap();
+        let error = editor.commit().unwrap_err();
+        let expected = "was replaced or changed while it was open, expected the same file";
+        assert_eq!(error.to_string(), format!("{path:?} {expected}"));
+        assert!(fs::read(&path).unwrap() == changed);
+    }
+}
+
+#[test]
+fn weights_are_streamed_into_the_same_file() {
+    for name in ["mlp.v1.rten", "mlp.v2.rten"] {
+        let (_dir, path) = copy(name);
+        let mut editor = Editor::open(&path).unwrap();
+        let version = editor.reader().version();
+        for node in &mut editor.model_mut().graph.nodes {
+            if let NodeKind::Constant(constant) = &mut node.kind {
+                *constant = Constant::described(constant.shape.clone(), ConstantDataType::Float32);
+            }
+        }
+        let mut asked = Vec::new();
+        let edited = editor.rewrite(|wanted| {
+            asked.push(wanted.name.clone().unwrap());
+            Ok(vec![1; usize::try_from(wanted.info.byte_len()?).unwrap()].into())
+        });
+        assert_eq!(edited.unwrap(), Edited::Replaced { len: fs::metadata(&path).unwrap().len() });
+        let reader = Reader::open(&path).unwrap();
+        assert_eq!((reader.version(), asked.len()), (version, 4));
+        assert!(reader.validate().is_empty(), "{:?}", reader.validate());
+        for tensor in reader.tensors() {
+            assert!(tensor.bytes().unwrap().iter().all(|byte| *byte == 1));
+        }
+        let mut editor = Editor::open(&path).unwrap();
+        editor.model_mut().graph.nodes[0].kind =
+            Constant::described([8, 4], ConstantDataType::Float32).into();
+        let error = editor.rewrite(|_| Ok(vec![0; 5].into())).unwrap_err();
+        assert!(matches!(error, Error::Constant { .. }), "{error}");
+        assert_eq!(Reader::open(&path).unwrap().model(), reader.model());
+    }
+}
+
+#[test]
+fn edited_files_are_found_to_be_sound() {
+    for path in test_support::files("rten/golden", "rten") {
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("model.rten");
+        fs::copy(&path, &copy).unwrap();
+        for turn in 0..3 {
+            let mut editor = Editor::open(&copy).unwrap();
+            describe(editor.model_mut(), &"x".repeat(turn * 40));
+            editor.commit().unwrap();
+            let report = Reader::open(&copy).unwrap().validate();
+            let worst = report.worst();
+            assert!(worst.is_none_or(|worst| worst == tensor_core::Severity::Note), "{report:?}");
+        }
+    }
+}
+
+#[test]
 fn outputs_change() {
     let mut model = nested();
     model.set_outputs(&[3, 1]).unwrap();
@@ -314,6 +408,21 @@ fn subgraphs_keep_what_they_capture() {
     let names: Vec<_> = part.graph.nodes.iter().map(|node| node.name.clone().unwrap()).collect();
     assert_eq!(names, ["condition", "x", "y", "if"]);
     assert_eq!((&part.graph.inputs[..], &part.graph.outputs[..]), (&[0, 1][..], &[2][..]));
+}
+
+/// What the caller gives is not made as well.
+#[test]
+fn inputs_among_several_outputs() {
+    let reader = Reader::open(testdata("rten/valid/quantized.v2.rten")).unwrap();
+    let model = reader.model();
+    let several = model.graph.nodes.iter().find_map(|node| match &node.kind {
+        NodeKind::Operator(operator) if operator.outputs.len() > 1 => Some(operator),
+        _ => None,
+    });
+    let outputs: Vec<u32> = several.unwrap().outputs.iter().flatten().copied().collect();
+    let part = model.extract(&outputs[..1], &outputs[1..]).unwrap();
+    let rules: Vec<_> = part.validate().findings().iter().map(|f| f.rule.clone()).collect();
+    assert_eq!(rules, ["rten/unused"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rten_format::{
     NodeKind, Reader, Rewrite, Tensor, Version, WriteOptions, Writer,
     tensor_core::{Extent, Limits, ReadAt, Source, Tensor as Elements},
 };
-use test_support::files;
+use test_support::{files, testdata};
 
 /// Every file that RTen's converter wrote, with its name.
 fn corpus() -> Vec<(String, Reader)> {
@@ -133,7 +133,7 @@ fn wrapping_keeps_the_bytes_of_version_1() {
 fn paths_and_sinks_get_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out.rten");
-    let reader = Reader::open(test_support::testdata("rten/valid/mlp.v1.rten")).unwrap();
+    let reader = Reader::open(testdata("rten/valid/mlp.v1.rten")).unwrap();
     let options = WriteOptions::default().inline_elements(0).alignment(4096);
     let rewrite = || Rewrite::of(&reader).options(options);
     rewrite().to_v2(&path).unwrap();
@@ -360,6 +360,19 @@ fn version_1_of_too_much_is_refused_before_it_is_read() {
     );
 }
 
+#[test]
+fn version_1_of_constants_without_elements() {
+    for name in ["inline_length.rten", "constant_empty.rten", "external_in_v1.rten"] {
+        let reader = Reader::open(testdata("rten/invalid").join(name)).unwrap();
+        let error = Rewrite::of(&reader).to_v1_bytes().unwrap_err().to_string();
+        assert!(error.starts_with("graph/node 1 \"fc1.bias\" has "), "{error}");
+        let wrapped = Rewrite::of(&reader).write_wrapped(Vec::new()).unwrap_err().to_string();
+        assert_eq!(wrapped, error);
+        let second = Rewrite::of(&reader).write_v2(Vec::new()).unwrap_err().to_string();
+        assert_eq!(second, error);
+    }
+}
+
 /// Counts what is written.
 struct Counter(u64);
 
@@ -407,7 +420,7 @@ fn a_sink_that_fails() {
             Ok(())
         }
     }
-    let reader = Reader::open(test_support::testdata("rten/valid/mlp.v2.rten")).unwrap();
+    let reader = Reader::open(testdata("rten/valid/mlp.v2.rten")).unwrap();
     let whole = Rewrite::of(&reader).write_v2(Vec::new()).unwrap().len();
     for room in 0..whole {
         let error = Rewrite::of(&reader).write_v2(Full(room)).map(drop).unwrap_err();
@@ -418,7 +431,7 @@ fn a_sink_that_fails() {
 
 #[test]
 fn models_read_back_under_any_rule() {
-    let reader = Reader::open(test_support::testdata("rten/valid/control_flow.v2.rten")).unwrap();
+    let reader = Reader::open(testdata("rten/valid/control_flow.v2.rten")).unwrap();
     for elements in [0, 1, 16, 100, u64::MAX] {
         let options = WriteOptions::default().inline_elements(elements);
         let bytes = Rewrite::of(&reader).options(options).write_v2(Vec::new()).unwrap();

@@ -55,7 +55,7 @@ pub enum Error {
         found: &'static str,
     },
     /// The file at a path is no longer the one that was opened there.
-    #[error("{path:?} was replaced while it was being opened, expected the same file")]
+    #[error("{path:?} was replaced or changed while it was open, expected the same file")]
     Replaced {
         /// The path.
         path: PathBuf,

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::ensure;
 use modelcrate::rten_format::{Reader, Result, Rewrite, WriteOptions};
@@ -80,8 +80,8 @@ pub(super) struct Files {
 }
 
 #[derive(Serialize)]
-struct Converted<'a> {
-    path: &'a Path,
+struct Converted {
+    path: String,
     dry_run: bool,
     version: u8,
     bytes_before: u64,
@@ -103,10 +103,11 @@ impl Files {
         let sink = written.about(if fault { path } else { &self.input })?;
         let bytes_after = sink.commit(path)?;
         let (dry_run, bytes_before) = (writing.dry_run, reader.source().len());
-        let result = Converted { path, dry_run, version, bytes_before, bytes_after };
+        let shown = path.display().to_string();
+        let result = Converted { path: shown, dry_run, version, bytes_before, bytes_after };
         let text = format!(
             "{}: {}written in version {version}, {} → {}\n",
-            escape(&path.display().to_string()),
+            escape(&result.path),
             writing.would_be(),
             output::size(bytes_before),
             output::size(bytes_after)

@@ -1,6 +1,7 @@
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
-use modelcrate::rten_format::{Dim, Model};
+use anyhow::ensure;
+use modelcrate::rten_format::{Dim, Model, NodeKind};
 
 use super::edit::{Axis, How};
 use crate::Outcome;
@@ -32,14 +33,34 @@ impl FixDims {
     fn fix(&self, model: &mut Model) -> anyhow::Result<()> {
         for Axis(name, axis, dim) in &self.symbol {
             let id = super::find(model, name)?;
+            let is_zero = model.zero_dims().contains(&(id, *axis));
+            ensure!(is_zero, "dimension {axis} of {name:?} is no 0 of an input");
+            ensure!(matches!(dim, Dim::Symbol(_)), "{name}:{axis} is to be a number, not a symbol");
             model.set_dim(id, *axis, dim.clone())?;
         }
+        let mut taken = symbols(model);
         for (id, axis) in model.zero_dims() {
             let node = usize::try_from(id).ok().and_then(|id| model.graph.nodes.get(id));
-            let name = node.and_then(|node| node.name.as_deref()).unwrap_or_default();
-            let symbol = format!("{name}_{axis}");
-            model.set_dim(id, axis, Dim::Symbol(symbol))?;
+            let name = node.and_then(|node| node.name.as_deref()).filter(|name| !name.is_empty());
+            let name = name.map_or_else(|| format!("node{id}"), str::to_owned);
+            let numbered = (2_u32..).map(|number| format!("{name}_{axis}_{number}"));
+            let mut symbols = [format!("{name}_{axis}")].into_iter().chain(numbered);
+            let free = symbols.find(|symbol| taken.insert(symbol.clone()));
+            model.set_dim(id, axis, Dim::Symbol(free.unwrap_or_default()))?;
         }
         Ok(())
     }
+}
+
+/// Returns the symbols of all dimensions of the main graph.
+fn symbols(model: &Model) -> HashSet<String> {
+    let values = model.graph.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Value(value) => value.shape.as_deref(),
+        _ => None,
+    });
+    let symbols = values.flatten().filter_map(|dim| match dim {
+        Dim::Symbol(symbol) => Some(symbol.clone()),
+        Dim::Fixed(_) => None,
+    });
+    symbols.collect()
 }

@@ -4,20 +4,21 @@ use std::{
     str::FromStr,
 };
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{bail, ensure};
 use modelcrate::{
-    AnyReader,
-    rten_format::{
-        Constant, ConstantDataType, Dim, Edited, Editor, Metadata, Model, NodeKind, Reader,
-        Rewrite, Version,
-    },
-    tensor_core::{self, DType, Extent},
+    rten_format::{Dim, Edited, Editor, Metadata, Model},
+    tensor_core::DType,
 };
 use serde::Serialize;
 
+use super::weights::Weights;
 use crate::{
-    Outcome, args::Print, escape::escape, failure::About, output, tensor_file::TensorFile,
-    write::Sink,
+    Outcome,
+    args::{Print, is_stdio},
+    escape::escape,
+    failure::About,
+    output,
+    tensor_file::TensorFile,
 };
 
 /// Change metadata, names, dimensions, outputs and weights of a model
@@ -25,7 +26,7 @@ use crate::{
 /// Without other weights a file of version 2 is edited in place, whatever its size: the new model
 /// data is put behind the weights, and the old one stays in the file, unused, until it is written
 /// anew, as by to-v2. Any other file is replaced once the new one is complete. Names are those of
-/// the main graph. Changes are made in the order of the options below.
+/// the main graph; #12 means node 12, whatever its name. Changes are made in the order of the options below.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -81,8 +82,8 @@ pub(super) struct How {
 }
 
 #[derive(Serialize)]
-struct Done<'a> {
-    path: &'a Path,
+struct Done {
+    path: String,
     dry_run: bool,
     changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,14 +102,15 @@ impl Edit {
 
     fn change(&self, model: &mut Model) -> anyhow::Result<()> {
         let Changes { set, unset, dim, outputs, rename, .. } = &self.changes;
-        if !set.is_empty() || !unset.is_empty() {
-            let metadata = model.metadata.get_or_insert_default();
-            for name in unset {
+        for Field(name, text) in set {
+            *field(model.metadata.get_or_insert_default(), name)? = Some(text.clone());
+        }
+        for name in unset {
+            let known = field(&mut Metadata::default(), name).map(drop);
+            model.metadata.as_mut().map_or(known, |metadata| {
                 *field(metadata, name)? = None;
-            }
-            for Field(name, text) in set {
-                *field(metadata, name)? = Some(text.clone());
-            }
+                Ok(())
+            })?;
         }
         for Axis(name, axis, dim) in dim {
             let id = super::find(model, name)?;
@@ -118,95 +120,29 @@ impl Edit {
             let outputs = super::find_all(model, outputs)?;
             model.set_outputs(&outputs)?;
         }
-        for Rename(old, new) in rename {
-            let id = super::find(model, old)?;
-            model.rename(0, id, new)?;
-        }
-        Ok(())
+        let ids = rename.iter().map(|Rename(old, _)| super::find(model, old));
+        let ids = ids.collect::<anyhow::Result<Vec<_>>>()?;
+        let names = ids.iter().zip(rename).map(|(id, Rename(_, new))| (0, *id, new.as_str()));
+        Ok(model.rename_all(&names.collect::<Vec<_>>())?)
     }
 
     /// Writes the file anew, with other weights.
     fn rewrite(&self) -> anyhow::Result<Outcome> {
         let Self { file, how, .. } = self;
-        let reader = Reader::open(file).about(file)?;
-        let mut model = reader.model().clone();
-        let replaced = self.replace_weights(&reader, &mut model)?;
-        self.change(&mut model).about(file)?;
-        let sink = Sink::in_place_of(file, how.dry_run).about(file)?;
-        let rewrite = Rewrite::of(&reader).model(model);
-        let written = match reader.version() {
-            Version::V1 => rewrite.write_v1(sink),
-            Version::V2 => rewrite.write_v2(sink),
-        };
-        let bytes_after = written.about(file)?.commit(file)?;
-        how.report(&Done {
-            path: file,
-            dry_run: how.dry_run,
-            changed: true,
-            replaced,
-            bytes_before: reader.source().len(),
-            bytes_after,
-            unused: 0,
-        })
-    }
-
-    /// Replaces the elements of constants; returns their names.
-    fn replace_weights(&self, reader: &Reader, model: &mut Model) -> anyhow::Result<Vec<String>> {
-        let mut replaced = Vec::new();
+        let mut editor = how.open(file)?;
+        let mut weights = Weights::default();
         if let Some(from) = &self.changes.from {
-            let weights = AnyReader::open(from).about(from)?;
-            for tensor in reader.tensors() {
-                let Some(name) = tensor.name().filter(|name| !name.is_empty()) else { continue };
-                let Some(new) = weights.tensor(name).about(from)? else { continue };
-                put(model, (tensor.scope(), tensor.node()), &new).about(from)?;
-                replaced.push(name.to_owned());
-            }
-            ensure!(
-                !replaced.is_empty(),
-                "{}: has no tensor that is called as a constant of the model",
-                from.display()
-            );
+            weights.all_of(from, editor.reader()).about(file)?;
         }
         for raw in &self.changes.raw {
-            let source = raw.open(raw.dtype).about(&raw.path)?;
-            let bytes = source.read(Extent::first(source.len()), "elements").about(&raw.path)?;
-            let new = tensor_core::Tensor::new(raw.dtype, raw.shape.clone(), bytes)?;
-            let id = super::find(model, &raw.name).about(&self.file)?;
-            put(model, (0, id), &new).about(&self.file)?;
-            replaced.push(raw.name.clone());
+            weights.raw(raw, editor.reader()).about(file)?;
         }
-        Ok(replaced)
+        weights.describe(editor.model_mut());
+        self.change(editor.model_mut()).about(file)?;
+        let bytes_before = editor.reader().source().len();
+        let edited = editor.rewrite(|wanted| weights.read(wanted)).about(file)?;
+        how.report(file, bytes_before, edited, weights.names)
     }
-}
-
-/// Gives a constant other elements of the same type and shape.
-fn put(
-    model: &mut Model,
-    (scope, id): (usize, u32),
-    new: &tensor_core::Tensor,
-) -> anyhow::Result<()> {
-    let graph = model.graph_mut(scope);
-    let node = graph.and_then(|graph| graph.nodes.get_mut(usize::try_from(id).ok()?));
-    let Some((name, NodeKind::Constant(old))) = node.map(|node| (&node.name, &mut node.kind))
-    else {
-        bail!("node {id} is no constant");
-    };
-    let name = name.as_deref().unwrap_or_default();
-    let new = Constant::from_tensor(new).map_err(|error| anyhow!("{name:?}: {error}"))?;
-    let dtype = |constant: &Constant| match &constant.data {
-        Some(data) if constant.data_offset.is_none() => data.dtype(),
-        _ => constant.dtype.and_then(ConstantDataType::dtype),
-    };
-    ensure!(
-        new.shape == old.shape && dtype(&new) == dtype(old),
-        "{name:?} is {} {:?} there, expected {} {:?}",
-        dtype(&new).map_or("?".to_owned(), |dtype| dtype.to_string()),
-        new.shape,
-        dtype(old).map_or("?".to_owned(), |dtype| dtype.to_string()),
-        old.shape
-    );
-    *old = new;
-    Ok(())
 }
 
 impl How {
@@ -216,30 +152,44 @@ impl How {
         file: &Path,
         change: impl FnOnce(&mut Model) -> anyhow::Result<()>,
     ) -> anyhow::Result<Outcome> {
-        let editor = if self.dry_run { Editor::rehearse(file) } else { Editor::open(file) };
-        let mut editor = editor.about(file)?;
+        let mut editor = self.open(file)?;
         change(editor.model_mut()).about(file)?;
         let bytes_before = editor.reader().source().len();
-        let (bytes_after, unused) = match editor.commit().about(file)? {
-            Edited::Unchanged => (None, 0),
+        let edited = editor.commit().about(file)?;
+        self.report(file, bytes_before, edited, Vec::new())
+    }
+
+    fn open(self, file: &Path) -> anyhow::Result<Editor> {
+        ensure!(!is_stdio(file), "standard input cannot be edited: say which file");
+        let editor = if self.dry_run { Editor::rehearse(file) } else { Editor::open(file) };
+        editor.about(file)
+    }
+
+    fn report(
+        self,
+        file: &Path,
+        bytes_before: u64,
+        edited: Edited,
+        replaced: Vec<String>,
+    ) -> anyhow::Result<Outcome> {
+        let (bytes_after, unused) = match edited {
             Edited::Appended { model_data, unused } => (Some(model_data.end()), unused),
             Edited::Replaced { len } => (Some(len), 0),
             _ => (None, 0),
         };
-        self.report(&Done {
-            path: file,
+        self.print(&Done {
+            path: file.display().to_string(),
             dry_run: self.dry_run,
             changed: bytes_after.is_some(),
-            replaced: Vec::new(),
+            replaced,
             bytes_before,
             bytes_after: bytes_after.unwrap_or(bytes_before),
             unused,
         })
     }
 
-    fn report(self, result: &Done<'_>) -> anyhow::Result<Outcome> {
-        let path = result.path.display().to_string();
-        let (path, would) = (escape(&path), if self.dry_run { "would be " } else { "" });
+    fn print(self, result: &Done) -> anyhow::Result<Outcome> {
+        let (path, would) = (escape(&result.path), if self.dry_run { "would be " } else { "" });
         let mut text = String::new();
         for name in &result.replaced {
             let _ = writeln!(text, "{path}: {would}replaced {}", escape(name));
@@ -254,7 +204,7 @@ impl How {
         } else {
             let _ = writeln!(text, "{path}: nothing to change");
         }
-        output::print_result(self.print, &result, &text)?;
+        output::print_result(self.print, result, &text)?;
         Ok(Outcome::Fine)
     }
 }
@@ -301,8 +251,12 @@ impl FromStr for Rename {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let (old, new) = super::split_pair(text, "OLD=NEW")?;
-        Ok(Self(old.to_owned(), new.to_owned()))
+        match text.split_once('=') {
+            Some((old, new)) if !old.is_empty() && !new.is_empty() => {
+                Ok(Self(old.to_owned(), new.to_owned()))
+            }
+            _ => bail!("{text:?} is not OLD=NEW"),
+        }
     }
 }
 
@@ -319,7 +273,13 @@ impl FromStr for Axis {
         let place = place.rsplit_once(':');
         let place = place.and_then(|(name, axis)| Some((name, axis.parse().ok()?)));
         let Some((name, axis)) = place else { bail!("{text:?} is not {form}") };
-        let dim = dim.parse().map_or_else(|_| Dim::from(dim), Dim::Fixed);
+        let is_number =
+            dim.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
+        let dim = match dim.parse() {
+            Ok(elements) if !dim.starts_with('+') => Dim::Fixed(elements),
+            _ if is_number => bail!("{dim:?} is neither a symbol nor a number up to {}", u32::MAX),
+            _ => Dim::from(dim),
+        };
         Ok(Self(name.to_owned(), axis, dim))
     }
 }

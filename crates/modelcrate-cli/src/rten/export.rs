@@ -46,8 +46,8 @@ pub(crate) struct ExportOnnx {
 
 #[derive(Serialize)]
 struct Done<'a> {
-    path: &'a Path,
-    data: Option<&'a Path>,
+    path: String,
+    data: Option<String>,
     dry_run: bool,
     opset: i64,
     findings: &'a Report,
@@ -92,8 +92,8 @@ impl ExportOnnx {
     fn report(&self, exported: &Exported) -> anyhow::Result<()> {
         let path = self.output.as_path();
         let result = Done {
-            path,
-            data: exported.data.as_deref(),
+            path: path.display().to_string(),
+            data: exported.data.as_ref().map(|data| data.display().to_string()),
             dry_run: self.write.dry_run,
             opset: exported.opset,
             findings: &exported.report,

@@ -1,0 +1,156 @@
+//! Elements of constants from other files.
+
+use std::{collections::HashMap, path::Path};
+
+use anyhow::{anyhow, ensure};
+use modelcrate::{
+    AnyReader,
+    rten_format::{self, Constant, ConstantDataType, NodeKind, Reader, Wanted},
+    tensor_core::{self, DType, Extent, Source, TensorInfo},
+};
+
+use crate::{failure::About, tensor_file::TensorFile};
+
+/// Where the new elements of constants are, by graph and node.
+#[derive(Default)]
+pub(super) struct Weights {
+    from: HashMap<(usize, u32), Place>,
+    /// In the order in which they were asked for.
+    pub(super) names: Vec<String>,
+}
+
+enum Place {
+    /// A tensor of a file of another format.
+    Named(AnyReader, String),
+    Elements(Source),
+}
+
+impl Weights {
+    /// Takes all constants that another file has: of an RTen model those at the same place, of any
+    /// other format those of the same name, where only one constant has it.
+    pub(super) fn all_of(&mut self, path: &Path, reader: &Reader) -> anyhow::Result<()> {
+        match AnyReader::open(path).about(path)? {
+            AnyReader::Rten(weights) => self.all_of_model(path, &weights, reader)?,
+            weights => self.all_named(path, &weights, reader)?,
+        }
+        ensure!(
+            !self.from.is_empty(),
+            "{}: has no tensor that is called as a constant of the model",
+            path.display()
+        );
+        Ok(())
+    }
+
+    fn all_of_model(
+        &mut self,
+        path: &Path,
+        weights: &Reader,
+        reader: &Reader,
+    ) -> anyhow::Result<()> {
+        let named = weights.tensors().filter(|tensor| tensor.name().is_some());
+        let places: HashMap<_, _> =
+            named.map(|tensor| ((tensor.graph_path(), tensor.name()), tensor)).collect();
+        for old in reader.tensors() {
+            let Some(name) = old.name() else { continue };
+            let Some(new) = places.get(&(old.graph_path(), old.name())) else { continue };
+            same(name, &new.info().about(path)?, &old.info()?).about(path)?;
+            let extent = new.extent().about(path)?;
+            let source = weights.source().window(extent, "tensor data").about(path)?;
+            self.put((old.scope(), old.node()), name, Place::Elements(source));
+        }
+        Ok(())
+    }
+
+    fn all_named(
+        &mut self,
+        path: &Path,
+        weights: &AnyReader,
+        reader: &Reader,
+    ) -> anyhow::Result<()> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in reader.tensors().filter_map(rten_format::Tensor::name) {
+            let count = counts.entry(name).or_default();
+            *count = count.saturating_add(1);
+        }
+        for old in reader.tensors() {
+            let Some(name) = old.name().filter(|name| !name.is_empty()) else { continue };
+            let Some(new) = weights.tensor_info(name).about(path)? else { continue };
+            let count = counts.get(name).copied().unwrap_or_default();
+            ensure!(count == 1, "{name:?} is the name of {count} constants, expected one");
+            same(name, &new, &old.info()?).about(path)?;
+            let place = Place::Named(weights.clone(), name.to_owned());
+            self.put((old.scope(), old.node()), name, place);
+        }
+        Ok(())
+    }
+
+    /// Takes one constant of the main graph from a file of its elements.
+    pub(super) fn raw(&mut self, raw: &TensorFile<DType>, reader: &Reader) -> anyhow::Result<()> {
+        let source = raw.open(raw.dtype).about(&raw.path)?;
+        let id = super::find(reader.model(), &raw.name)?;
+        let node = usize::try_from(id).ok().and_then(|id| reader.model().graph.nodes.get(id));
+        let Some(NodeKind::Constant(_)) = node.map(|node| &node.kind) else {
+            return Err(anyhow!("node {id} is no constant"));
+        };
+        let old = reader.tensors().find(|tensor| (tensor.scope(), tensor.node()) == (0, id));
+        let old = old.ok_or_else(|| anyhow!("node {id} is no constant"))?;
+        let new = TensorInfo { dtype: raw.dtype, shape: raw.shape.clone() };
+        same(&raw.name, &new, &old.info()?)?;
+        self.put((0, id), &raw.name, Place::Elements(source));
+        Ok(())
+    }
+
+    fn put(&mut self, node: (usize, u32), name: &str, place: Place) {
+        self.from.insert(node, place);
+        self.names.push(name.to_owned());
+    }
+
+    /// Takes the elements of all constants away that are to get others.
+    pub(super) fn describe(&self, model: &mut rten_format::Model) {
+        let mut scopes: Vec<usize> = self.from.keys().map(|(scope, _)| *scope).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        for scope in scopes {
+            let Some(graph) = model.graph_mut(scope) else { continue };
+            for (id, node) in (0..).zip(&mut graph.nodes) {
+                if let NodeKind::Constant(old) = &mut node.kind
+                    && self.from.contains_key(&(scope, id))
+                {
+                    let inline = old.data.as_ref().filter(|_| old.data_offset.is_none());
+                    let dtype =
+                        inline.and_then(|data| ConstantDataType::from_dtype(data.dtype()?).ok());
+                    let dtype = dtype.or(old.dtype);
+                    let shape = std::mem::take(&mut old.shape);
+                    *old = Constant { shape, dtype, data: None, data_offset: None };
+                }
+            }
+        }
+    }
+
+    /// Reads the elements of a constant.
+    pub(super) fn read(&self, wanted: &Wanted) -> rten_format::Result<bytes::Bytes> {
+        match self.from.get(&(wanted.scope, wanted.node)) {
+            Some(Place::Named(reader, name)) => match reader.tensor(name) {
+                Ok(Some(tensor)) => Ok(tensor.bytes().clone()),
+                Ok(None) => Err(rten_format::Error::NotWanted),
+                Err(error) => Err(foreign(error)),
+            },
+            Some(Place::Elements(source)) => {
+                Ok(source.read(Extent::first(source.len()), "elements")?)
+            }
+            None => Err(rten_format::Error::NotWanted),
+        }
+    }
+}
+
+/// Wraps an error of another format.
+fn foreign(error: modelcrate::Error) -> rten_format::Error {
+    let (what, source) = ("elements", std::io::Error::other(error));
+    rten_format::Error::Core(tensor_core::Error::Read { what, offset: 0, source })
+}
+
+/// Refuses elements of another type or shape.
+fn same(name: &str, new: &TensorInfo, old: &TensorInfo) -> anyhow::Result<()> {
+    ensure!(new == old, "{name:?} is {new} there, expected {old}");
+    Ok(())
+}
