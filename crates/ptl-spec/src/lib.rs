@@ -1,0 +1,78 @@
+//! PyTorch Live models (`.ptl`): the specification inside them, which says how a call's parameters
+//! become the model's input and its output the call's result, and the files themselves.
+//!
+//! A [`Spec`] is read, checked and run without PyTorch: whoever has something that executes the
+//! model gives it the packed [`Value`] and hands back what came out.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Json             the text, strict: no key twice, bounded in depth           json.rs
+//! 2. Spec             pack, unpack and vocabularies as typed values              spec.rs, pack.rs, unpack.rs, parse.rs
+//! 3. Signature        what a call takes and gives, without running anything      signature.rs, check.rs
+//! 4. Spec::call       parameters in the place of their stubs, typed again        params.rs, stub.rs, call.rs
+//! 5. Call::pack       numbers, pictures, texts and sound become tensors          packer.rs, image/, bert.rs, gpt2.rs
+//! 6. Model::forward   the caller's own                                           call.rs
+//! 7. Call::unpack     the model's output becomes named results                   unpacker.rs
+//! ```
+//!
+//! # Examples
+//!
+//! ```
+//! use ptl_spec::Spec;
+//!
+//! let spec = Spec::parse(br#"{
+//!     "pack": {"type": "scalar_long", "value": "$n"},
+//!     "unpack": {"type": "scalar_long", "key": "doubled"}
+//! }"#)?;
+//! assert_eq!(spec.signature().to_string(), "(n: integer) -> (doubled: integer)");
+//! # Ok::<(), ptl_spec::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `image` | yes | pictures as parameters: PNG, JPEG and raw pixels |
+//! | `mmap` | | memory-mapped sources |
+//! | `serde` | | `serde::Serialize` for reports |
+
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+mod check;
+mod colour;
+mod emit;
+mod error;
+mod json;
+mod number;
+mod pack;
+mod parse;
+mod path;
+mod signature;
+mod slot;
+mod spec;
+mod unpack;
+
+pub use tensor_core;
+
+pub use colour::Colour;
+pub use error::{Error, Fault, Result};
+pub use json::Json;
+pub use pack::{ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer};
+pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
+pub use slot::Slot;
+pub use spec::{Profile, Spec, SpecOptions};
+pub use unpack::{BoundingBoxes, ElementType, Unpack};
