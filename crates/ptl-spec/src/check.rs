@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use tensor_core::{At, Report, Severity};
 
-use crate::{Error, Fault, Pack, Profile, Signature, Slot, Spec, Tokenizer, Unpack};
+use crate::{
+    Error, Fault, Pack, Profile, Signature, Slot, Spec, Tokenizer, Unpack,
+    spec::{BERT, GPT2},
+};
 
 /// Adds an error to a report.
 pub(crate) fn push(report: &mut Report, error: &Error) {
@@ -21,12 +24,13 @@ pub(crate) fn push_as(report: &mut Report, severity: Severity, error: &Error) {
 
 /// Reports on a spec that was read.
 pub(crate) fn spec(spec: &Spec, report: &mut Report) {
-    let (signature, conflicts) = Signature::with_conflicts(spec);
+    let (signature, conflicts) = Signature::with_conflicts(spec.pack(), spec.unpack());
     for conflict in &conflicts {
         push(report, conflict);
     }
     duplicate_keys(&signature, spec.profile(), report);
     answers(spec, report);
+    vocabularies(spec, report);
     for place in &signature.deferred {
         let message = format!("{place} depends on a parameter, and is checked when a call is made");
         report.push(Severity::Note, "ptl/spec-deferred", At::file().path(place), message);
@@ -64,6 +68,22 @@ fn answers(spec: &Spec, report: &mut Report) {
     });
     if wants_text && !has_text {
         push(report, &Error::spec("unpack", Fault::NoTokens));
+    }
+}
+
+/// Indexes the vocabularies that are there.
+fn vocabularies(spec: &Spec, report: &mut Report) {
+    if spec.json().get(BERT).is_some()
+        && let Err(error) = spec
+            .bert()
+            .and_then(|vocabulary| vocabulary.padding().map_err(|fault| Error::spec(BERT, fault)))
+    {
+        push(report, &error);
+    }
+    if spec.json().get(GPT2).is_some()
+        && let Err(error) = spec.gpt2()
+    {
+        push(report, &error);
     }
 }
 

@@ -1,6 +1,8 @@
 //! From typed values to JSON trees, in the order in which the format's text names the fields.
 
-use crate::{BoundingBoxes, Colour, ImageStep, Items, Json, Pack, Slot, TensorStep, Tokenizer, Unpack};
+use crate::{
+    BoundingBoxes, Colour, ImageStep, Items, Json, Pack, Slot, TensorStep, Tokenizer, Unpack,
+};
 
 /// Makes a whole document.
 pub(crate) fn root(pack: &Pack, unpack: &Unpack) -> Json {
@@ -13,9 +15,7 @@ impl Pack {
     pub fn to_json(&self) -> Json {
         let scalar = |name: &str, value: Json| typed(name, [("value", value)]);
         match self {
-            Self::Tuple(items) => {
-                typed("tuple", [("items", array(items, Self::to_json))])
-            }
+            Self::Tuple(items) => typed("tuple", [("items", array(items, Self::to_json))]),
             Self::Bool(value) => scalar("scalar_bool", slot(value, |value| (*value).into())),
             Self::Long(value) => scalar("scalar_long", slot(value, |value| (*value).into())),
             Self::Double(value) => scalar("scalar_double", slot(value, |value| (*value).into())),
@@ -23,7 +23,10 @@ impl Pack {
                 "tensor",
                 [
                     ("dtype", tensor.items.element_type().name().into()),
-                    ("sizes", slot(&tensor.sizes, |sizes| array(sizes, |size| slot(size, unsigned)))),
+                    (
+                        "sizes",
+                        slot(&tensor.sizes, |sizes| array(sizes, |size| slot(size, unsigned))),
+                    ),
                     ("items", items(&tensor.items)),
                 ],
             ),
@@ -111,9 +114,7 @@ impl Unpack {
             Self::Tuple(items) => typed("tuple", [("items", array(items, Self::to_json))]),
             Self::List(items) => typed("list", [("items", array(items, Self::to_json))]),
             Self::Dict(items) => typed("dict_string_key", [("items", array(items, dict_item))]),
-            Self::Tensor { key, dtype } => {
-                with(keyed("tensor", key), "dtype", dtype.name().into())
-            }
+            Self::Tensor { key, dtype } => with(keyed("tensor", key), "dtype", dtype.name().into()),
             Self::Long { key } => keyed("scalar_long", key),
             Self::Float { key } => keyed("scalar_float", key),
             Self::Bool { key } => keyed("scalar_bool", key),

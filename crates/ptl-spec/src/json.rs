@@ -283,7 +283,10 @@ mod tests {
     #[test]
     fn refused_texts() {
         for (text, message) in [
-            ("{\"a\": 1, \"a\": 2}", "spec is malformed: key \"a\" stands twice at line 1 column 12"),
+            (
+                "{\"a\": 1, \"a\": 2}",
+                "spec is malformed: key \"a\" stands twice at line 1 column 12",
+            ),
             ("[1] x", "spec is malformed: trailing characters at line 1 column 5"),
             ("", "spec is malformed: EOF while parsing a value at line 1 column 0"),
             ("[1,]", "spec is malformed: trailing comma at line 1 column 4"),

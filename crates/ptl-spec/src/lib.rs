@@ -19,13 +19,21 @@
 //! # Examples
 //!
 //! ```
-//! use ptl_spec::Spec;
+//! use ptl_spec::{Params, Spec, Value};
 //!
 //! let spec = Spec::parse(br#"{
 //!     "pack": {"type": "scalar_long", "value": "$n"},
 //!     "unpack": {"type": "scalar_long", "key": "doubled"}
 //! }"#)?;
 //! assert_eq!(spec.signature().to_string(), "(n: integer) -> (doubled: integer)");
+//!
+//! let params = Params::new().with("n", 21);
+//! let double = |input: &Value| match input {
+//!     Value::Int(n) => Ok(Value::Int(2 * n)),
+//!     other => Err(format!("{} is no int", other.kind()).into()),
+//! };
+//! let results = ptl_spec::run(&spec, &params, &double)?;
+//! assert_eq!(results.to_string(), r#"{"doubled":42}"#);
 //! # Ok::<(), ptl_spec::Error>(())
 //! ```
 //!
@@ -52,27 +60,48 @@
     )
 )]
 
+mod bert;
+mod call;
 mod check;
 mod colour;
 mod emit;
 mod error;
+mod gpt2;
+#[cfg(feature = "image")]
+mod image;
+#[cfg(not(feature = "image"))]
+#[path = "image_absent.rs"]
+mod image;
 mod json;
 mod number;
 mod pack;
+mod packer;
+mod params;
 mod parse;
 mod path;
 mod signature;
 mod slot;
 mod spec;
+mod stub;
+mod trie;
 mod unpack;
+mod unpacker;
+mod value;
 
 pub use tensor_core;
 
+pub use bert::BertMode;
+pub use call::{Call, Model, run};
 pub use colour::Colour;
 pub use error::{Error, Fault, Result};
+pub use gpt2::Gpt2Mode;
+#[cfg(feature = "image")]
+pub use image::{Filter, Image};
 pub use json::Json;
 pub use pack::{ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer};
+pub use params::{Param, Params};
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
 pub use slot::Slot;
 pub use spec::{Profile, Spec, SpecOptions};
 pub use unpack::{BoundingBoxes, ElementType, Unpack};
+pub use value::{BoundingBox, ResultValue, Results, Value};

@@ -40,7 +40,9 @@ impl Profile {
     pub(crate) fn bool(self, value: &Json) -> Option<Read<bool>> {
         let (value, was_text) = match (self, value) {
             (_, Json::Bool(value)) => (*value, false),
-            (Self::Android, Json::String(text)) if text.eq_ignore_ascii_case("true") => (true, true),
+            (Self::Android, Json::String(text)) if text.eq_ignore_ascii_case("true") => {
+                (true, true)
+            }
             (Self::Android, Json::String(text)) if text.eq_ignore_ascii_case("false") => {
                 (false, true)
             }
@@ -79,7 +81,8 @@ impl Profile {
 fn decimal(text: &str) -> Option<f64> {
     let rest = text.strip_prefix('-').unwrap_or(text);
     let starts = rest.starts_with(|character: char| character.is_ascii_digit());
-    let plain = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    let plain =
+        text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     if starts && plain { text.parse().ok() } else { None }
 }
 
@@ -95,7 +98,8 @@ fn java_double(text: &str) -> Option<f64> {
         _ => {}
     }
     let digits = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
-    let starts = unsigned.starts_with(|character: char| character.is_ascii_digit() || character == '.');
+    let starts =
+        unsigned.starts_with(|character: char| character.is_ascii_digit() || character == '.');
     if starts { digits.parse().ok() } else { None }
 }
 

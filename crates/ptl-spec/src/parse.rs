@@ -4,9 +4,7 @@ use tensor_core::{At, Report, Severity, Shape};
 
 use crate::{
     BoundingBoxes, Colour, ElementType, Error, Fault, ImageStep, Items, Json, Pack, PackImage,
-    PackString, PackTensor, Profile, Slot, TensorStep, Tokenizer, Unpack,
-    number::Read,
-    path::Path,
+    PackString, PackTensor, Profile, Slot, TensorStep, Tokenizer, Unpack, number::Read, path::Path,
     slot::stub_of,
 };
 
@@ -123,15 +121,12 @@ impl Parser {
     fn image(&mut self, node: &Json, path: &mut Path) -> Parsed<PackImage> {
         let image = self.field(node, "image", path, Self::text);
         let transforms = self.required(node, "transforms", path)?;
-        let (steps, tensor) = path.member("transforms", |path| self.transforms(transforms, path))?;
+        let (steps, tensor) =
+            path.member("transforms", |path| self.transforms(transforms, path))?;
         Ok(PackImage { image: image?, steps, tensor })
     }
 
-    fn transforms(
-        &mut self,
-        node: &Json,
-        path: &mut Path,
-    ) -> Parsed<(Vec<ImageStep>, TensorStep)> {
+    fn transforms(&mut self, node: &Json, path: &mut Path) -> Parsed<(Vec<ImageStep>, TensorStep)> {
         let transforms = self.array(node, path, Self::transform)?;
         let chain = |found| Fault::Chain { found };
         let (mut steps, mut tensor) = (Vec::new(), None);
@@ -421,7 +416,20 @@ impl Parser {
         field: &'static str,
         path: &Path,
     ) -> Parsed<&'j Json> {
-        node.get(field).ok_or_else(|| self.fault(path, Fault::Missing { field }))
+        if let Some(value) = node.get(field) {
+            return Ok(value);
+        }
+        match node {
+            // On phones a parameter may give the name of the field.
+            Json::Object(members)
+                if self.profile == Profile::Android
+                    && self.stubs == Stubs::Kept
+                    && members.iter().any(|(key, _)| key.starts_with('$')) =>
+            {
+                Err(Stop::Deferred)
+            }
+            _ => Err(self.fault(path, Fault::Missing { field })),
+        }
     }
 
     /// Reads a field that decides what the object is.

@@ -4,10 +4,7 @@ use std::fmt;
 
 use crate::{
     BoundingBoxes, ElementType, Error, Fault, ImageStep, Items, Json, Pack, PackImage, PackTensor,
-    Slot, Spec, TensorStep, Tokenizer, Unpack,
-    emit::object,
-    path::Path,
-    slot::stub_of,
+    Slot, Spec, TensorStep, Tokenizer, Unpack, emit::object, path::Path, slot::stub_of,
 };
 
 /// The parameters and results of a spec, each in the order in which the spec names them first.
@@ -180,16 +177,20 @@ impl fmt::Display for ResultKind {
 
 impl Signature {
     pub(crate) fn of(spec: &Spec) -> Self {
-        Self::with_conflicts(spec).0
+        Self::of_parts(spec.pack(), spec.unpack())
+    }
+
+    pub(crate) fn of_parts(pack: &Pack, unpack: &Unpack) -> Self {
+        Self::with_conflicts(pack, unpack).0
     }
 
     /// Returns the signature, and a fault for each parameter that is used as what excludes what it
     /// is used as elsewhere.
-    pub(crate) fn with_conflicts(spec: &Spec) -> (Self, Vec<Error>) {
+    pub(crate) fn with_conflicts(pack: &Pack, unpack: &Unpack) -> (Self, Vec<Error>) {
         let signature = Self { parameters: vec![], results: vec![], deferred: vec![] };
         let mut walk = Walk { signature, conflicts: Vec::new() };
-        walk.pack(spec.pack(), &mut Path::root("pack"));
-        walk.unpack(spec.unpack(), &mut Path::root("unpack"));
+        walk.pack(pack, &mut Path::root("pack"));
+        walk.unpack(unpack, &mut Path::root("unpack"));
         (walk.signature, walk.conflicts)
     }
 
@@ -262,7 +263,9 @@ impl Walk {
     fn tensor(&mut self, PackTensor { sizes, items }: &PackTensor, path: &mut Path) {
         self.list(sizes, "sizes", (Kind::IntegerList, Kind::Integer), path);
         match items {
-            Items::Float(items) => self.list(items, "items", (Kind::NumberList, Kind::Number), path),
+            Items::Float(items) => {
+                self.list(items, "items", (Kind::NumberList, Kind::Number), path)
+            }
             Items::Long(items) => {
                 self.list(items, "items", (Kind::IntegerList, Kind::Integer), path);
             }

@@ -1,11 +1,16 @@
 //! The document: `live.spec.json`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tensor_core::{Limits, Report};
 
+#[cfg(feature = "image")]
+use crate::Filter;
 use crate::{
-    Error, Fault, Json, Pack, Result, Signature, Unpack, check, emit,
+    BertMode, Error, Fault, Gpt2Mode, Json, Pack, Result, Signature, Unpack,
+    bert::BertVocabulary,
+    check, emit,
+    gpt2::Gpt2Vocabulary,
     parse::{Parser, Stubs, Vocabularies},
     path::Path,
 };
@@ -25,6 +30,9 @@ struct Inner {
     unpack: Unpack,
     lints: Report,
     options: SpecOptions,
+    /// Indexed when the first text is made into tokens.
+    bert: OnceLock<BertVocabulary>,
+    gpt2: OnceLock<Gpt2Vocabulary>,
 }
 
 impl Spec {
@@ -103,6 +111,43 @@ impl Spec {
         &self.inner.options
     }
 
+    /// Returns the vocabulary of the tokenizer `bert`.
+    pub(crate) fn bert(&self) -> Result<&BertVocabulary> {
+        if let Some(vocabulary) = self.inner.bert.get() {
+            return Ok(vocabulary);
+        }
+        let missing = || Error::spec("spec", Fault::MissingVocabulary { key: BERT });
+        let text = self.json().get(BERT).and_then(Json::as_str).ok_or_else(missing)?;
+        self.within_limit(text.len())?;
+        let vocabulary = BertVocabulary::parse(text).map_err(|fault| Error::spec(BERT, fault))?;
+        Ok(self.inner.bert.get_or_init(|| vocabulary))
+    }
+
+    /// Returns the vocabulary of the tokenizer and decoder `gpt2`.
+    pub(crate) fn gpt2(&self) -> Result<&Gpt2Vocabulary> {
+        if let Some(vocabulary) = self.inner.gpt2.get() {
+            return Ok(vocabulary);
+        }
+        let missing = || Error::spec("spec", Fault::MissingVocabulary { key: GPT2 });
+        let tokens = self.json().get(GPT2).ok_or_else(missing)?;
+        if let Json::Object(members) = tokens {
+            let sum = members.iter().fold(0, |sum: usize, (key, _)| sum.saturating_add(key.len()));
+            self.within_limit(sum)?;
+        }
+        let vocabulary = Gpt2Vocabulary::parse(tokens, self.profile())?;
+        Ok(self.inner.gpt2.get_or_init(|| vocabulary))
+    }
+
+    /// Refuses vocabularies whose index would take too much memory.
+    fn within_limit(&self, len: usize) -> Result<()> {
+        let (found, limit) = (len as u64, self.inner.options.limits.document_bytes);
+        if found <= limit {
+            return Ok(());
+        }
+        let (what, field) = ("vocabulary in bytes", "document_bytes");
+        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+    }
+
     pub(crate) fn parser(&self) -> Parser {
         Parser::new(self.profile(), Stubs::Replaced, vocabularies(self.json()))
     }
@@ -123,6 +168,10 @@ pub enum Profile {
 #[non_exhaustive]
 pub struct SpecOptions {
     pub(crate) profile: Profile,
+    pub(crate) bert: BertMode,
+    pub(crate) gpt2: Gpt2Mode,
+    #[cfg(feature = "image")]
+    pub(crate) filter: Option<Filter>,
     pub(crate) limits: Limits,
 }
 
@@ -131,6 +180,31 @@ impl SpecOptions {
     #[must_use]
     pub const fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// Sets how texts are cut into tokens of a BERT vocabulary; as by the original runtime by
+    /// default.
+    #[must_use]
+    pub const fn bert(mut self, mode: BertMode) -> Self {
+        self.bert = mode;
+        self
+    }
+
+    /// Sets how texts are cut into tokens of a GPT-2 vocabulary, and put together again; as by the
+    /// original runtime by default.
+    #[must_use]
+    pub const fn gpt2(mut self, mode: Gpt2Mode) -> Self {
+        self.gpt2 = mode;
+        self
+    }
+
+    /// Sets how pictures are scaled; by default [`Filter::Bilinear`], and on Android
+    /// [`Filter::Nearest`].
+    #[cfg(feature = "image")]
+    #[must_use]
+    pub const fn filter(mut self, filter: Filter) -> Self {
+        self.filter = Some(filter);
         self
     }
 
@@ -162,7 +236,15 @@ impl SpecOptions {
         let lints = std::mem::take(&mut parser.lints);
         match (parser.faults.into_iter().next(), parts) {
             (None, Some((pack, unpack))) => {
-                let inner = Inner { root, pack, unpack, lints, options: self };
+                let inner = Inner {
+                    root,
+                    pack,
+                    unpack,
+                    lints,
+                    options: self,
+                    bert: OnceLock::new(),
+                    gpt2: OnceLock::new(),
+                };
                 Ok(Spec { inner: Arc::new(inner) })
             }
             (Some(fault), _) => Err(fault),
@@ -220,6 +302,10 @@ impl Default for SpecOptions {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
+            bert: BertMode::default(),
+            gpt2: Gpt2Mode::default(),
+            #[cfg(feature = "image")]
+            filter: None,
             limits: Limits::default().with_manifest_bytes(64 << 20),
         }
     }
