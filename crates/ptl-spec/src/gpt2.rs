@@ -74,14 +74,6 @@ impl Gpt2Vocabulary {
     }
 
     fn encode_words(&self, text: &str, ids: &mut Vec<i64>) -> Result<(), Fault> {
-        // Lone halves of characters beyond the first plane became question marks on phones.
-        let text: String = text
-            .chars()
-            .flat_map(|character| {
-                let wide = character > '\u{ffff}';
-                [if wide { '?' } else { character }].into_iter().chain(wide.then_some('?'))
-            })
-            .collect();
         let leads = text.starts_with(char::is_whitespace);
         let mut word = String::new();
         for (index, plain) in text.split_whitespace().enumerate() {
@@ -98,17 +90,32 @@ impl Gpt2Vocabulary {
     /// Cuts a word into the longest tokens from the left; one that leaves a rest is unknown as a
     /// whole.
     fn encode_word(&self, word: &str, ids: &mut Vec<i64>) -> Result<(), Fault> {
-        let (before, mut rest) = (ids.len(), word.as_bytes());
-        while !rest.is_empty() {
-            let Some((token, len)) = self.trie.longest(Trie::ROOT, rest) else {
-                ids.truncate(before);
-                ids.push(self.unknown()?);
-                return Ok(());
+        let (before, mut rest) = (ids.len(), word);
+        while let Some(first) = rest.chars().next() {
+            let len = match self.trie.longest(Trie::ROOT, rest.as_bytes()) {
+                Some((token, len)) => {
+                    ids.push(self.id(token));
+                    len
+                }
+                None => {
+                    // Each half of a character beyond the first plane was a question mark.
+                    let Some(mark) = self.question_mark().filter(|_| first > '\u{ffff}') else {
+                        ids.truncate(before);
+                        ids.push(self.unknown()?);
+                        return Ok(());
+                    };
+                    ids.extend([mark, mark]);
+                    first.len_utf8()
+                }
             };
-            ids.push(self.id(token));
             rest = rest.get(len..).unwrap_or_default();
         }
         Ok(())
+    }
+
+    fn question_mark(&self) -> Option<i64> {
+        let at = self.trie.step(Trie::ROOT, b'?')?;
+        self.trie.token(at).map(|token| self.id(token))
     }
 
     /// Joins the bytes of a piece, pair by pair.
