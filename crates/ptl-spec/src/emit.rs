@@ -33,7 +33,7 @@ impl Pack {
             Self::Image(picture) => {
                 let steps = picture.steps.iter().map(image_step);
                 let transforms = steps.chain([tensor_step(&picture.tensor)]).collect();
-                let image = slot(&picture.image, text);
+                let image = named(&picture.image);
                 typed(
                     "tensor_from_image",
                     [("image", image), ("transforms", Json::Array(transforms))],
@@ -44,12 +44,12 @@ impl Pack {
                     Tokenizer::Bert { length } => ("bert", Some(length)),
                     Tokenizer::Gpt2 => ("gpt2", None),
                 };
-                let fields = [("tokenizer", name.into()), ("string", slot(&string.string, text))];
+                let fields = [("tokenizer", name.into()), ("string", named(&string.string))];
                 let length =
                     length.map(|length| ("model_input_length", slot(length, |&n| n.into())));
                 typed("tensor_from_string", fields.into_iter().chain(length))
             }
-            Self::Audio { audio } => typed("tensor_from_audio", [("audio", slot(audio, text))]),
+            Self::Audio { audio } => typed("tensor_from_audio", [("audio", named(audio))]),
             Self::Deferred(json) => json.clone(),
         }
     }
@@ -103,7 +103,7 @@ impl Unpack {
     /// Returns the object as it stands in a spec.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let keyed = |name: &str, key: &Slot<String>| typed(name, [("key", slot(key, text))]);
+        let keyed = |name: &str, key: &Slot<String>| typed(name, [("key", named(key))]);
         let with = |mut object: Json, field: &str, value: Json| {
             if let Json::Object(members) = &mut object {
                 members.push((field.to_owned(), value));
@@ -126,14 +126,14 @@ impl Unpack {
             Self::Argmax { key, dtype, value_key } => {
                 let object = with(keyed("argmax", key), "dtype", dtype.name().into());
                 match value_key {
-                    Some(value_key) => with(object, "valueKey", slot(value_key, text)),
+                    Some(value_key) => with(object, "valueKey", named(value_key)),
                     None => object,
                 }
             }
             Self::BoundingBoxes(BoundingBoxes { key, threshold, classes }) => {
                 let threshold = slot(threshold, |&threshold| threshold.into());
                 let object = with(keyed("bounding_boxes", key), "probabilityThreshold", threshold);
-                let classes = slot(classes, |classes| array(classes, |class| slot(class, text)));
+                let classes = slot(classes, |classes| array(classes, named));
                 with(object, "classes", classes)
             }
             Self::TensorToImage { key } => keyed("tensor_to_image", key),
@@ -143,7 +143,7 @@ impl Unpack {
 }
 
 fn dict_item((key, unpack): &(Slot<String>, Unpack)) -> Json {
-    let mut members = vec![("dict_key".to_owned(), slot(key, text))];
+    let mut members = vec![("dict_key".to_owned(), named(key))];
     if let Json::Object(fields) = unpack.to_json() {
         // A deferred object has its own key already.
         members.extend(fields.into_iter().filter(|(field, _)| field != "dict_key"));
@@ -178,8 +178,8 @@ fn slot<T>(slot: &Slot<T>, to_json: impl FnOnce(&T) -> Json) -> Json {
     }
 }
 
-fn text(text: &String) -> Json {
-    text.as_str().into()
+fn named(name: &Slot<String>) -> Json {
+    slot(name, |name| name.as_str().into())
 }
 
 fn unsigned(&size: &u64) -> Json {

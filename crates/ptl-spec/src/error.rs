@@ -1,6 +1,7 @@
 use tensor_core::Shape;
 
-use crate::json::short;
+use crate::{ScalarType, json::short};
+pub use crate::{pickle::PickleFault, table::TableFault};
 
 /// What can be wrong with a spec, a call, or a model file.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,56 @@ pub enum Error {
         /// What the model said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A ZIP file whose first record lies in no folder: PyTorch takes its root from there.
+    #[error("first record {:?} is in no folder, expected a root folder", short(.entry))]
+    NoRoot {
+        /// The name of the record; empty where there is none.
+        entry: String,
+    },
+    /// A record that PyTorch does not find, or refuses the file for.
+    #[error("record {:?} is not below the root folder {:?}", short(.entry), short(.root))]
+    OutsideRoot {
+        /// The whole name of the record.
+        entry: String,
+        /// The root folder.
+        root: String,
+    },
+    /// A file without `bytecode.pkl`: it was saved for the full runtime, not for phones.
+    #[error(
+        "there is no record \"bytecode.pkl\": the model was not saved for the lite interpreter \
+         (_save_for_lite_interpreter)"
+    )]
+    NotLite,
+    /// A pickle holds what no model needs, or is broken.
+    #[error("record {:?} at byte {at} {fault}", short(.record))]
+    Pickle {
+        /// The name of the record.
+        record: String,
+        /// The byte of the opcode in the record; 0 for what concerns all of it.
+        at: u64,
+        /// What is wrong.
+        fault: PickleFault,
+    },
+    /// A FlatBuffer is broken.
+    #[error(transparent)]
+    Table(#[from] TableFault),
+    /// A FlatBuffer of more bytes than its offsets reach.
+    #[error("FlatBuffer is {found} bytes long, expected at most 2147483647")]
+    TooLong {
+        /// Its length.
+        found: u64,
+    },
+    /// A tensor does not lie in its storage.
+    #[error("tensor {:?} {fault}", short(.name))]
+    Tensor {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        fault: TensorFault,
+    },
+    /// The ZIP file is broken, or a record of it.
+    #[error(transparent)]
+    Archive(#[from] model_archive::Error),
     /// Bytes could not be read, a limit is exceeded, or a shape is impossible.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
@@ -36,6 +87,7 @@ impl Error {
         Self::Json { source: error.into() }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "so that texts and paths both will do")]
     pub(crate) fn spec(at: impl ToString, fault: Fault) -> Self {
         Self::Spec { at: at.to_string(), fault }
     }
@@ -47,10 +99,52 @@ impl Error {
             Self::Json { .. } => "ptl/spec-json",
             Self::Spec { fault, .. } => fault.rule(),
             Self::Model { .. } => "ptl/model",
+            Self::NoRoot { .. } | Self::OutsideRoot { .. } => "ptl/root",
+            Self::NotLite => "ptl/not-lite",
+            Self::Pickle { .. } => "ptl/pickle",
+            Self::Table(_) | Self::TooLong { .. } => "ptl/flatbuffer",
+            Self::Tensor { .. } => "ptl/tensor",
+            Self::Archive(_) => "ptl/archive",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "ptl/limit",
             Self::Core(_) => "ptl/read",
         }
     }
+}
+
+/// What is wrong with a tensor. It reads on from its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorFault {
+    /// Nothing holds its storage.
+    #[error("has its elements in {storage}, which is absent")]
+    NoStorage {
+        /// The record or the number of the storage.
+        storage: String,
+    },
+    /// Its storage has another length than its elements.
+    #[error("has a storage of {found} bytes, expected {elements} elements of {width} bytes")]
+    Storage {
+        /// Bytes that there are.
+        found: u64,
+        /// Elements that there should be.
+        elements: u64,
+        /// Bytes of each.
+        width: u64,
+    },
+    /// It reaches out of its storage.
+    #[error("ends behind element {}, but its storage has {elements}", .last.map_or("2^64".to_owned(), |last| last.to_string()))]
+    OutOfBounds {
+        /// The last element that it has in its storage, counted from 0.
+        last: Option<u64>,
+        /// Elements of the storage.
+        elements: u64,
+    },
+    /// Its element type has no name here.
+    #[error("has elements of {found}, which no reader here knows")]
+    Scalar {
+        /// The type.
+        found: ScalarType,
+    },
 }
 
 /// What is wrong at one place of a spec. It reads on from the place.

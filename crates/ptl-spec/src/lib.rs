@@ -45,7 +45,7 @@
 //! | `mmap` | | memory-mapped sources |
 //! | `serde` | | `serde::Serialize` for reports |
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     warn(
@@ -64,8 +64,10 @@ mod bert;
 mod call;
 mod check;
 mod colour;
+mod container;
 mod emit;
 mod error;
+mod flat;
 mod gpt2;
 #[cfg(feature = "image")]
 mod image;
@@ -73,35 +75,52 @@ mod image;
 #[path = "image_absent.rs"]
 mod image;
 mod json;
+mod module;
 mod number;
 mod pack;
 mod packer;
 mod params;
 mod parse;
 mod path;
+mod pickle;
+mod read;
+mod scalar;
 mod signature;
 mod slot;
 mod spec;
+mod stored;
 mod stub;
+mod table;
+mod tensor;
 mod trie;
 mod unpack;
 mod unpacker;
+mod validate;
 mod value;
+mod walk;
 
 pub use tensor_core;
 
 pub use bert::BertMode;
 pub use call::{Call, Model, run};
 pub use colour::Colour;
-pub use error::{Error, Fault, Result};
+pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
 pub use gpt2::Gpt2Mode;
 #[cfg(feature = "image")]
 pub use image::{Filter, Image};
 pub use json::Json;
+pub use module::{Argument, Bytecode, Method, Operator};
 pub use pack::{ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer};
 pub use params::{Param, Params};
+pub use pickle::Scheme;
+pub use read::{
+    ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
+};
+pub use scalar::ScalarType;
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
 pub use slot::Slot;
 pub use spec::{Profile, Spec, SpecOptions};
+pub use stored::{Place, Quantization};
+pub use tensor::Tensor;
 pub use unpack::{BoundingBoxes, ElementType, Unpack};
 pub use value::{BoundingBox, ResultValue, Results, Value};

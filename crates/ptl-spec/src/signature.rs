@@ -264,7 +264,7 @@ impl Walk {
         self.list(sizes, "sizes", (Kind::IntegerList, Kind::Integer), path);
         match items {
             Items::Float(items) => {
-                self.list(items, "items", (Kind::NumberList, Kind::Number), path)
+                self.list(items, "items", (Kind::NumberList, Kind::Number), path);
             }
             Items::Long(items) => {
                 self.list(items, "items", (Kind::IntegerList, Kind::Integer), path);

@@ -34,7 +34,8 @@ impl Trie {
             numbered.filter(|(token, _)| token.len() <= MAX_TOKEN).collect();
         tokens.sort_unstable();
         let mut trie = Self { nodes: vec![Node::EMPTY], labels: vec![0] };
-        let mut ranges = vec![0..tokens.len()];
+        let mut ranges = Vec::new();
+        ranges.push(0..tokens.len());
         let (mut at, mut depth, mut level_end) = (0_usize, 0_usize, 1_usize);
         while let Some(range) = ranges.get_mut(at).map(std::mem::take) {
             if at == level_end {

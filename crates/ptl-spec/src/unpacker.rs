@@ -1,6 +1,6 @@
 //! Results of a model's output, by an `unpack` whose stubs are replaced.
 
-use tensor_core::{DType, Element, Tensor};
+use tensor_core::{DType, Element};
 
 use crate::{
     BoundingBoxes, Call, ElementType, Error, Fault, Profile, Result, Results, Slot, Unpack, Value,
@@ -278,9 +278,4 @@ fn answer(call: &Call<'_>, output: &Value, path: &Path) -> Result<Option<String>
         }
     }
     Ok(Some(words.join(" ").replace(" ##", "").trim().to_owned()))
-}
-
-/// Returns the tensor of a value.
-pub(crate) fn as_tensor(output: &Value) -> Option<&Tensor> {
-    if let Value::Tensor(tensor) = output { Some(tensor) } else { None }
 }

@@ -8,7 +8,7 @@ use tensor_core::Tensor;
 use crate::image::Image;
 use crate::{Json, emit::object};
 
-/// A value of TorchScript: what a model takes and gives.
+/// A value of `TorchScript`: what a model takes and gives.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Value {

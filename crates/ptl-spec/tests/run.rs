@@ -30,7 +30,7 @@ fn items<'j>(json: &'j Json, key: &str) -> &'j [Json] {
     items
 }
 
-fn members<'j>(json: &'j Json) -> &'j [(String, Json)] {
+fn members(json: &Json) -> &[(String, Json)] {
     let Json::Object(members) = json else { panic!("{json}") };
     members
 }

@@ -8,7 +8,7 @@ use crate::{
     Call, Error, Fault, ImageStep, PackImage, Param, Profile, Result, Value,
     packer::at,
     path::Path,
-    unpacker::{as_tensor, floats, output_fault},
+    unpacker::{floats, output_fault},
     value::ResultValue,
 };
 
@@ -193,8 +193,8 @@ impl Scaled {
 pub(crate) fn of_tensor(output: &Value, path: &Path) -> Result<ResultValue> {
     let expected = "a tensor [1, 3, height, width] of f32";
     let wrong = || Error::spec(path, output_fault(output, expected));
-    let dims = as_tensor(output).map(|tensor| tensor.info().shape.dims()).unwrap_or_default();
-    let &[1, 3, height, width] = dims else { return Err(wrong()) };
+    let Value::Tensor(tensor) = output else { return Err(wrong()) };
+    let &[1, 3, height, width] = tensor.info().shape.dims() else { return Err(wrong()) };
     let (width, height) = (u32::try_from(width), u32::try_from(height));
     let (width, height) = (width.map_err(|_| wrong())?, height.map_err(|_| wrong())?);
     let elements = at(path, floats(output))?;

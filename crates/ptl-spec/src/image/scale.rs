@@ -70,8 +70,9 @@ fn source_of(index: u32, from: u32, to: u32) -> usize {
 
 fn resized(view: View<'_>, width: u32, height: u32, how: ResizeAlg) -> Result<Vec<u8>, Fault> {
     let kind = if view.channels == 4 { PixelType::U8x4 } else { PixelType::U8x3 };
-    let row = (view.stride as usize).saturating_mul(view.channels).max(1);
-    let rows = u32::try_from(view.pixels.len() / row).unwrap_or_default();
+    let row = (view.stride as usize).saturating_mul(view.channels);
+    let rows = view.pixels.len().checked_div(row).and_then(|rows| u32::try_from(rows).ok());
+    let rows = rows.unwrap_or_default();
     let failed = |error: String| Fault::Picture { reason: error };
     let source = ImageRef::new(view.stride, rows, view.pixels, kind);
     let source = source.map_err(|error| failed(error.to_string()))?;
