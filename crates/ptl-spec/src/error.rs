@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use tensor_core::Shape;
 
 use crate::{ScalarType, json::short};
@@ -74,6 +76,38 @@ pub enum Error {
         /// What is wrong with it.
         fault: TensorFault,
     },
+    /// Another editor has the file.
+    #[error("{path:?} is being edited elsewhere")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be edited as it was asked for.
+    #[error("the file cannot be edited: {reason}")]
+    NotEditable {
+        /// Why.
+        reason: &'static str,
+    },
+    /// An extra file is to be taken out that is not there.
+    #[error("there is no extra file {:?}", short(.name))]
+    MissingFile {
+        /// Its name.
+        name: String,
+    },
+    /// An extra file is to have a name that is not safe to read.
+    #[error("extra file {:?}: name {fault}", short(.name))]
+    FileName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        fault: model_archive::name::NameFault,
+    },
+    /// A write failed.
+    #[error("writing the file failed")]
+    Write {
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The ZIP file is broken, or a record of it.
     #[error(transparent)]
     Archive(#[from] model_archive::Error),
@@ -107,6 +141,7 @@ impl Error {
             Self::Archive(_) => "ptl/archive",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "ptl/limit",
             Self::Core(_) => "ptl/read",
+            _ => "ptl/edit",
         }
     }
 }

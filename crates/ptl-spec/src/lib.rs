@@ -65,9 +65,11 @@ mod call;
 mod check;
 mod colour;
 mod container;
+mod edit;
 mod emit;
 mod error;
 mod flat;
+mod flat_edit;
 mod gpt2;
 #[cfg(feature = "image")]
 mod image;
@@ -75,6 +77,7 @@ mod image;
 #[path = "image_absent.rs"]
 mod image;
 mod json;
+mod layout;
 mod module;
 mod number;
 mod pack;
@@ -98,12 +101,14 @@ mod unpacker;
 mod validate;
 mod value;
 mod walk;
+mod zip_edit;
 
 pub use tensor_core;
 
 pub use bert::BertMode;
 pub use call::{Call, Model, run};
 pub use colour::Colour;
+pub use edit::{Editor, recover, with_extra_files};
 pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
 pub use gpt2::Gpt2Mode;
 #[cfg(feature = "image")]
@@ -124,3 +129,4 @@ pub use stored::{Place, Quantization};
 pub use tensor::Tensor;
 pub use unpack::{BoundingBoxes, ElementType, Unpack};
 pub use value::{BoundingBox, ResultValue, Results, Value};
+pub use zip_edit::{Rewritten, Strip, compact, rewrite, strip};
