@@ -96,6 +96,7 @@ mod stub;
 mod table;
 mod tensor;
 mod trie;
+mod types;
 mod unpack;
 mod unpacker;
 mod validate;
