@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use tensor_core::Shape;
 
@@ -10,10 +10,10 @@ pub use crate::{pickle::PickleFault, table::TableFault};
 #[non_exhaustive]
 pub enum Error {
     /// The text of a spec is no JSON, or nested too deep, or has a key twice in one object.
-    #[error("spec is malformed: {source}")]
+    #[error("spec is malformed: {reason}")]
     Json {
         /// What was found, with line and column, both counted from 1.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        reason: String,
     },
     /// Something in a spec, or in a call that runs it, is not as it must be.
     #[error("{at} {fault}")]
@@ -50,7 +50,7 @@ pub enum Error {
     )]
     NotLite,
     /// A pickle holds what no model needs, or is broken.
-    #[error("record {:?} at byte {at} {fault}", short(.record))]
+    #[error("record {:?} at byte {at}: pickle {fault}", short(.record))]
     Pickle {
         /// The name of the record.
         record: String,
@@ -117,8 +117,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn json(error: serde_json::Error) -> Self {
-        Self::Json { source: error.into() }
+    pub(crate) fn json(error: &serde_json::Error) -> Self {
+        Self::Json { reason: error.to_string() }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "so that texts and paths both will do")]
@@ -167,7 +167,7 @@ pub enum TensorFault {
         width: u64,
     },
     /// It reaches out of its storage.
-    #[error("ends behind element {}, but its storage has {elements}", .last.map_or("2^64".to_owned(), |last| last.to_string()))]
+    #[error("reaches element {} of a storage of {elements}", Last(*.last))]
     OutOfBounds {
         /// The last element that it has in its storage, counted from 0.
         last: Option<u64>,
@@ -395,3 +395,15 @@ impl From<tensor_core::Error> for Fault {
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Shows the place of an element that 64 bits may not hold.
+struct Last(Option<u64>);
+
+impl fmt::Display for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(last) => last.fmt(f),
+            None => f.write_str("2^64 or later"),
+        }
+    }
+}

@@ -176,8 +176,9 @@ impl<'b> Values<'b> {
         Ok(methods.map(|id| match self.value(id)? {
             Some((kind::FUNCTION, function)) => Ok(function),
             _ => {
-                let problem = "is no function of the module";
-                Err(TableFault { what: "method", at: id.into(), problem }.into())
+                let problem = "name a value that is no function";
+                let at = self.methods.map_or(0, |methods| methods.at as u64);
+                Err(TableFault { what: "methods", at, problem }.into())
             }
         }))
     }

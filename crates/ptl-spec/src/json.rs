@@ -47,8 +47,8 @@ impl Json {
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let mut reader = serde_json::Deserializer::from_slice(text);
         let seed = Seed { depth: limits.depth, limit: limits.depth };
-        let value = seed.deserialize(&mut reader).map_err(Error::json)?;
-        reader.end().map_err(Error::json)?;
+        let value = seed.deserialize(&mut reader).map_err(|error| Error::json(&error))?;
+        reader.end().map_err(|error| Error::json(&error))?;
         Ok(value)
     }
 

@@ -102,10 +102,11 @@ impl Bytecode {
     pub(crate) fn from_pickle(pickle: &Pickle) -> Result<Self, PickleFault> {
         let parts = items(pickle, pickle.root(), "bytecode")?;
         let Some((version, methods)) = parts.split_first() else {
-            return Err(wrong("bytecode", "empty", "a version and methods"));
+            return Err(wrong("bytecode", "an empty tuple", "a version and methods"));
         };
         let version = pickle.int(*version).and_then(|version| u64::try_from(version).ok());
-        let version = version.ok_or_else(|| wrong("bytecode version", "no number", "a number"))?;
+        let version =
+            version.ok_or_else(|| wrong("bytecode version", "something else", "a number"))?;
         let methods = methods.iter().map(|id| Method::from_pickle(pickle, *id));
         Ok(Self { version, methods: methods.collect::<Result<_, _>>()? })
     }
@@ -117,7 +118,7 @@ impl Method {
     fn from_pickle(pickle: &Pickle, id: Id) -> Result<Self, PickleFault> {
         let parts = items(pickle, id, "method")?;
         let &[name, body, ref rest @ ..] = parts else {
-            return Err(wrong("method", "too short", "a name and a body"));
+            return Err(wrong("method", "a short tuple", "a name and a body"));
         };
         let operators = match entry(pickle, body, "operators")? {
             Some(operators) => items(pickle, operators, "operators")?,
@@ -169,7 +170,7 @@ impl Operator {
                 name: text(pickle, name, "name of an operator")?,
                 overload: text(pickle, overload, "overload of an operator")?,
             }),
-            _ => Err(wrong("operator", "too short", "a name and an overload")),
+            _ => Err(wrong("operator", "a short tuple", "a name and an overload")),
         }
     }
 }

@@ -483,10 +483,6 @@ impl<'a> Record<'a> {
     pub fn verify(self) -> Result<()> {
         Ok(self.entry.verify()?)
     }
-
-    pub(crate) const fn entry(self) -> Entry<'a> {
-        self.entry
-    }
 }
 
 /// A handle on an extra file: what the author of a model put beside it.

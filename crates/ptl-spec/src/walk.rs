@@ -71,7 +71,7 @@ impl<'p> Walk<'p> {
                 self.tensor(*arguments, Some(scheme))
             }
             Node::Call { function: Function::SparseTensor, .. } => {
-                Err(self.wrong("tensor", "sparse", "a dense tensor").into())
+                Err(self.wrong("tensor", "a sparse one", "a dense one").into())
             }
             // Tags and lists are but wrappers.
             Node::Call { function: Function::TypeTag | Function::List, arguments } => {
@@ -126,7 +126,7 @@ impl<'p> Walk<'p> {
         let shape: Shape = self.sizes(self.argument(arguments, 2)?, "sizes")?.into();
         let strides = self.sizes(self.argument(arguments, 3)?, "strides")?;
         if shape.rank() != strides.len() {
-            let found = format!("{} long", strides.len());
+            let found = format!("{} numbers", strides.len());
             return Err(self.wrong("strides", &found, "one for each size").into());
         }
         let grad = self.argument(arguments, if scheme.is_some() { 5 } else { 4 })?;
@@ -161,9 +161,9 @@ impl<'p> Walk<'p> {
             return Err(wrong(self.pickle.node(id).kind()));
         };
         let parts = self.pickle.tuple(*id).ok_or_else(|| wrong(self.pickle.node(*id).kind()))?;
-        let &[tag, class, key, _, elements, ..] = parts else { return Err(wrong("too short")) };
+        let &[tag, class, key, _, elements, ..] = parts else { return Err(wrong("a short tuple")) };
         let Node::Global(Global::Storage(scalar)) = self.pickle.node(class) else {
-            return Err(wrong("of no class"));
+            return Err(wrong("a tuple without a class"));
         };
         match (self.pickle.text(tag), self.pickle.text(key)) {
             (Some("storage"), Some(key)) => {
@@ -171,12 +171,12 @@ impl<'p> Walk<'p> {
                 let name = format!("{}{key}", self.folder);
                 Ok((StorageId::Record { name, elements }, *scalar))
             }
-            _ => Err(wrong("without a key")),
+            _ => Err(wrong("a tuple without a key")),
         }
     }
 
     fn quantization(&self, id: Id) -> Result<Quantization, PickleFault> {
-        let wrong = || self.wrong("quantization", "malformed", "a scheme and its numbers");
+        let wrong = || self.wrong("quantization", "something else", "a scheme and its numbers");
         let parts = self.pickle.tuple(id).ok_or_else(wrong)?;
         let scheme = match parts.first().map(|id| self.pickle.node(*id)) {
             Some(Node::Global(Global::Scheme(scheme))) => *scheme,
@@ -198,9 +198,8 @@ impl<'p> Walk<'p> {
 
     fn argument(&self, arguments: Id, index: usize) -> Result<Id, PickleFault> {
         let argument = self.pickle.tuple(arguments).and_then(|items| items.get(index)).copied();
-        argument.ok_or_else(|| {
-            self.wrong("tensor", "made of too little", "storage, offset, sizes, strides")
-        })
+        argument
+            .ok_or_else(|| self.wrong("tensor", "too little", "storage, offset, sizes, strides"))
     }
 
     fn sizes(&self, id: Id, what: &'static str) -> Result<Vec<u64>, PickleFault> {

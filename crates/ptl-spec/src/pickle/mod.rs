@@ -67,7 +67,7 @@ pub enum PickleFault {
         bytes: u64,
     },
     /// A value is none that stands at this place of a model.
-    #[error("{what} is {found}, expected {expected}")]
+    #[error("has {found} as {what}, expected {expected}")]
     Value {
         /// Where in the model.
         what: &'static str,
