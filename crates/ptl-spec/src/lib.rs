@@ -88,6 +88,7 @@ mod path;
 mod pickle;
 mod read;
 mod scalar;
+mod schema;
 mod signature;
 mod slot;
 mod spec;
@@ -123,6 +124,7 @@ pub use read::{
     ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
 };
 pub use scalar::ScalarType;
+pub use schema::json_schema;
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
 pub use slot::Slot;
 pub use spec::{Profile, Spec, SpecOptions};
