@@ -65,15 +65,8 @@ fn pack_types() -> Vec<Json> {
         scalar("scalar_bool", "boolean"),
         scalar("scalar_long", "integer"),
         scalar("scalar_double", "number"),
-        kind(
-            "tensor",
-            &[
-                ("dtype", reference("dtype")),
-                ("sizes", either([array(reference("size")), reference("stub")])),
-                ("items", either([array(reference("number")), reference("stub")])),
-            ],
-            &[],
-        ),
+        tensor("float", "number"),
+        tensor("long", "integer"),
         kind(
             "tensor_from_image",
             &[("image", reference("string")), ("transforms", transforms())],
@@ -94,7 +87,30 @@ fn pack_types() -> Vec<Json> {
             &[],
         ),
         kind("tensor_from_audio", &[("audio", reference("string"))], &[]),
+        deferred(),
+        reference("stub"),
     ]
+}
+
+fn tensor(dtype: &str, item: &str) -> Json {
+    kind(
+        "tensor",
+        &[
+            ("dtype", constant(dtype)),
+            ("sizes", either([array(reference("size")), reference("stub")])),
+            ("items", either([array(reference(item)), reference("stub")])),
+        ],
+        &[],
+    )
+}
+
+/// An object whose type the call gives.
+fn deferred() -> Json {
+    object([
+        ("type", "object".into()),
+        ("required", vec!["type"].into()),
+        ("properties", object([("type", reference("stub"))])),
+    ])
 }
 
 /// Any number of transforms of the picture, then one that makes the tensor. What the last one is
@@ -111,9 +127,12 @@ fn transforms() -> Json {
 
 fn image_steps() -> Vec<Json> {
     let sides = [("width", reference("side")), ("height", reference("side"))];
+    // Nothing is what no value matches: neither side may be there.
+    let no_sides = [("width", Json::Bool(false)), ("height", Json::Bool(false))];
+    let name = [("name", constant("center_crop"))];
     vec![
         step("image_to_image", "center_crop", &sides),
-        step("image_to_image", "center_crop", &[]),
+        kind("image_to_image", &name, &no_sides),
         step("image_to_image", "scale", &sides),
     ]
 }
@@ -172,6 +191,8 @@ fn unpack_types() -> Vec<Json> {
             &[],
         ),
         keyed("tensor_to_image"),
+        deferred(),
+        reference("stub"),
     ]
 }
 
