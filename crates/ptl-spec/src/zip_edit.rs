@@ -61,6 +61,7 @@ fn headers(container: &Container) -> Result<Vec<(Option<&str>, Bytes)>> {
     let directory = archive.directory_extent();
     let bytes = archive.source().read(directory, "directory")?;
     let malformed = || Error::NotEditable { reason: "its directory is malformed" };
+    check_offsets(container)?;
     let (mut at, mut headers) = (0_usize, Vec::new());
     for index in 0..archive.entries().len() {
         let lens = bytes.get(at.saturating_add(28)..).and_then(|rest| rest.first_chunk::<6>());
@@ -72,8 +73,6 @@ fn headers(container: &Container) -> Result<Vec<(Option<&str>, Bytes)>> {
             return Err(malformed());
         }
         let header = bytes.slice(at..end);
-        let offset = header.get(42..46).and_then(|bytes| bytes.first_chunk().copied());
-        check_offset(container, index, offset.map(u32::from_le_bytes))?;
         headers.push((container.name_at(index), header));
         at = end;
     }
@@ -81,12 +80,21 @@ fn headers(container: &Container) -> Result<Vec<(Option<&str>, Bytes)>> {
 }
 
 /// Refuses files whose offsets do not count from their first byte: a tail would not fit them.
-fn check_offset(container: &Container, index: usize, offset: Option<u32>) -> Result<()> {
-    let Some(offset) = offset.filter(|&offset| offset != u32::MAX) else { return Ok(()) };
-    let signature = Extent::new(offset.into(), 4)?;
-    let source = container.archive.source();
-    // One is enough: the archive was opened with one shift for all.
-    if index > 0 || *source.read(signature, "local header")? == *b"PK\x03\x04" {
+fn check_offsets(container: &Container) -> Result<()> {
+    let (archive, directory) = (&container.archive, container.archive.directory_extent());
+    // The three end records, as far as they are there.
+    let end = archive.comment_extent().offset();
+    let records = archive.source().read(Extent::between(directory.end(), end), "end records")?;
+    let at = |back: usize| records.len().checked_sub(back).and_then(|at| records.get(at..));
+    let narrow = at(END_OFFSET).and_then(|rest| rest.first_chunk().copied());
+    let found = match narrow.map(u32::from_le_bytes) {
+        Some(u32::MAX) => {
+            let wide = at(WIDE_OFFSET).and_then(|rest| rest.first_chunk().copied());
+            wide.map(u64::from_le_bytes)
+        }
+        narrow => narrow.map(u64::from),
+    };
+    if found == Some(directory.offset()) {
         return Ok(());
     }
     Err(Error::NotEditable { reason: "there are bytes before its first record" })
@@ -238,3 +246,7 @@ fn failed(source: io::Error) -> Error {
 
 /// Bytes of a header of the directory without what has no fixed length.
 const CENTRAL: usize = 46;
+/// Where the start of the directory stands in the end record, and in the zip64 end record before its
+/// locator, in bytes before the end of all three.
+const END_OFFSET: usize = 6;
+const WIDE_OFFSET: usize = 22 + 20 + 8;

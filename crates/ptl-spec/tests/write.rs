@@ -115,6 +115,16 @@ fn several_files_at_once() {
 }
 
 #[test]
+fn shifted_archives_are_not_edited() {
+    let shifted = [b"PK\x03\x04", model("img.ptl").as_slice()].concat();
+    let error = with_extra_files(&shifted, [(SPEC, Some(Bytes::from(TEXT)))]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the file cannot be edited: there are bytes before its first record"
+    );
+}
+
+#[test]
 fn new_records_start_on_64_bytes() {
     let new = set(&model("img.ptl"), "labels.txt", "a\n");
     let reader = Reader::from_bytes(new).unwrap();
