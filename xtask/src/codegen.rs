@@ -1,4 +1,4 @@
-//! Rust code that flatc makes from the FlatBuffers schemas.
+//! Rust code that flatc makes from the FlatBuffers schemas, and JSON Schemas that our code makes.
 
 use std::{
     collections::BTreeMap,
@@ -35,8 +35,24 @@ struct Schema {
 const SCHEMAS: [Schema; 1] =
     [Schema { source: "schemas/rten.fbs", output: "crates/rten-format/src/generated/rten.rs" }];
 
+/// A JSON Schema and what makes it; the path is relative to the root of the workspace.
+struct Described {
+    output: &'static str,
+    make: fn() -> String,
+}
+
+/// Every JSON Schema of the workspace. A new one is added here.
+const DESCRIBED: [Described; 1] = [Described {
+    output: "schemas/live.spec.schema.json",
+    make: || ptl_spec::json_schema().to_pretty() + "\n",
+}];
+
 /// Makes the code of every schema anew, and records what belongs together.
 pub(crate) fn write() -> Result<()> {
+    for Described { output, make } in DESCRIBED {
+        fs::write(root().join(output), make()).with_context(|| output)?;
+        println!("{output}: written");
+    }
     let compiler = Compiler::verified(program()?)?;
     let root = root();
     for schema in &SCHEMAS {
@@ -58,6 +74,12 @@ pub(crate) fn write() -> Result<()> {
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let mut faults = faults(&root, &SCHEMAS)?;
+    for Described { output, make } in DESCRIBED {
+        let stored = fs::read_to_string(root.join(output)).with_context(|| output)?;
+        if stored != make() {
+            faults.push(format!("{output}: our code makes something else"));
+        }
+    }
     match program() {
         Ok(program) => {
             let compiler = Compiler::verified(program)?;

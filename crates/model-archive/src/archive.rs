@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use tensor_core::{Report, Source};
+use tensor_core::{Extent, Report, Source};
 
 #[cfg(feature = "zstd")]
 use crate::decode::zstd::Pool;
@@ -96,6 +96,21 @@ impl Archive {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.inner.source
+    }
+
+    /// Returns where the headers of the directory are in the source, without its end records: for
+    /// whoever writes a new directory behind them.
+    #[must_use]
+    pub fn directory_extent(&self) -> Extent {
+        let directory = self.directory();
+        Extent::between(directory.start, directory.end)
+    }
+
+    /// Returns where the comment of the archive is in the source: right behind its end record, which
+    /// is 22 bytes long.
+    #[must_use]
+    pub fn comment_extent(&self) -> Extent {
+        self.directory().comment
     }
 
     /// Returns the sum of the sizes of all entries, in bytes.

@@ -62,6 +62,10 @@ pub(crate) struct Directory {
     by_offset: Vec<u32>,
     /// Where the directory starts: entries end before.
     pub(crate) start: u64,
+    /// Where the headers of the directory end.
+    pub(crate) end: u64,
+    /// Where the comment of the archive is.
+    pub(crate) comment: Extent,
     /// What the strict profile refuses and the lenient one does not.
     pub(crate) flaws: Vec<Flaw>,
 }
@@ -84,14 +88,15 @@ impl Directory {
     /// Reads the directory and refuses what no profile allows.
     pub(crate) fn read(source: &Source, options: &Options) -> Result<Self> {
         let mut flaws = Vec::new();
-        let End { directory: extent, entries, shift, tail } =
+        let End { directory: extent, entries, shift, tail, comment } =
             End::read(source, &options.limits, &mut flaws)?;
         let headers = Extent::first(extent.len()).of(&tail).unwrap_or_default();
         if entries > 0 && !headers.starts_with(b"PK\x01\x02") {
             let text = format!("there is no header at byte {}", extent.offset());
             return Err(Error::Directory { source: text.into() });
         }
-        let mut directory = Self { start: extent.offset(), flaws, ..Self::default() };
+        let (start, end) = (extent.offset(), extent.end());
+        let mut directory = Self { start, end, comment, flaws, ..Self::default() };
         let stream = Tail { bytes: tail.clone(), start: extent.offset(), position: 0 };
         let malformed = |source: zip::result::ZipError| Error::Directory { source: source.into() };
         let config = zip::read::Config { archive_offset: ArchiveOffset::Known(shift) };

@@ -16,6 +16,8 @@ pub(crate) struct End {
     pub(crate) shift: u64,
     /// The bytes from the directory up to the end of the comment.
     pub(crate) tail: Bytes,
+    /// Where the comment is.
+    pub(crate) comment: Extent,
 }
 
 impl End {
@@ -47,7 +49,8 @@ impl End {
         }
         record.check_rest(source.len(), flaws);
         let tail = last.or_read(source, Extent::between(directory.offset(), record.end()))?;
-        Ok(Self { directory, entries: claims.entries, shift, tail })
+        let comment = Extent::new(record.position.saturating_add(RECORD), record.comment)?;
+        Ok(Self { directory, entries: claims.entries, shift, tail, comment })
     }
 }
 

@@ -60,3 +60,14 @@ fn archives_of_other_writers_read_whole() {
         assert!(read > 3, "{read} in {folder:?}");
     }
 }
+
+#[test]
+fn directory_and_comment_are_where_they_say() {
+    let mut zip = test_support::zip::Zip::of(&[("a", b"1"), ("b", b"2")]);
+    zip.end.comment = b"remark".to_vec();
+    let bytes = zip.to_bytes();
+    let archive = Archive::open(Source::from_bytes(bytes.clone())).unwrap();
+    let directory = archive.directory_extent().of(&bytes).unwrap();
+    assert!(directory.starts_with(b"PK\x01\x02") && directory.len() == 2 * 47);
+    assert_eq!(archive.comment_extent().of(&bytes).unwrap(), b"remark");
+}

@@ -1,0 +1,333 @@
+//! Changing extra files in place: nothing else in a model file moves or changes.
+//!
+//! An edit appends, and never writes over what the file needs as it is: behind the end of a ZIP file
+//! come the new records, a directory, and end records, all in one write; behind the end of a
+//! FlatBuffer comes what is new, and then four bytes are set to point there.
+//!
+//! ```text
+//! [records][directory][end]                                          before
+//! [records][directory][end][new records][new directory][new end]     after
+//! ```
+//!
+//! What is no longer listed stays as dead bytes until the file is [compacted](crate::compact).
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use model_archive::{Archive, name};
+use tensor_core::{Error as Core, Extent, Limits, Source};
+
+use crate::{
+    Error, Reader, Result, SPEC, Spec, flat_edit,
+    read::{Body, EXTRA},
+    zip_edit,
+};
+
+/// A model file that is being edited, locked against other editors.
+///
+/// Nothing changes before [`commit`](Self::commit).
+///
+/// # Examples
+///
+/// ```no_run
+/// use ptl_spec::{Editor, Spec};
+///
+/// let spec = Spec::parse(std::fs::read("live.spec.json")?)?;
+/// let mut editor = Editor::open("model.ptl")?;
+/// editor.set_spec(&spec)?;
+/// editor.commit()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "an edit takes effect when it is committed"]
+pub struct Editor {
+    file: Locked,
+    reader: Reader,
+    changes: Changes,
+}
+
+/// What is to become of extra files: new content, or `None` for one that goes away.
+pub(crate) type Changes = Vec<(String, Option<Bytes>)>;
+
+/// What an edit writes: bytes, and where. The first lies behind the end of the file.
+pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
+
+impl Editor {
+    /// Locks and opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`]; [`Error::NotEditable`] where readers disagree about what is in it; as for
+    /// [`Reader::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let file = Locked::open(path.as_ref())?;
+        let reader = Reader::from_source(file.source()?)?;
+        if let Body::Zip(container) = reader.body()
+            && !container.collisions.is_empty()
+        {
+            let reason = "two of its records have names that PyTorch takes for one";
+            return Err(Error::NotEditable { reason });
+        }
+        Ok(Self { file, reader, changes: Vec::new() })
+    }
+
+    /// Returns the file as it was when it was opened.
+    #[must_use]
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Embeds a spec, in the place of the one that is there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`set`](Self::set).
+    pub fn set_spec(&mut self, spec: &Spec) -> Result<()> {
+        self.set(SPEC, spec.to_text())
+    }
+
+    /// Puts an extra file in, in the place of one of the same name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FileName`] where the name is no plain relative path; [`Error::NotEditable`] where
+    /// the content has 2 GiB or more.
+    pub fn set(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
+        let refused = |fault| Error::FileName { name: name.to_owned(), fault };
+        let fault = name::check(name, &Limits::default()).err();
+        let fault =
+            fault.or_else(|| name.ends_with('/').then_some(name::NameFault::EmptyComponent));
+        if let Some(fault) = fault {
+            return Err(refused(fault));
+        }
+        let content = content.into();
+        if content.len() as u64 > i32::MAX as u64 {
+            let reason = "an extra file of 2 GiB or more does not fit";
+            return Err(Error::NotEditable { reason });
+        }
+        self.change(name, Some(content));
+        Ok(())
+    }
+
+    /// Takes an extra file out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingFile`].
+    pub fn remove(&mut self, name: &str) -> Result<()> {
+        let is_there = match self.changes.iter().find(|(changed, _)| same(changed, name)) {
+            Some((_, content)) => content.is_some(),
+            None => self.reader.extra_file(name).is_some(),
+        };
+        if !is_there {
+            return Err(Error::MissingFile { name: name.to_owned() });
+        }
+        self.change(name, None);
+        Ok(())
+    }
+
+    fn change(&mut self, name: &str, content: Option<Bytes>) {
+        self.changes.retain(|(changed, _)| !same(changed, name));
+        self.changes.push((name.to_owned(), content));
+    }
+
+    /// Makes the edit take effect, and waits until the disk has it. Without changes nothing is
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where a write fails: what was appended is cut off again.
+    pub fn commit(self) -> Result<()> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let writes = writes(&self.reader, &self.changes)?;
+        self.file.check_in_place()?;
+        let len = self.reader.source().len();
+        let written = self.file.write(&writes);
+        written.map_err(|source| {
+            // Whatever was appended is not needed; where this fails too, `recover` cuts it off.
+            let _ = self.file.file.set_len(len);
+            self.file.failed("writing", source)
+        })?;
+        self.file.unlock();
+        Ok(())
+    }
+}
+
+/// Returns what an edit of a file writes.
+pub(crate) fn writes(reader: &Reader, changes: &Changes) -> Result<Writes> {
+    match reader.body() {
+        Body::Zip(container) => zip_edit::writes(container, changes),
+        Body::Flat(flat) => flat_edit::writes(flat, changes),
+    }
+}
+
+/// Returns a model file with changed extra files, as an edit in place would leave it: for files that
+/// are in memory.
+///
+/// # Errors
+///
+/// As for [`Editor::open`] and [`Editor::set`].
+pub fn with_extra_files<'n>(
+    file: &[u8],
+    changes: impl IntoIterator<Item = (&'n str, Option<Bytes>)>,
+) -> Result<Vec<u8>> {
+    let reader = Reader::from_bytes(file.to_vec())?;
+    let changes = changes.into_iter().map(|(name, content)| (name.to_owned(), content)).collect();
+    let mut edited = file.to_vec();
+    for (at, bytes) in writes(&reader, &changes)? {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let end = at.saturating_add(bytes.len());
+        if edited.len() < end {
+            edited.resize(end, 0);
+        }
+        if let Some(target) = edited.get_mut(at..end) {
+            target.copy_from_slice(&bytes);
+        }
+    }
+    Ok(edited)
+}
+
+/// Cuts off what an interrupted edit has appended to a ZIP file; returns how many bytes. A file that
+/// is whole stays as it is.
+///
+/// # Errors
+///
+/// [`Error::NotEditable`] where there is no whole file inside; [`Error::Locked`].
+pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
+    let file = Locked::open(path.as_ref())?;
+    let source = file.source()?;
+    let whole = last_whole(&source)?;
+    let cut = source.len().saturating_sub(whole);
+    if cut > 0 {
+        file.file.set_len(whole).map_err(|source| file.failed("truncating", source))?;
+        file.file.sync_all().map_err(|source| file.failed("synchronising", source))?;
+    }
+    file.unlock();
+    Ok(cut)
+}
+
+/// Returns the length of the longest beginning that is a whole archive.
+fn last_whole(source: &Source) -> Result<u64> {
+    let mut end = source.len();
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        // Records may lie across the border of two blocks.
+        let block = Extent::between(start, end.saturating_add(END).min(source.len()));
+        let bytes = source.read(block, "end record")?;
+        for at in bytes.windows(4).enumerate().rev().filter(|(_, w)| *w == b"PK\x05\x06") {
+            let record = block.offset().saturating_add(at.0 as u64);
+            let comment = bytes.get(at.0.saturating_add(20)..).and_then(|rest| rest.first_chunk());
+            let comment = comment.map_or(0, |len| u16::from_le_bytes(*len));
+            let whole = record.saturating_add(END).saturating_add(comment.into());
+            let window = source.window(Extent::first(whole), "archive");
+            if let Ok(window) = window
+                && Archive::options()
+                    .profile(model_archive::Profile::Lenient)
+                    .from_source(window)
+                    .is_ok()
+            {
+                return Ok(whole);
+            }
+        }
+        end = start;
+    }
+    Err(Error::NotEditable { reason: "there is no whole ZIP file in it" })
+}
+
+/// Tells whether two names are one to PyTorch.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+/// Returns the name of the extra file that a record is; `None` for any other.
+pub(crate) fn extra_name(record: &str) -> Option<&str> {
+    let (folder, name) = record.split_at_checked(EXTRA.len())?;
+    folder.eq_ignore_ascii_case(EXTRA).then_some(name)
+}
+
+/// An open file that no other editor has.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    path: PathBuf,
+    file: File,
+}
+
+impl Locked {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        // Refuses what is no regular file before it is opened for writing.
+        drop(Source::open(path)?);
+        let failed = |what| move |source| Core::File { path: path.to_owned(), what, source };
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        let file = file.map_err(failed("opening for writing"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(failed("locking")(source).into()),
+        }
+        let locked = Self { path: path.to_owned(), file };
+        locked.check_in_place()?;
+        Ok(locked)
+    }
+
+    pub(crate) fn source(&self) -> Result<Source> {
+        let file = self.file.try_clone().map_err(|source| self.failed("reopening", source))?;
+        Ok(Source::from_file(file)?)
+    }
+
+    /// Lets other editors in, though readers may still hold clones of the handle.
+    pub(crate) fn unlock(&self) {
+        // Where this fails, closing the last handle does it.
+        let _ = self.file.unlock();
+    }
+
+    /// Proves that the path still leads to the file that was locked: another editor may have
+    /// replaced it in between.
+    #[cfg(unix)]
+    pub(crate) fn check_in_place(&self) -> Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        let failed = |source| self.failed("reading metadata", source);
+        let ours = self.file.metadata().map_err(failed)?;
+        let theirs = std::fs::metadata(&self.path).map_err(failed)?;
+        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
+            return Ok(());
+        }
+        Err(Core::Replaced { path: self.path.clone() }.into())
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn check_in_place(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Writes in order; what was appended is on the disk before anything points there.
+    fn write(&self, writes: &Writes) -> io::Result<()> {
+        let mut file = &self.file;
+        for (at, bytes) in writes {
+            file.seek(SeekFrom::Start(*at))?;
+            file.write_all(bytes)?;
+            file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, what: &'static str, source: io::Error) -> Error {
+        Core::File { path: self.path.clone(), what, source }.into()
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.unlock();
+    }
+}
+
+/// What is searched for end records at once, in bytes.
+const BLOCK: u64 = 1 << 20;
+/// Bytes of an end record without its comment.
+const END: u64 = 22;

@@ -1,0 +1,13 @@
+//! What stands in for pictures where the crate is built without them.
+
+use tensor_core::Tensor;
+
+use crate::{Call, Error, Fault, PackImage, Result, Value, path::Path, value::ResultValue};
+
+pub(crate) fn tensor(_: &Call<'_>, _: &PackImage, path: &Path) -> Result<Tensor> {
+    Err(Error::spec(path, Fault::Feature { feature: "image" }))
+}
+
+pub(crate) fn of_tensor(_: &Value, path: &Path) -> Result<ResultValue> {
+    Err(Error::spec(path, Fault::Feature { feature: "image" }))
+}

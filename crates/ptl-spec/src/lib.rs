@@ -1,0 +1,135 @@
+//! PyTorch Live models (`.ptl`): the specification inside them, which says how a call's parameters
+//! become the model's input and its output the call's result, and the files themselves.
+//!
+//! A [`Spec`] is read, checked and run without PyTorch: whoever has something that executes the
+//! model gives it the packed [`Value`] and hands back what came out.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Json             the text, strict: no key twice, bounded in depth           json.rs
+//! 2. Spec             pack, unpack and vocabularies as typed values              spec.rs, pack.rs, unpack.rs, parse.rs
+//! 3. Signature        what a call takes and gives, without running anything      signature.rs, check.rs
+//! 4. Spec::call       parameters in the place of their stubs, typed again        params.rs, stub.rs, call.rs
+//! 5. Call::pack       numbers, pictures, texts and sound become tensors          packer.rs, image/, bert.rs, gpt2.rs
+//! 6. Model::forward   the caller's own                                           call.rs
+//! 7. Call::unpack     the model's output becomes named results                   unpacker.rs
+//! ```
+//!
+//! # Examples
+//!
+//! ```
+//! use ptl_spec::{Params, Spec, Value};
+//!
+//! let spec = Spec::parse(br#"{
+//!     "pack": {"type": "scalar_long", "value": "$n"},
+//!     "unpack": {"type": "scalar_long", "key": "doubled"}
+//! }"#)?;
+//! assert_eq!(spec.signature().to_string(), "(n: integer) -> (doubled: integer)");
+//!
+//! let params = Params::new().with("n", 21);
+//! let double = |input: &Value| match input {
+//!     Value::Int(n) => Ok(Value::Int(2 * n)),
+//!     other => Err(format!("{} is no int", other.kind()).into()),
+//! };
+//! let results = ptl_spec::run(&spec, &params, &double)?;
+//! assert_eq!(results.to_string(), r#"{"doubled":42}"#);
+//! # Ok::<(), ptl_spec::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `image` | yes | pictures as parameters: PNG, JPEG and raw pixels |
+//! | `mmap` | | memory-mapped sources |
+//! | `serde` | | `serde::Serialize` for reports |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+mod bert;
+mod call;
+mod check;
+mod colour;
+mod container;
+mod edit;
+mod emit;
+mod error;
+mod flat;
+mod flat_edit;
+mod gpt2;
+#[cfg(feature = "image")]
+mod image;
+#[cfg(not(feature = "image"))]
+#[path = "image_absent.rs"]
+mod image;
+mod json;
+mod layout;
+mod module;
+mod number;
+mod pack;
+mod packer;
+mod params;
+mod parse;
+mod path;
+mod pickle;
+mod read;
+mod scalar;
+mod schema;
+mod signature;
+mod slot;
+mod spec;
+mod stored;
+mod stub;
+mod table;
+mod tensor;
+mod trie;
+mod types;
+mod unpack;
+mod unpacker;
+mod validate;
+mod value;
+mod walk;
+mod zip_edit;
+
+pub use tensor_core;
+
+pub use bert::BertMode;
+pub use call::{Call, Model, run};
+pub use colour::Colour;
+pub use edit::{Editor, recover, with_extra_files};
+pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
+pub use gpt2::Gpt2Mode;
+#[cfg(feature = "image")]
+pub use image::{Filter, Image};
+pub use json::Json;
+pub use module::{Argument, Bytecode, Method, Operator};
+pub use pack::{ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer};
+pub use params::{Param, Params};
+pub use pickle::Scheme;
+pub use read::{
+    ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
+};
+pub use scalar::ScalarType;
+pub use schema::json_schema;
+pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
+pub use slot::Slot;
+pub use spec::{Profile, Spec, SpecOptions};
+pub use stored::{Place, Quantization};
+pub use tensor::Tensor;
+pub use unpack::{BoundingBoxes, ElementType, Unpack};
+pub use value::{BoundingBox, ResultValue, Results, Value};
+pub use zip_edit::{Rewritten, Strip, compact, rewrite, strip};

@@ -1,0 +1,335 @@
+//! The document: `live.spec.json`.
+
+use std::sync::{Arc, OnceLock};
+
+use tensor_core::{Limits, Report};
+
+#[cfg(feature = "image")]
+use crate::Filter;
+use crate::{
+    BertMode, Error, Fault, Gpt2Mode, Json, Pack, Result, Signature, Unpack,
+    bert::BertVocabulary,
+    check, emit,
+    gpt2::Gpt2Vocabulary,
+    parse::{Parser, Stubs, Vocabularies},
+    path::Path,
+};
+
+/// A specification: how parameters become the model's input, and its output the results.
+///
+/// Unknown members of the root object are kept, in their place. Clones are cheap.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    root: Json,
+    pack: Pack,
+    unpack: Unpack,
+    lints: Report,
+    options: SpecOptions,
+    /// Indexed when the first text is made into tokens.
+    bert: OnceLock<BertVocabulary>,
+    gpt2: OnceLock<Gpt2Vocabulary>,
+}
+
+impl Spec {
+    /// Reads a spec in the profile [`Profile::Documented`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Json`] where the text is no strict JSON; [`Error::Spec`] with the first fault.
+    /// [`SpecOptions::check`] returns all.
+    pub fn parse(text: impl AsRef<[u8]>) -> Result<Self> {
+        Self::options().parse(text)
+    }
+
+    /// Returns the options of reading and running, to be set and parsed with.
+    #[must_use]
+    pub fn options() -> SpecOptions {
+        SpecOptions::default()
+    }
+
+    /// Makes a spec from its two parts, in the profile [`Profile::Documented`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Spec`] with the first fault. What needs a vocabulary goes to
+    /// [`SpecOptions::from_json`].
+    pub fn new(pack: &Pack, unpack: &Unpack) -> Result<Self> {
+        Self::options().from_json(emit::root(pack, unpack))
+    }
+
+    /// Returns the whole document.
+    #[must_use]
+    pub fn json(&self) -> &Json {
+        &self.inner.root
+    }
+
+    /// Returns the text of the document, one member a line.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.json().to_pretty()
+    }
+
+    /// Returns what becomes of the parameters.
+    #[must_use]
+    pub fn pack(&self) -> &Pack {
+        &self.inner.pack
+    }
+
+    /// Returns what becomes of the model's output.
+    #[must_use]
+    pub fn unpack(&self) -> &Unpack {
+        &self.inner.unpack
+    }
+
+    /// Returns which parameters a call takes and which results it gives, without running anything.
+    #[must_use]
+    pub fn signature(&self) -> Signature {
+        Signature::of(self)
+    }
+
+    /// Reports what a call will fail on or someone should mend: what [`parse`](Self::parse) let
+    /// pass, vocabularies, parameters of two kinds, results of one name.
+    #[must_use]
+    pub fn check(&self) -> Report {
+        let mut report = self.inner.lints.clone();
+        check::spec(self, &mut report);
+        report
+    }
+
+    /// Returns the profile that the spec is read and run in.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.inner.options.profile
+    }
+
+    pub(crate) fn run_options(&self) -> &SpecOptions {
+        &self.inner.options
+    }
+
+    /// Returns the vocabulary of the tokenizer `bert`.
+    pub(crate) fn bert(&self) -> Result<&BertVocabulary> {
+        if let Some(vocabulary) = self.inner.bert.get() {
+            return Ok(vocabulary);
+        }
+        let missing = || Error::spec("spec", Fault::MissingVocabulary { key: BERT });
+        let text = self.json().get(BERT).and_then(Json::as_str).ok_or_else(missing)?;
+        self.within_limit(text.len())?;
+        let vocabulary = BertVocabulary::parse(text).map_err(|fault| Error::spec(BERT, fault))?;
+        Ok(self.inner.bert.get_or_init(|| vocabulary))
+    }
+
+    /// Returns the vocabulary of the tokenizer and decoder `gpt2`.
+    pub(crate) fn gpt2(&self) -> Result<&Gpt2Vocabulary> {
+        if let Some(vocabulary) = self.inner.gpt2.get() {
+            return Ok(vocabulary);
+        }
+        let missing = || Error::spec("spec", Fault::MissingVocabulary { key: GPT2 });
+        let tokens = self.json().get(GPT2).ok_or_else(missing)?;
+        if let Json::Object(members) = tokens {
+            let sum = members.iter().fold(0, |sum: usize, (key, _)| sum.saturating_add(key.len()));
+            self.within_limit(sum)?;
+        }
+        let vocabulary = Gpt2Vocabulary::parse(tokens, self.profile())?;
+        Ok(self.inner.gpt2.get_or_init(|| vocabulary))
+    }
+
+    /// Refuses vocabularies whose index would take too much memory.
+    fn within_limit(&self, len: usize) -> Result<()> {
+        let (found, limit) = (len as u64, self.inner.options.limits.document_bytes);
+        if found <= limit {
+            return Ok(());
+        }
+        let (what, field) = ("vocabulary in bytes", "document_bytes");
+        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+    }
+
+    pub(crate) fn parser(&self) -> Parser {
+        Parser::new(self.profile(), Stubs::Replaced, vocabularies(self.json()))
+    }
+}
+
+/// Whose meaning a spec has, where text and phones disagree. The crate's README lists where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// What the format's text says; what it does not allow is an error.
+    #[default]
+    Documented,
+    /// What the runtime on Android did, quirks included, but that calls always end.
+    Android,
+}
+
+/// How a spec is read and run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SpecOptions {
+    pub(crate) profile: Profile,
+    pub(crate) bert: BertMode,
+    pub(crate) gpt2: Gpt2Mode,
+    #[cfg(feature = "image")]
+    pub(crate) filter: Option<Filter>,
+    pub(crate) limits: Limits,
+}
+
+impl SpecOptions {
+    /// Sets whose meaning the spec has; that of the format's text by default.
+    #[must_use]
+    pub const fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets how texts are cut into tokens of a BERT vocabulary; as by the original runtime by
+    /// default.
+    #[must_use]
+    pub const fn bert(mut self, mode: BertMode) -> Self {
+        self.bert = mode;
+        self
+    }
+
+    /// Sets how texts are cut into tokens of a GPT-2 vocabulary, and put together again; as by the
+    /// original runtime by default.
+    #[must_use]
+    pub const fn gpt2(mut self, mode: Gpt2Mode) -> Self {
+        self.gpt2 = mode;
+        self
+    }
+
+    /// Sets how pictures are scaled; by default [`Filter::Bilinear`], and on Android
+    /// [`Filter::Nearest`].
+    #[cfg(feature = "image")]
+    #[must_use]
+    pub const fn filter(mut self, filter: Filter) -> Self {
+        self.filter = Some(filter);
+        self
+    }
+
+    /// Sets what a spec may make the reader do; 64 MiB of text and 64 levels by default.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Does as [`Spec::parse`] with these options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Spec::parse`].
+    pub fn parse(self, text: impl AsRef<[u8]>) -> Result<Spec> {
+        let root = Json::parse(text.as_ref(), &self.limits)?;
+        self.from_json(root)
+    }
+
+    /// Reads a spec from a document in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Spec`] with the first fault.
+    pub fn from_json(self, root: Json) -> Result<Spec> {
+        let mut parser = Parser::new(self.profile, Stubs::Kept, vocabularies(&root));
+        let parts = self.parts(&root, &mut parser);
+        let lints = std::mem::take(&mut parser.lints);
+        match (parser.faults.into_iter().next(), parts) {
+            (None, Some((pack, unpack))) => {
+                let inner = Inner {
+                    root,
+                    pack,
+                    unpack,
+                    lints,
+                    options: self,
+                    bert: OnceLock::new(),
+                    gpt2: OnceLock::new(),
+                };
+                Ok(Spec { inner: Arc::new(inner) })
+            }
+            (Some(fault), _) => Err(fault),
+            // There is no part missing without a fault that says so.
+            (None, None) => Err(Error::spec("spec", Fault::Missing { field: "pack" })),
+        }
+    }
+
+    /// Reports every fault of a text, not only the first, and what [`Spec::check`] does.
+    #[must_use]
+    pub fn check(self, text: impl AsRef<[u8]>) -> Report {
+        let mut report = Report::default();
+        let root = match Json::parse(text.as_ref(), &self.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                check::push(&mut report, &error);
+                return report;
+            }
+        };
+        let mut parser = Parser::new(self.profile, Stubs::Kept, vocabularies(&root));
+        self.parts(&root, &mut parser);
+        if parser.faults.is_empty() {
+            return self.from_json(root).map(|spec| spec.check()).unwrap_or_default();
+        }
+        for fault in &parser.faults {
+            check::push(&mut report, fault);
+        }
+        report.append(parser.lints);
+        report
+    }
+
+    /// Reads both parts, whatever is wrong with either.
+    fn parts(&self, root: &Json, parser: &mut Parser) -> Option<(Pack, Unpack)> {
+        let Json::Object(_) = root else {
+            let (found, expected) = (root.described(), "an object");
+            parser.faults.push(Error::spec("spec", Fault::Value { found, expected }));
+            return None;
+        };
+        vocabulary_kinds(root, parser);
+        let mut missing = |field| parser.faults.push(Error::spec("spec", Fault::Missing { field }));
+        let (pack, unpack) = (root.get("pack"), root.get("unpack"));
+        if pack.is_none() {
+            missing("pack");
+        }
+        if unpack.is_none() {
+            missing("unpack");
+        }
+        let pack = pack.and_then(|node| parser.pack(node, &mut Path::root("pack")).ok());
+        let unpack = unpack.and_then(|node| parser.unpack(node, &mut Path::root("unpack")).ok());
+        pack.zip(unpack)
+    }
+}
+
+impl Default for SpecOptions {
+    fn default() -> Self {
+        Self {
+            profile: Profile::default(),
+            bert: BertMode::default(),
+            gpt2: Gpt2Mode::default(),
+            #[cfg(feature = "image")]
+            filter: None,
+            limits: Limits::default().with_manifest_bytes(64 << 20),
+        }
+    }
+}
+
+fn vocabularies(root: &Json) -> Vocabularies {
+    Vocabularies { bert: root.get(BERT).is_some(), gpt2: root.get(GPT2).is_some() }
+}
+
+/// Refuses vocabularies of the wrong kind. Format text: type `tensor_from_string`.
+fn vocabulary_kinds(root: &Json, parser: &mut Parser) {
+    let mut wrong = |key, value: &Json, expected| {
+        parser.faults.push(Error::spec(key, Fault::Value { found: value.described(), expected }));
+    };
+    match root.get(BERT) {
+        None | Some(Json::String(_)) => {}
+        Some(other) => wrong(BERT, other, "a text with one token a line"),
+    }
+    match root.get(GPT2) {
+        None | Some(Json::Object(_)) => {}
+        Some(other) => wrong(GPT2, other, "an object from tokens to ids"),
+    }
+}
+
+/// Keys of the root object.
+pub(crate) const BERT: &str = "vocabulary_bert";
+pub(crate) const GPT2: &str = "vocabulary_gpt2";

@@ -1,0 +1,281 @@
+//! Results of a model's output, by an `unpack` whose stubs are replaced.
+
+use tensor_core::{DType, Element};
+
+use crate::{
+    BoundingBoxes, Call, ElementType, Error, Fault, Profile, Result, Results, Slot, Unpack, Value,
+    packer::at,
+    path::Path,
+    value::{BoundingBox, ResultValue},
+};
+
+pub(crate) fn value(
+    call: &Call<'_>,
+    unpack: &Unpack,
+    output: &Value,
+    results: &mut Results,
+    path: &mut Path,
+) -> Result<()> {
+    let profile = call.spec.profile();
+    let put = |key: &Slot<String>, value: ResultValue, results: &mut Results, path: &Path| {
+        put(profile, key, value, results).map_err(|fault| Error::spec(path, fault))
+    };
+    match unpack {
+        Unpack::Tuple(items) => match output {
+            Value::Tuple(values) => each(call, items, values, results, path),
+            other => Err(wrong(other, "a tuple", path)),
+        },
+        Unpack::List(items) => match output {
+            Value::List(values) => each(call, items, values, results, path),
+            other => Err(wrong(other, "a list", path)),
+        },
+        Unpack::Dict(items) => path.member("items", |path| {
+            for (index, (key, unpack)) in items.iter().enumerate() {
+                path.item(index, |path| {
+                    let found = at(path, key.bound().and_then(|key| member(output, key)))?;
+                    value(call, unpack, found, results, path)
+                })?;
+            }
+            Ok(())
+        }),
+        Unpack::Tensor { key, dtype } => {
+            let elements = match dtype {
+                ElementType::Float => ResultValue::Floats(at(path, floats(output))?),
+                ElementType::Long => {
+                    let longs = at(path, longs(output))?;
+                    let longs = longs.into_iter().map(|long| narrowed(long, profile));
+                    ResultValue::Longs(longs.collect())
+                }
+            };
+            put(key, elements, results, path)
+        }
+        Unpack::Long { key } => match output {
+            Value::Int(long) => put(key, ResultValue::Int(narrowed(*long, profile)), results, path),
+            other => Err(wrong(other, "an int", path)),
+        },
+        Unpack::Float { key } => match output {
+            Value::Double(double) => put(key, ResultValue::Double(*double), results, path),
+            other => Err(wrong(other, "a double", path)),
+        },
+        Unpack::Bool { key } => match output {
+            Value::Bool(bool) => put(key, ResultValue::Bool(*bool), results, path),
+            other => Err(wrong(other, "a bool", path)),
+        },
+        Unpack::String { key } => match output {
+            Value::String(text) => put(key, ResultValue::String(text.clone()), results, path),
+            other => Err(wrong(other, "a string", path)),
+        },
+        Unpack::TensorToString { key } => {
+            let ids = at(path, longs(output))?;
+            let mode = call.spec.run_options().gpt2;
+            let text = at(path, call.spec.gpt2()?.decode(&ids, mode, profile))?;
+            put(key, ResultValue::String(text), results, path)
+        }
+        Unpack::BertAnswer { key } => match answer(call, output, path)? {
+            Some(text) => put(key, ResultValue::String(text), results, path),
+            None => Ok(()),
+        },
+        Unpack::Argmax { key, dtype, value_key } => {
+            let elements = match dtype {
+                ElementType::Float => at(path, floats(output))?,
+                ElementType::Long => at(path, longs(output).map(|longs| to_floats(&longs)))?,
+            };
+            let index = at(path, largest_or_none(&elements, profile))?;
+            let found = index.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1);
+            put(key, ResultValue::Int(found), results, path)?;
+            match (value_key, index) {
+                (Some(key), Some(index)) => {
+                    let probability = f64::from(softmax(&elements, index, profile));
+                    put(key, ResultValue::Double(probability), results, path)
+                }
+                _ => Ok(()),
+            }
+        }
+        Unpack::BoundingBoxes(wanted) => {
+            let boxes = at(path, boxes(wanted, output, profile))?;
+            put(&wanted.key, ResultValue::Boxes(boxes), results, path)
+        }
+        Unpack::TensorToImage { key } => {
+            let picture = crate::image::of_tensor(output, path)?;
+            put(key, picture, results, path)
+        }
+        // The parser makes none of a spec whose stubs are replaced.
+        Unpack::Deferred(node) => {
+            let (found, expected) = (node.described(), "an object without stubs");
+            Err(Error::spec(path, Fault::Value { found, expected }))
+        }
+    }
+}
+
+fn each(
+    call: &Call<'_>,
+    items: &[Unpack],
+    values: &[Value],
+    results: &mut Results,
+    path: &mut Path,
+) -> Result<()> {
+    let (found, expected) = (values.len(), items.len());
+    if found != expected {
+        return Err(Error::spec(path, Fault::OutputCount { found, expected }));
+    }
+    path.member("items", |path| {
+        for (index, (item, output)) in items.iter().zip(values).enumerate() {
+            path.item(index, |path| value(call, item, output, results, path))?;
+        }
+        Ok(())
+    })
+}
+
+fn put(
+    profile: Profile,
+    key: &Slot<String>,
+    value: ResultValue,
+    results: &mut Results,
+) -> Result<(), Fault> {
+    let key = key.bound()?;
+    if profile == Profile::Documented && results.contains(key) {
+        return Err(Fault::DuplicateKey { key: key.clone() });
+    }
+    results.put(key, value);
+    Ok(())
+}
+
+fn wrong(found: &Value, expected: &'static str, path: &Path) -> Error {
+    Error::spec(path, output_fault(found, expected))
+}
+
+pub(crate) fn output_fault(found: &Value, expected: &'static str) -> Fault {
+    Fault::ModelOutput { found: found.described(), expected }
+}
+
+fn member<'v>(output: &'v Value, key: &str) -> Result<&'v Value, Fault> {
+    let Value::Dict(members) = output else { return Err(output_fault(output, "a dictionary")) };
+    let found = members.iter().rfind(|(name, _)| name == key);
+    found.map(|(_, value)| value).ok_or_else(|| Fault::MissingOutput { key: key.to_owned() })
+}
+
+fn elements<T: Element>(output: &Value, expected: &'static str) -> Result<Vec<T>, Fault> {
+    match output {
+        Value::Tensor(tensor) if tensor.info().dtype == T::DTYPE => {
+            Ok(tensor.view().to_vec::<T>()?)
+        }
+        other => Err(output_fault(other, expected)),
+    }
+}
+
+pub(crate) fn floats(output: &Value) -> Result<Vec<f32>, Fault> {
+    elements(output, "a tensor of f32")
+}
+
+fn longs(output: &Value) -> Result<Vec<i64>, Fault> {
+    elements(output, "a tensor of i64")
+}
+
+fn to_floats(longs: &[i64]) -> Vec<f32> {
+    longs.iter().map(|&long| long as f32).collect()
+}
+
+/// Returns a whole number, on Android as far as 32 bits hold it.
+#[expect(clippy::cast_possible_truncation, reason = "that is what phones lose")]
+fn narrowed(long: i64, profile: Profile) -> i64 {
+    match profile {
+        Profile::Documented => long,
+        Profile::Android => (long as i32).into(),
+    }
+}
+
+/// Returns the index of the first largest element; `None` where there is none but NaN.
+fn largest(elements: &[f32]) -> Option<usize> {
+    let mut best: Option<(usize, f32)> = None;
+    for (index, &element) in elements.iter().enumerate() {
+        if !element.is_nan() && best.is_none_or(|(_, most)| element > most) {
+            best = Some((index, element));
+        }
+    }
+    best.map(|(index, _)| index)
+}
+
+fn largest_or_none(elements: &[f32], profile: Profile) -> Result<Option<usize>, Fault> {
+    match (largest(elements), profile) {
+        (None, Profile::Documented) => Err(Fault::ModelOutput {
+            found: format!("a tensor of {} elements without a largest", elements.len()),
+            expected: "at least one that is a number",
+        }),
+        (index, _) => Ok(index),
+    }
+}
+
+/// Returns the softmax of one element; phones do not subtract the largest first, so that large
+/// elements make it NaN.
+fn softmax(elements: &[f32], index: usize, profile: Profile) -> f32 {
+    let most = match profile {
+        Profile::Documented => elements.iter().copied().fold(f32::NEG_INFINITY, f32::max),
+        Profile::Android => 0.0,
+    };
+    let sum: f32 = elements.iter().map(|element| (element - most).exp()).sum();
+    elements.get(index).map_or(f32::NAN, |element| (element - most).exp() / sum)
+}
+
+/// Keeps the boxes whose best class is likely enough and has a name.
+fn boxes(
+    BoundingBoxes { threshold, classes, .. }: &BoundingBoxes,
+    output: &Value,
+    profile: Profile,
+) -> Result<Vec<BoundingBox>, Fault> {
+    let (threshold, classes) = (*threshold.bound()?, classes.bound()?);
+    let (logits, bounds) = (member(output, "pred_logits")?, member(output, "pred_boxes")?);
+    let width = row_len(logits, "a tensor [1, boxes, classes] of f32")?;
+    if row_len(bounds, "a tensor [1, boxes, 4] of f32")? != 4 {
+        return Err(output_fault(bounds, "a tensor [1, boxes, 4] of f32"));
+    }
+    let (logits, bounds) = (floats(logits)?, floats(bounds)?);
+    let mut found = Vec::new();
+    for (logits, bounds) in logits.chunks_exact(width.max(1)).zip(bounds.as_chunks::<4>().0) {
+        let Some(index) = largest(logits) else { continue };
+        let is_likely = f64::from(softmax(logits, index, profile)) > threshold;
+        if let Some(class) = classes.get(index).filter(|_| is_likely) {
+            found.push(BoundingBox { class: class.bound()?.clone(), bounds: *bounds });
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the innermost of the three dimensions of a tensor.
+fn row_len(value: &Value, expected: &'static str) -> Result<usize, Fault> {
+    let dims = match value {
+        Value::Tensor(tensor) if tensor.info().dtype == DType::F32 => tensor.info().shape.dims(),
+        _ => &[],
+    };
+    match dims {
+        [1, _, width] => usize::try_from(*width).map_err(|_| output_fault(value, expected)),
+        _ => Err(output_fault(value, expected)),
+    }
+}
+
+/// Returns the part of the packed text that the model points at.
+fn answer(call: &Call<'_>, output: &Value, path: &Path) -> Result<Option<String>> {
+    let tokens = call.tokens.as_ref().ok_or_else(|| Error::spec(path, Fault::NoTokens))?;
+    let index = |key| at(path, member(output, key).and_then(floats)).map(|logits| largest(&logits));
+    let (start, end) = (index("start_logits")?, index("end_logits")?);
+    let (Some(start), Some(end)) = (start, end) else { return Ok(None) };
+    if start == end {
+        return Ok(None);
+    }
+    let profile = call.spec.profile();
+    let is_inside = end < tokens.len() || profile == Profile::Android;
+    if end < start || !is_inside {
+        return Err(Error::spec(path, Fault::Answer { start, end, tokens: tokens.len() }));
+    }
+    let vocabulary = call.spec.bert()?;
+    let mut words = Vec::new();
+    for index in start..=end {
+        // Phones take what lies behind the text for id 0.
+        let id = tokens.get(index).copied().unwrap_or_default();
+        match (vocabulary.token(id), profile) {
+            (Some(token), _) => words.push(token),
+            (None, Profile::Android) => words.push("null"),
+            (None, Profile::Documented) => return Err(Error::spec(path, Fault::UnknownId { id })),
+        }
+    }
+    Ok(Some(words.join(" ").replace(" ##", "").trim().to_owned()))
+}

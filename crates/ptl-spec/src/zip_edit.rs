@@ -1,0 +1,252 @@
+//! Edits of ZIP files: a tail behind their end, or a file without what is not needed.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+use bytes::Bytes;
+use model_archive::{Entry, Kind};
+use tensor_core::{
+    Extent,
+    output::{Durability, Existing, NewFile},
+};
+
+use crate::{
+    Error, Reader, Result,
+    container::Container,
+    edit::{Changes, Locked, Writes, extra_name, same},
+    layout::{self, Header},
+    read::{Body, EXTRA},
+};
+
+/// Returns the tail that makes changes take effect: new records, the headers of all that stay as
+/// they are, those of the new ones, and end records.
+pub(crate) fn writes(container: &Container, changes: &Changes) -> Result<Writes> {
+    let archive = &container.archive;
+    let mut directory = Vec::new();
+    let mut entries = 0_u64;
+    for (record, header) in headers(container)? {
+        let extra = record.and_then(extra_name);
+        let is_changed =
+            changes.iter().any(|(name, _)| extra.is_some_and(|extra| same(extra, name)));
+        if !is_changed {
+            directory.extend_from_slice(&header);
+            entries = entries.saturating_add(1);
+        }
+    }
+    let start = archive.source().len();
+    let mut tail = Vec::new();
+    let position = |tail: &Vec<u8>| start.saturating_add(tail.len() as u64);
+    for (name, content) in changes {
+        let Some(content) = content else { continue };
+        let name = format!("{}/{EXTRA}{name}", container.root);
+        let header = Header::stored(name, content, position(&tail));
+        tail.extend(header.local());
+        tail.extend_from_slice(content);
+        tail.extend(header.descriptor());
+        directory.extend(header.central());
+        entries = entries.saturating_add(1);
+    }
+    let comment = archive.source().read(archive.comment_extent(), "comment")?;
+    let (offset, len) = (position(&tail), directory.len() as u64);
+    tail.extend(directory);
+    tail.extend(layout::end(entries, offset, len, &comment));
+    Ok(vec![(start, tail)])
+}
+
+/// Returns the headers of the directory as they are stored, each with the name of its record.
+fn headers(container: &Container) -> Result<Vec<(Option<&str>, Bytes)>> {
+    let archive = &container.archive;
+    let directory = archive.directory_extent();
+    let bytes = archive.source().read(directory, "directory")?;
+    let malformed = || Error::NotEditable { reason: "its directory is malformed" };
+    check_offsets(container)?;
+    let (mut at, mut headers) = (0_usize, Vec::new());
+    for index in 0..archive.entries().len() {
+        let lens = bytes.get(at.saturating_add(28)..).and_then(|rest| rest.first_chunk::<6>());
+        let [a, b, c, d, e, f] = *lens.ok_or_else(malformed)?;
+        let len = [[a, b], [c, d], [e, f]].map(u16::from_le_bytes);
+        let len = len.into_iter().fold(CENTRAL, |sum, len| sum.saturating_add(len.into()));
+        let end = at.saturating_add(len);
+        if end > bytes.len() {
+            return Err(malformed());
+        }
+        let header = bytes.slice(at..end);
+        headers.push((container.name_at(index), header));
+        at = end;
+    }
+    Ok(headers)
+}
+
+/// Refuses files whose offsets do not count from their first byte: a tail would not fit them.
+fn check_offsets(container: &Container) -> Result<()> {
+    let (archive, directory) = (&container.archive, container.archive.directory_extent());
+    // The three end records, as far as they are there.
+    let end = archive.comment_extent().offset();
+    let records = archive.source().read(Extent::between(directory.end(), end), "end records")?;
+    let at = |back: usize| records.len().checked_sub(back).and_then(|at| records.get(at..));
+    let narrow = at(END_OFFSET).and_then(|rest| rest.first_chunk().copied());
+    let found = match narrow.map(u32::from_le_bytes) {
+        Some(u32::MAX) => {
+            let wide = at(WIDE_OFFSET).and_then(|rest| rest.first_chunk().copied());
+            wide.map(u64::from_le_bytes)
+        }
+        narrow => narrow.map(u64::from),
+    };
+    if found == Some(directory.offset()) {
+        return Ok(());
+    }
+    Err(Error::NotEditable { reason: "there are bytes before its first record" })
+}
+
+/// What is taken out of a model file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Strip {
+    /// The records that lead from instructions back to source: they hold lines of the author's
+    /// Python and paths of the author's machine. Every runtime works without.
+    DebugRecords,
+    /// Those, and the source of the model's classes. The lite interpreter works without, the full
+    /// runtime does not.
+    Code,
+}
+
+impl Strip {
+    /// Tells whether a record goes away, by its name without the root folder.
+    #[must_use]
+    pub fn takes(self, record: &str) -> bool {
+        let record = record.to_ascii_lowercase();
+        let is_debug = record.ends_with(".debug_pkl")
+            || record == "mobile_debug_handles.pkl"
+            || record == "callstack_debug_map.pkl";
+        is_debug || self == Self::Code && record.starts_with("code/")
+    }
+}
+
+/// What rewriting a file has done to its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rewritten {
+    /// The length before, in bytes.
+    pub before: u64,
+    /// The length afterwards, in bytes.
+    pub after: u64,
+    /// How many records were taken out.
+    pub removed: u64,
+}
+
+/// Rewrites a ZIP file without the bytes that belong to no record, and replaces it atomically.
+/// Records keep their order and stored bytes, and get the layout that PyTorch gives them.
+///
+/// # Errors
+///
+/// [`Error::NotEditable`] for a FlatBuffer file, or one with colliding names; [`Error::Locked`]. The
+/// file is as it was.
+pub fn compact(path: impl AsRef<Path>) -> Result<Rewritten> {
+    replace(path.as_ref(), |_| true)
+}
+
+/// Does as [`compact`], and leaves records out.
+///
+/// # Errors
+///
+/// As for [`compact`].
+pub fn strip(path: impl AsRef<Path>, what: Strip) -> Result<Rewritten> {
+    replace(path.as_ref(), |record| !what.takes(record))
+}
+
+fn replace(path: &Path, keep: impl Fn(&str) -> bool) -> Result<Rewritten> {
+    let file = Locked::open(path)?;
+    let reader = Reader::from_source(file.source()?)?;
+    let mut new = NewFile::create(path, Durability::Synced)?;
+    let removed = rewrite(&reader, &keep, &mut new)?;
+    let (before, after) = (reader.source().len(), new.written());
+    file.check_in_place()?;
+    new.commit(Existing::Replace)?;
+    file.unlock();
+    Ok(Rewritten { before, after, removed })
+}
+
+/// Writes the records of a ZIP file that `keep` names, in the layout of PyTorch; returns how many it
+/// does not.
+///
+/// # Errors
+///
+/// As for [`compact`]; [`Error::Core`] where a write fails.
+pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, sink: W) -> Result<u64> {
+    let Body::Zip(container) = reader.body() else {
+        return Err(Error::NotEditable { reason: "it is a FlatBuffer, which has no records" });
+    };
+    if !container.collisions.is_empty() {
+        let reason = "two of its records have names that PyTorch takes for one";
+        return Err(Error::NotEditable { reason });
+    }
+    let mut out = Output { sink, position: 0, directory: Vec::new(), entries: 0 };
+    let mut removed = 0_u64;
+    // Most edits append: the order of the file is that of its first writer.
+    let mut entries: Vec<Entry<'_>> =
+        container.archive.entries().filter(|entry| entry.info().kind == Kind::File).collect();
+    let mut offsets = Vec::with_capacity(entries.len());
+    for entry in &entries {
+        offsets.push(entry.extent()?.offset());
+    }
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by_key(|index| offsets.get(*index).copied());
+    entries = order.into_iter().filter_map(|index| entries.get(index).copied()).collect();
+    for entry in entries {
+        match container.name_at(entry.index()) {
+            Some(name) if keep(name) => out.copy(entry)?,
+            _ => removed = removed.saturating_add(1),
+        }
+    }
+    out.finish()?;
+    Ok(removed)
+}
+
+/// A ZIP file in the layout of PyTorch, in the making.
+struct Output<W> {
+    sink: W,
+    position: u64,
+    directory: Vec<u8>,
+    entries: u64,
+}
+
+impl<W: Write> Output<W> {
+    fn copy(&mut self, entry: Entry<'_>) -> Result<()> {
+        let header = Header::copied(entry.name(), entry.info(), self.position);
+        self.put(&header.local())?;
+        let mut stored = entry.stored_reader()?;
+        let copied = io::copy(&mut stored, &mut self.sink).map_err(failed)?;
+        self.position = self.position.saturating_add(copied);
+        self.put(&header.descriptor())?;
+        self.directory.extend(header.central());
+        self.entries = self.entries.saturating_add(1);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let (offset, len) = (self.position, self.directory.len() as u64);
+        let directory = std::mem::take(&mut self.directory);
+        self.put(&directory)?;
+        self.put(&layout::end(self.entries, offset, len, &[]))?;
+        self.sink.flush().map_err(failed)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sink.write_all(bytes).map_err(failed)?;
+        self.position = self.position.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+}
+
+fn failed(source: io::Error) -> Error {
+    Error::Write { source }
+}
+
+/// Bytes of a header of the directory without what has no fixed length.
+const CENTRAL: usize = 46;
+/// Where the start of the directory stands in the end record, and in the zip64 end record before its
+/// locator, in bytes before the end of all three.
+const END_OFFSET: usize = 6;
+const WIDE_OFFSET: usize = 22 + 20 + 8;

@@ -1,0 +1,315 @@
+//! Every model file of `testdata/ptl/valid` is what its `expected.json` says, and what PyTorch's
+//! verdict on the variants says.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use ptl_spec::{
+    Argument, ContainerKind, Json, Method, Place, Profile, Quantization, Reader, Spec, SpecSource,
+    Tensor, side_file,
+    tensor_core::{Extent, Limits, digest::Algorithm},
+};
+use test_support::{CountingSource, files, testdata};
+
+fn json(path: &Path) -> Json {
+    Json::parse(&fs::read(path).unwrap(), &Limits::default()).unwrap()
+}
+
+/// Every model file with what is expected of it.
+fn models() -> Vec<(PathBuf, Json)> {
+    let mut models = Vec::new();
+    for folder in ["torch113", "torch251", "backport"] {
+        for path in files(&format!("ptl/valid/{folder}"), "ptl") {
+            let expected = json(&path.with_extension("expected.json"));
+            models.push((path, expected));
+        }
+    }
+    assert_eq!(models.len(), 44);
+    models
+}
+
+fn text<'j>(json: &'j Json, key: &str) -> &'j str {
+    json.get(key).and_then(Json::as_str).unwrap_or_else(|| panic!("{key} of {json}"))
+}
+
+fn number(json: &Json, key: &str) -> u64 {
+    match json.get(key) {
+        Some(Json::Int(number)) => *number as u64,
+        other => panic!("{key}: {other:?}"),
+    }
+}
+
+fn array<'j>(json: &'j Json, key: &str) -> &'j [Json] {
+    match json.get(key) {
+        Some(Json::Array(items)) => items,
+        other => panic!("{key}: {other:?}"),
+    }
+}
+
+fn texts(json: &Json, key: &str) -> Vec<String> {
+    array(json, key).iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+}
+
+fn numbers(json: &Json, key: &str) -> Vec<u64> {
+    let number = |item: &Json| if let Json::Int(n) = item { *n as u64 } else { panic!("{item}") };
+    array(json, key).iter().map(number).collect()
+}
+
+#[test]
+fn containers_are_as_expected() {
+    for (path, expected) in models() {
+        let reader = Reader::open(&path).unwrap();
+        let container = reader.container();
+        assert_eq!(container.to_string(), text(&expected, "format"), "{path:?}");
+        assert_eq!(reader.source().len(), number(&expected, "size"), "{path:?}");
+        match container {
+            ContainerKind::Zip => {
+                assert_eq!(reader.root(), Some(text(&expected, "root")), "{path:?}");
+                let version = reader.record("version").unwrap().bytes().unwrap();
+                assert_eq!(version, text(&expected, "version_record"), "{path:?}");
+                let Some(Json::Object(records)) = expected.get("records") else { panic!() };
+                let found = reader.records().map(|record| (record.name(), record.size()));
+                let expected = records.iter().map(|(name, size)| match size {
+                    Json::Int(size) => (name.as_str(), *size as u64),
+                    other => panic!("{other}"),
+                });
+                assert!(found.eq(expected), "{path:?}");
+            }
+            _ => {
+                assert_eq!(reader.root(), None);
+                let version = u64::from(reader.operator_version().unwrap());
+                assert_eq!(number(&expected, "operator_version"), version);
+                assert_eq!(number(&expected, "storages"), reader.storages().unwrap());
+                let Some(Json::Object(extra)) = expected.get("extra_files") else { panic!() };
+                let found = reader.extra_files().map(|file| (file.name().to_owned(), file.size()));
+                let expected = extra.iter().map(|(name, size)| match size {
+                    Json::Int(size) => (name.clone(), *size as u64),
+                    other => panic!("{other}"),
+                });
+                assert!(found.eq(expected), "{path:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn methods_are_as_expected() {
+    let shown = |arguments: &Option<Vec<Argument>>| {
+        let arguments = arguments.as_deref().unwrap_or_default();
+        arguments.iter().map(Argument::to_string).collect::<Vec<_>>()
+    };
+    for (path, expected) in models() {
+        let reader = Reader::open(&path).unwrap();
+        let bytecode = reader.bytecode().unwrap();
+        assert_eq!(bytecode.version, number(&expected, "bytecode_version"), "{path:?}");
+        assert_eq!(bytecode.methods.len(), array(&expected, "methods").len());
+        for (method, expected) in bytecode.methods.iter().zip(array(&expected, "methods")) {
+            let Method { name, arguments, returns, operators, .. } = method;
+            assert_eq!(name, text(expected, "name"));
+            assert_eq!(shown(arguments), texts(expected, "arguments"), "{path:?}");
+            assert_eq!(shown(returns), texts(expected, "returns"), "{path:?}");
+            let operators: Vec<String> = operators.iter().map(ToString::to_string).collect();
+            assert_eq!(operators, texts(expected, "operators"), "{path:?}");
+            assert!(method.instructions > 0 && method.registers > 0, "{path:?}");
+        }
+        assert_eq!(bytecode.forward().map(Method::short_name), Some("forward"));
+    }
+}
+
+fn check_tensor(tensor: Tensor<'_>, expected: &Json, path: &Path) {
+    let what = format!("{} of {path:?}", tensor.name());
+    assert_eq!(tensor.path(), text(expected, "path"), "{what}");
+    assert_eq!(tensor.info().unwrap().dtype.name(), text(expected, "dtype"), "{what}");
+    assert_eq!(tensor.shape().dims(), numbers(expected, "shape"), "{what}");
+    assert_eq!(tensor.strides(), numbers(expected, "stride"), "{what}");
+    assert_eq!(tensor.storage_offset(), number(expected, "storage_offset"), "{what}");
+    let grad = expected.get("requires_grad") == Some(&Json::Bool(true));
+    assert_eq!(tensor.requires_grad(), grad, "{what}");
+    assert_eq!(tensor.storage_bytes().unwrap().len() as u64, number(expected, "storage_nbytes"));
+    if let Some(record) = expected.get("record") {
+        assert_eq!(tensor.record(), record.as_str(), "{what}");
+        let class = format!("{}Storage", tensor.scalar_type());
+        assert_eq!(class, text(expected, "storage_type"), "{what}");
+        let place = match text(expected, "archive") {
+            "data.pkl" => Place::State,
+            _ => Place::Constants,
+        };
+        assert_eq!(tensor.place(), place, "{what}");
+    } else {
+        assert_eq!(tensor.storage_index().map(u64::from), Some(number(expected, "storage_index")));
+        let extent = tensor.storage_extent().unwrap().unwrap();
+        assert_eq!(extent.offset(), number(expected, "storage_file_offset"), "{what}");
+    }
+    tensor.check().unwrap();
+    let bytes = tensor.bytes().unwrap();
+    let digest = Algorithm::Sha256.digest(&bytes).to_string();
+    assert_eq!(digest, format!("sha256:{}", text(expected, "sha256_contiguous_le")), "{what}");
+    let mut buffer = vec![0; bytes.len()];
+    tensor.read_into(&mut buffer).unwrap();
+    assert_eq!(buffer, bytes);
+    assert_eq!(tensor.to_tensor().unwrap().bytes(), &bytes);
+    quantized(tensor, expected.get("quant"), &what);
+}
+
+fn quantized(tensor: Tensor<'_>, expected: Option<&Json>, what: &str) {
+    match (tensor.quantization(), expected) {
+        (None, None) => {}
+        (Some(Quantization::PerTensor { scheme, scale, zero_point }), Some(expected)) => {
+            assert_eq!(scheme.name(), text(expected, "qscheme"), "{what}");
+            let rest = [Json::Float(*scale), Json::Int(*zero_point)];
+            assert_eq!(array(expected, "rest"), rest, "{what}");
+        }
+        (Some(Quantization::PerChannel { scheme, axis }), Some(expected)) => {
+            assert_eq!(scheme.name(), text(expected, "qscheme"), "{what}");
+            assert_eq!(array(expected, "rest").last(), Some(&Json::Int(*axis)), "{what}");
+        }
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+#[test]
+fn tensors_are_as_expected() {
+    let mut checked = 0;
+    for (path, expected) in models() {
+        let reader = Reader::open(&path).unwrap();
+        let expected = array(&expected, "tensors");
+        let tensors = reader.tensors().unwrap();
+        assert_eq!(tensors.len(), expected.len(), "{path:?}");
+        for (tensor, expected) in tensors.zip(expected) {
+            check_tensor(tensor, expected, &path);
+            let found = reader.tensor(&tensor.name()).unwrap().unwrap();
+            assert_eq!((found.path(), found.place()), (tensor.path(), tensor.place()));
+            checked += 1;
+        }
+        assert!(reader.tensor("no such tensor").unwrap().is_none());
+    }
+    assert!(checked > 150, "{checked}");
+}
+
+#[test]
+fn records_start_on_64_bytes() {
+    for (path, _) in models() {
+        let reader = Reader::open(&path).unwrap();
+        for record in reader.records().filter(|record| !record.is_compressed()) {
+            assert!(record.extent().unwrap().is_aligned(64), "{} of {path:?}", record.name());
+        }
+    }
+}
+
+#[test]
+fn embedded_specs_are_read() {
+    let mut found = 0;
+    for (path, expected) in models() {
+        let reader = Reader::open(&path).unwrap();
+        let size = match expected.get("records").or(expected.get("extra_files")) {
+            Some(files) => {
+                files.get("extra/model/live.spec.json").or(files.get("model/live.spec.json"))
+            }
+            None => None,
+        };
+        let spec = reader.spec().unwrap();
+        assert_eq!(spec.is_some(), size.is_some(), "{path:?}");
+        if let Some(Json::Int(size)) = size {
+            assert_eq!(reader.spec_text().unwrap().unwrap().len() as i64, *size);
+            found += 1;
+        }
+    }
+    assert!(found >= 20, "{found}");
+}
+
+#[test]
+fn extra_files_are_listed() {
+    let reader = Reader::open(testdata("ptl/valid/torch251/img_extras.ptl")).unwrap();
+    let files: Vec<_> = reader.extra_files().map(|file| (file.name(), file.size())).collect();
+    assert_eq!(
+        files,
+        [("unicode/ümlaut.txt", 2), ("empty", 0), ("labels.txt", 4), ("model/live.spec.json", 583)]
+    );
+    assert_eq!(reader.extra_file("LABELS.txt").unwrap().bytes().unwrap(), "a\nb\n");
+    assert!(reader.extra_file("data.pkl").is_none());
+}
+
+#[test]
+fn a_spec_may_stand_beside_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model.ptl");
+    fs::copy(testdata("ptl/valid/torch251/img_nospec.ptl"), &model).unwrap();
+    let find = || Reader::open(&model).unwrap().find_spec(&Spec::options()).unwrap();
+    assert!(find().is_none());
+    let side = side_file(&model);
+    assert_eq!(side.file_name().unwrap(), "model.ptl.live.spec.json");
+    fs::copy(testdata("ptl/calls/specs/img.json"), &side).unwrap();
+    let (source, spec) = find().unwrap();
+    assert_eq!(source, SpecSource::SideFile(side));
+    assert_eq!(spec.signature().parameters.len(), 5);
+    fs::copy(testdata("ptl/valid/torch251/img.ptl"), &model).unwrap();
+    let (source, spec) = Reader::open(&model)
+        .unwrap()
+        .find_spec(&Spec::options().profile(Profile::Android))
+        .unwrap()
+        .unwrap();
+    assert_eq!((source, spec.profile()), (SpecSource::Embedded, Profile::Android));
+}
+
+#[test]
+fn variants_get_their_verdicts() {
+    let Json::Array(verdicts) = json(&testdata("ptl/valid/variants/verdicts.json")) else {
+        panic!("verdicts")
+    };
+    assert_eq!(verdicts.len(), 20);
+    for verdict in &verdicts {
+        let path = testdata("ptl/valid/variants").join(text(verdict, "file"));
+        let opened = Reader::open(&path).and_then(|reader| {
+            let spec = reader.spec()?;
+            reader.bytecode()?;
+            for tensor in reader.tensors()? {
+                tensor.bytes()?;
+            }
+            Ok((reader, spec))
+        });
+        match (text(verdict, "expect"), opened) {
+            ("reject", Err(_)) => {}
+            ("accept", Ok((_, Some(_)))) | ("no_spec", Ok((_, None))) => {}
+            (expected, Ok((_, spec))) => panic!("{path:?}: {expected}, found {spec:?}"),
+            (expected, Err(error)) => panic!("{path:?}: {expected}, found {error}"),
+        }
+    }
+}
+
+#[test]
+fn opening_reads_the_directory_alone() {
+    let bytes = fs::read(testdata("ptl/valid/torch251/img_opt.ptl")).unwrap();
+    let counting = CountingSource::new(&bytes);
+    let reader = Reader::from_source(counting.source()).unwrap();
+    let directory = reader.records().map(|record| record.extent().unwrap().end()).max().unwrap();
+    let reads = counting.take_reads();
+    let first = reads.first().copied().unwrap();
+    assert_eq!(first, Extent::first(8));
+    // What came before the records were asked for lies behind them, or is the first bytes.
+    let local = reads.len() - reader.records().count();
+    assert!(reads[1..local].iter().all(|read| read.end() > directory), "{reads:?}");
+    let storages: Vec<Extent> =
+        reader.tensors().unwrap().map(|t| t.storage_extent().unwrap().unwrap()).collect();
+    let touched = |reads: &[Extent]| {
+        storages.iter().filter(|storage| reads.iter().any(|read| read.overlaps(**storage))).count()
+    };
+    assert_eq!(storages.len(), 4);
+    counting.take_reads();
+    let tensor = reader.tensor("constants/2").unwrap().unwrap();
+    tensor.bytes().unwrap();
+    assert_eq!(touched(&counting.take_reads()), 1);
+}
+
+#[test]
+fn stored_bytes_are_not_copied() {
+    for name in ["img.ptl", "img_fb.ptl"] {
+        let bytes =
+            bytes::Bytes::from(fs::read(testdata("ptl/valid/torch251").join(name)).unwrap());
+        let reader = Reader::from_bytes(bytes.clone()).unwrap();
+        let tensor = reader.tensor("conv_weight").unwrap().unwrap();
+        let start = tensor.storage_extent().unwrap().unwrap().offset() as usize;
+        assert_eq!(tensor.bytes().unwrap().as_ptr(), bytes[start..].as_ptr(), "{name}");
+    }
+}

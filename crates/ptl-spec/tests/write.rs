@@ -1,0 +1,307 @@
+//! Edits change what they are asked to and nothing else, in both containers.
+
+use std::{fs, path::PathBuf};
+
+use bytes::Bytes;
+use ptl_spec::{
+    ContainerKind, Editor, Reader, SPEC, Spec, Strip, compact, recover, rewrite, strip,
+    tensor_core::Extent, with_extra_files,
+};
+use test_support::{assert_bytes, files, testdata, truncations};
+
+const TEXT: &str =
+    r#"{"pack":{"type":"scalar_long","value":1},"unpack":{"type":"scalar_long","key":"k"}}"#;
+
+fn models() -> Vec<PathBuf> {
+    let folders = ["torch113", "torch251", "backport"];
+    folders.iter().flat_map(|folder| files(&format!("ptl/valid/{folder}"), "ptl")).collect()
+}
+
+fn model(name: &str) -> Vec<u8> {
+    fs::read(testdata("ptl/valid/torch251").join(name)).unwrap()
+}
+
+/// Everything of a file but its extra files: what no edit may change.
+fn rest(file: &[u8]) -> Vec<(String, Option<Extent>, Vec<u8>)> {
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
+    let records = reader.records().filter(|record| !record.name().starts_with("extra/"));
+    let mut rest: Vec<_> = records
+        .map(|record| {
+            let extent = record.extent().unwrap();
+            (record.name().to_owned(), Some(extent), record.checked_bytes().unwrap().to_vec())
+        })
+        .collect();
+    for tensor in reader.tensors().unwrap() {
+        let extent = tensor.storage_extent().unwrap();
+        rest.push((tensor.name(), extent, tensor.bytes().unwrap().to_vec()));
+    }
+    rest.push((format!("{:?}", reader.bytecode().unwrap()), None, Vec::new()));
+    rest
+}
+
+fn extras(file: &[u8]) -> Vec<(String, Bytes)> {
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
+    let content = |file: ptl_spec::ExtraFile<'_>| (file.name().to_owned(), file.bytes().unwrap());
+    let mut files: Vec<_> = reader.extra_files().map(content).collect();
+    files.sort();
+    files
+}
+
+fn set(file: &[u8], name: &str, content: &str) -> Vec<u8> {
+    with_extra_files(file, [(name, Some(Bytes::from(content.to_owned())))]).unwrap()
+}
+
+#[test]
+fn pytorch_writes_the_same_bytes() {
+    let mut checked = 0;
+    for path in models() {
+        let reader = Reader::open(&path).unwrap();
+        if reader.container() == ContainerKind::Zip {
+            let mut written = Vec::new();
+            assert_eq!(rewrite(&reader, |_| true, &mut written).unwrap(), 0);
+            assert_bytes(&written, &fs::read(&path).unwrap(), &format!("{path:?}"));
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "{checked}");
+}
+
+#[test]
+fn a_spec_is_embedded_replaced_and_removed() {
+    for path in models() {
+        let old = fs::read(&path).unwrap();
+        let others: Vec<_> = extras(&old).into_iter().filter(|(name, _)| name != SPEC).collect();
+        for text in [TEXT, "{}", &" ".repeat(100_000)] {
+            let new = set(&old, SPEC, text);
+            assert_eq!(rest(&new), rest(&old), "{path:?}");
+            let mut expected = others.clone();
+            expected.push((SPEC.to_owned(), Bytes::from(text.to_owned())));
+            expected.sort();
+            assert_eq!(extras(&new), expected, "{path:?}");
+            let again = set(&new, SPEC, TEXT);
+            let reader = Reader::from_bytes(again.clone()).unwrap();
+            assert_eq!(reader.spec_text().unwrap().unwrap(), TEXT);
+            assert_eq!(rest(&again), rest(&old), "{path:?}");
+            let without = with_extra_files(&again, [(SPEC, None)]).unwrap();
+            assert_eq!(extras(&without), others, "{path:?}");
+            assert_eq!(rest(&without), rest(&old), "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn several_files_at_once() {
+    for name in ["img_extras.ptl", "img_fb.ptl", "img_nospec_fb.ptl"] {
+        let old = model(name);
+        let new = with_extra_files(
+            &old,
+            [
+                ("labels.txt", None),
+                (SPEC, Some(Bytes::from(TEXT))),
+                ("größe", Some(Bytes::from("1"))),
+                ("empty", Some(Bytes::new())),
+            ],
+        )
+        .unwrap();
+        let found = extras(&new);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        let expected = match name {
+            "img_extras.ptl" => vec!["empty", "größe", SPEC, "unicode/ümlaut.txt"],
+            _ => vec!["empty", "größe", SPEC],
+        };
+        assert_eq!(names, expected, "{name}");
+        assert_eq!(rest(&new), rest(&old), "{name}");
+    }
+}
+
+#[test]
+fn shifted_archives_are_not_edited() {
+    let shifted = [b"PK\x03\x04", model("img.ptl").as_slice()].concat();
+    let error = with_extra_files(&shifted, [(SPEC, Some(Bytes::from(TEXT)))]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the file cannot be edited: there are bytes before its first record"
+    );
+}
+
+#[test]
+fn new_records_start_on_64_bytes() {
+    let new = set(&model("img.ptl"), "labels.txt", "a\n");
+    let reader = Reader::from_bytes(new).unwrap();
+    for record in reader.records().filter(|record| !record.is_compressed()) {
+        assert!(record.extent().unwrap().is_aligned(64), "{}", record.name());
+    }
+}
+
+#[test]
+fn variants_can_be_edited() {
+    for path in files("ptl/valid/variants", "ptl") {
+        let old = fs::read(&path).unwrap();
+        let edited = with_extra_files(&old, [(SPEC, Some(Bytes::from(TEXT)))]);
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if name == "spec_twice" {
+            assert_eq!(
+                edited.unwrap_err().to_string(),
+                Reader::from_bytes(old).unwrap_err().to_string()
+            );
+            continue;
+        }
+        let reader = Reader::from_bytes(edited.unwrap()).unwrap();
+        assert_eq!(reader.spec_text().unwrap().unwrap(), TEXT, "{name}");
+        reader.bytecode().unwrap();
+    }
+}
+
+#[test]
+fn comments_stay() {
+    let old = fs::read(testdata("ptl/valid/variants/zip_comment.ptl")).unwrap();
+    let new = set(&old, SPEC, TEXT);
+    let comment = old.len() - old.windows(4).rposition(|w| w == b"PK\x05\x06").unwrap() - 22;
+    assert!(comment > 0);
+    assert_eq!(new[new.len() - comment..], old[old.len() - comment..]);
+}
+
+#[test]
+fn nothing_written_in_front_of_the_end() {
+    let old = model("img.ptl");
+    let new = set(&old, SPEC, TEXT);
+    assert_bytes(&new[..old.len()], &old, "img.ptl");
+    let old = model("img_nospec_fb.ptl");
+    let new = set(&old, SPEC, TEXT);
+    let changed: Vec<usize> = (0..old.len()).filter(|&at| old[at] != new[at]).collect();
+    assert!(changed.len() <= 4 && changed.last().unwrap() - changed[0] < 4, "{changed:?}");
+}
+
+#[test]
+fn files_are_edited_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["img_nospec.ptl", "img_nospec_fb.ptl"] {
+        let path = folder.path().join(name);
+        fs::write(&path, model(name)).unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        let locked = Editor::open(&path).unwrap_err().to_string();
+        assert_eq!(locked, format!("{path:?} is being edited elsewhere"));
+        editor.set_spec(&Spec::parse(TEXT).unwrap()).unwrap();
+        editor.set("a", "1").unwrap();
+        editor.remove("a").unwrap();
+        assert_eq!(editor.remove("a").unwrap_err().to_string(), "there is no extra file \"a\"");
+        drop(editor);
+        assert_bytes(&fs::read(&path).unwrap(), &model(name), name);
+
+        let mut editor = Editor::open(&path).unwrap();
+        editor.set_spec(&Spec::parse(TEXT).unwrap()).unwrap();
+        editor.commit().unwrap();
+        let spec = Reader::open(&path).unwrap().spec().unwrap().unwrap();
+        assert_eq!(spec.json(), Spec::parse(TEXT).unwrap().json());
+        let mut editor = Editor::open(&path).unwrap();
+        editor.remove(SPEC).unwrap();
+        editor.commit().unwrap();
+        assert!(Reader::open(&path).unwrap().spec().unwrap().is_none());
+        Editor::open(&path).unwrap().commit().unwrap();
+    }
+}
+
+#[test]
+fn unsafe_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    fs::write(&path, model("img.ptl")).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    for (name, message) in [
+        ("../x", "extra file \"../x\": name has a component \".\" or \"..\""),
+        ("/x", "extra file \"/x\": name is absolute, expected a relative path"),
+        ("", "extra file \"\": name is empty"),
+        ("x/", "extra file \"x/\": name has an empty component"),
+    ] {
+        assert_eq!(editor.set(name, "1").unwrap_err().to_string(), message);
+    }
+}
+
+/// Wherever an edit of a ZIP file is cut short, what was there before is found again.
+#[test]
+fn interrupted_edits_are_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    let old = model("img.ptl");
+    let new = set(&old, SPEC, TEXT);
+    truncations(&new[old.len()..], |tail| {
+        fs::write(&path, [&old, tail].concat()).unwrap();
+        // Readers that look for the last end record do so without help.
+        assert_eq!(rest(&fs::read(&path).unwrap()), rest(&old));
+        assert_eq!(recover(&path).unwrap(), tail.len() as u64);
+        assert_bytes(&fs::read(&path).unwrap(), &old, "recovered");
+    });
+    let long = set(&old, SPEC, &"x".repeat(200_000));
+    fs::write(&path, &long[..long.len() - 1]).unwrap();
+    Reader::open(&path).unwrap_err();
+    recover(&path).unwrap();
+    assert_bytes(&fs::read(&path).unwrap(), &old, "recovered");
+    fs::write(&path, &new).unwrap();
+    assert_eq!(recover(&path).unwrap(), 0);
+    fs::write(&path, "no model").unwrap();
+    assert_eq!(
+        recover(&path).unwrap_err().to_string(),
+        "the file cannot be edited: there is no whole ZIP file in it"
+    );
+}
+
+/// An edit of a FlatBuffer takes effect with four bytes inside; without them the file is as it was.
+#[test]
+fn interrupted_edits_of_flatbuffers() {
+    for name in ["img_fb.ptl", "img_nospec_fb.ptl"] {
+        let old = model(name);
+        let new = set(&old, SPEC, TEXT);
+        truncations(&new[old.len()..], |tail| {
+            let torn = [&old, tail].concat();
+            assert_eq!(rest(&torn), rest(&old));
+            assert_eq!(extras(&torn), extras(&old));
+        });
+    }
+}
+
+#[test]
+fn compacting_leaves_no_dead_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    let old = model("img.ptl");
+    let spec = extras(&old).remove(0).1;
+    let edited =
+        set(&set(&old, SPEC, &"x".repeat(10_000)), SPEC, std::str::from_utf8(&spec).unwrap());
+    fs::write(&path, &edited).unwrap();
+    let done = compact(&path).unwrap();
+    assert_eq!((done.before, done.removed), (edited.len() as u64, 0));
+    let after = fs::read(&path).unwrap();
+    assert_eq!(done.after, after.len() as u64);
+    // The spec is now the last record, so padding differs.
+    assert!(after.len() < old.len() + 64);
+    let contents = |file: &[u8]| {
+        let contents = rest(file).into_iter().map(|(name, _, content)| (name, content));
+        contents.collect::<Vec<_>>()
+    };
+    assert_eq!(contents(&after), contents(&old));
+    assert_eq!(extras(&after), extras(&old));
+    fs::write(&path, model("img_fb.ptl")).unwrap();
+    assert_eq!(
+        compact(&path).unwrap_err().to_string(),
+        "the file cannot be edited: it is a FlatBuffer, which has no records"
+    );
+}
+
+#[test]
+fn stripped_files_keep_what_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    for (what, removed) in [(Strip::DebugRecords, 2), (Strip::Code, 4)] {
+        let old = model("img_opt.ptl");
+        fs::write(&path, &old).unwrap();
+        assert_eq!(strip(&path, what).unwrap().removed, removed);
+        let reader = Reader::open(&path).unwrap();
+        assert!(reader.records().all(|record| !what.takes(record.name())));
+        assert!(reader.spec().unwrap().is_some() && reader.bytecode().is_ok());
+        for tensor in reader.tensors().unwrap() {
+            let old = Reader::from_bytes(old.clone()).unwrap();
+            let old = old.tensor(&tensor.name()).unwrap().unwrap().bytes().unwrap();
+            assert_eq!(tensor.bytes().unwrap(), old);
+        }
+    }
+}

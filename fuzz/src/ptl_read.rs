@@ -1,0 +1,31 @@
+//! What the fuzz target `ptl_read` does with its input; a test of the crate replays the corpus.
+
+use ptl_spec::{Reader, SPEC, tensor_core::Limits, with_extra_files};
+
+/// Opens, reads, validates and edits any bytes: nothing but errors may come of it.
+pub(crate) fn run(bytes: &[u8]) {
+    let limits = Limits::default().with_decoded_bytes(1 << 20).with_document_bytes(1 << 20);
+    let Ok(reader) = Reader::options().limits(limits).from_bytes(bytes.to_vec()) else { return };
+    let is_valid = reader.validate().is_valid();
+    if let Ok(tensors) = reader.tensors() {
+        for tensor in tensors {
+            match (tensor.check(), tensor.bytes()) {
+                (Ok(()), Ok(bytes)) => {
+                    let width = tensor.scalar_type().width();
+                    let len = tensor.shape().elements().unwrap_or_default() * width;
+                    assert_eq!(bytes.len() as u64, len);
+                }
+                // A limit, or a record that cannot be decoded.
+                (Ok(()), Err(_)) => {}
+                (Err(_), bytes) => assert!(!is_valid && bytes.is_err()),
+            }
+        }
+    }
+    for file in reader.extra_files() {
+        let _ = file.bytes();
+    }
+    let Ok(edited) = with_extra_files(bytes, [(SPEC, Some("{}".into()))]) else { return };
+    let edited = Reader::from_bytes(edited).expect("an edited file opens");
+    assert_eq!(edited.spec_text().ok().flatten().as_deref(), Some(&b"{}"[..]));
+    assert_eq!(edited.bytecode().ok(), reader.bytecode().ok());
+}
