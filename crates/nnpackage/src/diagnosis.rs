@@ -169,7 +169,7 @@ pub enum Reaction {
     Fails {
         /// When.
         stage: Stage,
-        /// What it prints.
+        /// What it prints; empty where that is not known.
         message: String,
     },
     /// The process crashes.
@@ -198,6 +198,7 @@ impl fmt::Display for Reaction {
             Self::Follows => f.write_str("follows it"),
             Self::LaterSessions => f.write_str("applies it to later sessions of the process only"),
             Self::Garbage => f.write_str("goes on with wrong data"),
+            Self::Fails { stage, message } if message.is_empty() => write!(f, "fails to {stage}"),
             Self::Fails { stage, message } => write!(f, "fails to {stage}: {message:?}"),
             Self::Crashes { stage: Stage::Load } => f.write_str("crashes while loading"),
             Self::Crashes { stage: Stage::Prepare } => f.write_str("crashes while preparing"),
@@ -206,15 +207,16 @@ impl fmt::Display for Reaction {
     }
 }
 
-/// Returns what onert does with all of this: the first thing that stops it, else the gravest.
-pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Reaction {
-    let reactions = diagnoses.iter().filter_map(|diagnosis| diagnosis.onert.as_ref());
-    let rank = |reaction: &&Reaction| match (reaction, reaction.stops_at()) {
-        (Reaction::Crashes { .. }, Some(stage)) => (stage as u8, 1),
-        (_, Some(stage)) => (stage as u8, 0),
-        (Reaction::Garbage, None) => (10, 0),
-        _ => (20, 0),
+/// Returns the first thing that stops onert, else what makes it go wrong; `None` where nothing does.
+pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Option<Reaction> {
+    let rank = |reaction: &Reaction| match reaction {
+        Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),
+        Reaction::Crashes { stage } => Some((*stage as u8, 1)),
+        Reaction::Garbage => Some((u8::MAX, 0)),
+        _ => None,
     };
-    let first = reactions.min_by_key(rank).filter(|reaction| rank(reaction).0 < 20);
-    first.cloned().unwrap_or(Reaction::Ignores)
+    let reactions = diagnoses.iter().filter_map(|diagnosis| diagnosis.onert.as_ref());
+    let ranked = reactions.filter_map(|reaction| Some((rank(reaction)?, reaction)));
+    let first = ranked.min_by_key(|(rank, _)| *rank);
+    first.map(|(_, reaction)| reaction.clone())
 }

@@ -121,6 +121,14 @@ pub enum Error {
         /// What is wrong there.
         reason: &'static str,
     },
+    /// Golden data are no HDF5 file, or one of a form that is not read.
+    #[error("golden data: what is at byte {offset} {reason}")]
+    Hdf5 {
+        /// Where, in bytes from the start of the file.
+        offset: u64,
+        /// What is wrong there.
+        reason: &'static str,
+    },
     /// A kernel is in no object format that is known, or broken.
     #[error("library cannot be read: {reason}")]
     Library {
@@ -161,6 +169,7 @@ impl Error {
             Self::UnknownTable { .. } => "model/unknown-table",
             Self::Constant { fault, .. } => fault.rule(),
             Self::CustomOptions { .. } => "model/custom-options",
+            Self::Hdf5 { .. } => "nnp/golden-data",
             Self::Library { .. } => "nnp/library",
             Self::Write { .. } => "nnp/write",
             Self::Archive(error) => error.rule(),
@@ -176,7 +185,7 @@ impl Error {
     pub fn offset(&self) -> Option<u64> {
         match self {
             Self::NotAModel { .. } => Some(4),
-            Self::UnknownTable { offset, .. } => Some(*offset),
+            Self::UnknownTable { offset, .. } | Self::Hdf5 { offset, .. } => Some(*offset),
             Self::Constant { fault, .. } => fault.offset(),
             Self::Archive(error) => error.offset(),
             Self::Core(error) => error.offset(),

@@ -1,10 +1,10 @@
-//! `FlexBuffers`, the form of the options of custom operators, as far as it takes to show them.
+//! FlexBuffers, the form of the options of custom operators, as far as it takes to show them.
 
 use std::fmt;
 
 use crate::{Error, Result};
 
-/// A value in a `FlexBuffer`.
+/// A value in a FlexBuffer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -29,7 +29,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads a `FlexBuffer`, from its end.
+    /// Reads a FlexBuffer, from its end.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ fn fault(offset: usize, reason: &'static str) -> Error {
     Error::CustomOptions { offset: offset as u64, reason }
 }
 
-/// Values in one `FlexBuffer`.
+/// Values in one FlexBuffer.
 const MAX_VALUES: usize = 100_000;
 /// Levels of lists in lists.
 const MAX_DEPTH: u32 = 32;

@@ -52,14 +52,18 @@
 )]
 
 mod config;
+mod conn;
 mod constant;
 mod content;
 mod custom_op;
 mod diagnosis;
 mod error;
+mod extract;
 mod file;
 pub mod flex;
 mod generated;
+mod golden;
+mod hdf5;
 mod io_ref;
 mod json;
 mod manifest;
@@ -71,13 +75,16 @@ mod read;
 mod storage;
 mod validate;
 
-pub use config::{Config, ConfigEntry, ConfigKey, ConfigType};
+pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
+pub use conn::{Partition, PartitionModel, Wiring};
 pub use constant::Constant;
 pub use content::Content;
 pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
 pub use diagnosis::{Diagnosis, Position, Reaction, Stage};
 pub use error::{ConstantFault, Error, FileFault, Result};
+pub use extract::{ExtractOptions, extract};
 pub use file::File;
+pub use golden::GoldenData;
 pub use io_ref::{IoRef, IoRefFault};
 pub use manifest::{Connection, Manifest, PackageVersion, VersionPart};
 pub use model_file::{ModelFile, ModelType};

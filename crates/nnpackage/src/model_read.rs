@@ -133,9 +133,10 @@ impl ModelReader {
         validate::model(self)
     }
 
-    /// Returns what onert 0.1.0 does with the model, as far as that follows from its structure.
+    /// Returns what stops onert 0.1.0 on the model, or makes it go wrong, as far as that follows from
+    /// its structure; `None` where nothing does.
     #[must_use]
-    pub fn forecast(&self) -> Reaction {
+    pub fn forecast(&self) -> Option<Reaction> {
         forecast(&self.check())
     }
 

@@ -10,9 +10,10 @@ use model_archive::{Archive, Method, Profile};
 use tensor_core::{Limits, Report, Source};
 
 use crate::{
-    Config, Content, CustomOp, Diagnosis, Error, File, Manifest, ModelFile, ModelReader, Reaction,
-    Result,
+    Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile,
+    ModelReader, Reaction, Result,
     diagnosis::forecast,
+    golden,
     manifest::Parsed,
     storage::{Folder, MANIFEST, Storage},
     validate,
@@ -129,6 +130,18 @@ impl Reader {
         Ok(files.filter(|file| file.path().starts_with("custom_op/")).map(CustomOp::new))
     }
 
+    /// Returns a handle on the golden data that go in; `None` where there are none.
+    #[must_use]
+    pub fn golden_input(&self) -> Option<GoldenData<'_>> {
+        GoldenData::of(self, golden::INPUT)
+    }
+
+    /// Returns a handle on the golden data that have to come out; `None` where there are none.
+    #[must_use]
+    pub fn golden_expected(&self) -> Option<GoldenData<'_>> {
+        GoldenData::of(self, golden::EXPECTED)
+    }
+
     /// Returns handles on all files, sorted by path.
     ///
     /// # Errors
@@ -181,10 +194,10 @@ impl Reader {
         validate::package(self)
     }
 
-    /// Returns what onert 0.1.0 does with the unpacked package, as far as that follows from what is
-    /// in it.
+    /// Returns what stops onert 0.1.0 on the unpacked package, or makes it go wrong, as far as that
+    /// follows from what is in it; `None` where nothing does.
     #[must_use]
-    pub fn forecast(&self) -> Reaction {
+    pub fn forecast(&self) -> Option<Reaction> {
         forecast(&self.check())
     }
 

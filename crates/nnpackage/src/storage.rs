@@ -80,6 +80,15 @@ impl Storage {
         }
     }
 
+    /// Returns the folders that have entries of their own in an archive.
+    pub(crate) fn folders(&self) -> Vec<&str> {
+        let Self::Archive { archive, root } = self else { return Vec::new() };
+        let folders = archive.entries_below(root);
+        let folders = folders.filter(|entry| entry.info().kind == Kind::Folder);
+        let paths = folders.filter_map(|entry| entry.name().strip_prefix(root.as_str()));
+        paths.map(|path| path.trim_end_matches('/')).filter(|path| !path.is_empty()).collect()
+    }
+
     /// Returns the names of files in the archive that are not in the package, sorted.
     pub(crate) fn strays(&self) -> Vec<&str> {
         let Self::Archive { archive, root } = self else { return Vec::new() };

@@ -3,7 +3,7 @@
 use std::fs;
 
 use nnpackage::{
-    Constant, Content, IoRef, Library, ModelFile, Reader, flex,
+    Constant, Content, GoldenData, IoRef, Library, ModelFile, Reader, flex,
     model::{Model, Subgraph, Tensor},
 };
 use serde_json::{Map, Value as Json, json};
@@ -11,7 +11,7 @@ use tensor_core::digest::Algorithm;
 use test_support::testdata;
 
 /// What stands in the file for people.
-const COMMENTS: [&str; 3] = ["note", "run", "test_case"];
+const COMMENTS: [&str; 2] = ["note", "run"];
 
 #[test]
 fn packages_are_as_expected() {
@@ -74,6 +74,16 @@ fn package(reader: &Reader, key: &str) -> Json {
             let names = manifest.model_infos.iter().filter(|name| !name.is_empty());
             names.map(|name| json!(format!("metadata/{name}"))).collect()
         }
+        "test_case" => {
+            let (input, expected) =
+                (reader.golden_input().unwrap(), reader.golden_expected().unwrap());
+            json!({
+                "input": input.file().path(),
+                "expected": expected.file().path(),
+                "input_values": values(input),
+                "expected_values": values(expected),
+            })
+        }
         "unconnected_models" => {
             json!(reader.models().len() > 1 && manifest.connections.is_empty())
         }
@@ -86,6 +96,17 @@ fn config(reader: &Reader, path: &str) -> Json {
     let entries = config.entries().iter();
     let entries: Map<_, _> = entries.map(|entry| (entry.key.clone(), json!(entry.value))).collect();
     json!({"path": path, "entries": entries})
+}
+
+/// Returns golden data of rank 2 as lists of lists.
+fn values(golden: GoldenData<'_>) -> Json {
+    let list = |tensor: tensor_core::Tensor| -> Json {
+        let columns = *tensor.info().shape.dims().last().unwrap() as usize;
+        assert_eq!(tensor.info().shape.rank(), 2);
+        let numbers = tensor.view().to_vec::<f32>().unwrap();
+        numbers.chunks(columns).map(|row| json!(row)).collect()
+    };
+    golden.values().unwrap().into_iter().map(list).collect()
 }
 
 fn custom_ops(reader: &Reader) -> Json {

@@ -77,14 +77,6 @@ impl UnknownTable {
         (self.list.len() / 2).saturating_sub(2)
     }
 
-    pub(crate) const fn model(&self) -> &Bytes {
-        &self.model
-    }
-
-    pub(crate) const fn position(&self) -> usize {
-        self.position
-    }
-
     /// Returns the bytes of the table itself: what it refers to is elsewhere.
     fn bytes(&self) -> [&[u8]; 2] {
         [&self.list, &self.fields].map(|part| self.model.get(part.clone()).unwrap_or_default())
