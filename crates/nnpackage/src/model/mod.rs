@@ -12,6 +12,8 @@ mod quantization;
 mod stored;
 mod tensor_type;
 mod unknown;
+#[cfg(test)]
+mod wire;
 
 use std::fmt;
 
