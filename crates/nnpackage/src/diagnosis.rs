@@ -119,6 +119,11 @@ impl Diagnosis {
         self.onert(Reaction::Crashes { stage })
     }
 
+    /// Says that memory is read that is none.
+    pub(crate) fn undefined(self, stage: Stage) -> Self {
+        self.onert(Reaction::Undefined { stage })
+    }
+
     /// Adds it to a report, hint and reaction in the sentence.
     pub fn report_to(self, report: &mut Report) {
         let mut message = self.message;
@@ -177,6 +182,11 @@ pub enum Reaction {
         /// When.
         stage: Stage,
     },
+    /// It reads memory that is not its own: it crashes, now or later, or goes on with wrong data.
+    Undefined {
+        /// From when on.
+        stage: Stage,
+    },
 }
 
 impl Reaction {
@@ -184,7 +194,9 @@ impl Reaction {
     #[must_use]
     pub const fn stops_at(&self) -> Option<Stage> {
         match self {
-            Self::Fails { stage, .. } | Self::Crashes { stage } => Some(*stage),
+            Self::Fails { stage, .. } | Self::Crashes { stage } | Self::Undefined { stage } => {
+                Some(*stage)
+            }
             _ => None,
         }
     }
@@ -200,6 +212,7 @@ impl fmt::Display for Reaction {
             Self::Garbage => f.write_str("goes on with wrong data"),
             Self::Fails { stage, message } if message.is_empty() => write!(f, "fails to {stage}"),
             Self::Fails { stage, message } => write!(f, "fails to {stage}: {message:?}"),
+            Self::Undefined { .. } => f.write_str("crashes or goes on with wrong data"),
             Self::Crashes { stage: Stage::Load } => f.write_str("crashes while loading"),
             Self::Crashes { stage: Stage::Prepare } => f.write_str("crashes while preparing"),
             Self::Crashes { stage: Stage::Run } => f.write_str("crashes while running"),
@@ -212,6 +225,7 @@ pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Option<Reaction> {
     let rank = |reaction: &Reaction| match reaction {
         Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),
         Reaction::Crashes { stage } => Some((*stage as u8, 1)),
+        Reaction::Undefined { stage } => Some((*stage as u8, 2)),
         Reaction::Garbage => Some((u8::MAX, 0)),
         _ => None,
     };

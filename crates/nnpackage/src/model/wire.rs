@@ -8,10 +8,7 @@ use std::collections::BTreeSet;
 
 use flatbuffers::FlatBufferBuilder;
 
-use super::{
-    BuiltinOptions, BuiltinOptions2, Schema, TensorType,
-    numbers,
-};
+use super::{BuiltinOptions, BuiltinOptions2, Schema, TensorType, numbers};
 
 /// Checks each table of one schema: its fields, and what an empty one reads as.
 macro_rules! tables {
@@ -868,13 +865,21 @@ fn element_types_stand_for_the_same() {
         let ours = TensorType::from_code(value.0, Schema::Tflite);
         assert_eq!(ours.name(), value.variant_name());
     }
-    assert_eq!(known(Schema::Circle).len(), crate::generated::circle::TensorType::ENUM_VALUES.len());
-    assert_eq!(known(Schema::Tflite).len(), crate::generated::tflite::TensorType::ENUM_VALUES.len());
+    assert_eq!(
+        known(Schema::Circle).len(),
+        crate::generated::circle::TensorType::ENUM_VALUES.len()
+    );
+    assert_eq!(
+        known(Schema::Tflite).len(),
+        crate::generated::tflite::TensorType::ENUM_VALUES.len()
+    );
 }
 
 #[test]
 fn unions_have_the_same_members() {
-    fn members(values: impl Iterator<Item = (u8, Option<&'static str>)>) -> Vec<(u8, &'static str)> {
+    fn members(
+        values: impl Iterator<Item = (u8, Option<&'static str>)>,
+    ) -> Vec<(u8, &'static str)> {
         values.filter_map(|(tag, name)| Some((tag, name?))).skip(1).collect()
     }
     let circle = crate::generated::circle::BuiltinOptions::ENUM_VALUES.iter();

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use tensor_core::Extent;
 
-use crate::{
-    Constant, ConstantFault, Diagnosis, ModelReader, Reaction, Stage,
-    model::{Buffer, Subgraph},
-};
+use crate::{Constant, ConstantFault, Diagnosis, ModelReader, Reaction, Stage, model::Buffer};
 
 use super::Findings;
 
@@ -95,7 +92,6 @@ fn overlaps(external: &BTreeMap<(u64, usize), u64>, findings: &mut Findings) {
 
 /// Checks every constant against its shape.
 pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
-    let dynamic: Vec<bool> = reader.model().subgraphs.iter().map(has_dynamic).collect();
     for constant in reader.tensors() {
         let at = |diagnosis: Diagnosis| {
             let diagnosis = diagnosis.path(constant.path());
@@ -123,18 +119,11 @@ pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
             });
         }
         if constant.is_external() {
-            let subgraph = usize::try_from(constant.subgraph()).unwrap_or_default();
-            let is_dynamic = dynamic.get(subgraph).copied().unwrap_or_default();
-            let stage = if is_dynamic { Stage::Run } else { Stage::Prepare };
             let message = "has its elements outside of the tables, where onert 0.1.0 does not look";
-            findings
-                .push(at(Diagnosis::warning("model/external-constant", message)).crashes(stage));
+            let diagnosis = Diagnosis::warning("model/external-constant", message);
+            findings.push(at(diagnosis).undefined(Stage::Prepare));
         }
     }
-}
-
-fn has_dynamic(subgraph: &Subgraph) -> bool {
-    subgraph.tensors.iter().any(crate::model::Tensor::is_dynamic)
 }
 
 fn length(constant: Constant<'_>) -> Result<(), ConstantFault> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{
-    Diagnosis, ModelReader, Reaction, Stage,
+    Diagnosis, ModelReader, Stage,
     error::short,
     model::{Subgraph, Tensor, TensorType},
 };
@@ -109,7 +109,7 @@ impl<'a> Check<'a, '_> {
             let count = model.buffers.len();
             let message = format!("has buffer {}, but the model has {count}", tensor.buffer);
             let diagnosis = Diagnosis::error("model/buffer-index", message);
-            self.push(at, tensor, diagnosis.crashes(Stage::Load));
+            self.push(at, tensor, diagnosis.undefined(Stage::Load));
         }
         let id = tensor.external_buffer;
         if id != 0 && !self.external.contains(&id) {
@@ -129,7 +129,10 @@ impl<'a> Check<'a, '_> {
                     let message =
                         format!("{side}[{at}] is tensor {index}, but the graph has {count}");
                     let diagnosis = Diagnosis::error("model/tensor-index", message);
-                    self.at_graph(diagnosis.onert(Reaction::Garbage));
+                    self.at_graph(match index {
+                        0.. => diagnosis.load_fails("unordered_map::at"),
+                        _ => diagnosis.crashes(Stage::Prepare),
+                    });
                     continue;
                 };
                 if !seen.insert(index) {
@@ -167,7 +170,8 @@ impl<'a> Check<'a, '_> {
         if tensor.is_dynamic() {
             let message = format!("{what} has a dimension that is only known at run time");
             let diagnosis = Diagnosis::note("model/dynamic-dimension", message);
-            self.at_graph(diagnosis.hint("set its shape before running"));
+            let failed = "num_elements() cannot calculate when any dimension is unspecified";
+            self.at_graph(diagnosis.hint("set its shape before running").run_fails(failed));
         }
     }
 
@@ -187,9 +191,11 @@ impl<'a> Check<'a, '_> {
                         ),
                         None => format!("operator {at} reads tensor {input}, which nothing makes"),
                     };
-                    let rule =
-                        if made.is_some() { "model/order" } else { "model/undefined-tensor" };
-                    self.at_graph(Diagnosis::error(rule, message));
+                    self.at_graph(match made {
+                        Some(_) => Diagnosis::error("model/order", message),
+                        None => Diagnosis::error("model/undefined-tensor", message)
+                            .crashes(Stage::Prepare),
+                    });
                 }
             }
             for &output in &operator.outputs {

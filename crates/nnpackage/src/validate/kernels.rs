@@ -23,12 +23,15 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
         }
     }
     for (op, path) in &used {
-        if !provided.contains(op.as_str()) {
-            let message = format!("custom operator {:?} has no kernel in custom_op", short(op));
-            let diagnosis = Diagnosis::note("nnp/kernel-missing", message).entry(*path);
-            let hint = "the application has to register one under exactly this name";
-            findings.push(diagnosis.hint(hint));
-        }
+        let shown = short(op).into_owned();
+        let missing =
+            if provided.contains(op.as_str()) { "" } else { "; custom_op has none for it" };
+        let message = format!(
+            "uses the custom operator {shown:?}, whose kernel the application has to \
+             register{missing}"
+        );
+        let diagnosis = Diagnosis::note("nnp/custom-operator", message).entry(*path);
+        findings.push(diagnosis.prepare_fails("Unable to find associated kernel for op"));
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn bare(reader: &ModelReader, findings: &mut Findings) {
     if needs_kernel {
         let message =
             "has custom operators, which onert 0.1.0 runs from the folder of a package only";
-        findings.push(Diagnosis::warning("model/bare-custom", message).crashes(Stage::Load));
+        findings.push(Diagnosis::warning("model/bare-custom", message).crashes(Stage::Prepare));
     }
 }
 
@@ -110,11 +110,12 @@ fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut F
         findings.push(at(diagnosis).load_fails("Unsupported operation: "));
     } else if number < 0 && model.schema == Schema::Tflite {
         let message = format!("has code {number}, {operator}, which only Circle has");
-        findings.push(at(Diagnosis::error("model/operator-code", message)));
+        let diagnosis = Diagnosis::error("model/operator-code", message);
+        findings.push(at(diagnosis).load_fails("Unsupported operation: "));
     }
     if code.is_custom() && code.custom_code.as_deref().unwrap_or_default().is_empty() {
         let message = "is CUSTOM and has no custom_code, which is its name";
-        findings.push(at(Diagnosis::error("model/custom-code", message)));
+        findings.push(at(Diagnosis::error("model/custom-code", message)).crashes(Stage::Load));
     }
     if code.version < 1 {
         let message = format!("has version {}, expected 1 or more", code.version);

@@ -155,7 +155,7 @@ fn declared(
             (Some(declared), None) => {
                 let message =
                     format!("models[{index}] is declared \"{declared}\", but is {content}");
-                Diagnosis::error("nnp/model-content", message).crashes(Stage::Load)
+                Diagnosis::error("nnp/model-content", message).undefined(Stage::Load)
             }
             _ => return,
         },
@@ -200,7 +200,7 @@ fn structure(reader: &Reader, file: ModelFile<'_>, findings: &mut Findings) {
         Err(error) => {
             let message = tensor_core::Chain(&error).to_string();
             let diagnosis = Diagnosis::error(error.rule(), message).entry(file.path());
-            findings.push(place(reader, diagnosis, file.index()).crashes(Stage::Load));
+            findings.push(place(reader, diagnosis, file.index()).undefined(Stage::Load));
         }
     }
 }

@@ -73,7 +73,10 @@ fn indices(subgraph: &Subgraph, operator: &Operator, push: &mut impl FnMut(Diagn
             let message =
                 format!("has {side}[{at}] that is tensor {index}, but the graph has {count}");
             let diagnosis = Diagnosis::error("model/tensor-index", message);
-            push(diagnosis.onert(Reaction::Garbage));
+            push(match index {
+                -1 => diagnosis.load_fails("unordered_map::at"),
+                _ => diagnosis.onert(Reaction::Garbage),
+            });
         }
     }
     let (changed, inputs) = (operator.mutating_variable_inputs.len(), operator.inputs.len());
@@ -155,6 +158,8 @@ pub(super) fn calls(model: &Model, findings: &mut Findings) {
                         let message =
                             format!("has {field} {index}, but the model has {count} graphs");
                         let diagnosis = Diagnosis::error("model/subgraph-index", message);
+                        let failed = format!("Invalid subgraph index - {index}");
+                        let diagnosis = diagnosis.load_fails(failed);
                         findings.push(diagnosis.path(format!("subgraph {graph}/operator {at}")));
                     }
                 }
@@ -164,7 +169,7 @@ pub(super) fn calls(model: &Model, findings: &mut Findings) {
     }
     if let Some(graph) = cycle(&called) {
         let message = "runs itself, by way of the graphs that it runs";
-        let diagnosis = Diagnosis::error("model/subgraph-cycle", message);
+        let diagnosis = Diagnosis::error("model/subgraph-cycle", message).crashes(Stage::Prepare);
         findings.push(diagnosis.path(format!("subgraph {graph}")));
     }
 }

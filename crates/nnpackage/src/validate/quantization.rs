@@ -24,7 +24,12 @@ pub(super) fn check(subgraph: &Subgraph, tensor: &Tensor, path: &str, findings: 
     if let Some(sparsity) = &tensor.sparsity
         && let Some(message) = sparse_fault(tensor, sparsity)
     {
-        push(Diagnosis::error("model/sparsity", message));
+        let diagnosis = Diagnosis::error("model/sparsity", message);
+        let walked = tensor.shape.len().saturating_add(sparsity.block_map.len());
+        push(match sparsity.levels.len() == walked {
+            true => diagnosis,
+            false => diagnosis.load_fails("sparsity dim_metadata length is wrong."),
+        });
     }
 }
 
@@ -34,11 +39,14 @@ fn quantized(
     quantization: &Quantization,
     push: &mut impl FnMut(Diagnosis),
 ) {
-    let mut fault = |message: String| push(Diagnosis::error("model/quantization", message));
     let (scales, zeros) = (quantization.scale.len(), quantization.zero_point.len());
     if zeros != 0 && zeros != scales {
-        fault(format!("has {scales} scales and {zeros} zero points, expected as many of both"));
+        let message =
+            format!("has {scales} scales and {zeros} zero points, expected as many of both");
+        let diagnosis = Diagnosis::error("model/quantization", message);
+        push(diagnosis.load_fails("Quantization params: scale size != zero_point size"));
     }
+    let mut fault = |message: String| push(Diagnosis::error("model/quantization", message));
     if quantization.is_per_axis() {
         let dimension = quantization.quantized_dimension;
         let dim = usize::try_from(dimension).ok().and_then(|at| tensor.shape.get(at));

@@ -90,7 +90,7 @@ impl<'a> Wiring<'a> {
             let count = graphs.len();
             let message = format!("{what} is \"{reference}\", but that model has {count} graphs");
             let diagnosis = Diagnosis::error("nnp/reference-subgraph", message);
-            self.findings.push(at_manifest(diagnosis, pointer));
+            self.findings.push(at_manifest(diagnosis.prepare_fails("unordered_map::at"), pointer));
             return;
         };
         if io(graph, side, reference).is_none() {
@@ -98,7 +98,7 @@ impl<'a> Wiring<'a> {
             let message =
                 format!("{what} is \"{reference}\", but that graph has {count} {}", side.name());
             let diagnosis = Diagnosis::error("nnp/reference-position", message);
-            self.findings.push(at_manifest(diagnosis.crashes(Stage::Run), pointer));
+            self.findings.push(at_manifest(diagnosis.undefined(Stage::Prepare), pointer));
         }
     }
 
