@@ -2,7 +2,7 @@
 
 use nnpackage::{
     Config, Constant, Library, Manifest, ModelReader, Partition, Reader, flex,
-    model::{Model, Schema},
+    model::{BuiltinOptions, BuiltinOptions2, Model, Schema},
     model_archive::{ArchiveWriter, EntryOptions, Profile},
     tensor_core::Limits,
 };
@@ -80,8 +80,8 @@ fn constants(reader: &ModelReader) {
         assert!(!is_valid || !is_here || read.is_ok(), "{read:?}");
     }
     for operator in reader.model().subgraphs.iter().flat_map(|graph| &graph.operators) {
-        let _ = operator.options.as_ref().map(|options| options.fields());
-        let _ = operator.options_2.as_ref().map(|options| options.fields());
+        let _ = operator.options.as_ref().map(BuiltinOptions::fields);
+        let _ = operator.options_2.as_deref().map(BuiltinOptions2::fields);
     }
 }
 

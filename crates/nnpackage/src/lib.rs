@@ -17,7 +17,8 @@
 //! 6. Constant            range and length checked; first touch of elements       constant.rs
 //! 7. Reader::config      key=value lines, with what each key does                config.rs
 //!    Reader::custom_ops  kernels, looked at and never loaded                     custom_op.rs
-//!    Reader::wiring      inputs and outputs of all models, and edges             wiring.rs
+//!    Partition           connections from what a partitioner wrote               conn.rs
+//!    GoldenData          values that go in and have to come out                  golden.rs, hdf5.rs
 //! 8. Reader::check       every rule, with what onert does about it               validate/
 //! 9. extract             into a folder that appears whole                        extract.rs
 //! ```
@@ -29,6 +30,26 @@
 //! the same for Circle and TFLite, and [`Constant`] is a handle on a constant. [`Diagnosis`] is a
 //! finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
 //! [`Report`](tensor_core::Report).
+//!
+//! # Examples
+//!
+//! ```
+//! use nnpackage::{
+//!     Reader,
+//!     model_archive::{ArchiveWriter, EntryOptions},
+//! };
+//!
+//! let manifest = br#"{"models": ["m.circle"], "model-types": ["Circle"]}"#;
+//! let mut archive = ArchiveWriter::new(Vec::new());
+//! archive.add("metadata/MANIFEST", manifest, &EntryOptions::default())?;
+//!
+//! let reader = Reader::from_bytes(archive.finish()?)?;
+//! let diagnoses = reader.check();
+//! let wrong = diagnoses.iter().find(|found| found.rule == "nnp/model-type").ok_or("none")?;
+//! assert_eq!(wrong.hint.as_deref(), Some("\"circle\" may have been meant"));
+//! assert!(reader.forecast().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Features
 //!
