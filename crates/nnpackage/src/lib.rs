@@ -90,6 +90,7 @@ mod json;
 mod manifest;
 pub mod model;
 mod model_file;
+mod model_info;
 mod model_read;
 mod nearest;
 mod read;
@@ -109,6 +110,7 @@ pub use golden::GoldenData;
 pub use io_ref::{IoRef, IoRefFault};
 pub use manifest::{Connection, Manifest, PackageVersion, VersionPart};
 pub use model_file::{ModelFile, ModelType};
+pub use model_info::{ModelInfo, TensorDescription};
 pub use model_read::{ModelOptions, ModelReader};
 pub use read::{ReadOptions, Reader};
 

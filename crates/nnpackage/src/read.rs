@@ -10,7 +10,7 @@ use model_archive::{Archive, Method, Profile};
 use tensor_core::{Limits, Report, Source};
 
 use crate::{
-    Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile,
+    Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile, ModelInfo,
     ModelReader, Reaction, Result,
     diagnosis::forecast,
     golden,
@@ -130,6 +130,20 @@ impl Reader {
         Ok(files.filter(|file| file.path().starts_with("custom_op/")).map(CustomOp::new))
     }
 
+    /// Reads the information about models in `metadata/*.json`, sorted by path.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where a folder cannot be listed; for each file as for [`ModelInfo::parse`].
+    pub fn model_infos(&self) -> Result<impl Iterator<Item = (File<'_>, Result<ModelInfo>)>> {
+        let read = |file: File<'_>| {
+            let bytes = file.document("model information in bytes")?;
+            ModelInfo::parse(&bytes, self.limits())
+        };
+        let files = self.files()?.filter(|file| is_model_info(file.path()));
+        Ok(files.map(move |file| (file, read(file))))
+    }
+
     /// Returns a handle on the golden data that go in; `None` where there are none.
     #[must_use]
     pub fn golden_input(&self) -> Option<GoldenData<'_>> {
@@ -246,6 +260,12 @@ impl Reader {
             None => Err(Error::ModelsMissing),
         }
     }
+}
+
+/// Tells whether a file says something about a model.
+pub(crate) fn is_model_info(path: &str) -> bool {
+    let name = path.strip_prefix("metadata/");
+    name.is_some_and(|name| !name.contains('/') && name.ends_with(".json"))
 }
 
 /// How a package is opened.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use nnpackage::{
-    Constant, Content, GoldenData, IoRef, Library, ModelFile, Reader, flex,
+    Constant, Content, GoldenData, IoRef, Library, ModelFile, ModelType, Reader, flex,
     model::{Model, Subgraph, Tensor},
 };
 use serde_json::{Map, Value as Json, json};
@@ -71,8 +71,8 @@ fn package(reader: &Reader, key: &str) -> Json {
         "edges" => manifest.edges().map(|(from, to)| json!([triple(&from), triple(&to)])).collect(),
         "custom_ops" => custom_ops(reader),
         "model_infos" => {
-            let names = manifest.model_infos.iter().filter(|name| !name.is_empty());
-            names.map(|name| json!(format!("metadata/{name}"))).collect()
+            let infos = reader.model_infos().unwrap().map(|(file, info)| (file.path(), info.unwrap()));
+            infos.map(|(path, _)| json!(path)).collect()
         }
         "test_case" => {
             let (input, expected) =
@@ -134,7 +134,7 @@ fn model_file(file: ModelFile<'_>) -> Json {
     let mut found = json!({
         "path": file.path(),
         "type": file.declared_type(),
-        "effective_type": file.model_type().map(|found| found.name()),
+        "effective_type": file.model_type().map(ModelType::name),
         "size": file.file().len().unwrap(),
         "sha256": digest.strip_prefix("sha256:"),
         "format": content.name(),

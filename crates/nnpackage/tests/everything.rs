@@ -6,7 +6,7 @@ use nnpackage::{
     ModelReader,
     model::{
         CompressionType, CustomOptionsFormat, DataFormat, DimensionType, ExternalBuffer, Model,
-        Operator, Quantization, QuantizationDetails, Schema, SparseIndices, Tensor, TensorType,
+        Operator, OperatorCode, Quantization, QuantizationDetails, Schema, SparseIndices, Tensor, TensorType,
         options::OptionValue,
     },
     tensor_core::Limits,
@@ -203,7 +203,7 @@ fn the_rest_of_a_model() {
         let version = if schema == Schema::Circle { 0 } else { 3 };
         assert_eq!((model.schema, model.version), (schema, version));
         assert_eq!(model.description.as_deref(), Some("everything"));
-        let names: Vec<_> = model.operator_codes.iter().map(|code| code.name()).collect();
+        let names: Vec<_> = model.operator_codes.iter().map(OperatorCode::name).collect();
         assert_eq!(names, ["GELU", "CUSTOM:MyOp"]);
         assert_eq!(model.operator_codes[0].version, 4);
         assert_eq!(model.metadata_buffer, [1, 2]);

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use tensor_core::DType;
 
-use crate::{Diagnosis, IoRef, Reader, error::short, golden, json::Document, model::Tensor};
+use crate::{
+    Diagnosis, IoRef, Reader, error::short, golden, model::Tensor, read::is_model_info,
+};
 
 use super::Findings;
 
@@ -23,6 +25,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     }
     compressed(reader, findings);
     infos(reader, findings);
+    other_models(reader, findings);
     golden(reader, findings);
     unused(reader, findings);
 }
@@ -40,6 +43,19 @@ fn compressed(reader: &Reader, findings: &mut Findings) {
     }
 }
 
+/// Files that models run by RUN_MODEL: that they are there.
+fn other_models(reader: &Reader, findings: &mut Findings) {
+    for (file, location) in super::operators::locations(reader) {
+        let path = match &location {
+            Ok(path) if reader.file(path).is_some() => continue,
+            Ok(path) | Err(path) => short(path),
+        };
+        let fault = if location.is_ok() { "is not in the package" } else { "leads out of it" };
+        let message = format!("runs the model {path:?}, which {fault}");
+        findings.push(Diagnosis::error("nnp/run-model", message).entry(file.path()));
+    }
+}
+
 /// Information about models: that it is there, and JSON.
 fn infos(reader: &Reader, findings: &mut Findings) {
     let manifest = reader.manifest();
@@ -52,23 +68,15 @@ fn infos(reader: &Reader, findings: &mut Findings) {
             findings.push(super::models::at_manifest(diagnosis, &format!("/model-infos/{index}")));
         }
     }
-    let Ok(files) = reader.files() else { return };
-    for file in files.filter(|file| is_info(file.path())) {
-        let parsed = file
-            .document("model information in bytes")
-            .and_then(|bytes| Document::parse("model information", &bytes, reader.limits()));
-        if let Err(error) = parsed {
+    let Ok(infos) = reader.model_infos() else { return };
+    for (file, info) in infos {
+        if let Err(error) = info {
             let message = tensor_core::Chain(&error).to_string();
             let mut diagnosis = Diagnosis::warning("nnp/model-info", message).entry(file.path());
             diagnosis.at.line = error.at().line;
             findings.push(diagnosis.ignored());
         }
     }
-}
-
-fn is_info(path: &str) -> bool {
-    let name = path.strip_prefix("metadata/");
-    name.is_some_and(|name| !name.contains('/') && name.ends_with(".json"))
 }
 
 /// Golden data come in pairs, one value for each input and output of the package.
@@ -148,7 +156,8 @@ fn unused(reader: &Reader, findings: &mut Findings) {
     let named = manifest.configs.iter().chain(&manifest.model_infos);
     used.extend(named.chain(&manifest.connection_file).map(|name| format!("metadata/{name}")));
     used.extend(GOLDEN.map(str::to_owned));
-    used.extend(super::operators::locations(reader));
+    let locations = super::operators::locations(reader).into_iter();
+    used.extend(locations.filter_map(|(_, location)| location.ok()));
     let files = match reader.files() {
         Ok(files) => files,
         Err(error) => {
@@ -162,7 +171,7 @@ fn unused(reader: &Reader, findings: &mut Findings) {
         if used.contains(path) || path.starts_with("custom_op/") {
             continue;
         }
-        let message = if is_info(path) {
+        let message = if is_model_info(path) {
             "is information about a model that nothing reads and the manifest does not name"
         } else {
             "is in the package, but the manifest does not name it"

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use model_archive::name;
+
 use crate::{
-    Diagnosis, Reaction, Reader, Stage,
+    Diagnosis, ModelFile, Reaction, Reader, Stage,
     error::short,
     flex,
     model::{
@@ -258,20 +260,20 @@ enum Mark {
     Done,
 }
 
-/// Returns the files that models of a package run.
-pub(super) fn locations(reader: &Reader) -> Vec<String> {
+/// Returns the models of a package that run another one, with its path in the package; as it is
+/// stored where that leads out.
+pub(super) fn locations(reader: &Reader) -> Vec<(ModelFile<'_>, Result<String, String>)> {
     let mut found = Vec::new();
     for file in reader.models() {
         let is_model = file.content().is_ok_and(|content| content.schema().is_some());
         let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
-        let folder = file.path().rsplit_once('/').map_or("", |(folder, _)| folder);
         let operators = model.model().subgraphs.iter().flat_map(|graph| &graph.operators);
         for operator in operators {
             if let Some(BuiltinOptions::RunModel(options)) = &operator.options
                 && let Some(location) = &options.location
             {
-                let slash = if folder.is_empty() { "" } else { "/" };
-                found.push(format!("{folder}{slash}{location}"));
+                let path = name::resolve(file.path(), location);
+                found.push((file, path.map_err(|_| location.clone())));
             }
         }
     }
