@@ -85,7 +85,7 @@ pub enum Error {
         limit: usize,
     },
     /// A model refers to more tables than its length has room for, or than are allowed.
-    #[error("model has more than {limit} tables, expected one in 4 bytes, at most 10000000")]
+    #[error("model has more than {limit} tables, expected one in 8 bytes, at most 10000000")]
     TooManyTables {
         /// The limit, in tables.
         limit: usize,

@@ -71,7 +71,8 @@ fn package(reader: &Reader, key: &str) -> Json {
         "edges" => manifest.edges().map(|(from, to)| json!([triple(&from), triple(&to)])).collect(),
         "custom_ops" => custom_ops(reader),
         "model_infos" => {
-            let infos = reader.model_infos().unwrap().map(|(file, info)| (file.path(), info.unwrap()));
+            let infos =
+                reader.model_infos().unwrap().map(|(file, info)| (file.path(), info.unwrap()));
             infos.map(|(path, _)| json!(path)).collect()
         }
         "test_case" => {

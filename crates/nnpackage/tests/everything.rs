@@ -6,8 +6,8 @@ use nnpackage::{
     ModelReader,
     model::{
         CompressionType, CustomOptionsFormat, DataFormat, DimensionType, ExternalBuffer, Model,
-        Operator, OperatorCode, Quantization, QuantizationDetails, Schema, SparseIndices, Tensor, TensorType,
-        options::OptionValue,
+        Operator, OperatorCode, Quantization, QuantizationDetails, Schema, SparseIndices, Tensor,
+        TensorType, options::OptionValue,
     },
     tensor_core::Limits,
 };
@@ -109,7 +109,7 @@ fn quantization() {
             details: None,
             quantized_dimension: 0,
         };
-        assert_eq!(per_axis, expected);
+        assert_eq!(*per_axis, expected);
         assert!(per_axis.is_per_axis() && per_axis.is_quantized());
         assert_eq!(details(model, "custom"), QuantizationDetails::Custom(vec![7, 8, 9].into()));
         let block_shape = if schema == Schema::Tflite { vec![1, 4] } else { vec![] };

@@ -39,8 +39,9 @@ fn every_truncation_of_a_model() {
 #[test]
 fn changed_models_break_nothing() {
     for model in models() {
-        mutations(&model, nnpackage_read::run);
+        some_mutations(&model, nnpackage_read::run);
     }
+    mutations(&models()[0], nnpackage_read::run);
 }
 
 #[test]

@@ -76,11 +76,11 @@ pub struct Tensor {
     /// The name.
     pub name: Option<String>,
     /// How stored numbers become real ones.
-    pub quantization: Option<Quantization>,
+    pub quantization: Option<Box<Quantization>>,
     /// Tells whether it keeps its value from one run to the next.
     pub is_variable: bool,
     /// How zeros are left out.
-    pub sparsity: Option<Sparsity>,
+    pub sparsity: Option<Box<Sparsity>>,
     /// The shape with -1 for each unknown dimension; absent where all are known.
     pub shape_signature: Option<Vec<i32>>,
     /// Tells whether a shape without dimensions is that of a scalar, and not unknown. Only newer

@@ -263,7 +263,7 @@ fn verifier_options(len: usize, limits: &Limits) -> VerifierOptions {
     let depth = usize::try_from(limits.depth).unwrap_or(MAX_DEPTH);
     VerifierOptions {
         max_depth: depth.min(MAX_DEPTH),
-        max_tables: (len / 4).min(MAX_TABLES),
+        max_tables: (len / 8).min(MAX_TABLES),
         max_apparent_size: len.saturating_mul(16).max(1 << 20),
         ignore_missing_null_terminator: false,
     }
@@ -288,5 +288,68 @@ fn malformed(error: &InvalidFlatbuffer, options: &VerifierOptions) -> Error {
             }
             Error::Malformed { reason }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flatbuffers::FlatBufferBuilder;
+
+    use super::*;
+    use crate::generated::circle as stored;
+
+    /// Builds a model whose graph holds one tensor many times.
+    fn shared(name_len: usize, times: usize) -> Vec<u8> {
+        let mut builder = FlatBufferBuilder::new();
+        let name = Some(builder.create_string(&"n".repeat(name_len)));
+        let tensor = stored::TensorArgs { name, ..Default::default() };
+        let tensor = stored::Tensor::create(&mut builder, &tensor);
+        let tensors = Some(builder.create_vector(&vec![tensor; times]));
+        let graph = stored::SubGraphArgs { tensors, ..Default::default() };
+        let graph = stored::SubGraph::create(&mut builder, &graph);
+        let subgraphs = Some(builder.create_vector(&[graph]));
+        let model = stored::ModelArgs { subgraphs, ..Default::default() };
+        let model = stored::Model::create(&mut builder, &model);
+        builder.finish(model, Some("CIR0"));
+        builder.finished_data().to_vec()
+    }
+
+    #[track_caller]
+    fn rejects(bytes: Vec<u8>, message: &str) {
+        let error = Model::parse(bytes, &Limits::default()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn tables_shared_too_often() {
+        let bytes = shared(1, 1000);
+        let limit = bytes.len() / 8;
+        let message = format!(
+            "model has more than {limit} tables, expected one in 8 bytes, at most 10000000"
+        );
+        rejects(bytes, &message);
+    }
+
+    #[test]
+    fn texts_shared_too_often() {
+        rejects(shared(1 << 20, 17), "model is malformed: apparent size too large");
+        Model::parse(shared(1 << 20, 8), &Limits::default()).unwrap();
+    }
+
+    /// What a tensor and an operator take is what bounds the memory for a file.
+    #[test]
+    fn values_are_small() {
+        assert!(size_of::<Tensor>() <= 144, "{}", size_of::<Tensor>());
+        assert!(size_of::<Operator>() <= 272, "{}", size_of::<Operator>());
+        assert!(size_of::<Buffer>() <= 48 && size_of::<OperatorCode>() <= 40);
+    }
+
+    #[test]
+    fn text_that_is_no_utf8() {
+        let mut bytes = shared(4, 1);
+        let at = bytes.windows(4).position(|part| part == b"nnnn").unwrap();
+        bytes[at] = 0xff;
+        let error = Model::parse(bytes, &Limits::default()).unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{error}");
     }
 }

@@ -73,9 +73,13 @@ macro_rules! readers {
                     tensor_type: scan.read(tensor.type_()),
                     buffer: tensor.buffer(),
                     name: scan.read(tensor.name()),
-                    quantization: quantization.map(|found| quantized(found, scan)).transpose()?,
+                    quantization: quantization
+                        .map(|found| quantized(found, scan).map(Box::new))
+                        .transpose()?,
                     is_variable: tensor.is_variable(),
-                    sparsity: sparsity.map(|found| sparse(found, scan)).transpose()?,
+                    sparsity: sparsity
+                        .map(|found| sparse(found, scan).map(Box::new))
+                        .transpose()?,
                     shape_signature: scan.read(tensor.shape_signature()),
                     has_rank: tensor.has_rank(),
                     variant_tensors: scan.tables(tensor.variant_tensors(), variant)?,

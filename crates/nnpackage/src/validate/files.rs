@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use tensor_core::DType;
 
-use crate::{
-    Diagnosis, IoRef, Reader, error::short, golden, model::Tensor, read::is_model_info,
-};
+use crate::{Diagnosis, IoRef, Reader, error::short, golden, model::Tensor, read::is_model_info};
 
 use super::Findings;
 
