@@ -1,6 +1,6 @@
 //! What a check found, with what onert makes of it.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use tensor_core::{At, Report, Severity};
 
@@ -220,6 +220,53 @@ impl fmt::Display for Reaction {
     }
 }
 
+/// Diagnoses in order, of which a rule lists so many and counts the others: a hostile file can have
+/// millions of faults.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    diagnoses: Vec<Diagnosis>,
+    counts: BTreeMap<(Cow<'static, str>, Option<String>), usize>,
+    /// The file of the package that everything is about.
+    entry: Option<String>,
+}
+
+impl Findings {
+    pub(crate) fn push(&mut self, mut diagnosis: Diagnosis) {
+        if diagnosis.at.entry.is_none() {
+            diagnosis.at.entry.clone_from(&self.entry);
+        }
+        let key = (diagnosis.rule.clone(), diagnosis.at.entry.clone());
+        let count = self.counts.entry(key).or_default();
+        *count = count.saturating_add(1);
+        if *count <= LISTED {
+            self.diagnoses.push(diagnosis);
+        }
+    }
+
+    /// Tells whether no more of a rule about a file is listed.
+    pub(crate) fn is_full(&self, rule: &'static str, entry: &str) -> bool {
+        let count = self.counts.get(&(rule.into(), Some(entry.to_owned())));
+        count.is_some_and(|count| *count >= LISTED)
+    }
+
+    /// Says which file everything from now on is about.
+    pub(crate) fn enter(&mut self, entry: Option<String>) {
+        self.entry = entry;
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Diagnosis> {
+        for ((rule, entry), count) in self.counts {
+            let more = count.saturating_sub(LISTED);
+            if more > 0 {
+                let mut diagnosis = Diagnosis::note(rule, format!("{more} more are not listed"));
+                diagnosis.at.entry = entry;
+                self.diagnoses.push(diagnosis);
+            }
+        }
+        self.diagnoses
+    }
+}
+
 /// Returns the first thing that stops onert, else what makes it go wrong; `None` where nothing does.
 pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Option<Reaction> {
     let rank = |reaction: &Reaction| match reaction {
@@ -234,3 +281,6 @@ pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Option<Reaction> {
     let first = ranked.min_by_key(|(rank, _)| *rank);
     first.map(|(_, reaction)| reaction.clone())
 }
+
+/// Diagnoses of one rule about one file that are listed.
+const LISTED: usize = 64;

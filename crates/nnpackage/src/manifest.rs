@@ -1,11 +1,12 @@
 //! The manifest of a package. Format text: "Manifest".
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use tensor_core::Limits;
 
 use crate::{
     Diagnosis, Error, IoRef, Position, Result,
+    diagnosis::Findings,
     error::short,
     io_ref,
     json::{Document, Leniency, Member, Node, Value},
@@ -165,7 +166,7 @@ impl VersionPart {
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) manifest: Manifest,
-    pub(crate) diagnoses: Vec<Diagnosis>,
+    pub(crate) findings: Findings,
     /// Where each model is named.
     pub(crate) model_places: Vec<Position>,
     /// Where each type is.
@@ -179,7 +180,7 @@ impl Parsed {
         let document = Document::parse(WHAT, bytes, limits)?;
         let mut parsed = Self {
             manifest: Manifest::default(),
-            diagnoses: Vec::new(),
+            findings: Findings::default(),
             model_places: Vec::new(),
             type_places: Vec::new(),
             config_places: Vec::new(),
@@ -202,33 +203,26 @@ impl Parsed {
     }
 
     fn leniencies(&mut self, leniencies: Vec<(Position, Leniency)>) {
-        let mut counts = [0_usize; 7];
         for (at, leniency) in leniencies {
-            let (kind, rule, message): (usize, _, String) = match leniency {
-                Leniency::ByteOrderMark => {
-                    (0, "nnp/json-bom", "starts with a byte order mark".into())
-                }
-                Leniency::NotUtf8 => (1, "nnp/json-utf8", "is not UTF-8".into()),
-                Leniency::Comment => (2, "nnp/json-comment", "has a comment".into()),
+            let (rule, message): (_, Cow<'static, str>) = match leniency {
+                Leniency::ByteOrderMark => ("nnp/json-bom", "starts with a byte order mark".into()),
+                Leniency::NotUtf8 => ("nnp/json-utf8", "is not UTF-8".into()),
+                Leniency::Comment => ("nnp/json-comment", "has a comment".into()),
                 Leniency::TrailingComma => {
-                    (3, "nnp/json-trailing-comma", "has a comma behind the last value".into())
+                    ("nnp/json-trailing-comma", "has a comma behind the last value".into())
                 }
                 Leniency::TextAfterEnd => {
-                    (4, "nnp/json-text-after-end", "has text behind its end".into())
+                    ("nnp/json-text-after-end", "has text behind its end".into())
                 }
                 Leniency::RepeatedKey(key) => {
-                    let key = short(&key).into_owned();
-                    (5, "nnp/json-repeated-key", format!("has {key:?} twice; the last one counts"))
+                    let key = short(&key);
+                    let message = format!("has {key:?} twice; the last one counts");
+                    ("nnp/json-repeated-key", message.into())
                 }
                 Leniency::Other(reason) => {
-                    (6, "nnp/json-lenient", format!("is no strict JSON: {reason}"))
+                    ("nnp/json-lenient", format!("is no strict JSON: {reason}").into())
                 }
             };
-            let Some(count) = counts.get_mut(kind) else { continue };
-            *count = count.saturating_add(1);
-            if *count > SHOWN {
-                continue;
-            }
             self.push(Diagnosis::warning(rule, message).position(at).ignored());
         }
     }
@@ -452,21 +446,22 @@ impl Parsed {
     }
 
     fn unknown(&mut self, member: &Member) {
+        let rule = "nnp/unknown-attribute";
         let name = short(&member.key);
         let message = format!("attribute {name:?} is none of the format");
-        let diagnosis = Diagnosis::warning("nnp/unknown-attribute", message);
-        let mut diagnosis = diagnosis.path(pointer(&name)).position(member.at).ignored();
-        if let Some(known) = nearest(&member.key, ATTRIBUTES.iter().copied()) {
-            diagnosis = diagnosis.hint(format!("{known:?} may have been meant"));
-        }
-        let shown = self.diagnoses.iter().filter(|found| found.rule == diagnosis.rule).count();
-        if shown < SHOWN {
-            self.push(diagnosis);
-        }
+        let diagnosis = Diagnosis::warning(rule, message).path(pointer(&name));
+        let diagnosis = diagnosis.position(member.at).ignored();
+        // What is not listed needs no hint, and there may be very many.
+        let is_full = self.findings.is_full(rule, crate::storage::MANIFEST);
+        let known = (!is_full).then(|| nearest(&member.key, ATTRIBUTES.iter().copied())).flatten();
+        self.push(match known {
+            Some(known) => diagnosis.hint(format!("{known:?} may have been meant")),
+            None => diagnosis,
+        });
     }
 
     fn push(&mut self, diagnosis: Diagnosis) {
-        self.diagnoses.push(diagnosis.entry(crate::storage::MANIFEST));
+        self.findings.push(diagnosis.entry(crate::storage::MANIFEST));
     }
 }
 
@@ -501,9 +496,6 @@ const ATTRIBUTES: [&str; 12] = [
 
 /// The newest published version.
 const NEWEST: [u64; 3] = [1, 3, 1];
-
-/// Findings of one kind that are listed.
-const SHOWN: usize = 16;
 
 /// What jsoncpp says.
 const NO_ARRAY: &str = "in Json::Value::operator[](ArrayIndex)const: requires arrayValue";

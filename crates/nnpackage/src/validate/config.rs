@@ -3,11 +3,12 @@
 use crate::{
     Config, ConfigKey, Diagnosis, Error, FileFault, Reaction, Reader,
     config::{ConfigEffect, ConfigEntry, ConfigType, ValueFault, fault, is_true},
+    diagnosis::Findings,
     error::short,
     nearest::nearest,
 };
 
-use super::{Findings, models::at_manifest};
+use super::models::at_manifest;
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     if reader.manifest().configs.first().is_some_and(String::is_empty) {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tensor_core::Extent;
 
-use crate::{Constant, ConstantFault, Diagnosis, ModelReader, Reaction, Stage, model::Buffer};
-
-use super::Findings;
+use crate::{
+    Constant, ConstantFault, Diagnosis, ModelReader, Reaction, Stage, diagnosis::Findings,
+    model::Buffer,
+};
 
 /// Checks the list of buffers.
 pub(super) fn buffers(reader: &ModelReader, findings: &mut Findings) {

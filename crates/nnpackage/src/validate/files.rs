@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use tensor_core::DType;
 
-use crate::{Diagnosis, IoRef, Reader, error::short, golden, model::Tensor, read::is_model_info};
-
-use super::Findings;
+use crate::{
+    Diagnosis, IoRef, Reader, diagnosis::Findings, error::short, golden, model::Tensor,
+    read::is_model_info,
+};
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     let root = reader.root();
@@ -41,7 +42,7 @@ fn compressed(reader: &Reader, findings: &mut Findings) {
     }
 }
 
-/// Files that models run by RUN_MODEL: that they are there.
+/// Files that models run by `RUN_MODEL`: that they are there.
 fn other_models(reader: &Reader, findings: &mut Findings) {
     for (file, location) in super::operators::locations(reader) {
         let path = match &location {

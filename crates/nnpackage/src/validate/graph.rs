@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::{
     Diagnosis, ModelReader, Stage,
+    diagnosis::Findings,
     error::short,
     model::{Subgraph, Tensor, TensorType},
 };
 
-use super::{Findings, operators, quantization};
+use super::{operators, quantization};
 
 pub(super) fn check(
     reader: &ModelReader,

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     CustomOp, Diagnosis, Reader,
     custom_op::{LibraryFormat, is_same_arch},
+    diagnosis::Findings,
     error::short,
 };
 
-use super::{Findings, operators::is_builtin_custom};
+use super::operators::is_builtin_custom;
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     let used = used(reader);

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::{
     Diagnosis, ModelReader, Stage,
+    diagnosis::Findings,
     error::short,
     model::{BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor},
 };
 
-use super::{Findings, constants, graph, operators};
+use super::{constants, graph, operators};
 
 pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
     let model = reader.model();

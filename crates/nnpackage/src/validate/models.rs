@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Content, Diagnosis, Error, FileFault, ModelFile, ModelType, Reader, Stage, error::short,
-    nearest::nearest,
+    Content, Diagnosis, Error, FileFault, ModelFile, ModelType, Reader, Stage, diagnosis::Findings,
+    error::short, nearest::nearest,
 };
 
-use super::{Findings, model};
+use super::model;
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     names(reader, findings);

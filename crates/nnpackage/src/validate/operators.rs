@@ -6,14 +6,13 @@ use model_archive::name;
 
 use crate::{
     Diagnosis, ModelFile, Reaction, Reader, Stage,
+    diagnosis::Findings,
     error::short,
     flex,
     model::{
         BuiltinOperator, BuiltinOptions, BuiltinOptions2, Model, Operator, OperatorCode, Subgraph,
     },
 };
-
-use super::Findings;
 
 pub(super) fn check(
     model: &Model,

@@ -2,13 +2,12 @@
 
 use crate::{
     Diagnosis,
+    diagnosis::Findings,
     model::{
         DimensionType, Quantization, QuantizationDetails, SparseIndices, SparseLevel, Sparsity,
         Subgraph, Tensor, TensorType,
     },
 };
-
-use super::Findings;
 
 pub(super) fn check(subgraph: &Subgraph, tensor: &Tensor, path: &str, findings: &mut Findings) {
     let mut push = |diagnosis: Diagnosis| {

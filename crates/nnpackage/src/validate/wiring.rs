@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Diagnosis, IoRef, Reader, Stage,
+    diagnosis::Findings,
     model::{Subgraph, Tensor},
 };
 
-use super::{Findings, models::at_manifest};
+use super::models::at_manifest;
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     let manifest = reader.manifest();
