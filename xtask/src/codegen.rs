@@ -32,8 +32,11 @@ struct Schema {
 }
 
 /// Every schema of the workspace. A new one is added here.
-const SCHEMAS: [Schema; 1] =
-    [Schema { source: "schemas/rten.fbs", output: "crates/rten-format/src/generated/rten.rs" }];
+const SCHEMAS: [Schema; 3] = [
+    Schema { source: "schemas/rten.fbs", output: "crates/rten-format/src/generated/rten.rs" },
+    Schema { source: "schemas/circle.fbs", output: "crates/nnpackage/src/generated/circle.rs" },
+    Schema { source: "schemas/tflite.fbs", output: "crates/nnpackage/src/generated/tflite.rs" },
+];
 
 /// A JSON Schema and what makes it; the path is relative to the root of the workspace.
 struct Described {

@@ -1,0 +1,302 @@
+//! Kernels of custom operators, which are looked at and never loaded. Format text: "Packaging
+//! Structure"; the names of files follow the document about custom operators.
+
+use object::{
+    Architecture, BinaryFormat, Object as _, ObjectKind, ObjectSymbol as _,
+    read::{
+        NameOrOrdinal,
+        archive::ArchiveFile,
+        elf::{ElfFile, FileHeader},
+    },
+};
+
+use crate::{Error, File, Result};
+
+/// A handle on a file in the folder `custom_op`.
+#[derive(Clone, Copy, Debug)]
+pub struct CustomOp<'a> {
+    file: File<'a>,
+}
+
+impl<'a> CustomOp<'a> {
+    pub(crate) const fn new(file: File<'a>) -> Self {
+        Self { file }
+    }
+
+    /// Returns the file.
+    #[must_use]
+    pub const fn file(self) -> File<'a> {
+        self.file
+    }
+
+    /// Returns what its name says; `None` where that does not follow the rule.
+    #[must_use]
+    pub fn name(self) -> Option<CustomOpName<'a>> {
+        let name = self.file.path().rsplit('/').next().unwrap_or_default();
+        CustomOpName::parse(name)
+    }
+
+    /// Looks into it, whatever its name says.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Library`] where it is in no object format, or broken; as for [`File::bytes`].
+    pub fn library(self) -> Result<Library> {
+        let len = self.file.len()?;
+        crate::error::check_bytes("library in bytes", len, MAX_LIBRARY, "decoded_bytes")?;
+        Library::parse(&self.file.bytes()?)
+    }
+}
+
+/// What the name of a kernel says: `lib<operator>.<arch>-<os>.<build>.a`, or `.so`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CustomOpName<'a> {
+    /// The operator.
+    pub op: &'a str,
+    /// The architecture, such as `armv7l`.
+    pub arch: &'a str,
+    /// The system, such as `linux`.
+    pub os: &'a str,
+    /// The kind of build, such as `release`.
+    pub build: &'a str,
+    /// The extension: `a` or `so`.
+    pub extension: &'a str,
+}
+
+impl<'a> CustomOpName<'a> {
+    /// Reads the name of a file; `None` where it does not follow the rule.
+    #[must_use]
+    pub fn parse(name: &'a str) -> Option<Self> {
+        let (rest, extension) = name.strip_prefix("lib")?.rsplit_once('.')?;
+        let (rest, build) = rest.rsplit_once('.')?;
+        let (op, target) = rest.rsplit_once('.')?;
+        let (arch, os) = target.rsplit_once('-')?;
+        let is_known = matches!(extension, "a" | "so");
+        let parts = [op, arch, os, build];
+        let is_full = parts.iter().all(|part| !part.is_empty());
+        (is_known && is_full).then_some(Self { op, arch, os, build, extension })
+    }
+}
+
+/// What is in an object file, a shared library, or an archive of object files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Library {
+    /// The format of the file.
+    pub format: LibraryFormat,
+    /// The architecture, such as `x86_64`; of an archive that of its first object. `None` where it
+    /// is none that is known.
+    pub arch: Option<String>,
+    /// Bits of an address: 32 or 64; 0 where there is no object.
+    pub bits: u8,
+    /// Tells whether it can be loaded at run time.
+    pub is_shared: bool,
+    /// The name that a shared library gives itself.
+    pub soname: Option<String>,
+    /// The object files of an archive, in its order.
+    pub members: Vec<String>,
+    /// Functions and data that it defines for others, sorted.
+    pub exports: Vec<String>,
+}
+
+/// The format of a library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LibraryFormat {
+    /// An archive of object files.
+    Ar,
+    /// ELF, of Linux and others.
+    #[default]
+    Elf,
+    /// Mach-O, of Apple systems.
+    MachO,
+    /// PE or COFF, of Windows.
+    Pe,
+    /// Another one.
+    Other,
+}
+
+impl LibraryFormat {
+    /// Returns a word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ar => "ar",
+            Self::Elf => "elf",
+            Self::MachO => "mach-o",
+            Self::Pe => "pe",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl Library {
+    /// Looks into a library in memory. Nothing of it is loaded or run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Library`] where it is in no object format, or broken.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut library = match ArchiveFile::parse(bytes) {
+            Ok(archive) => Self::of_archive(&archive, bytes)?,
+            Err(_) => Self::of_object(bytes)?,
+        };
+        library.exports.sort();
+        library.exports.dedup();
+        Ok(library)
+    }
+
+    fn of_archive(archive: &ArchiveFile<'_>, bytes: &[u8]) -> Result<Self> {
+        let mut library = Self { format: LibraryFormat::Ar, ..Self::default() };
+        for member in archive.members().take(MAX_MEMBERS) {
+            let member = member.map_err(broken)?;
+            library.members.push(String::from_utf8_lossy(member.name()).into_owned());
+            let object = member.data(bytes).map_err(broken)?;
+            // What is no object file has nothing to look into.
+            let Ok(object) = Self::of_object(object) else { continue };
+            if library.arch.is_none() {
+                (library.arch, library.bits) = (object.arch, object.bits);
+            }
+            library.exports.extend(object.exports);
+        }
+        Ok(library)
+    }
+
+    fn of_object(bytes: &[u8]) -> Result<Self> {
+        let object = object::File::parse(bytes).map_err(broken)?;
+        let is_shared = object.kind() == ObjectKind::Dynamic;
+        let exports = match is_shared {
+            true => {
+                let exports = object.exports().map_err(broken)?.take(MAX_SYMBOLS);
+                let names = exports.map(|export| match export.map_err(broken)?.name() {
+                    NameOrOrdinal::Name(name) => Ok(text(name)),
+                    NameOrOrdinal::Ordinal(number) => Ok(format!("#{number}")),
+                });
+                names.collect::<Result<_>>()?
+            }
+            false => {
+                let symbols = object.symbols().filter(|symbol| {
+                    symbol.is_global() && symbol.is_definition() && symbol.name_bytes().is_ok()
+                });
+                let names = symbols.filter_map(|symbol| symbol.name_bytes().ok().map(text));
+                names.take(MAX_SYMBOLS).collect()
+            }
+        };
+        let soname = match &object {
+            object::File::Elf32(file) => soname(file),
+            object::File::Elf64(file) => soname(file),
+            _ => None,
+        };
+        Ok(Self {
+            format: format(object.format()),
+            arch: arch(object.architecture()),
+            bits: if object.is_64() { 64 } else { 32 },
+            is_shared,
+            soname,
+            members: Vec::new(),
+            exports,
+        })
+    }
+}
+
+/// Returns the name that a shared ELF library gives itself.
+fn soname<E: FileHeader>(file: &ElfFile<'_, E>) -> Option<String> {
+    let table = file.elf_dynamic_table().ok()?;
+    let entry = table.iter().find(|entry| entry.tag == object::elf::DT_SONAME)?;
+    table.string(entry).ok().map(text)
+}
+
+fn format(format: BinaryFormat) -> LibraryFormat {
+    match format {
+        BinaryFormat::Elf => LibraryFormat::Elf,
+        BinaryFormat::MachO => LibraryFormat::MachO,
+        BinaryFormat::Pe | BinaryFormat::Coff => LibraryFormat::Pe,
+        _ => LibraryFormat::Other,
+    }
+}
+
+/// Returns the name of an architecture, as names of files have it.
+fn arch(arch: Architecture) -> Option<String> {
+    Some(match arch {
+        Architecture::Unknown => return None,
+        Architecture::X86_64 | Architecture::X86_64_X32 => "x86_64".to_owned(),
+        Architecture::I386 => "i386".to_owned(),
+        Architecture::Aarch64 | Architecture::Aarch64_Ilp32 => "aarch64".to_owned(),
+        Architecture::Arm => "arm".to_owned(),
+        Architecture::Riscv64 => "riscv64".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    })
+}
+
+/// Tells whether an object of an architecture is what a name of one means.
+pub(crate) fn is_same_arch(named: &str, found: &str) -> bool {
+    let family = |name: &str| match name {
+        "armv7l" | "armv7hl" | "armv7" | "armv6l" | "armhf" | "armel" | "arm" => "arm".to_owned(),
+        "aarch64" | "arm64" | "armv8" | "armv8l" => "aarch64".to_owned(),
+        "x86_64" | "amd64" | "x64" => "x86_64".to_owned(),
+        "i386" | "i486" | "i586" | "i686" | "x86" => "i386".to_owned(),
+        other => other.to_lowercase(),
+    };
+    family(named) == family(found)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn broken(error: object::Error) -> Error {
+    let mut reason = error.to_string();
+    if let Some(first) = reason.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    Error::Library { reason }
+}
+
+/// Bytes of a library that is looked into.
+const MAX_LIBRARY: u64 = 1 << 30;
+/// Members of an archive that are looked into.
+const MAX_MEMBERS: usize = 100_000;
+/// Symbols of an object that are listed.
+const MAX_SYMBOLS: usize = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_follow_the_rule() {
+        let name = CustomOpName::parse("libFillFrom.armv7l-linux.debug.a").unwrap();
+        assert_eq!(
+            (name.op, name.arch, name.os, name.build, name.extension),
+            ("FillFrom", "armv7l", "linux", "debug", "a")
+        );
+        let name = CustomOpName::parse("liba.b.x86_64-linux.release.so").unwrap();
+        assert_eq!((name.op, name.arch), ("a.b", "x86_64"));
+        for name in [
+            "FillFrom.armv7l-linux.debug.a",
+            "libFillFrom.a",
+            "libFillFrom.armv7l.debug.a",
+            "lib.armv7l-linux.debug.a",
+            "libFillFrom.armv7l-linux.debug.dll",
+            "libX.-linux.debug.a",
+        ] {
+            assert_eq!(CustomOpName::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn architectures_of_one_family() {
+        assert!(is_same_arch("armv7l", "arm") && is_same_arch("arm64", "aarch64"));
+        assert!(is_same_arch("amd64", "x86_64") && is_same_arch("i686", "i386"));
+        assert!(!is_same_arch("x86_64", "aarch64") && !is_same_arch("armv7l", "aarch64"));
+    }
+
+    #[test]
+    fn what_is_no_library() {
+        let error = Library::parse(b"#!/bin/sh\nexit 0\n").unwrap_err();
+        assert_eq!(error.to_string(), "library cannot be read: unknown file magic");
+        let error = Library::parse(b"").unwrap_err();
+        assert_eq!(error.to_string(), "library cannot be read: could not read file magic");
+    }
+}

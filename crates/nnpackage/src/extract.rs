@@ -1,0 +1,86 @@
+//! Unpacking packages.
+
+use std::{
+    io::{BufRead as _, Write as _},
+    path::Path,
+};
+
+use model_archive::{EntryReader, NewFolder};
+
+use crate::{Error, File, Reader, Result, storage::StoredReader};
+
+/// Writes every file of a package into a new folder, as onert needs it: without the folder that it
+/// may be in inside its archive.
+///
+/// The folder appears once everything is in it; what was written before a failure is removed. Nothing
+/// is written elsewhere. Sizes and checksums of the archive are compared.
+///
+/// # Errors
+///
+/// [`Error::Archive`] where the folder is there already, a file cannot be made, or an entry is
+/// broken; [`Error::File`] where a file of a folder leads out of it; [`Error::Core`] where all
+/// entries together are over the limit.
+pub fn extract(reader: &Reader, folder: impl AsRef<Path>, options: &ExtractOptions) -> Result<()> {
+    if let Some(archive) = reader.archive() {
+        archive.check_total()?;
+    }
+    let folder = NewFolder::create(folder)?;
+    let mut needed = 0_u64;
+    for file in reader.files()? {
+        needed = needed.saturating_add(file.len()?);
+    }
+    folder.check_space(needed, options.spare)?;
+    for path in reader.storage().folders() {
+        folder.folder(path)?;
+    }
+    for file in reader.files()? {
+        write(&folder, file)?;
+    }
+    Ok(folder.commit()?)
+}
+
+/// How a package is unpacked.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ExtractOptions {
+    spare: u64,
+}
+
+impl ExtractOptions {
+    /// Sets how many bytes have to stay free on the disk; 1 GiB by default.
+    #[must_use]
+    pub const fn spare(mut self, bytes: u64) -> Self {
+        self.spare = bytes;
+        self
+    }
+}
+
+impl Default for ExtractOptions {
+    fn default() -> Self {
+        Self { spare: 1 << 30 }
+    }
+}
+
+fn write(folder: &NewFolder, file: File<'_>) -> Result<()> {
+    let mut content = file.stream()?;
+    let mut out = folder.file(file.path())?;
+    loop {
+        let is_entry = matches!(content, StoredReader::Entry(_));
+        let ready = content.fill_buf().map_err(|source| match is_entry {
+            true => EntryReader::fault(source).into(),
+            false => {
+                let (what, offset) = ("file", 0);
+                Error::from(tensor_core::Error::Read { what, offset, source })
+            }
+        })?;
+        if ready.is_empty() {
+            return Ok(());
+        }
+        out.write_all(ready).map_err(|source| {
+            let path = file.path().to_owned();
+            Error::Write { path, source }
+        })?;
+        let written = ready.len();
+        content.consume(written);
+    }
+}

@@ -1,0 +1,118 @@
+//! nnpackages: Circle and TFLite models with what onert needs to run them, in a folder or a ZIP
+//! archive.
+//!
+//! A package is a folder with `metadata/MANIFEST`, a JSON document that names models, their types,
+//! configuration files, and which outputs go into which inputs; or an archive of such a folder. The
+//! runtime that loads packages checks next to nothing. This crate says before deployment what will
+//! happen.
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source, Archive     where the bytes are; or a folder                        storage.rs
+//! 2. Reader::open        the manifest, nothing else                              read.rs
+//! 3. Manifest::parse     strict JSON, then what onert puts up with               json.rs, manifest.rs
+//! 4. Reader::models      handles; a stored model is used where it is             model_file.rs
+//! 5. ModelReader         tables verified, then owned; constants stay slices      model_read.rs, model/
+//! 6. Constant            range and length checked; first touch of elements       constant.rs
+//! 7. Reader::config      key=value lines, with what each key does                config.rs
+//!    Reader::custom_ops  kernels, looked at and never loaded                     custom_op.rs
+//!    Partition           connections from what a partitioner wrote               conn.rs
+//!    GoldenData          values that go in and have to come out                  golden.rs, hdf5.rs
+//! 8. Reader::check       every rule, with what onert does about it               validate/
+//! 9. extract             into a folder that appears whole                        extract.rs
+//! ```
+//!
+//! # Public types
+//!
+//! [`Reader`] is a package, [`Manifest`] its document, [`ModelFile`] a handle on a model in it.
+//! [`ModelReader`] is a model, in a package or bare; [`model::Model`] has all of it as plain values,
+//! the same for Circle and TFLite, and [`Constant`] is a handle on a constant. [`Diagnosis`] is a
+//! finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
+//! [`Report`](tensor_core::Report).
+//!
+//! # Examples
+//!
+//! ```
+//! use nnpackage::{
+//!     Reader,
+//!     model_archive::{ArchiveWriter, EntryOptions},
+//! };
+//!
+//! let manifest = br#"{"models": ["m.circle"], "model-types": ["Circle"]}"#;
+//! let mut archive = ArchiveWriter::new(Vec::new());
+//! archive.add("metadata/MANIFEST", manifest, &EntryOptions::default())?;
+//!
+//! let reader = Reader::from_bytes(archive.finish()?)?;
+//! let diagnoses = reader.check();
+//! let wrong = diagnoses.iter().find(|found| found.rule == "nnp/model-type").ok_or("none")?;
+//! assert_eq!(wrong.hint.as_deref(), Some("\"circle\" may have been meant"));
+//! assert!(reader.forecast().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `mmap` | memory-mapped sources |
+
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
+
+mod config;
+mod conn;
+mod constant;
+mod content;
+mod custom_op;
+mod diagnosis;
+mod error;
+mod extract;
+mod file;
+pub mod flex;
+mod generated;
+mod golden;
+mod hdf5;
+mod io_ref;
+mod json;
+mod manifest;
+pub mod model;
+mod model_file;
+mod model_info;
+mod model_read;
+mod nearest;
+mod read;
+mod storage;
+mod validate;
+
+pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
+pub use conn::{Partition, PartitionModel, Wiring};
+pub use constant::Constant;
+pub use content::Content;
+pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
+pub use diagnosis::{Diagnosis, Position, Reaction, Stage};
+pub use error::{ConstantFault, Error, FileFault, Result};
+pub use extract::{ExtractOptions, extract};
+pub use file::File;
+pub use golden::GoldenData;
+pub use io_ref::{IoRef, IoRefFault};
+pub use manifest::{Connection, Manifest, PackageVersion, VersionPart};
+pub use model_file::{ModelFile, ModelType};
+pub use model_info::{ModelInfo, TensorDescription};
+pub use model_read::{ModelOptions, ModelReader};
+pub use read::{ReadOptions, Reader};
+
+pub use model_archive;
+pub use tensor_core;

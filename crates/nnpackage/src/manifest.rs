@@ -1,0 +1,501 @@
+//! The manifest of a package. Format text: "Manifest".
+
+use std::{borrow::Cow, fmt};
+
+use tensor_core::Limits;
+
+use crate::{
+    Diagnosis, Error, IoRef, Position, Result,
+    diagnosis::Findings,
+    error::short,
+    io_ref,
+    json::{Document, Leniency, Member, Node, Value},
+    nearest::nearest,
+};
+
+/// What a package says about itself.
+///
+/// This is what onert reads out of a manifest, where it reads one at all: numbers in the place of
+/// texts are converted as it converts them, and what it refuses is left out. What was not as it
+/// should be is in the [diagnoses](crate::Reader::check) of the package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The version of the format that the package follows.
+    pub version: PackageVersion,
+    /// Names of configuration files in the folder `metadata`; only the first one counts, and an
+    /// empty name stands for none.
+    pub configs: Vec<String>,
+    /// Paths of models from the root of the package; the first one is the default.
+    pub models: Vec<String>,
+    /// The type of each model; absent where extensions tell them (1.3.1).
+    pub model_types: Option<Vec<String>>,
+    /// The inputs of the package, in order (1.3.0).
+    pub pkg_inputs: Vec<IoRef>,
+    /// The outputs of the package, in order (1.3.0).
+    pub pkg_outputs: Vec<IoRef>,
+    /// Which outputs of models go into which inputs of others (1.3.0).
+    pub connections: Vec<Connection>,
+    /// Names of files in `metadata` about each model, empty for none; of a draft.
+    pub model_infos: Vec<String>,
+    /// The name of a file in `metadata` about connections; of a draft.
+    pub connection_file: Option<String>,
+    /// Tells whether the only model is named by `main-model`, as in the draft of 2019.
+    pub is_main_model: bool,
+}
+
+impl Manifest {
+    /// Reads a manifest, also one that is only JSON to onert.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Json`] where it is not even that, [`Error::Document`] where it is no object,
+    /// [`Error::ModelsMissing`]; [`Error::Core`] where it is nested too deeply.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
+        Ok(Parsed::of(bytes, limits)?.manifest)
+    }
+
+    /// Returns the declared type of a model; `None` where there is none.
+    #[must_use]
+    pub fn model_type(&self, model: usize) -> Option<&str> {
+        self.model_types.as_ref()?.get(model).map(String::as_str)
+    }
+
+    /// Returns the first configuration file, by its name in `metadata`; `None` without one.
+    #[must_use]
+    pub fn config(&self) -> Option<&str> {
+        self.configs.first().map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    /// Returns connections one by one, in order.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn edges(&self) -> impl Iterator<Item = (IoRef, IoRef)> {
+        let pairs = |connection: &Connection| {
+            let from = connection.from;
+            connection.to.clone().into_iter().map(move |to| (from, to))
+        };
+        self.connections.iter().flat_map(pairs)
+    }
+
+    /// Returns the lowest version of the format that has everything that is used here.
+    #[must_use]
+    pub fn lowest_version(&self) -> PackageVersion {
+        let types = self.model_types.as_deref();
+        let is_late = |name: &String| !matches!(name.as_str(), "tflite" | "circle");
+        let has_io = !self.pkg_inputs.is_empty()
+            || !self.pkg_outputs.is_empty()
+            || !self.connections.is_empty();
+        let (minor, patch) = match types {
+            None => (3, 1),
+            Some(_) if has_io => (3, 0),
+            Some(types) if types.iter().any(is_late) => (2, 0),
+            Some(_) if !self.configs.is_empty() => (1, 0),
+            Some(_) => (0, 0),
+        };
+        PackageVersion::new(1, minor, patch)
+    }
+}
+
+/// One output of a model and the inputs of others that it goes into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// The output.
+    pub from: IoRef,
+    /// The inputs.
+    pub to: Vec<IoRef>,
+}
+
+/// The version of the format that a package says it follows. Nothing that reads packages looks at
+/// it. Format text: "version".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PackageVersion {
+    /// The attribute `major-version`.
+    pub major: Option<VersionPart>,
+    /// The attribute `minor-version`.
+    pub minor: Option<VersionPart>,
+    /// The attribute `patch-version`.
+    pub patch: Option<VersionPart>,
+}
+
+impl PackageVersion {
+    /// Makes a version of three texts, as the format has them.
+    #[must_use]
+    pub fn new(major: u64, minor: u64, patch: u64) -> Self {
+        let [major, minor, patch] = [major, minor, patch]
+            .map(|number| Some(VersionPart { text: number.to_string(), is_number: false }));
+        Self { major, minor, patch }
+    }
+
+    /// Returns the three numbers; `None` where one is absent or none.
+    #[must_use]
+    pub fn numbers(&self) -> Option<[u64; 3]> {
+        let number = |part: &Option<VersionPart>| part.as_ref()?.number();
+        Some([number(&self.major)?, number(&self.minor)?, number(&self.patch)?])
+    }
+}
+
+impl fmt::Display for PackageVersion {
+    /// Writes it as it stands in the manifest, with `?` for what is absent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = |part: &Option<VersionPart>| {
+            part.as_ref().map_or_else(|| "?".to_owned(), |part| part.text.clone())
+        };
+        let [major, minor, patch] = [&self.major, &self.minor, &self.patch].map(part);
+        f.pad(&format!("{major}.{minor}.{patch}"))
+    }
+}
+
+/// One number of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionPart {
+    /// What stands in the manifest.
+    pub text: String,
+    /// Tells whether it is a number in JSON, and not a text as it should be.
+    pub is_number: bool,
+}
+
+impl VersionPart {
+    /// Returns the number; `None` where the text is none.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        let is_plain = self.text.bytes().all(|byte| byte.is_ascii_digit());
+        self.text.parse().ok().filter(|_| is_plain)
+    }
+}
+
+/// A manifest, where its parts stand, and what is wrong with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
+    pub(crate) manifest: Manifest,
+    pub(crate) findings: Findings,
+    /// Where each model is named.
+    pub(crate) model_places: Vec<Position>,
+    /// Where each type is.
+    pub(crate) type_places: Vec<Position>,
+    /// Where each configuration file is named.
+    pub(crate) config_places: Vec<Position>,
+}
+
+impl Parsed {
+    pub(crate) fn of(bytes: &[u8], limits: &Limits) -> Result<Self> {
+        let document = Document::parse(WHAT, bytes, limits)?;
+        let mut parsed = Self {
+            manifest: Manifest::default(),
+            findings: Findings::default(),
+            model_places: Vec::new(),
+            type_places: Vec::new(),
+            config_places: Vec::new(),
+        };
+        parsed.leniencies(document.leniencies);
+        match document.root.value {
+            Value::Object(members) => parsed.attributes(&members),
+            // onert takes it for an empty object.
+            Value::Null => {}
+            ref value => {
+                let (what, at, path) = (WHAT, document.root.at, "root".to_owned());
+                let (found, expected) = (value.describe().into_owned(), "an object");
+                return Err(Error::Document { what, at, path, found, expected });
+            }
+        }
+        if parsed.manifest.models.is_empty() {
+            return Err(Error::ModelsMissing);
+        }
+        Ok(parsed)
+    }
+
+    fn leniencies(&mut self, leniencies: Vec<(Position, Leniency)>) {
+        for (at, leniency) in leniencies {
+            let (rule, message): (_, Cow<'static, str>) = match leniency {
+                Leniency::ByteOrderMark => ("nnp/json-bom", "starts with a byte order mark".into()),
+                Leniency::NotUtf8 => ("nnp/json-utf8", "is not UTF-8".into()),
+                Leniency::Comment => ("nnp/json-comment", "has a comment".into()),
+                Leniency::TrailingComma => {
+                    ("nnp/json-trailing-comma", "has a comma behind the last value".into())
+                }
+                Leniency::TextAfterEnd => {
+                    ("nnp/json-text-after-end", "has text behind its end".into())
+                }
+                Leniency::RepeatedKey(key) => {
+                    let key = short(&key);
+                    let message = format!("has {key:?} twice; the last one counts");
+                    ("nnp/json-repeated-key", message.into())
+                }
+                Leniency::Other(reason) => {
+                    ("nnp/json-lenient", format!("is no strict JSON: {reason}").into())
+                }
+            };
+            self.push(Diagnosis::warning(rule, message).position(at).ignored());
+        }
+    }
+
+    fn attributes(&mut self, members: &[Member]) {
+        let get = |name: &str| members.iter().rev().find(|member| member.key == name);
+        self.version(&get);
+        let configs = get("configs").map(|member| self.paths(member));
+        (self.manifest.configs, self.config_places) = configs.unwrap_or_default();
+        if let Some(extra) = self.config_places.get(1) {
+            let count = self.manifest.configs.len();
+            let message =
+                format!("names {count} configuration files, of which only the first counts");
+            let diagnosis = Diagnosis::warning("nnp/several-configs", message);
+            self.push(diagnosis.path("/configs/1").position(*extra).ignored());
+        }
+        match get("models") {
+            Some(member) => {
+                (self.manifest.models, self.model_places) = self.paths(member);
+            }
+            None => self.main_model(get("main-model")),
+        }
+        if let Some(member) = get("model-types").filter(|member| !member.value.is_null()) {
+            let (types, places) = self.paths(member);
+            (self.manifest.model_types, self.type_places) = (Some(types), places);
+        }
+        self.manifest.pkg_inputs = get("pkg-inputs").map_or_else(Vec::new, |m| self.references(m));
+        self.manifest.pkg_outputs =
+            get("pkg-outputs").map_or_else(Vec::new, |m| self.references(m));
+        self.manifest.connections =
+            get("model-connect").map_or_else(Vec::new, |member| self.connections(member));
+        if let Some(member) = get("model-infos") {
+            self.draft(member);
+            self.manifest.model_infos = self.paths(member).0;
+        }
+        if let Some(member) = get("connection") {
+            self.draft(member);
+            self.manifest.connection_file = member.value.value.to_text();
+        }
+        for member in members.iter().filter(|member| !ATTRIBUTES.contains(&member.key.as_str())) {
+            self.unknown(member);
+        }
+    }
+
+    fn version<'m>(&mut self, get: &impl Fn(&str) -> Option<&'m Member>) {
+        let mut missing = Vec::new();
+        let mut part = |name: &'static str| {
+            let Some(member) = get(name) else {
+                missing.push(name);
+                return None;
+            };
+            let (part, fault) = match &member.value.value {
+                Value::Text(text) => {
+                    let part = VersionPart { text: text.clone(), is_number: false };
+                    let fault = part.number().is_none().then_some("one whole number");
+                    (Some(part), fault)
+                }
+                Value::Number(text) => {
+                    let part = VersionPart { text: text.clone(), is_number: true };
+                    (Some(part), Some("a text that holds one whole number"))
+                }
+                _ => (None, Some("a text that holds one whole number")),
+            };
+            if let Some(expected) = fault {
+                let found = member.value.value.describe();
+                let message = format!("{name} is {found}, expected {expected}");
+                let diagnosis = Diagnosis::warning("nnp/version", message).path(pointer(name));
+                self.push(diagnosis.position(member.value.at).ignored());
+            }
+            part
+        };
+        let [major, minor, patch] =
+            ["major-version", "minor-version", "patch-version"].map(&mut part);
+        self.manifest.version = PackageVersion { major, minor, patch };
+        if !missing.is_empty() {
+            let message = format!("has no {}", missing.join(", no "));
+            self.push(Diagnosis::warning("nnp/version-missing", message).ignored());
+        }
+        if self.manifest.version.numbers().is_some_and(|numbers| numbers > NEWEST) {
+            let message =
+                format!("version is {}, but 1.3.1 is the newest known", self.manifest.version);
+            self.push(
+                Diagnosis::note("nnp/version-newer", message).path("/major-version").ignored(),
+            );
+        }
+    }
+
+    /// Reads an array of texts; what onert converts to text is converted.
+    fn paths(&mut self, member: &Member) -> (Vec<String>, Vec<Position>) {
+        let name = member.key.as_str();
+        let (mut paths, mut places) = (Vec::new(), Vec::new());
+        for (index, node) in self.array(member).iter().enumerate() {
+            let path = format!("{}/{index}", pointer(name));
+            let found = node.value.describe();
+            let message = format!("{name}[{index}] is {found}, expected a text");
+            let Some(text) = node.value.to_text() else {
+                let diagnosis = Diagnosis::error("nnp/attribute-type", message);
+                let diagnosis = diagnosis.path(path).position(node.at);
+                self.push(diagnosis.load_fails("Type is not convertible to string"));
+                continue;
+            };
+            if !matches!(node.value, Value::Text(_)) {
+                let diagnosis = Diagnosis::warning("nnp/attribute-type", message);
+                let hint = format!("onert reads it as {:?}", short(&text));
+                self.push(diagnosis.path(path).position(node.at).hint(hint));
+            }
+            paths.push(text);
+            places.push(node.at);
+        }
+        (paths, places)
+    }
+
+    fn array<'m>(&mut self, member: &'m Member) -> &'m [Node] {
+        let (name, node) = (member.key.as_str(), &member.value);
+        match &node.value {
+            Value::Array(items) => items,
+            Value::Null => &[],
+            value => {
+                let found = value.describe();
+                let message = format!("{name} is {found}, expected an array");
+                let diagnosis = Diagnosis::error("nnp/attribute-type", message);
+                let diagnosis = diagnosis.path(pointer(name)).position(node.at);
+                self.push(diagnosis.load_fails(NO_ARRAY));
+                &[]
+            }
+        }
+    }
+
+    fn main_model(&mut self, member: Option<&Member>) {
+        let Some(member) = member else { return };
+        let Some(path) = member.value.value.to_text().filter(|path| !path.is_empty()) else {
+            return;
+        };
+        self.manifest.is_main_model = true;
+        self.manifest.models = vec![path];
+        self.model_places = vec![member.value.at];
+        let message = "names its model by main-model, as in the draft of 2019";
+        let diagnosis = Diagnosis::error("nnp/draft-attribute", message).path("/main-model");
+        let diagnosis = diagnosis.position(member.at).hint("name it in an array \"models\"");
+        self.push(diagnosis.load_fails("Invalid model size - 0"));
+    }
+
+    fn references(&mut self, member: &Member) -> Vec<IoRef> {
+        let name = member.key.as_str();
+        let items = self.array(member);
+        let items = items.iter().enumerate();
+        items
+            .filter_map(|(index, node)| self.reference(&format!("{name}[{index}]"), node))
+            .collect()
+    }
+
+    fn reference(&mut self, path: &str, node: &Node) -> Option<IoRef> {
+        let at = pointer(&path.replace('[', "/").replace(']', ""));
+        let Some(text) = node.value.to_text() else {
+            let found = node.value.describe();
+            let message = format!("{path} is {found}, expected a text");
+            let diagnosis = Diagnosis::error("nnp/reference", message).path(at).position(node.at);
+            self.push(diagnosis.load_fails("Type is not convertible to string"));
+            return None;
+        };
+        let shown = short(&text).into_owned();
+        match text.parse::<IoRef>() {
+            Ok(reference) => {
+                if !io_ref::is_exact(&text) {
+                    let message =
+                        format!("{path} is {shown:?}, which onert reads as \"{reference}\"");
+                    let diagnosis = Diagnosis::warning("nnp/reference-form", message);
+                    self.push(diagnosis.path(at).position(node.at).ignored());
+                }
+                Some(reference)
+            }
+            Err(fault) => {
+                let message = format!("{path}: {shown:?} {fault}");
+                let diagnosis = Diagnosis::error("nnp/reference", message);
+                let diagnosis = diagnosis.path(at).position(node.at);
+                let diagnosis = match fault {
+                    io_ref::IoRefFault::Number => diagnosis.load_fails("stoi"),
+                    _ => diagnosis.prepare_fails("unordered_map::at"),
+                };
+                self.push(diagnosis);
+                None
+            }
+        }
+    }
+
+    fn connections(&mut self, member: &Member) -> Vec<Connection> {
+        let mut connections = Vec::new();
+        for (index, node) in self.array(member).iter().enumerate() {
+            let path = format!("model-connect[{index}]");
+            let Value::Object(members) = &node.value else {
+                let found = node.value.describe();
+                let message =
+                    format!("{path} is {found}, expected an object with \"from\" and \"to\"");
+                let diagnosis = Diagnosis::error("nnp/connection", message);
+                self.push(diagnosis.path(format!("/model-connect/{index}")).position(node.at));
+                continue;
+            };
+            let get = |name: &str| members.iter().rev().find(|member| member.key == name);
+            let (Some(from), Some(to)) = (get("from"), get("to")) else {
+                let message = format!("{path} has not both \"from\" and \"to\"");
+                let diagnosis = Diagnosis::error("nnp/connection", message);
+                self.push(diagnosis.path(format!("/model-connect/{index}")).position(node.at));
+                continue;
+            };
+            let from = self.reference(&format!("{path}/from"), &from.value);
+            let to = self.array(to).iter().enumerate();
+            let to = to.filter_map(|(at, to)| self.reference(&format!("{path}/to[{at}]"), to));
+            let to = to.collect();
+            if let Some(from) = from {
+                connections.push(Connection { from, to });
+            }
+        }
+        connections
+    }
+
+    fn draft(&mut self, member: &Member) {
+        let name = member.key.as_str();
+        let message = format!("{name} is an attribute of a draft, which was not published");
+        let diagnosis = Diagnosis::note("nnp/draft-attribute", message).path(pointer(name));
+        self.push(diagnosis.position(member.at).ignored());
+    }
+
+    fn unknown(&mut self, member: &Member) {
+        let rule = "nnp/unknown-attribute";
+        let name = short(&member.key);
+        let message = format!("attribute {name:?} is none of the format");
+        let diagnosis = Diagnosis::warning(rule, message).path(pointer(&name));
+        let diagnosis = diagnosis.position(member.at).ignored();
+        // What is not listed needs no hint, and there may be very many.
+        let is_full = self.findings.is_full(rule, crate::storage::MANIFEST);
+        let known = (!is_full).then(|| nearest(&member.key, ATTRIBUTES.iter().copied())).flatten();
+        self.push(match known {
+            Some(known) => diagnosis.hint(format!("{known:?} may have been meant")),
+            None => diagnosis,
+        });
+    }
+
+    fn push(&mut self, diagnosis: Diagnosis) {
+        self.findings.push(diagnosis.entry(crate::storage::MANIFEST));
+    }
+}
+
+impl Node {
+    fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+}
+
+/// Returns the JSON pointer of a path that has slashes between its parts.
+fn pointer(path: &str) -> String {
+    format!("/{path}")
+}
+
+const WHAT: &str = "MANIFEST";
+
+/// Every attribute of a version or a draft.
+const ATTRIBUTES: [&str; 12] = [
+    "major-version",
+    "minor-version",
+    "patch-version",
+    "configs",
+    "models",
+    "model-types",
+    "pkg-inputs",
+    "pkg-outputs",
+    "model-connect",
+    "model-infos",
+    "connection",
+    "main-model",
+];
+
+/// The newest published version.
+const NEWEST: [u64; 3] = [1, 3, 1];
+
+/// What jsoncpp says.
+const NO_ARRAY: &str = "in Json::Value::operator[](ArrayIndex)const: requires arrayValue";

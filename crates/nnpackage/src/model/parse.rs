@@ -1,0 +1,154 @@
+//! From verified FlatBuffers to values of ours, for both schemas.
+
+use std::cell::Cell;
+
+use bytes::Bytes;
+use flatbuffers::{Follow, Table, VOffsetT, Vector};
+
+use super::unknown::UnknownTable;
+use crate::Result;
+
+/// A value that a field of one of the two schemas is read into.
+pub(crate) trait FromStored<S> {
+    fn from_stored(stored: S, scan: &Scan<'_>) -> Self;
+}
+
+/// A walk over the tables of one model, which notes how far they reach.
+pub(crate) struct Scan<'a> {
+    model: &'a Bytes,
+    end: Cell<usize>,
+    has_unknown: Cell<bool>,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(model: &'a Bytes) -> Self {
+        Self { model, end: Cell::new(8), has_unknown: Cell::new(false) }
+    }
+
+    pub(crate) fn read<S, T: FromStored<S>>(&self, stored: S) -> T {
+        T::from_stored(stored, self)
+    }
+
+    /// Reads a list of tables.
+    pub(crate) fn tables<'b, S: Follow<'b> + 'b, T>(
+        &self,
+        stored: Option<Vector<'b, S>>,
+        mut parse: impl FnMut(S::Inner, &Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let Some(stored) = stored else { return Ok(Vec::new()) };
+        self.note(stored.bytes());
+        stored.iter().map(|table| parse(table, self)).collect()
+    }
+
+    /// Returns bytes of the model as a slice of it.
+    pub(crate) fn slice(&self, stored: &[u8]) -> Bytes {
+        self.note(stored);
+        self.model.slice_ref(stored)
+    }
+
+    /// Notes that a table and its list of fields are part of the model.
+    pub(crate) fn table(&self, table: Table<'_>) {
+        let vtable = table.vtable();
+        self.note(vtable.as_bytes());
+        self.note_end(table.loc().saturating_add(vtable.object_inline_num_bytes()));
+    }
+
+    /// Reads a table of a type that this crate does not know; `None` where there is none.
+    pub(crate) fn unknown(
+        &self,
+        what: &'static str,
+        tag: u8,
+        parent: Table<'_>,
+        field: VOffsetT,
+    ) -> Result<Option<UnknownTable>> {
+        self.has_unknown.set(true);
+        UnknownTable::parse(what, tag, parent, field, self.model)
+    }
+
+    /// Returns how many bytes of the model its parts take, padding behind the last one included;
+    /// `None` where there are tables that cannot be looked into.
+    pub(crate) fn len(&self) -> Option<u64> {
+        (!self.has_unknown.get()).then(|| self.end.get() as u64)
+    }
+
+    fn note(&self, part: &[u8]) {
+        let start = part.as_ptr().addr().wrapping_sub(self.model.as_ptr().addr());
+        self.note_end(start.saturating_add(part.len()));
+    }
+
+    fn note_end(&self, end: usize) {
+        // Bytes that are not there, as an empty slice may be, are nowhere.
+        if end <= self.model.len() {
+            self.end.set(self.end.get().max(end));
+        }
+    }
+}
+
+macro_rules! plain {
+    ($($type:ident)*) => {$(
+        impl FromStored<$type> for $type {
+            fn from_stored(stored: $type, _: &Scan<'_>) -> Self {
+                stored
+            }
+        }
+
+        impl FromStored<Option<Vector<'_, $type>>> for Vec<$type> {
+            fn from_stored(stored: Option<Vector<'_, $type>>, scan: &Scan<'_>) -> Self {
+                let Some(stored) = stored else { return Self::new() };
+                scan.note(stored.bytes());
+                stored.iter().collect()
+            }
+        }
+
+        impl FromStored<Option<Vector<'_, $type>>> for Option<Vec<$type>> {
+            fn from_stored(stored: Option<Vector<'_, $type>>, scan: &Scan<'_>) -> Self {
+                stored.map(|stored| scan.read(Some(stored)))
+            }
+        }
+    )*};
+}
+
+plain! { bool f32 i32 i64 u16 u32 u64 }
+
+impl FromStored<Option<&str>> for Option<String> {
+    fn from_stored(stored: Option<&str>, scan: &Scan<'_>) -> Self {
+        let stored = stored?;
+        scan.note(stored.as_bytes());
+        Some(stored.to_owned())
+    }
+}
+
+impl FromStored<Option<Vector<'_, u8>>> for Bytes {
+    fn from_stored(stored: Option<Vector<'_, u8>>, scan: &Scan<'_>) -> Self {
+        stored.map(|stored| scan.slice(stored.bytes())).unwrap_or_default()
+    }
+}
+
+impl FromStored<Option<Vector<'_, u8>>> for Option<Bytes> {
+    fn from_stored(stored: Option<Vector<'_, u8>>, scan: &Scan<'_>) -> Self {
+        stored.map(|stored| scan.slice(stored.bytes()))
+    }
+}
+
+/// Lists of numbers that stand for something.
+macro_rules! lists {
+    ($( $schema:ident $name:ident )*) => {$(
+        impl<'a> FromStored<Option<Vector<'a, crate::generated::$schema::$name>>>
+            for Vec<super::numbers::$name>
+        {
+            fn from_stored(
+                stored: Option<Vector<'a, crate::generated::$schema::$name>>,
+                scan: &Scan<'_>,
+            ) -> Self {
+                let Some(stored) = stored else { return Self::new() };
+                scan.note(stored.bytes());
+                stored.iter().map(|number| scan.read(number)).collect()
+            }
+        }
+    )*};
+}
+
+lists! {
+    circle StablehloPrecisionConfig
+    tflite StablehloPrecisionConfig
+}

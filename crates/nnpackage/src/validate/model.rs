@@ -1,0 +1,229 @@
+//! A model as a whole: codes, buffers, metadata, signatures.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Diagnosis, ModelReader, Stage,
+    diagnosis::Findings,
+    error::short,
+    model::{BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor},
+};
+
+use super::{constants, graph, operators};
+
+pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
+    let model = reader.model();
+    identity(reader, findings);
+    for (index, code) in model.operator_codes.iter().enumerate() {
+        check_code(model, index, code, findings);
+    }
+    constants::buffers(reader, findings);
+    metadata(model, findings);
+    for (index, subgraph) in model.subgraphs.iter().enumerate() {
+        graph::check(reader, index, subgraph, findings);
+    }
+    constants::check(reader, findings);
+    operators::calls(model, findings);
+    signatures(model, findings);
+}
+
+/// Says what does not work without a package around the model.
+pub(super) fn bare(reader: &ModelReader, findings: &mut Findings) {
+    let codes = reader.model().operator_codes.iter();
+    let mut custom = codes.filter(|code| code.is_custom());
+    let needs_kernel = custom.any(|code| {
+        code.custom_code.as_deref().is_some_and(|name| !operators::is_builtin_custom(name))
+    });
+    if needs_kernel {
+        let message =
+            "has custom operators, which onert 0.1.0 runs from the folder of a package only";
+        findings.push(Diagnosis::warning("model/bare-custom", message).crashes(Stage::Prepare));
+    }
+}
+
+fn identity(reader: &ModelReader, findings: &mut Findings) {
+    let model = reader.model();
+    if reader.identifier() != Some(model.schema) {
+        let message = format!("is read as {}, but its identifier does not say so", model.schema);
+        findings.push(Diagnosis::error("model/identifier", message).ignored());
+    }
+    let expected = match model.schema {
+        Schema::Circle => 0,
+        Schema::Tflite => 3,
+    };
+    if model.version != expected {
+        let message =
+            format!("version is {}, expected {expected} in {}", model.version, model.schema);
+        findings.push(Diagnosis::warning("model/version", message).ignored());
+    }
+    if model.subgraphs.is_empty() {
+        let diagnosis = Diagnosis::error("model/no-graph", "has no graph, expected at least one");
+        findings.push(diagnosis.load_fails("The number of subgraphs cannot exceed 65535"));
+    }
+    if model.subgraphs.len() > MAX_GRAPHS {
+        let message =
+            format!("has {} graphs, but onert can have {MAX_GRAPHS}", model.subgraphs.len());
+        let diagnosis = Diagnosis::warning("model/graph-count", message);
+        findings.push(diagnosis.load_fails("The number of subgraphs cannot exceed 65535"));
+    }
+    trailing(reader, findings);
+}
+
+/// Bytes that belong neither to the tables nor to a buffer outside of them.
+fn trailing(reader: &ModelReader, findings: &mut Findings) {
+    let Some(tables) = reader.tables_len() else { return };
+    let buffers = reader.model().buffers.iter().filter(|buffer| buffer.is_external());
+    let ends = buffers.map(|buffer| buffer.offset.saturating_add(buffer.size));
+    let end = ends.max().unwrap_or_default().max(tables.saturating_add(PADDING));
+    let len = reader.source().len();
+    if len > end {
+        let bytes = len.saturating_sub(tables);
+        let message = format!("has {bytes} bytes behind byte {tables}, which nothing refers to");
+        let mut diagnosis = Diagnosis::note("model/trailing-bytes", message).ignored();
+        diagnosis.at.offset = Some(tables);
+        findings.push(diagnosis);
+    }
+}
+
+fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut Findings) {
+    let at = |diagnosis: Diagnosis| diagnosis.path(format!("operator code {index}"));
+    let (operator, number) = (code.operator(), code.operator().code());
+    let both = (code.deprecated_builtin_code, code.builtin_code.code());
+    if operator == BuiltinOperator::PLACEHOLDER_FOR_GREATER_OP_CODES {
+        let message =
+            format!("has the codes {} and {}, which stand for no operator", both.0, both.1);
+        let failed = "Unsupported operation: PLACEHOLDER_FOR_GREATER_OP_CODES";
+        findings.push(at(Diagnosis::error("model/operator-code", message)).load_fails(failed));
+        return;
+    }
+    if operator != code.operator_in_tflite() {
+        let message = format!(
+            "has the codes {} and {}, of which onert makes {operator} and TFLite {}",
+            both.0,
+            both.1,
+            code.operator_in_tflite()
+        );
+        findings.push(at(Diagnosis::error("model/operator-code-conflict", message)));
+    }
+    if operator.name().is_none() {
+        let message = format!("has code {number}, which is none that is known");
+        let diagnosis = Diagnosis::error("model/operator-code", message);
+        findings.push(at(diagnosis).load_fails("Unsupported operation: "));
+    } else if number < 0 && model.schema == Schema::Tflite {
+        let message = format!("has code {number}, {operator}, which only Circle has");
+        let diagnosis = Diagnosis::error("model/operator-code", message);
+        findings.push(at(diagnosis).load_fails("Unsupported operation: "));
+    }
+    if code.is_custom() && code.custom_code.as_deref().unwrap_or_default().is_empty() {
+        let message = "is CUSTOM and has no custom_code, which is its name";
+        findings.push(at(Diagnosis::error("model/custom-code", message)).crashes(Stage::Load));
+    }
+    if code.version < 1 {
+        let message = format!("has version {}, expected 1 or more", code.version);
+        findings.push(at(Diagnosis::warning("model/operator-version", message)).ignored());
+    }
+}
+
+fn metadata(model: &Model, findings: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (index, entry) in model.metadata.iter().enumerate() {
+        let name = short(entry.name.as_deref().unwrap_or_default()).into_owned();
+        let at = |diagnosis: Diagnosis| diagnosis.path(format!("metadata {index} {name:?}"));
+        if entry.name.is_none() {
+            findings.push(at(Diagnosis::warning("model/metadata-name", "has no name")));
+        } else if !seen.insert(entry.name.as_deref()) {
+            let message = "has the name of an entry before";
+            findings.push(at(Diagnosis::warning("model/metadata-name", message)));
+        }
+        let failed = "Metadata buffer is not found";
+        match model.buffer(entry.buffer) {
+            None => {
+                let count = model.buffers.len();
+                let message = format!("has buffer {}, but the model has {count}", entry.buffer);
+                findings.push(
+                    at(Diagnosis::error("model/metadata-buffer", message)).load_fails(failed),
+                );
+            }
+            Some(buffer) if buffer.data.is_empty() => {
+                let message =
+                    format!("has buffer {}, which has no bytes in the tables", entry.buffer);
+                findings.push(
+                    at(Diagnosis::warning("model/metadata-buffer", message)).load_fails(failed),
+                );
+            }
+            Some(buffer) if entry.name.as_deref() == Some("CIRCLE_TRAINING") => {
+                if buffer.data.get(4..8) != Some(b"CTR0") {
+                    let message = "is training information without its identifier \"CTR0\"";
+                    let failed = "TrainingInfo buffer is not accessible";
+                    findings.push(
+                        at(Diagnosis::error("model/training-info", message)).load_fails(failed),
+                    );
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn signatures(model: &Model, findings: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (index, signature) in model.signatures.iter().enumerate() {
+        let key = short(signature.key.as_deref().unwrap_or_default()).into_owned();
+        let path = format!("signature {index} {key:?}");
+        if signature.key.is_none() {
+            let message = "has no key, by which it would be called";
+            findings.push(Diagnosis::warning("model/signature-key", message).path(&path));
+        } else if !seen.insert(signature.key.as_deref()) {
+            let message = "has the key of a signature before";
+            findings.push(Diagnosis::warning("model/signature-key", message).path(&path));
+        }
+        let graph = usize::try_from(signature.subgraph_index).unwrap_or(usize::MAX);
+        let Some(graph) = model.subgraphs.get(graph) else {
+            let count = model.subgraphs.len();
+            let message =
+                format!("is of graph {}, but the model has {count}", signature.subgraph_index);
+            findings.push(Diagnosis::error("model/signature-graph", message).path(&path));
+            continue;
+        };
+        let lists: [(&str, &[SignatureTensor], &[i32]); 2] = [
+            ("inputs", &signature.inputs, &graph.inputs),
+            ("outputs", &signature.outputs, &graph.outputs),
+        ];
+        for (side, named, of_graph) in lists {
+            check_names(signature, side, named, of_graph, &path, findings);
+        }
+    }
+}
+
+/// Checks one side of a signature against the graph.
+fn check_names(
+    signature: &Signature,
+    side: &str,
+    named: &[SignatureTensor],
+    of_graph: &[i32],
+    path: &str,
+    findings: &mut Findings,
+) {
+    let graph = signature.subgraph_index;
+    let mut seen = BTreeSet::new();
+    let of_graph: BTreeSet<i32> = of_graph.iter().copied().collect();
+    for (at, tensor) in named.iter().enumerate() {
+        let name = short(tensor.name.as_deref().unwrap_or_default()).into_owned();
+        if tensor.name.is_none() || !seen.insert(&tensor.name) {
+            let message = format!("{side}[{at}] has the name {name:?}, expected one of its own");
+            findings.push(Diagnosis::warning("model/signature-name", message).path(path));
+        }
+        let index = tensor.tensor_index;
+        if !i32::try_from(index).is_ok_and(|index| of_graph.contains(&index)) {
+            let message = format!(
+                "{side}[{at}] {name:?} is tensor {index}, which is none of the {side} of graph {graph}"
+            );
+            findings.push(Diagnosis::error("model/signature-tensor", message).path(path));
+        }
+    }
+}
+
+/// Graphs that onert has numbers for.
+const MAX_GRAPHS: usize = 65_535;
+/// Bytes behind the tables that may be padding, also that of the first buffer outside of them.
+const PADDING: u64 = 16;

@@ -1,0 +1,149 @@
+//! What is found in sound packages, each thing with its reason in the README of the corpus.
+
+use nnpackage::{ModelReader, Reader, Stage, tensor_core::Severity};
+use test_support::{files, testdata};
+
+/// Returns severity, rule and place of every finding of a package.
+fn findings(name: &str) -> Vec<String> {
+    let reader = Reader::open(testdata("nnpackage/valid").join(name)).unwrap();
+    let report = reader.verify();
+    let found = report.findings().iter().map(|finding| {
+        let at = &finding.at;
+        let parts = [at.entry.clone(), at.path.clone(), at.line.map(|line| line.to_string())];
+        let place: Vec<String> = parts.into_iter().flatten().collect();
+        format!("{} {} {}", finding.severity, finding.rule, place.join(" "))
+    });
+    found.collect()
+}
+
+/// Returns what stops onert on a package.
+fn onert(name: &str) -> Option<String> {
+    let reader = Reader::open(testdata("nnpackage/valid").join(name)).unwrap();
+    reader.forecast().map(|reaction| reaction.to_string())
+}
+
+#[test]
+fn empty_name_of_a_configuration() {
+    let expected = ["note nnp/config-empty metadata/MANIFEST /configs/0 6"];
+    assert_eq!(findings("01_minimal_circle_stored.zip"), expected);
+    assert_eq!(onert("01_minimal_circle_stored.zip"), None);
+}
+
+#[test]
+fn keys_that_come_too_late() {
+    let expected = [
+        "warning nnp/config-no-effect metadata/model.cfg BACKENDS 2",
+        "warning nnp/config-no-effect metadata/model.cfg EXECUTOR 3",
+        "warning nnp/config-no-effect metadata/model.cfg OP_BACKEND_Conv2D 7",
+        "note nnp/model-compressed mymodel.model",
+        "note nnp/unreferenced-file metadata/mymodel.json",
+    ];
+    assert_eq!(findings("02_tflite_deflate_config.zip"), expected);
+    assert_eq!(onert("02_tflite_deflate_config.zip"), None);
+}
+
+#[test]
+fn connected_models() {
+    let expected = [
+        "note nnp/multi-model metadata/MANIFEST /model-connect",
+        "note nnp/model-compressed m0.circle",
+        "note nnp/model-compressed m1.circle",
+    ];
+    assert_eq!(findings("03_two_models_connected.zip"), expected);
+    assert_eq!(onert("03_two_models_connected.zip"), None);
+}
+
+#[test]
+fn types_by_extension() {
+    let expected = [
+        "warning nnp/model-types-missing metadata/MANIFEST /model-types",
+        "warning nnp/unconnected-models metadata/MANIFEST /model-connect",
+        "note nnp/top-folder ",
+        "note nnp/model-compressed sub/add.tflite",
+        "note nnp/model-compressed add.circle",
+    ];
+    assert_eq!(findings("04_top_folder_no_types.zip"), expected);
+    let expected = r#"fails to load: "Failed to open  loader""#;
+    assert_eq!(onert("04_top_folder_no_types.zip").as_deref(), Some(expected));
+}
+
+#[test]
+fn types_without_a_loader() {
+    let expected = [
+        "note nnp/draft-attribute metadata/MANIFEST /model-infos 7",
+        "warning nnp/model-type-loader metadata/MANIFEST /model-types/2 8",
+        "warning nnp/unconnected-models metadata/MANIFEST /model-connect",
+        "note nnp/custom-operator yourmodel.model",
+        "note nnp/model-compressed mymodel.model",
+        "note nnp/model-compressed yourmodel.model",
+        "note nnp/model-compressed pre-compiled.model",
+    ];
+    assert_eq!(findings("05_three_types_custom_op.zip"), expected);
+    let expected = r#"fails to load: "Failed to open bin loader""#;
+    assert_eq!(onert("05_three_types_custom_op.zip").as_deref(), Some(expected));
+}
+
+#[test]
+fn what_onert_cannot_run() {
+    let expected = [
+        "warning nnp/version metadata/MANIFEST /major-version 2",
+        "warning nnp/version metadata/MANIFEST /minor-version 3",
+        "warning nnp/version metadata/MANIFEST /patch-version 4",
+        "note model/dynamic-dimension rich.circle subgraph 0",
+        "note model/dynamic-dimension rich.circle subgraph 0",
+        r#"warning model/external-constant rich.circle subgraph 0/tensor 1 "bias""#,
+        "note nnp/model-compressed rich.circle",
+    ];
+    assert_eq!(findings("06_rich_circle_numeric_versions.zip"), expected);
+    let reader = Reader::open(testdata("nnpackage/valid/06_rich_circle_numeric_versions.zip"));
+    let stage = reader.unwrap().forecast().and_then(|reaction| reaction.stops_at());
+    assert_eq!(stage, Some(Stage::Prepare));
+}
+
+/// Sound packages have no errors, and their models none by themselves.
+#[test]
+fn sound_packages_are_valid() {
+    for path in files("nnpackage/valid", "zip") {
+        let reader = Reader::open(&path).unwrap();
+        assert!(reader.verify().is_valid(), "{path:?}");
+        for model in reader.models() {
+            if let Ok(model) = model.open() {
+                assert!(model.validate().is_valid(), "{path:?}");
+            }
+        }
+    }
+}
+
+/// A finding has its column, a hint, and what onert does, and the report says all of it.
+#[test]
+fn diagnoses_say_what_to_do() {
+    let reader = Reader::open(testdata("nnpackage/invalid/types_capital")).unwrap();
+    let diagnoses = reader.check();
+    let [diagnosis] = &diagnoses[..] else { panic!("{diagnoses:?}") };
+    assert_eq!((diagnosis.severity, &*diagnosis.rule), (Severity::Error, "nnp/model-type"));
+    assert_eq!(diagnosis.at.path.as_deref(), Some("/model-types/0"));
+    assert_eq!((diagnosis.at.line, diagnosis.column), (Some(9), Some(5)));
+    assert_eq!(diagnosis.hint.as_deref(), Some("\"circle\" may have been meant"));
+    let message = "model-types[0] is \"Circle\", expected \"tflite\", \"circle\" or \"bin\"; \"circle\" \
+                   may have been meant (onert fails to load: \"Failed to open Circle loader\")";
+    assert_eq!(reader.validate().findings()[0].message, message);
+}
+
+/// Millions of faults are counted, not listed.
+#[test]
+fn many_faults_of_one_kind() {
+    let reader = Reader::open(testdata("nnpackage/valid/01_minimal_circle_stored.zip")).unwrap();
+    let bytes = reader.models().next().unwrap().file().bytes().unwrap();
+    let model = ModelReader::from_bytes(bytes).unwrap();
+    assert!(model.check().is_empty());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("metadata")).unwrap();
+    let names = vec!["\"no.circle\""; 1000].join(",");
+    let manifest = format!("{{\"models\": [{names}], \"model-types\": [{names}]}}");
+    std::fs::write(folder.path().join("metadata/MANIFEST"), manifest).unwrap();
+    let diagnoses = Reader::open(folder.path()).unwrap().check();
+    let missing: Vec<_> =
+        diagnoses.iter().filter(|found| found.rule == "nnp/missing-file").collect();
+    assert_eq!(missing.len(), 65);
+    assert_eq!(missing[64].message, "936 more are not listed");
+}

@@ -1,0 +1,107 @@
+//! Folders that lead elsewhere: nothing outside is read, and nothing waits.
+#![cfg(unix)]
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use nnpackage::{Reaction, Reader};
+use tempfile::TempDir;
+use test_support::testdata;
+
+/// A package in a folder, and a file beside it that is none of its business.
+struct Case {
+    folder: TempDir,
+}
+
+impl Case {
+    fn new() -> Self {
+        let case = Self { folder: tempfile::tempdir().unwrap() };
+        let from = testdata("nnpackage/invalid/config_no_effect");
+        for path in ["metadata/MANIFEST", "metadata/model.cfg", "add.circle"] {
+            fs::create_dir_all(case.root().join(path).parent().unwrap()).unwrap();
+            fs::copy(from.join(path), case.root().join(path)).unwrap();
+        }
+        fs::write(case.folder.path().join("secret"), "secret").unwrap();
+        case
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("package")
+    }
+
+    /// Puts a link in the place of a file.
+    fn link(&self, path: &str, target: &str) {
+        let path = self.root().join(path);
+        fs::remove_file(&path).unwrap();
+        symlink(target, path).unwrap();
+    }
+
+    /// Returns the rules of all findings.
+    fn rules(&self) -> Vec<String> {
+        let diagnoses = Reader::open(self.root()).unwrap().check();
+        diagnoses.into_iter().map(|diagnosis| diagnosis.rule.into_owned()).collect()
+    }
+}
+
+#[test]
+fn sound_folder() {
+    assert_eq!(Case::new().rules(), ["nnp/config-no-effect"]);
+}
+
+#[test]
+fn models_lead_out() {
+    for target in ["../secret", "/etc/passwd"] {
+        let case = Case::new();
+        case.link("add.circle", target);
+        let reader = Reader::open(case.root()).unwrap();
+        let model = reader.model(0).unwrap();
+        let error = model.file().bytes().unwrap_err();
+        assert_eq!(error.to_string(), "\"add.circle\" leads out of the folder");
+        let found = reader.check().into_iter().find(|found| found.rule == "nnp/outside").unwrap();
+        assert_eq!(found.onert, Some(Reaction::Follows));
+    }
+}
+
+#[test]
+fn configurations_lead_out() {
+    let case = Case::new();
+    case.link("metadata/model.cfg", "../../secret");
+    let error = Reader::open(case.root()).unwrap().config().unwrap_err();
+    assert_eq!(error.to_string(), "\"metadata/model.cfg\" leads out of the folder");
+    assert_eq!(case.rules(), ["nnp/outside"]);
+}
+
+#[test]
+fn manifests_lead_out() {
+    let case = Case::new();
+    case.link("metadata/MANIFEST", "../../secret");
+    let error = Reader::open(case.root()).unwrap_err();
+    assert_eq!(error.to_string(), "\"metadata/MANIFEST\" leads out of the folder");
+}
+
+#[test]
+fn links_inside_are_followed() {
+    let case = Case::new();
+    fs::rename(case.root().join("add.circle"), case.root().join("real")).unwrap();
+    symlink("real", case.root().join("add.circle")).unwrap();
+    assert_eq!(case.rules(), ["nnp/config-no-effect", "nnp/unreferenced-file"]);
+}
+
+#[test]
+fn links_to_nothing() {
+    let case = Case::new();
+    case.link("add.circle", "none");
+    assert_eq!(case.rules()[0], "nnp/missing-file");
+}
+
+/// A pipe that nobody writes to: whoever opened it would wait for ever.
+#[test]
+fn pipes_are_not_opened() {
+    let case = Case::new();
+    let path = case.root().join("add.circle");
+    fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return;
+    }
+    assert_eq!(case.rules()[0], "nnp/file");
+}

@@ -1,0 +1,30 @@
+//! Replays the files of `testdata`, and inputs that fuzzing has found, through the fuzz target.
+
+#[path = "../../../fuzz/src/nnpackage_read.rs"]
+mod nnpackage_read;
+
+use std::{fs, path::Path};
+
+#[test]
+fn nothing_in_the_corpus_breaks_the_reader() {
+    let mut replayed = replay(&test_support::testdata("nnpackage"));
+    let found = test_support::workspace().join("fuzz/corpus/nnpackage_read");
+    if found.exists() {
+        replayed += replay(&found);
+    }
+    assert!(replayed > 250, "{replayed}");
+}
+
+fn replay(folder: &Path) -> usize {
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            count += replay(&path);
+        } else {
+            nnpackage_read::run(&fs::read(path).unwrap());
+            count += 1;
+        }
+    }
+    count
+}
