@@ -35,6 +35,9 @@
 //! |---|---|---|
 //! | `carton` | yes | Carton (`.carton`), spec version 1 |
 //! | `carton-http` | no | fetching the files that a carton links to |
+//! | `nnpackage` | yes | nnpackages 1.0 to 1.3, Circle and TFLite models |
+//! | `ptl` | yes | PyTorch Live models (`.ptl`) and specs |
+//! | `ptl-image` | no | pictures as parameters of specs |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
@@ -69,6 +72,10 @@ mod zt;
 
 #[cfg(feature = "carton")]
 pub use carton_format;
+#[cfg(feature = "nnpackage")]
+pub use nnpackage;
+#[cfg(feature = "ptl")]
+pub use ptl_spec;
 #[cfg(feature = "rten")]
 pub use rten_format;
 pub use tensor_core;
