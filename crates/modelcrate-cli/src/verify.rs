@@ -21,8 +21,8 @@ use crate::{
 
 /// Read model files whole and report every fault: structure, digests, contents
 ///
-/// A folder with MANIFEST and carton.toml is verified as the carton that it was. Other folders are
-/// walked; links in them and files that are no model files, neither by content nor by
+/// A folder with MANIFEST and carton.toml is verified as the carton that it was, one with
+/// metadata/MANIFEST as an nnpackage. Other folders are walked; links in them and files that are no model files, neither by content nor by
 /// name, are passed over and counted. A file that cannot be opened is invalid, with the reason as
 /// its finding.
 #[derive(Debug, clap::Args)]
@@ -185,7 +185,9 @@ impl Walked {
 /// does not hide it, and what cannot be read is, so that it is reported.
 fn is_model(path: &Path) -> bool {
     let named = path.extension().is_some_and(|extension| {
-        ["carton", "rten", "zt"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+        ["carton", "circle", "ptl", "rten", "tflite", "zt"]
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known))
     });
     let detected = || Source::open(path).and_then(|source| detect(&source));
     named || detected().map_or(true, |format| format.is_some())

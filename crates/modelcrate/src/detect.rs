@@ -10,6 +10,17 @@ use tensor_core::{Extent, Result, Source};
 pub enum Format {
     /// Carton (`.carton`): a ZIP archive, or a folder, with `MANIFEST` and `carton.toml`.
     Carton,
+    /// nnpackage: a ZIP archive, or a folder, with `metadata/MANIFEST`.
+    NnPackage,
+    /// A Circle model (`.circle`).
+    Circle,
+    /// A TFLite model (`.tflite`).
+    TfLite,
+    /// PyTorch Live (`.ptl`): a ZIP archive of one folder, or a FlatBuffer.
+    Ptl,
+    /// A PyTorch Live spec in a file of its own (`.live.spec.json`).
+    #[serde(rename = "ptl-spec")]
+    PtlSpec,
     /// RTen (`.rten`), version 1, which has no magic, or 2.
     Rten,
     /// zTensor (`.zt`), generations 0.1 to 1.2. Generation 2 is recognised and refused.
@@ -20,6 +31,11 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Carton => "carton",
+            Self::NnPackage => "nnpackage",
+            Self::Circle => "circle",
+            Self::TfLite => "tflite",
+            Self::Ptl => "ptl",
+            Self::PtlSpec => "ptl-spec",
             Self::Rten => "rten",
             Self::ZTensor => "ztensor",
         })
@@ -36,17 +52,45 @@ pub fn detect(source: &Source) -> Result<Option<Format>> {
     if [&b"ZTEN1000"[..], b"ZTEN0001", b"\x89ZT2\r\n\x1a\n"].contains(&&head[..]) {
         return Ok(Some(Format::ZTensor));
     }
+    match head.get(4..8) {
+        Some(b"CIR0") => return Ok(Some(Format::Circle)),
+        Some(b"TFL3") => return Ok(Some(Format::TfLite)),
+        Some(b"PTMF") => return Ok(Some(Format::Ptl)),
+        _ => {}
+    }
     if head.starts_with(b"RTEN") || is_rten_1(source, &head)? {
         return Ok(Some(Format::Rten));
     }
-    Ok(is_carton(source)?.then_some(Format::Carton))
+    if is_spec(source)? {
+        return Ok(Some(Format::PtlSpec));
+    }
+    archive(source)
 }
+
+/// Tells whether a text looks like a JSON object with the two keys that every spec has.
+fn is_spec(source: &Source) -> Result<bool> {
+    let text = source.read(Extent::first(source.len().min(SPEC)), "spec")?;
+    let object = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text).trim_ascii_start();
+    let has = |key: &[u8]| object.windows(key.len()).any(|window| window == key);
+    Ok(object.starts_with(b"{") && has(b"\"pack\"") && has(b"\"unpack\""))
+}
+
+/// A spec is a page or two; more of it is not searched.
+const SPEC: u64 = 1 << 20;
 
 /// Tells whether a folder is a model of a format that this crate knows.
 #[must_use]
 pub fn is_model_folder(path: &Path) -> bool {
+    model_folder(path).is_some()
+}
+
+/// Tells which format a folder is a model of.
+pub(crate) fn model_folder(path: &Path) -> Option<Format> {
     // One of the two is enough: a folder that has lost the other is a broken carton.
-    path.join("MANIFEST").is_file() || path.join("carton.toml").is_file()
+    if path.join("MANIFEST").is_file() || path.join("carton.toml").is_file() {
+        return Some(Format::Carton);
+    }
+    path.join("metadata/MANIFEST").is_file().then_some(Format::NnPackage)
 }
 
 /// Looks for the root table of an RTen model of version 1: a FlatBuffer without a magic, whose
@@ -78,14 +122,14 @@ fn is_rten_1(source: &Source, head: &[u8]) -> Result<bool> {
     Ok(version.is_some_and(|version| version[..] == [1, 0, 0, 0]) && graph.is_some())
 }
 
-/// Looks for the names of a carton's documents in the directory of a ZIP archive.
+/// Looks for names that tell in the directory of a ZIP archive.
 ///
 /// The archive need not be sound: damage does not hide what it is.
-fn is_carton(source: &Source) -> Result<bool> {
+fn archive(source: &Source) -> Result<Option<Format>> {
     let start = source.len().saturating_sub(TAIL);
     let tail = source.read(Extent::between(start, source.len()), "end record")?;
     let Some(end) = tail.windows(4).rposition(|window| window == b"PK\x05\x06") else {
-        return starts_as_carton(source);
+        return Ok(starts_as_carton(source)?.then_some(Format::Carton));
     };
     let number = |at: usize| tail.get(end.saturating_add(at)..)?.first_chunk::<4>().copied();
     let [len, offset] = [12, 16].map(|at| number(at).map_or(u32::MAX, u32::from_le_bytes));
@@ -93,11 +137,11 @@ fn is_carton(source: &Source) -> Result<bool> {
     if let Ok(directory) = directory.within(source.len(), "directory") {
         let directory = source.read(directory, "directory")?;
         if directory.starts_with(CENTRAL_HEADER) {
-            return Ok(names_documents(&directory));
+            return Ok(named_format(&directory));
         }
     }
     // Where the end record does not tell, the directory is what stands before it.
-    Ok(names_documents(tail.get(..end).unwrap_or_default()))
+    Ok(named_format(tail.get(..end).unwrap_or_default()))
 }
 
 /// Tells whether the first entry of an archive that was cut off is one of a carton.
@@ -110,16 +154,38 @@ fn starts_as_carton(source: &Source) -> Result<bool> {
     Ok(starts.iter().any(|start| name.starts_with(start)))
 }
 
-/// Tells whether headers of a directory have the name of a carton's document.
-fn names_documents(bytes: &[u8]) -> bool {
-    let mut headers = bytes.windows(4).enumerate().filter(|(_, window)| *window == CENTRAL_HEADER);
-    headers.any(|(start, _)| {
-        let header = bytes.get(start..).unwrap_or_default();
-        let len = header.get(28..30).and_then(<[u8]>::first_chunk::<2>).copied();
-        let len = usize::from(u16::from_le_bytes(len.unwrap_or_default()));
-        let name = header.get(46..).and_then(|rest| rest.get(..len)).unwrap_or_default();
-        matches!(name, b"carton.toml" | b"MANIFEST")
-    })
+/// Tells which format the names in a directory are of.
+fn named_format(bytes: &[u8]) -> Option<Format> {
+    let headers = bytes.windows(4).enumerate().filter(|(_, window)| *window == CENTRAL_HEADER);
+    headers.map(|(start, _)| format_of(name(bytes.get(start..).unwrap_or_default()))).fold(
+        None,
+        |found, format| match (found, format) {
+            // A package or a model may hold what is called as a part of another.
+            (Some(Format::Carton), _) | (_, Some(Format::Carton)) => Some(Format::Carton),
+            (Some(Format::NnPackage), _) | (_, Some(Format::NnPackage)) => Some(Format::NnPackage),
+            (found, format) => found.or(format),
+        },
+    )
+}
+
+/// Returns the name in a header of a directory.
+fn name(header: &[u8]) -> &[u8] {
+    let len = header.get(28..30).and_then(<[u8]>::first_chunk::<2>).copied();
+    let len = usize::from(u16::from_le_bytes(len.unwrap_or_default()));
+    header.get(46..).and_then(|rest| rest.get(..len)).unwrap_or_default()
+}
+
+/// Returns the format that has a file of this name.
+fn format_of(name: &[u8]) -> Option<Format> {
+    if matches!(name, b"carton.toml" | b"MANIFEST") {
+        return Some(Format::Carton);
+    }
+    let mut parts = name.rsplit(|byte| *byte == b'/');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(b"MANIFEST"), Some(b"metadata"), _, None) => Some(Format::NnPackage),
+        (Some(b"data.pkl" | b"bytecode.pkl"), Some(_), None, _) => Some(Format::Ptl),
+        _ => None,
+    }
 }
 
 // ZIP application note, section 4.3.12.
@@ -185,6 +251,28 @@ mod tests {
         for other in [&b"\x04\0\0\0"[..], &[0; 64], b"\x08\0\0\0\0\0\0\0{\"a\":1}"] {
             assert_eq!(detect(&Source::from_bytes(other.to_vec())).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn packages_and_models_are_told() {
+        let detected = |path: &Path| detect(&Source::open(path).unwrap()).unwrap();
+        for (folder, extension, format) in [
+            ("ptl/valid/torch113", "ptl", Format::Ptl),
+            ("ptl/valid/torch251", "ptl", Format::Ptl),
+            ("nnpackage/valid", "circle", Format::Circle),
+            ("nnpackage/valid", "tflite", Format::TfLite),
+            ("nnpackage/valid", "zip", Format::NnPackage),
+        ] {
+            if !test_support::testdata(folder).is_dir() {
+                continue;
+            }
+            for path in test_support::files(folder, extension) {
+                assert_eq!(detected(&path), Some(format), "{path:?}");
+            }
+        }
+        let spec = br#"{"pack": {"type": "x"}, "unpack": {}}"#;
+        assert_eq!(detect(&Source::from_bytes(&spec[..])).unwrap(), Some(Format::PtlSpec));
+        assert_eq!(detect(&Source::from_bytes(&b"{\"pack\": 1}"[..])).unwrap(), None);
     }
 
     #[test]

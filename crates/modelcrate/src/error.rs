@@ -16,6 +16,14 @@ pub enum Error {
     #[cfg(feature = "carton")]
     #[error(transparent)]
     Carton(#[from] carton_format::Error),
+    /// An nnpackage, or a Circle or TFLite model, is broken.
+    #[cfg(feature = "nnpackage")]
+    #[error(transparent)]
+    NnPackage(#[from] nnpackage::Error),
+    /// A PyTorch Live model or spec is broken.
+    #[cfg(feature = "ptl")]
+    #[error(transparent)]
+    Ptl(#[from] ptl_spec::Error),
     /// An RTen model is broken.
     #[cfg(feature = "rten")]
     #[error(transparent)]
@@ -37,6 +45,10 @@ impl Error {
             Self::UnknownFormat { .. } => "file/unknown-format",
             #[cfg(feature = "carton")]
             Self::Carton(error) => error.rule(),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(error) => error.rule(),
+            #[cfg(feature = "ptl")]
+            Self::Ptl(error) => error.rule(),
             #[cfg(feature = "rten")]
             Self::Rten(error) => error.rule(),
             #[cfg(feature = "ztensor")]
@@ -51,6 +63,10 @@ impl Error {
         match self {
             #[cfg(feature = "carton")]
             Self::Carton(_) => Some(Format::Carton),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(_) => Some(Format::NnPackage),
+            #[cfg(feature = "ptl")]
+            Self::Ptl(_) => Some(Format::Ptl),
             #[cfg(feature = "rten")]
             Self::Rten(_) => Some(Format::Rten),
             #[cfg(feature = "ztensor")]
@@ -66,6 +82,10 @@ impl Error {
             Self::UnknownFormat { .. } => At::file().offset(0),
             #[cfg(feature = "carton")]
             Self::Carton(error) => error.at(),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(error) => error.at(),
+            #[cfg(feature = "ptl")]
+            Self::Ptl(_) => At::file(),
             #[cfg(feature = "rten")]
             Self::Rten(error) => At::file().offset(error.offset()),
             #[cfg(feature = "ztensor")]

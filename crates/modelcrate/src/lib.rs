@@ -62,6 +62,10 @@
 mod carton;
 mod detect;
 mod error;
+#[cfg(feature = "nnpackage")]
+mod nnp;
+#[cfg(feature = "ptl")]
+mod ptl;
 mod reader;
 #[cfg(feature = "rten")]
 mod rten;
@@ -84,6 +88,8 @@ pub use ztensor;
 
 pub use detect::{Format, detect, is_model_folder};
 pub use error::{Error, Result};
+#[cfg(feature = "ptl")]
+pub use ptl::SpecFile;
 pub use reader::{AnyReader, OpenOptions, Profile};
 pub use stats::Stats;
 pub use summary::{

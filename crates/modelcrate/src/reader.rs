@@ -2,13 +2,21 @@ use std::{num::NonZeroUsize, path::Path};
 
 use tensor_core::{Report, Source, Tensor, TensorInfo};
 
+#[cfg(feature = "carton")]
+use crate::carton;
+#[cfg(feature = "nnpackage")]
+use crate::nnp;
+#[cfg(feature = "ptl")]
+use crate::ptl;
 #[cfg(feature = "rten")]
 use crate::rten;
 #[cfg(feature = "ztensor")]
 use crate::zt;
-use crate::{Error, Format, Summary, SummaryOptions, detect, detect::looks_like, error::Result};
-#[cfg(feature = "carton")]
-use crate::{carton, detect::is_model_folder};
+use crate::{
+    Error, Format, Summary, SummaryOptions, detect,
+    detect::{looks_like, model_folder},
+    error::Result,
+};
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +40,13 @@ pub struct OpenOptions {
 }
 
 #[cfg_attr(
-    not(any(feature = "carton", feature = "rten", feature = "ztensor")),
+    not(any(
+        feature = "carton",
+        feature = "nnpackage",
+        feature = "ptl",
+        feature = "rten",
+        feature = "ztensor"
+    )),
     expect(clippy::needless_pass_by_value, reason = "without a format nothing is kept")
 )]
 impl OpenOptions {
@@ -57,11 +71,13 @@ impl OpenOptions {
     /// [`Error::UnknownFormat`]; as for the reader of the format.
     pub fn open(self, path: impl AsRef<Path>) -> Result<AnyReader> {
         let path = path.as_ref();
-        #[cfg(feature = "carton")]
-        if is_model_folder(path) {
-            return Ok(AnyReader::Carton(carton::open_folder(path, self)?));
+        match model_folder(path) {
+            #[cfg(feature = "carton")]
+            Some(Format::Carton) => Ok(AnyReader::Carton(carton::open_folder(path, self)?)),
+            #[cfg(feature = "nnpackage")]
+            Some(Format::NnPackage) => Ok(AnyReader::NnPackage(nnp::open_folder(path, self)?)),
+            _ => self.from_source(Source::open(path)?),
         }
-        self.from_source(Source::open(path)?)
     }
 
     /// Does as [`open`](Self::open) with any source.
@@ -73,11 +89,27 @@ impl OpenOptions {
         match detect(&source)? {
             #[cfg(feature = "carton")]
             Some(Format::Carton) => Ok(AnyReader::Carton(carton::open(source, self)?)),
+            #[cfg(feature = "nnpackage")]
+            Some(Format::NnPackage) => Ok(AnyReader::NnPackage(nnp::open(source, self)?)),
+            #[cfg(feature = "nnpackage")]
+            Some(Format::Circle | Format::TfLite) => {
+                Ok(AnyReader::NnModel(nnpackage::ModelReader::from_source(source)?))
+            }
+            #[cfg(feature = "ptl")]
+            Some(Format::Ptl) => Ok(AnyReader::Ptl(ptl_spec::Reader::from_source(source)?)),
+            #[cfg(feature = "ptl")]
+            Some(Format::PtlSpec) => Ok(AnyReader::PtlSpec(Box::new(ptl::SpecFile::open(source)?))),
             #[cfg(feature = "rten")]
             Some(Format::Rten) => Ok(AnyReader::Rten(rten::open(source)?)),
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => Ok(AnyReader::ZTensor(zt::open(source, self)?)),
-            #[cfg(not(all(feature = "carton", feature = "rten", feature = "ztensor")))]
+            #[cfg(not(all(
+                feature = "carton",
+                feature = "nnpackage",
+                feature = "ptl",
+                feature = "rten",
+                feature = "ztensor"
+            )))]
             Some(format) => Err(Error::UnknownFormat { found: format.to_string() }),
             None => Err(Error::UnknownFormat { found: looks_like(&source)? }),
         }
@@ -91,6 +123,18 @@ pub enum AnyReader {
     /// A carton.
     #[cfg(feature = "carton")]
     Carton(carton_format::Reader),
+    /// An nnpackage.
+    #[cfg(feature = "nnpackage")]
+    NnPackage(nnpackage::Reader),
+    /// A Circle or TFLite model that is in no package.
+    #[cfg(feature = "nnpackage")]
+    NnModel(nnpackage::ModelReader),
+    /// A PyTorch Live model.
+    #[cfg(feature = "ptl")]
+    Ptl(ptl_spec::Reader),
+    /// A PyTorch Live spec in a file of its own.
+    #[cfg(feature = "ptl")]
+    PtlSpec(Box<ptl::SpecFile>),
     /// An RTen model.
     #[cfg(feature = "rten")]
     Rten(rten_format::Reader),
@@ -100,7 +144,13 @@ pub enum AnyReader {
 }
 
 #[cfg_attr(
-    not(any(feature = "carton", feature = "rten", feature = "ztensor")),
+    not(any(
+        feature = "carton",
+        feature = "nnpackage",
+        feature = "ptl",
+        feature = "rten",
+        feature = "ztensor"
+    )),
     expect(unused_variables, reason = "without a format there is nothing to read")
 )]
 impl AnyReader {
@@ -128,6 +178,14 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(_) => Format::Carton,
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(_) => Format::NnPackage,
+            #[cfg(feature = "nnpackage")]
+            Self::NnModel(ref reader) => nnp::format(reader),
+            #[cfg(feature = "ptl")]
+            Self::Ptl(_) => Format::Ptl,
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(_) => Format::PtlSpec,
             #[cfg(feature = "rten")]
             Self::Rten(_) => Format::Rten,
             #[cfg(feature = "ztensor")]
@@ -143,6 +201,14 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => carton::summary(reader, options),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(ref reader) => nnp::summary(reader, options),
+            #[cfg(feature = "nnpackage")]
+            Self::NnModel(ref reader) => nnp::model_summary(reader, options),
+            #[cfg(feature = "ptl")]
+            Self::Ptl(ref reader) => ptl::summary(reader, options),
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(ref file) => ptl::spec_summary(file),
             #[cfg(feature = "rten")]
             Self::Rten(ref reader) => rten::summary(reader, options),
             #[cfg(feature = "ztensor")]
@@ -162,6 +228,16 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => carton::verify(reader, progress),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(ref reader) => whole(reader.verify(), self.byte_len(), progress),
+            #[cfg(feature = "nnpackage")]
+            Self::NnModel(ref reader) => {
+                whole(nnp::verify_model(reader), self.byte_len(), progress)
+            }
+            #[cfg(feature = "ptl")]
+            Self::Ptl(ref reader) => whole(reader.validate(), self.byte_len(), progress),
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(ref file) => whole(ptl::verify_spec(file), self.byte_len(), progress),
             #[cfg(feature = "rten")]
             Self::Rten(ref reader) => rten::verify(reader, progress),
             #[cfg(feature = "ztensor")]
@@ -175,6 +251,10 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => Some(reader.model_hash().to_string()),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(_) | Self::NnModel(_) => None,
+            #[cfg(feature = "ptl")]
+            Self::Ptl(_) | Self::PtlSpec(_) => None,
             #[cfg(feature = "rten")]
             Self::Rten(_) => None,
             #[cfg(feature = "ztensor")]
@@ -192,6 +272,18 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => Ok(carton::tensor(reader, name)?),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(ref reader) => nnp::tensor(reader, name),
+            #[cfg(feature = "nnpackage")]
+            Self::NnModel(ref reader) => {
+                Ok(reader.tensor(name).map(nnpackage::Constant::view).transpose()?)
+            }
+            #[cfg(feature = "ptl")]
+            Self::Ptl(ref reader) => {
+                Ok(reader.tensor(name)?.map(ptl_spec::Tensor::to_tensor).transpose()?)
+            }
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(_) => Ok(None),
             #[cfg(feature = "rten")]
             Self::Rten(ref reader) => {
                 Ok(reader.tensor(name).map(rten_format::Tensor::view).transpose()?)
@@ -215,6 +307,18 @@ impl AnyReader {
             Self::Carton(ref reader) => {
                 Ok(reader.tensor(name)?.and_then(carton_format::Tensor::info))
             }
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(ref reader) => nnp::tensor_info(reader, name),
+            #[cfg(feature = "nnpackage")]
+            Self::NnModel(ref reader) => {
+                Ok(reader.tensor(name).map(nnpackage::Constant::info).transpose()?)
+            }
+            #[cfg(feature = "ptl")]
+            Self::Ptl(ref reader) => {
+                Ok(reader.tensor(name)?.map(ptl_spec::Tensor::info).transpose()?)
+            }
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(_) => Ok(None),
             #[cfg(feature = "rten")]
             Self::Rten(ref reader) => {
                 Ok(reader.tensor(name).map(rten_format::Tensor::info).transpose()?)
@@ -233,10 +337,25 @@ impl AnyReader {
         match *self {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => reader.content_len(),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(ref reader) => nnp::byte_len(reader),
+            #[cfg(feature = "nnpackage")]
+            Self::NnModel(ref reader) => reader.source().len(),
+            #[cfg(feature = "ptl")]
+            Self::Ptl(ref reader) => reader.source().len(),
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(ref file) => file.source().len(),
             #[cfg(feature = "rten")]
             Self::Rten(ref reader) => reader.source().len(),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(ref reader) => reader.source().len(),
         }
     }
+}
+
+/// Tells `progress` that all was done at once.
+#[cfg(any(feature = "nnpackage", feature = "ptl"))]
+fn whole(report: Report, bytes: u64, progress: impl Fn(u64)) -> Report {
+    progress(bytes);
+    report
 }

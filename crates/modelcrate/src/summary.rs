@@ -68,7 +68,13 @@ pub struct Summary {
 impl Summary {
     /// Starts with nothing but format and version.
     #[cfg_attr(
-        not(any(feature = "carton", feature = "rten", feature = "ztensor")),
+        not(any(
+            feature = "carton",
+            feature = "nnpackage",
+            feature = "ptl",
+            feature = "rten",
+            feature = "ztensor"
+        )),
         expect(dead_code, reason = "without a format there is nothing to describe")
     )]
     pub(crate) fn new(format: Format, version: String) -> Self {
@@ -108,7 +114,7 @@ pub struct Port {
 
 impl Port {
     #[cfg_attr(
-        not(any(feature = "carton", feature = "rten")),
+        not(any(feature = "carton", feature = "nnpackage", feature = "ptl", feature = "rten")),
         expect(dead_code, reason = "only some formats say")
     )]
     pub(crate) fn new(name: impl Into<String>, dtype: String, shape: &SymbolicShape) -> Self {
@@ -169,7 +175,10 @@ pub struct FileSummary {
 }
 
 impl FileSummary {
-    #[cfg_attr(not(feature = "carton"), expect(dead_code, reason = "only containers have files"))]
+    #[cfg_attr(
+        not(any(feature = "carton", feature = "nnpackage", feature = "ptl")),
+        expect(dead_code, reason = "only containers have files")
+    )]
     pub(crate) fn new(path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -224,7 +233,13 @@ pub struct TensorSummary {
 impl TensorSummary {
     /// Starts with nothing but a name.
     #[cfg_attr(
-        not(any(feature = "carton", feature = "rten", feature = "ztensor")),
+        not(any(
+            feature = "carton",
+            feature = "nnpackage",
+            feature = "ptl",
+            feature = "rten",
+            feature = "ztensor"
+        )),
         expect(dead_code, reason = "without a format there are no tensors")
     )]
     pub(crate) fn new(name: &str) -> Self {

@@ -1,0 +1,183 @@
+//! PyTorch Live models and specs, described as any other file.
+
+use std::collections::BTreeMap;
+
+use ptl_spec::{Error, Reader, Record, Signature, Spec, SpecOptions, Tensor};
+use serde_json::{Value as Json, json};
+use tensor_core::{
+    At, Chain, Limits, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
+};
+
+use crate::{
+    FileSummary, Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary,
+};
+
+/// A spec in a file of its own.
+#[derive(Clone, Debug)]
+pub struct SpecFile {
+    source: Source,
+    text: bytes::Bytes,
+    spec: Spec,
+}
+
+impl SpecFile {
+    pub(crate) fn open(source: Source) -> ptl_spec::Result<Self> {
+        let (what, limit) = ("spec", Limits::default().document_bytes);
+        if source.len() > limit {
+            let (found, field) = (source.len(), "document_bytes");
+            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
+        }
+        let text = source.read(tensor_core::Extent::first(source.len()), what)?;
+        Ok(Self { spec: Spec::parse(&text)?, text, source })
+    }
+
+    /// Returns the spec.
+    #[must_use]
+    pub const fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Returns what it was read from.
+    #[must_use]
+    pub const fn source(&self) -> &Source {
+        &self.source
+    }
+}
+
+pub(crate) fn verify_spec(file: &SpecFile) -> Report {
+    Spec::options().check(&file.text)
+}
+
+pub(crate) fn spec_summary(file: &SpecFile) -> Summary {
+    let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
+    add_signature(&file.spec.signature(), &mut summary);
+    summary
+}
+
+pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+    let version = match reader.bytecode() {
+        Ok(bytecode) => bytecode.version.to_string(),
+        Err(_) => "?".to_owned(),
+    };
+    let mut summary = Summary::new(Format::Ptl, version);
+    summary.metadata = metadata(reader, &mut summary.findings);
+    match reader.find_spec(&SpecOptions::default()) {
+        Ok(Some((_, spec))) => add_signature(&spec.signature(), &mut summary),
+        Ok(None) => {}
+        Err(error) => report(&error, At::file().path("spec"), &mut summary.findings),
+    }
+    summary.files = reader.records().map(describe_record).collect();
+    match reader.tensors() {
+        Ok(tensors) => {
+            let mut budget = reader.source().len().saturating_mul(Limits::default().expansion);
+            for tensor in tensors {
+                let described = describe(tensor, options, &mut budget, &mut summary.findings);
+                let elements = described.shape.elements().unwrap_or(u64::MAX);
+                let graph = summary.graph.get_or_insert_default();
+                graph.parameters = graph.parameters.saturating_add(elements);
+                summary.tensors.push(described);
+            }
+        }
+        Err(error) => report(&error, At::file(), &mut summary.findings),
+    }
+    if let Ok(bytecode) = reader.bytecode() {
+        let graph: &mut GraphSummary = summary.graph.get_or_insert_default();
+        for operator in bytecode.methods.iter().flat_map(|method| &method.operators) {
+            graph.operators = graph.operators.saturating_add(1);
+            let count = graph.by_operator.entry(operator.to_string()).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+    summary
+}
+
+fn report(error: &Error, at: At, findings: &mut Report) {
+    findings.push(Severity::Error, error.rule(), at, Chain(error).to_string());
+}
+
+fn metadata(reader: &Reader, findings: &mut Report) -> BTreeMap<String, Json> {
+    let container = json!(reader.container().to_string());
+    let mut metadata = BTreeMap::from([("container".to_owned(), container)]);
+    match reader.bytecode() {
+        Ok(bytecode) => {
+            let methods: Vec<&str> =
+                bytecode.methods.iter().map(ptl_spec::Method::short_name).collect();
+            metadata.insert("methods".to_owned(), json!(methods));
+        }
+        // Nothing a lite interpreter loads, but its tensors are there.
+        Err(Error::NotLite) => {}
+        Err(error) => report(&error, At::file(), findings),
+    }
+    let extra: Vec<&str> = reader.extra_files().map(|file| file.name()).collect();
+    if !extra.is_empty() {
+        metadata.insert("extra_files".to_owned(), json!(extra));
+    }
+    metadata
+}
+
+fn add_signature(signature: &Signature, summary: &mut Summary) {
+    let port = |name: &str, kind: &str| Port::new(name, kind.to_owned(), &SymbolicShape::Any);
+    for parameter in &signature.parameters {
+        summary.inputs.push(port(&parameter.name, parameter.kind.name()));
+    }
+    for result in &signature.results {
+        summary.outputs.push(port(&result.key.to_string(), result.kind.name()));
+    }
+}
+
+fn describe_record(record: Record<'_>) -> FileSummary {
+    let mut summary = FileSummary::new(record.name());
+    summary.bytes = Some(record.size());
+    if record.is_compressed() {
+        summary.encoding = Some("deflate".to_owned());
+        summary.stored_bytes = Some(record.stored_size());
+    }
+    summary
+}
+
+fn describe(
+    tensor: Tensor<'_>,
+    options: SummaryOptions,
+    budget: &mut u64,
+    findings: &mut Report,
+) -> TensorSummary {
+    let mut summary = TensorSummary::new(&tensor.name());
+    summary.shape = tensor.shape().clone();
+    if let Err(error) = fill(tensor, options, budget, &mut summary) {
+        report(&error, At::file().tensor(tensor.name()), findings);
+    }
+    summary
+}
+
+fn fill(
+    tensor: Tensor<'_>,
+    options: SummaryOptions,
+    budget: &mut u64,
+    summary: &mut TensorSummary,
+) -> ptl_spec::Result<()> {
+    let info = tensor.info()?;
+    summary.dtype = Some(info.dtype);
+    summary.bytes = info.byte_len()?;
+    tensor.check()?;
+    if !tensor.is_contiguous() {
+        summary.layout = Some("strided".to_owned());
+    }
+    if !options.digests && !options.stats {
+        return Ok(());
+    }
+    *budget = budget.checked_sub(summary.bytes).ok_or(tensor_core::Error::OverLimit {
+        what: "bytes of this and all tensors before",
+        found: summary.bytes,
+        limit: *budget,
+        field: "expansion",
+    })?;
+    let bytes = tensor.bytes()?;
+    if options.digests {
+        let found = Algorithm::Sha256.digest(&bytes);
+        summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
+    }
+    if options.stats {
+        summary.stats = Stats::of(info.dtype, &bytes[..]).ok().flatten();
+    }
+    Ok(())
+}
