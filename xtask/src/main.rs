@@ -12,6 +12,7 @@ mod golden;
 mod oracles;
 mod python;
 mod tidy;
+mod vocabularies;
 mod workspace;
 
 use std::{

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{output, python::Environment};
+use crate::{output, python::Environment, vocabularies};
 
 /// What is installed into the virtual environment itself.
 const SHARED: [&str; 7] = [
@@ -42,7 +42,7 @@ print(importlib.metadata.version(sys.argv[1]))";
 pub(crate) fn install() -> Result<()> {
     if is_complete() {
         println!("the clients in target/oracles are up to date");
-        return Ok(());
+        return vocabularies::install();
     }
     println!("installing the clients into target/oracles");
     let environment = environment();
@@ -62,7 +62,8 @@ pub(crate) fn install() -> Result<()> {
         println!("{}: {}", client.requirement, found.with_context(|| client.requirement)?);
     }
     let stamp = stamp_path();
-    fs::write(&stamp, stamp_text()).with_context(|| format!("{stamp:?}"))
+    fs::write(&stamp, stamp_text()).with_context(|| format!("{stamp:?}"))?;
+    vocabularies::install()
 }
 
 /// Prints which clients are there; an error where one is missing.
@@ -74,6 +75,7 @@ pub(crate) fn check() -> Result<()> {
         let found = found.unwrap_or_else(|_| "missing".to_owned());
         println!("{}: {found}", client.requirement);
     }
+    vocabularies::check();
     if missing > 0 {
         bail!("{missing} clients are missing; `cargo xtask oracles` installs them");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model_archive::{Archive, Method as Codec, Profile as Strictness};
+use model_archive::{Archive, Entry, Method as Codec, Profile as Strictness};
 use tensor_core::{Limits, Source};
 
 use crate::{Error, Result};
@@ -26,7 +26,7 @@ impl Container {
             .profile(Strictness::Lenient)
             .limits(*limits);
         let archive = options.from_source(source)?;
-        let first = archive.entry_at(0).map(|entry| entry.name()).unwrap_or_default();
+        let first = archive.entry_at(0).map(Entry::name).unwrap_or_default();
         let Some((root, _)) = first.split_once('/') else {
             return Err(Error::NoRoot { entry: first.to_owned() });
         };
@@ -50,7 +50,7 @@ impl Container {
     /// Returns the position of a record in the directory.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         let exact = self.archive.entry(&format!("{}/{name}", self.root));
-        let exact = exact.map(model_archive::Entry::index);
+        let exact = exact.map(Entry::index);
         exact.or_else(|| self.by_name.get(&name.to_ascii_lowercase()).copied())
     }
 

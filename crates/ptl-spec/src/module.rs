@@ -65,7 +65,7 @@ impl Method {
 pub struct Argument {
     /// Its name, mostly empty where it is returned.
     pub name: String,
-    /// Its type as TorchScript writes it, such as `Tuple[Tensor, int]`.
+    /// Its type as `TorchScript` writes it, such as `Tuple[Tensor, int]`.
     pub type_name: String,
 }
 

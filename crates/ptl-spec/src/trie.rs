@@ -11,7 +11,7 @@ pub(crate) struct Trie {
 }
 
 /// A place in a [`Trie`]: what has been walked so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct At(u32);
 
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use model_archive::Profile as Strictness;
 use tensor_core::{At, Chain, Extent, Report, Severity};
 
 use crate::{
-    Bytecode, Error, Reader, SPEC, Spec, Strip, check,
+    Bytecode, Error, Reader, Record, SPEC, Spec, Strip, check,
     container::Container,
     flat::Flat,
     layout::ALIGNMENT,
@@ -91,7 +91,7 @@ fn records(reader: &Reader, report: &mut Report) {
 /// Reports on the version of the file format, and the order of bytes.
 fn version(reader: &Reader, report: &mut Report) {
     let record = reader.record("version").or_else(|| reader.record(".data/version"));
-    let text = record.filter(|record| record.size() <= 32).map(|record| record.bytes());
+    let text = record.filter(|record| record.size() <= 32).map(Record::bytes);
     let number = match &text {
         Some(Ok(text)) => std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()),
         _ => None,

@@ -296,7 +296,7 @@ fn opening_reads_the_directory_alone() {
         storages.iter().filter(|storage| reads.iter().any(|read| read.overlaps(**storage))).count()
     };
     assert_eq!(storages.len(), 4);
-    counting.take_reads();
+    drop(counting.take_reads());
     let tensor = reader.tensor("constants/2").unwrap().unwrap();
     tensor.bytes().unwrap();
     assert_eq!(touched(&counting.take_reads()), 1);

@@ -108,7 +108,7 @@ fn a_mebibyte_of_one_letter() {
             ids(&spec, "a", length);
             let start = Instant::now();
             let found = ids(&spec, &"a".repeat(1 << 20), length);
-            assert!(!found.is_empty() && start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+            assert!(!found.is_empty() && start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
         }
     }
 }
