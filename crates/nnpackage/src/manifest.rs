@@ -262,6 +262,7 @@ impl Parsed {
             self.draft(member);
             self.manifest.connection_file = member.value.value.to_text();
         }
+        self.version_is_enough();
         for member in members.iter().filter(|member| !ATTRIBUTES.contains(&member.key.as_str())) {
             self.unknown(member);
         }
@@ -307,6 +308,19 @@ impl Parsed {
             self.push(
                 Diagnosis::note("nnp/version-newer", message).path("/major-version").ignored(),
             );
+        }
+    }
+
+    /// Notes a version that has not everything that is used.
+    fn version_is_enough(&mut self) {
+        let lowest = self.manifest.lowest_version();
+        let found = &self.manifest.version;
+        if let (Some(numbers), Some(needed)) = (found.numbers(), lowest.numbers())
+            && numbers < needed
+        {
+            let message = format!("version is {found}, but what is used is as of {lowest}");
+            let diagnosis = Diagnosis::note("nnp/version-older", message).path("/major-version");
+            self.push(diagnosis.ignored());
         }
     }
 

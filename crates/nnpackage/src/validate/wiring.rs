@@ -53,7 +53,14 @@ impl<'a> Wiring<'a> {
         self.list("pkg-inputs", &manifest.pkg_inputs, Side::Input);
         self.list("pkg-outputs", &manifest.pkg_outputs, Side::Output);
         let edges = self.edges.clone();
+        let mut seen = BTreeSet::new();
         for (index, &(from, to)) in edges.iter().enumerate() {
+            if !seen.insert((from, to)) {
+                let message = format!("edge \"{from}\" -> \"{to}\" is there twice");
+                let diagnosis = Diagnosis::warning("nnp/edge-twice", message).ignored();
+                self.findings.push(at_manifest(diagnosis, "/model-connect"));
+                continue;
+            }
             self.edge(index, from, to);
         }
         self.fed();
