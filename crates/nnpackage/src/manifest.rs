@@ -199,6 +199,12 @@ impl Parsed {
         if parsed.manifest.models.is_empty() {
             return Err(Error::ModelsMissing);
         }
+        let count = parsed.manifest.models.len();
+        if count > MAX_MODELS {
+            let (what, at, path) = (WHAT, document.root.at, "models".to_owned());
+            let (found, expected) = (format!("{count} paths"), "at most 65535");
+            return Err(Error::Document { what, at, path, found, expected });
+        }
         Ok(parsed)
     }
 
@@ -507,6 +513,9 @@ const ATTRIBUTES: [&str; 12] = [
     "connection",
     "main-model",
 ];
+
+/// Models that a reference has numbers for.
+const MAX_MODELS: usize = 65_535;
 
 /// The newest published version.
 const NEWEST: [u64; 3] = [1, 3, 1];

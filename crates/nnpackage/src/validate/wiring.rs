@@ -178,12 +178,15 @@ impl<'a> Wiring<'a> {
                 self.findings.push(at_manifest(diagnosis, "/model-connect"));
             }
         }
+        let mut left = MAX_INPUTS;
         for model in self.reader.models() {
             let (Ok(reader), Ok(index)) = (model.open(), u16::try_from(model.index())) else {
                 continue;
             };
             let Some(graph) = reader.model().subgraphs.first() else { continue };
-            for io in (0_u32..).take(graph.inputs.len()) {
+            let count = graph.inputs.len().min(left);
+            left = left.saturating_sub(count);
+            for io in (0_u32..).take(count) {
                 let input = IoRef::new(index, 0, io);
                 if fed.contains_key(&input) || self.inputs.contains(&input) {
                     continue;
@@ -270,3 +273,5 @@ impl std::fmt::Debug for Dims<'_> {
 
 /// Edges that are looked at.
 const MAX_EDGES: usize = 10_000;
+/// Inputs of all models that are looked at: one model may be named very often.
+const MAX_INPUTS: usize = 1_000_000;
