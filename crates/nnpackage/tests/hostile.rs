@@ -58,16 +58,14 @@ fn every_truncation_of_a_package() {
 #[test]
 fn changed_packages_break_nothing() {
     let path = testdata("nnpackage/valid/01_minimal_circle_stored.zip");
-    mutations(&fs::read(path).unwrap(), nnpackage_read::run);
+    some_mutations(&fs::read(path).unwrap(), nnpackage_read::run);
 }
 
 #[test]
 fn changed_documents_break_nothing() {
     for path in ["config_writes/metadata/model.cfg", "wiring_loop/metadata/MANIFEST"] {
-        mutations(
-            &fs::read(testdata("nnpackage/invalid").join(path)).unwrap(),
-            nnpackage_read::run,
-        );
+        let bytes = fs::read(testdata("nnpackage/invalid").join(path)).unwrap();
+        some_mutations(&bytes, nnpackage_read::run);
     }
 }
 
