@@ -249,6 +249,11 @@ impl Findings {
         count.is_some_and(|count| *count >= LISTED)
     }
 
+    /// Tells the same about the file that everything is about.
+    pub(crate) fn is_full_here(&self, rule: &'static str) -> bool {
+        self.entry.as_deref().is_some_and(|entry| self.is_full(rule, entry))
+    }
+
     /// Says which file everything from now on is about.
     pub(crate) fn enter(&mut self, entry: Option<String>) {
         self.entry = entry;

@@ -1,5 +1,7 @@
 //! Handles on the files of a package.
 
+use std::path::PathBuf;
+
 use bytes::Bytes;
 use tensor_core::{Extent, Source};
 
@@ -72,6 +74,18 @@ impl<'a> File<'a> {
     /// As for [`len`](Self::len).
     pub fn extent(self) -> Result<Option<Extent>> {
         self.stored()?.extent()
+    }
+
+    /// Returns where it is in the file system, links resolved; `None` in an archive.
+    ///
+    /// Whoever wants a file of a folder mapped opens this path with `Source::map`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`len`](Self::len).
+    pub fn disk_path(self) -> Result<Option<PathBuf>> {
+        self.stored()?;
+        self.reader.storage().disk_path(self.path)
     }
 
     /// Returns what it is by its first bytes.

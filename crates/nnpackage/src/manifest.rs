@@ -199,6 +199,12 @@ impl Parsed {
         if parsed.manifest.models.is_empty() {
             return Err(Error::ModelsMissing);
         }
+        let count = parsed.manifest.models.len();
+        if count > MAX_MODELS {
+            let (what, at, path) = (WHAT, document.root.at, "models".to_owned());
+            let (found, expected) = (format!("{count} paths"), "at most 65535");
+            return Err(Error::Document { what, at, path, found, expected });
+        }
         Ok(parsed)
     }
 
@@ -262,6 +268,7 @@ impl Parsed {
             self.draft(member);
             self.manifest.connection_file = member.value.value.to_text();
         }
+        self.version_is_enough();
         for member in members.iter().filter(|member| !ATTRIBUTES.contains(&member.key.as_str())) {
             self.unknown(member);
         }
@@ -307,6 +314,19 @@ impl Parsed {
             self.push(
                 Diagnosis::note("nnp/version-newer", message).path("/major-version").ignored(),
             );
+        }
+    }
+
+    /// Notes a version that has not everything that is used.
+    fn version_is_enough(&mut self) {
+        let lowest = self.manifest.lowest_version();
+        let found = &self.manifest.version;
+        if let (Some(numbers), Some(needed)) = (found.numbers(), lowest.numbers())
+            && numbers < needed
+        {
+            let message = format!("version is {found}, but what is used is as of {lowest}");
+            let diagnosis = Diagnosis::note("nnp/version-older", message).path("/major-version");
+            self.push(diagnosis.ignored());
         }
     }
 
@@ -493,6 +513,9 @@ const ATTRIBUTES: [&str; 12] = [
     "connection",
     "main-model",
 ];
+
+/// Models that a reference has numbers for.
+const MAX_MODELS: usize = 65_535;
 
 /// The newest published version.
 const NEWEST: [u64; 3] = [1, 3, 1];

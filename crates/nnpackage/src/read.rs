@@ -1,6 +1,7 @@
 //! Opening packages.
 
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{Arc, OnceLock},
 };
@@ -36,8 +37,10 @@ struct Inner {
     parsed: Parsed,
     /// The paths of all files; read when they are asked for.
     paths: OnceLock<Vec<String>>,
-    /// For each model of the manifest.
+    /// For each model of the manifest; only the first of those with one path is filled.
     models: Vec<OnceLock<ModelReader>>,
+    /// For each model of the manifest the first one with its path.
+    first: Vec<usize>,
     options: ReadOptions,
 }
 
@@ -247,11 +250,21 @@ impl Reader {
         Ok(self.inner.paths.get_or_init(|| paths))
     }
 
+    /// Returns the models that the manifest names, each path once.
+    pub(crate) fn distinct_models(&self) -> impl Iterator<Item = ModelFile<'_>> {
+        let first = self.inner.first.iter().enumerate();
+        let first = first.filter(|(index, first)| index == *first);
+        first.map(|(index, _)| ModelFile::new(self, index))
+    }
+
     pub(crate) fn model_reader(&self, index: usize) -> Result<&ModelReader> {
+        let index = self.inner.first.get(index).copied().unwrap_or(index);
         let slot = self.inner.models.get(index);
         if let Some(reader) = slot.and_then(OnceLock::get) {
             return Ok(reader);
         }
+        // What is compressed stays in memory, so all of it together has to be within bounds.
+        self.archive().map(Archive::check_total).transpose()?;
         let file = ModelFile::new(self, index).file();
         let reader = ModelReader::options().limits(*self.limits()).from_source(file.source()?)?;
         match slot {
@@ -260,6 +273,13 @@ impl Reader {
             None => Err(Error::ModelsMissing),
         }
     }
+}
+
+/// Returns for each path the position of the first one that is equal.
+fn first_of_path(paths: &[String]) -> Vec<usize> {
+    let mut seen = HashMap::new();
+    let first = paths.iter().enumerate().map(|(index, path)| *seen.entry(path).or_insert(index));
+    first.collect()
 }
 
 /// Tells whether a file says something about a model.
@@ -344,8 +364,9 @@ impl ReadOptions {
         let bytes = manifest.document("MANIFEST in bytes", self.limits.document_bytes)?;
         let parsed = Parsed::of(&bytes, &self.limits)?;
         let models = parsed.manifest.models.iter().map(|_| OnceLock::new()).collect();
+        let first = first_of_path(&parsed.manifest.models);
         let paths = OnceLock::new();
-        let inner = Inner { storage, parsed, paths, models, options: self };
+        let inner = Inner { storage, parsed, paths, models, first, options: self };
         Ok(Reader { inner: Arc::new(inner) })
     }
 }

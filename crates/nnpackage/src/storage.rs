@@ -56,6 +56,14 @@ impl Storage {
         }
     }
 
+    /// Returns where a file is in the file system; `None` in an archive.
+    pub(crate) fn disk_path(&self, path: &str) -> Result<Option<PathBuf>> {
+        match self {
+            Self::Archive { .. } => Ok(None),
+            Self::Folder(folder) => folder.find(path),
+        }
+    }
+
     /// Tells whether a path is a folder.
     pub(crate) fn is_folder(&self, path: &str) -> bool {
         match self {
@@ -271,8 +279,13 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a file; `path` is a checked one. A link that leads out is refused.
+    /// Opens a file; `path` is a checked one.
     fn file(&self, path: &str) -> Result<Option<Source>> {
+        Ok(self.find(path)?.map(Source::open).transpose()?)
+    }
+
+    /// Finds a file; `path` is a checked one. A link that leads out is refused.
+    fn find(&self, path: &str) -> Result<Option<PathBuf>> {
         let fail = |fault| Error::File { path: path.to_owned(), fault };
         let found = match self.root.join(path).canonicalize() {
             Ok(found) => found,
@@ -294,7 +307,7 @@ impl Folder {
         if !metadata.is_file() {
             return Err(fail(FileFault::Irregular));
         }
-        Ok(Some(Source::open(found)?))
+        Ok(Some(found))
     }
 
     /// Walks the folder; links to folders are not followed.

@@ -48,6 +48,16 @@ fn sound_folder() {
 }
 
 #[test]
+fn files_can_be_mapped_by_their_path() {
+    let case = Case::new();
+    let reader = Reader::open(case.root()).unwrap();
+    let path = reader.model(0).unwrap().file().disk_path().unwrap();
+    assert_eq!(path, Some(case.root().canonicalize().unwrap().join("add.circle")));
+    let reader = Reader::open(testdata("nnpackage/valid/01_minimal_circle_stored.zip")).unwrap();
+    assert_eq!(reader.model(0).unwrap().file().disk_path().unwrap(), None);
+}
+
+#[test]
 fn models_lead_out() {
     for target in ["../secret", "/etc/passwd"] {
         let case = Case::new();

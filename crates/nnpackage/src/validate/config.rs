@@ -83,7 +83,9 @@ fn check_entry(reader: &Reader, entry: &ConfigEntry, findings: &mut Findings) {
     let Some(known) = ConfigKey::find(&entry.key) else {
         let message = format!("key {key:?} is none that onert knows");
         let diagnosis = at(entry, Diagnosis::warning("nnp/config-key", message)).ignored();
-        let like = nearest(&entry.key, ConfigKey::names());
+        // What is not listed needs no hint, and there may be very many.
+        let is_full = findings.is_full_here("nnp/config-key");
+        let like = (!is_full).then(|| nearest(&entry.key, ConfigKey::names())).flatten();
         findings.push(match like {
             Some(like) => diagnosis.hint(format!("{like:?} may have been meant")),
             None => diagnosis,

@@ -34,7 +34,7 @@ fn compressed(reader: &Reader, findings: &mut Findings) {
     if reader.archive().is_none() {
         return;
     }
-    for model in reader.models() {
+    for model in reader.distinct_models() {
         if model.file().extent().is_ok_and(|extent| extent.is_none()) {
             let message = "is a model that is compressed, so that it has to be unpacked to be read";
             findings.push(Diagnosis::note("nnp/model-compressed", message).entry(model.path()));

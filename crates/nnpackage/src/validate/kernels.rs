@@ -39,7 +39,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
 /// Returns the custom operators of all models that need a kernel, with one model of each.
 fn used(reader: &Reader) -> BTreeMap<String, &str> {
     let mut used = BTreeMap::new();
-    for file in reader.models() {
+    for file in reader.distinct_models() {
         let is_model = file.content().is_ok_and(|content| content.schema().is_some());
         let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
         let codes = model.model().operator_codes.iter().filter(|code| code.is_custom());

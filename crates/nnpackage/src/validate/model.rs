@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tensor_core::Extent;
+
 use crate::{
     Diagnosis, ModelReader, Stage,
     diagnosis::Findings,
@@ -78,11 +80,26 @@ fn trailing(reader: &ModelReader, findings: &mut Findings) {
     let len = reader.source().len();
     if len > end {
         let bytes = len.saturating_sub(tables);
-        let message = format!("has {bytes} bytes behind byte {tables}, which nothing refers to");
-        let mut diagnosis = Diagnosis::note("model/trailing-bytes", message).ignored();
+        let mut diagnosis = if has_files(reader, tables) {
+            let message = format!("has an archive of associated files behind byte {tables}");
+            Diagnosis::note("model/associated-files", message).ignored()
+        } else {
+            let message =
+                format!("has {bytes} bytes behind byte {tables}, which nothing refers to");
+            Diagnosis::note("model/trailing-bytes", message).ignored()
+        };
         diagnosis.at.offset = Some(tables);
         findings.push(diagnosis);
     }
+}
+
+/// Tells whether a ZIP archive starts behind the tables, as tools for TFLite append one.
+fn has_files(reader: &ModelReader, tables: u64) -> bool {
+    let source = reader.source();
+    let end = source.len().min(tables.saturating_add(PADDING));
+    let start = source.read(Extent::between(tables, end), "bytes behind the tables");
+    let is_archive = |four: &[u8]| four == b"PK\x03\x04" || four == b"PK\x05\x06";
+    start.is_ok_and(|start| start.windows(4).any(is_archive))
 }
 
 fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut Findings) {

@@ -15,14 +15,11 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     for file in reader.models() {
         let content = present(reader, file, findings);
         declared(reader, file, content, findings);
-        if content.is_some_and(|content| content.schema().is_some()) {
+    }
+    for file in reader.distinct_models() {
+        if file.content().is_ok_and(|content| content.schema().is_some()) {
             structure(reader, file, findings);
         }
-    }
-    if reader.models().len() > MAX_MODELS {
-        let count = reader.models().len();
-        let message = format!("names {count} models, but onert can have {MAX_MODELS}");
-        findings.push(at_manifest(Diagnosis::error("nnp/model-count", message), "/models"));
     }
 }
 
@@ -95,7 +92,10 @@ fn present(reader: &Reader, file: ModelFile<'_>, findings: &mut Findings) -> Opt
             diagnosis.onert(crate::Reaction::Follows)
         }
         Error::File { fault: FileFault::Missing, .. } => {
-            let diagnosis = match other_case(reader, path) {
+            // What is not listed needs no hint, and there may be very many.
+            let is_full = findings.is_full(error.rule(), crate::storage::MANIFEST);
+            let other = (!is_full).then(|| other_case(reader, path)).flatten();
+            let diagnosis = match other {
                 Some(other) => diagnosis.hint(format!("{other:?} may have been meant")),
                 None => diagnosis,
             };
@@ -221,6 +221,3 @@ fn place(reader: &Reader, diagnosis: Diagnosis, index: usize) -> Diagnosis {
 pub(super) fn at_manifest(diagnosis: Diagnosis, pointer: &str) -> Diagnosis {
     diagnosis.entry(crate::storage::MANIFEST).path(pointer)
 }
-
-/// Models that onert has numbers for.
-const MAX_MODELS: usize = 65_535;

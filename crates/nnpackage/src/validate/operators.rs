@@ -263,7 +263,7 @@ enum Mark {
 /// stored where that leads out.
 pub(super) fn locations(reader: &Reader) -> Vec<(ModelFile<'_>, Result<String, String>)> {
     let mut found = Vec::new();
-    for file in reader.models() {
+    for file in reader.distinct_models() {
         let is_model = file.content().is_ok_and(|content| content.schema().is_some());
         let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
         let operators = model.model().subgraphs.iter().flat_map(|graph| &graph.operators);

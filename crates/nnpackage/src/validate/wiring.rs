@@ -53,7 +53,14 @@ impl<'a> Wiring<'a> {
         self.list("pkg-inputs", &manifest.pkg_inputs, Side::Input);
         self.list("pkg-outputs", &manifest.pkg_outputs, Side::Output);
         let edges = self.edges.clone();
+        let mut seen = BTreeSet::new();
         for (index, &(from, to)) in edges.iter().enumerate() {
+            if !seen.insert((from, to)) {
+                let message = format!("edge \"{from}\" -> \"{to}\" is there twice");
+                let diagnosis = Diagnosis::warning("nnp/edge-twice", message).ignored();
+                self.findings.push(at_manifest(diagnosis, "/model-connect"));
+                continue;
+            }
             self.edge(index, from, to);
         }
         self.fed();
@@ -171,12 +178,15 @@ impl<'a> Wiring<'a> {
                 self.findings.push(at_manifest(diagnosis, "/model-connect"));
             }
         }
+        let mut left = MAX_INPUTS;
         for model in self.reader.models() {
             let (Ok(reader), Ok(index)) = (model.open(), u16::try_from(model.index())) else {
                 continue;
             };
             let Some(graph) = reader.model().subgraphs.first() else { continue };
-            for io in (0_u32..).take(graph.inputs.len()) {
+            let count = graph.inputs.len().min(left);
+            left = left.saturating_sub(count);
+            for io in (0_u32..).take(count) {
                 let input = IoRef::new(index, 0, io);
                 if fed.contains_key(&input) || self.inputs.contains(&input) {
                     continue;
@@ -263,3 +273,5 @@ impl std::fmt::Debug for Dims<'_> {
 
 /// Edges that are looked at.
 const MAX_EDGES: usize = 10_000;
+/// Inputs of all models that are looked at: one model may be named very often.
+const MAX_INPUTS: usize = 1_000_000;
