@@ -148,12 +148,16 @@ impl Editor {
         let writes = writes(&self.reader, &self.changes)?;
         self.file.check_in_place()?;
         let len = self.reader.source().len();
-        let written = self.file.write(&writes);
-        written.map_err(|source| {
-            // Whatever was appended is not needed; where this fails too, `recover` cuts it off.
-            let _ = self.file.file.set_len(len);
-            self.file.failed("writing", source)
-        })?;
+        for (index, (at, bytes)) in writes.iter().enumerate() {
+            self.file.write(*at, bytes).map_err(|source| {
+                if index == 0 {
+                    // Nothing points at what was appended; where this fails too, `recover` cuts it
+                    // off. Later writes may have taken effect, so that it has to stay.
+                    let _ = self.file.file.set_len(len);
+                }
+                self.file.failed("writing", source)
+            })?;
+        }
         self.file.unlock();
         Ok(())
     }
@@ -305,15 +309,12 @@ impl Locked {
         Ok(())
     }
 
-    /// Writes in order; what was appended is on the disk before anything points there.
-    fn write(&self, writes: &Writes) -> io::Result<()> {
+    /// Writes and waits for the disk, so that nothing points at what is not there yet.
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let mut file = &self.file;
-        for (at, bytes) in writes {
-            file.seek(SeekFrom::Start(*at))?;
-            file.write_all(bytes)?;
-            file.sync_data()?;
-        }
-        Ok(())
+        file.seek(SeekFrom::Start(at))?;
+        file.write_all(bytes)?;
+        file.sync_data()
     }
 
     fn failed(&self, what: &'static str, source: io::Error) -> Error {

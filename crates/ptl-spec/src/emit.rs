@@ -4,11 +4,6 @@ use crate::{
     BoundingBoxes, Colour, ImageStep, Items, Json, Pack, Slot, TensorStep, Tokenizer, Unpack,
 };
 
-/// Makes a whole document.
-pub(crate) fn root(pack: &Pack, unpack: &Unpack) -> Json {
-    object([("pack", pack.to_json()), ("unpack", unpack.to_json())])
-}
-
 impl Pack {
     /// Returns the object as it stands in a spec.
     #[must_use]

@@ -57,9 +57,9 @@ impl Spec {
     /// # Errors
     ///
     /// [`Error::Spec`] with the first fault. What needs a vocabulary goes to
-    /// [`SpecOptions::from_json`].
+    /// [`SpecOptions::build`].
     pub fn new(pack: &Pack, unpack: &Unpack) -> Result<Self> {
-        Self::options().from_json(emit::root(pack, unpack))
+        Self::options().build([], pack, unpack)
     }
 
     /// Returns the whole document.
@@ -223,6 +223,22 @@ impl SpecOptions {
     pub fn parse(self, text: impl AsRef<[u8]>) -> Result<Spec> {
         let root = Json::parse(text.as_ref(), &self.limits)?;
         self.from_json(root)
+    }
+
+    /// Makes a spec from its two parts and what else the root object holds, such as the vocabularies
+    /// of tokenizers, which come first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Spec`] with the first fault.
+    pub fn build<'m>(
+        self,
+        members: impl IntoIterator<Item = (&'m str, Json)>,
+        pack: &Pack,
+        unpack: &Unpack,
+    ) -> Result<Spec> {
+        let parts = [("pack", pack.to_json()), ("unpack", unpack.to_json())];
+        self.from_json(emit::object(members.into_iter().chain(parts)))
     }
 
     /// Reads a spec from a document in memory.

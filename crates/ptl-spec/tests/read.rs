@@ -313,3 +313,20 @@ fn stored_bytes_are_not_copied() {
         assert_eq!(tensor.bytes().unwrap().as_ptr(), bytes[start..].as_ptr(), "{name}");
     }
 }
+
+/// A file of a machine of the other byte order says so, and its numbers are turned around.
+#[test]
+fn big_endian_numbers_are_swapped() {
+    let file = fs::read(testdata("ptl/valid/torch251/img.ptl")).unwrap();
+    let little = Reader::from_bytes(file.clone()).unwrap();
+    let place = little.record("byteorder").unwrap().extent().unwrap();
+    let mut file = file;
+    let place = place.offset() as usize..place.end() as usize;
+    file[place].copy_from_slice(b"big   ");
+    let big = Reader::from_bytes(file).unwrap();
+    let bytes = |reader: &Reader| reader.tensor("fc_bias").unwrap().unwrap().bytes().unwrap();
+    let (little, big) = (bytes(&little), bytes(&big));
+    let swapped: Vec<u8> = big.chunks(4).flat_map(|word| word.iter().rev()).copied().collect();
+    assert_eq!(swapped, little);
+    assert_ne!(big, little);
+}

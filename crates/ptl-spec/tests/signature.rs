@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ptl_spec::{Json, Kind, Spec, tensor_core::Limits};
+use ptl_spec::{Json, Kind, Pack, PackString, Slot, Spec, Tokenizer, Unpack, tensor_core::Limits};
 use test_support::testdata;
 
 fn json(path: &str) -> Json {
@@ -50,6 +50,30 @@ fn rebuilt(spec: &Spec) -> Json {
         (key.clone(), value)
     };
     Json::Object(members.iter().map(part).collect())
+}
+
+#[test]
+fn specs_are_built_with_their_vocabulary() {
+    let string =
+        PackString { string: Slot::stub("text"), tokenizer: Tokenizer::Bert { length: 4.into() } };
+    let (pack, unpack) =
+        (Pack::String(string), Unpack::BertAnswer { key: "answer".to_owned().into() });
+    let missing = Spec::new(&pack, &unpack).unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "pack needs the vocabulary \"vocabulary_bert\", which the spec does not have"
+    );
+    let vocabulary = [("vocabulary_bert", Json::from("[PAD]\n[UNK]\nhello"))];
+    let spec = Spec::options().build(vocabulary, &pack, &unpack).unwrap();
+    assert!(spec.check().is_empty(), "{:?}", spec.check());
+    assert_eq!(
+        spec.json().to_string(),
+        concat!(
+            r#"{"vocabulary_bert":"[PAD]\n[UNK]\nhello","pack":{"type":"tensor_from_string","#,
+            r#""tokenizer":"bert","string":"$text","model_input_length":4},"#,
+            r#""unpack":{"type":"bert_decode_qa_answer","key":"answer"}}"#
+        )
+    );
 }
 
 #[test]
