@@ -65,8 +65,8 @@ impl Config {
         entry.filter(|entry| !entry.value.is_empty())
     }
 
-    /// Returns the text of a key: what is set, or else its default. `None` for a key that onert does
-    /// not know.
+    /// Returns the text of a key: what is set, or else its default. `None` for a key that onert
+    /// does not know.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&str> {
         let default = ConfigKey::find(key)?.default;

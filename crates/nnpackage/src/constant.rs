@@ -119,7 +119,8 @@ impl<'a> Constant<'a> {
     }
 
     /// Returns its elements, row-major and little-endian: without a copy where the source is in
-    /// memory, or they are in the tables. 4-bit elements stay two a byte, quantized ones as they are.
+    /// memory, or they are in the tables. 4-bit elements stay two a byte, quantized ones as they
+    /// are.
     ///
     /// # Errors
     ///

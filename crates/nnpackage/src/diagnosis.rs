@@ -272,7 +272,8 @@ impl Findings {
     }
 }
 
-/// Returns the first thing that stops onert, else what makes it go wrong; `None` where nothing does.
+/// Returns the first thing that stops onert, else what makes it go wrong; `None` where nothing
+/// does.
 pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Option<Reaction> {
     let rank = |reaction: &Reaction| match reaction {
         Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),

@@ -24,7 +24,7 @@ pub enum Error {
         second: String,
     },
     /// There is no manifest where it has to be. Format text: "Packaging Structure".
-    #[error("\"metadata/MANIFEST\" is missing{}", found.as_ref().map_or_else(String::new, |found| format!("; {found:?} is not where it has to be")))]
+    #[error("\"metadata/MANIFEST\" is missing{}", misplaced(found.as_deref()))]
     ManifestMissing {
         /// A file that may have been meant to be it.
         found: Option<String>,
@@ -330,6 +330,11 @@ impl ConstantFault {
             _ => None,
         }
     }
+}
+
+/// Says which file may have been meant to be the manifest.
+fn misplaced(found: Option<&str>) -> String {
+    found.map_or_else(String::new, |found| format!("; {found:?} is not where it has to be"))
 }
 
 /// Refuses what is larger than a limit.

@@ -12,8 +12,8 @@ use crate::{Error, File, Reader, Result, storage::StoredReader};
 /// Writes every file of a package into a new folder, as onert needs it: without the folder that it
 /// may be in inside its archive.
 ///
-/// The folder appears once everything is in it; what was written before a failure is removed. Nothing
-/// is written elsewhere. Sizes and checksums of the archive are compared.
+/// The folder appears once everything is in it; what was written before a failure is removed.
+/// Nothing is written elsewhere. Sizes and checksums of the archive are compared.
 ///
 /// # Errors
 ///

@@ -67,7 +67,8 @@ impl<'a> File<'a> {
         self.stored()?.source()
     }
 
-    /// Returns where its bytes are in the archive; `None` where they are compressed, or in a folder.
+    /// Returns where its bytes are in the archive; `None` where they are compressed, or in a
+    /// folder.
     ///
     /// # Errors
     ///

@@ -21,8 +21,8 @@ impl<'a> GoldenData<'a> {
         self.file
     }
 
-    /// Reads the values, in the order of inputs or outputs. The tool that compares takes a difference
-    /// of 0.001 for none.
+    /// Reads the values, in the order of inputs or outputs. The tool that compares takes a
+    /// difference of 0.001 for none.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@ use std::{fmt, str::FromStr};
 
 /// An input or output of one graph of one model: `model:subgraph:position`, all from 0.
 ///
-/// In `pkg-inputs` and `to` it names an input, in `pkg-outputs` and `from` an output. The position is
-/// that in the inputs or outputs of the graph, not that of a tensor.
+/// In `pkg-inputs` and `to` it names an input, in `pkg-outputs` and `from` an output. The position
+/// is that in the inputs or outputs of the graph, not that of a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IoRef {
     /// The position of the model in the manifest.

@@ -118,13 +118,12 @@ impl Document {
             return Err(Error::Json { what, at: lines.position(kept.len()), reason });
         };
         if let Err(error) = strict {
-            let found = lenient_parts(&parsed.tokens.unwrap_or_default(), &lines);
             let before = leniencies.len();
-            leniencies.extend(found);
+            leniencies.extend(lenient_parts(&parsed.tokens.unwrap_or_default(), &lines));
             if let Some(at) = scanned.rest {
                 leniencies.push((lines.position(at), Leniency::TextAfterEnd));
             }
-            if leniencies.len() == before && leniencies.is_empty() {
+            if leniencies.len() == before {
                 let at = Position { line: error.line() as u64, column: error.column() as u64 };
                 let reason = error.to_string();
                 let reason = reason.split(" at line ").next().unwrap_or_default();
@@ -368,7 +367,8 @@ mod tests {
         finds("{\"é\": \"\\u00e9\", \"é\": 2}".as_bytes(), &[(1, 17, RepeatedKey("é".to_owned()))]);
         finds(b"{\"a\": \"\xff\"}", &[(1, 8, NotUtf8)]);
         let reason = "control character (\\u0000-\\u001F) found while parsing a string".to_owned();
-        finds(b"{\"a\": \"\t\"}", &[(1, 7, Other(reason))]);
+        finds(b"{\"a\": \"\t\"}", &[(1, 7, Other(reason.clone()))]);
+        finds(b"\xef\xbb\xbf{\"a\": \"\t\"}", &[(1, 1, ByteOrderMark), (1, 7, Other(reason))]);
     }
 
     #[test]

@@ -9,26 +9,26 @@
 //! # Data path
 //!
 //! ```text
-//! 1. Source, Archive     where the bytes are; or a folder                        storage.rs
-//! 2. Reader::open        the manifest, nothing else                              read.rs
-//! 3. Manifest::parse     strict JSON, then what onert puts up with               json.rs, manifest.rs
-//! 4. Reader::models      handles; a stored model is used where it is             model_file.rs
-//! 5. ModelReader         tables verified, then owned; constants stay slices      model_read.rs, model/
-//! 6. Constant            range and length checked; first touch of elements       constant.rs
-//! 7. Reader::config      key=value lines, with what each key does                config.rs
-//!    Reader::custom_ops  kernels, looked at and never loaded                     custom_op.rs
-//!    Partition           connections from what a partitioner wrote               conn.rs
-//!    GoldenData          values that go in and have to come out                  golden.rs, hdf5.rs
-//! 8. Reader::check       every rule, with what onert does about it               validate/
-//! 9. extract             into a folder that appears whole                        extract.rs
+//! 1. Source, Archive     where the bytes are; or a folder                    storage.rs
+//! 2. Reader::open        the manifest, nothing else                          read.rs
+//! 3. Manifest::parse     strict JSON, then what onert puts up with           json.rs, manifest.rs
+//! 4. Reader::models      handles; a stored model is used where it is         model_file.rs
+//! 5. ModelReader         tables verified, then owned; constants stay slices  model_read.rs, model/
+//! 6. Constant            range and length checked; first touch of elements   constant.rs
+//! 7. Reader::config      key=value lines, with what each key does            config.rs
+//!    Reader::custom_ops  kernels, looked at and never loaded                 custom_op.rs
+//!    Partition           connections from what a partitioner wrote           conn.rs
+//!    GoldenData          values that go in and have to come out              golden.rs, hdf5.rs
+//! 8. Reader::check       every rule, with what onert does about it           validate/
+//! 9. extract             into a folder that appears whole                    extract.rs
 //! ```
 //!
 //! # Public types
 //!
 //! [`Reader`] is a package, [`Manifest`] its document, [`ModelFile`] a handle on a model in it.
-//! [`ModelReader`] is a model, in a package or bare; [`model::Model`] has all of it as plain values,
-//! the same for Circle and TFLite, and [`Constant`] is a handle on a constant. [`Diagnosis`] is a
-//! finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
+//! [`ModelReader`] is a model, in a package or bare; [`model::Model`] has all of it as plain
+//! values, the same for Circle and TFLite, and [`Constant`] is a handle on a constant.
+//! [`Diagnosis`] is a finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
 //! [`Report`](tensor_core::Report).
 //!
 //! # Examples

@@ -40,8 +40,8 @@ impl<'a> ModelFile<'a> {
         self.reader.manifest().model_type(self.index)
     }
 
-    /// Returns the type that it is loaded as: the declared one, or the extension since 1.3.1. `None`
-    /// where there is neither.
+    /// Returns the type that it is loaded as: the declared one, or the extension since 1.3.1.
+    /// `None` where there is neither.
     #[must_use]
     pub fn model_type(self) -> Option<ModelType<'a>> {
         if let Some(declared) = self.declared_type() {

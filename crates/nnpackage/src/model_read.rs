@@ -117,7 +117,8 @@ impl ModelReader {
         (constant.name() == Some(name)).then_some(constant)
     }
 
-    /// Reports every fault that opening does not prove to be absent. Bytes of constants are not read.
+    /// Reports every fault that opening does not prove to be absent. Bytes of constants are not
+    /// read.
     #[must_use]
     pub fn validate(&self) -> Report {
         let mut report = Report::default();
@@ -133,8 +134,8 @@ impl ModelReader {
         validate::model(self)
     }
 
-    /// Returns what stops onert 0.1.0 on the model, or makes it go wrong, as far as that follows from
-    /// its structure; `None` where nothing does.
+    /// Returns what stops onert 0.1.0 on the model, or makes it go wrong, as far as that follows
+    /// from its structure; `None` where nothing does.
     #[must_use]
     pub fn forecast(&self) -> Option<Reaction> {
         forecast(&self.check())

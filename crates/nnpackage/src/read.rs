@@ -22,8 +22,8 @@ use crate::{
 
 /// An open package: an archive, or a folder.
 ///
-/// Opening reads the directory of the archive and the manifest, nothing else. Models and other files
-/// are read when they are asked for; a model that is stored as it is is read where it lies.
+/// Opening reads the directory of the archive and the manifest, nothing else. Models and other
+/// files are read when they are asked for; a model that is stored as it is is read where it lies.
 ///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
@@ -313,7 +313,8 @@ impl ReadOptions {
         self
     }
 
-    /// Sets which profile [`Reader::validate`] grades findings of the archive by; strict by default.
+    /// Sets which profile [`Reader::validate`] grades findings of the archive by; strict by
+    /// default.
     #[must_use]
     pub const fn graded(mut self, profile: Profile) -> Self {
         self.graded = profile;

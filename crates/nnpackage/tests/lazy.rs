@@ -40,7 +40,8 @@ fn a_stored_model_is_read_up_to_the_end_of_its_tables() {
     drop(store.take_reads());
     drop(reader.check());
     let read: u64 = store.take_reads().into_iter().map(Extent::len).sum();
-    assert!(read < 1000, "{read} bytes are read to check what is open");
+    // Local headers, and the bytes behind the tables.
+    assert!(read < 4000, "{read} bytes are read to check what is open");
     let constant = opened.tensor("w").unwrap();
     assert_eq!(constant.bytes().unwrap(), model[512..528]);
     let read: u64 = store.take_reads().into_iter().map(Extent::len).sum();

@@ -1,7 +1,8 @@
 //! What is in a Circle or a TFLite model, as plain values.
 //!
-//! Both schemas read into one [`Model`]; what only one of them has is empty for the other. Positions
-//! are kept as they are stored, whether there is something at them or not: validation looks at that.
+//! Both schemas read into one [`Model`]; what only one of them has is empty for the other.
+//! Positions are kept as they are stored, whether there is something at them or not: validation
+//! looks at that.
 
 mod graph;
 mod numbers;
@@ -189,7 +190,8 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAModel`] without the identifier of a schema; as for [`parse_as`](Self::parse_as).
+    /// [`Error::NotAModel`] without the identifier of a schema; as for
+    /// [`parse_as`](Self::parse_as).
     pub fn parse(model: impl Into<Bytes>, limits: &Limits) -> Result<Self> {
         let model = model.into();
         let schema = identify(&model)?;

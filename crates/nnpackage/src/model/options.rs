@@ -99,7 +99,8 @@ macro_rules! show_numbers {
 
 show_numbers! {
     ActivationFunctionType CombinerType CustomOptionsFormat FullyConnectedOptionsWeightsFormat
-    LSHProjectionType LSTMKernelType MirrorPadMode Padding ReduceWindowFunction RngAlgorithm RoPEMode
+    LSHProjectionType LSTMKernelType MirrorPadMode Padding ReduceWindowFunction RngAlgorithm
+    RoPEMode
     StablehloComparisonDirection StablehloComparisonType
 }
 
@@ -111,17 +112,26 @@ macro_rules! field {
     (tflite $table:ident $scan:ident $field:ident $default:expr; tflite $getter:ident) => {
         $scan.read($table.$getter())
     };
-    ($schema:ident $table:ident $scan:ident $field:ident $default:expr; $($note:ident $arg:ident)?) => {
+    (
+        $schema:ident $table:ident $scan:ident $field:ident $default:expr;
+        $($note:ident $arg:ident)?
+    ) => {
         $scan.read($table.$field())
     };
 }
 
 /// Reads a member of a union, where TFLite has it.
 macro_rules! tflite_member {
-    (circle $operator:ident $getter:ident $scan:ident $tag:literal $table:ident $variant:path, $unknown:expr) => {
+    (
+        circle $operator:ident $getter:ident $scan:ident $table:ident $variant:path,
+        $unknown:expr
+    ) => {
         $unknown
     };
-    (both $operator:ident $getter:ident $scan:ident $tag:literal $table:ident $variant:path, $unknown:expr) => {
+    (
+        both $operator:ident $getter:ident $scan:ident $table:ident $variant:path,
+        $unknown:expr
+    ) => {
         $operator.$getter().map(|table| $variant($table::from_tflite(&table, $scan)))
     };
 }
@@ -232,7 +242,8 @@ macro_rules! tables {
                         0 => None,
                         $(
                             $tag => tflite_member!(
-                                $schemas operator $getter scan $tag $table Self::$name, unknown($tag)?
+                                $schemas operator $getter scan $table Self::$name,
+                                unknown($tag)?
                             ),
                         )*
                         tag => unknown(tag)?,
@@ -241,7 +252,9 @@ macro_rules! tables {
             }
 
             $(
-                #[doc = concat!("Table `", stringify!($table), "`, number ", $tag, " of its union.")]
+                #[doc = concat!(
+                    "Table `", stringify!($table), "`, number ", $tag, " of its union."
+                )]
                 #[derive(Clone, Debug, PartialEq)]
                 pub struct $table {
                     $( $(#[$field_doc])* pub $field: $type, )*
@@ -362,7 +375,8 @@ tables! {
         /// What is applied to the result.
         fused_activation_function: ActivationFunctionType = ActivationFunctionType::NONE;
         /// The order in which weights are stored.
-        weights_format: FullyConnectedOptionsWeightsFormat = FullyConnectedOptionsWeightsFormat::DEFAULT;
+        weights_format: FullyConnectedOptionsWeightsFormat =
+            FullyConnectedOptionsWeightsFormat::DEFAULT;
         /// Tells whether the result has as many dimensions as the input.
         keep_num_dims: bool = false;
         /// Tells whether inputs that are quantized on the fly get a zero point.
@@ -392,7 +406,8 @@ tables! {
         /// What is applied to the result.
         fused_activation_function: ActivationFunctionType = ActivationFunctionType::NONE;
     }
-    13 LocalResponseNormalization both builtin_options_as_local_response_normalization_options LocalResponseNormalizationOptions {
+    13 LocalResponseNormalization both
+    builtin_options_as_local_response_normalization_options LocalResponseNormalizationOptions {
         /// How many channels on each side count.
         radius: i32 = 0;
         /// What is added to the sum.
@@ -444,7 +459,8 @@ tables! {
         /// Elements along each side of a block.
         block_size: i32 = 0;
     }
-    20 EmbeddingLookupSparse both builtin_options_as_embedding_lookup_sparse_options EmbeddingLookupSparseOptions {
+    20 EmbeddingLookupSparse both
+    builtin_options_as_embedding_lookup_sparse_options EmbeddingLookupSparseOptions {
         /// How rows are joined.
         combiner: CombinerType = CombinerType::SUM;
     }
@@ -591,7 +607,8 @@ tables! {
     66 Square both builtin_options_as_square_options SquareOptions {}
     67 ZerosLike both builtin_options_as_zeros_like_options ZerosLikeOptions {}
     68 Fill both builtin_options_as_fill_options FillOptions {}
-    69 BidirectionalSequenceLSTM both builtin_options_as_bidirectional_sequence_lstmoptions BidirectionalSequenceLSTMOptions {
+    69 BidirectionalSequenceLSTM both
+    builtin_options_as_bidirectional_sequence_lstmoptions BidirectionalSequenceLSTMOptions {
         /// What is applied to the result.
         fused_activation_function: ActivationFunctionType = ActivationFunctionType::NONE;
         /// The largest value of a cell; 0 for any.
@@ -605,7 +622,8 @@ tables! {
         /// Tells whether inputs that are quantized on the fly get a zero point.
         asymmetric_quantize_inputs: bool = false;
     }
-    70 BidirectionalSequenceRNN both builtin_options_as_bidirectional_sequence_rnnoptions BidirectionalSequenceRNNOptions {
+    70 BidirectionalSequenceRNN both
+    builtin_options_as_bidirectional_sequence_rnnoptions BidirectionalSequenceRNNOptions {
         /// Tells whether time is the first dimension, before the batch.
         time_major: bool = false;
         /// What is applied to the result.
@@ -615,7 +633,8 @@ tables! {
         /// Tells whether inputs that are quantized on the fly get a zero point.
         asymmetric_quantize_inputs: bool = false;
     }
-    71 UnidirectionalSequenceLSTM both builtin_options_as_unidirectional_sequence_lstmoptions UnidirectionalSequenceLSTMOptions {
+    71 UnidirectionalSequenceLSTM both
+    builtin_options_as_unidirectional_sequence_lstmoptions UnidirectionalSequenceLSTMOptions {
         /// What is applied to the result.
         fused_activation_function: ActivationFunctionType = ActivationFunctionType::NONE;
         /// The largest value of a cell; 0 for any.
@@ -631,7 +650,8 @@ tables! {
     }
     72 FloorMod both builtin_options_as_floor_mod_options FloorModOptions {}
     73 Range both builtin_options_as_range_options RangeOptions {}
-    74 ResizeNearestNeighbor both builtin_options_as_resize_nearest_neighbor_options ResizeNearestNeighborOptions {
+    74 ResizeNearestNeighbor both
+    builtin_options_as_resize_nearest_neighbor_options ResizeNearestNeighborOptions {
         /// Tells whether the centres of the elements at the corners are mapped to each other.
         align_corners: bool = false;
         /// Tells whether centres of elements lie at halves.
@@ -641,7 +661,8 @@ tables! {
         /// The factor below zero.
         alpha: f32 = 0.0;
     }
-    76 SquaredDifference both builtin_options_as_squared_difference_options SquaredDifferenceOptions {}
+    76 SquaredDifference both
+    builtin_options_as_squared_difference_options SquaredDifferenceOptions {}
     77 MirrorPad both builtin_options_as_mirror_pad_options MirrorPadOptions {
         /// Whether the element at the edge is mirrored, too.
         mode: MirrorPadMode = MirrorPadMode::REFLECT;
@@ -687,8 +708,10 @@ tables! {
         /// Elements along each side of a block.
         block_size: i32 = 0;
     }
-    95 NonMaxSuppressionV4 both builtin_options_as_non_max_suppression_v4_options NonMaxSuppressionV4Options {}
-    96 NonMaxSuppressionV5 both builtin_options_as_non_max_suppression_v5_options NonMaxSuppressionV5Options {}
+    95 NonMaxSuppressionV4 both
+    builtin_options_as_non_max_suppression_v4_options NonMaxSuppressionV4Options {}
+    96 NonMaxSuppressionV5 both
+    builtin_options_as_non_max_suppression_v5_options NonMaxSuppressionV5Options {}
     97 ScatterNd both builtin_options_as_scatter_nd_options ScatterNdOptions {}
     98 SelectV2 both builtin_options_as_select_v2_options SelectV2Options {}
     99 Densify both builtin_options_as_densify_options DensifyOptions {}
@@ -764,11 +787,16 @@ tables! {
         /// Tells whether the hyperbolic tangent stands in for the error function.
         approximate: bool = false;
     }
-    117 DynamicUpdateSlice both builtin_options_as_dynamic_update_slice_options DynamicUpdateSliceOptions {}
-    118 UnsortedSegmentProd both builtin_options_as_unsorted_segment_prod_options UnsortedSegmentProdOptions {}
-    119 UnsortedSegmentMax both builtin_options_as_unsorted_segment_max_options UnsortedSegmentMaxOptions {}
-    120 UnsortedSegmentMin both builtin_options_as_unsorted_segment_min_options UnsortedSegmentMinOptions {}
-    121 UnsortedSegmentSum both builtin_options_as_unsorted_segment_sum_options UnsortedSegmentSumOptions {}
+    117 DynamicUpdateSlice both
+    builtin_options_as_dynamic_update_slice_options DynamicUpdateSliceOptions {}
+    118 UnsortedSegmentProd both
+    builtin_options_as_unsorted_segment_prod_options UnsortedSegmentProdOptions {}
+    119 UnsortedSegmentMax both
+    builtin_options_as_unsorted_segment_max_options UnsortedSegmentMaxOptions {}
+    120 UnsortedSegmentMin both
+    builtin_options_as_unsorted_segment_min_options UnsortedSegmentMinOptions {}
+    121 UnsortedSegmentSum both
+    builtin_options_as_unsorted_segment_sum_options UnsortedSegmentSumOptions {}
     122 ATan2 both builtin_options_as_atan_2_options ATan2Options {}
     123 Sign both builtin_options_as_sign_options SignOptions {}
     124 Bitcast both builtin_options_as_bitcast_options BitcastOptions {}
@@ -803,7 +831,8 @@ tables! {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
-    253 BCQFullyConnected circle builtin_options_as_bcqfully_connected_options BCQFullyConnectedOptions {
+    253 BCQFullyConnected circle
+    builtin_options_as_bcqfully_connected_options BCQFullyConnectedOptions {
         /// Elements of a row of the weights before it was coded.
         weights_hidden_size: i32 = 0;
         /// What is applied to the result.
@@ -817,12 +846,15 @@ tables! {
     }
 
     /// The options of an operator for which [`BuiltinOptions`] has no room.
-    union BuiltinOptions2, builtin_options_2_type at VT_BUILTIN_OPTIONS_2 for "options of an operator":
-    1 StablehloConcatenate both builtin_options_2_as_stablehlo_concatenate_options StablehloConcatenateOptions {
+    union BuiltinOptions2, builtin_options_2_type at VT_BUILTIN_OPTIONS_2
+    for "options of an operator":
+    1 StablehloConcatenate both
+    builtin_options_2_as_stablehlo_concatenate_options StablehloConcatenateOptions {
         /// The dimension.
         dimension: i64 = 0;
     }
-    2 StablehloBroadcastInDim both builtin_options_2_as_stablehlo_broadcast_in_dim_options StablehloBroadcastInDimOptions {
+    2 StablehloBroadcastInDim both
+    builtin_options_2_as_stablehlo_broadcast_in_dim_options StablehloBroadcastInDimOptions {
         /// For each dimension of the operand that of the result.
         broadcast_dimensions: Vec<i64> = Vec::new();
     }
@@ -834,7 +866,8 @@ tables! {
         /// The step in elements, one per dimension.
         strides: Vec<i64> = Vec::new();
     }
-    4 StablehloConvolution both builtin_options_2_as_stablehlo_convolution_options StablehloConvolutionOptions {
+    4 StablehloConvolution both
+    builtin_options_2_as_stablehlo_convolution_options StablehloConvolutionOptions {
         /// The step of the window in elements, one per dimension.
         window_strides: Vec<i64> = Vec::new();
         /// Elements added before and behind each spatial dimension, in pairs.
@@ -870,7 +903,8 @@ tables! {
         /// How exact each operand is.
         precision_config: Vec<StablehloPrecisionConfig> = Vec::new();
     }
-    5 StablehloCustomCall both builtin_options_2_as_stablehlo_custom_call_options StablehloCustomCallOptions {
+    5 StablehloCustomCall both
+    builtin_options_2_as_stablehlo_custom_call_options StablehloCustomCallOptions {
         /// The name of what is called.
         call_target_name: Option<String> = None;
         /// Tells whether it does more than compute its results.
@@ -908,11 +942,14 @@ tables! {
     }
     8 StablehloCompare both builtin_options_2_as_stablehlo_compare_options StablehloCompareOptions {
         /// The question.
-        comparison_direction: StablehloComparisonDirection = StablehloComparisonDirection::STABLEHLO_COMPARISON_DIRECTION_EQ;
+        comparison_direction: StablehloComparisonDirection =
+            StablehloComparisonDirection::STABLEHLO_COMPARISON_DIRECTION_EQ;
         /// As what operands are taken.
-        compare_type: StablehloComparisonType = StablehloComparisonType::STABLEHLO_COMPARISON_TYPE_NOTYPE;
+        compare_type: StablehloComparisonType =
+            StablehloComparisonType::STABLEHLO_COMPARISON_TYPE_NOTYPE;
     }
-    9 StablehloDynamicSlice both builtin_options_2_as_stablehlo_dynamic_slice_options StablehloDynamicSliceOptions {
+    9 StablehloDynamicSlice both
+    builtin_options_2_as_stablehlo_dynamic_slice_options StablehloDynamicSliceOptions {
         /// Elements of a slice, one number per dimension.
         slice_sizes: Vec<i64> = Vec::new();
     }
@@ -928,7 +965,8 @@ tables! {
         /// The dimension along which the numbers grow.
         iota_dimension: i64 = 0;
     }
-    12 StablehloDotGeneral both builtin_options_2_as_stablehlo_dot_general_options StablehloDotGeneralOptions {
+    12 StablehloDotGeneral both
+    builtin_options_2_as_stablehlo_dot_general_options StablehloDotGeneralOptions {
         /// The dimensions of the batch in the first operand.
         lhs_batching_dimensions: Vec<i64> = Vec::new();
         /// The dimensions of the batch in the second operand.
@@ -940,7 +978,8 @@ tables! {
         /// How exact each operand is.
         precision_config: Vec<StablehloPrecisionConfig> = Vec::new();
     }
-    13 StablehloReduceWindow both builtin_options_2_as_stablehlo_reduce_window_options StablehloReduceWindowOptions {
+    13 StablehloReduceWindow both
+    builtin_options_2_as_stablehlo_reduce_window_options StablehloReduceWindowOptions {
         /// Elements of the window, one number per dimension.
         window_dimensions: Vec<i64> = Vec::new();
         /// The step of the window in elements, one per dimension.
@@ -982,12 +1021,14 @@ tables! {
         /// Tells whether indices are in ascending order.
         indices_are_sorted: bool = false;
     }
-    17 StablehloTranspose both builtin_options_2_as_stablehlo_transpose_options StablehloTransposeOptions {
+    17 StablehloTranspose both
+    builtin_options_2_as_stablehlo_transpose_options StablehloTransposeOptions {
         /// For each dimension of the result that of the operand.
         permutation: Vec<i64> = Vec::new();
     }
     18 Dilate both builtin_options_2_as_dilate_options DilateOptions {}
-    19 StablehloRngBitGenerator both builtin_options_2_as_stablehlo_rng_bit_generator_options StablehloRngBitGeneratorOptions {
+    19 StablehloRngBitGenerator both
+    builtin_options_2_as_stablehlo_rng_bit_generator_options StablehloRngBitGeneratorOptions {
         /// The generator.
         algorithm: RngAlgorithm = RngAlgorithm::DEFAULT;
     }
@@ -995,7 +1036,8 @@ tables! {
         /// What is done to the elements of a window.
         reduce_function: ReduceWindowFunction = ReduceWindowFunction::UNSUPPORTED;
     }
-    21 StableHLOComposite both builtin_options_2_as_stable_hlocomposite_options StableHLOCompositeOptions {
+    21 StableHLOComposite both
+    builtin_options_2_as_stable_hlocomposite_options StableHLOCompositeOptions {
         /// The name of what is composed.
         name: Option<String> = None;
         /// The position of the graph that does the same by other operators.
@@ -1007,7 +1049,8 @@ tables! {
         /// The version of what is composed.
         version: i32 = 0;
     }
-    22 StablehloShiftLeft both builtin_options_2_as_stablehlo_shift_left_options StablehloShiftLeftOptions {}
+    22 StablehloShiftLeft both
+    builtin_options_2_as_stablehlo_shift_left_options StablehloShiftLeftOptions {}
     23 StablehloCase both builtin_options_2_as_stablehlo_case_options StablehloCaseOptions {
         /// The positions of the graphs that are the branches.
         branch_subgraph_indices: Vec<i32> = Vec::new();

@@ -30,7 +30,8 @@ macro_rules! tensor_types {
             /// Returns what a number stands for in a schema.
             #[must_use]
             pub fn from_code(code: i8, schema: Schema) -> Self {
-                let known = Self::ALL.iter().copied().find(|known| known.code(schema) == Some(code));
+                let mut known = Self::ALL.iter().copied();
+                let known = known.find(|known| known.code(schema) == Some(code));
                 known.unwrap_or(Self::Unknown(code))
             }
 

@@ -1,8 +1,8 @@
 //! What the two formats say about bytes, against the code that is generated from the schemas.
 //!
-//! The tables here were taken from the formats, not from the schemas: places of fields in the list of
-//! a table (4 + 2 × id), types, and what an absent field means. What has no default value here is
-//! absent by itself.
+//! The tables here were taken from the formats, not from the schemas: places of fields in the list
+//! of a table (4 + 2 × id), types, and what an absent field means. What has no default value here
+//! is absent by itself.
 
 use std::collections::BTreeSet;
 
@@ -94,12 +94,15 @@ macro_rules! with_shared {
                 10 VT_BUILTIN_OPTIONS_TYPE builtin_options_type: BuiltinOptions = BuiltinOptions(0);
                 12 VT_BUILTIN_OPTIONS builtin_options: Option<Table<'static>>;
                 14 VT_CUSTOM_OPTIONS custom_options: Option<Vector<'static, u8>>;
-                16 VT_CUSTOM_OPTIONS_FORMAT custom_options_format: CustomOptionsFormat = CustomOptionsFormat(0);
-                18 VT_MUTATING_VARIABLE_INPUTS mutating_variable_inputs: Option<Vector<'static, bool>>;
+                16 VT_CUSTOM_OPTIONS_FORMAT custom_options_format:
+                    CustomOptionsFormat = CustomOptionsFormat(0);
+                18 VT_MUTATING_VARIABLE_INPUTS mutating_variable_inputs:
+                    Option<Vector<'static, bool>>;
                 20 VT_INTERMEDIATES intermediates: Option<Vector<'static, i32>>;
                 22 VT_LARGE_CUSTOM_OPTIONS_OFFSET large_custom_options_offset: u64 = 0;
                 24 VT_LARGE_CUSTOM_OPTIONS_SIZE large_custom_options_size: u64 = 0;
-                26 VT_BUILTIN_OPTIONS_2_TYPE builtin_options_2_type: BuiltinOptions2 = BuiltinOptions2(0);
+                26 VT_BUILTIN_OPTIONS_2_TYPE builtin_options_2_type:
+                    BuiltinOptions2 = BuiltinOptions2(0);
                 28 VT_BUILTIN_OPTIONS_2 builtin_options_2: Option<Table<'static>>;
                 30 VT_DEBUG_METADATA_INDEX debug_metadata_index: i32 = -1;
             }
@@ -144,14 +147,17 @@ macro_rules! with_shared {
             SparsityParameters by SparsityParametersArgs {
                 4 VT_TRAVERSAL_ORDER traversal_order: Option<Vector<'static, i32>>;
                 6 VT_BLOCK_MAP block_map: Option<Vector<'static, i32>>;
-                8 VT_DIM_METADATA dim_metadata: Option<Vector<'static, ForwardsUOffset<DimensionMetadata<'static>>>>;
+                8 VT_DIM_METADATA dim_metadata:
+                    Option<Vector<'static, ForwardsUOffset<DimensionMetadata<'static>>>>;
             }
             DimensionMetadata by DimensionMetadataArgs {
                 4 VT_FORMAT format: DimensionType = DimensionType(0);
                 6 VT_DENSE_SIZE dense_size: i32 = 0;
-                8 VT_ARRAY_SEGMENTS_TYPE array_segments_type: SparseIndexVector = SparseIndexVector(0);
+                8 VT_ARRAY_SEGMENTS_TYPE array_segments_type:
+                    SparseIndexVector = SparseIndexVector(0);
                 10 VT_ARRAY_SEGMENTS array_segments: Option<Table<'static>>;
-                12 VT_ARRAY_INDICES_TYPE array_indices_type: SparseIndexVector = SparseIndexVector(0);
+                12 VT_ARRAY_INDICES_TYPE array_indices_type:
+                    SparseIndexVector = SparseIndexVector(0);
                 14 VT_ARRAY_INDICES array_indices: Option<Table<'static>>;
             }
             Int32Vector by Int32VectorArgs {
@@ -172,7 +178,8 @@ macro_rules! with_shared {
                 4 VT_PADDING padding: Padding = Padding(0);
                 6 VT_STRIDE_W stride_w: i32 = 0;
                 8 VT_STRIDE_H stride_h: i32 = 0;
-                10 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                10 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 12 VT_DILATION_W_FACTOR dilation_w_factor: i32 = 1;
                 14 VT_DILATION_H_FACTOR dilation_h_factor: i32 = 1;
                 16 VT_QUANTIZED_BIAS_TYPE quantized_bias_type: TensorType = TensorType(0);
@@ -182,14 +189,16 @@ macro_rules! with_shared {
                 6 VT_STRIDE_W stride_w: i32 = 0;
                 8 VT_STRIDE_H stride_h: i32 = 0;
                 10 VT_DEPTH_MULTIPLIER depth_multiplier: i32 = 0;
-                12 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                12 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 14 VT_DILATION_W_FACTOR dilation_w_factor: i32 = 1;
                 16 VT_DILATION_H_FACTOR dilation_h_factor: i32 = 1;
             }
             ConcatEmbeddingsOptions by ConcatEmbeddingsOptionsArgs {
                 4 VT_NUM_CHANNELS num_channels: i32 = 0;
                 6 VT_NUM_COLUMNS_PER_CHANNEL num_columns_per_channel: Option<Vector<'static, i32>>;
-                8 VT_EMBEDDING_DIM_PER_CHANNEL embedding_dim_per_channel: Option<Vector<'static, i32>>;
+                8 VT_EMBEDDING_DIM_PER_CHANNEL embedding_dim_per_channel:
+                    Option<Vector<'static, i32>>;
             }
             LSHProjectionOptions by LSHProjectionOptionsArgs {
                 4 VT_TYPE_ type_: LSHProjectionType = LSHProjectionType(0);
@@ -200,15 +209,18 @@ macro_rules! with_shared {
                 8 VT_STRIDE_H stride_h: i32 = 0;
                 10 VT_FILTER_WIDTH filter_width: i32 = 0;
                 12 VT_FILTER_HEIGHT filter_height: i32 = 0;
-                14 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                14 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
             }
             SVDFOptions by SVDFOptionsArgs {
                 4 VT_RANK rank: i32 = 0;
-                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 8 VT_ASYMMETRIC_QUANTIZE_INPUTS asymmetric_quantize_inputs: bool = false;
             }
             RNNOptions by RNNOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 6 VT_ASYMMETRIC_QUANTIZE_INPUTS asymmetric_quantize_inputs: bool = false;
             }
             SoftmaxOptions by SoftmaxOptionsArgs {
@@ -216,14 +228,17 @@ macro_rules! with_shared {
             }
             ConcatenationOptions by ConcatenationOptionsArgs {
                 4 VT_AXIS axis: i32 = 0;
-                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
             }
             AddOptions by AddOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 6 VT_POT_SCALE_INT16 pot_scale_int16: bool = true;
             }
             L2NormOptions by L2NormOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
             }
             LocalResponseNormalizationOptions by LocalResponseNormalizationOptionsArgs {
                 4 VT_RADIUS radius: i32 = 0;
@@ -232,7 +247,8 @@ macro_rules! with_shared {
                 10 VT_BETA beta: f32 = 0.0;
             }
             LSTMOptions by LSTMOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 6 VT_CELL_CLIP cell_clip: f32 = 0.0;
                 8 VT_PROJ_CLIP proj_clip: f32 = 0.0;
                 10 VT_KERNEL_TYPE kernel_type: LSTMKernelType = LSTMKernelType(0);
@@ -262,7 +278,8 @@ macro_rules! with_shared {
                 4 VT_COMBINER combiner: CombinerType = CombinerType(0);
             }
             MulOptions by MulOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
             }
             PadOptions by PadOptionsArgs {}
             GatherOptions by GatherOptionsArgs {
@@ -276,18 +293,21 @@ macro_rules! with_shared {
                 4 VT_KEEP_DIMS keep_dims: bool = false;
             }
             SubOptions by SubOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 6 VT_POT_SCALE_INT16 pot_scale_int16: bool = true;
             }
             DivOptions by DivOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
             }
             SqueezeOptions by SqueezeOptionsArgs {
                 4 VT_SQUEEZE_DIMS squeeze_dims: Option<Vector<'static, i32>>;
             }
             SequenceRNNOptions by SequenceRNNOptionsArgs {
                 4 VT_TIME_MAJOR time_major: bool = false;
-                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 8 VT_ASYMMETRIC_QUANTIZE_INPUTS asymmetric_quantize_inputs: bool = false;
             }
             StridedSliceOptions by StridedSliceOptionsArgs {
@@ -325,7 +345,8 @@ macro_rules! with_shared {
                 4 VT_PADDING padding: Padding = Padding(0);
                 6 VT_STRIDE_W stride_w: i32 = 0;
                 8 VT_STRIDE_H stride_h: i32 = 0;
-                10 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                10 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 12 VT_QUANTIZED_BIAS_TYPE quantized_bias_type: TensorType = TensorType(0);
             }
             SparseToDenseOptions by SparseToDenseOptionsArgs {
@@ -367,7 +388,8 @@ macro_rules! with_shared {
             ZerosLikeOptions by ZerosLikeOptionsArgs {}
             FillOptions by FillOptionsArgs {}
             BidirectionalSequenceLSTMOptions by BidirectionalSequenceLSTMOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 6 VT_CELL_CLIP cell_clip: f32 = 0.0;
                 8 VT_PROJ_CLIP proj_clip: f32 = 0.0;
                 10 VT_MERGE_OUTPUTS merge_outputs: bool = false;
@@ -376,12 +398,14 @@ macro_rules! with_shared {
             }
             BidirectionalSequenceRNNOptions by BidirectionalSequenceRNNOptionsArgs {
                 4 VT_TIME_MAJOR time_major: bool = false;
-                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 8 VT_MERGE_OUTPUTS merge_outputs: bool = false;
                 10 VT_ASYMMETRIC_QUANTIZE_INPUTS asymmetric_quantize_inputs: bool = false;
             }
             UnidirectionalSequenceLSTMOptions by UnidirectionalSequenceLSTMOptionsArgs {
-                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 6 VT_CELL_CLIP cell_clip: f32 = 0.0;
                 8 VT_PROJ_CLIP proj_clip: f32 = 0.0;
                 10 VT_TIME_MAJOR time_major: bool = false;
@@ -453,7 +477,8 @@ macro_rules! with_shared {
                 6 VT_STRIDE_D stride_d: i32 = 0;
                 8 VT_STRIDE_W stride_w: i32 = 0;
                 10 VT_STRIDE_H stride_h: i32 = 0;
-                12 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+                12 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+                    ActivationFunctionType = ActivationFunctionType(0);
                 14 VT_DILATION_D_FACTOR dilation_d_factor: i32 = 1;
                 16 VT_DILATION_W_FACTOR dilation_w_factor: i32 = 1;
                 18 VT_DILATION_H_FACTOR dilation_h_factor: i32 = 1;
@@ -511,16 +536,20 @@ macro_rules! with_shared {
                 12 VT_WINDOW_REVERSAL window_reversal: Option<Vector<'static, bool>>;
                 14 VT_INPUT_BATCH_DIMENSION input_batch_dimension: i64 = 0;
                 16 VT_INPUT_FEATURE_DIMENSION input_feature_dimension: i64 = 0;
-                18 VT_INPUT_SPATIAL_DIMENSIONS input_spatial_dimensions: Option<Vector<'static, i64>>;
+                18 VT_INPUT_SPATIAL_DIMENSIONS input_spatial_dimensions:
+                    Option<Vector<'static, i64>>;
                 20 VT_KERNEL_INPUT_FEATURE_DIMENSION kernel_input_feature_dimension: i64 = 0;
                 22 VT_KERNEL_OUTPUT_FEATURE_DIMENSION kernel_output_feature_dimension: i64 = 0;
-                24 VT_KERNEL_SPATIAL_DIMENSIONS kernel_spatial_dimensions: Option<Vector<'static, i64>>;
+                24 VT_KERNEL_SPATIAL_DIMENSIONS kernel_spatial_dimensions:
+                    Option<Vector<'static, i64>>;
                 26 VT_OUTPUT_BATCH_DIMENSION output_batch_dimension: i64 = 0;
                 28 VT_OUTPUT_FEATURE_DIMENSION output_feature_dimension: i64 = 0;
-                30 VT_OUTPUT_SPATIAL_DIMENSIONS output_spatial_dimensions: Option<Vector<'static, i64>>;
+                30 VT_OUTPUT_SPATIAL_DIMENSIONS output_spatial_dimensions:
+                    Option<Vector<'static, i64>>;
                 32 VT_FEATURE_GROUP_COUNT feature_group_count: i64 = 0;
                 34 VT_BATCH_GROUP_COUNT batch_group_count: i64 = 0;
-                36 VT_PRECISION_CONFIG precision_config: Option<Vector<'static, StablehloPrecisionConfig>>;
+                36 VT_PRECISION_CONFIG precision_config:
+                    Option<Vector<'static, StablehloPrecisionConfig>>;
             }
             StablehloCustomCallOptions by StablehloCustomCallOptionsArgs {
                 4 VT_CALL_TARGET_NAME call_target_name: Option<&'static str>;
@@ -538,14 +567,17 @@ macro_rules! with_shared {
                 4 VT_INDICES_ARE_SORTED indices_are_sorted: bool = false;
                 6 VT_UPDATE_WINDOW_DIMS update_window_dims: Option<Vector<'static, i64>>;
                 8 VT_INSERTED_WINDOW_DIMS inserted_window_dims: Option<Vector<'static, i64>>;
-                10 VT_SCATTER_DIMS_TO_OPERAND_DIMS scatter_dims_to_operand_dims: Option<Vector<'static, i64>>;
+                10 VT_SCATTER_DIMS_TO_OPERAND_DIMS scatter_dims_to_operand_dims:
+                    Option<Vector<'static, i64>>;
                 12 VT_INDEX_VECTOR_DIM index_vector_dim: i64 = 0;
                 14 VT_UNIQUE_INDICES unique_indices: bool = false;
                 16 VT_UPDATE_COMPUTATION_SUBGRAPH_INDEX update_computation_subgraph_index: i32 = 0;
             }
             StablehloCompareOptions by StablehloCompareOptionsArgs {
-                4 VT_COMPARISON_DIRECTION comparison_direction: StablehloComparisonDirection = StablehloComparisonDirection(0);
-                6 VT_COMPARE_TYPE compare_type: StablehloComparisonType = StablehloComparisonType(0);
+                4 VT_COMPARISON_DIRECTION comparison_direction:
+                    StablehloComparisonDirection = StablehloComparisonDirection(0);
+                6 VT_COMPARE_TYPE compare_type:
+                    StablehloComparisonType = StablehloComparisonType(0);
             }
             StablehloDynamicSliceOptions by StablehloDynamicSliceOptionsArgs {
                 4 VT_SLICE_SIZES slice_sizes: Option<Vector<'static, i64>>;
@@ -561,9 +593,12 @@ macro_rules! with_shared {
             StablehloDotGeneralOptions by StablehloDotGeneralOptionsArgs {
                 4 VT_LHS_BATCHING_DIMENSIONS lhs_batching_dimensions: Option<Vector<'static, i64>>;
                 6 VT_RHS_BATCHING_DIMENSIONS rhs_batching_dimensions: Option<Vector<'static, i64>>;
-                8 VT_LHS_CONTRACTING_DIMENSIONS lhs_contracting_dimensions: Option<Vector<'static, i64>>;
-                10 VT_RHS_CONTRACTING_DIMENSIONS rhs_contracting_dimensions: Option<Vector<'static, i64>>;
-                12 VT_PRECISION_CONFIG precision_config: Option<Vector<'static, StablehloPrecisionConfig>>;
+                8 VT_LHS_CONTRACTING_DIMENSIONS lhs_contracting_dimensions:
+                    Option<Vector<'static, i64>>;
+                10 VT_RHS_CONTRACTING_DIMENSIONS rhs_contracting_dimensions:
+                    Option<Vector<'static, i64>>;
+                12 VT_PRECISION_CONFIG precision_config:
+                    Option<Vector<'static, StablehloPrecisionConfig>>;
             }
             StablehloReduceWindowOptions by StablehloReduceWindowOptionsArgs {
                 4 VT_WINDOW_DIMENSIONS window_dimensions: Option<Vector<'static, i64>>;
@@ -598,13 +633,15 @@ macro_rules! with_shared {
                 4 VT_ALGORITHM algorithm: RngAlgorithm = RngAlgorithm(0);
             }
             ReduceWindowOptions by ReduceWindowOptionsArgs {
-                4 VT_REDUCE_FUNCTION reduce_function: ReduceWindowFunction = ReduceWindowFunction(0);
+                4 VT_REDUCE_FUNCTION reduce_function:
+                    ReduceWindowFunction = ReduceWindowFunction(0);
             }
             StableHLOCompositeOptions by StableHLOCompositeOptionsArgs {
                 4 VT_NAME name: Option<&'static str>;
                 6 VT_DECOMPOSITION_SUBGRAPH_INDEX decomposition_subgraph_index: i32 = 0;
                 8 VT_COMPOSITE_ATTRIBUTES composite_attributes: Option<Vector<'static, u8>>;
-                10 VT_COMPOSITE_ATTRIBUTES_FORMAT composite_attributes_format: CustomOptionsFormat = CustomOptionsFormat(0);
+                10 VT_COMPOSITE_ATTRIBUTES_FORMAT composite_attributes_format:
+                    CustomOptionsFormat = CustomOptionsFormat(0);
                 12 VT_VERSION version: i32 = 0;
             }
             StablehloShiftLeftOptions by StablehloShiftLeftOptionsArgs {}
@@ -618,13 +655,15 @@ macro_rules! with_shared {
 with_shared! { circle {
     Model by ModelArgs {
         4 VT_VERSION version: u32 = 0;
-        6 VT_OPERATOR_CODES operator_codes: Option<Vector<'static, ForwardsUOffset<OperatorCode<'static>>>>;
+        6 VT_OPERATOR_CODES operator_codes:
+            Option<Vector<'static, ForwardsUOffset<OperatorCode<'static>>>>;
         8 VT_SUBGRAPHS subgraphs: Option<Vector<'static, ForwardsUOffset<SubGraph<'static>>>>;
         10 VT_DESCRIPTION description: Option<&'static str>;
         12 VT_BUFFERS buffers: Option<Vector<'static, ForwardsUOffset<Buffer<'static>>>>;
         14 VT_METADATA_BUFFER metadata_buffer: Option<Vector<'static, i32>>;
         16 VT_METADATA metadata: Option<Vector<'static, ForwardsUOffset<Metadata<'static>>>>;
-        18 VT_SIGNATURE_DEFS signature_defs: Option<Vector<'static, ForwardsUOffset<SignatureDef<'static>>>>;
+        18 VT_SIGNATURE_DEFS signature_defs:
+            Option<Vector<'static, ForwardsUOffset<SignatureDef<'static>>>>;
     }
     SubGraph by SubGraphArgs {
         4 VT_TENSORS tensors: Option<Vector<'static, ForwardsUOffset<Tensor<'static>>>>;
@@ -645,7 +684,8 @@ with_shared! { circle {
         16 VT_SPARSITY sparsity: Option<SparsityParameters<'static>>;
         18 VT_SHAPE_SIGNATURE shape_signature: Option<Vector<'static, i32>>;
         20 VT_HAS_RANK has_rank: bool = false;
-        22 VT_VARIANT_TENSORS variant_tensors: Option<Vector<'static, ForwardsUOffset<VariantSubType<'static>>>>;
+        22 VT_VARIANT_TENSORS variant_tensors:
+            Option<Vector<'static, ForwardsUOffset<VariantSubType<'static>>>>;
         24 VT_COMPRESSION_TYPE compression_type: CompressionType = CompressionType(0);
     }
     MXQuantization by MXQuantizationArgs {
@@ -657,8 +697,10 @@ with_shared! { circle {
         8 VT_BLOCK_SIZE block_size: i32 = 0;
     }
     FullyConnectedOptions by FullyConnectedOptionsArgs {
-        4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
-        6 VT_WEIGHTS_FORMAT weights_format: FullyConnectedOptionsWeightsFormat = FullyConnectedOptionsWeightsFormat(0);
+        4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+            ActivationFunctionType = ActivationFunctionType(0);
+        6 VT_WEIGHTS_FORMAT weights_format:
+            FullyConnectedOptionsWeightsFormat = FullyConnectedOptionsWeightsFormat(0);
         8 VT_KEEP_NUM_DIMS keep_num_dims: bool = false;
         10 VT_ASYMMETRIC_QUANTIZE_INPUTS asymmetric_quantize_inputs: bool = false;
         12 VT_QUANTIZED_BIAS_TYPE quantized_bias_type: TensorType = TensorType(0);
@@ -680,7 +722,8 @@ with_shared! { circle {
         4 VT_EPSILON epsilon: f32 = 0.0;
     }
     GRUOptions by GRUOptionsArgs {
-        4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+        4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+            ActivationFunctionType = ActivationFunctionType(0);
         6 VT_RETURN_SEQUENCES return_sequences: bool = false;
         8 VT_TIME_MAJOR time_major: bool = false;
     }
@@ -690,26 +733,32 @@ with_shared! { circle {
     }
     BCQFullyConnectedOptions by BCQFullyConnectedOptionsArgs {
         4 VT_WEIGHTS_HIDDEN_SIZE weights_hidden_size: i32 = 0;
-        6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+        6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+            ActivationFunctionType = ActivationFunctionType(0);
     }
     InstanceNormOptions by InstanceNormOptionsArgs {
         4 VT_EPSILON epsilon: f32 = 0.0;
-        6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
+        6 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+            ActivationFunctionType = ActivationFunctionType(0);
     }
 } }
 
 with_shared! { tflite {
     Model by ModelArgs {
         4 VT_VERSION version: u32 = 0;
-        6 VT_OPERATOR_CODES operator_codes: Option<Vector<'static, ForwardsUOffset<OperatorCode<'static>>>>;
+        6 VT_OPERATOR_CODES operator_codes:
+            Option<Vector<'static, ForwardsUOffset<OperatorCode<'static>>>>;
         8 VT_SUBGRAPHS subgraphs: Option<Vector<'static, ForwardsUOffset<SubGraph<'static>>>>;
         10 VT_DESCRIPTION description: Option<&'static str>;
         12 VT_BUFFERS buffers: Option<Vector<'static, ForwardsUOffset<Buffer<'static>>>>;
         14 VT_METADATA_BUFFER metadata_buffer: Option<Vector<'static, i32>>;
         16 VT_METADATA metadata: Option<Vector<'static, ForwardsUOffset<Metadata<'static>>>>;
-        18 VT_SIGNATURE_DEFS signature_defs: Option<Vector<'static, ForwardsUOffset<SignatureDef<'static>>>>;
-        20 VT_EXTERNAL_BUFFER_GROUPS external_buffer_groups: Option<Vector<'static, ForwardsUOffset<ExternalBufferGroup<'static>>>>;
-        22 VT_EXTERNAL_BUFFERS external_buffers: Option<Vector<'static, ForwardsUOffset<ExternalBuffer<'static>>>>;
+        18 VT_SIGNATURE_DEFS signature_defs:
+            Option<Vector<'static, ForwardsUOffset<SignatureDef<'static>>>>;
+        20 VT_EXTERNAL_BUFFER_GROUPS external_buffer_groups:
+            Option<Vector<'static, ForwardsUOffset<ExternalBufferGroup<'static>>>>;
+        22 VT_EXTERNAL_BUFFERS external_buffers:
+            Option<Vector<'static, ForwardsUOffset<ExternalBuffer<'static>>>>;
     }
     SubGraph by SubGraphArgs {
         4 VT_TENSORS tensors: Option<Vector<'static, ForwardsUOffset<Tensor<'static>>>>;
@@ -729,7 +778,8 @@ with_shared! { tflite {
         16 VT_SPARSITY sparsity: Option<SparsityParameters<'static>>;
         18 VT_SHAPE_SIGNATURE shape_signature: Option<Vector<'static, i32>>;
         20 VT_HAS_RANK has_rank: bool = false;
-        22 VT_VARIANT_TENSORS variant_tensors: Option<Vector<'static, ForwardsUOffset<VariantSubType<'static>>>>;
+        22 VT_VARIANT_TENSORS variant_tensors:
+            Option<Vector<'static, ForwardsUOffset<VariantSubType<'static>>>>;
         24 VT_EXTERNAL_BUFFER external_buffer: u32 = 0;
     }
     BlockwiseQuantization by BlockwiseQuantizationArgs {
@@ -755,8 +805,10 @@ with_shared! { tflite {
         4 VT_NAME name: Option<&'static str>;
     }
     FullyConnectedOptions by FullyConnectedOptionsArgs {
-        4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function: ActivationFunctionType = ActivationFunctionType(0);
-        6 VT_WEIGHTS_FORMAT weights_format: FullyConnectedOptionsWeightsFormat = FullyConnectedOptionsWeightsFormat(0);
+        4 VT_FUSED_ACTIVATION_FUNCTION fused_activation_function:
+            ActivationFunctionType = ActivationFunctionType(0);
+        6 VT_WEIGHTS_FORMAT weights_format:
+            FullyConnectedOptionsWeightsFormat = FullyConnectedOptionsWeightsFormat(0);
         8 VT_KEEP_NUM_DIMS keep_num_dims: bool = false;
         10 VT_ASYMMETRIC_QUANTIZE_INPUTS asymmetric_quantize_inputs: bool = false;
         12 VT_QUANTIZED_BIAS_TYPE quantized_bias_type: TensorType = TensorType(0);

@@ -112,71 +112,73 @@ fn check_entry(reader: &Reader, entry: &ConfigEntry, findings: &mut Findings) {
         };
         findings.push(consequence(entry, known, at(entry, diagnosis)));
     }
-    effect(entry, known, findings);
+    let more = [effect(entry, known), writes(entry), loads(entry, known)];
+    for diagnosis in more.into_iter().flatten() {
+        findings.push(at(entry, diagnosis));
+    }
     if entry.key == "OP_BACKEND_MAP" && reader.models().len() > 1 {
         let message = "OP_BACKEND_MAP is refused for packages of several models";
         findings.push(at(entry, Diagnosis::error("nnp/config-multi-model", message)));
     }
 }
 
-/// Says when the key takes effect, and what else it does.
-fn effect(entry: &ConfigEntry, known: ConfigKey, findings: &mut Findings) {
+/// Says when the key takes effect.
+fn effect(entry: &ConfigEntry, known: ConfigKey) -> Option<Diagnosis> {
     let key = &entry.key;
-    let diagnosis = match known.effect {
-        ConfigEffect::ThisSession => None,
+    Some(match known.effect {
         ConfigEffect::LaterSessions => {
             let message = format!(
                 "{key} has no effect on this package: it applies to sessions that are created \
                  later in the process, whatever they load"
             );
             let diagnosis = Diagnosis::warning("nnp/config-no-effect", message);
-            Some(diagnosis.onert(Reaction::LaterSessions))
+            diagnosis.onert(Reaction::LaterSessions)
         }
         ConfigEffect::Half if is_true(&entry.value) => {
             let message =
                 format!("{key} takes half effect on this package, which then does not run");
-            Some(Diagnosis::error("nnp/config-half-effect", message).run_fails(""))
+            Diagnosis::error("nnp/config-half-effect", message).run_fails("")
         }
         ConfigEffect::Never => {
             let message = format!("{key} has no effect in a package");
-            Some(Diagnosis::warning("nnp/config-no-effect", message).ignored())
+            Diagnosis::warning("nnp/config-no-effect", message).ignored()
         }
-        ConfigEffect::Half => None,
-    };
-    findings_extend(findings, entry, diagnosis);
-    let writes = match key.as_str() {
-        "MINMAX_DUMP" if is_true(&entry.value) => Some("minmax.bin"),
-        "TRACING_MODE" if is_true(&entry.value) => Some("traces"),
-        "WORKSPACE_DIR" => Some("whatever is dumped"),
-        _ => None,
-    };
-    let writes = writes.map(|what| {
-        let message = format!("{key} makes the runtime write {what} into a folder of the system");
-        Diagnosis::warning("nnp/config-writes-files", message).onert(Reaction::LaterSessions)
-    });
-    findings_extend(findings, entry, writes);
-    let loads = (known.value_type == ConfigType::Backends).then(|| {
-        let known =
-            ["cpu", "acl_cl", "acl_neon", "ruy", "xnnpack", "gpu_cl", "trix", "bcq", "ggml"];
-        let strange = |name: &&str| !name.is_empty() && !known.contains(name);
-        let strange: Vec<&str> = entry.value.split(';').filter(strange).collect();
-        (!strange.is_empty()).then(|| {
-            let names = strange.join(", ");
-            let message = format!(
-                "{key} names backends that no release has, and for which a library \
-                 libbackend_NAME.so is loaded: {:?}",
-                short(&names)
-            );
-            Diagnosis::warning("nnp/config-loads-library", message).onert(Reaction::LaterSessions)
-        })
-    });
-    findings_extend(findings, entry, loads.flatten());
+        ConfigEffect::ThisSession | ConfigEffect::Half => return None,
+    })
 }
 
-fn findings_extend(findings: &mut Findings, entry: &ConfigEntry, found: Option<Diagnosis>) {
-    if let Some(diagnosis) = found {
-        findings.push(at(entry, diagnosis));
+/// Says what a key makes the runtime write.
+fn writes(entry: &ConfigEntry) -> Option<Diagnosis> {
+    let what = match entry.key.as_str() {
+        "MINMAX_DUMP" if is_true(&entry.value) => "minmax.bin",
+        "TRACING_MODE" if is_true(&entry.value) => "traces",
+        "WORKSPACE_DIR" => "whatever is dumped",
+        _ => return None,
+    };
+    let key = &entry.key;
+    let message = format!("{key} makes the runtime write {what} into a folder of the system");
+    let diagnosis = Diagnosis::warning("nnp/config-writes-files", message);
+    Some(diagnosis.onert(Reaction::LaterSessions))
+}
+
+/// Says which libraries a key makes the runtime load that no release brings.
+fn loads(entry: &ConfigEntry, known: ConfigKey) -> Option<Diagnosis> {
+    if known.value_type != ConfigType::Backends {
+        return None;
     }
+    let strange = |name: &&str| !name.is_empty() && !BACKENDS.contains(name);
+    let strange: Vec<&str> = entry.value.split(';').filter(strange).collect();
+    if strange.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "{} names backends that no release has, and for which a library libbackend_NAME.so is \
+         loaded: {:?}",
+        entry.key,
+        short(&strange.join(", "))
+    );
+    let diagnosis = Diagnosis::warning("nnp/config-loads-library", message);
+    Some(diagnosis.onert(Reaction::LaterSessions))
 }
 
 /// Says what a value that is none does.
@@ -197,3 +199,7 @@ fn at(entry: &ConfigEntry, mut diagnosis: Diagnosis) -> Diagnosis {
     diagnosis.at.path = Some(short(&entry.key).into_owned());
     diagnosis
 }
+
+/// Backends that a release has.
+const BACKENDS: [&str; 9] =
+    ["cpu", "acl_cl", "acl_neon", "ruy", "xnnpack", "gpu_cl", "trix", "bcq", "ggml"];

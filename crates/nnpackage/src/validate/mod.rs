@@ -1,8 +1,8 @@
 //! What opening does not prove, with what onert does about it.
 //!
-//! An error breaks the format's text, lies, or is unsafe to read. A warning is what some readers put
-//! up with. Whether onert loads a package at all is another question, which each diagnosis answers
-//! for itself: much of what the format allows it cannot run.
+//! An error breaks the format's text, lies, or is unsafe to read. A warning is what some readers
+//! put up with. Whether onert loads a package at all is another question, which each diagnosis
+//! answers for itself: much of what the format allows it cannot run.
 
 mod config;
 mod constants;
