@@ -2,7 +2,7 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{Outcome, carton, generate, inspect, rten, verify, zt};
+use crate::{Outcome, carton, generate, inspect, ptl, rten, verify, zt};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -31,6 +31,15 @@ Examples:
         #[command(subcommand)]
         command: carton::Carton,
     },
+    /// Show, run, embed and remove specs of PyTorch Live models
+    #[command(after_help = "\
+Examples:
+  modelcrate ptl embed model.ptl live.spec.json
+  modelcrate ptl pack model.ptl --param image=@photo.jpg --param side=224 -o inputs")]
+    Ptl {
+        #[command(subcommand)]
+        command: ptl::Ptl,
+    },
     /// Draw, dump, edit, convert and export RTen models
     #[command(after_help = "\
 Examples:
@@ -58,6 +67,7 @@ impl Args {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Carton { command } => command.run(),
+            Command::Ptl { command } => command.run(),
             Command::Rten { command } => command.run(),
             Command::Zt { command } => command.run(),
             Command::Completions(command) => command.run(),

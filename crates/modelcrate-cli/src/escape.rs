@@ -1,6 +1,6 @@
 //! Strings from files, made safe to print.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 /// Escapes what would move the cursor, change colours, end the line, or turn the direction of
 /// writing: control characters and the invisible ones that reorder text.
@@ -25,6 +25,24 @@ pub(crate) fn escape_up_to(len: usize, text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Does as [`escape`] for a text of JSON of several lines, which stays JSON of the same meaning.
+pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
+    let shown = |c| !is_unsafe(c) || c == '\n';
+    if text.chars().all(shown) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if shown(c) {
+            out.push(c);
+        } else {
+            // None of them takes more than 16 bits.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        }
+    }
+    Cow::Owned(out)
+}
+
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
@@ -40,6 +58,15 @@ mod tests {
         assert_eq!(escape("\x1b]0;x\x07"), "\\u{1b}]0;x\\u{7}");
         assert_eq!(escape("a\n[ok] verified"), "a\\n[ok] verified");
         assert_eq!(escape("\u{9b}31m\u{202e}x\u{2066}"), "\\u{9b}31m\\u{202e}x\\u{2066}");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let text = "{\n \"a\u{202e}\u{9b}b\": 1\n}";
+        assert_eq!(escape_json(text), "{\n \"a\\u202e\\u009bb\": 1\n}");
+        let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(parsed(&escape_json(text)), parsed(text));
+        assert!(matches!(escape_json("{\n}"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
 use anyhow::Error;
 use modelcrate::{
     carton_format::{self, FileFault, WriteFault, model_archive},
+    ptl_spec,
     rten_format::{self, onnx},
     tensor_core::{self, Chain},
     ztensor,
@@ -80,6 +81,7 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
     }
     error.downcast_ref().is_some_and(ztensor_is_invalid)
         || error.downcast_ref().is_some_and(carton_is_invalid)
+        || error.downcast_ref().is_some_and(ptl_is_invalid)
         || error.downcast_ref().is_some_and(rten_is_invalid)
         || error.downcast_ref().is_some_and(|error| match error {
             // Anything else may be sound, and only have no counterpart in ONNX.
@@ -121,6 +123,24 @@ fn carton_is_invalid(error: &carton_format::Error) -> bool {
         Error::Write { fault, .. } => {
             matches!(fault, WriteFault::Target { .. } | WriteFault::OtherFiles)
         }
+        _ => false,
+    }
+}
+
+fn ptl_is_invalid(error: &ptl_spec::Error) -> bool {
+    use ptl_spec::Error;
+    match error {
+        Error::Core(error) => core_is_invalid(error),
+        Error::Archive(error) => archive_is_invalid(error),
+        Error::Json { .. }
+        | Error::Spec { .. }
+        | Error::NoRoot { .. }
+        | Error::OutsideRoot { .. }
+        | Error::NotLite
+        | Error::Pickle { .. }
+        | Error::Table(_)
+        | Error::TooLong { .. }
+        | Error::Tensor { .. } => true,
         _ => false,
     }
 }

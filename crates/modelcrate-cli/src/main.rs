@@ -13,6 +13,7 @@ mod generate;
 mod inspect;
 mod output;
 mod paths;
+mod ptl;
 mod rten;
 mod tensor_file;
 mod verify;

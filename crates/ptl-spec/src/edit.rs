@@ -135,6 +135,21 @@ impl Editor {
         self.changes.push((name.to_owned(), content));
     }
 
+    /// Returns the length that the file will have, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// What keeps [`commit`](Self::commit) from writing anything, such as [`Error::NotEditable`].
+    pub fn len_after(&self) -> Result<u64> {
+        let len = self.reader.source().len();
+        if self.changes.is_empty() {
+            return Ok(len);
+        }
+        let ends = writes(&self.reader, &self.changes)?;
+        let ends = ends.iter().map(|(at, bytes)| at.saturating_add(bytes.len() as u64));
+        Ok(ends.fold(len, u64::max))
+    }
+
     /// Makes the edit take effect, and waits until the disk has it. Without changes nothing is
     /// written.
     ///

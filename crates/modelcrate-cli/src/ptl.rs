@@ -1,0 +1,82 @@
+//! What only PyTorch Live models have: specs, extra files, calls.
+
+mod edit;
+mod embed;
+mod extract;
+mod given;
+mod npy;
+mod outputs;
+mod pack;
+mod params;
+mod remove;
+mod rewrite;
+mod signature;
+mod spec;
+mod tensors;
+mod unpack;
+mod wav;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use modelcrate::{
+    ptl_spec::{self, Reader},
+    tensor_core::Chain,
+};
+
+use crate::{Outcome, args::is_stdio, failure::About, output};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Ptl {
+    Spec(spec::ShowSpec),
+    Signature(signature::ShowSignature),
+    Embed(embed::Embed),
+    Extract(extract::Extract),
+    Remove(remove::Remove),
+    Strip(rewrite::Strip),
+    Compact(rewrite::Compact),
+    Pack(Box<pack::Pack>),
+    Unpack(Box<unpack::Unpack>),
+}
+
+impl Ptl {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Spec(command) => command.run(),
+            Self::Signature(command) => command.run(),
+            Self::Embed(command) => command.run(),
+            Self::Extract(command) => command.run(),
+            Self::Remove(command) => command.run(),
+            Self::Strip(command) => command.run(),
+            Self::Compact(command) => command.run(),
+            Self::Pack(command) => command.run(),
+            Self::Unpack(command) => command.run(),
+        }
+    }
+}
+
+/// Opens a model, or reads one from standard input.
+fn open(input: &Path) -> anyhow::Result<Reader> {
+    let reader = || {
+        if is_stdio(input) {
+            return Ok(Reader::from_bytes(output::stdin()?)?);
+        }
+        anyhow::Ok(Reader::open(input)?)
+    };
+    reader().about(input)
+}
+
+/// Takes an error of a call for what it is: the spec is sound, and what was asked of it is not.
+fn called<T>(result: ptl_spec::Result<T>) -> anyhow::Result<T> {
+    result.map_err(|error| anyhow::Error::msg(Chain(&error).to_string()))
+}
+
+/// Returns the place of a part of what has a place itself, which is empty for the whole.
+fn joined(place: &str, part: &str) -> String {
+    if place.is_empty() { part.to_owned() } else { format!("{place}.{part}") }
+}
+
+/// Returns the place of a value without parts.
+fn leaf(place: &str) -> &str {
+    if place.is_empty() { "0" } else { place }
+}

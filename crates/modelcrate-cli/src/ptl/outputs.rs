@@ -1,0 +1,132 @@
+//! What a model gave, as arguments of the command.
+
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use modelcrate::{
+    ptl_spec::{Json, Param, Params, Slot, Unpack, Value},
+    tensor_core::Tensor,
+};
+
+use super::{given::source, joined, leaf, npy};
+use crate::failure::About;
+
+/// The output of a model.
+#[derive(Debug, clap::Args)]
+pub(super) struct Outputs {
+    /// A value that the model gave; may be given several times. A tensor is a file, npy of version
+    /// 1.0 or 2.0; a number, truth value or text stands as it is
+    #[arg(long = "input", value_name = "PLACE=VALUE")]
+    given: Vec<String>,
+}
+
+impl Outputs {
+    /// Puts the values together as an `unpack` object wants them.
+    pub(super) fn value(&self, unpack: &Unpack, params: &Params) -> anyhow::Result<Value> {
+        let mut places = Places { given: &self.given, params, known: Vec::new() };
+        let value = places.value(unpack, "")?;
+        for (index, given) in self.given.iter().enumerate() {
+            let place = places.known.iter().find(|place| value_at(given, place).is_some());
+            let known = places.known.join(", ");
+            let place = place.with_context(|| {
+                format!("--input {given:?} is for no value of the model, expected one of {known}")
+            })?;
+            let earlier = self.given.get(..index).unwrap_or_default();
+            let is_first = !earlier.iter().any(|given| value_at(given, place).is_some());
+            ensure!(is_first, "--input {place} is given twice");
+        }
+        Ok(value)
+    }
+}
+
+/// Returns the value of a place; keys may hold any sign.
+fn value_at<'g>(given: &'g str, place: &str) -> Option<&'g str> {
+    given.strip_prefix(place)?.strip_prefix('=')
+}
+
+struct Places<'a> {
+    given: &'a [String],
+    params: &'a Params,
+    /// Places that were asked for.
+    known: Vec<String>,
+}
+
+impl<'a> Places<'a> {
+    fn value(&mut self, unpack: &Unpack, place: &str) -> anyhow::Result<Value> {
+        Ok(match unpack {
+            Unpack::Tuple(items) => Value::Tuple(self.items(items, place)?),
+            Unpack::List(items) => Value::List(self.items(items, place)?),
+            Unpack::Dict(items) => {
+                let mut members = Vec::new();
+                for (key, unpack) in items {
+                    let key = self.key(key)?;
+                    let value = self.value(unpack, &joined(place, &key))?;
+                    members.push((key, value));
+                }
+                Value::Dict(members)
+            }
+            Unpack::Long { .. } => Value::Int(self.parsed(place, "a whole number")?),
+            Unpack::Float { .. } => Value::Double(self.parsed(place, "a number")?),
+            Unpack::Bool { .. } => Value::Bool(self.parsed(place, "true or false")?),
+            Unpack::String { .. } => Value::String(self.given(place, "TEXT")?.to_owned()),
+            Unpack::BertAnswer { .. } => self.tensors(place, ["start_logits", "end_logits"])?,
+            Unpack::BoundingBoxes(_) => self.tensors(place, ["pred_logits", "pred_boxes"])?,
+            Unpack::Deferred(_) => bail!(
+                "a parameter decides what becomes of place {:?}: only specs that say it themselves \
+                 can be unpacked",
+                leaf(place)
+            ),
+            // All others take one tensor.
+            _ => Value::Tensor(self.tensor(place)?),
+        })
+    }
+
+    fn items(&mut self, items: &[Unpack], place: &str) -> anyhow::Result<Vec<Value>> {
+        let each = |(index, item): (usize, &Unpack)| {
+            self.value(item, &joined(place, &index.to_string()))
+        };
+        items.iter().enumerate().map(each).collect()
+    }
+
+    /// Returns the key of a dictionary, which a parameter may give.
+    fn key(&self, key: &Slot<String>) -> anyhow::Result<String> {
+        let name = match key {
+            Slot::Value(key) => return Ok(key.clone()),
+            Slot::Stub(name) => name,
+        };
+        match self.params.get(name) {
+            Some(Param::Json(Json::String(key))) => Ok(key.clone()),
+            _ => bail!("--param {name} is missing, expected a text"),
+        }
+    }
+
+    fn tensors(&mut self, place: &str, keys: [&str; 2]) -> anyhow::Result<Value> {
+        let mut members = Vec::new();
+        for key in keys {
+            let tensor = self.tensor(&joined(place, key))?;
+            members.push((key.to_owned(), Value::Tensor(tensor)));
+        }
+        Ok(Value::Dict(members))
+    }
+
+    fn tensor(&mut self, place: &str) -> anyhow::Result<Tensor> {
+        let path = Path::new(self.given(place, "FILE.npy")?);
+        source(path).and_then(|source| npy::read(&source)).about(path)
+    }
+
+    fn parsed<T: std::str::FromStr>(&mut self, place: &str, wanted: &str) -> anyhow::Result<T> {
+        let text = self.given(place, "VALUE")?;
+        text.parse().ok().with_context(|| {
+            format!("--input {} is {text:?}, expected {wanted}", leaf(place))
+        })
+    }
+
+    fn given(&mut self, place: &str, form: &str) -> anyhow::Result<&'a str> {
+        let place = leaf(place);
+        self.known.push(place.to_owned());
+        let mut values = self.given.iter().filter_map(|given| value_at(given, place));
+        values.next().with_context(|| {
+            format!("the model's output has no place {place}: expected --input {place}={form}")
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Parameters of a call, as arguments of the command.
+
+use std::{path::Path, str::FromStr};
+
+use anyhow::{anyhow, bail, ensure};
+use bytes::Bytes;
+use modelcrate::{
+    ptl_spec::{Image, Json, Kind, Param, Params, Signature},
+    tensor_core::{Extent, Limits},
+};
+
+use super::{given::source, wav};
+use crate::failure::About;
+
+/// The parameters of a call.
+#[derive(Debug, clap::Args)]
+pub(super) struct Parameters {
+    /// A parameter of the call; may be given several times. A text stands as it is, anything else
+    /// as JSON, and @FILE for what a file holds: a picture (PNG or JPEG), sound (WAV), text, JSON.
+    /// A text that starts with @ has two of them
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    given: Vec<Given>,
+}
+
+/// `NAME=VALUE`.
+#[derive(Clone, Debug)]
+struct Given {
+    name: String,
+    value: String,
+}
+
+impl Parameters {
+    /// Reads all parameters as what a signature takes them for.
+    pub(super) fn read(&self, signature: &Signature) -> anyhow::Result<Params> {
+        let mut params = Params::new();
+        for Given { name, value } in &self.given {
+            ensure!(params.get(name).is_none(), "--param {name} is given twice");
+            let kind = signature.parameter(name).map_or(Kind::Any, |parameter| parameter.kind);
+            params.insert(name, param(name, value, kind)?);
+        }
+        Ok(params)
+    }
+}
+
+fn param(name: &str, value: &str, kind: Kind) -> anyhow::Result<Param> {
+    let text = match value.strip_prefix('@') {
+        Some(path) if !path.starts_with('@') => {
+            return read(Path::new(path), kind).about(Path::new(path));
+        }
+        text => text.unwrap_or(value),
+    };
+    match kind {
+        Kind::String | Kind::Colour => Ok(text.into()),
+        Kind::Image | Kind::Audio => bail!("--param {name} is of kind {kind}, expected @FILE"),
+        kind => Json::parse(text.as_bytes(), &Limits::default()).map(Param::Json).map_err(|_| {
+            anyhow!("--param {name} is {text:?}, expected JSON of kind {kind}, such as 224 or [1, 2]")
+        }),
+    }
+}
+
+fn read(path: &Path, kind: Kind) -> anyhow::Result<Param> {
+    let source = source(path)?;
+    let len = source.len();
+    ensure!(len <= FILE, "is {len} bytes long, expected at most {FILE}");
+    let bytes = source.read(Extent::first(len), "parameter")?;
+    Ok(match kind {
+        Kind::Image => Image::decode(&bytes)?.into(),
+        Kind::Audio => wav::samples(&bytes)?.into(),
+        Kind::String | Kind::Colour => text(bytes)?.into(),
+        Kind::Any if is_picture(&bytes) => Image::decode(&bytes)?.into(),
+        Kind::Any if bytes.starts_with(b"RIFF") => wav::samples(&bytes)?.into(),
+        _ => Json::parse(&bytes, &Limits::default())?.into(),
+    })
+}
+
+fn text(bytes: Bytes) -> anyhow::Result<String> {
+    String::from_utf8(bytes.into()).map_err(|error| {
+        anyhow!("text at byte {} is no UTF-8", error.utf8_error().valid_up_to())
+    })
+}
+
+fn is_picture(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8\xff")
+}
+
+impl FromStr for Given {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => {
+                Ok(Self { name: name.to_owned(), value: value.to_owned() })
+            }
+            _ => bail!("{text:?} is not NAME=VALUE, such as side=224 or image=@photo.jpg"),
+        }
+    }
+}
+
+/// What the file of a parameter may have, in bytes.
+const FILE: u64 = 1 << 30;

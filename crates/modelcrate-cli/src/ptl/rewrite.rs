@@ -1,0 +1,147 @@
+//! Models that are written anew, with fewer bytes.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::ensure;
+use modelcrate::ptl_spec::{self, Error, Reader};
+use serde::Serialize;
+
+use crate::{
+    Outcome,
+    args::{Input, is_stdio},
+    escape::escape,
+    failure::About,
+    output,
+    paths::same_file,
+    write::{Sink, Writing},
+};
+
+/// Write a model anew without the bytes that belong to no record
+///
+/// Edits in place leave such bytes behind. Records keep their order and stored bytes, and get the
+/// layout that PyTorch gives them. A FlatBuffer has no records, and stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate ptl compact model.ptl
+  modelcrate ptl compact model.ptl small.ptl")]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    files: Files,
+}
+
+/// Write a model anew without what its author may not want to hand out
+///
+/// Debug records hold lines of the author's Python and paths of the author's machine; every runtime
+/// works without them. The full runtime does not work without the source of the model's classes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate ptl strip model.ptl --dry-run
+  modelcrate ptl strip model.ptl phone.ptl --code")]
+pub(crate) struct Strip {
+    #[command(flatten)]
+    files: Files,
+    /// Take out the source of the model's classes, too, which the lite interpreter does not read
+    #[arg(long)]
+    code: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Files {
+    /// The model to read; - is standard input
+    input: Input,
+    /// The model to write; - is standard output. Without it the input is replaced, once the new
+    /// one is complete
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    write: Writing,
+}
+
+#[derive(Serialize)]
+struct Rewritten {
+    path: String,
+    dry_run: bool,
+    removed: Vec<String>,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl Compact {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        self.files.rewrite(None)
+    }
+}
+
+impl Strip {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let what =
+            if self.code { ptl_spec::Strip::Code } else { ptl_spec::Strip::DebugRecords };
+        self.files.rewrite(Some(what))
+    }
+}
+
+impl Files {
+    fn rewrite(&self, what: Option<ptl_spec::Strip>) -> anyhow::Result<Outcome> {
+        let takes = |record: &str| what.is_some_and(|what| what.takes(record));
+        let reader = super::open(&self.input)?;
+        let names = reader.records().map(|record| record.name().to_owned());
+        let removed = names.filter(|name| takes(name)).collect();
+        let path = self.output.as_deref().unwrap_or(&self.input);
+        let is_stdin = self.output.is_none() && is_stdio(&self.input);
+        ensure!(!is_stdin, "standard input cannot be replaced: say where the model goes");
+        let (bytes_before, bytes_after) = if self.output.is_some() || self.write.dry_run {
+            self.copy(&reader, path, takes)?
+        } else {
+            self.replace(what)?
+        };
+        let (shown, dry_run) = (path.display().to_string(), self.write.dry_run);
+        let result = Rewritten { path: shown, dry_run, removed, bytes_before, bytes_after };
+        self.report(path, &result)
+    }
+
+    /// Writes another file, or none; returns the lengths before and after.
+    fn copy(
+        &self,
+        reader: &Reader,
+        path: &Path,
+        takes: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<(u64, u64)> {
+        let mut sink = self.sink().about(path)?;
+        let written = ptl_spec::rewrite(reader, |record| !takes(record), &mut sink);
+        let is_write = matches!(written, Err(Error::Write { .. }));
+        written.about(if is_write { path } else { &self.input })?;
+        Ok((reader.source().len(), sink.commit(path)?))
+    }
+
+    fn replace(&self, what: Option<ptl_spec::Strip>) -> anyhow::Result<(u64, u64)> {
+        let rewritten = match what {
+            Some(what) => ptl_spec::strip(&self.input, what),
+            None => ptl_spec::compact(&self.input),
+        };
+        let rewritten = rewritten.about(&self.input)?;
+        Ok((rewritten.before, rewritten.after))
+    }
+
+    fn sink(&self) -> anyhow::Result<Sink> {
+        let Some(output) = &self.output else { return self.write.replace(&self.input) };
+        let is_input = !is_stdio(output) && same_file(&self.input, output);
+        ensure!(!is_input, "is the input, which is replaced where no output is given");
+        self.write.create(output)
+    }
+
+    fn report(&self, path: &Path, result: &Rewritten) -> anyhow::Result<Outcome> {
+        let (shown, would) = (escape(&result.path), self.write.would_be());
+        let mut text = String::new();
+        for name in &result.removed {
+            let _ = writeln!(text, "{shown}: {would}without {}", escape(name));
+        }
+        let sizes = [result.bytes_before, result.bytes_after].map(output::size);
+        let _ = writeln!(text, "{shown}: {would}written, {}", sizes.join(" → "));
+        self.write.report(path, result, &text)?;
+        Ok(Outcome::Fine)
+    }
+}

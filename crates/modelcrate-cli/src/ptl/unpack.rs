@@ -1,0 +1,80 @@
+use modelcrate::ptl_spec::{Json, Spec, Unpack as UnpackSpec};
+use serde::Serialize;
+
+use super::{
+    called,
+    given::{Given, Meaning, put},
+    outputs::Outputs,
+    params::Parameters,
+};
+use crate::{Outcome, args::Print, escape::escape_json, failure::About, output};
+
+/// Make the results of a call of what a model gave
+///
+/// Values have places as those of pack do, with keys for dictionaries: those of an answer are
+/// start_logits and end_logits, those of boxes pred_logits and pred_boxes. Parameters are only
+/// needed where the results depend on them, as answers do on the packed text.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate ptl unpack model.ptl --input 0=scores.npy
+  modelcrate ptl unpack model.ptl --input 0=42 --input 1=true
+  modelcrate ptl unpack qa.ptl --param text=@question.txt --param length=384 \\
+    --input start_logits=start.npy --input end_logits=end.npy")]
+pub(crate) struct Unpack {
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    outputs: Outputs,
+    #[command(flatten)]
+    parameters: Parameters,
+    #[command(flatten)]
+    meaning: Meaning,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct Unpacked {
+    path: String,
+    results: Json,
+}
+
+impl Unpack {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let found = self.given.find()?;
+        let whole = self.meaning.read(&found)?;
+        let params = self.parameters.read(&whole.signature())?;
+        let needs_text = has_answer(whole.unpack());
+        let spec = if needs_text { whole } else { self.without_pack(&whole)? };
+        let mut call = called(spec.call(&params)).about(&found.path)?;
+        if needs_text {
+            called(call.pack()).about(&found.path)?;
+        }
+        let value = self.outputs.value(spec.unpack(), &params)?;
+        let results = called(call.unpack(&value)).about(&found.path)?.to_json();
+        let unpacked = Unpacked { path: found.path.display().to_string(), results };
+        let text = format!("{}\n", escape_json(&unpacked.results.to_pretty()));
+        output::print_result(self.print, &unpacked, &text)?;
+        Ok(Outcome::Fine)
+    }
+
+    /// Returns a spec that packs nothing, and so needs no parameters for it.
+    fn without_pack(&self, spec: &Spec) -> anyhow::Result<Spec> {
+        let mut json = spec.json().clone();
+        let nothing = [("type", Json::from("tuple")), ("items", Json::Array(Vec::new()))];
+        let nothing = nothing.map(|(key, value)| (key.to_owned(), value));
+        put(&mut json, "pack", Json::Object(nothing.to_vec()));
+        Ok(self.meaning.options().from_json(json)?)
+    }
+}
+
+/// Tells whether a result depends on the text that was packed.
+fn has_answer(unpack: &UnpackSpec) -> bool {
+    match unpack {
+        UnpackSpec::Tuple(items) | UnpackSpec::List(items) => items.iter().any(has_answer),
+        UnpackSpec::Dict(items) => items.iter().any(|(_, unpack)| has_answer(unpack)),
+        UnpackSpec::BertAnswer { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,120 @@
+//! Sound in WAV files: chunks with an id and a length, in a RIFF file.
+
+use anyhow::{Context, bail, ensure};
+
+/// Returns the samples of a file with one channel of 16-bit PCM.
+pub(super) fn samples(file: &[u8]) -> anyhow::Result<Vec<i16>> {
+    let is_wav = file.starts_with(b"RIFF") && file.get(8..12) == Some(b"WAVE");
+    ensure!(is_wav, "is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8");
+    let (mut at, mut has_format) = (12_usize, false);
+    while let Some((id, body)) = chunk(file, at)? {
+        match id {
+            b"fmt " => {
+                check_format(body, at)?;
+                has_format = true;
+            }
+            b"data" => {
+                ensure!(has_format, "data at byte {at} stands before its format");
+                let (pairs, rest) = body.as_chunks::<2>();
+                ensure!(rest.is_empty(), "data at byte {at} ends in half a sample");
+                return Ok(pairs.iter().copied().map(i16::from_le_bytes).collect());
+            }
+            _ => {}
+        }
+        // A chunk of odd length has a byte behind it.
+        at = at.saturating_add(8).saturating_add(body.len().next_multiple_of(2));
+    }
+    bail!("has no data")
+}
+
+/// Returns id and content of the chunk at a byte; `None` at the end.
+fn chunk(file: &[u8], at: usize) -> anyhow::Result<Option<(&[u8; 4], &[u8])>> {
+    let rest = file.get(at..).unwrap_or_default();
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let cut = || format!("chunk at byte {at} does not fit the file");
+    let (id, rest) = rest.split_first_chunk::<4>().with_context(cut)?;
+    let (len, rest) = rest.split_first_chunk::<4>().with_context(cut)?;
+    let len = usize::try_from(u32::from_le_bytes(*len))?;
+    Ok(Some((id, rest.get(..len).with_context(cut)?)))
+}
+
+fn check_format(body: &[u8], at: usize) -> anyhow::Result<()> {
+    let field = |at: usize| {
+        let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<2>());
+        bytes.map(|bytes| u16::from_le_bytes(*bytes))
+    };
+    let found = (field(0), field(2), field(14));
+    let (Some(encoding), Some(channels), Some(bits)) = found else {
+        bail!("format at byte {at} is {} bytes long, expected 16 or more", body.len());
+    };
+    ensure!(
+        (encoding, channels, bits) == (PCM, 1, 16),
+        "format at byte {at} is encoding {encoding}, channels: {channels}, bits: {bits}, \
+         expected PCM (1), one channel, 16 bits"
+    );
+    Ok(())
+}
+
+const PCM: u16 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(encoding: u16, channels: u16, bits: u16) -> Vec<u8> {
+        let fields = [encoding, channels, 16_000, 0, 32_000, 0, 2, bits];
+        chunk_of(b"fmt ", &fields.map(u16::to_le_bytes).concat())
+    }
+
+    fn chunk_of(id: &[u8; 4], body: &[u8]) -> Vec<u8> {
+        let padding = vec![0; body.len() % 2];
+        [&id[..], &u32::try_from(body.len()).unwrap().to_le_bytes(), body, &padding].concat()
+    }
+
+    fn file(chunks: &[Vec<u8>]) -> Vec<u8> {
+        let body = [&b"WAVE"[..], &chunks.concat()].concat();
+        chunk_of(b"RIFF", &body)
+    }
+
+    #[test]
+    fn samples_are_read() {
+        let odd = chunk_of(b"LIST", &[1, 2, 3]);
+        let data = chunk_of(b"data", &[1, 0, 0xff, 0xff]);
+        assert_eq!(samples(&file(&[format(1, 1, 16), odd, data])).unwrap(), [1, -1]);
+    }
+
+    #[test]
+    fn other_sound() {
+        let data = || chunk_of(b"data", &[1, 0]);
+        for (bytes, message) in [
+            (b"OggS".to_vec(), "is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8"),
+            (file(&[data()]), "data at byte 12 stands before its format"),
+            (file(&[format(1, 1, 16)]), "has no data"),
+            (
+                file(&[format(1, 2, 16), data()]),
+                "format at byte 12 is encoding 1, channels: 2, bits: 16, expected PCM (1), one \
+                 channel, 16 bits",
+            ),
+            (
+                file(&[chunk_of(b"fmt ", &[1, 0]), data()]),
+                "format at byte 12 is 2 bytes long, expected 16 or more",
+            ),
+            (
+                file(&[format(1, 1, 16), data()[..9].to_vec()]),
+                "chunk at byte 36 does not fit the file",
+            ),
+        ] {
+            assert_eq!(samples(&bytes).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn every_truncation() {
+        let bytes = file(&[format(1, 1, 16), chunk_of(b"data", &[1, 0])]);
+        for len in 0..bytes.len() {
+            samples(&bytes[..len]).expect_err("a truncated file must not be read");
+        }
+    }
+}

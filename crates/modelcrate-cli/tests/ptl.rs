@@ -1,0 +1,364 @@
+//! The commands of `modelcrate ptl` that write files, or read many.
+
+mod run;
+
+use std::{fs, path::Path};
+
+use modelcrate::{
+    ptl_spec::{Reader, SPEC, Spec},
+    tensor_core::DType,
+};
+use test_support::testdata;
+
+use run::{fails, modelcrate, prints};
+
+const SPEC_TEXT: &str = r#"{
+    "pack": {"type": "tensor", "dtype": "float", "sizes": [1, 2], "items": ["$a", 0.5]},
+    "unpack": {"type": "tensor", "dtype": "float", "key": "scores"}
+}"#;
+
+/// A folder with models in both containers, a spec and another file.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["img", "img_fb", "img_nospec", "img_extras"] {
+        let name = format!("{name}.ptl");
+        fs::copy(testdata("ptl/valid/torch113").join(&name), folder.path().join(&name)).unwrap();
+    }
+    fs::write(folder.path().join("new.json"), SPEC_TEXT).unwrap();
+    fs::write(folder.path().join("labels.txt"), "cat\ndog\n").unwrap();
+    folder
+}
+
+fn calls(name: &str) -> String {
+    testdata("ptl/calls").join(name).to_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn is_sound(path: &Path) -> Reader {
+    let reader = Reader::open(path).unwrap();
+    assert!(reader.validate().is_valid(), "{:?}", reader.validate());
+    reader
+}
+
+#[test]
+fn specs_are_embedded() {
+    let folder = folder();
+    let cd = folder.path();
+    let expected = Spec::parse(SPEC_TEXT).unwrap();
+    for (file, what) in [("img.ptl", "replaced"), ("img_fb.ptl", "replaced"), ("img_nospec.ptl", "added")] {
+        let printed = prints(cd, &["ptl", "embed", file, "new.json", "--force"]);
+        assert!(printed.starts_with(&format!("{file}: {what} {SPEC}\n")), "{printed}");
+        assert_eq!(is_sound(&cd.join(file)).spec().unwrap().unwrap().json(), expected.json());
+        let again = prints(cd, &["ptl", "embed", file, "new.json"]);
+        assert_eq!(again, format!("{file}: nothing to change\n"));
+        let shown = prints(cd, &["ptl", "spec", file]);
+        assert_eq!(shown, format!("{}\n", expected.to_text()));
+    }
+}
+
+#[test]
+fn extra_files_come_and_go() {
+    let folder = folder();
+    let cd = folder.path();
+    for file in ["img.ptl", "img_fb.ptl"] {
+        prints(cd, &["ptl", "embed", file, "labels.txt", "--name", "labels.txt"]);
+        prints(cd, &["ptl", "extract", file, "labels.txt", "out.txt", "--force"]);
+        assert_eq!(fs::read(cd.join("out.txt")).unwrap(), b"cat\ndog\n");
+        let out = modelcrate(cd, &["ptl", "extract", file, "labels.txt", "-"]);
+        assert!(out.status.success() && out.stdout == b"cat\ndog\n");
+        let removed = prints(cd, &["ptl", "remove", file, "labels.txt", SPEC]);
+        assert!(removed.starts_with(&format!("{file}: removed labels.txt\n")), "{removed}");
+        assert_eq!(is_sound(&cd.join(file)).extra_files().count(), 0);
+    }
+}
+
+#[test]
+fn specs_beside_models_are_found() {
+    let folder = folder();
+    let cd = folder.path();
+    let (status, message) = fails(cd, &["ptl", "signature", "img_nospec.ptl"]);
+    let expected = "error: img_nospec.ptl: has no spec in it, and there is no \
+                    img_nospec.ptl.live.spec.json\n";
+    assert_eq!((status, message.as_str()), (2, expected));
+    fs::copy(cd.join("new.json"), cd.join("img_nospec.ptl.live.spec.json")).unwrap();
+    let json = prints(cd, &["ptl", "signature", "img_nospec.ptl", "--format", "json"]);
+    let expected = r#"{"schema":1,"path":"img_nospec.ptl.live.spec.json","origin":"side_file","parameters":[{"name":"a","kind":"number","places":["pack.items[0]"]}],"results":[{"key":"scores","kind":"number_list","place":"unpack"}],"deferred":[]}"#;
+    assert_eq!(json, format!("{expected}\n"));
+}
+
+#[test]
+fn dry_runs_change_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    let state = || ["img.ptl", "img_fb.ptl"].map(|file| fs::read(cd.join(file)).unwrap());
+    let (before, files) = (state(), fs::read_dir(cd).unwrap().count());
+    let pack = ["--param", "a=1", "-o"];
+    for args in [
+        &["embed", "img.ptl", "new.json", "--force"][..],
+        &["embed", "img_fb.ptl", "new.json", "--force"],
+        &["embed", "img.ptl", "labels.txt", "--name", "labels.txt"],
+        &["remove", "img.ptl", SPEC],
+        &["extract", "img.ptl", SPEC, "out.json"],
+        &["strip", "img.ptl"],
+        &["strip", "img.ptl", "new.ptl", "--code"],
+        &["compact", "img.ptl"],
+        &[&["pack", "new.json"], &pack[..], &["out"]].concat(),
+        &[&["pack", "new.json"], &pack[..], &["out.zt"]].concat(),
+    ] {
+        prints(cd, &[&["ptl"], args, &["--dry-run"]].concat());
+        assert!(state() == before, "{args:?}");
+    }
+    assert_eq!(fs::read_dir(cd).unwrap().count(), files);
+    let args = ["ptl", "embed", "img.ptl", "new.json", "--force", "--format", "json"];
+    let planned = prints(cd, &[&args[..], &["--dry-run"]].concat());
+    let done = prints(cd, &args);
+    assert_eq!(planned.replace("\"dry_run\":true", "\"dry_run\":false"), done);
+    let len = fs::metadata(cd.join("img.ptl")).unwrap().len();
+    assert!(done.ends_with(&format!("\"bytes_after\":{len}}}\n")), "{done}");
+}
+
+#[test]
+fn refused_edits_change_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("bad.json"), r#"{"pack": {"type": "image"}}"#).unwrap();
+    let before = fs::read(cd.join("img.ptl")).unwrap();
+    for (args, status, message) in [
+        (
+            &["embed", "img.ptl", "new.json"][..],
+            2,
+            "error: img.ptl: has a \"model/live.spec.json\" already (--force replaces it)\n",
+        ),
+        (&["embed", "img.ptl", "bad.json", "--force"], 1, ""),
+        (
+            &["embed", "img.ptl", "labels.txt", "--force"],
+            1,
+            "error: labels.txt: spec is malformed: expected value at line 1 column 1\n",
+        ),
+        (
+            &["embed", "img.ptl", "labels.txt", "--name", "../x"],
+            2,
+            "error: img.ptl: extra file \"../x\": name has a component that is \"..\"\n",
+        ),
+        (&["remove", "img.ptl", "none"], 2, "error: img.ptl: there is no extra file \"none\"\n"),
+        (
+            &["remove", "-", "none"],
+            2,
+            "error: -: standard input cannot be edited: say which file\n",
+        ),
+        (
+            &["extract", "img.ptl", "none", "out"],
+            2,
+            "error: img.ptl: there is no extra file \"none\"\n",
+        ),
+        (
+            &["extract", "img.ptl", SPEC, "labels.txt"],
+            2,
+            "error: labels.txt: is there already (--force replaces it)\n",
+        ),
+        (
+            &["extract", "img.ptl", SPEC, "img.ptl", "--force"],
+            2,
+            "error: img.ptl: is the input, expected another file\n",
+        ),
+        (
+            &["compact", "img_fb.ptl"],
+            2,
+            "error: img_fb.ptl: the file cannot be edited: it is a FlatBuffer, which has no records\n",
+        ),
+        (
+            &["strip", "img.ptl", "img.ptl", "--force"],
+            2,
+            "error: img.ptl: is the input, which is replaced where no output is given\n",
+        ),
+    ] {
+        assert_eq!(fails(cd, &[&["ptl"], args].concat()), (status, message.to_owned()));
+        assert!(fs::read(cd.join("img.ptl")).unwrap() == before, "{args:?}");
+    }
+    assert!(!cd.join("out").exists());
+}
+
+#[test]
+fn models_are_stripped_and_compacted() {
+    let folder = folder();
+    let cd = folder.path();
+    let original = fs::read(cd.join("img.ptl")).unwrap();
+    prints(cd, &["ptl", "embed", "img.ptl", "labels.txt", "--name", "labels.txt"]);
+    prints(cd, &["ptl", "remove", "img.ptl", "labels.txt"]);
+    assert!(fs::metadata(cd.join("img.ptl")).unwrap().len() > original.len() as u64);
+    prints(cd, &["ptl", "compact", "img.ptl"]);
+    assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
+    let stripped = prints(cd, &["ptl", "strip", "img.ptl", "phone.ptl", "--code"]);
+    assert!(stripped.contains("phone.ptl: without code/"), "{stripped}");
+    assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
+    prints(cd, &["ptl", "strip", "img.ptl", "--code"]);
+    let one = fs::read(cd.join("img.ptl")).unwrap();
+    assert!(one == fs::read(cd.join("phone.ptl")).unwrap());
+    let reader = is_sound(&cd.join("phone.ptl"));
+    assert!(reader.records().all(|record| !record.name().starts_with("code/")));
+}
+
+#[test]
+fn pictures_are_packed() {
+    let folder = folder();
+    let cd = folder.path();
+    let picture = format!("image=@{}", calls("images/rand8x8.png"));
+    let sizes = ["cropWidth=8", "cropHeight=8", "scaleWidth=4", "scaleHeight=2"];
+    let mut args = vec!["ptl", "pack", "img.ptl", "--param", &picture];
+    args.extend(sizes.iter().flat_map(|size| ["--param", size]));
+    let printed = prints(cd, &[&args[..], &["-o", "inputs"]].concat());
+    assert!(printed.contains("f32 [1, 3, 2, 4]"), "{printed}");
+    let npy = fs::read(cd.join("inputs/0.npy")).unwrap();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 2, 4), }";
+    assert_eq!(npy[10..128], *format!("{header:117}\n").as_bytes());
+    assert_eq!(npy.len(), 128 + 24 * 4);
+    let again = fails(cd, &[&args[..], &["-o", "inputs"]].concat());
+    let there = "error: inputs/0.npy: is there already (--force replaces it)\n".to_owned();
+    assert_eq!(again, (2, there));
+    let out = modelcrate(cd, &[&args[..], &["-o", "-"]].concat());
+    assert!(out.status.success() && out.stdout == npy);
+    prints(cd, &[&args[..], &["-o", "one.npy"]].concat());
+    assert!(fs::read(cd.join("one.npy")).unwrap() == npy);
+    prints(cd, &[&args[..], &["-o", "inputs.zt"]].concat());
+    let zt = modelcrate::AnyReader::open(cd.join("inputs.zt")).unwrap();
+    let tensor = zt.tensor("0").unwrap().unwrap();
+    assert_eq!(tensor.info().dtype, DType::F32);
+    assert_eq!(tensor.bytes()[..], npy[128..]);
+}
+
+#[test]
+fn phones_pack_otherwise() {
+    let folder = folder();
+    let cd = folder.path();
+    let picture = format!("image=@{}", calls("images/rand37x23.png"));
+    let spec = calls("specs/detect.json");
+    let args = ["ptl", "pack", &spec, "--param", &picture, "--param", "w=4", "--param", "h=4"];
+    let args = [&args[..], &["--param", "t=0.5"]].concat();
+    let ours = prints(cd, &args);
+    let phones = prints(cd, &[&args[..], &["--profile", "android"]].concat());
+    assert_ne!(ours, phones);
+}
+
+/// What a model gives that returns what it gets.
+#[test]
+fn packed_tensors_are_unpacked() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["ptl", "pack", "new.json", "--param", "a=2", "-o", "inputs"]);
+    let unpacked = prints(cd, &["ptl", "unpack", "new.json", "--input", "0=inputs/0.npy"]);
+    assert_eq!(unpacked, "{\n \"scores\": [\n  2.0,\n  0.5\n ]\n}\n");
+}
+
+#[test]
+fn scalars_are_unpacked() {
+    let spec = calls("specs/scalars.json");
+    let cd = tempfile::tempdir().unwrap();
+    let cd = cd.path();
+    let given = ["--input", "0=3", "--input", "1=0.5", "--input", "2=true"];
+    let args = [&["ptl", "unpack", &spec, "--format", "json"], &given[..]].concat();
+    let unpacked = prints(cd, &args);
+    let results = "\"results\":{\"n1\":3,\"d2\":0.5,\"notflag\":true}}\n";
+    assert!(unpacked.ends_with(results), "{unpacked}");
+    for (given, message) in [
+        (&["0=3", "1=0.5"][..], "the model's output has no place 2: expected --input 2=VALUE"),
+        (&["0=3.5", "1=0.5", "2=true"], "--input 0 is \"3.5\", expected a whole number"),
+        (&["0=3", "1=0.5", "2=true", "0=4"], "--input 0 is given twice"),
+        (
+            &["0=3", "1=0.5", "2=true", "3=4"],
+            "--input \"3=4\" is for no value of the model, expected one of 0, 1, 2",
+        ),
+    ] {
+        let given: Vec<&str> = given.iter().flat_map(|given| ["--input", given]).collect();
+        let (status, said) = fails(cd, &[&["ptl", "unpack", &spec], &given[..]].concat());
+        assert_eq!((status, said), (2, format!("error: {message}\n")));
+    }
+}
+
+/// Writes a file of f32 as version 1.0.
+fn npy(path: &Path, shape: &str, elements: &[f32]) {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let len = u16::try_from(header.len()).unwrap().to_le_bytes();
+    let elements: Vec<u8> = elements.iter().flat_map(|element| element.to_le_bytes()).collect();
+    let bytes = [b"\x93NUMPY\x01\x00", &len[..], header.as_bytes(), &elements].concat();
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn answers_are_unpacked() {
+    let folder = folder();
+    let cd = folder.path();
+    npy(&cd.join("start.npy"), "(1, 6)", &[0.0, 0.0, 9.0, 0.0, 0.0, 0.0]);
+    npy(&cd.join("end.npy"), "(1, 6)", &[0.0, 0.0, 0.0, 9.0, 0.0, 0.0]);
+    fs::write(cd.join("text.txt"), "who was jim henson").unwrap();
+    let spec = calls("specs/bert.json");
+    let text = ["--param", "string=@text.txt", "--param", "model_input_length=6"];
+    let logits = ["--input", "start_logits=start.npy", "--input", "end_logits=end.npy"];
+    let answer = prints(cd, &[&["ptl", "unpack", &spec], &text[..], &logits].concat());
+    assert_eq!(answer, "{\n \"bert_answer\": \"jim hen\"\n}\n");
+    let (status, said) = fails(cd, &[&["ptl", "unpack", &spec], &logits[..]].concat());
+    assert_eq!(status, 2);
+    assert!(said.contains("is the stub \"$"), "{said}");
+}
+
+#[test]
+fn vocabularies_come_from_files() {
+    let folder = folder();
+    let cd = folder.path();
+    let spec = r#"{
+        "pack": {"type": "tensor_from_string", "tokenizer": "bert", "string": "$s",
+                 "model_input_length": 3},
+        "unpack": {"type": "tensor", "dtype": "long", "key": "ids"}
+    }"#;
+    fs::write(cd.join("bert.json"), spec).unwrap();
+    fs::write(cd.join("vocab.txt"), "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\ncat\r\n").unwrap();
+    assert_eq!(fails(cd, &["ptl", "pack", "bert.json", "--param", "s=cat"]).0, 1);
+    let vocab = ["--vocab", "bert=vocab.txt"];
+    let args = ["ptl", "pack", "bert.json", "--param", "s=cat", "--format", "json"];
+    let packed = prints(cd, &[&args[..], &vocab].concat());
+    assert!(packed.contains("\"dtype\":\"i64\",\"shape\":[1,3]"), "{packed}");
+    prints(cd, &[&["ptl", "embed", "img.ptl", "bert.json", "--force"], &vocab[..]].concat());
+    let embedded = prints(cd, &["ptl", "pack", "img.ptl", "--param", "s=cat", "--format", "json"]);
+    assert_eq!(packed.replace("bert.json", "img.ptl"), embedded);
+}
+
+#[test]
+fn parameters_that_do_not_fit() {
+    let folder = folder();
+    let cd = folder.path();
+    let spec = calls("specs/img.json");
+    for (param, message) in [
+        ("image=1", "--param image is of kind image, expected @FILE"),
+        (
+            "scaleWidth=wide",
+            "--param scaleWidth is \"wide\", expected JSON of kind integer, such as 224 or [1, 2]",
+        ),
+        ("image=@none.png", "none.png: opening failed: No such file or directory (os error 2)"),
+    ] {
+        let said = fails(cd, &["ptl", "pack", &spec, "--param", param]);
+        assert_eq!(said, (2, format!("error: {message}\n")));
+    }
+    let (status, said) = fails(cd, &["ptl", "pack", &spec, "--param", "image=@labels.txt"]);
+    assert_eq!(status, 1);
+    assert!(said.starts_with("error: labels.txt: picture "), "{said}");
+    assert_eq!(fails(cd, &["ptl", "pack", &spec, "--param", "image"]).0, 2);
+}
+
+#[test]
+fn models_come_from_standard_input() {
+    let folder = folder();
+    let cd = folder.path();
+    let run = |args: &[&str], file: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_modelcrate"));
+        let stdin = fs::File::open(cd.join(file)).unwrap();
+        let output = command.args(args).current_dir(cd).stdin(stdin).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let from_file = prints(cd, &["ptl", "spec", "img.ptl"]);
+    assert_eq!(run(&["ptl", "spec", "-"], "img.ptl"), from_file.as_bytes());
+    let signature = String::from_utf8(run(&["ptl", "signature", "-"], "new.json")).unwrap();
+    assert!(signature.starts_with("-: (a: number) -> (scores: number_list)\n"), "{signature}");
+    run(&["ptl", "strip", "-", "stripped.ptl"], "img.ptl");
+    prints(cd, &["ptl", "strip", "img.ptl"]);
+    assert!(fs::read(cd.join("stripped.ptl")).unwrap() == fs::read(cd.join("img.ptl")).unwrap());
+}
