@@ -2,7 +2,7 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{Outcome, carton, generate, inspect, rten, verify, zt};
+use crate::{Outcome, carton, generate, inspect, nnpackage, rten, verify, zt};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -31,6 +31,15 @@ Examples:
         #[command(subcommand)]
         command: carton::Carton,
     },
+    /// Check, unpack, draw and describe nnpackages and their Circle and TFLite models
+    #[command(after_help = "\
+Examples:
+  modelcrate nnpackage check model.zip
+  modelcrate nnpackage connect --language dot models.zip | dot -Tsvg > models.svg")]
+    Nnpackage {
+        #[command(subcommand)]
+        command: nnpackage::Nnpackage,
+    },
     /// Draw, dump, edit, convert and export RTen models
     #[command(after_help = "\
 Examples:
@@ -58,6 +67,7 @@ impl Args {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Carton { command } => command.run(),
+            Command::Nnpackage { command } => command.run(),
             Command::Rten { command } => command.run(),
             Command::Zt { command } => command.run(),
             Command::Completions(command) => command.run(),
