@@ -2,7 +2,7 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{Outcome, carton, generate, inspect, ptl, rten, verify, zt};
+use crate::{Outcome, carton, generate, inspect, nnpackage, ptl, rten, verify, zt};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -30,6 +30,15 @@ Examples:
     Carton {
         #[command(subcommand)]
         command: carton::Carton,
+    },
+    /// Check, unpack, draw and describe nnpackages and their Circle and TFLite models
+    #[command(after_help = "\
+Examples:
+  modelcrate nnpackage check model.zip
+  modelcrate nnpackage connect --language dot models.zip | dot -Tsvg > models.svg")]
+    Nnpackage {
+        #[command(subcommand)]
+        command: nnpackage::Nnpackage,
     },
     /// Show, run, embed and remove specs of PyTorch Live models
     #[command(after_help = "\
@@ -67,6 +76,7 @@ impl Args {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Carton { command } => command.run(),
+            Command::Nnpackage { command } => command.run(),
             Command::Ptl { command } => command.run(),
             Command::Rten { command } => command.run(),
             Command::Zt { command } => command.run(),

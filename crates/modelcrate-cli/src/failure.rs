@@ -8,7 +8,7 @@ use std::{
 use anyhow::Error;
 use modelcrate::{
     carton_format::{self, FileFault, WriteFault, model_archive},
-    ptl_spec,
+    nnpackage, ptl_spec,
     rten_format::{self, onnx},
     tensor_core::{self, Chain},
     ztensor,
@@ -73,6 +73,8 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
         return match error {
             modelcrate::Error::UnknownFormat { .. } => true,
             modelcrate::Error::Carton(error) => carton_is_invalid(error),
+            modelcrate::Error::NnPackage(error) => nnpackage_is_invalid(error),
+            modelcrate::Error::Ptl(error) => ptl_is_invalid(error),
             modelcrate::Error::Rten(error) => rten_is_invalid(error),
             modelcrate::Error::ZTensor(error) => ztensor_is_invalid(error),
             modelcrate::Error::Core(error) => core_is_invalid(error),
@@ -81,6 +83,7 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
     }
     error.downcast_ref().is_some_and(ztensor_is_invalid)
         || error.downcast_ref().is_some_and(carton_is_invalid)
+        || error.downcast_ref().is_some_and(nnpackage_is_invalid)
         || error.downcast_ref().is_some_and(ptl_is_invalid)
         || error.downcast_ref().is_some_and(rten_is_invalid)
         || error.downcast_ref().is_some_and(|error| match error {
@@ -123,6 +126,33 @@ fn carton_is_invalid(error: &carton_format::Error) -> bool {
         Error::Write { fault, .. } => {
             matches!(fault, WriteFault::Target { .. } | WriteFault::OtherFiles)
         }
+        _ => false,
+    }
+}
+
+fn nnpackage_is_invalid(error: &nnpackage::Error) -> bool {
+    use nnpackage::{ConstantFault, Error, FileFault};
+    match error {
+        Error::Core(error) | Error::Constant { fault: ConstantFault::Core(error), .. } => {
+            core_is_invalid(error)
+        }
+        Error::Archive(error) => archive_is_invalid(error),
+        Error::NotAPackage { .. }
+        | Error::SeveralPackages { .. }
+        | Error::ManifestMissing { .. }
+        | Error::Json { .. }
+        | Error::Document { .. }
+        | Error::ModelsMissing
+        | Error::NotAModel { .. }
+        | Error::Malformed { .. }
+        | Error::TooDeep { .. }
+        | Error::TooManyTables { .. }
+        | Error::UnknownTable { .. }
+        | Error::Constant { .. }
+        | Error::CustomOptions { .. }
+        | Error::Hdf5 { .. }
+        | Error::Library { .. } => true,
+        Error::File { fault, .. } => !matches!(fault, FileFault::Io(_)),
         _ => false,
     }
 }

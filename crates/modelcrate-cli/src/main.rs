@@ -11,6 +11,7 @@ mod escape;
 mod failure;
 mod generate;
 mod inspect;
+mod nnpackage;
 mod output;
 mod paths;
 mod ptl;

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use modelcrate::{
     AnyReader, OpenOptions,
-    tensor_core::{Finding, Severity, Source},
+    tensor_core::{At, Finding, Severity, Source},
 };
 use serde::Serialize;
 
@@ -83,12 +83,22 @@ pub(crate) fn table_text(table: &Table) -> String {
 
 /// Writes a finding in one line.
 pub(crate) fn finding_text(finding: &Finding) -> String {
-    let style = match finding.severity {
+    found_text(finding.severity, &finding.rule, &finding.at, None, &finding.message)
+}
+
+/// Writes in one line what was found, also with the place in a line of a text.
+pub(crate) fn found_text(
+    severity: Severity,
+    rule: &str,
+    at: &At,
+    column: Option<u64>,
+    message: &str,
+) -> String {
+    let style = match severity {
         Severity::Error => anstyle::AnsiColor::Red.on_default(),
         Severity::Warning => anstyle::AnsiColor::Yellow.on_default(),
         Severity::Note => anstyle::AnsiColor::Cyan.on_default(),
     };
-    let at = &finding.at;
     let tensor = at.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
     let place = [
         at.entry.as_ref().map(|entry| format!("{entry:?}")),
@@ -96,12 +106,12 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
         tensor.filter(|tensor| !at.path.as_ref().is_some_and(|path| path.contains(tensor))),
         at.path.clone(),
         at.line.map(|line| format!("line {line}")),
+        column.map(|column| format!("column {column}")),
         at.offset.map(|offset| format!("byte {offset}")),
     ];
     let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let joint = if place.is_empty() { "" } else { ": " };
-    let (severity, rule) = (finding.severity, &finding.rule);
-    let text = format!("{place}{joint}{}", finding.message);
+    let text = format!("{place}{joint}{message}");
     format!("  {style}{severity}{style:#} [{rule}] {}\n", escape(&text))
 }
 

@@ -45,7 +45,9 @@ fn specs_are_embedded() {
     let folder = folder();
     let cd = folder.path();
     let expected = Spec::parse(SPEC_TEXT).unwrap();
-    for (file, what) in [("img.ptl", "replaced"), ("img_fb.ptl", "replaced"), ("img_nospec.ptl", "added")] {
+    for (file, what) in
+        [("img.ptl", "replaced"), ("img_fb.ptl", "replaced"), ("img_nospec.ptl", "added")]
+    {
         let printed = prints(cd, &["ptl", "embed", file, "new.json", "--force"]);
         assert!(printed.starts_with(&format!("{file}: {what} {SPEC}\n")), "{printed}");
         assert_eq!(is_sound(&cd.join(file)).spec().unwrap().unwrap().json(), expected.json());

@@ -36,7 +36,11 @@ pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()
 pub(super) fn read(source: &Source) -> anyhow::Result<Tensor> {
     let start = source.read(Extent::first(source.len().min(12)), "npy prefix")?;
     let magic = start.get(..6).unwrap_or(&start);
-    ensure!(magic == MAGIC, "magic at byte 0 is \"{}\", expected \"\\x93NUMPY\"", magic.escape_ascii());
+    ensure!(
+        magic == MAGIC,
+        "magic at byte 0 is \"{}\", expected \"\\x93NUMPY\"",
+        magic.escape_ascii()
+    );
     let (at, len) = match start.get(6..).unwrap_or_default() {
         [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([*a, *b]))),
         [2, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),

@@ -82,9 +82,8 @@ impl<'a> Places<'a> {
     }
 
     fn items(&mut self, items: &[Unpack], place: &str) -> anyhow::Result<Vec<Value>> {
-        let each = |(index, item): (usize, &Unpack)| {
-            self.value(item, &joined(place, &index.to_string()))
-        };
+        let each =
+            |(index, item): (usize, &Unpack)| self.value(item, &joined(place, &index.to_string()));
         items.iter().enumerate().map(each).collect()
     }
 
@@ -116,9 +115,9 @@ impl<'a> Places<'a> {
 
     fn parsed<T: std::str::FromStr>(&mut self, place: &str, wanted: &str) -> anyhow::Result<T> {
         let text = self.given(place, "VALUE")?;
-        text.parse().ok().with_context(|| {
-            format!("--input {} is {text:?}, expected {wanted}", leaf(place))
-        })
+        text.parse()
+            .ok()
+            .with_context(|| format!("--input {} is {text:?}, expected {wanted}", leaf(place)))
     }
 
     fn given(&mut self, place: &str, form: &str) -> anyhow::Result<&'a str> {

@@ -1,0 +1,113 @@
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{bail, ensure};
+use modelcrate::nnpackage::{Error, ExtractOptions, Reader, extract, model_archive};
+use serde::Serialize;
+
+use crate::{
+    Outcome,
+    args::{Input, Print},
+    escape::escape,
+    failure::About,
+    output,
+    paths::is_inside,
+};
+
+/// Unpack a package into a folder, as onert needs it
+///
+/// The folder appears once everything is in it. Checksums of the archive are compared. A package
+/// that is in one folder of its archive comes without that folder. Nothing is written elsewhere:
+/// names that lead out are refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate nnpackage extract package.zip package/
+  modelcrate nnpackage extract --dry-run package.zip package/")]
+pub(crate) struct Extract {
+    /// The package, as an archive or a folder; - is standard input
+    package: Input,
+    /// The folder to make, which must not be there, or be empty
+    folder: PathBuf,
+    /// Check everything that is in the package, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct Extracted {
+    path: String,
+    dry_run: bool,
+    files: usize,
+    bytes: u64,
+}
+
+impl Extract {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let package = super::package(&self.package)?;
+        self.check_folder().about(&self.folder)?;
+        let extracted = self.measure(&package).about(&self.package)?;
+        if self.dry_run {
+            rehearse(&package).about(&self.package)?;
+        } else {
+            let done = extract(&package, &self.folder, &ExtractOptions::default());
+            done.or_else(|error| about_culprit(error, &self.package))?;
+        }
+        output::print_result(self.print, &extracted, &extracted.text())?;
+        Ok(Outcome::Fine)
+    }
+
+    /// Refuses a place where no folder can be made.
+    fn check_folder(&self) -> anyhow::Result<()> {
+        ensure!(!is_inside(&self.folder, &self.package), "is in the folder that is read");
+        match fs::read_dir(&self.folder) {
+            Ok(mut entries) => ensure!(entries.next().is_none(), "is not empty"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => bail!(error),
+        }
+        Ok(())
+    }
+
+    fn measure(&self, package: &Reader) -> anyhow::Result<Extracted> {
+        let (mut files, mut bytes) = (0_usize, 0_u64);
+        for file in package.files()? {
+            files = files.saturating_add(1);
+            bytes = bytes.saturating_add(file.len()?);
+        }
+        let path = self.folder.display().to_string();
+        Ok(Extracted { path, dry_run: self.dry_run, files, bytes })
+    }
+}
+
+/// Names the file that an error is about: one that cannot be made, or the package.
+fn about_culprit(error: Error, package: &Path) -> anyhow::Result<()> {
+    let path = match &error {
+        Error::Archive(model_archive::Error::Unpack { path, .. }) => path.clone(),
+        _ => package.to_owned(),
+    };
+    Err(error).about(&path)
+}
+
+/// Reads all files, and compares their checksums.
+fn rehearse(package: &Reader) -> anyhow::Result<()> {
+    if let Some(archive) = package.archive() {
+        archive.check_total().map_err(Error::from)?;
+    }
+    for file in package.files()? {
+        file.verify()?;
+    }
+    Ok(())
+}
+
+impl Extracted {
+    fn text(&self) -> String {
+        let (path, would_be) = (escape(&self.path), if self.dry_run { "would be " } else { "" });
+        let files = if self.files == 1 { "file" } else { "files" };
+        let bytes = output::size(self.bytes);
+        format!("{path}: {would_be}extracted, {} {files}, {bytes}\n", self.files)
+    }
+}

@@ -1,0 +1,214 @@
+//! A model for people.
+
+use std::fmt::Write as _;
+
+use modelcrate::nnpackage::{
+    Constant, ModelReader,
+    model::{
+        Model, Quantization, QuantizationDetails, Signature, SignatureTensor, Subgraph, Tensor,
+    },
+};
+
+use crate::{
+    escape::{escape, escape_up_to},
+    output,
+};
+
+/// Describes a model, with so many of its constants.
+pub(super) fn describe(
+    path: &str,
+    entry: Option<&str>,
+    reader: &ModelReader,
+    constants: usize,
+) -> String {
+    let model = reader.model();
+    let mut text = escape(path).into_owned();
+    if let Some(entry) = entry {
+        let _ = write!(text, ": {}", quoted(entry));
+    }
+    let _ = writeln!(text, "\n  type         {}, version {}", model.schema, model.version);
+    if let Some(description) = &model.description {
+        let _ = writeln!(text, "  description  {}", quoted(description));
+    }
+    let size = output::size(reader.source().len());
+    let tables = reader.tables_len().map(|len| format!(", tables {}", output::size(len)));
+    let _ = writeln!(text, "  size         {size}{}", tables.unwrap_or_default());
+    for metadata in &model.metadata {
+        let name = name(metadata.name.as_deref());
+        let bytes = model.buffer(metadata.buffer).map(|buffer| output::size(buffer.len()));
+        let bytes = bytes.unwrap_or_else(|| "no such buffer".to_owned());
+        let _ = writeln!(text, "  metadata     {name}: {bytes}");
+    }
+    for signature in &model.signatures {
+        let _ = writeln!(text, "  signature    {}", signature_text(signature));
+    }
+    for (index, graph) in model.subgraphs.iter().enumerate() {
+        text.push_str(&graph_text(index, graph));
+    }
+    text.push_str(&operators_text(model));
+    text.push_str(&constants_text(reader, constants));
+    text
+}
+
+fn signature_text(signature: &Signature) -> String {
+    let list = |names: &[SignatureTensor]| -> String {
+        let shown = names.iter().take(SHOWN_NAMES);
+        let shown: Vec<_> = shown
+            .map(|of| format!("{} = tensor {}", name(of.name.as_deref()), of.tensor_index))
+            .collect();
+        let more = if names.len() > SHOWN_NAMES { ", …" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    let Signature { key, subgraph_index, inputs, outputs, .. } = signature;
+    let key = name(key.as_deref());
+    format!("{key} of subgraph {subgraph_index}: {} -> {}", list(inputs), list(outputs))
+}
+
+fn graph_text(index: usize, graph: &Subgraph) -> String {
+    let called = graph.name.as_deref().map(|name| format!(" {}", quoted(name)));
+    let (operators, tensors) = (graph.operators.len(), graph.tensors.len());
+    let [operators, tensors] =
+        [(operators, "operator"), (tensors, "tensor")].map(|(count, what)| plural(count, what));
+    let called = called.unwrap_or_default();
+    let mut text = format!("\n  subgraph {index}{called}: {operators}, {tensors}\n");
+    let sides = [("input", &graph.inputs), ("output", &graph.outputs)];
+    for (side, list) in sides {
+        for (at, &index) in list.iter().enumerate() {
+            let tensor = graph.tensor(index).map(|tensor| tensor_text(index, tensor));
+            let tensor = tensor.unwrap_or_else(|| format!("tensor {index}, which there is not"));
+            let _ = writeln!(text, "    {side:<6} {at}  {tensor}");
+        }
+    }
+    text
+}
+
+/// Writes an input or output: name, type, shape, and how its numbers are meant.
+fn tensor_text(index: i32, tensor: &Tensor) -> String {
+    let name = name(tensor.name.as_deref());
+    let mut text =
+        format!("{name} (tensor {index}): {} {}", tensor.tensor_type, dims(&tensor.shape));
+    if let Some(signature) = &tensor.shape_signature {
+        let _ = write!(text, ", signature {}", dims(signature));
+    }
+    let mut more = quantization_text(tensor);
+    more.extend(tensor.is_variable.then(|| "variable".to_owned()));
+    for part in more {
+        let _ = write!(text, ", {part}");
+    }
+    text
+}
+
+fn operators_text(model: &Model) -> String {
+    if model.operator_codes.is_empty() {
+        return String::new();
+    }
+    let mut table = output::table(["code", "operator", "version", "operators"], &[0, 2, 3]);
+    for (index, (code, count)) in model.operator_codes.iter().zip(super::counts(model)).enumerate()
+    {
+        table.add_row([
+            index.to_string(),
+            escape_up_to(NAME, &code.name()).into_owned(),
+            code.version.to_string(),
+            count.to_string(),
+        ]);
+    }
+    format!("\n{}", output::table_text(&table))
+}
+
+fn constants_text(reader: &ModelReader, shown: usize) -> String {
+    let count = reader.tensors().len();
+    if count == 0 {
+        return String::new();
+    }
+    let mut table =
+        output::table(["constant", "tensor", "type", "shape", "bytes", "quantization"], &[1, 4]);
+    for constant in reader.tensors().take(shown) {
+        table.add_row(constant_row(constant));
+    }
+    let mut text = format!("\n{}", output::table_text(&table));
+    if let Some(left) = count.checked_sub(shown).filter(|left| *left > 0) {
+        let _ = writeln!(text, "  … and {left} more (--tensors lists them)");
+    }
+    text
+}
+
+fn constant_row(constant: Constant<'_>) -> [String; 6] {
+    let tensor = constant.tensor();
+    let extent = constant.stored_extent();
+    let mut parts = tensor.map(quantization_text).unwrap_or_default();
+    parts.extend(tensor.and_then(|tensor| tensor.sparsity.as_ref()).map(|_| "sparse".to_owned()));
+    if constant.is_external() {
+        parts.push("outside of the tables".to_owned());
+    }
+    [
+        name(constant.name()),
+        format!("{}/{}", constant.subgraph(), constant.index()),
+        tensor.map_or_else(String::new, |tensor| tensor.tensor_type.to_string()),
+        tensor.map_or_else(String::new, |tensor| dims(&tensor.shape)),
+        extent.map_or_else(|_| "?".to_owned(), |extent| extent.len().to_string()),
+        parts.join(", "),
+    ]
+}
+
+/// Says how stored numbers become real ones; nothing where they are what they mean.
+fn quantization_text(tensor: &Tensor) -> Vec<String> {
+    let Some(quantization) = tensor.quantization.as_deref() else { return Vec::new() };
+    let mut parts = Vec::new();
+    let Quantization { scale, zero_point, quantized_dimension, .. } = quantization;
+    match scale[..] {
+        [] => {}
+        [scale] => {
+            let zero_point = zero_point.first().copied().unwrap_or_default();
+            parts.push(format!("scale {scale}, zero point {zero_point}"));
+        }
+        _ => parts.push(format!("{} scales along dimension {quantized_dimension}", scale.len())),
+    }
+    parts.extend(quantization.details.as_ref().map(details_text));
+    parts
+}
+
+fn details_text(details: &QuantizationDetails) -> String {
+    match details {
+        QuantizationDetails::Custom(bytes) => format!("custom quantization, {} bytes", bytes.len()),
+        QuantizationDetails::Mx { axis } => format!("blocks with scales along dimension {axis}"),
+        QuantizationDetails::Blockwise { scales, zero_points, block_size, .. } => {
+            format!("blocks of {block_size}: scales tensor {scales}, zero points {zero_points}")
+        }
+        QuantizationDetails::MultiAxis { scales, zero_points, quantized_dimensions, .. } => {
+            let dimensions = dims(quantized_dimensions);
+            format!("dimensions {dimensions}: scales tensor {scales}, zero points {zero_points}")
+        }
+        QuantizationDetails::Unknown(table) => format!("unknown quantization {}", table.tag()),
+        _ => "unknown quantization".to_owned(),
+    }
+}
+
+/// Writes dimensions, as far as they are worth showing.
+fn dims(dims: &[i32]) -> String {
+    let shown: Vec<_> = dims.iter().take(SHOWN_DIMS).map(i32::to_string).collect();
+    let more = if dims.len() > SHOWN_DIMS { ", …" } else { "" };
+    format!("[{}{more}]", shown.join(", "))
+}
+
+fn name(name: Option<&str>) -> String {
+    name.map_or_else(|| "?".to_owned(), quoted)
+}
+
+/// Writes a text of a file in quotes, cut where it is long.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escape_up_to(NAME, text))
+}
+
+fn plural(count: usize, what: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{end}")
+}
+
+/// Characters of a name that are shown.
+const NAME: usize = 72;
+
+/// Names of a signature that are shown.
+const SHOWN_NAMES: usize = 16;
+
+/// Dimensions of a shape that are shown.
+const SHOWN_DIMS: usize = 16;
