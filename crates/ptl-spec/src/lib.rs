@@ -16,6 +16,20 @@
 //! 7. Call::unpack     the model's output becomes named results                   unpacker.rs
 //! ```
 //!
+//! And of a model file:
+//!
+//! ```text
+//! 1. Source           where the bytes are                                        tensor_core::Source
+//! 2. Reader::open     a ZIP file with one root folder, or a FlatBuffer           read.rs, container.rs, flat.rs, table.rs
+//! 3. Reader::spec     the spec among the extra files, or beside the model        read.rs
+//! 4. Pickle           opcodes and names from an allow list; nothing is called    pickle/
+//! 5. Bytecode         methods, their types and operators                         module.rs
+//! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs
+//! 7. Tensor::bytes    bounds, then the first touch of tensor data                tensor.rs
+//! 8. validate         container, code, tensors, spec, and whether they fit       validate.rs, types.rs
+//! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, layout.rs
+//! ```
+//!
 //! # Examples
 //!
 //! ```
