@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use nnpackage::{
     Constant, Error, File, ModelReader, ReadOptions, Reader,
     model::{Model, Schema, Subgraph, Tensor},
-    model_archive::{self, Method},
+    model_archive::{self, Entry, Method},
 };
 use serde_json::{Value as Json, json};
 use tensor_core::{
@@ -163,7 +163,7 @@ fn describe_file(reader: &Reader, file: File<'_>) -> FileSummary {
     summary.bytes = file.len().ok();
     let inside = format!("{}{}", reader.root(), file.path());
     let entry = reader.archive().and_then(|archive| archive.entry(&inside));
-    if let Some(info) = entry.map(|entry| entry.info())
+    if let Some(info) = entry.map(Entry::info)
         && info.method != Method::Stored
     {
         summary.encoding = Some(info.method.to_string());

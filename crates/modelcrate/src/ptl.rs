@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ptl_spec::{Error, Reader, Record, Signature, Spec, SpecOptions, Tensor};
+use ptl_spec::{Error, ExtraFile, Reader, Record, Signature, Spec, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
 use tensor_core::{
     At, Chain, Limits, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
@@ -108,7 +108,7 @@ fn metadata(reader: &Reader, findings: &mut Report) -> BTreeMap<String, Json> {
         Err(Error::NotLite) => {}
         Err(error) => report(&error, At::file(), findings),
     }
-    let extra: Vec<&str> = reader.extra_files().map(|file| file.name()).collect();
+    let extra: Vec<&str> = reader.extra_files().map(ExtraFile::name).collect();
     if !extra.is_empty() {
         metadata.insert("extra_files".to_owned(), json!(extra));
     }
