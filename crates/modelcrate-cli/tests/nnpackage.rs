@@ -192,6 +192,18 @@ fn partitions_become_connections() {
     assert_eq!(fails(cd, &from).0, 1);
 }
 
+/// A manifest of a few bytes a name can have one file looked into over and over.
+#[test]
+fn one_file_named_often_is_read_once() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["nnpackage", "extract", "one.zip", "often"]);
+    let names = vec!["\"add.circle\""; 20_000].join(",");
+    package(&cd.join("often"), &format!("{{\"models\": [{names}]}}"));
+    let text = prints(cd, &["nnpackage", "connect", "often"]);
+    assert!(text.ends_with("  model 19999  \"add.circle\"\n  not connected\n"));
+}
+
 #[test]
 fn texts_of_files_stay_texts() {
     let folder = folder();
