@@ -1,6 +1,9 @@
 //! nnpackages, and Circle and TFLite models, described as any other file.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
 
 use nnpackage::{
     Constant, Error, File, ModelReader, ReadOptions, Reader,
@@ -65,7 +68,8 @@ pub(crate) fn tensor_info(reader: &Reader, name: &str) -> Result<Option<TensorIn
 }
 
 fn constant<'a>(reader: &'a Reader, name: &str) -> nnpackage::Result<Option<Constant<'a>>> {
-    for file in reader.models() {
+    let mut seen = HashSet::new();
+    for file in reader.models().filter(|file| seen.insert(file.path())) {
         if let Some(found) = file.open()?.tensor(name) {
             return Ok(Some(found));
         }
@@ -83,7 +87,10 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         Err(error) => report(&error, error.at(), &mut summary.findings),
     }
     let mut budget = Budget::default();
-    let models: Vec<_> = reader.models().map(|file| (file.path(), file.open())).collect();
+    // A manifest may name one model without end.
+    let mut seen = HashSet::new();
+    let models = reader.models().filter(|file| seen.insert(file.path()));
+    let models: Vec<_> = models.map(|file| (file.path(), file.open())).collect();
     let is_only = models.len() == 1;
     for (path, model) in models {
         let model = match model {
@@ -136,10 +143,14 @@ fn report(error: &Error, at: At, findings: &mut Report) {
     findings.push(Severity::Error, error.rule(), at, Chain(error).to_string());
 }
 
+/// How many models are listed: a manifest may name one without end.
+const LISTED: usize = 1000;
+
 fn metadata(reader: &Reader) -> BTreeMap<String, Json> {
     let manifest = reader.manifest();
     let models: Vec<Json> = reader
         .models()
+        .take(LISTED)
         .map(|model| json!({ "path": model.path(), "type": model.declared_type() }))
         .collect();
     let mut metadata = BTreeMap::from([("models".to_owned(), json!(models))]);
@@ -209,7 +220,7 @@ fn count(model: &Model, graph: &mut GraphSummary) {
 
 /// Describes inputs or outputs, each once: a list may name one without end.
 fn ports(subgraph: &Subgraph, ids: &[i32]) -> Vec<Port> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let ids = ids.iter().filter(|id| seen.insert(**id));
     ids.map(|id| match subgraph.tensor(*id) {
         Some(tensor) => port(tensor, *id),

@@ -149,7 +149,8 @@ impl Checked {
             None => {}
         }
         for found in &self.findings {
-            text.push_str(&found.text());
+            let shown = if self.kind.is_some() { found.text() } else { found.refusal_text() };
+            text.push_str(&shown);
         }
         text
     }
@@ -188,6 +189,11 @@ impl Found {
             let _ = writeln!(text, "    onert {}", escape(&onert.text));
         }
         text
+    }
+
+    /// Writes why something cannot be opened: such a message names the place itself.
+    fn refusal_text(&self) -> String {
+        output::found_text(self.severity, &self.rule, &At::file(), None, &self.message)
     }
 }
 

@@ -72,8 +72,10 @@ impl Connect {
             (None, None) => anyhow::bail!("there is neither a package nor --from-conn"),
         };
         let path = path.display().to_string();
+        let is_whole = wiring.missing.is_empty();
         match self.print.format {
             Format::Human => {
+                let wiring = wiring.in_effect();
                 let text = match self.language {
                     Language::Text => format!("{}\n{}", escape(&path), draw::text(&wiring)),
                     Language::Dot => draw::dot(&wiring),
@@ -87,7 +89,7 @@ impl Connect {
                 output::print_result(self.print, &connected, "")?;
             }
         }
-        Ok(if wiring.missing.is_empty() { Outcome::Fine } else { Outcome::Invalid })
+        Ok(if is_whole { Outcome::Fine } else { Outcome::Invalid })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
 Examples:
   modelcrate nnpackage model model.circle
   modelcrate nnpackage model package.zip 1
-  modelcrate nnpackage model --format json model.tflite | jq '.model.subgraphs[0].operators[].operator'")]
+  modelcrate nnpackage model --format json model.tflite | jq '.model.operator_codes'")]
 pub(crate) struct Model {
     /// The model, or the package that it is in, as an archive or a folder; - is standard input
     #[arg(value_name = "PACKAGE|MODEL")]

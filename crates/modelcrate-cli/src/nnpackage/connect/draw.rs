@@ -23,7 +23,7 @@ pub(super) fn text(wiring: &Wiring) -> String {
         let _ = writeln!(text, "  {from} -> {to}");
     }
     for name in &wiring.missing {
-        let _ = writeln!(text, "  {} is made by no part and taken by no input", quoted(name));
+        let _ = writeln!(text, "  {} is made by no part, and no input of the source", quoted(name));
     }
     text
 }

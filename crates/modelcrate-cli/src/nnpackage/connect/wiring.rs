@@ -1,5 +1,7 @@
 //! Models and what goes from one to the other.
 
+use std::{collections::BTreeMap, rc::Rc};
+
 use modelcrate::nnpackage::{
     self, Connection, IoRef, Partition, PartitionModel, Reader,
     model::{Subgraph, Tensor},
@@ -21,7 +23,7 @@ pub(super) struct Wiring {
 /// A model and what is known of its inputs and outputs, for each subgraph.
 pub(super) struct Part {
     pub(super) path: String,
-    graphs: Vec<Ports>,
+    graphs: Rc<[Ports]>,
 }
 
 #[derive(Default)]
@@ -60,34 +62,39 @@ pub(super) enum Side {
 impl Wiring {
     pub(super) fn of_package(package: &Reader) -> Self {
         let manifest = package.manifest();
-        let part = |model: nnpackage::ModelFile<'_>| {
-            // What is wrong with one that cannot be opened is for check to say.
-            let graphs = model.open().map(|reader| reader.model().subgraphs.as_slice());
-            let graphs = graphs.unwrap_or_default().iter().map(Ports::of_graph).collect();
-            Part { path: model.path().to_owned(), graphs }
-        };
-        let mut wiring = Self {
-            models: package.models().map(part).collect(),
+        // A manifest can name one file very often, which is looked into once.
+        let mut known: BTreeMap<&str, Rc<[Ports]>> = BTreeMap::new();
+        let parts = package.models().map(|model| Part {
+            path: model.path().to_owned(),
+            graphs: Rc::clone(known.entry(model.path()).or_insert_with(|| Ports::of_model(model))),
+        });
+        Self {
+            models: parts.collect(),
             inputs: manifest.pkg_inputs.clone(),
             outputs: manifest.pkg_outputs.clone(),
             connections: manifest.connections.clone(),
             missing: Vec::new(),
-        };
-        if let [part] = &wiring.models[..] {
+        }
+    }
+
+    /// Returns what happens: of a single model all inputs and outputs are those of the package,
+    /// whatever the manifest says.
+    pub(super) fn in_effect(mut self) -> Self {
+        if let [part] = &self.models[..] {
             let ports = part.graphs.first();
             let all = |count: usize| (0_u32..).take(count).map(|io| IoRef::new(0, 0, io)).collect();
-            wiring.inputs = all(ports.map_or(0, |ports| ports.inputs.len()));
-            wiring.outputs = all(ports.map_or(0, |ports| ports.outputs.len()));
-            wiring.connections = Vec::new();
+            self.inputs = all(ports.map_or(0, |ports| ports.inputs.len()));
+            self.outputs = all(ports.map_or(0, |ports| ports.outputs.len()));
+            self.connections = Vec::new();
         }
-        wiring
+        self
     }
 
     pub(super) fn of_partition(partition: &Partition, found: nnpackage::Wiring) -> Self {
         let part = |model: &PartitionModel| {
             let [inputs, outputs] = [&model.inputs, &model.outputs]
                 .map(|names| names.iter().map(|name| quoted(name)).collect());
-            Part { path: model.file.clone(), graphs: vec![Ports { inputs, outputs }] }
+            Part { path: model.file.clone(), graphs: [Ports { inputs, outputs }].into() }
         };
         Self {
             models: partition.parts.iter().map(part).collect(),
@@ -129,6 +136,13 @@ impl Wiring {
 }
 
 impl Ports {
+    /// Describes all graphs of a model. What is wrong with one that cannot be opened is for check to
+    /// say.
+    fn of_model(model: nnpackage::ModelFile<'_>) -> Rc<[Self]> {
+        let graphs = model.open().map(|reader| reader.model().subgraphs.as_slice());
+        graphs.unwrap_or_default().iter().map(Self::of_graph).collect()
+    }
+
     fn of_graph(graph: &Subgraph) -> Self {
         Self {
             inputs: graph.input_tensors().map(port).collect(),

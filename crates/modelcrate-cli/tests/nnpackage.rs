@@ -1,0 +1,278 @@
+//! The commands of `modelcrate nnpackage`.
+
+mod run;
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use modelcrate::nnpackage::Reader;
+use test_support::testdata;
+
+use run::{fails, modelcrate, prints};
+
+/// A folder with packages and models.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let valid = testdata("nnpackage/valid");
+    for (name, new) in [
+        ("01_minimal_circle_stored.zip", "one.zip"),
+        ("03_two_models_connected.zip", "two.zip"),
+        ("04_top_folder_no_types.zip", "top.zip"),
+        ("06_rich_circle_numeric_versions.zip", "rich.zip"),
+        ("everything.tflite", "every.tflite"),
+    ] {
+        fs::copy(valid.join(name), folder.path().join(new)).unwrap();
+    }
+    for name in ["zip_crc.zip", "zip_absolute.zip", "not_a_zip.zip"] {
+        fs::copy(testdata("nnpackage/invalid").join(name), folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+/// Makes a package that is a folder.
+fn package(folder: &Path, manifest: &str) {
+    fs::create_dir_all(folder.join("metadata")).unwrap();
+    fs::write(folder.join("metadata/MANIFEST"), manifest).unwrap();
+}
+
+fn given(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_modelcrate"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn extracted_packages_have_the_same_bytes() {
+    let folder = folder();
+    let cd = folder.path();
+    for name in ["one", "two", "top", "rich"] {
+        let archive = format!("{name}.zip");
+        prints(cd, &["nnpackage", "extract", &archive, name]);
+        let [zip, unpacked] = [&archive, name].map(|path| Reader::open(cd.join(path)).unwrap());
+        let paths = |reader: &Reader| -> Vec<String> {
+            reader.files().unwrap().map(|file| file.path().to_owned()).collect()
+        };
+        assert_eq!(paths(&unpacked), paths(&zip));
+        for file in zip.files().unwrap() {
+            let content = fs::read(cd.join(name).join(file.path())).unwrap();
+            test_support::assert_bytes(&content, &file.bytes().unwrap(), file.path());
+        }
+    }
+    assert!(cd.join("top/metadata/MANIFEST").is_file());
+}
+
+#[test]
+fn folders_appear_whole_or_not_at_all() {
+    let folder = folder();
+    let cd = folder.path();
+    for (args, status, message) in [
+        (["zip_crc.zip", "new"], 1, "error: zip_crc.zip: "),
+        (["zip_absolute.zip", "new"], 1, "error: zip_absolute.zip: "),
+        (["not_a_zip.zip", "new"], 1, "error: not_a_zip.zip: "),
+        (["none.zip", "new"], 2, "error: none.zip: "),
+        (["one.zip", "none/new"], 2, "error: none"),
+    ] {
+        let (found, text) = fails(cd, &[&["nnpackage", "extract"][..], &args].concat());
+        assert_eq!(found, status, "{args:?}: {text}");
+        assert!(text.starts_with(message), "{text}");
+    }
+    let there = fs::read_dir(cd).unwrap().count();
+    fs::create_dir(cd.join("full")).unwrap();
+    fs::write(cd.join("full/file"), "").unwrap();
+    let full = fails(cd, &["nnpackage", "extract", "one.zip", "full"]);
+    assert_eq!(full, (2, "error: full: is not empty\n".to_owned()));
+    assert_eq!(fs::read_dir(cd).unwrap().count(), there + 1);
+}
+
+#[test]
+fn dry_runs_write_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    let dry_run = ["nnpackage", "extract", "--dry-run"];
+    let printed = prints(cd, &[&dry_run[..], &["two.zip", "new"]].concat());
+    assert_eq!(printed, "new: would be extracted, 5 files, 15.48 KiB\n");
+    assert_eq!(fails(cd, &[&dry_run[..], &["zip_crc.zip", "new"]].concat()).0, 1);
+    assert!(!cd.join("new").exists());
+}
+
+#[test]
+fn standard_input_is_read() {
+    let valid = testdata("nnpackage/valid");
+    let zip = fs::read(valid.join("03_two_models_connected.zip")).unwrap();
+    let package = Reader::from_bytes(zip.clone()).unwrap();
+    let model = package.model(0).unwrap().file().bytes().unwrap().to_vec();
+    for (args, input) in [
+        (&["nnpackage", "check", "-"][..], &zip),
+        (&["nnpackage", "check", "-"], &model),
+        (&["nnpackage", "config", "-"], &zip),
+        (&["nnpackage", "connect", "-"], &zip),
+        (&["nnpackage", "model", "-", "1"], &zip),
+        (&["nnpackage", "model", "-"], &model),
+    ] {
+        let output = given(args, input);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        assert!(output.stdout.starts_with(b"-: ") || output.stdout.starts_with(b"-\n"), "{args:?}");
+    }
+}
+
+/// Each case of `invalid` with what is to be found there first: the exit status and the rule.
+#[test]
+fn every_fault_has_its_rule() {
+    let folder = testdata("nnpackage/invalid");
+    let cases = fs::read_to_string(testdata("nnpackage/cases.toml")).unwrap();
+    let mut seen = 0;
+    for case in cases.split("[[case]]").skip(1) {
+        let value = |name: &str| {
+            let line = case.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.unwrap().trim_matches(['"', '\'']).to_owned()
+        };
+        let (file, rule, expect) = (value("file"), value("rule"), value("expect"));
+        let output = modelcrate(&folder, &["nnpackage", "check", "--format", "json", &file]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        // What only reading all bytes finds is for verify; a model may be called as it likes.
+        let is_checked = rule != "zip/crc" && file != "not_a_zip.zip";
+        let is_error = matches!(&*expect, "open-error" | "error") && is_checked;
+        assert_eq!(output.status.code(), Some(is_error.into()), "{file}: {text}");
+        if is_checked {
+            assert!(text.contains(&format!("\"rule\":\"{rule}\"")), "{file}: {text}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 50, "{seen} cases");
+}
+
+#[test]
+fn what_does_not_run_can_be_refused() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["nnpackage", "check", "top.zip"]);
+    assert_eq!(fails(cd, &["nnpackage", "check", "--must-run", "top.zip"]), (1, String::new()));
+    prints(cd, &["nnpackage", "check", "--must-run", "one.zip"]);
+}
+
+#[test]
+fn partitions_become_connections() {
+    let folder = folder();
+    let cd = folder.path();
+    let conn = r#"{
+      "source": {"file": "net.circle", "inputs": ["a", "b"], "outputs": ["z"]},
+      "parts": [
+        {"file": "net.0.circle", "inputs": ["a"], "outputs": ["m"]},
+        {"file": "net.1.circle", "inputs": ["b", "m"], "outputs": ["z"]}
+      ]
+    }"#;
+    fs::write(cd.join("net.conn.json"), conn).unwrap();
+    let from = ["nnpackage", "connect", "--from-conn", "net.conn.json"];
+    let text = "net.conn.json\n  model 0  \"net.0.circle\"\n  model 1  \"net.1.circle\"\n\n  \
+                input 0 -> 0:0:0 \"a\"\n  input 1 -> 1:0:0 \"b\"\n  0:0:0 \"m\" -> 1:0:1 \"m\"\n  \
+                1:0:0 \"z\" -> output 0\n";
+    assert_eq!(prints(cd, &from), text);
+    let json = prints(cd, &[&from[..], &["--format", "json"]].concat());
+    assert_eq!(
+        json,
+        "{\"schema\":1,\"path\":\"net.conn.json\",\"manifest\":{\"models\":[\"net.0.circle\",\
+         \"net.1.circle\"],\"pkg-inputs\":[\"0:0:0\",\"1:0:0\"],\"pkg-outputs\":[\"1:0:0\"],\
+         \"model-connect\":[{\"from\":\"0:0:0\",\"to\":[\"1:0:1\"]}]}}\n"
+    );
+    fs::write(cd.join("net.conn.json"), conn.replace("\"m\"]}", "\"n\"]}")).unwrap();
+    let output = modelcrate(cd, &from);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.ends_with("  \"m\" is made by no part, and no input of the source\n"), "{text}");
+    fs::write(cd.join("net.conn.json"), "{").unwrap();
+    assert_eq!(fails(cd, &from).0, 1);
+}
+
+/// A manifest of a few bytes a name can have one file looked into over and over.
+#[test]
+fn one_file_named_often_is_read_once() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["nnpackage", "extract", "one.zip", "often"]);
+    let names = vec!["\"add.circle\""; 20_000].join(",");
+    package(&cd.join("often"), &format!("{{\"models\": [{names}]}}"));
+    let text = prints(cd, &["nnpackage", "connect", "often"]);
+    assert!(text.ends_with("  model 19999  \"add.circle\"\n  not connected\n"));
+}
+
+#[test]
+fn texts_of_files_stay_texts() {
+    let folder = folder();
+    let cd = folder.path();
+    let manifest = r#"{"models": ["a\"]\n\u001b[1m`|<b>\\.circle", "b"],
+        "model-connect": [{"from": "0:0:0", "to": ["7:0:0"]}]}"#;
+    package(&cd.join("odd"), manifest);
+    let dot = prints(cd, &["nnpackage", "connect", "--language", "dot", "odd"]);
+    assert_eq!(
+        dot,
+        r#"digraph wiring {
+  rankdir=LR;
+  node [shape=box];
+  m0 [label="model 0\n\"a\"]\\n\\u{1b}[1m`|<b>\\.circle\""];
+  m1 [label="model 1\n\"b\""];
+  m7 [style=dashed, label="model 7, which there is not"];
+  m0 -> m7 [label="0:0:0 ?\n7:0:0 ?"];
+}
+"#
+    );
+    let mermaid = prints(cd, &["nnpackage", "connect", "--language", "mermaid", "odd"]);
+    assert_eq!(
+        mermaid,
+        "flowchart LR
+  m0[\"model 0<br>#34;a#34;]#92;n#92;u{1b}[1m#96;#124;#60;b#62;#92;.circle#34;\"]
+  m1[\"model 1<br>#34;b#34;\"]
+  m7>\"model 7, which there is not\"]
+  m0 -->|\"0:0:0 ?<br>7:0:0 ?\"| m7
+"
+    );
+    for command in ["check", "connect", "config"] {
+        let output = modelcrate(cd, &["nnpackage", command, "odd"]);
+        assert!(!output.stdout.contains(&0x1b), "{command}");
+    }
+}
+
+#[test]
+fn models_are_picked_by_position() {
+    let folder = folder();
+    let cd = folder.path();
+    let second = prints(cd, &["nnpackage", "model", "two.zip", "1"]);
+    assert!(second.starts_with("two.zip: \"m1.circle\"\n"), "{second}");
+    for (args, message) in [
+        (["two.zip", "2"], "error: two.zip: has 2 models, so that there is none at position 2\n"),
+        (
+            ["every.tflite", "0"],
+            "error: every.tflite: is a model by itself, which has no position\n",
+        ),
+    ] {
+        let failed = fails(cd, &[&["nnpackage", "model"][..], &args].concat());
+        assert_eq!(failed, (2, message.to_owned()));
+    }
+    package(&cd.join("lost"), r#"{"models": ["lost.circle"]}"#);
+    let failed = fails(cd, &["nnpackage", "model", "lost"]);
+    assert_eq!(failed, (1, "error: lost: \"lost.circle\" is not in the package\n".to_owned()));
+}
+
+/// onert goes by the manifest, whatever a model says that it is.
+#[test]
+fn schemas_can_be_chosen() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut bytes = fs::read(cd.join("every.tflite")).unwrap();
+    bytes[4..8].copy_from_slice(b"XXXX");
+    fs::write(cd.join("other.tflite"), bytes).unwrap();
+    let message = "error: other.tflite: identifier at byte 4 is \"XXXX\", expected \"CIR0\" or \
+                   \"TFL3\"\n";
+    assert_eq!(fails(cd, &["nnpackage", "model", "other.tflite"]), (1, message.to_owned()));
+    let args = ["nnpackage", "model", "--schema", "tflite", "other.tflite"];
+    let [other, same] = [&args[..], &["nnpackage", "model", "every.tflite"]].map(|a| prints(cd, a));
+    assert_eq!(other.split_once('\n').unwrap().1, same.split_once('\n').unwrap().1);
+}
