@@ -36,7 +36,11 @@ pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()
 pub(super) fn read(source: &Source) -> anyhow::Result<Tensor> {
     let start = source.read(Extent::first(source.len().min(12)), "npy prefix")?;
     let magic = start.get(..6).unwrap_or(&start);
-    ensure!(magic == MAGIC, "magic at byte 0 is \"{}\", expected \"\\x93NUMPY\"", magic.escape_ascii());
+    ensure!(
+        magic == MAGIC,
+        "magic at byte 0 is \"{}\", expected \"\\x93NUMPY\"",
+        magic.escape_ascii()
+    );
     let (at, len) = match start.get(6..).unwrap_or_default() {
         [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([*a, *b]))),
         [2, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),
@@ -207,7 +211,7 @@ impl<'a> Parser<'a> {
 fn shown(rest: &[u8]) -> String {
     match rest.get(..rest.len().min(24)) {
         None | Some([]) => "at its end".to_owned(),
-        Some(start) => format!("\"{}\"", start.escape_ascii()),
+        Some(start) => format!("{:?}", String::from_utf8_lossy(start)),
     }
 }
 
@@ -303,12 +307,12 @@ mod tests {
         for (header, message) in [
             (
                 "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
-                "header at byte 20 is \"\\'>f4\\', \\'fortran_order\\'\", expected a little-endian number \
+                "header at byte 20 is \"'>f4', 'fortran_order': \", expected a little-endian number \
                  or truth value, such as '<f4'",
             ),
             (
                 "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }",
-                "header at byte 44 is \"True, \\'shape\\': (2,), }\", expected False: elements in \
+                "header at byte 44 is \"True, 'shape': (2,), }\", expected False: elements in \
                  the order of C",
             ),
             (
@@ -326,7 +330,7 @@ mod tests {
             ),
             (
                 "{'descr': '<f4', 'descr': '<f4'}",
-                "header at byte 27 is \"\\'descr\\': \\'<f4\\'}\", expected 'descr', 'fortran_order' and \
+                "header at byte 27 is \"'descr': '<f4'}\", expected 'descr', 'fortran_order' and \
                  'shape', each once",
             ),
             (

@@ -17,21 +17,21 @@ pub(super) struct Outputs {
     /// A value that the model gave; may be given several times. A tensor is a file, npy of version
     /// 1.0 or 2.0; a number, truth value or text stands as it is
     #[arg(long = "input", value_name = "PLACE=VALUE")]
-    given: Vec<String>,
+    inputs: Vec<String>,
 }
 
 impl Outputs {
     /// Puts the values together as an `unpack` object wants them.
     pub(super) fn value(&self, unpack: &Unpack, params: &Params) -> anyhow::Result<Value> {
-        let mut places = Places { given: &self.given, params, known: Vec::new() };
+        let mut places = Places { given: &self.inputs, params, known: Vec::new() };
         let value = places.value(unpack, "")?;
-        for (index, given) in self.given.iter().enumerate() {
+        for (index, given) in self.inputs.iter().enumerate() {
             let place = places.known.iter().find(|place| value_at(given, place).is_some());
             let known = places.known.join(", ");
             let place = place.with_context(|| {
                 format!("--input {given:?} is for no value of the model, expected one of {known}")
             })?;
-            let earlier = self.given.get(..index).unwrap_or_default();
+            let earlier = self.inputs.get(..index).unwrap_or_default();
             let is_first = !earlier.iter().any(|given| value_at(given, place).is_some());
             ensure!(is_first, "--input {place} is given twice");
         }
@@ -82,9 +82,8 @@ impl<'a> Places<'a> {
     }
 
     fn items(&mut self, items: &[Unpack], place: &str) -> anyhow::Result<Vec<Value>> {
-        let each = |(index, item): (usize, &Unpack)| {
-            self.value(item, &joined(place, &index.to_string()))
-        };
+        let each =
+            |(index, item): (usize, &Unpack)| self.value(item, &joined(place, &index.to_string()));
         items.iter().enumerate().map(each).collect()
     }
 
@@ -116,9 +115,9 @@ impl<'a> Places<'a> {
 
     fn parsed<T: std::str::FromStr>(&mut self, place: &str, wanted: &str) -> anyhow::Result<T> {
         let text = self.given(place, "VALUE")?;
-        text.parse().ok().with_context(|| {
-            format!("--input {} is {text:?}, expected {wanted}", leaf(place))
-        })
+        text.parse()
+            .ok()
+            .with_context(|| format!("--input {} is {text:?}, expected {wanted}", leaf(place)))
     }
 
     fn given(&mut self, place: &str, form: &str) -> anyhow::Result<&'a str> {

@@ -19,7 +19,7 @@ pub(super) struct Parameters {
     /// as JSON, and @FILE for what a file holds: a picture (PNG or JPEG), sound (WAV), text, JSON.
     /// A text that starts with @ has two of them
     #[arg(long = "param", value_name = "NAME=VALUE")]
-    given: Vec<Given>,
+    params: Vec<Given>,
 }
 
 /// `NAME=VALUE`.
@@ -33,7 +33,7 @@ impl Parameters {
     /// Reads all parameters as what a signature takes them for.
     pub(super) fn read(&self, signature: &Signature) -> anyhow::Result<Params> {
         let mut params = Params::new();
-        for Given { name, value } in &self.given {
+        for Given { name, value } in &self.params {
             ensure!(params.get(name).is_none(), "--param {name} is given twice");
             let kind = signature.parameter(name).map_or(Kind::Any, |parameter| parameter.kind);
             params.insert(name, param(name, value, kind)?);
@@ -53,7 +53,9 @@ fn param(name: &str, value: &str, kind: Kind) -> anyhow::Result<Param> {
         Kind::String | Kind::Colour => Ok(text.into()),
         Kind::Image | Kind::Audio => bail!("--param {name} is of kind {kind}, expected @FILE"),
         kind => Json::parse(text.as_bytes(), &Limits::default()).map(Param::Json).map_err(|_| {
-            anyhow!("--param {name} is {text:?}, expected JSON of kind {kind}, such as 224 or [1, 2]")
+            anyhow!(
+                "--param {name} is {text:?}, expected JSON of kind {kind}, such as 224 or [1, 2]"
+            )
         }),
     }
 }
@@ -74,9 +76,8 @@ fn read(path: &Path, kind: Kind) -> anyhow::Result<Param> {
 }
 
 fn text(bytes: Bytes) -> anyhow::Result<String> {
-    String::from_utf8(bytes.into()).map_err(|error| {
-        anyhow!("text at byte {} is no UTF-8", error.utf8_error().valid_up_to())
-    })
+    String::from_utf8(bytes.into())
+        .map_err(|error| anyhow!("text at byte {} is no UTF-8", error.utf8_error().valid_up_to()))
 }
 
 fn is_picture(bytes: &[u8]) -> bool {

@@ -78,8 +78,7 @@ impl Compact {
 
 impl Strip {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let what =
-            if self.code { ptl_spec::Strip::Code } else { ptl_spec::Strip::DebugRecords };
+        let what = if self.code { ptl_spec::Strip::Code } else { ptl_spec::Strip::DebugRecords };
         self.files.rewrite(Some(what))
     }
 }

@@ -102,10 +102,7 @@ fn text(shown: &Shown<'_>, signature: &Signature) -> String {
     text
 }
 
-fn table<'a>(
-    header: &str,
-    rows: impl Iterator<Item = (&'a str, &'static str, String)>,
-) -> String {
+fn table<'a>(header: &str, rows: impl Iterator<Item = (&'a str, &'static str, String)>) -> String {
     let mut table = output::table([header, "kind", "place"], &[]);
     for (name, kind, place) in rows {
         table.add_row([&escape_up_to(TEXT, name), kind, &escape_up_to(TEXT, &place)]);

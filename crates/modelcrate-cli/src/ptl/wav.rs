@@ -89,7 +89,10 @@ mod tests {
     fn other_sound() {
         let data = || chunk_of(b"data", &[1, 0]);
         for (bytes, message) in [
-            (b"OggS".to_vec(), "is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8"),
+            (
+                b"OggS".to_vec(),
+                "is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8",
+            ),
             (file(&[data()]), "data at byte 12 stands before its format"),
             (file(&[format(1, 1, 16)]), "has no data"),
             (
@@ -102,7 +105,7 @@ mod tests {
                 "format at byte 12 is 2 bytes long, expected 16 or more",
             ),
             (
-                file(&[format(1, 1, 16), data()[..9].to_vec()]),
+                file(&[format(1, 1, 16), data()[..8].to_vec()]),
                 "chunk at byte 36 does not fit the file",
             ),
         ] {
