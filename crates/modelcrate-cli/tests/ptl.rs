@@ -140,7 +140,7 @@ fn refused_edits_change_nothing() {
         (
             &["embed", "img.ptl", "labels.txt", "--name", "../x"],
             2,
-            "error: img.ptl: extra file \"../x\": name has a component that is \"..\"\n",
+            "error: img.ptl: extra file \"../x\": name has a component \".\" or \"..\"\n",
         ),
         (&["remove", "img.ptl", "none"], 2, "error: img.ptl: there is no extra file \"none\"\n"),
         (

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use bytes::Bytes;
 use modelcrate::{
-    ptl_spec::{Editor, SPEC, Spec},
+    ptl_spec::{Editor, ExtraFile, SPEC, Spec},
     tensor_core::{Extent, Report},
 };
 use serde::Serialize;
@@ -76,7 +76,7 @@ impl Embed {
     fn put(&self, editor: &mut Editor, name: &str, content: Bytes) -> anyhow::Result<Changes> {
         let mut changes = Changes::default();
         let there = editor.reader().extra_file(name);
-        let old = there.map(|file| file.bytes()).transpose()?;
+        let old = there.map(ExtraFile::bytes).transpose()?;
         // An empty spec is none.
         match old.filter(|old| name != SPEC || !old.is_empty()) {
             Some(old) if old == content => return Ok(changes),

@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
 fn shown(rest: &[u8]) -> String {
     match rest.get(..rest.len().min(24)) {
         None | Some([]) => "at its end".to_owned(),
-        Some(start) => format!("\"{}\"", start.escape_ascii()),
+        Some(start) => format!("{:?}", String::from_utf8_lossy(start)),
     }
 }
 
@@ -307,12 +307,12 @@ mod tests {
         for (header, message) in [
             (
                 "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
-                "header at byte 20 is \"\\'>f4\\', \\'fortran_order\\'\", expected a little-endian number \
+                "header at byte 20 is \"'>f4', 'fortran_order': \", expected a little-endian number \
                  or truth value, such as '<f4'",
             ),
             (
                 "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }",
-                "header at byte 44 is \"True, \\'shape\\': (2,), }\", expected False: elements in \
+                "header at byte 44 is \"True, 'shape': (2,), }\", expected False: elements in \
                  the order of C",
             ),
             (
@@ -330,7 +330,7 @@ mod tests {
             ),
             (
                 "{'descr': '<f4', 'descr': '<f4'}",
-                "header at byte 27 is \"\\'descr\\': \\'<f4\\'}\", expected 'descr', 'fortran_order' and \
+                "header at byte 27 is \"'descr': '<f4'}\", expected 'descr', 'fortran_order' and \
                  'shape', each once",
             ),
             (

@@ -17,21 +17,21 @@ pub(super) struct Outputs {
     /// A value that the model gave; may be given several times. A tensor is a file, npy of version
     /// 1.0 or 2.0; a number, truth value or text stands as it is
     #[arg(long = "input", value_name = "PLACE=VALUE")]
-    given: Vec<String>,
+    inputs: Vec<String>,
 }
 
 impl Outputs {
     /// Puts the values together as an `unpack` object wants them.
     pub(super) fn value(&self, unpack: &Unpack, params: &Params) -> anyhow::Result<Value> {
-        let mut places = Places { given: &self.given, params, known: Vec::new() };
+        let mut places = Places { given: &self.inputs, params, known: Vec::new() };
         let value = places.value(unpack, "")?;
-        for (index, given) in self.given.iter().enumerate() {
+        for (index, given) in self.inputs.iter().enumerate() {
             let place = places.known.iter().find(|place| value_at(given, place).is_some());
             let known = places.known.join(", ");
             let place = place.with_context(|| {
                 format!("--input {given:?} is for no value of the model, expected one of {known}")
             })?;
-            let earlier = self.given.get(..index).unwrap_or_default();
+            let earlier = self.inputs.get(..index).unwrap_or_default();
             let is_first = !earlier.iter().any(|given| value_at(given, place).is_some());
             ensure!(is_first, "--input {place} is given twice");
         }

@@ -19,7 +19,7 @@ pub(super) struct Parameters {
     /// as JSON, and @FILE for what a file holds: a picture (PNG or JPEG), sound (WAV), text, JSON.
     /// A text that starts with @ has two of them
     #[arg(long = "param", value_name = "NAME=VALUE")]
-    given: Vec<Given>,
+    params: Vec<Given>,
 }
 
 /// `NAME=VALUE`.
@@ -33,7 +33,7 @@ impl Parameters {
     /// Reads all parameters as what a signature takes them for.
     pub(super) fn read(&self, signature: &Signature) -> anyhow::Result<Params> {
         let mut params = Params::new();
-        for Given { name, value } in &self.given {
+        for Given { name, value } in &self.params {
             ensure!(params.get(name).is_none(), "--param {name} is given twice");
             let kind = signature.parameter(name).map_or(Kind::Any, |parameter| parameter.kind);
             params.insert(name, param(name, value, kind)?);

@@ -12,7 +12,7 @@ use crate::{Outcome, args::Print, escape::escape_json, failure::About, output};
 /// Make the results of a call of what a model gave
 ///
 /// Values have places as those of pack do, with keys for dictionaries: those of an answer are
-/// start_logits and end_logits, those of boxes pred_logits and pred_boxes. Parameters are only
+/// `start_logits` and `end_logits`, those of boxes `pred_logits` and `pred_boxes`. Parameters are only
 /// needed where the results depend on them, as answers do on the packed text.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -105,7 +105,7 @@ mod tests {
                 "format at byte 12 is 2 bytes long, expected 16 or more",
             ),
             (
-                file(&[format(1, 1, 16), data()[..9].to_vec()]),
+                file(&[format(1, 1, 16), data()[..8].to_vec()]),
                 "chunk at byte 36 does not fit the file",
             ),
         ] {
