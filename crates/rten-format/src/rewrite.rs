@@ -300,7 +300,11 @@ fn inline(reader: &Reader, mut model: Model, elements: u64) -> Result<Model> {
         found = found.saturating_add(place.map_or(0, |(_, extent)| extent.len()));
         chosen.push(place);
     }
-    model.measure(found)?;
+    // Given elements that are not to stay in the model data do not count.
+    match elements {
+        u64::MAX => model.measure(found)?,
+        _ => Model::default().measure(found)?,
+    }
     let mut chosen = chosen.into_iter();
     model.graph.visit_constants(&mut |constant| {
         if let Some((dtype, extent)) = chosen.next().flatten() {

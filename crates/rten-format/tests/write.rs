@@ -403,6 +403,23 @@ fn tensor_data_beyond_4_gib_is_streamed() {
     assert_eq!(writer.all_wanted().count(), 2);
 }
 
+/// What the model brings along goes into the tensor data, however much it is.
+#[test]
+fn given_elements_beyond_2_gib() {
+    let reader = large(16);
+    let data = ConstantData::new(ConstantDataType::UInt8, vec![0; 64 << 20]);
+    let described = Constant::described([64 << 20], ConstantDataType::UInt8);
+    let constant = Constant { data, ..described };
+    let mut model = reader.model().clone();
+    for number in 0..33 {
+        model.graph.nodes.push(Node::named(format!("c{number}"), constant.clone()));
+    }
+    let rewrite = || Rewrite::of(&reader).model(model.clone());
+    assert!(rewrite().write_v2(Counter(0)).unwrap().0 > 33 * (64 << 20));
+    let error = rewrite().to_v1_bytes().unwrap_err().to_string();
+    assert!(error.ends_with(" bytes, over the FlatBuffers limit of 2147483647"), "{error}");
+}
+
 #[test]
 fn a_sink_that_fails() {
     struct Full(usize);
