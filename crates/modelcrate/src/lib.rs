@@ -58,6 +58,8 @@
     )
 )]
 
+#[cfg(any(feature = "nnpackage", feature = "ptl", feature = "rten"))]
+mod budget;
 #[cfg(feature = "carton")]
 mod carton;
 mod detect;

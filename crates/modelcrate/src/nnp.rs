@@ -12,14 +12,14 @@ use nnpackage::{
 };
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Limits, Report, Severity, Source, TensorInfo,
+    At, Chain, Report, Severity, Source, TensorInfo,
     digest::Algorithm,
     symbolic::{Dim, SymbolicShape},
 };
 
 use crate::{
     FileSummary, Format, GraphSummary, OpenOptions, Port, Profile, Stats, Summary, SummaryOptions,
-    TensorSummary,
+    TensorSummary, budget::Budget,
 };
 
 pub(crate) fn open(source: Source, options: OpenOptions) -> nnpackage::Result<Reader> {
@@ -195,9 +195,7 @@ fn describe(
         summary.inputs.extend(ports(main, &main.inputs));
         summary.outputs.extend(ports(main, &main.outputs));
     }
-    budget.left = budget
-        .left
-        .saturating_add(reader.source().len().saturating_mul(Limits::default().expansion));
+    budget.allow(reader.source().len());
     for constant in reader.tensors() {
         let described = describe_constant(constant, options, budget, &mut summary.findings);
         let elements = described.shape.elements().unwrap_or(u64::MAX);
@@ -236,13 +234,6 @@ fn port(tensor: &Tensor, id: i32) -> Port {
     Port::new(name, tensor.tensor_type.to_string(), &SymbolicShape::Dims(dims.collect()))
 }
 
-/// How many bytes may still be read for digests and statistics: constants may share bytes, so that
-/// a small file could ask for any amount of work.
-#[derive(Default)]
-struct Budget {
-    left: u64,
-}
-
 fn describe_constant(
     constant: Constant<'_>,
     options: SummaryOptions,
@@ -279,12 +270,7 @@ fn fill(
     if !options.digests && !options.stats {
         return Ok(());
     }
-    budget.left = budget.left.checked_sub(extent.len()).ok_or(tensor_core::Error::OverLimit {
-        what: "bytes of this and all constants before",
-        found: extent.len(),
-        limit: budget.left,
-        field: "expansion",
-    })?;
+    budget.take(extent.len())?;
     let bytes = constant.stored_bytes()?;
     if options.digests {
         let found = Algorithm::Sha256.digest(&bytes);

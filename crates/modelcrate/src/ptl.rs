@@ -10,6 +10,7 @@ use tensor_core::{
 
 use crate::{
     FileSummary, Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary,
+    budget::Budget,
 };
 
 /// A spec in a file of its own.
@@ -69,7 +70,8 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     summary.files = reader.records().map(describe_record).collect();
     match reader.tensors() {
         Ok(tensors) => {
-            let mut budget = reader.source().len().saturating_mul(Limits::default().expansion);
+            let mut budget = Budget::default();
+            budget.allow(reader.source().len());
             for tensor in tensors {
                 let described = describe(tensor, options, &mut budget, &mut summary.findings);
                 let elements = described.shape.elements().unwrap_or(u64::MAX);
@@ -138,7 +140,7 @@ fn describe_record(record: Record<'_>) -> FileSummary {
 fn describe(
     tensor: Tensor<'_>,
     options: SummaryOptions,
-    budget: &mut u64,
+    budget: &mut Budget,
     findings: &mut Report,
 ) -> TensorSummary {
     let mut summary = TensorSummary::new(&tensor.name());
@@ -152,7 +154,7 @@ fn describe(
 fn fill(
     tensor: Tensor<'_>,
     options: SummaryOptions,
-    budget: &mut u64,
+    budget: &mut Budget,
     summary: &mut TensorSummary,
 ) -> ptl_spec::Result<()> {
     let info = tensor.info()?;
@@ -165,12 +167,7 @@ fn fill(
     if !options.digests && !options.stats {
         return Ok(());
     }
-    *budget = budget.checked_sub(summary.bytes).ok_or(tensor_core::Error::OverLimit {
-        what: "bytes of this and all tensors before",
-        found: summary.bytes,
-        limit: *budget,
-        field: "expansion",
-    })?;
+    budget.take(summary.bytes)?;
     let bytes = tensor.bytes()?;
     if options.digests {
         let found = Algorithm::Sha256.digest(&bytes);

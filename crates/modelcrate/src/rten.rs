@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Extent, Limits, Report, Severity, Source,
+    At, Chain, Extent, Report, Severity, Source,
     digest::{Algorithm, HashingReader},
     symbolic::{self, SymbolicShape},
 };
 
-use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
+use crate::{
+    Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary, budget::Budget,
+};
 
 pub(crate) fn open(source: Source) -> rten_format::Result<Reader> {
     Reader::from_source(source)
@@ -65,8 +67,8 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
-    // Constants may share bytes, so that a small file could ask for any amount of work.
-    let mut budget = reader.source().len().saturating_mul(Limits::default().expansion);
+    let mut budget = Budget::default();
+    budget.allow(reader.source().len());
     for tensor in reader.tensors() {
         let described = describe(tensor, options, &mut budget, &mut summary.findings);
         summary.tensors.push(described);
@@ -128,7 +130,7 @@ fn symbolic(dims: Option<&[Dim]>) -> SymbolicShape {
 fn describe(
     tensor: Tensor<'_>,
     options: SummaryOptions,
-    budget: &mut u64,
+    budget: &mut Budget,
     findings: &mut Report,
 ) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name().unwrap_or_default());
@@ -146,7 +148,7 @@ fn describe(
 fn fill(
     tensor: Tensor<'_>,
     options: SummaryOptions,
-    budget: &mut u64,
+    budget: &mut Budget,
     summary: &mut TensorSummary,
 ) -> rten_format::Result<()> {
     let info = tensor.info()?;
@@ -159,12 +161,7 @@ fn fill(
         Error::Core(tensor_core::Error::Read { what, offset, source })
     };
     if options.digests || options.stats {
-        *budget = budget.checked_sub(extent.len()).ok_or(tensor_core::Error::OverLimit {
-            what: "bytes of this and all constants before",
-            found: extent.len(),
-            limit: *budget,
-            field: "expansion",
-        })?;
+        budget.take(extent.len())?;
     }
     if options.digests {
         let mut stream = HashingReader::new(tensor.stream()?, Algorithm::Sha256);
