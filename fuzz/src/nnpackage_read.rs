@@ -1,7 +1,7 @@
 //! What the fuzz target `nnpackage_read` does with its input; a test of the crate replays the corpus.
 
 use nnpackage::{
-    Config, Constant, Library, Manifest, ModelReader, Partition, Reader, flex,
+    Config, Constant, Library, Manifest, ModelReader, ModelWriter, Partition, Reader, flex,
     model::{BuiltinOptions, BuiltinOptions2, Model, Schema},
     model_archive::{ArchiveWriter, EntryOptions, Profile},
     tensor_core::Limits,
@@ -63,7 +63,23 @@ fn model(bytes: &[u8]) {
     }
     if let Ok(reader) = ModelReader::options().limits(limits()).from_bytes(bytes.to_vec()) {
         constants(&reader);
+        written(&reader);
     }
+}
+
+/// What was written is read as the same.
+fn written(reader: &ModelReader) {
+    let _ = reader.model().to_circle();
+    let Ok(bytes) = ModelWriter::of(reader).to_bytes() else { return };
+    let options = ModelReader::options().schema(reader.model().schema);
+    let found = options.from_bytes(bytes.clone()).expect("what was written can be read");
+    let again = ModelWriter::of(&found).to_bytes().expect("and written again");
+    assert_eq!(again, bytes);
+    let mut model = found.model().clone();
+    model.drop_unused_buffers();
+    model.set_metadata("name", "value");
+    model.remove_metadata("name");
+    let _ = ModelWriter::of(&found).model(&model).to_bytes();
 }
 
 /// What validation lets through can be read.

@@ -37,7 +37,7 @@ use crate::{
 #[must_use = "an archive without its directory cannot be opened; call finish"]
 pub struct ArchiveWriter<W: Write> {
     sink: W,
-    /// Bytes that were written.
+    /// Bytes that are in the sink.
     position: u64,
     names: Names,
     /// The records of all entries.
@@ -88,8 +88,14 @@ impl<W: Write> ArchiveWriter<W> {
     /// Large pieces are written as they are, and a few small ones for each entry: a `File` wants a
     /// `BufWriter`, a [`NewFile`](tensor_core::output::NewFile) has one.
     pub fn new(sink: W) -> Self {
+        Self::behind(sink, 0)
+    }
+
+    /// Starts an archive behind `position` bytes that are in the sink already. Offsets and
+    /// alignment count them, as those of an archive at the end of another file do.
+    pub fn behind(sink: W, position: u64) -> Self {
         let (names, directory) = (Names::default(), Vec::new());
-        Self { sink, position: 0, names, directory, entries: 0, unfinished: None }
+        Self { sink, position, names, directory, entries: 0, unfinished: None }
     }
 
     /// Writes a file whose content is in memory.
@@ -227,7 +233,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.names.contains(name)
     }
 
-    /// Returns how many bytes were written.
+    /// Returns how many bytes are in the sink.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.position

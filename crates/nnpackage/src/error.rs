@@ -3,7 +3,7 @@ use std::{borrow::Cow, io};
 use model_archive::name::NameFault;
 use tensor_core::{At, Chain, Report, Severity, Shape};
 
-use crate::{Content, Position};
+use crate::{Content, Position, model::Schema};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +113,14 @@ pub enum Error {
         /// What is wrong with it.
         fault: ConstantFault,
     },
+    /// A model cannot be written, or not in a schema.
+    #[error("{path} {fault}")]
+    Unwritable {
+        /// What cannot be written, such as `subgraph 0/tensor 3`; `model` for all of it.
+        path: String,
+        /// Why.
+        fault: ModelFault,
+    },
     /// The custom options of an operator are no FlexBuffer.
     #[error("custom options at byte {offset} {reason}")]
     CustomOptions {
@@ -143,6 +151,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A file could not be written to its end.
+    #[error("writing at byte {offset} failed")]
+    Output {
+        /// How far it was written, in bytes.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The archive is broken or refused.
     #[error(transparent)]
     Archive(#[from] model_archive::Error),
@@ -168,10 +184,11 @@ impl Error {
             Self::TooDeep { .. } | Self::TooManyTables { .. } => "model/limit",
             Self::UnknownTable { .. } => "model/unknown-table",
             Self::Constant { fault, .. } => fault.rule(),
+            Self::Unwritable { fault, .. } => fault.rule(),
             Self::CustomOptions { .. } => "model/custom-options",
             Self::Hdf5 { .. } => "nnp/golden-data",
             Self::Library { .. } => "nnp/library",
-            Self::Write { .. } => "nnp/write",
+            Self::Write { .. } | Self::Output { .. } => "nnp/write",
             Self::Archive(error) => error.rule(),
             Self::Core(tensor_core::Error::OverLimit { .. }) => "nnp/limit",
             Self::Core(tensor_core::Error::OutOfBounds { .. }) => "nnp/truncated",
@@ -328,6 +345,94 @@ impl ConstantFault {
         match self {
             Self::OutOfBounds { offset, .. } => Some(*offset),
             _ => None,
+        }
+    }
+}
+
+/// Why a model cannot be written. It reads on from the path of what cannot.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelFault {
+    /// The schema has no place for it.
+    #[error("has {what}, which {schema} has not")]
+    NotInSchema {
+        /// What it has.
+        what: String,
+        /// The schema.
+        schema: Schema,
+    },
+    /// It has a table of a kind that this crate does not know.
+    #[error("has {what} of unknown type {tag}, which would be lost")]
+    Unknown {
+        /// What the table is for.
+        what: &'static str,
+        /// Its number in the union.
+        tag: u8,
+    },
+    /// It has fields that this crate does not know.
+    #[error("has unknown fields in the table at byte {offset}, which would be lost")]
+    UnknownFields {
+        /// Where the first such table starts, in bytes from the start of the file.
+        offset: u64,
+    },
+    /// A number stands for something in one schema that is not known, and could be anything in the
+    /// other.
+    #[error("has {what} {code}, of which nothing is known")]
+    UnknownNumber {
+        /// What has the number.
+        what: &'static str,
+        /// The number.
+        code: i32,
+    },
+    /// It has more bytes than the offsets of tables reach.
+    #[error("needs {found} bytes in its tables, which reach {limit}")]
+    TooLarge {
+        /// Bytes that it needs, at least.
+        found: u64,
+        /// Bytes that there may be.
+        limit: u64,
+    },
+    /// It has bytes in the tables and outside of them.
+    #[error("has bytes in the tables and outside of them, expected one of both")]
+    TwoPlaces,
+    /// Its bytes are outside of the tables of a file, and no file was given.
+    #[error("has bytes at byte {offset} of a file, and there is none to read them from")]
+    NoFile {
+        /// Where they start, from the start of the file.
+        offset: u64,
+    },
+    /// Its bytes end behind the end of the file.
+    #[error("needs {len} bytes at byte {offset} of a file of {file_len} bytes")]
+    OutOfBounds {
+        /// Where they start, from the start of the file.
+        offset: u64,
+        /// Their length in bytes.
+        len: u64,
+        /// Bytes of the file.
+        file_len: u64,
+    },
+    /// It refers to something that the model has not.
+    #[error("is {index}, but the model has {count}")]
+    Index {
+        /// The position.
+        index: u64,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl ModelFault {
+    const fn rule(&self) -> &'static str {
+        match self {
+            Self::NotInSchema { .. } => "model/not-in-schema",
+            Self::Unknown { .. } => "model/unknown-table",
+            Self::UnknownFields { .. } => "model/unknown-field",
+            Self::UnknownNumber { .. } => "model/unknown-number",
+            Self::TooLarge { .. } => "model/too-large",
+            Self::TwoPlaces => "model/two-places",
+            Self::NoFile { .. } => "model/other-file",
+            Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
+            Self::Index { .. } => "model/index",
         }
     }
 }

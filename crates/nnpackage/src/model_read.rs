@@ -37,6 +37,7 @@ struct Inner {
     identifier: Option<Schema>,
     model: Model,
     tables_len: Option<u64>,
+    unknown_field: Option<u64>,
     /// Graph and position of every constant, in the order of the file.
     constants: Vec<(u32, u32)>,
     /// Positions in `constants` by name, filled at the first look-up.
@@ -99,6 +100,14 @@ impl ModelReader {
         self.inner.tables_len
     }
 
+    /// Returns where the first table is that has fields which this crate does not know, in bytes
+    /// from the start of the file: what a later release of the schema added. A model with such
+    /// fields can be read, and not be written.
+    #[must_use]
+    pub fn unknown_field(&self) -> Option<u64> {
+        self.inner.unknown_field
+    }
+
     /// Returns handles on the constants of all graphs, in the order of the file.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = Constant<'_>> {
@@ -145,6 +154,33 @@ impl ModelReader {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.inner.source
+    }
+
+    /// Returns where everything ends that the model refers to, in bytes from the start of the file:
+    /// that of the file where there are tables which cannot be looked into.
+    pub(crate) fn end(&self) -> u64 {
+        let model = self.model();
+        let buffers = model.buffers.iter().filter(|buffer| buffer.is_external());
+        let buffers = buffers.map(|buffer| buffer.offset.saturating_add(buffer.size));
+        let operators = model.subgraphs.iter().flat_map(|graph| &graph.operators);
+        let options = operators.filter(|operator| operator.large_custom_options_offset > 1);
+        let options = options.map(|operator| {
+            let (offset, size) =
+                (operator.large_custom_options_offset, operator.large_custom_options_size);
+            offset.saturating_add(size)
+        });
+        let len = self.source().len();
+        let tables = self.tables_len().unwrap_or(len);
+        buffers.chain(options).max().unwrap_or_default().max(tables).min(len)
+    }
+
+    /// Tells whether an archive stands behind everything else, as tools for TFLite append one.
+    pub(crate) fn has_files(&self) -> Result<bool> {
+        let (end, len) = (self.end(), self.source().len());
+        let start = Extent::between(end, len.min(end.saturating_add(PADDING)));
+        let start = self.source().read(start, "bytes behind the model")?;
+        let is_archive = |four: &[u8]| four == b"PK\x03\x04" || four == b"PK\x05\x06";
+        Ok(start.windows(4).any(is_archive))
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -230,12 +266,21 @@ impl ModelOptions {
             None => found?,
         };
         let (tables, parsed) = self.tables(&source, schema)?;
-        let Parsed { model, len: tables_len } = parsed;
+        let Parsed { model, len: tables_len, unknown_field } = parsed;
         let constants = constants(&model, &self.limits)?;
         let by_name = OnceLock::new();
         let limits = self.limits;
-        let inner =
-            Inner { source, tables, identifier, model, tables_len, constants, by_name, limits };
+        let inner = Inner {
+            source,
+            tables,
+            identifier,
+            model,
+            tables_len,
+            unknown_field,
+            constants,
+            by_name,
+            limits,
+        };
         Ok(ModelReader { inner: Arc::new(inner) })
     }
 
@@ -287,6 +332,8 @@ fn constants(model: &Model, limits: &Limits) -> Result<Vec<(u32, u32)>> {
     Ok(constants)
 }
 
+/// Bytes that may be padding in front of what comes next.
+pub(crate) const PADDING: u64 = 16;
 /// What offsets of tables reach.
 const MAX_TABLES: u64 = 1 << 31;
 /// Bytes that are read first where a file is not in memory.

@@ -69,6 +69,8 @@ pub struct Tensor {
     /// Dimensions in elements, outermost first; none for a scalar. Where a dimension is unknown,
     /// this has 1 for it, and [`shape_signature`](Self::shape_signature) -1.
     pub shape: Vec<i32>,
+    /// Tells whether no shape is stored at all, which some tools take for an unknown rank.
+    pub is_unshaped: bool,
     /// The element type.
     pub tensor_type: TensorType,
     /// The position of its buffer in the model; 0, an empty one, for what is no constant.

@@ -4,6 +4,10 @@
 //! Positions are kept as they are stored, whether there is something at them or not: validation
 //! looks at that.
 
+mod build;
+mod builder;
+mod change;
+mod encode;
 mod graph;
 mod numbers;
 mod operator_code;
@@ -22,6 +26,8 @@ use bytes::Bytes;
 use flatbuffers::{InvalidFlatbuffer, VerifierOptions};
 use tensor_core::Limits;
 
+pub(crate) use build::{Placed, tables};
+pub use builder::{ModelBuilder, SubgraphBuilder};
 pub use graph::{Operator, Subgraph, Tensor, VariantSubtype};
 pub use numbers::{
     ActivationFunctionType, BuiltinOperator, CombinerType, CompressionType, CustomOptionsFormat,
@@ -63,6 +69,15 @@ impl Schema {
         match self {
             Self::Circle => *b"CIR0",
             Self::Tflite => *b"TFL3",
+        }
+    }
+
+    /// Returns the version that tools write into a model.
+    #[must_use]
+    pub const fn version(self) -> u32 {
+        match self {
+            Self::Circle => 0,
+            Self::Tflite => 3,
         }
     }
 
@@ -226,6 +241,8 @@ pub(crate) struct Parsed {
     pub(crate) model: Model,
     /// `None` where there are tables that cannot be looked into.
     pub(crate) len: Option<u64>,
+    /// Where the first table is that has unknown fields.
+    pub(crate) unknown_field: Option<u64>,
 }
 
 impl Parsed {
@@ -243,7 +260,7 @@ impl Parsed {
                 stored::tflite::model(&root.map_err(malformed)?, &scan)?
             }
         };
-        Ok(Self { model, len: scan.len() })
+        Ok(Self { model, len: scan.len(), unknown_field: scan.unknown_field() })
     }
 }
 

@@ -5,8 +5,14 @@
 
 use std::fmt;
 
-use super::parse::{FromStored, Scan};
-use crate::generated::{circle, tflite};
+use super::{
+    encode::{Encoder, ToStored},
+    parse::{FromStored, Scan},
+};
+use crate::{
+    ModelFault,
+    generated::{circle, tflite},
+};
 
 macro_rules! numbers {
     ($(
@@ -69,6 +75,12 @@ macro_rules! numbers {
             impl FromStored<$stored::$name> for $name {
                 fn from_stored(stored: $stored::$name, _: &Scan<'_>) -> Self {
                     Self(stored.0)
+                }
+            }
+
+            impl ToStored<$stored::$name> for $name {
+                fn to_stored(&self, _: &mut Encoder) -> Result<$stored::$name, ModelFault> {
+                    Ok($stored::$name(self.0))
                 }
             }
         )+

@@ -4,9 +4,11 @@
 //! one.
 
 use bytes::Bytes;
+use flatbuffers::{UnionWIPOffset, WIPOffset};
 
 use super::{
-    TensorType, UnknownTable,
+    Schema, TensorType, UnknownTable,
+    encode::{Encoder, arguments},
     numbers::{
         ActivationFunctionType, CombinerType, CustomOptionsFormat,
         FullyConnectedOptionsWeightsFormat, LSHProjectionType, LSTMKernelType, MirrorPadMode,
@@ -16,7 +18,7 @@ use super::{
     parse::Scan,
 };
 use crate::{
-    Result,
+    ModelFault, Result,
     generated::{circle, tflite},
 };
 
@@ -85,7 +87,7 @@ show! {
     TensorType: value => OptionValue::Number {
         name: value.name(),
         // One that both schemas have has one number.
-        code: value.code(super::Schema::Circle).unwrap_or_default().into(),
+        code: value.code(Schema::Circle).unwrap_or_default().into(),
     };
 }
 
@@ -136,7 +138,51 @@ macro_rules! tflite_member {
     };
 }
 
-macro_rules! from_tflite {
+/// Counts a field of a stored table: 0 where the schema has it not.
+macro_rules! has_field {
+    (circle only tflite) => {
+        0
+    };
+    ($schema:ident $($note:ident $arg:ident)?) => {
+        1
+    };
+}
+
+/// Writes a field of a stored table; what the schema has not has to be its default.
+macro_rules! put {
+    (circle $args:ident $table:ident $encoder:ident $field:ident $default:expr; only tflite) => {
+        if $table.$field != $default {
+            let (what, schema) = (format!("the option {}", stringify!($field)), Schema::Circle);
+            return Err(ModelFault::NotInSchema { what, schema });
+        }
+    };
+    (
+        tflite $args:ident $table:ident $encoder:ident $field:ident $default:expr;
+        tflite $getter:ident
+    ) => {
+        $args.$getter = $encoder.write(&$table.$field)?;
+    };
+    (
+        $schema:ident $args:ident $table:ident $encoder:ident $field:ident $default:expr;
+        $($note:ident $arg:ident)?
+    ) => {
+        $args.$field = $encoder.write(&$table.$field)?;
+    };
+}
+
+/// Writes a member of a union, where TFLite has it.
+macro_rules! put_tflite_member {
+    (circle $name:ident $table:ident $encoder:ident) => {{
+        let _: &$name = $table;
+        let (what, schema) = (format!("the table {}", stringify!($name)), Schema::Tflite);
+        Err(ModelFault::NotInSchema { what, schema })
+    }};
+    (both $name:ident $table:ident $encoder:ident) => {
+        $table.to_tflite($encoder)
+    };
+}
+
+macro_rules! with_tflite {
     (circle $table:ident { $($rest:tt)* }) => {};
     (both $table:ident {
         $( $field:ident $default:expr; $($note:ident $arg:ident)?; )*
@@ -144,8 +190,18 @@ macro_rules! from_tflite {
         #[allow(unused_variables, reason = "some tables are empty")]
         impl $table {
             fn from_tflite(table: &tflite::$table<'_>, scan: &Scan<'_>) -> Self {
-                scan.table(table._tab);
+                scan.options(table._tab, 0 $( + has_field!(tflite $($note $arg)?) )*);
                 Self { $( $field: field!(tflite table scan $field $default; $($note $arg)?), )* }
+            }
+
+            #[allow(unused_mut, reason = "some tables are empty")]
+            fn to_tflite(
+                &self,
+                encoder: &mut Encoder,
+            ) -> Result<WIPOffset<UnionWIPOffset>, ModelFault> {
+                let mut args = arguments(tflite::$table::create);
+                $( put!(tflite args self encoder $field $default; $($note $arg)?); )*
+                Ok(tflite::$table::create(encoder.table()?, &args).as_union_value())
             }
         }
     };
@@ -249,6 +305,30 @@ macro_rules! tables {
                         tag => unknown(tag)?,
                     })
                 }
+
+                pub(super) fn to_circle(
+                    &self,
+                    encoder: &mut Encoder,
+                ) -> Result<(circle::$union, WIPOffset<UnionWIPOffset>), ModelFault> {
+                    let table = match self {
+                        $( Self::$name(table) => table.to_circle(encoder), )*
+                        Self::Unknown(table) => Err(table.fault($what)),
+                    };
+                    Ok((circle::$union(self.tag()), table?))
+                }
+
+                pub(super) fn to_tflite(
+                    &self,
+                    encoder: &mut Encoder,
+                ) -> Result<(tflite::$union, WIPOffset<UnionWIPOffset>), ModelFault> {
+                    let table = match self {
+                        $(
+                            Self::$name(table) => put_tflite_member!($schemas $table table encoder),
+                        )*
+                        Self::Unknown(table) => Err(table.fault($what)),
+                    };
+                    Ok((tflite::$union(self.tag()), table?))
+                }
             }
 
             $(
@@ -269,10 +349,20 @@ macro_rules! tables {
                 #[allow(unused_variables, reason = "some tables are empty")]
                 impl $table {
                     fn from_circle(table: &circle::$table<'_>, scan: &Scan<'_>) -> Self {
-                        scan.table(table._tab);
+                        scan.options(table._tab, 0 $( + has_field!(circle $($note $arg)?) )*);
                         Self {
                             $( $field: field!(circle table scan $field $default; $($note $arg)?), )*
                         }
+                    }
+
+                    #[allow(unused_mut, reason = "some tables are empty")]
+                    fn to_circle(
+                        &self,
+                        encoder: &mut Encoder,
+                    ) -> Result<WIPOffset<UnionWIPOffset>, ModelFault> {
+                        let mut args = arguments(circle::$table::create);
+                        $( put!(circle args self encoder $field $default; $($note $arg)?); )*
+                        Ok(circle::$table::create(encoder.table()?, &args).as_union_value())
                     }
 
                     fn fields(&self) -> Vec<(&'static str, OptionValue<'_>)> {
@@ -282,7 +372,7 @@ macro_rules! tables {
                     }
                 }
 
-                from_tflite! {
+                with_tflite! {
                     $schemas $table { $( $field $default; $($note $arg)?; )* }
                 }
 

@@ -18,11 +18,14 @@ pub(crate) struct Scan<'a> {
     model: &'a Bytes,
     end: Cell<usize>,
     has_unknown: Cell<bool>,
+    /// Where the first table is that has fields which are not known.
+    unknown_field: Cell<Option<u64>>,
 }
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(model: &'a Bytes) -> Self {
-        Self { model, end: Cell::new(8), has_unknown: Cell::new(false) }
+        let (end, has_unknown) = (Cell::new(8), Cell::new(false));
+        Self { model, end, has_unknown, unknown_field: Cell::new(None) }
     }
 
     pub(crate) fn read<S, T: FromStored<S>>(&self, stored: S) -> T {
@@ -46,11 +49,22 @@ impl<'a> Scan<'a> {
         self.model.slice_ref(stored)
     }
 
-    /// Notes that a table and its list of fields are part of the model.
-    pub(crate) fn table(&self, table: Table<'_>) {
+    /// Notes that a table and its list of fields are part of the model, and whether it has fields
+    /// behind the last one that is known.
+    pub(crate) fn table(&self, table: Table<'_>, last: VOffsetT) {
         let vtable = table.vtable();
         self.note(vtable.as_bytes());
         self.note_end(table.loc().saturating_add(vtable.object_inline_num_bytes()));
+        let behind = usize::from(last).saturating_add(2);
+        let set = vtable.as_bytes().get(behind..).unwrap_or_default();
+        if set.iter().any(|byte| *byte != 0) && self.unknown_field.get().is_none() {
+            self.unknown_field.set(Some(table.loc() as u64));
+        }
+    }
+
+    /// Notes a table of options, which has this many known fields.
+    pub(crate) fn options(&self, table: Table<'_>, fields: VOffsetT) {
+        self.table(table, fields.saturating_mul(2).saturating_add(2));
     }
 
     /// Reads a table of a type that this crate does not know; `None` where there is none.
@@ -68,12 +82,22 @@ impl<'a> Scan<'a> {
     /// Returns how many bytes of the model its parts take, padding behind the last one included;
     /// `None` where there are tables that cannot be looked into.
     pub(crate) fn len(&self) -> Option<u64> {
-        (!self.has_unknown.get()).then(|| self.end.get() as u64)
+        let end = self.end.get().checked_next_multiple_of(4).unwrap_or(usize::MAX);
+        (!self.has_unknown.get()).then(|| end.min(self.model.len()) as u64)
+    }
+
+    /// Returns where the first table is that has fields which this crate does not know, in bytes
+    /// from the start of the model.
+    pub(crate) fn unknown_field(&self) -> Option<u64> {
+        self.unknown_field.get()
     }
 
     fn note(&self, part: &[u8]) {
-        let start = part.as_ptr().addr().wrapping_sub(self.model.as_ptr().addr());
-        self.note_end(start.saturating_add(part.len()));
+        self.note_end(self.start(part).saturating_add(part.len()));
+    }
+
+    fn start(&self, part: &[u8]) -> usize {
+        part.as_ptr().addr().wrapping_sub(self.model.as_ptr().addr())
     }
 
     fn note_end(&self, end: usize) {
@@ -113,7 +137,9 @@ plain! { bool f32 i32 i64 u16 u32 u64 }
 impl FromStored<Option<&str>> for Option<String> {
     fn from_stored(stored: Option<&str>, scan: &Scan<'_>) -> Self {
         let stored = stored?;
-        scan.note(stored.as_bytes());
+        // A zero follows, which does not count.
+        let end = scan.start(stored.as_bytes()).saturating_add(stored.len());
+        scan.note_end(end.saturating_add(1));
         Some(stored.to_owned())
     }
 }

@@ -1,5 +1,7 @@
 //! The tables of the two schemas, read into one model.
 
+use flatbuffers::VOffsetT;
+
 use super::{
     Buffer, BuiltinOptions, BuiltinOptions2, ExternalBuffer, Metadata, Model, Operator,
     OperatorCode, Quantization, QuantizationDetails, Schema, Signature, SignatureTensor,
@@ -18,7 +20,7 @@ macro_rules! readers {
                 model: &stored::Model<'_>,
                 scan: &Scan<'_>,
             ) -> Result<Model> {
-                scan.table(model._tab);
+                scan.table(model._tab, LAST_OF_MODEL);
                 let mut read = Model {
                     schema: Schema::$variant,
                     version: model.version(),
@@ -40,7 +42,7 @@ macro_rules! readers {
                 code: stored::OperatorCode<'_>,
                 scan: &Scan<'_>,
             ) -> Result<OperatorCode> {
-                scan.table(code._tab);
+                scan.table(code._tab, stored::OperatorCode::VT_BUILTIN_CODE);
                 Ok(OperatorCode {
                     deprecated_builtin_code: code.deprecated_builtin_code(),
                     custom_code: scan.read(code.custom_code()),
@@ -50,7 +52,7 @@ macro_rules! readers {
             }
 
             fn subgraph(subgraph: stored::SubGraph<'_>, scan: &Scan<'_>) -> Result<Subgraph> {
-                scan.table(subgraph._tab);
+                scan.table(subgraph._tab, stored::SubGraph::VT_DEBUG_METADATA_INDEX);
                 let mut read = Subgraph {
                     tensors: scan.tables(subgraph.tensors(), tensor)?,
                     inputs: scan.read(subgraph.inputs()),
@@ -65,11 +67,12 @@ macro_rules! readers {
             }
 
             fn tensor(tensor: stored::Tensor<'_>, scan: &Scan<'_>) -> Result<Tensor> {
-                scan.table(tensor._tab);
+                scan.table(tensor._tab, LAST_OF_TENSOR);
                 let quantization = tensor.quantization();
                 let sparsity = tensor.sparsity();
                 let mut read = Tensor {
                     shape: scan.read(tensor.shape()),
+                    is_unshaped: tensor.shape().is_none(),
                     tensor_type: scan.read(tensor.type_()),
                     buffer: tensor.buffer(),
                     name: scan.read(tensor.name()),
@@ -93,7 +96,7 @@ macro_rules! readers {
                 variant: stored::VariantSubType<'_>,
                 scan: &Scan<'_>,
             ) -> Result<VariantSubtype> {
-                scan.table(variant._tab);
+                scan.table(variant._tab, stored::VariantSubType::VT_HAS_RANK);
                 Ok(VariantSubtype {
                     shape: scan.read(variant.shape()),
                     tensor_type: scan.read(variant.type_()),
@@ -105,7 +108,7 @@ macro_rules! readers {
                 quantization: stored::QuantizationParameters<'_>,
                 scan: &Scan<'_>,
             ) -> Result<Quantization> {
-                scan.table(quantization._tab);
+                scan.table(quantization._tab, stored::QuantizationParameters::VT_QUANTIZED_DIMENSION);
                 Ok(Quantization {
                     min: scan.read(quantization.min()),
                     max: scan.read(quantization.max()),
@@ -120,7 +123,7 @@ macro_rules! readers {
                 table: &stored::CustomQuantization<'_>,
                 scan: &Scan<'_>,
             ) -> QuantizationDetails {
-                scan.table(table._tab);
+                scan.table(table._tab, stored::CustomQuantization::VT_CUSTOM);
                 QuantizationDetails::Custom(scan.read(table.custom()))
             }
 
@@ -138,7 +141,7 @@ macro_rules! readers {
                 sparsity: stored::SparsityParameters<'_>,
                 scan: &Scan<'_>,
             ) -> Result<Sparsity> {
-                scan.table(sparsity._tab);
+                scan.table(sparsity._tab, stored::SparsityParameters::VT_DIM_METADATA);
                 Ok(Sparsity {
                     traversal_order: scan.read(sparsity.traversal_order()),
                     block_map: scan.read(sparsity.block_map()),
@@ -150,17 +153,17 @@ macro_rules! readers {
                 level: stored::DimensionMetadata<'_>,
                 scan: &Scan<'_>,
             ) -> Result<SparseLevel> {
-                scan.table(level._tab);
+                scan.table(level._tab, stored::DimensionMetadata::VT_ARRAY_INDICES);
                 let i32s = |table: stored::Int32Vector<'_>| {
-                    scan.table(table._tab);
+                    scan.table(table._tab, stored::Int32Vector::VT_VALUES);
                     SparseIndices::I32(scan.read(table.values()))
                 };
                 let u16s = |table: stored::Uint16Vector<'_>| {
-                    scan.table(table._tab);
+                    scan.table(table._tab, stored::Uint16Vector::VT_VALUES);
                     SparseIndices::U16(scan.read(table.values()))
                 };
                 let u8s = |table: stored::Uint8Vector<'_>| {
-                    scan.table(table._tab);
+                    scan.table(table._tab, stored::Uint8Vector::VT_VALUES);
                     SparseIndices::U8(scan.read(table.values()))
                 };
                 let unknown = |tag, field| -> Result<Option<SparseIndices>> {
@@ -186,7 +189,7 @@ macro_rules! readers {
             }
 
             fn operator(operator: stored::Operator<'_>, scan: &Scan<'_>) -> Result<Operator> {
-                scan.table(operator._tab);
+                scan.table(operator._tab, stored::Operator::VT_DEBUG_METADATA_INDEX);
                 Ok(Operator {
                     opcode_index: operator.opcode_index(),
                     inputs: scan.read(operator.inputs()),
@@ -204,18 +207,18 @@ macro_rules! readers {
             }
 
             fn buffer(buffer: stored::Buffer<'_>, scan: &Scan<'_>) -> Result<Buffer> {
-                scan.table(buffer._tab);
+                scan.table(buffer._tab, stored::Buffer::VT_SIZE);
                 let data = scan.read(buffer.data());
                 Ok(Buffer { data, offset: buffer.offset(), size: buffer.size() })
             }
 
             fn metadata(metadata: stored::Metadata<'_>, scan: &Scan<'_>) -> Result<Metadata> {
-                scan.table(metadata._tab);
+                scan.table(metadata._tab, stored::Metadata::VT_BUFFER);
                 Ok(Metadata { name: scan.read(metadata.name()), buffer: metadata.buffer() })
             }
 
             fn signature(signature: stored::SignatureDef<'_>, scan: &Scan<'_>) -> Result<Signature> {
-                scan.table(signature._tab);
+                scan.table(signature._tab, stored::SignatureDef::VT_SUBGRAPH_INDEX);
                 Ok(Signature {
                     inputs: scan.tables(signature.inputs(), signature_tensor)?,
                     outputs: scan.tables(signature.outputs(), signature_tensor)?,
@@ -229,7 +232,7 @@ macro_rules! readers {
                 tensor: stored::TensorMap<'_>,
                 scan: &Scan<'_>,
             ) -> Result<SignatureTensor> {
-                scan.table(tensor._tab);
+                scan.table(tensor._tab, stored::TensorMap::VT_TENSOR_INDEX);
                 let name = scan.read(tensor.name());
                 Ok(SignatureTensor { name, tensor_index: tensor.tensor_index() })
             }
@@ -240,6 +243,9 @@ macro_rules! readers {
 }
 
 readers! { circle from_circle Circle {
+    const LAST_OF_MODEL: VOffsetT = stored::Model::VT_SIGNATURE_DEFS;
+    const LAST_OF_TENSOR: VOffsetT = stored::Tensor::VT_COMPRESSION_TYPE;
+
     #[expect(clippy::unnecessary_wraps, reason = "the other schema has tables here")]
     fn model_rest(_: &stored::Model<'_>, _: &Scan<'_>, _: &mut Model) -> Result<()> {
         Ok(())
@@ -263,11 +269,11 @@ readers! { circle from_circle Circle {
                 .details_as_custom_quantization()
                 .map(|table| custom_quantization(&table, scan)),
             2 => quantization.details_as_mxquantization().map(|table| {
-                scan.table(table._tab);
+                scan.table(table._tab, stored::MXQuantization::VT_AXIS);
                 QuantizationDetails::Mx { axis: table.axis() }
             }),
             3 => quantization.details_as_blockwise_quantization().map(|table| {
-                scan.table(table._tab);
+                scan.table(table._tab, stored::BlockwiseQuantization::VT_BLOCK_SIZE);
                 QuantizationDetails::Blockwise {
                     scales: table.scales(),
                     zero_points: table.zero_points(),
@@ -281,13 +287,16 @@ readers! { circle from_circle Circle {
 } }
 
 readers! { tflite from_tflite Tflite {
+    const LAST_OF_MODEL: VOffsetT = stored::Model::VT_EXTERNAL_BUFFERS;
+    const LAST_OF_TENSOR: VOffsetT = stored::Tensor::VT_EXTERNAL_BUFFER;
+
     fn model_rest(model: &stored::Model<'_>, scan: &Scan<'_>, read: &mut Model) -> Result<()> {
         read.external_groups = scan.tables(model.external_buffer_groups(), |group, scan| {
-            scan.table(group._tab);
+            scan.table(group._tab, stored::ExternalBufferGroup::VT_NAME);
             Ok(scan.read(group.name()))
         })?;
         read.external_buffers = scan.tables(model.external_buffers(), |buffer, scan| {
-            scan.table(buffer._tab);
+            scan.table(buffer._tab, stored::ExternalBuffer::VT_PACKING);
             Ok(ExternalBuffer {
                 id: buffer.id(),
                 group: buffer.group(),
@@ -315,7 +324,7 @@ readers! { tflite from_tflite Tflite {
                 .details_as_custom_quantization()
                 .map(|table| custom_quantization(&table, scan)),
             2 => quantization.details_as_blockwise_quantization().map(|table| {
-                scan.table(table._tab);
+                scan.table(table._tab, stored::BlockwiseQuantization::VT_BLOCK_SHAPE);
                 QuantizationDetails::Blockwise {
                     scales: table.scales(),
                     zero_points: table.zero_points(),
@@ -324,7 +333,7 @@ readers! { tflite from_tflite Tflite {
                 }
             }),
             3 => quantization.details_as_multi_axis_quantization().map(|table| {
-                scan.table(table._tab);
+                scan.table(table._tab, stored::MultiAxisQuantization::VT_QUANTIZED_DIMENSIONS);
                 QuantizationDetails::MultiAxis {
                     scales: table.scales(),
                     zero_points: table.zero_points(),

@@ -4,9 +4,13 @@ use tensor_core::{DType, Shape};
 
 use super::{
     Schema,
+    encode::{Encoder, ToStored},
     parse::{FromStored, Scan},
 };
-use crate::generated::{circle, tflite};
+use crate::{
+    ModelFault,
+    generated::{circle, tflite},
+};
 
 /// Declares element types: the number in Circle, that in TFLite, name, and what stands for one.
 macro_rules! tensor_types {
@@ -148,6 +152,11 @@ impl TensorType {
         self.dtype()?.byte_len(elements)
     }
 
+    fn stored(self, schema: Schema) -> Result<i8, ModelFault> {
+        let what = || format!("the element type {self}");
+        self.code(schema).ok_or_else(|| ModelFault::NotInSchema { what: what(), schema })
+    }
+
     /// Returns the bytes of a block of 32 elements; `None` for types that are not stored in blocks.
     const fn block_bytes(self) -> Option<u64> {
         Some(match self {
@@ -187,6 +196,18 @@ impl FromStored<circle::TensorType> for TensorType {
 impl FromStored<tflite::TensorType> for TensorType {
     fn from_stored(stored: tflite::TensorType, _: &Scan<'_>) -> Self {
         Self::from_code(stored.0, Schema::Tflite)
+    }
+}
+
+impl ToStored<circle::TensorType> for TensorType {
+    fn to_stored(&self, _: &mut Encoder) -> Result<circle::TensorType, ModelFault> {
+        self.stored(Schema::Circle).map(circle::TensorType)
+    }
+}
+
+impl ToStored<tflite::TensorType> for TensorType {
+    fn to_stored(&self, _: &mut Encoder) -> Result<tflite::TensorType, ModelFault> {
+        self.stored(Schema::Tflite).map(tflite::TensorType)
     }
 }
 

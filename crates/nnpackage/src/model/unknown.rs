@@ -3,12 +3,12 @@ use std::{fmt, ops::Range};
 use bytes::Bytes;
 use flatbuffers::{Table, VOffsetT};
 
-use crate::{Error, Result};
+use crate::{Error, ModelFault, Result};
 
 /// A table of a kind that this crate does not know: what a later release of the format added.
 ///
-/// What it holds cannot be told, nor where its parts are, so the model around it is kept with
-/// it, and becomes a part of whatever model it is written into.
+/// What it holds cannot be told, nor where its parts are. It can be looked at, but no model with
+/// such a table can be written.
 #[derive(Clone)]
 pub struct UnknownTable {
     tag: u8,
@@ -75,6 +75,11 @@ impl UnknownTable {
     #[must_use]
     pub fn fields(&self) -> usize {
         (self.list.len() / 2).saturating_sub(2)
+    }
+
+    /// Says that it cannot be written: what it refers to is somewhere around it.
+    pub(crate) const fn fault(&self, what: &'static str) -> ModelFault {
+        ModelFault::Unknown { what, tag: self.tag }
     }
 
     /// Returns the bytes of the table itself: what it refers to is elsewhere.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use tensor_core::Extent;
-
 use crate::{
     Diagnosis, ModelReader, Stage,
     diagnosis::Findings,
     error::short,
     model::{BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor},
+    model_read::PADDING,
 };
 
 use super::{constants, graph, operators};
@@ -49,10 +48,7 @@ fn identity(reader: &ModelReader, findings: &mut Findings) {
         let message = format!("is read as {}, but its identifier does not say so", model.schema);
         findings.push(Diagnosis::error("model/identifier", message).ignored());
     }
-    let expected = match model.schema {
-        Schema::Circle => 0,
-        Schema::Tflite => 3,
-    };
+    let expected = model.schema.version();
     if model.version != expected {
         let message =
             format!("version is {}, expected {expected} in {}", model.version, model.schema);
@@ -68,38 +64,31 @@ fn identity(reader: &ModelReader, findings: &mut Findings) {
         let diagnosis = Diagnosis::warning("model/graph-count", message);
         findings.push(diagnosis.load_fails("The number of subgraphs cannot exceed 65535"));
     }
+    if let Some(offset) = reader.unknown_field() {
+        let message = format!("has unknown fields in the table at byte {offset}");
+        let mut diagnosis = Diagnosis::note("model/unknown-field", message).ignored();
+        diagnosis.at.offset = Some(offset);
+        findings.push(diagnosis);
+    }
     trailing(reader, findings);
 }
 
 /// Bytes that belong neither to the tables nor to a buffer outside of them.
 fn trailing(reader: &ModelReader, findings: &mut Findings) {
-    let Some(tables) = reader.tables_len() else { return };
-    let buffers = reader.model().buffers.iter().filter(|buffer| buffer.is_external());
-    let ends = buffers.map(|buffer| buffer.offset.saturating_add(buffer.size));
-    let end = ends.max().unwrap_or_default().max(tables.saturating_add(PADDING));
-    let len = reader.source().len();
-    if len > end {
-        let bytes = len.saturating_sub(tables);
-        let mut diagnosis = if has_files(reader, tables) {
-            let message = format!("has an archive of associated files behind byte {tables}");
-            Diagnosis::note("model/associated-files", message).ignored()
-        } else {
-            let message =
-                format!("has {bytes} bytes behind byte {tables}, which nothing refers to");
-            Diagnosis::note("model/trailing-bytes", message).ignored()
-        };
-        diagnosis.at.offset = Some(tables);
-        findings.push(diagnosis);
+    let (end, len) = (reader.end(), reader.source().len());
+    if len <= end.saturating_add(PADDING) {
+        return;
     }
-}
-
-/// Tells whether a ZIP archive starts behind the tables, as tools for TFLite append one.
-fn has_files(reader: &ModelReader, tables: u64) -> bool {
-    let source = reader.source();
-    let end = source.len().min(tables.saturating_add(PADDING));
-    let start = source.read(Extent::between(tables, end), "bytes behind the tables");
-    let is_archive = |four: &[u8]| four == b"PK\x03\x04" || four == b"PK\x05\x06";
-    start.is_ok_and(|start| start.windows(4).any(is_archive))
+    let mut diagnosis = if reader.has_files().unwrap_or_default() {
+        let message = format!("has an archive of associated files behind byte {end}");
+        Diagnosis::note("model/associated-files", message).ignored()
+    } else {
+        let bytes = len.saturating_sub(end);
+        let message = format!("has {bytes} bytes behind byte {end}, which nothing refers to");
+        Diagnosis::note("model/trailing-bytes", message).ignored()
+    };
+    diagnosis.at.offset = Some(end);
+    findings.push(diagnosis);
 }
 
 fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut Findings) {
@@ -242,5 +231,3 @@ fn check_names(
 
 /// Graphs that onert has numbers for.
 const MAX_GRAPHS: usize = 65_535;
-/// Bytes behind the tables that may be padding, also that of the first buffer outside of them.
-const PADDING: u64 = 16;
