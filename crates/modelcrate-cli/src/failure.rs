@@ -131,7 +131,7 @@ fn carton_is_invalid(error: &carton_format::Error) -> bool {
 }
 
 fn nnpackage_is_invalid(error: &nnpackage::Error) -> bool {
-    use nnpackage::{ConstantFault, Error, FileFault};
+    use nnpackage::{ConstantFault, Error, FileFault, ModelFault};
     match error {
         Error::Core(error) | Error::Constant { fault: ConstantFault::Core(error), .. } => {
             core_is_invalid(error)
@@ -153,6 +153,10 @@ fn nnpackage_is_invalid(error: &nnpackage::Error) -> bool {
         | Error::Hdf5 { .. }
         | Error::Library { .. } => true,
         Error::File { fault, .. } => !matches!(fault, FileFault::Io(_)),
+        // Anything else is sound, and cannot be what was asked for.
+        Error::Unwritable { fault, .. } => {
+            matches!(fault, ModelFault::OutOfBounds { .. } | ModelFault::TwoPlaces)
+        }
         _ => false,
     }
 }

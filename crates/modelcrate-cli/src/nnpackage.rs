@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod connect;
+mod edit_model;
 mod extract;
 mod model;
 
@@ -21,6 +22,7 @@ pub(crate) enum Nnpackage {
     Check(check::Check),
     Config(config::Config),
     Connect(connect::Connect),
+    EditModel(edit_model::EditModel),
     Extract(extract::Extract),
     Model(model::Model),
 }
@@ -31,6 +33,7 @@ impl Nnpackage {
             Self::Check(command) => command.run(),
             Self::Config(command) => command.run(),
             Self::Connect(command) => command.run(),
+            Self::EditModel(command) => command.run(),
             Self::Extract(command) => command.run(),
             Self::Model(command) => command.run(),
         }

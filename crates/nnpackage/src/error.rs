@@ -411,14 +411,6 @@ pub enum ModelFault {
         /// Bytes of the file.
         file_len: u64,
     },
-    /// It refers to something that the model has not.
-    #[error("is {index}, but the model has {count}")]
-    Index {
-        /// The position.
-        index: u64,
-        /// How many there are.
-        count: usize,
-    },
 }
 
 impl ModelFault {
@@ -432,7 +424,6 @@ impl ModelFault {
             Self::TwoPlaces => "model/two-places",
             Self::NoFile { .. } => "model/other-file",
             Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
-            Self::Index { .. } => "model/index",
         }
     }
 }

@@ -21,6 +21,8 @@
 //!    GoldenData          values that go in and have to come out              golden.rs, hdf5.rs
 //! 8. Reader::check       every rule, with what onert does about it           validate/
 //! 9. extract             into a folder that appears whole                    extract.rs
+//! 10. ModelWriter        tables, then bytes from where they are              model_write.rs,
+//!     ModelEditor        the same, in the place of the file                  model/build.rs
 //! ```
 //!
 //! # Public types
