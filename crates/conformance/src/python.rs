@@ -38,6 +38,15 @@ impl Client {
         ..Self::shared("cartonml-nightly==0.0.1.dev20231020")
     };
 
+    /// The generated readers of Circle models.
+    pub const CIRCLE_SCHEMA: Self = Self::shared("circle-schema==0.10.1");
+    /// The generated readers of TFLite models.
+    pub const TFLITE: Self = Self::shared("tflite==2.18.0");
+    /// The runtime of nnpackages.
+    pub const ONERT: Self = Self {
+        is_offered: cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")),
+        ..Self::shared("onert==0.1.0")
+    };
     /// ONNX Runtime, and ONNX's own checker, which is installed with it.
     pub const ONNX_RUNTIME: Self = Self::shared("onnxruntime==1.31.1");
 
