@@ -72,7 +72,9 @@
     )
 )]
 
+mod build;
 mod config;
+mod config_edit;
 mod conn;
 mod constant;
 mod content;
@@ -80,6 +82,7 @@ mod custom_op;
 mod diagnosis;
 mod error;
 mod extract;
+mod fault;
 mod file;
 pub mod flex;
 mod generated;
@@ -87,17 +90,25 @@ mod golden;
 mod hdf5;
 mod io_ref;
 mod json;
+mod json_edit;
 mod manifest;
+mod manifest_edit;
 pub mod model;
 mod model_file;
 mod model_info;
 mod model_read;
 mod nearest;
+mod needs;
+mod paths;
 mod read;
 mod storage;
+mod sums;
 mod validate;
+mod write;
 
+pub use build::Builder;
 pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
+pub use config_edit::ConfigChange;
 pub use conn::{Partition, PartitionModel, Wiring};
 pub use constant::Constant;
 pub use content::Content;
@@ -105,6 +116,7 @@ pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
 pub use diagnosis::{Diagnosis, Position, Reaction, Stage};
 pub use error::{ConstantFault, Error, FileFault, Result};
 pub use extract::{ExtractOptions, extract};
+pub use fault::{BuildFault, EditFault};
 pub use file::File;
 pub use golden::GoldenData;
 pub use io_ref::{IoRef, IoRefFault};
@@ -113,6 +125,8 @@ pub use model_file::{ModelFile, ModelType};
 pub use model_info::{ModelInfo, TensorDescription};
 pub use model_read::{ModelOptions, ModelReader};
 pub use read::{ReadOptions, Reader};
+pub use sums::Sums;
+pub use write::WriteOptions;
 
 pub use model_archive;
 pub use tensor_core;

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    io::{BufRead, ErrorKind, Read},
+    io::{self, BufRead, ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use tensor_core::{Extent, Limits, Source, SourceReader};
 use crate::{
     Content, Error, Result,
     error::{FileFault, check_bytes},
+    write::Body,
 };
 
 /// The files of a package, whatever holds them.
@@ -116,6 +117,34 @@ impl Storage {
             Self::Archive { root, .. } => root,
             Self::Folder(_) => "",
         }
+    }
+
+    /// Returns the file of a path as something to be written; `path` is one of a file that is there.
+    pub(crate) fn body(&self, path: &str) -> Result<Body> {
+        match self {
+            Self::Archive { archive, root } => {
+                Ok(Body::Entry { archive: archive.clone(), name: format!("{root}{path}") })
+            }
+            Self::Folder(folder) => {
+                let found = folder.find(path)?.map(Body::Disk);
+                let (path, fault) = (path.to_owned(), FileFault::Missing);
+                found.ok_or(Error::File { path, fault })
+            }
+        }
+    }
+}
+
+/// Returns the file of an archive that has a name.
+pub(crate) fn entry<'a>(archive: &'a Archive, name: &str) -> Result<Entry<'a>> {
+    let entry = archive.entry(name).filter(|entry| entry.info().kind == Kind::File);
+    entry.ok_or_else(|| Error::File { path: name.to_owned(), fault: FileFault::Missing })
+}
+
+/// Turns an error of a stream into what it is about; `offset` is how far it was read, in bytes.
+pub(crate) fn fault(error: io::Error, offset: u64) -> Error {
+    match error.downcast::<model_archive::Error>() {
+        Ok(error) => error.into(),
+        Err(source) => tensor_core::Error::Read { what: "file", offset, source }.into(),
     }
 }
 
@@ -228,7 +257,7 @@ pub(crate) enum StoredReader {
 }
 
 impl BufRead for StoredReader {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match self {
             Self::Entry(reader) => reader.fill_buf(),
             Self::Source(reader) => reader.fill_buf(),
@@ -244,7 +273,7 @@ impl BufRead for StoredReader {
 }
 
 impl Read for StoredReader {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Entry(reader) => reader.read(out),
             Self::Source(reader) => reader.read(out),
@@ -327,7 +356,7 @@ impl Folder {
         folder: &Path,
         folders: &mut Vec<PathBuf>,
         paths: &mut BTreeSet<String>,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
