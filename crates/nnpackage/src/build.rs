@@ -12,7 +12,9 @@ use tensor_core::{Limits, Source};
 
 use crate::{
     BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
-    ModelReader, ModelType, PackageVersion, Result, Sums, Wiring, WriteOptions, golden,
+    ModelReader, ModelType, PackageVersion, Result, Sums, Wiring, WriteOptions,
+    edit::check_type,
+    golden,
     needs::needs,
     paths::Paths,
     storage::MANIFEST,
@@ -97,18 +99,12 @@ impl Builder {
         source: Source,
         model_type: ModelType<'_>,
     ) -> Result<usize> {
-        let refuse = |fault| Err(Error::Build { path: path.to_owned(), fault });
-        let given = model_type.name().to_owned();
+        check_type(path, &source, model_type)?;
         match model_type {
-            ModelType::Circle | ModelType::Tflite => {
-                let found = Content::of_source(&source)?;
-                if found.schema() != model_type.schema() {
-                    return refuse(BuildFault::OtherType { found, given });
-                }
-                self.model(path, source)
+            ModelType::Bin | ModelType::Tvn => {
+                self.add_model(path, Body::Source(source), model_type.name())
             }
-            ModelType::Bin | ModelType::Tvn => self.add_model(path, Body::Source(source), &given),
-            ModelType::Other(_) => refuse(BuildFault::NoType { given }),
+            _ => self.model(path, source),
         }
     }
 
@@ -318,7 +314,6 @@ impl Builder {
 
     /// Adds a model whose type is known.
     pub(crate) fn add_model(&mut self, path: &str, body: Body, kind: &str) -> Result<usize> {
-        let index = self.manifest.models.len();
         let is_named = self.manifest.models.iter().any(|model| model == path);
         match self.files.get_mut(path) {
             // Another model needs it.
@@ -327,9 +322,7 @@ impl Builder {
             }
             _ => self.put(path, body, Use::InPlace)?,
         }
-        self.manifest.models.push(path.to_owned());
-        self.manifest.model_types.get_or_insert_default().push(kind.to_owned());
-        Ok(index)
+        Ok(self.name_model(path, kind))
     }
 
     pub(crate) fn put(&mut self, path: &str, body: Body, used: Use) -> Result<()> {
@@ -346,9 +339,12 @@ impl Builder {
         &mut self.manifest
     }
 
-    /// Remembers what a model needs, to be checked when the package is written.
-    pub(crate) fn check_needs(&mut self, path: &str, reader: ModelReader) {
-        self.opened.insert(path.to_owned(), reader);
+    /// Names a model that is there once more.
+    pub(crate) fn name_model(&mut self, path: &str, kind: &str) -> usize {
+        let index = self.manifest.models.len();
+        self.manifest.models.push(path.to_owned());
+        self.manifest.model_types.get_or_insert_default().push(kind.to_owned());
+        index
     }
 
     /// Adds the files that a model needs, and what these need.

@@ -105,7 +105,7 @@ impl Manifest {
             ("configs", texts(&self.configs)),
             ("main-model", main_model),
             ("models", models),
-            ("model-types", self.model_types.as_ref().map(|types| NewValue::texts(types))),
+            ("model-types", self.model_types.as_ref().map(NewValue::texts)),
             ("pkg-inputs", references(&self.pkg_inputs)),
             ("pkg-outputs", references(&self.pkg_outputs)),
             (

@@ -12,6 +12,11 @@ use crate::{BuildFault, Error, Result, storage::MANIFEST, sums};
 pub(crate) struct Paths(BTreeMap<String, String>);
 
 impl Paths {
+    /// Takes paths that are there as they are.
+    pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>) -> Self {
+        Self(paths.map(|path| (name::fold(path), path.to_owned())).collect())
+    }
+
     /// Takes in a path, or says why no file can be there.
     pub(crate) fn insert(&mut self, path: &str) -> Result<()> {
         let refuse = |fault| Err(Error::Build { path: path.to_owned(), fault });
@@ -36,11 +41,6 @@ impl Paths {
         }
         self.0.insert(folded, path.to_owned());
         Ok(())
-    }
-
-    /// Forgets a path.
-    pub(crate) fn remove(&mut self, path: &str) {
-        self.0.remove(&name::fold(path));
     }
 
     /// Returns a path that is a file where a folded one needs a folder, or the other way round.

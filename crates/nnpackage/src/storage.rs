@@ -14,7 +14,6 @@ use tensor_core::{Extent, Limits, Source, SourceReader};
 use crate::{
     Content, Error, Result,
     error::{FileFault, check_bytes},
-    write::Body,
 };
 
 /// The files of a package, whatever holds them.
@@ -116,20 +115,6 @@ impl Storage {
         match self {
             Self::Archive { root, .. } => root,
             Self::Folder(_) => "",
-        }
-    }
-
-    /// Returns the file of a path as something to be written; `path` is one of a file that is there.
-    pub(crate) fn body(&self, path: &str) -> Result<Body> {
-        match self {
-            Self::Archive { archive, root } => {
-                Ok(Body::Entry { archive: archive.clone(), name: format!("{root}{path}") })
-            }
-            Self::Folder(folder) => {
-                let found = folder.find(path)?.map(Body::Disk);
-                let (path, fault) = (path.to_owned(), FileFault::Missing);
-                found.ok_or(Error::File { path, fault })
-            }
         }
     }
 }

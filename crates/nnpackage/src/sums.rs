@@ -112,11 +112,8 @@ impl Sums {
 
 /// Compares the files of a package with its list; without one there is nothing to say.
 pub(crate) fn verify(reader: &Reader, report: &mut Report) {
-    let sums = match reader.sums() {
-        Ok(Some(sums)) => sums,
-        // What cannot be read has its finding already.
-        Ok(None) | Err(_) => return,
-    };
+    // What cannot be read has its finding already.
+    let Ok(Some(sums)) = reader.sums() else { return };
     let mut push = |rule: &'static str, path: &str, message: String| {
         report.push(Severity::Error, rule, At::file().entry(path), message);
     };

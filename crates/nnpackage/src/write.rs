@@ -17,7 +17,7 @@ use tensor_core::{
     parallel,
 };
 
-use crate::{Error, Result, Sums, storage, sums};
+use crate::{Error, File, Reader, Result, Sums, storage, sums};
 
 /// How a package is written.
 ///
@@ -92,13 +92,25 @@ impl Default for WriteOptions {
 pub(crate) enum Body {
     /// Bytes of the caller.
     Source(Source),
-    /// A file of a folder, opened when it is written; with every link resolved.
+    /// A file of the system, opened when it is written; with every link resolved.
     Disk(PathBuf),
+    /// A file of a package in a folder, opened when it is written.
+    File { reader: Reader, path: String },
     /// An entry of another archive, by its name there.
     Entry { archive: Archive, name: String },
 }
 
 impl Body {
+    /// Takes a file of a package, which may not be there; then it cannot be opened.
+    pub(crate) fn of(reader: &Reader, path: &str) -> Self {
+        match reader.archive() {
+            Some(archive) => {
+                Self::Entry { archive: archive.clone(), name: format!("{}{path}", reader.root()) }
+            }
+            None => Self::File { reader: reader.clone(), path: path.to_owned() },
+        }
+    }
+
     pub(crate) fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         Self::Source(Source::from_bytes(bytes))
     }
@@ -108,6 +120,7 @@ impl Body {
         match self {
             Self::Source(source) => stream(source),
             Self::Disk(path) => stream(&Source::open(path)?),
+            Self::File { reader, path } => stream(&File::new(reader, path).source()?),
             Self::Entry { archive, name } => {
                 let entry = storage::entry(archive, name)?;
                 Ok((entry.info().size, Box::new(entry.reader()?)))
@@ -120,6 +133,7 @@ impl Body {
         match self {
             Self::Source(source) => Ok(source.clone()),
             Self::Disk(path) => Ok(Source::open(path)?),
+            Self::File { reader, path } => File::new(reader, path).source(),
             Self::Entry { archive, name } => {
                 storage::Stored::Entry(archive, storage::entry(archive, name)?).source()
             }

@@ -275,7 +275,7 @@ pub(super) fn locations(reader: &Reader) -> Vec<(ModelFile<'_>, Result<String, S
 }
 
 /// Tells whether a custom operator is one that onert has built in under this name.
-pub(super) fn is_builtin_custom(name: &str) -> bool {
+pub(crate) fn is_builtin_custom(name: &str) -> bool {
     BUILTIN_CUSTOM.contains(&name)
 }
 
