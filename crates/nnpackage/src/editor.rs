@@ -245,7 +245,7 @@ impl<'p> Update<'p> {
         for file in &self.files {
             let (target, mut out) = done.start(&file.path, durability)?;
             list(&mut sums, &file.path, copy(file, &mut out)?);
-            new.push((target, out));
+            new.push((file.path.clone(), target, out));
         }
         if let Some(mut sums) = sums {
             for file in &self.planned.whole.files {
@@ -257,21 +257,21 @@ impl<'p> Update<'p> {
             let file = NewEntry { path: Sums::PATH.to_owned(), body, used: Use::Whole };
             let (target, mut out) = done.start(&file.path, durability)?;
             copy(&file, &mut out)?;
-            new.push((target, out));
+            new.push((file.path.clone(), target, out));
         }
         if let Some(file) = self.manifest {
             let (target, mut out) = done.start(&file.path, durability)?;
             copy(file, &mut out)?;
-            new.push((target, out));
+            new.push((file.path.clone(), target, out));
         }
         let written = new.len();
         lock.check_in_place()?;
-        for (target, mut out) in new {
-            done.keep(&target)?;
+        for (path, target, mut out) in new {
+            done.keep(&path, &target)?;
             out.commit(Existing::Replace)?;
         }
         for path in &self.planned.removed {
-            done.set_aside(done.root.join(path))?;
+            done.set_aside(path)?;
         }
         Ok(Edited::Updated { written, removed: self.planned.removed.len() })
     }
@@ -314,7 +314,7 @@ impl Done {
     }
 
     /// Keeps the file that is at a place, under a hidden name beside it.
-    fn keep(&mut self, target: &Path) -> Result<()> {
+    fn keep(&mut self, path: &str, target: &Path) -> Result<()> {
         let Ok(found) = target.canonicalize() else {
             self.replaced.push((target.to_owned(), None));
             return Ok(());
@@ -324,16 +324,16 @@ impl Done {
             // Not every file system has links.
             io::copy(&mut fs::File::open(&found)?, &mut fs::File::create_new(&old)?).map(drop)
         });
-        kept.map_err(|source| failed(&target.to_string_lossy(), source))?;
+        kept.map_err(|source| failed(path, source))?;
         self.replaced.push((found, Some(old)));
         Ok(())
     }
 
     /// Moves the file that is at a place to a hidden name beside it.
-    fn set_aside(&mut self, target: PathBuf) -> Result<()> {
+    fn set_aside(&mut self, path: &str) -> Result<()> {
+        let target = self.root.join(path);
         let old = hidden(&target);
-        let moved = fs::rename(&target, &old);
-        moved.map_err(|source| failed(&target.to_string_lossy(), source))?;
+        fs::rename(&target, &old).map_err(|source| failed(path, source))?;
         self.replaced.push((target, Some(old)));
         Ok(())
     }
