@@ -324,7 +324,11 @@ impl Done {
             // Not every file system has links.
             io::copy(&mut fs::File::open(&found)?, &mut fs::File::create_new(&old)?).map(drop)
         });
-        kept.map_err(|source| failed(path, source))?;
+        if let Err(source) = kept {
+            // Half of a copy.
+            let _ = fs::remove_file(&old);
+            return Err(failed(path, source));
+        }
         self.replaced.push((found, Some(old)));
         Ok(())
     }
