@@ -345,7 +345,7 @@ const OPERATORS: &[&str] = &[
 const FALSE: [&str; 5] = ["0", "OFF", "FALSE", "N", "NO"];
 
 /// What is taken away around keys and values.
-const BLANKS: [char; 2] = [' ', '\t'];
+pub(crate) const BLANKS: [char; 2] = [' ', '\t'];
 
 #[cfg(test)]
 mod tests {

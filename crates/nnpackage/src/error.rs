@@ -3,7 +3,7 @@ use std::{borrow::Cow, io};
 use model_archive::name::NameFault;
 use tensor_core::{At, Chain, Report, Severity, Shape};
 
-use crate::{Content, Position, model::Schema};
+use crate::{BuildFault, Content, EditFault, Position, model::Schema};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +143,18 @@ pub enum Error {
         /// What the parser said.
         reason: String,
     },
-    /// Something could not be written while a package was unpacked.
+    /// A file cannot be put into a package, or taken out of one.
+    #[error("{path:?} {fault}")]
+    Build {
+        /// Its path in the package.
+        path: String,
+        /// What is wrong.
+        fault: BuildFault,
+    },
+    /// An edit of a package cannot be made.
+    #[error(transparent)]
+    Edit(#[from] EditFault),
+    /// Something could not be written while a package was unpacked, or edited.
     #[error("{path:?} cannot be written")]
     Write {
         /// The path in the package.
@@ -188,6 +199,9 @@ impl Error {
             Self::CustomOptions { .. } => "model/custom-options",
             Self::Hdf5 { .. } => "nnp/golden-data",
             Self::Library { .. } => "nnp/library",
+            Self::Build { fault: BuildFault::Model(error), .. } => error.rule(),
+            Self::Build { .. } => "nnp/build",
+            Self::Edit(_) => "nnp/edit",
             Self::Write { .. } | Self::Output { .. } => "nnp/write",
             Self::Archive(error) => error.rule(),
             Self::Core(tensor_core::Error::OverLimit { .. }) => "nnp/limit",
@@ -217,7 +231,9 @@ impl Error {
         match self {
             Self::Json { at: position, .. } => at.line(position.line),
             Self::Document { at: position, path, .. } => at.line(position.line).path(path),
-            Self::File { path, .. } | Self::Write { path, .. } => at.entry(path),
+            Self::File { path, .. } | Self::Build { path, .. } | Self::Write { path, .. } => {
+                at.entry(path)
+            }
             Self::Archive(error) => match error.entry() {
                 Some(entry) => at.entry(entry),
                 None => at,

@@ -5,9 +5,9 @@ use std::{
     path::Path,
 };
 
-use model_archive::{EntryReader, NewFolder};
+use model_archive::NewFolder;
 
-use crate::{Error, File, Reader, Result, storage::StoredReader};
+use crate::{Error, File, Reader, Result, storage};
 
 /// Writes every file of a package into a new folder, as onert needs it: without the folder that it
 /// may be in inside its archive.
@@ -64,15 +64,9 @@ impl Default for ExtractOptions {
 fn write(folder: &NewFolder, file: File<'_>) -> Result<()> {
     let mut content = file.stream()?;
     let mut out = folder.file(file.path())?;
+    let mut copied = 0_u64;
     loop {
-        let is_entry = matches!(content, StoredReader::Entry(_));
-        let ready = content.fill_buf().map_err(|source| match is_entry {
-            true => EntryReader::fault(source).into(),
-            false => {
-                let (what, offset) = ("file", 0);
-                Error::from(tensor_core::Error::Read { what, offset, source })
-            }
-        })?;
+        let ready = content.fill_buf().map_err(|source| storage::fault(source, copied))?;
         if ready.is_empty() {
             return Ok(());
         }
@@ -81,6 +75,7 @@ fn write(folder: &NewFolder, file: File<'_>) -> Result<()> {
             Error::Write { path, source }
         })?;
         let written = ready.len();
+        copied = copied.saturating_add(written as u64);
         content.consume(written);
     }
 }

@@ -137,7 +137,7 @@ impl Document {
 }
 
 /// What is accepted beyond strict JSON; jsoncpp, which onert reads with, accepts no more.
-fn options() -> ParseOptions {
+pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_loose_object_property_names: false,
@@ -310,8 +310,13 @@ impl Scanned {
     }
 }
 
+/// Returns where the first value of a text ends, comments behind it included, in bytes.
+pub(crate) fn value_end(text: &str) -> usize {
+    Scanned::of(text).end
+}
+
 /// Returns the length of a text or a comment, and 1 for every other byte.
-fn token_len(rest: &[u8]) -> usize {
+pub(crate) fn token_len(rest: &[u8]) -> usize {
     let found = |position: Option<usize>, more: usize| {
         position.map_or(rest.len(), |position| position.saturating_add(more))
     };

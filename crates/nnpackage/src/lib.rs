@@ -74,14 +74,19 @@
     )
 )]
 
+mod build;
 mod config;
+mod config_edit;
 mod conn;
 mod constant;
 mod content;
 mod custom_op;
 mod diagnosis;
+mod edit;
+mod editor;
 mod error;
 mod extract;
+mod fault;
 mod file;
 pub mod flex;
 mod generated;
@@ -89,7 +94,9 @@ mod golden;
 mod hdf5;
 mod io_ref;
 mod json;
+mod json_edit;
 mod manifest;
+mod manifest_edit;
 pub mod model;
 mod model_edit;
 mod model_file;
@@ -97,18 +104,28 @@ mod model_info;
 mod model_read;
 mod model_write;
 mod nearest;
+mod needs;
+mod paths;
 mod read;
+mod split;
 mod storage;
+mod sums;
 mod validate;
+mod write;
 
+pub use build::Builder;
 pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
+pub use config_edit::ConfigChange;
 pub use conn::{Partition, PartitionModel, Wiring};
 pub use constant::Constant;
 pub use content::Content;
 pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
 pub use diagnosis::{Diagnosis, Position, Reaction, Stage};
+pub use edit::{Connected, Edit};
+pub use editor::{Edited, Editor};
 pub use error::{ConstantFault, Error, FileFault, ModelFault, Result};
 pub use extract::{ExtractOptions, extract};
+pub use fault::{BuildFault, EditFault};
 pub use file::File;
 pub use golden::GoldenData;
 pub use io_ref::{IoRef, IoRefFault};
@@ -119,6 +136,9 @@ pub use model_info::{ModelInfo, TensorDescription};
 pub use model_read::{ModelOptions, ModelReader};
 pub use model_write::{BufferPlacement, ModelWriteOptions, ModelWriter};
 pub use read::{ReadOptions, Reader};
+pub use split::{Merge, split};
+pub use sums::Sums;
+pub use write::WriteOptions;
 
 pub use model_archive;
 pub use tensor_core;

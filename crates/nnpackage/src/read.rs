@@ -12,12 +12,12 @@ use tensor_core::{Limits, Report, Source};
 
 use crate::{
     Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile, ModelInfo,
-    ModelReader, Reaction, Result,
+    ModelReader, Reaction, Result, Sums,
     diagnosis::forecast,
     golden,
     manifest::Parsed,
     storage::{Folder, MANIFEST, Storage},
-    validate,
+    sums, validate,
 };
 
 /// An open package: an archive, or a folder.
@@ -159,6 +159,16 @@ impl Reader {
         GoldenData::of(self, golden::EXPECTED)
     }
 
+    /// Reads the list of digests; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sums::parse`]; [`Error::Core`] where it is over the limit.
+    pub fn sums(&self) -> Result<Option<Sums>> {
+        let Some(file) = self.file(Sums::PATH) else { return Ok(None) };
+        Ok(Some(Sums::parse(&file.document("SHA256SUMS in bytes")?)?))
+    }
+
     /// Returns handles on all files, sorted by path.
     ///
     /// # Errors
@@ -187,11 +197,14 @@ impl Reader {
     }
 
     /// Does as [`validate`](Self::validate), and compares every file with the checksum of the
-    /// archive.
+    /// archive, and with the list of digests, where there is one.
     #[must_use]
     pub fn verify(&self) -> Report {
         let mut report = self.validate();
-        let Some(archive) = self.archive() else { return report };
+        let Some(archive) = self.archive() else {
+            sums::verify(self, &mut report);
+            return report;
+        };
         if let Err(error) = archive.check_total() {
             Error::from(error).report_to(tensor_core::Severity::Error, &mut report);
             return report;
@@ -201,6 +214,7 @@ impl Reader {
                 error.report_to(&mut report, Profile::Strict, Some(entry.name()));
             }
         }
+        sums::verify(self, &mut report);
         report
     }
 

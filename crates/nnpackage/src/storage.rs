@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    io::{BufRead, ErrorKind, Read},
+    io::{self, BufRead, ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
@@ -119,6 +119,20 @@ impl Storage {
     }
 }
 
+/// Returns the file of an archive that has a name.
+pub(crate) fn entry<'a>(archive: &'a Archive, name: &str) -> Result<Entry<'a>> {
+    let entry = archive.entry(name).filter(|entry| entry.info().kind == Kind::File);
+    entry.ok_or_else(|| Error::File { path: name.to_owned(), fault: FileFault::Missing })
+}
+
+/// Turns an error of a stream into what it is about; `offset` is how far it was read, in bytes.
+pub(crate) fn fault(error: io::Error, offset: u64) -> Error {
+    match error.downcast::<model_archive::Error>() {
+        Ok(error) => error.into(),
+        Err(source) => tensor_core::Error::Read { what: "file", offset, source }.into(),
+    }
+}
+
 fn root(archive: &Archive) -> Result<String> {
     if archive.entry(MANIFEST).is_some() {
         return Ok(String::new());
@@ -228,7 +242,7 @@ pub(crate) enum StoredReader {
 }
 
 impl BufRead for StoredReader {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match self {
             Self::Entry(reader) => reader.fill_buf(),
             Self::Source(reader) => reader.fill_buf(),
@@ -244,7 +258,7 @@ impl BufRead for StoredReader {
 }
 
 impl Read for StoredReader {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Entry(reader) => reader.read(out),
             Self::Source(reader) => reader.read(out),
@@ -327,7 +341,7 @@ impl Folder {
         folder: &Path,
         folders: &mut Vec<PathBuf>,
         paths: &mut BTreeSet<String>,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tensor_core::DType;
 
 use crate::{
-    Diagnosis, IoRef, Reader, diagnosis::Findings, error::short, golden, model::Tensor,
-    read::is_model_info,
+    Diagnosis, IoRef, Reader, Sums, diagnosis::Findings, error::short, golden, model::Tensor,
+    needs, read::is_model_info,
 };
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
@@ -26,6 +26,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
     infos(reader, findings);
     other_models(reader, findings);
     golden(reader, findings);
+    digests(reader, findings);
     unused(reader, findings);
 }
 
@@ -76,6 +77,24 @@ fn infos(reader: &Reader, findings: &mut Findings) {
             findings.push(diagnosis.ignored());
         }
     }
+}
+
+/// The list of digests: that it can be read. Verifying compares it with the files.
+fn digests(reader: &Reader, findings: &mut Findings) {
+    let diagnosis = match reader.sums() {
+        Ok(None) => return,
+        Ok(Some(sums)) => {
+            let message = format!("lists the digests of {} files", sums.iter().len());
+            Diagnosis::note("nnp/digests", message)
+        }
+        Err(error) => {
+            let message = tensor_core::Chain(&error).to_string();
+            let mut diagnosis = Diagnosis::error("nnp/digests", message);
+            diagnosis.at.line = error.at().line;
+            diagnosis
+        }
+    };
+    findings.push(diagnosis.entry(Sums::PATH).ignored());
 }
 
 /// Golden data come in pairs, one value for each input and output of the package.
@@ -151,12 +170,11 @@ fn interface(reader: &Reader) -> Option<[Vec<&Tensor>; 2]> {
 fn unused(reader: &Reader, findings: &mut Findings) {
     let manifest = reader.manifest();
     let mut used: BTreeSet<String> = manifest.models.iter().cloned().collect();
-    used.insert(crate::storage::MANIFEST.to_owned());
+    used.extend([crate::storage::MANIFEST, Sums::PATH].map(str::to_owned));
     let named = manifest.configs.iter().chain(&manifest.model_infos);
     used.extend(named.chain(&manifest.connection_file).map(|name| format!("metadata/{name}")));
     used.extend(GOLDEN.map(str::to_owned));
-    let locations = super::operators::locations(reader).into_iter();
-    used.extend(locations.filter_map(|(_, location)| location.ok()));
+    used.extend(needs::of_package(reader));
     let files = match reader.files() {
         Ok(files) => files,
         Err(error) => {

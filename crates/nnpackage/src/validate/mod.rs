@@ -17,6 +17,8 @@ mod wiring;
 
 use crate::{Diagnosis, ModelReader, Reader, diagnosis::Findings};
 
+pub(crate) use operators::is_builtin_custom;
+
 /// Checks a package: everything but the archive that it may be in.
 pub(crate) fn package(reader: &Reader) -> Vec<Diagnosis> {
     let mut findings = reader.parsed().findings.clone();

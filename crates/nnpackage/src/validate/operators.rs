@@ -266,21 +266,16 @@ pub(super) fn locations(reader: &Reader) -> Vec<(ModelFile<'_>, Result<String, S
     for file in reader.distinct_models() {
         let is_model = file.content().is_ok_and(|content| content.schema().is_some());
         let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
-        let operators = model.model().subgraphs.iter().flat_map(|graph| &graph.operators);
-        for operator in operators {
-            if let Some(BuiltinOptions::RunModel(options)) = &operator.options
-                && let Some(location) = &options.location
-            {
-                let path = name::resolve(file.path(), location);
-                found.push((file, path.map_err(|_| location.clone())));
-            }
+        for location in crate::needs::run_models(model.model()) {
+            let path = name::resolve(file.path(), location);
+            found.push((file, path.map_err(|_| location.to_owned())));
         }
     }
     found
 }
 
 /// Tells whether a custom operator is one that onert has built in under this name.
-pub(super) fn is_builtin_custom(name: &str) -> bool {
+pub(crate) fn is_builtin_custom(name: &str) -> bool {
     BUILTIN_CUSTOM.contains(&name)
 }
 

@@ -1,0 +1,836 @@
+//! Changing packages: models, configuration and files, with everything else as it was.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    path::Path,
+};
+
+use bytes::Bytes;
+use tensor_core::{Extent, Source};
+
+use crate::{
+    BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
+    ModelReader, ModelType, Reader, Result, Sums, WriteOptions,
+    build::{self, check_count, needed_from, open_model},
+    needs::{self, needs},
+    paths::Paths,
+    storage::MANIFEST,
+    write::{Body, NewEntry, Plan, Use},
+};
+
+/// Changes of a package, to be written elsewhere; an [`Editor`](crate::Editor) makes them in place.
+///
+/// Nothing is written before [`create`](Self::create) or its like. Of the manifest and the
+/// configuration only what changes is touched: comments, order and indents stay. Files that do not
+/// change are copied as they are stored, those of an archive in its order, with the folder that the
+/// package is in and whatever is beside it. Where a package has a list of digests it is kept up.
+///
+/// Where something is used that the version does not have, and it had all before, the version
+/// becomes the lowest that has it.
+///
+/// # Examples
+///
+/// ```no_run
+/// use nnpackage::{ConfigChange, Edit, Reader, WriteOptions};
+///
+/// let reader = Reader::open("old.zip")?;
+/// let mut edit = Edit::of(&reader);
+/// edit.change_config(&[ConfigChange::set("NUM_THREADS", "4")])?;
+/// edit.create("new.zip", &WriteOptions::default())?;
+/// # Ok::<(), nnpackage::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an edit takes effect when it is written"]
+pub struct Edit {
+    reader: Reader,
+    manifest: Manifest,
+    /// New content by path; `None` for a file that goes away.
+    changes: BTreeMap<String, Option<(Body, Use)>>,
+    /// Models that were put in.
+    opened: BTreeMap<String, ModelReader>,
+    digests: Option<bool>,
+}
+
+/// What happens to connections of a model that goes away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connected {
+    /// A model that is connected stays: it is an error to take it away.
+    #[default]
+    Refuse,
+    /// Connections, inputs and outputs of the package that refer to it go away too.
+    Drop,
+}
+
+impl Edit {
+    /// Starts with a package as it is.
+    pub fn of(reader: &Reader) -> Self {
+        let (reader, manifest) = (reader.clone(), reader.manifest().clone());
+        let (changes, opened) = (BTreeMap::new(), BTreeMap::new());
+        Self { reader, manifest, changes, opened, digests: None }
+    }
+
+    /// Returns the package as it was.
+    #[must_use]
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Returns the manifest as it is going to be.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        let old = self.reader.manifest();
+        let mut manifest = self.manifest.clone();
+        let lowest = manifest.lowest_version();
+        let had_all = old.version.numbers() >= old.lowest_version().numbers();
+        if manifest.version == old.version
+            && had_all
+            && manifest.version.numbers().is_some_and(|found| Some(found) < lowest.numbers())
+        {
+            manifest.version = lowest;
+        }
+        manifest
+    }
+
+    /// Returns the manifest to be changed. Files are not moved by that.
+    pub const fn manifest_mut(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
+
+    /// Adds a Circle or TFLite model behind the others, as
+    /// [`Builder::model`](crate::Builder::model) does. Returns its position.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::model`](crate::Builder::model).
+    pub fn add_model(&mut self, path: &str, source: Source) -> Result<usize> {
+        let (opened, kind) = open_model(path, &source)?;
+        let index = self.insert_model(path, Body::Source(source), &kind)?;
+        self.opened.insert(path.to_owned(), opened);
+        Ok(index)
+    }
+
+    /// Adds a model from a file of the system with every file that it needs, as
+    /// [`Builder::model_from`](crate::Builder::model_from) does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::model_from`](crate::Builder::model_from).
+    pub fn add_model_from(&mut self, path: &str, from: impl AsRef<Path>) -> Result<usize> {
+        let from = from.as_ref();
+        // What fails half-way leaves nothing behind.
+        let mut next = self.clone();
+        let index = next.add_model(path, Source::open(from)?)?;
+        next.add_needed(path, from)?;
+        *self = next;
+        Ok(index)
+    }
+
+    /// Adds a model of a type that is given, as [`Builder::model_as`](crate::Builder::model_as)
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::model_as`](crate::Builder::model_as).
+    pub fn add_model_as(
+        &mut self,
+        path: &str,
+        source: Source,
+        model_type: ModelType<'_>,
+    ) -> Result<usize> {
+        check_type(path, &source, model_type)?;
+        match model_type {
+            ModelType::Bin | ModelType::Tvn => {
+                self.insert_model(path, Body::Source(source), model_type.name())
+            }
+            _ => self.add_model(path, source),
+        }
+    }
+
+    /// Puts another Circle or TFLite model in the place of one; its path stays.
+    ///
+    /// # Errors
+    ///
+    /// [`EditFault::NoModel`]; as for [`add_model`](Self::add_model).
+    pub fn replace_model(&mut self, index: usize, source: Source) -> Result<()> {
+        let path = self.replaced(index)?;
+        let (opened, kind) = open_model(&path, &source)?;
+        self.exchange(&path, Body::Source(source), &kind);
+        self.opened.insert(path, opened);
+        Ok(())
+    }
+
+    /// Does as [`replace_model`](Self::replace_model) with a file of the system and every file that
+    /// it needs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace_model`](Self::replace_model), and where a file that it needs is not there.
+    pub fn replace_model_from(&mut self, index: usize, from: impl AsRef<Path>) -> Result<()> {
+        let from = from.as_ref();
+        let mut next = self.clone();
+        next.replace_model(index, Source::open(from)?)?;
+        let path = next.model_path(index)?;
+        next.add_needed(&path, from)?;
+        *self = next;
+        Ok(())
+    }
+
+    /// Does as [`replace_model`](Self::replace_model) with a type that is given.
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace_model`](Self::replace_model), and where it has the identifier of another
+    /// type.
+    pub fn replace_model_as(
+        &mut self,
+        index: usize,
+        source: Source,
+        model_type: ModelType<'_>,
+    ) -> Result<()> {
+        let path = self.replaced(index)?;
+        check_type(&path, &source, model_type)?;
+        match model_type {
+            ModelType::Bin | ModelType::Tvn => {
+                self.exchange(&path, Body::Source(source), model_type.name());
+                Ok(())
+            }
+            _ => self.replace_model(index, source),
+        }
+    }
+
+    /// Takes away a model, the information about it, and the files that only it needs. Models behind
+    /// it move up, in connections too.
+    ///
+    /// # Errors
+    ///
+    /// [`EditFault::NoModel`]; [`EditFault::NoModels`] for the only one; [`EditFault::Connected`].
+    pub fn remove_model(&mut self, index: usize, connected: Connected) -> Result<()> {
+        let path = self.model_path(index)?;
+        check_count(self.manifest.models.len().saturating_sub(1))?;
+        if connected == Connected::Refuse
+            && let Some(by) = self.manifest.reference_to(index)
+        {
+            return Err(EditFault::Connected { index, by }.into());
+        }
+        let before = self.needed(std::iter::once(path.as_str()));
+        let info = self.manifest.model_infos.get(index).filter(|name| !name.is_empty());
+        let info = info.map(|name| format!("metadata/{name}"));
+        self.manifest.without_model(index);
+        let used: Vec<String> = self.manifest.models.clone();
+        let still = self.needed(used.iter().map(String::as_str));
+        for path in before.into_iter().chain(info) {
+            if !still.contains(&path) && self.named(&path).is_none() && self.has(&path) {
+                self.take(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leads an output of a model into an input of another.
+    pub fn connect(&mut self, from: IoRef, to: IoRef) {
+        build::connect(&mut self.manifest, from, to);
+    }
+
+    /// Cuts a connection.
+    ///
+    /// # Errors
+    ///
+    /// [`EditFault::NotConnected`].
+    pub fn disconnect(&mut self, from: IoRef, to: IoRef) -> Result<()> {
+        let connections = &mut self.manifest.connections;
+        let is_it =
+            |connection: &Connection| connection.from == from && connection.to.contains(&to);
+        if !connections.iter().any(is_it) {
+            return Err(EditFault::NotConnected { from, to }.into());
+        }
+        for connection in connections.iter_mut().filter(|connection| connection.from == from) {
+            connection.to.retain(|found| *found != to);
+        }
+        connections.retain(|connection| !connection.to.is_empty());
+        Ok(())
+    }
+
+    /// Sets the configuration, by its name in the folder `metadata`; the old one goes away.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] where the path is taken by something else.
+    pub fn set_config(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
+        let path = format!("metadata/{name}");
+        let is_new = self.manifest.config() != Some(name);
+        if is_new || !self.has(&path) {
+            self.admit(&path)?;
+        }
+        if is_new {
+            self.drop_config();
+        }
+        self.manifest.configs = vec![name.to_owned()];
+        self.write(&path, content.into());
+        Ok(())
+    }
+
+    /// Changes the configuration; makes `config.cfg` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Config::edit`] and [`set_config`](Self::set_config).
+    pub fn change_config(&mut self, changes: &[ConfigChange]) -> Result<()> {
+        let name = self.manifest.config().unwrap_or(build::CONFIG).to_owned();
+        let old = match self.manifest.config() {
+            Some(_) => self.body(&format!("metadata/{name}")),
+            None => None,
+        };
+        let text = match &old {
+            Some(body) => self.document(body)?,
+            None => Bytes::new(),
+        };
+        self.set_config(&name, Config::edit(&text, changes)?)
+    }
+
+    /// Takes away the configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`EditFault::NoConfig`].
+    pub fn remove_config(&mut self) -> Result<()> {
+        if self.manifest.config().is_none() {
+            return Err(EditFault::NoConfig.into());
+        }
+        self.drop_config();
+        self.manifest.configs.clear();
+        Ok(())
+    }
+
+    /// Sets the information about a model, by its name in the folder `metadata`.
+    ///
+    /// # Errors
+    ///
+    /// [`EditFault::NoModel`]; as for [`put`](Self::put).
+    pub fn set_model_info(
+        &mut self,
+        index: usize,
+        name: &str,
+        content: impl Into<Bytes>,
+    ) -> Result<()> {
+        self.model_path(index)?;
+        self.put(&format!("metadata/{name}"), Source::from_bytes(content))?;
+        build::name_info(&mut self.manifest, index, name);
+        Ok(())
+    }
+
+    /// Puts in any other file, such as a kernel in `custom_op` or golden data in `metadata/tc`, or
+    /// other content in the place of its old one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] where the path is none that every system can have, is one file with another,
+    /// or is that of a model.
+    pub fn put(&mut self, path: &str, source: Source) -> Result<()> {
+        let model = self.manifest.models.iter().position(|model| model == path);
+        if let Some(model) = model {
+            let by = format!("models[{model}]");
+            return Err(Error::Build { path: path.to_owned(), fault: BuildFault::Named { by } });
+        }
+        if !self.has(path) || is_made(path) {
+            self.admit(path)?;
+        }
+        self.set(path, Body::Source(source), Use::Whole);
+        Ok(())
+    }
+
+    /// Takes away a file that neither the manifest nor a model names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] where it is not there, or is named; the latter of models is found out when
+    /// the package is written.
+    pub fn remove(&mut self, path: &str) -> Result<()> {
+        let refuse = |fault| Err(Error::Build { path: path.to_owned(), fault });
+        if is_made(path) {
+            return refuse(BuildFault::Reserved);
+        }
+        if !self.has(path) {
+            return refuse(BuildFault::Missing);
+        }
+        if let Some(by) = self.named(path) {
+            return refuse(BuildFault::Named { by });
+        }
+        self.take(path);
+        Ok(())
+    }
+
+    /// Sets whether there is a list of the digests of all files; by default there is where there was
+    /// one. Digests of files that do not change stay as they were listed.
+    pub const fn digests(&mut self, digests: bool) {
+        self.digests = Some(digests);
+    }
+
+    /// Writes an archive to any sink; nothing is sought.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] where a model would lack a file that it needs; [`EditFault::Manifest`];
+    /// [`Error::Archive`] and [`Error::Core`] where something cannot be read or written.
+    pub fn write_to<W: Write>(&self, sink: W, options: &WriteOptions) -> Result<W> {
+        self.plan()?.whole.write_to(sink, options)
+    }
+
+    /// Writes an archive that stands at `path` once it is whole; a failure before leaves what was
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write_to`](Self::write_to).
+    pub fn create(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<()> {
+        self.plan()?.whole.create(path.as_ref(), options)
+    }
+
+    /// Writes a folder, which must not be there before, or be empty, and appears once it is whole.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write_to`](Self::write_to).
+    pub fn create_folder(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.plan()?.whole.create_folder(path.as_ref())
+    }
+
+    /// Works out what is to be written.
+    pub(crate) fn plan(&self) -> Result<Planned> {
+        check_count(self.manifest.models.len())?;
+        self.check_needs()?;
+        let storage = self.reader.storage();
+        let old = storage.file(MANIFEST, self.reader.limits())?;
+        let old = old.ok_or(Error::ManifestMissing { found: None })?;
+        let old = old.document("MANIFEST in bytes", self.reader.limits().document_bytes)?;
+        let text = self.manifest().edit(&old, self.reader.limits())?;
+        let mut planned = Planned {
+            has_manifest: text != old,
+            whole: Plan { root: self.reader.root().to_owned(), ..Plan::default() },
+            changed: BTreeSet::new(),
+            removed: Vec::new(),
+            has_list: false,
+        };
+        let has_list = self.reader.file(Sums::PATH).is_some();
+        planned.whole.sums = self.sums(has_list)?;
+        planned.has_list = planned.whole.sums.is_some() != has_list;
+        if has_list && planned.whole.sums.is_none() {
+            planned.removed.push(Sums::PATH.to_owned());
+        }
+        self.files(&mut planned, &Body::from_bytes(text))?;
+        self.around(&mut planned.whole);
+        planned.whole.trim_sums();
+        if let Some(sums) = &mut planned.whole.sums {
+            let manifest = planned.has_manifest.then_some(MANIFEST);
+            for path in planned.changed.iter().map(String::as_str).chain(manifest) {
+                sums.remove(path);
+            }
+        }
+        Ok(planned)
+    }
+
+    /// Lists all files in order: those of an archive as they were, then new ones.
+    fn files(&self, planned: &mut Planned, manifest: &Body) -> Result<()> {
+        let in_place = match self.reader.archive() {
+            // What stays is stored as it was.
+            Some(_) => BTreeSet::new(),
+            None => {
+                let mut paths = needs::of_package(&self.reader);
+                paths.extend(self.manifest.models.iter().cloned());
+                paths
+            }
+        };
+        let mut left = self.changes.clone();
+        for path in self.order()? {
+            let (body, used) = match left.remove(&path) {
+                _ if path == Sums::PATH => continue,
+                _ if path == MANIFEST && planned.has_manifest => (manifest.clone(), Use::Whole),
+                Some(None) => {
+                    planned.removed.push(path);
+                    continue;
+                }
+                Some(Some(new)) => {
+                    planned.changed.insert(path.clone());
+                    new
+                }
+                None => {
+                    let used = match self.reader.archive() {
+                        Some(_) => Use::Kept,
+                        None if in_place.contains(&path) => Use::InPlace,
+                        None => Use::Whole,
+                    };
+                    (Body::of(&self.reader, &path), used)
+                }
+            };
+            planned.whole.files.push(NewEntry { path, body, used });
+        }
+        for (path, change) in left {
+            if let Some((body, used)) = change {
+                planned.changed.insert(path.clone());
+                planned.whole.files.push(NewEntry { path, body, used });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the paths of the files that were there in the order that an archive has them in.
+    fn order(&self) -> Result<Vec<String>> {
+        let Some(archive) = self.reader.archive() else {
+            let paths = self.reader.paths()?.iter().filter(|path| *path != MANIFEST);
+            return Ok(std::iter::once(MANIFEST.to_owned()).chain(paths.cloned()).collect());
+        };
+        let known: BTreeSet<&str> = self.reader.paths()?.iter().map(String::as_str).collect();
+        let paths =
+            archive.entries().filter_map(|entry| entry.name().strip_prefix(self.reader.root()));
+        Ok(paths.filter(|path| known.contains(path)).map(str::to_owned).collect())
+    }
+
+    /// Keeps what an archive has beside the files of the package.
+    fn around(&self, plan: &mut Plan) {
+        let storage = self.reader.storage();
+        plan.folders = storage.folders().into_iter().map(str::to_owned).collect();
+        let Some(archive) = self.reader.archive() else { return };
+        plan.strays = storage
+            .strays()
+            .into_iter()
+            .map(|name| {
+                let (path, archive) = (name.to_owned(), archive.clone());
+                let body = Body::Entry { archive, name: path.clone() };
+                NewEntry { path, body, used: Use::Kept }
+            })
+            .collect();
+    }
+
+    /// Returns the digests that stay; `None` without a list.
+    fn sums(&self, has_list: bool) -> Result<Option<Sums>> {
+        match self.digests {
+            Some(false) => Ok(None),
+            // One that cannot be read is made anew.
+            Some(true) => Ok(Some(self.reader.sums().ok().flatten().unwrap_or_default())),
+            None if has_list => self.reader.sums(),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses models without the files that they need, where that comes from this edit.
+    fn check_needs(&self) -> Result<()> {
+        let has_removed = self.changes.values().any(Option::is_none);
+        for (index, path) in self.manifest.models.iter().enumerate() {
+            let reader = match self.opened.get(path) {
+                Some(reader) => reader.clone(),
+                None if has_removed => match self.open(path) {
+                    Some(reader) => reader,
+                    None => continue,
+                },
+                None => continue,
+            };
+            let is_new = self.opened.contains_key(path);
+            let needed = match needs(path, &reader) {
+                Ok(needed) => needed,
+                Err(error) if is_new => return Err(error),
+                Err(_) => continue,
+            };
+            for (location, needed) in needed {
+                let is_removed = matches!(self.changes.get(&needed), Some(None));
+                if is_removed {
+                    let by = format!("{location:?} by models[{index}]");
+                    return Err(Error::Build { path: needed, fault: BuildFault::Named { by } });
+                }
+                if is_new && !self.has(&needed) {
+                    let fault = BuildFault::NeedsFile { location };
+                    return Err(Error::Build { path: path.clone(), fault });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the paths of files and of all that they need.
+    fn needed<'p>(&self, paths: impl Iterator<Item = &'p str>) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<String> = paths.map(str::to_owned).collect();
+        while let Some(path) = open.pop() {
+            if !found.insert(path.clone()) {
+                continue;
+            }
+            let Some(reader) = self.open(&path) else { continue };
+            for name in needs::names(reader.model()) {
+                open.extend(model_archive::name::resolve(&path, name).ok());
+            }
+        }
+        found
+    }
+
+    /// Opens a file as it is going to be, where it is a model.
+    fn open(&self, path: &str) -> Option<ModelReader> {
+        if let Some(reader) = self.opened.get(path) {
+            return Some(reader.clone());
+        }
+        let source = self.body(path)?.source().ok()?;
+        Content::of_source(&source).ok()?.schema()?;
+        ModelReader::options().limits(*self.reader.limits()).from_source(source).ok()
+    }
+
+    /// Returns what a path is going to hold; `None` where there is no file.
+    fn body(&self, path: &str) -> Option<Body> {
+        match self.changes.get(path) {
+            Some(change) => change.as_ref().map(|(body, _)| body.clone()),
+            None => {
+                let is_there = self.reader.file(path).is_some();
+                is_there.then(|| Body::of(&self.reader, path))
+            }
+        }
+    }
+
+    fn document(&self, body: &Body) -> Result<Bytes> {
+        let source = body.source()?;
+        let (what, limit) = ("configuration file in bytes", self.reader.limits().document_bytes);
+        crate::error::check_bytes(what, source.len(), limit, "document_bytes")?;
+        Ok(source.read(Extent::first(source.len()), what)?)
+    }
+
+    fn has(&self, path: &str) -> bool {
+        match self.changes.get(path) {
+            Some(change) => change.is_some(),
+            None => self.reader.file(path).is_some(),
+        }
+    }
+
+    /// Returns what in the manifest names a path.
+    fn named(&self, path: &str) -> Option<String> {
+        let manifest = &self.manifest;
+        let at = |list: &[String], name: &str| list.iter().position(|item| item == name);
+        if let Some(index) = at(&manifest.models, path) {
+            return Some(format!("models[{index}]"));
+        }
+        let name = path.strip_prefix("metadata/")?;
+        if let Some(index) = at(&manifest.configs, name) {
+            return Some(format!("configs[{index}]"));
+        }
+        if manifest.connection_file.as_deref() == Some(name) {
+            return Some("connection".to_owned());
+        }
+        at(&manifest.model_infos, name).map(|index| format!("model-infos[{index}]"))
+    }
+
+    /// Proves that a new file can have a path.
+    fn admit(&self, path: &str) -> Result<()> {
+        let old = self.reader.paths()?.iter().map(String::as_str);
+        let new = self.changes.iter().filter(|(_, change)| change.is_some());
+        let stays = |path: &&str| !matches!(self.changes.get(*path), Some(None));
+        let paths = old.filter(stays).chain(new.map(|(path, _)| path.as_str()));
+        Paths::of(paths.filter(|path| !is_made(path))).insert(path)
+    }
+
+    fn insert_model(&mut self, path: &str, body: Body, kind: &str) -> Result<usize> {
+        let index = self.manifest.models.len();
+        check_count(index.saturating_add(1))?;
+        let is_named = self.manifest.models.iter().any(|model| model == path);
+        match self.body(path) {
+            // Another model needs it.
+            Some(known) if !is_named && known.is_same(&body)? => {}
+            _ => self.admit(path)?,
+        }
+        self.manifest.add_type(path, kind);
+        self.manifest.is_main_model = false;
+        self.manifest.models.push(path.to_owned());
+        self.set(path, body, Use::InPlace);
+        Ok(index)
+    }
+
+    /// Returns the path of a model whose content is replaced.
+    fn replaced(&self, index: usize) -> Result<String> {
+        let path = self.model_path(index)?;
+        if !self.has(&path) {
+            self.admit(&path)?;
+        }
+        Ok(path)
+    }
+
+    /// Puts other content and another type in the place of a model's.
+    fn exchange(&mut self, path: &str, body: Body, kind: &str) {
+        let models = self.manifest.models.iter().enumerate();
+        let same: Vec<usize> =
+            models.filter(|(_, model)| *model == path).map(|(index, _)| index).collect();
+        for index in same {
+            self.manifest.set_type(index, kind);
+        }
+        self.opened.remove(path);
+        self.set(path, body, Use::InPlace);
+    }
+
+    fn add_needed(&mut self, path: &str, from: &Path) -> Result<()> {
+        let Some(reader) = self.opened.get(path).cloned() else { return Ok(()) };
+        for file in needed_from(path, from, &reader)? {
+            let body = Body::Disk(file.from);
+            match self.body(&file.path) {
+                Some(known) if known.is_same(&body)? => {}
+                _ => {
+                    self.admit(&file.path)?;
+                    self.set(&file.path, body, Use::InPlace);
+                }
+            }
+            if let Some(reader) = file.reader {
+                self.opened.insert(file.path, reader);
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_config(&mut self) {
+        let Some(name) = self.manifest.config() else { return };
+        let path = format!("metadata/{name}");
+        self.manifest.configs.clear();
+        if self.has(&path) && self.named(&path).is_none() {
+            self.take(&path);
+        }
+    }
+
+    /// Makes a document have a text; where it has it already nothing changes.
+    fn write(&mut self, path: &str, text: Bytes) {
+        let old = self.body(path);
+        let is_same = old.is_some_and(|body| body.bytes().is_ok_and(|old| old == text));
+        if !is_same {
+            self.set(path, Body::from_bytes(text), Use::Whole);
+        }
+    }
+
+    fn set(&mut self, path: &str, body: Body, used: Use) {
+        self.changes.insert(path.to_owned(), Some((body, used)));
+    }
+
+    fn take(&mut self, path: &str) {
+        self.opened.remove(path);
+        if self.reader.file(path).is_some() {
+            self.changes.insert(path.to_owned(), None);
+        } else {
+            self.changes.remove(path);
+        }
+    }
+
+    fn model_path(&self, index: usize) -> Result<String, EditFault> {
+        let count = self.manifest.models.len();
+        let path = self.manifest.models.get(index).cloned();
+        path.ok_or(EditFault::NoModel { index, count })
+    }
+}
+
+/// What an edit writes.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// The whole package.
+    pub(crate) whole: Plan,
+    /// Whether the manifest changes.
+    pub(crate) has_manifest: bool,
+    /// Files with other content, and new ones.
+    pub(crate) changed: BTreeSet<String>,
+    /// Files that go away.
+    pub(crate) removed: Vec<String>,
+    /// Whether a list of digests comes or goes.
+    pub(crate) has_list: bool,
+}
+
+impl Planned {
+    pub(crate) fn is_nothing(&self) -> bool {
+        !self.has_manifest && self.changed.is_empty() && self.removed.is_empty() && !self.has_list
+    }
+}
+
+impl Manifest {
+    /// Returns the first attribute that refers to a model.
+    fn reference_to(&self, model: usize) -> Option<String> {
+        let is_it = |reference: &IoRef| usize::from(reference.model) == model;
+        if let Some(index) = self.pkg_inputs.iter().position(is_it) {
+            return Some(format!("pkg-inputs[{index}]"));
+        }
+        if let Some(index) = self.pkg_outputs.iter().position(is_it) {
+            return Some(format!("pkg-outputs[{index}]"));
+        }
+        let uses =
+            |connection: &Connection| is_it(&connection.from) || connection.to.iter().any(is_it);
+        let index = self.connections.iter().position(uses)?;
+        Some(format!("model-connect[{index}]"))
+    }
+
+    /// Takes away a model and everything that refers to it; those behind it move up.
+    fn without_model(&mut self, model: usize) {
+        fn remove<T>(list: &mut Vec<T>, index: usize) {
+            if index < list.len() {
+                list.remove(index);
+            }
+        }
+        remove(&mut self.models, model);
+        self.model_types.iter_mut().for_each(|types| remove(types, model));
+        remove(&mut self.model_infos, model);
+        if self.model_infos.iter().all(String::is_empty) {
+            self.model_infos.clear();
+        }
+        let moved = |reference: &IoRef| {
+            let found = usize::from(reference.model);
+            let up = u16::from(found > model);
+            let moved = IoRef { model: reference.model.saturating_sub(up), ..*reference };
+            (found != model).then_some(moved)
+        };
+        let all = |list: &[IoRef]| list.iter().filter_map(moved).collect::<Vec<_>>();
+        self.pkg_inputs = all(&self.pkg_inputs);
+        self.pkg_outputs = all(&self.pkg_outputs);
+        let connections = self.connections.iter().filter_map(|connection| {
+            Some(Connection { from: moved(&connection.from)?, to: all(&connection.to) })
+        });
+        self.connections = connections.filter(|connection| !connection.to.is_empty()).collect();
+    }
+
+    /// Adds the type of a model that comes behind the others.
+    fn add_type(&mut self, path: &str, kind: &str) {
+        if self.model_types.is_some() || extension(path) != Some(kind) {
+            self.fill_types().push(kind.to_owned());
+        }
+    }
+
+    fn set_type(&mut self, model: usize, kind: &str) {
+        let path = self.models.get(model).map(String::as_str).unwrap_or_default();
+        if self.model_types.is_none() && extension(path) == Some(kind) {
+            return;
+        }
+        if let Some(old) = self.fill_types().get_mut(model) {
+            kind.clone_into(old);
+        }
+    }
+
+    /// Makes there be as many types as models; extensions tell those that are missing.
+    fn fill_types(&mut self) -> &mut Vec<String> {
+        let types = self.model_types.get_or_insert_default();
+        let missing = self.models.iter().skip(types.len());
+        let missing = missing.map(|path| extension(path).unwrap_or_default().to_owned());
+        types.extend(missing.collect::<Vec<_>>());
+        types.truncate(self.models.len());
+        types
+    }
+}
+
+fn extension(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').map(|(_, extension)| extension)
+}
+
+/// Tells whether a file is one that is not put in, but made.
+fn is_made(path: &str) -> bool {
+    path == MANIFEST || path == Sums::PATH
+}
+
+/// Refuses a type that a model has not.
+pub(crate) fn check_type(path: &str, source: &Source, model_type: ModelType<'_>) -> Result<()> {
+    let refuse = |fault| Err(Error::Build { path: path.to_owned(), fault });
+    let given = model_type.name().to_owned();
+    match model_type {
+        ModelType::Circle | ModelType::Tflite => {
+            let found = Content::of_source(source)?;
+            if found.schema() != model_type.schema() {
+                return refuse(BuildFault::OtherType { found, given });
+            }
+            Ok(())
+        }
+        ModelType::Bin | ModelType::Tvn => Ok(()),
+        ModelType::Other(_) => refuse(BuildFault::NoType { given }),
+    }
+}

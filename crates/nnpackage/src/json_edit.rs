@@ -1,0 +1,769 @@
+//! Changes of a JSON text that leave alone what they are not about: comments, order, indents, line
+//! ends, and whatever else onert puts up with.
+//!
+//! A text is parsed into values with their ranges, a change becomes a few replacements of ranges,
+//! and the result is parsed again for the next one.
+
+use std::{borrow::Cow, fmt::Write as _, ops::Range};
+
+use jsonc_parser::{ast, common::Ranged as _, parse_to_ast};
+use tensor_core::Limits;
+
+use crate::{
+    IoRef, Result,
+    json::{self, Document},
+};
+
+/// A value to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NewValue {
+    /// A number, as it is written.
+    Number(String),
+    /// A text and nothing that is converted to one.
+    Exactly(String),
+    /// A text, or what onert reads as that.
+    Text(String),
+    /// A text that is equal to any that onert reads as the same reference.
+    Reference(IoRef),
+    Array(Vec<Self>),
+    Object(Vec<(&'static str, Self)>),
+}
+
+impl NewValue {
+    pub(crate) fn texts<'a>(texts: impl IntoIterator<Item = &'a String>) -> Self {
+        Self::Array(texts.into_iter().map(|text| Self::Text(text.clone())).collect())
+    }
+
+    pub(crate) fn references<'a>(references: impl IntoIterator<Item = &'a IoRef>) -> Self {
+        Self::Array(references.into_iter().map(|reference| Self::Reference(*reference)).collect())
+    }
+}
+
+/// An object as a text that is changed attribute by attribute.
+pub(crate) struct Editing<'l> {
+    what: &'static str,
+    text: Vec<u8>,
+    limits: &'l Limits,
+}
+
+impl<'l> Editing<'l> {
+    pub(crate) fn new(what: &'static str, text: &[u8], limits: &'l Limits) -> Self {
+        Self { what, text: text.to_owned(), limits }
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.text
+    }
+
+    /// Makes an attribute of the root have a value; where there is none, it comes behind the last of
+    /// those `before` it that there are.
+    pub(crate) fn set(&mut self, key: &str, value: &NewValue, before: &[&str]) -> Result<()> {
+        for _ in 0..STEPS {
+            let tree = self.parse()?;
+            let Some((_, member)) = tree.last(key) else {
+                return self.insert(&tree, key, value, before);
+            };
+            let style = Style::of(&self.text, &tree);
+            let mut edits = Edits::new(&self.text, style);
+            edits.reconcile(member, value);
+            if edits.list.is_empty() {
+                return Ok(());
+            }
+            self.text = edits.apply();
+        }
+        // So many places have to change that the whole value may as well.
+        let tree = self.parse()?;
+        let Some((_, member)) = tree.last(key) else { return Ok(()) };
+        let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
+        edits.replace(member, value);
+        self.text = edits.apply();
+        Ok(())
+    }
+
+    /// Takes away an attribute of the root, however often it stands there.
+    pub(crate) fn remove(&mut self, key: &str) -> Result<()> {
+        loop {
+            let tree = self.parse()?;
+            let Some((index, _)) = tree.last(key) else { return Ok(()) };
+            let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
+            edits.remove(&tree, index..index.saturating_add(1));
+            self.text = edits.apply();
+        }
+    }
+
+    fn insert(&mut self, tree: &Tree, key: &str, value: &NewValue, before: &[&str]) -> Result<()> {
+        let Shape::Object(members) = &tree.shape else { return Ok(()) };
+        let behind = members.iter().rposition(|member| before.contains(&member.key.as_str()));
+        let index = behind.map_or(0, |index| index.saturating_add(1));
+        let mut edits = Edits::new(&self.text, Style::of(&self.text, tree));
+        edits.insert(tree, index, &[(Some(key), value)]);
+        self.text = edits.apply();
+        Ok(())
+    }
+
+    fn parse(&self) -> Result<Tree> {
+        // Bytes that are no UTF-8 become letters: offsets stay those of the text.
+        let (mark, body) = match self.text.strip_prefix(b"\xef\xbb\xbf") {
+            Some(body) => (3, body),
+            None => (0, self.text.as_slice()),
+        };
+        let text = lettered(body);
+        Document::parse(self.what, text.as_bytes(), self.limits)?;
+        let kept = text.get(..json::value_end(&text)).unwrap_or(&text);
+        let parsed = parse_to_ast(kept, &jsonc_parser::CollectOptions::default(), &json::options());
+        let root = parsed.ok().and_then(|parsed| parsed.value);
+        // Just parsed above, by the same parser.
+        Ok(root.map_or(Tree::NONE, |root| Tree::of(&root, mark)))
+    }
+}
+
+/// Returns a text of the same length in which bytes that are no UTF-8 are question marks.
+fn lettered(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    Cow::Owned(text)
+}
+
+/// A value and where it stands, in bytes of the text.
+#[derive(Debug)]
+struct Tree {
+    range: Range<usize>,
+    shape: Shape,
+}
+
+#[derive(Debug)]
+enum Shape {
+    /// As onert converts it to text.
+    Scalar {
+        text: String,
+        literal: Literal,
+    },
+    Array(Vec<Tree>),
+    Object(Vec<Member>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Literal {
+    Text,
+    Number,
+    /// A word.
+    Word,
+}
+
+#[derive(Debug)]
+struct Member {
+    key: String,
+    key_range: Range<usize>,
+    value: Tree,
+}
+
+impl Tree {
+    const NONE: Self = Self { range: 0..0, shape: Shape::Object(Vec::new()) };
+
+    fn of(value: &ast::Value<'_>, mark: usize) -> Self {
+        let moved = |start: usize, end: usize| start.saturating_add(mark)..end.saturating_add(mark);
+        let scalar = |text: &str, literal| Shape::Scalar { text: text.to_owned(), literal };
+        let shape = match value {
+            ast::Value::NullKeyword(_) => scalar("", Literal::Word),
+            ast::Value::BooleanLit(literal) => scalar(&literal.value.to_string(), Literal::Word),
+            ast::Value::NumberLit(literal) => scalar(literal.value, Literal::Number),
+            ast::Value::StringLit(literal) => scalar(&literal.value, Literal::Text),
+            ast::Value::Array(array) => {
+                Shape::Array(array.elements.iter().map(|item| Self::of(item, mark)).collect())
+            }
+            ast::Value::Object(object) => {
+                let members = object.properties.iter().map(|property| Member {
+                    key: property.name.as_str().to_owned(),
+                    key_range: moved(property.name.start(), property.name.end()),
+                    value: Self::of(&property.value, mark),
+                });
+                Shape::Object(members.collect())
+            }
+        };
+        Self { range: moved(value.start(), value.end()), shape }
+    }
+
+    /// Returns the member of a key that counts, with its position.
+    fn last(&self, key: &str) -> Option<(usize, &Self)> {
+        let Shape::Object(members) = &self.shape else { return None };
+        let index = members.iter().rposition(|member| member.key == key)?;
+        members.get(index).map(|member| (index, &member.value))
+    }
+
+    /// Returns where items or members stand, with their keys.
+    fn children(&self) -> Vec<Range<usize>> {
+        match &self.shape {
+            Shape::Scalar { .. } => Vec::new(),
+            Shape::Array(items) => items.iter().map(|item| item.range.clone()).collect(),
+            Shape::Object(members) => {
+                let ranges =
+                    members.iter().map(|member| member.key_range.start..member.value.range.end);
+                ranges.collect()
+            }
+        }
+    }
+
+    /// Tells whether onert reads the value as another one.
+    fn is(&self, value: &NewValue) -> bool {
+        match (&self.shape, value) {
+            (Shape::Scalar { text, literal }, NewValue::Number(expected)) => {
+                *literal == Literal::Number && text == expected
+            }
+            (Shape::Scalar { text, literal }, NewValue::Exactly(expected)) => {
+                *literal == Literal::Text && text == expected
+            }
+            (Shape::Scalar { text, .. }, NewValue::Text(expected)) => text == expected,
+            (Shape::Scalar { text, .. }, NewValue::Reference(expected)) => {
+                text.parse::<IoRef>().is_ok_and(|found| found == *expected)
+            }
+            (Shape::Array(items), NewValue::Array(values)) => {
+                items.len() == values.len()
+                    && items.iter().zip(values).all(|(item, value)| item.is(value))
+            }
+            (Shape::Object(_), NewValue::Object(members)) => members
+                .iter()
+                .all(|(key, value)| self.last(key).is_some_and(|(_, found)| found.is(value))),
+            _ => false,
+        }
+    }
+}
+
+/// How a text is laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct Style {
+    newline: &'static str,
+    /// What each level is indented by more.
+    unit: String,
+    /// What stands between a key and its value.
+    colon: String,
+    /// What stands inside of the brackets of an array on one line; `None` where items have lines.
+    padding: Option<String>,
+}
+
+impl Default for Style {
+    /// Returns that of the packaging tool.
+    fn default() -> Self {
+        Self { newline: "\n", unit: "  ".to_owned(), colon: ": ".to_owned(), padding: None }
+    }
+}
+
+impl Style {
+    fn of(text: &[u8], root: &Tree) -> Self {
+        let mut style = Self::default();
+        let line_end = text.iter().position(|byte| *byte == b'\n');
+        let before = line_end.and_then(|at| at.checked_sub(1)).and_then(|at| text.get(at));
+        if before == Some(&b'\r') {
+            style.newline = "\r\n";
+        }
+        let Shape::Object(members) = &root.shape else { return style };
+        let Some(first) = members.first() else { return style };
+        let colon = slice(text, first.key_range.end..first.value.range.start);
+        if colon.iter().all(|byte| b" \t:".contains(byte)) {
+            style.colon = String::from_utf8_lossy(colon).into_owned();
+        }
+        let indent = indent(text, first.key_range.start);
+        match &indent {
+            Some(indent) if !indent.is_empty() => style.unit.clone_from(indent),
+            _ => {}
+        }
+        let arrays = members.iter().filter_map(|member| match &member.value.shape {
+            Shape::Array(items) => Some((&member.value, items.first()?)),
+            _ => None,
+        });
+        let array = arrays.into_iter().next();
+        match array {
+            Some((array, item)) => {
+                let inside = array.range.start.saturating_add(1)..item.range.start;
+                let padding = slice(text, inside);
+                if padding.iter().all(|byte| b" \t".contains(byte)) {
+                    style.padding = Some(String::from_utf8_lossy(padding).into_owned());
+                }
+            }
+            None if indent.is_none() => style.padding = Some(String::new()),
+            None => {}
+        }
+        style
+    }
+
+    /// Writes a value; `indent` is that of the line that it starts in.
+    pub(crate) fn print(&self, value: &NewValue, indent: &str, out: &mut String) {
+        match value {
+            NewValue::Number(number) => out.push_str(number),
+            NewValue::Exactly(text) | NewValue::Text(text) => quote(text, out),
+            NewValue::Reference(reference) => {
+                let _ = write!(out, "\"{reference}\"");
+            }
+            NewValue::Array(items) => {
+                self.brackets(['[', ']'], items.len(), indent, out, |index, indent, out| {
+                    if let Some(item) = items.get(index) {
+                        self.print(item, indent, out);
+                    }
+                });
+            }
+            NewValue::Object(members) => {
+                self.brackets(['{', '}'], members.len(), indent, out, |index, indent, out| {
+                    if let Some((key, value)) = members.get(index) {
+                        self.member(key, value, indent, out);
+                    }
+                });
+            }
+        }
+    }
+
+    fn member(&self, key: &str, value: &NewValue, indent: &str, out: &mut String) {
+        quote(key, out);
+        out.push_str(&self.colon);
+        self.print(value, indent, out);
+    }
+
+    fn brackets(
+        &self,
+        [open, close]: [char; 2],
+        count: usize,
+        indent: &str,
+        out: &mut String,
+        print: impl Fn(usize, &str, &mut String),
+    ) {
+        out.push(open);
+        let inner = format!("{indent}{}", self.unit);
+        for index in 0..count {
+            if index > 0 {
+                out.push(',');
+            }
+            match &self.padding {
+                Some(_) if index > 0 => out.push(' '),
+                Some(padding) => out.push_str(padding),
+                None => {
+                    let _ = write!(out, "{}{inner}", self.newline);
+                }
+            }
+            let indent = if self.padding.is_some() { indent } else { &inner };
+            print(index, indent, out);
+        }
+        match &self.padding {
+            _ if count == 0 => {}
+            Some(padding) => out.push_str(padding),
+            None => {
+                let _ = write!(out, "{}{indent}", self.newline);
+            }
+        }
+        out.push(close);
+    }
+}
+
+/// Writes a text as JSON does.
+fn quote(text: &str, out: &mut String) {
+    // A text can always be written.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+/// Replacements of ranges of a text that do not overlap.
+struct Edits<'t> {
+    text: &'t [u8],
+    style: Style,
+    list: Vec<(Range<usize>, String)>,
+}
+
+impl<'t> Edits<'t> {
+    fn new(text: &'t [u8], style: Style) -> Self {
+        Self { text, style, list: Vec::new() }
+    }
+
+    fn apply(mut self) -> Vec<u8> {
+        // Stable: what is put into one place stays in order.
+        self.list.sort_by_key(|(range, _)| range.start);
+        let mut out = Vec::with_capacity(self.text.len());
+        let mut at = 0;
+        for (range, new) in &self.list {
+            out.extend_from_slice(slice(self.text, at..range.start));
+            out.extend_from_slice(new.as_bytes());
+            at = at.max(range.end);
+        }
+        out.extend_from_slice(slice(self.text, at..self.text.len()));
+        out
+    }
+
+    /// Makes a value another one: by replacements, as many as there are, and by no more than one
+    /// insertion or removal.
+    fn reconcile(&mut self, tree: &Tree, value: &NewValue) -> Kind {
+        if tree.is(value) {
+            return Kind::Replacements;
+        }
+        match (&tree.shape, value) {
+            (Shape::Array(items), NewValue::Array(values)) => self.items(tree, items, values),
+            (Shape::Object(_), NewValue::Object(members)) => {
+                for (key, value) in members {
+                    let done = match tree.last(key) {
+                        Some((_, found)) => self.reconcile(found, value),
+                        None => {
+                            self.insert(tree, tree.children().len(), &[(Some(*key), value)]);
+                            Kind::Moved
+                        }
+                    };
+                    if done == Kind::Moved {
+                        return done;
+                    }
+                }
+                Kind::Replacements
+            }
+            _ => {
+                self.replace(tree, value);
+                Kind::Replacements
+            }
+        }
+    }
+
+    fn items(&mut self, tree: &Tree, items: &[Tree], values: &[NewValue]) -> Kind {
+        let pairs = items.iter().zip(values);
+        let first = pairs.take_while(|(item, value)| item.is(value)).count();
+        let (rest, new) = (items.get(first..), values.get(first..));
+        let (rest, new) = (rest.unwrap_or_default(), new.unwrap_or_default());
+        let pairs = rest.iter().rev().zip(new.iter().rev());
+        let last = pairs.take_while(|(item, value)| item.is(value)).count();
+        let olds = rest.get(..rest.len().saturating_sub(last)).unwrap_or_default();
+        let news = new.get(..new.len().saturating_sub(last)).unwrap_or_default();
+        let both = olds.len().min(news.len());
+        if olds.len() > both {
+            let start = first.saturating_add(both);
+            self.remove(tree, start..first.saturating_add(olds.len()));
+            return Kind::Moved;
+        }
+        if let Some(more @ [_, ..]) = news.get(both..) {
+            let more: Vec<_> = more.iter().map(|value| (None, value)).collect();
+            self.insert(tree, first.saturating_add(both), &more);
+            return Kind::Moved;
+        }
+        for (item, value) in olds.iter().zip(news) {
+            if self.reconcile(item, value) == Kind::Moved {
+                return Kind::Moved;
+            }
+        }
+        Kind::Replacements
+    }
+
+    fn replace(&mut self, tree: &Tree, value: &NewValue) {
+        let indent = line_indent(self.text, tree.range.start);
+        let mut new = String::new();
+        self.style.print(value, &indent, &mut new);
+        self.list.push((tree.range.clone(), new));
+    }
+
+    /// Puts in items or members in front of that of a position, or behind the last one.
+    fn insert(&mut self, tree: &Tree, index: usize, new: &[(Option<&str>, &NewValue)]) {
+        let children = tree.children();
+        let indent = children.first().and_then(|first| indent(self.text, first.start));
+        let print = |style: &Style, indent: &str| -> Vec<String> {
+            let one = |(key, value): &(Option<&str>, &NewValue)| {
+                let mut out = String::new();
+                match key {
+                    Some(key) => style.member(key, value, indent, &mut out),
+                    None => style.print(value, indent, &mut out),
+                }
+                out
+            };
+            new.iter().map(one).collect()
+        };
+        let inside = tree.range.start.saturating_add(1)..tree.range.end.saturating_sub(1);
+        if children.is_empty() {
+            let outer = line_indent(self.text, tree.range.start);
+            let inner = format!("{outer}{}", self.style.unit);
+            let is_blank = slice(self.text, inside.clone()).iter().all(u8::is_ascii_whitespace);
+            let Style { newline, padding, .. } = &self.style;
+            let is_object = matches!(tree.shape, Shape::Object(_));
+            let text = match padding {
+                Some(padding) if !is_object || padding.is_empty() => {
+                    format!("{padding}{}{padding}", print(&self.style, &outer).join(", "))
+                }
+                _ => {
+                    let items = print(&self.style, &inner).join(&format!(",{newline}{inner}"));
+                    format!("{newline}{inner}{items}{newline}{outer}")
+                }
+            };
+            // Comments stay in front.
+            let range = if is_blank { inside } else { inside.end..inside.end };
+            self.list.push((range, text));
+            return;
+        }
+        let (gap, items) = match &indent {
+            Some(indent) => (format!("{}{indent}", self.style.newline), print(&self.style, indent)),
+            None => (" ".to_owned(), print(&self.style, &line_indent(self.text, tree.range.start))),
+        };
+        let joined = items.join(&format!(",{gap}"));
+        let Some(before) = index.checked_sub(1).and_then(|index| children.get(index)) else {
+            let first = children.first().map_or(inside.start, |first| first.start);
+            self.list.push((first..first, format!("{joined},{gap}")));
+            return;
+        };
+        let comma = comma(self.text, before.end);
+        let end = comma.map_or(before.end, |comma| comma.saturating_add(1));
+        // Comments behind a value on its line stay with it.
+        let place = if indent.is_some() { comments_end(self.text, end) } else { end };
+        if comma.is_none() {
+            self.list.push((before.end..before.end, ",".to_owned()));
+        }
+        let behind = if comma.is_some() { "," } else { "" };
+        self.list.push((place..place, format!("{gap}{joined}{behind}")));
+    }
+
+    /// Takes away the items or members of some positions, with the comments behind them.
+    fn remove(&mut self, tree: &Tree, which: Range<usize>) {
+        let children = tree.children();
+        let (Some(first), Some(last)) = (
+            children.get(which.start),
+            which.end.checked_sub(1).and_then(|last| children.get(last)),
+        ) else {
+            return;
+        };
+        let comma_behind = comma(self.text, last.end);
+        let end = comma_behind.map_or(last.end, |comma| comma.saturating_add(1));
+        let is_tail = which.end >= children.len();
+        let before = which.start.checked_sub(1).and_then(|before| children.get(before));
+        if is_tail
+            && comma_behind.is_none()
+            && let Some(comma) = before.and_then(|before| comma(self.text, before.end))
+        {
+            self.list.push((comma..comma.saturating_add(1), String::new()));
+        }
+        let range = match whole_lines(self.text, first.start, end) {
+            Some(lines) => lines,
+            None if is_tail => {
+                let start = blanks_start(self.text, first.start);
+                // Of two blanks beside each other one is enough.
+                let start = if before.is_none() { first.start } else { start };
+                start..end
+            }
+            None => first.start..blanks_end(self.text, end),
+        };
+        self.list.push((range, String::new()));
+    }
+}
+
+/// What an edit was made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Positions of items are as they were.
+    Replacements,
+    /// Items were put in or taken away, so that the text has to be parsed again.
+    Moved,
+}
+
+fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
+    text.get(range).unwrap_or_default()
+}
+
+/// Returns where the line of a byte starts.
+fn line_start(text: &[u8], at: usize) -> usize {
+    let before = slice(text, 0..at).iter().rposition(|byte| *byte == b'\n');
+    before.map_or(0, |before| before.saturating_add(1))
+}
+
+/// Returns what stands in front of a byte in its line, where that is only blanks; `None` elsewhere,
+/// and in the first line.
+fn indent(text: &[u8], at: usize) -> Option<String> {
+    let start = line_start(text, at);
+    let before = slice(text, start..at);
+    let is_blank = before.iter().all(|byte| b" \t".contains(byte));
+    (is_blank && start > 0).then(|| String::from_utf8_lossy(before).into_owned())
+}
+
+/// Returns the blanks that the line of a byte starts with.
+fn line_indent(text: &[u8], at: usize) -> String {
+    let start = line_start(text, at);
+    let end = blanks_end(text, start).min(at);
+    String::from_utf8_lossy(slice(text, start..end)).into_owned()
+}
+
+fn blanks_end(text: &[u8], at: usize) -> usize {
+    let rest = slice(text, at..text.len());
+    at.saturating_add(rest.iter().take_while(|byte| b" \t".contains(byte)).count())
+}
+
+fn blanks_start(text: &[u8], at: usize) -> usize {
+    let before = slice(text, 0..at).iter().rev();
+    at.saturating_sub(before.take_while(|byte| b" \t".contains(byte)).count())
+}
+
+/// Returns where the comma behind a value stands; `None` where there is none.
+fn comma(text: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b',' => return Some(at),
+            b'/' => at = at.saturating_add(json::token_len(slice(text, at..text.len()))),
+            byte if byte.is_ascii_whitespace() => at = at.saturating_add(1),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Returns where comments end that stand in the line of a byte from there on; that byte without any.
+fn comments_end(text: &[u8], from: usize) -> usize {
+    let mut end = from;
+    loop {
+        let start = blanks_end(text, end);
+        let rest = slice(text, start..text.len());
+        let len = json::token_len(rest);
+        let comment = slice(rest, 0..len);
+        let trimmed = comment.strip_suffix(b"\n").unwrap_or(comment);
+        let trimmed = trimmed.strip_suffix(b"\r").unwrap_or(trimmed);
+        if !comment.starts_with(b"/") || len < 2 || trimmed.contains(&b'\n') {
+            return end;
+        }
+        end = start.saturating_add(trimmed.len());
+        if comment.starts_with(b"//") {
+            return end;
+        }
+    }
+}
+
+/// Returns whole lines where nothing else stands in them than a range and comments behind it.
+fn whole_lines(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    indent(text, start)?;
+    let line = line_start(text, start);
+    let end = blanks_end(text, comments_end(text, end));
+    match slice(text, end..text.len()) {
+        [b'\n', ..] => Some(line..end.saturating_add(1)),
+        [b'\r', b'\n', ..] => Some(line..end.saturating_add(2)),
+        _ => None,
+    }
+}
+
+/// How often a value is changed step by step before it is written anew.
+const STEPS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(items: &[&str]) -> NewValue {
+        NewValue::Array(items.iter().map(|item| NewValue::Text((*item).to_owned())).collect())
+    }
+
+    #[track_caller]
+    fn sets(text: &str, key: &str, value: &NewValue, expected: &str) {
+        let limits = Limits::default();
+        let mut editing = Editing::new("MANIFEST", text.as_bytes(), &limits);
+        editing.set(key, value, &["a", "b"]).unwrap();
+        assert_eq!(String::from_utf8(editing.finish()).unwrap(), expected);
+    }
+
+    #[track_caller]
+    fn removes(text: &str, key: &str, expected: &str) {
+        let limits = Limits::default();
+        let mut editing = Editing::new("MANIFEST", text.as_bytes(), &limits);
+        editing.remove(key).unwrap();
+        assert_eq!(String::from_utf8(editing.finish()).unwrap(), expected);
+    }
+
+    #[test]
+    fn items_on_one_line() {
+        let text = r#"{"a" : [ "x", "y" ]}"#;
+        sets(text, "a", &texts(&["x", "y"]), text);
+        sets(text, "a", &texts(&["x", "z"]), r#"{"a" : [ "x", "z" ]}"#);
+        sets(text, "a", &texts(&["x", "y", "z"]), r#"{"a" : [ "x", "y", "z" ]}"#);
+        sets(text, "a", &texts(&["w", "x", "y"]), r#"{"a" : [ "w", "x", "y" ]}"#);
+        sets(text, "a", &texts(&["x", "w", "v", "y"]), r#"{"a" : [ "x", "w", "v", "y" ]}"#);
+        sets(text, "a", &texts(&["x"]), r#"{"a" : [ "x" ]}"#);
+        sets(text, "a", &texts(&["y"]), r#"{"a" : [ "y" ]}"#);
+        sets(text, "a", &texts(&[]), r#"{"a" : [  ]}"#);
+        sets(
+            r#"{"a": ["x",], "b": []}"#,
+            "b",
+            &texts(&["y", "z"]),
+            r#"{"a": ["x",], "b": ["y", "z"]}"#,
+        );
+        sets(r#"{"a": ["x",]}"#, "a", &texts(&["x", "y"]), r#"{"a": ["x", "y",]}"#);
+        sets(r#"{"a": ["x",]}"#, "a", &texts(&[]), r#"{"a": []}"#);
+        sets(r#"{"a": ["x", "y",]}"#, "a", &texts(&["x"]), r#"{"a": ["x",]}"#);
+    }
+
+    #[test]
+    fn items_on_lines() {
+        let text = "{\n  // first\n  \"a\": [\n    \"x\", // of x\n    // of y\n    \"y\" // end\n  ]\n}\n";
+        let expected = text.replace("// end\n", "// end\n    \"z\"\n").replace("\"y\"", "\"y\",");
+        sets(text, "a", &texts(&["x", "y", "z"]), &expected);
+        let expected = text.replace("// of x\n", "// of x\n    \"w\",\n");
+        sets(text, "a", &texts(&["x", "w", "y"]), &expected);
+        let expected = text.replace("    \"y\" // end\n", "").replace("\"x\",", "\"x\"");
+        sets(text, "a", &texts(&["x"]), &expected);
+        let expected = text.replace("    \"x\", // of x\n", "");
+        sets(text, "a", &texts(&["y"]), &expected);
+        let expected = text.replace("    \"x\",", "    \"w\",\n    \"x\",");
+        sets(text, "a", &texts(&["w", "x", "y"]), &expected);
+    }
+
+    #[test]
+    fn members_come_behind_those_before_them() {
+        sets(
+            r#"{"a": "1", "c": "2"}"#,
+            "b",
+            &NewValue::Text("x".into()),
+            r#"{"a": "1", "b": "x", "c": "2"}"#,
+        );
+        sets("{}", "b", &texts(&["x"]), "{\n  \"b\": [\n    \"x\"\n  ]\n}");
+        sets(
+            "{\r\n\t\"a\": 1 // one\r\n}",
+            "b",
+            &texts(&["x"]),
+            "{\r\n\t\"a\": 1, // one\r\n\t\"b\": [\r\n\t\t\"x\"\r\n\t]\r\n}",
+        );
+        let objects = NewValue::Array(vec![NewValue::Object(vec![
+            ("from", NewValue::Reference(IoRef::new(0, 0, 0))),
+            ("to", NewValue::references(&[IoRef::new(1, 0, 0)])),
+        ])]);
+        let expected =
+            "{\n  \"a\": [\"x\"],\n  \"b\": [{\"from\": \"0:0:0\", \"to\": [\"1:0:0\"]}]\n}";
+        sets("{\n  \"a\": [\"x\"]\n}", "b", &objects, expected);
+    }
+
+    #[test]
+    fn objects_are_changed_inside() {
+        let object = |to: &[IoRef]| {
+            NewValue::Array(vec![NewValue::Object(vec![
+                ("from", NewValue::Reference(IoRef::new(0, 0, 0))),
+                ("to", NewValue::references(to)),
+            ])])
+        };
+        let text = r#"{"b": [{"note": 1, "from": " 0:0:0", "to": ["1:0:0 "]}]}"#;
+        sets(text, "b", &object(&[IoRef::new(1, 0, 0)]), text);
+        let expected = r#"{"b": [{"note": 1, "from": " 0:0:0", "to": ["1:0:0 ", "2:0:1"]}]}"#;
+        sets(text, "b", &object(&[IoRef::new(1, 0, 0), IoRef::new(2, 0, 1)]), expected);
+    }
+
+    #[test]
+    fn removed_members() {
+        removes(r#"{"a": 1, "b": 2, "c": 3}"#, "a", r#"{"b": 2, "c": 3}"#);
+        removes(r#"{"a": 1, "b": 2, "c": 3}"#, "b", r#"{"a": 1, "c": 3}"#);
+        removes(r#"{"a": 1, "b": 2, "c": 3}"#, "c", r#"{"a": 1, "b": 2}"#);
+        removes(r#"{"a": 1, "a": 2}"#, "a", "{}");
+        removes(r#"{ "a": 1 }"#, "a", "{  }");
+        removes("{\n  \"a\": 1, // x\n  \"b\": 2\n}", "a", "{\n  \"b\": 2\n}");
+        removes(
+            "{\n  \"a\": 1, /* , */ // x\n  \"b\": 2, // y\n}",
+            "b",
+            "{\n  \"a\": 1, /* , */ // x\n}",
+        );
+        removes(
+            "{\n  \"a\": 1 /* , */, // x\n  \"b\": 2 // y\n}",
+            "b",
+            "{\n  \"a\": 1 /* , */ // x\n}",
+        );
+    }
+
+    #[test]
+    fn what_is_around_stays() {
+        let text = b"\xef\xbb\xbf{\"a\": [\"\xff\", \"x\"], /* \xfe */ } rest \xff";
+        let limits = Limits::default();
+        let mut editing = Editing::new("MANIFEST", text, &limits);
+        editing.set("b", &texts(&["y"]), &["a"]).unwrap();
+        let expected =
+            b"\xef\xbb\xbf{\"a\": [\"\xff\", \"x\"], \"b\": [\"y\"], /* \xfe */ } rest \xff";
+        assert_eq!(editing.finish(), expected);
+    }
+}

@@ -1,0 +1,390 @@
+//! Writing packages: into an archive, front to back, or into a folder that appears whole.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use model_archive::{
+    Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw,
+};
+use tensor_core::{
+    Extent, Source,
+    digest::{Algorithm, Hasher},
+    output::{Durability, Existing, NewFile},
+    parallel,
+};
+
+use crate::{Error, File, Reader, Result, Sums, storage, sums};
+
+/// How a package is written.
+///
+/// # Examples
+///
+/// ```
+/// use nnpackage::WriteOptions;
+///
+/// let options = WriteOptions::default().alignment(64);
+/// # let _ = options;
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    alignment: u32,
+    level: i32,
+    durability: Durability,
+    existing: Existing,
+}
+
+impl WriteOptions {
+    /// Sets what models start at a multiple of in an archive, in bytes: a power of two up to 32,768.
+    /// The default is 4096, so that a mapped archive has models where a mapped file has them.
+    #[must_use]
+    pub const fn alignment(mut self, alignment: u32) -> Self {
+        self.alignment = alignment;
+        self
+    }
+
+    /// Sets how hard everything but models is compressed by DEFLATE, where that saves a twentieth: 1
+    /// for speed to 9 for size, 0 for not at all. The default is 6.
+    #[must_use]
+    pub const fn level(mut self, level: i32) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Sets whether finished files are forced to the disk; they are by default, but for those of a
+    /// new folder.
+    #[must_use]
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets what happens to a file that is there already; it is replaced by default. Folders are
+    /// never replaced.
+    #[must_use]
+    pub const fn existing(mut self, existing: Existing) -> Self {
+        self.existing = existing;
+        self
+    }
+
+    pub(crate) const fn durability_of(&self) -> Durability {
+        self.durability
+    }
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            alignment: 4096,
+            level: 6,
+            durability: Durability::default(),
+            existing: Existing::default(),
+        }
+    }
+}
+
+/// What a file holds that is written.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    /// Bytes of the caller.
+    Source(Source),
+    /// A file of the system, opened when it is written; with every link resolved.
+    Disk(PathBuf),
+    /// A file of a package in a folder, opened when it is written.
+    File { reader: Reader, path: String },
+    /// An entry of another archive, by its name there.
+    Entry { archive: Archive, name: String },
+}
+
+impl Body {
+    /// Takes a file of a package, which may not be there; then it cannot be opened.
+    pub(crate) fn of(reader: &Reader, path: &str) -> Self {
+        match reader.archive() {
+            Some(archive) => {
+                Self::Entry { archive: archive.clone(), name: format!("{}{path}", reader.root()) }
+            }
+            None => Self::File { reader: reader.clone(), path: path.to_owned() },
+        }
+    }
+
+    pub(crate) fn from_bytes(bytes: impl Into<Bytes>) -> Self {
+        Self::Source(Source::from_bytes(bytes))
+    }
+
+    /// Returns the length of the content in bytes, and the content as a stream.
+    fn open(&self) -> Result<(u64, Box<dyn Read + Send>)> {
+        match self {
+            Self::Source(source) => stream(source),
+            Self::Disk(path) => stream(&Source::open(path)?),
+            Self::File { reader, path } => stream(&File::new(reader, path).source()?),
+            Self::Entry { archive, name } => {
+                let entry = storage::entry(archive, name)?;
+                Ok((entry.info().size, Box::new(entry.reader()?)))
+            }
+        }
+    }
+
+    /// Returns the content as a source: decoded in memory where it is compressed.
+    pub(crate) fn source(&self) -> Result<Source> {
+        match self {
+            Self::Source(source) => Ok(source.clone()),
+            Self::Disk(path) => Ok(Source::open(path)?),
+            Self::File { reader, path } => File::new(reader, path).source(),
+            Self::Entry { archive, name } => {
+                storage::Stored::Entry(archive, storage::entry(archive, name)?).source()
+            }
+        }
+    }
+
+    /// Returns all of the content.
+    pub(crate) fn bytes(&self) -> Result<Bytes> {
+        let source = self.source()?;
+        Ok(source.read(Extent::first(source.len()), "file")?)
+    }
+
+    /// Tells whether another one has the same content.
+    pub(crate) fn is_same(&self, other: &Self) -> Result<bool> {
+        let ((len, a), (other_len, b)) = (self.open()?, other.open()?);
+        Ok(len == other_len && sums::digest(a)? == sums::digest(b)?)
+    }
+}
+
+fn stream(source: &Source) -> Result<(u64, Box<dyn Read + Send>)> {
+    let len = source.len();
+    Ok((len, Box::new(source.stream(Extent::first(len), "file")?)))
+}
+
+/// How a file is used, which says how an archive stores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Read where it lies: stored as it is, and aligned.
+    InPlace,
+    /// Read whole: compressed where that pays.
+    Whole,
+    /// An entry that stays as it is stored.
+    Kept,
+}
+
+/// A file of a package that is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct NewEntry {
+    /// From the root of the package.
+    pub(crate) path: String,
+    pub(crate) body: Body,
+    pub(crate) used: Use,
+}
+
+/// A package that is to be written: what is where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    /// The folder in the archive that is the package: empty, or with a slash at its end.
+    pub(crate) root: String,
+    /// Files in the order of the archive, without the list of digests.
+    pub(crate) files: Vec<NewEntry>,
+    /// Folders that have entries of their own, by path from the root of the package.
+    pub(crate) folders: Vec<String>,
+    /// Entries outside of the package, by their whole names.
+    pub(crate) strays: Vec<NewEntry>,
+    /// Digests that are known already, where a list is written.
+    pub(crate) sums: Option<Sums>,
+}
+
+impl Plan {
+    /// Writes an archive to any sink.
+    pub(crate) fn write_to<W: Write>(&self, sink: W, options: &WriteOptions) -> Result<W> {
+        let mut writer =
+            Writer { archive: ArchiveWriter::new(sink), options, sums: self.sums.clone() };
+        // Folders of their own are kept where they were: an empty one is nothing without its entry.
+        for folder in &self.folders {
+            writer.archive.add_folder(&format!("{}{folder}", self.root))?;
+        }
+        for file in &self.files {
+            writer.file(&format!("{}{}", self.root, file.path), file, Listing::Listed)?;
+        }
+        for stray in &self.strays {
+            writer.file(&stray.path, stray, Listing::Outside)?;
+        }
+        if let Some(sums) = writer.sums.take() {
+            let options = writer.options_of(Use::Whole);
+            let name = format!("{}{}", self.root, sums::PATH);
+            writer.archive.add(&name, &sums.to_bytes(), &options)?;
+        }
+        Ok(writer.archive.finish()?)
+    }
+
+    /// Writes an archive that appears once it is whole.
+    pub(crate) fn create(&self, path: &Path, options: &WriteOptions) -> Result<()> {
+        let file = NewFile::create(path, options.durability)?;
+        let mut file = self.write_to(file, options)?;
+        Ok(file.commit(options.existing)?)
+    }
+
+    /// Writes a folder that appears once it is whole.
+    pub(crate) fn create_folder(&self, path: &Path) -> Result<()> {
+        let folder = NewFolder::create(path)?;
+        let mut needed = 0_u64;
+        for file in &self.files {
+            needed = needed.saturating_add(file.body.open()?.0);
+        }
+        folder.check_space(needed, SPARE)?;
+        let mut sums = self.sums.clone();
+        for path in &self.folders {
+            folder.folder(path)?;
+        }
+        for file in &self.files {
+            let digest = copy(file, &mut folder.file(&file.path)?)?;
+            list(&mut sums, &file.path, digest);
+        }
+        if let Some(sums) = sums {
+            let written = folder.file(sums::PATH)?.write_all(&sums.to_bytes());
+            written.map_err(|source| Error::Write { path: sums::PATH.to_owned(), source })?;
+        }
+        Ok(folder.commit()?)
+    }
+
+    /// Drops digests of files that are not written.
+    pub(crate) fn trim_sums(&mut self) {
+        let paths: BTreeSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        if let Some(sums) = &mut self.sums {
+            sums.retain(|path| paths.contains(path));
+        }
+    }
+}
+
+/// Adds the digest of a file to a list, where there is one that has it not.
+pub(crate) fn list(sums: &mut Option<Sums>, path: &str, digest: [u8; 32]) {
+    if let Some(sums) = sums
+        && sums.get(path).is_none()
+    {
+        sums.insert(path, digest);
+    }
+}
+
+/// Copies a file to the disk and returns its digest.
+pub(crate) fn copy(file: &NewEntry, out: &mut impl Write) -> Result<[u8; 32]> {
+    let (len, mut content) = file.body.open()?;
+    let mut hasher = Hasher::new(Algorithm::Sha256);
+    let mut buffer = vec![0; BUFFER];
+    let mut copied = 0_u64;
+    loop {
+        let read = match content.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(source) => return Err(storage::fault(source, copied)),
+        };
+        let ready = buffer.get(..read).unwrap_or_default();
+        hasher.update(ready);
+        out.write_all(ready).map_err(|source| {
+            let path = file.path.clone();
+            Error::Write { path, source }
+        })?;
+        copied = copied.saturating_add(read as u64);
+    }
+    if copied != len {
+        let (what, offset) = ("file", 0);
+        let changed =
+            tensor_core::Error::OutOfBounds { what, offset, needed: len, remaining: copied };
+        return Err(changed.into());
+    }
+    Ok(sums::sha256(hasher.finish()))
+}
+
+/// Whether a file is one of the package.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listing {
+    Listed,
+    Outside,
+}
+
+struct Writer<'a, W: Write> {
+    archive: ArchiveWriter<W>,
+    options: &'a WriteOptions,
+    sums: Option<Sums>,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn options_of(&self, used: Use) -> EntryOptions {
+        let options = EntryOptions::default();
+        match used {
+            Use::InPlace => options.alignment(self.options.alignment),
+            Use::Whole | Use::Kept if self.options.level == 0 => options,
+            Use::Whole | Use::Kept => {
+                let level = self.options.level;
+                options.compression(Compression::DeflateIfSmaller { level })
+            }
+        }
+    }
+
+    fn file(&mut self, name: &str, file: &NewEntry, listing: Listing) -> Result<()> {
+        let wants_digest = listing == Listing::Listed
+            && self.sums.as_ref().is_some_and(|sums| sums.get(&file.path).is_none());
+        let digest = match &file.body {
+            Body::Entry { archive, name: from } if is_fit(archive, from, file.used)? => {
+                self.copy_raw(name, archive, from, file.used)?;
+                wants_digest.then(|| sums::digest(file.body.open()?.1)).transpose()?
+            }
+            body => {
+                let (len, content) = body.open()?;
+                let options = self.options_of(file.used).size(len);
+                let options =
+                    if wants_digest { options.digest(Algorithm::Sha256) } else { options };
+                let threads = parallel::available();
+                let written = self.archive.stream_from(name, content, &options, threads);
+                written.map_err(of_content)?.digest.map(sums::sha256)
+            }
+        };
+        if let Some(digest) = digest {
+            list(&mut self.sums, &file.path, digest);
+        }
+        Ok(())
+    }
+
+    /// Copies an entry as it is stored.
+    fn copy_raw(&mut self, name: &str, archive: &Archive, from: &str, used: Use) -> Result<()> {
+        let entry = storage::entry(archive, from)?;
+        let info = entry.info();
+        let raw = Raw {
+            kind: Kind::File,
+            method: info.method,
+            size: info.size,
+            stored_size: info.stored_size,
+            crc32: info.crc32,
+        };
+        let alignment = match (info.method, used) {
+            (Method::Stored, Use::InPlace) => self.options.alignment.max(entry.alignment()?),
+            (Method::Stored, _) => entry.alignment()?,
+            _ => 1,
+        };
+        self.archive.copy_raw(name, raw, alignment, entry.stored_reader()?)?;
+        Ok(())
+    }
+}
+
+/// Tells whether an entry is stored in a way that will do.
+fn is_fit(archive: &Archive, name: &str, used: Use) -> Result<bool> {
+    let method = storage::entry(archive, name)?.info().method;
+    Ok(used != Use::InPlace || method == Method::Stored)
+}
+
+/// Returns what is wrong with the content of an entry where that, and not the sink, has failed.
+fn of_content(error: model_archive::Error) -> Error {
+    match error {
+        model_archive::Error::Io { what, source } => {
+            match source.downcast::<model_archive::Error>() {
+                Ok(error) => error.into(),
+                Err(source) => model_archive::Error::Io { what, source }.into(),
+            }
+        }
+        error => error.into(),
+    }
+}
+
+/// Bytes that are copied at once.
+const BUFFER: usize = 256 << 10;
+/// What is left to the system and to others, in bytes.
+const SPARE: u64 = 1 << 30;
