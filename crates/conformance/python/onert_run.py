@@ -1,9 +1,10 @@
 """Loads and runs models and nnpackages by the C interface of onert, each in a process of its own.
 
 Takes a file of jobs: a list of objects with the `path` of a folder or a model, the `inputs` as lists
-of 32-bit floats, and under `custom` the names of custom operators. Each of those is registered as a
-kernel that doubles its first input. Prints for each job what there is of the element types and
-shapes of inputs and outputs, the outputs, the call that failed, or the signal that ended it.
+of 32-bit floats, or none for zeros of any type, and under `custom` the names of custom operators.
+Each of those is registered as a kernel that doubles its first input. Prints for each job what there
+is of the element types and shapes of inputs and outputs, the outputs, the call that failed with what
+onert said, and the one that was made last where a signal ended the process.
 """
 
 import ctypes
@@ -11,10 +12,12 @@ import json
 import multiprocessing
 import os
 import sys
+import tempfile
 
 import onert
 
-FLOAT32 = 0
+# Bytes of an element by the number of its type.
+WIDTHS = [4, 4, 1, 1, 1, 8, 1, 2]
 MAX_RANK = 6
 SECONDS = 20
 
@@ -29,7 +32,8 @@ class TensorInfo(ctypes.Structure):
     def elements(self):
         count = 1
         for dim in self.dims[: self.rank]:
-            count *= dim
+            # One that is not known is negative.
+            count *= max(dim, 1) if dim else 0
         return count
 
     def plain(self):
@@ -74,13 +78,15 @@ class Failed(Exception):
 
 
 class Session:
-    def __init__(self):
+    def __init__(self, say):
+        self.say = say
         folder = os.path.join(os.path.dirname(onert.__file__), "native")
         self.library = ctypes.CDLL(os.path.join(folder, "libonert.so"))
         self.session = ctypes.c_void_p()
         self.call("create_session", ctypes.byref(self.session), session=False)
 
     def call(self, name, *args, session=True):
+        self.say(name)
         function = getattr(self.library, f"nnfw_{name}")
         status = function(self.session, *args) if session else function(*args)
         if status != 0:
@@ -97,8 +103,19 @@ class Session:
         return infos
 
 
-def run(job):
-    session, done = Session(), {}
+def buffers(infos, given):
+    """Returns buffers of what is given, or of zeros."""
+    made = []
+    for at, info in enumerate(infos):
+        if given is None:
+            made.append((ctypes.c_char * (info.elements() * WIDTHS[info.dtype]))())
+        else:
+            made.append((ctypes.c_float * info.elements())(*given[at]))
+    return made
+
+
+def run(job, say):
+    session, done = Session(say), {}
     try:
         for name in job.get("custom", []):
             session.call("register_custom_op_info", name.encode(), ctypes.byref(REGISTRATION))
@@ -107,17 +124,18 @@ def run(job):
         inputs, outputs = session.infos("input"), session.infos("output")
         done["inputs"] = [info.plain() for info in inputs]
         done["outputs"] = [info.plain() for info in outputs]
-        buffers = []
-        for side, infos in (("input", inputs), ("output", outputs)):
-            for at, info in enumerate(infos):
-                values = job["inputs"][at] if side == "input" else [0.0] * info.elements()
-                buffer = (ctypes.c_float * info.elements())(*values)
-                buffers.append((side, buffer))
+        given = job.get("inputs")
+        zeros = None if given is None else [[0.0] * info.elements() for info in outputs]
+        taken, made = buffers(inputs, given), buffers(outputs, zeros)
+        sides = (("input", inputs, taken), ("output", outputs, made))
+        for side, infos, there in sides:
+            for at, (info, buffer) in enumerate(zip(infos, there)):
                 size = ctypes.c_size_t(ctypes.sizeof(buffer))
-                place = (ctypes.c_uint32(at), ctypes.c_int(FLOAT32), buffer, size)
+                place = (ctypes.c_uint32(at), ctypes.c_int(info.dtype), buffer, size)
                 session.call(f"set_{side}", *place)
         session.call("run")
-        done["made"] = [list(buffer) for side, buffer in buffers if side == "output"]
+        if given is not None:
+            done["made"] = [list(buffer) for buffer in made]
     except Failed as failed:
         done["failed"] = str(failed)
     return done
@@ -126,10 +144,29 @@ def run(job):
 def child(job, pipe):
     # What onert prints is no JSON.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    pipe.send(run(job))
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        done = run(job, lambda name: pipe.send(name))
+        said.seek(0)
+        if "failed" in done:
+            done["said"] = said.read().decode(errors="replace")
+        pipe.send(done)
     pipe.close()
     os._exit(0)
+
+
+def result(pipe):
+    """Returns what comes out of a process in the end."""
+    last = None
+    try:
+        while pipe.poll(SECONDS):
+            found = pipe.recv()
+            if isinstance(found, dict):
+                return found
+            last = found
+        return {"late": last}
+    except EOFError:
+        return {"ended": last}
 
 
 def main():
@@ -142,17 +179,12 @@ def main():
         process = fork.Process(target=child, args=(job, theirs))
         process.start()
         theirs.close()
-        try:
-            result = ours.recv() if ours.poll(SECONDS) else {"failed": "not done in time"}
-        except EOFError:
-            result = {"failed": "ended"}
+        found = result(ours)
         process.join(SECONDS)
         if process.is_alive():
             process.kill()
             process.join()
-        if process.exitcode:
-            result["status"] = process.exitcode
-        results.append(result)
+        results.append(found)
     print(json.dumps(results))
 
 

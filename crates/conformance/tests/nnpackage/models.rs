@@ -88,7 +88,7 @@ pub(crate) fn custom() -> Model {
     let x = graph.input(row("x"));
     let y = graph.output(row("y"));
     // An empty map of FlexBuffers.
-    let options = Some(vec![0, 1, 0, 0, 0, 36, 1].into());
+    let options = Some(vec![0, 0, 1, 0, 0, 36, 1].into());
     let operator = Operator { custom_options: options, ..Operator::new([x], [y]) };
     graph.operator(OperatorCode::custom("MyOp"), operator);
     graph.finish();

@@ -1,13 +1,20 @@
 //! onert loads and runs what we write.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use conformance::python::Client;
 use nnpackage::{
-    BufferPlacement, ModelReader, ModelWriteOptions, ModelWriter,
-    model::{Model, Schema},
+    BufferPlacement, Builder, ConfigChange, Connected, Edit, ExtractOptions, IoRef, Merge,
+    ModelReader, ModelWriteOptions, ModelWriter, Reaction, Reader, Stage, WriteOptions,
+    model::{DimensionType, Model, Schema, SparseIndices, SparseLevel, Sparsity},
+    tensor_core::Source,
 };
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use test_support::testdata;
 
 use crate::models;
 
@@ -68,15 +75,290 @@ fn bare_models() {
     assert_eq!(found, expected);
 }
 
-#[test]
-fn custom_operators_run_in_packages() {
-    let folder = tempfile::tempdir().unwrap();
-    let package = folder.path().join("package");
-    fs::create_dir_all(package.join("metadata")).unwrap();
-    let manifest = json!({"models": ["m.circle"], "model-types": ["circle"]});
-    fs::write(package.join("metadata/MANIFEST"), manifest.to_string()).unwrap();
-    ModelWriter::new(&models::custom()).create(package.join("m.circle")).unwrap();
-    let job = json!({"path": package, "inputs": [[1.0, 2.0, 3.0, 4.0]], "custom": ["MyOp"]});
-    let Some(found) = run(folder.path(), &json!([job])) else { return };
-    assert_eq!(found, [made(&[&[2.0, 4.0, 6.0, 8.0]])]);
+/// A package in the making, and what onert makes of it.
+struct Packages {
+    folder: TempDir,
+    jobs: Vec<Json>,
+    expected: Vec<Json>,
 }
+
+impl Packages {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), jobs: Vec::new(), expected: Vec::new() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Builds an archive, unpacks it as onert needs it, and runs it.
+    fn add(&mut self, name: &str, builder: &Builder, custom: &[&str], outputs: &[&[f64]]) {
+        let archive = self.path(&format!("{name}.zip"));
+        builder.create(&archive, &WriteOptions::default()).unwrap();
+        self.add_archive(name, &archive, custom, outputs);
+        // The folder form has the same files with the same bytes.
+        let folder = self.path(&format!("{name} as a folder"));
+        builder.create_folder(&folder).unwrap();
+        assert_eq!(contents(&folder), contents(&self.path(name)), "{name}");
+    }
+
+    fn add_archive(&mut self, name: &str, archive: &Path, custom: &[&str], outputs: &[&[f64]]) {
+        let reader = Reader::open(archive).unwrap();
+        let forecast = reader.forecast().map(|reaction| reaction.to_string());
+        let expected = (!custom.is_empty()).then_some(NO_KERNEL);
+        assert_eq!(forecast.as_deref(), expected, "{name}: {:?}", reader.check());
+        let folder = self.path(name);
+        nnpackage::extract(&reader, &folder, &ExtractOptions::default()).unwrap();
+        let inputs = json!([[1.0, 2.0, 3.0, 4.0]]);
+        self.jobs.push(json!({"path": folder, "inputs": inputs, "custom": custom}));
+        self.expected.push(made(outputs));
+    }
+
+    fn run(self) {
+        let Some(found) = run(self.folder.path(), &json!(self.jobs)) else { return };
+        assert_eq!(found, self.expected);
+    }
+}
+
+/// Returns the files of a folder with their bytes.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let reader = Reader::open(folder).unwrap();
+    let files = reader.files().unwrap();
+    files.map(|file| (file.path().to_owned(), file.bytes().unwrap().to_vec())).collect()
+}
+
+fn model(model: &Model) -> Source {
+    Source::from_bytes(ModelWriter::new(model).to_bytes().unwrap())
+}
+
+fn add_of(constant: f32) -> Source {
+    model(&models::add(Schema::Circle, [constant; 4]))
+}
+
+/// `y = (x + 10) + 100`, in two models.
+fn connected() -> Builder {
+    let mut builder = Builder::default();
+    builder.model("first.circle", add_of(10.0)).unwrap();
+    builder.model("second.circle", add_of(100.0)).unwrap();
+    builder.input(IoRef::new(0, 0, 0));
+    builder.output(IoRef::new(1, 0, 0));
+    builder.connect(IoRef::new(0, 0, 0), IoRef::new(1, 0, 0));
+    builder
+}
+
+#[test]
+fn built_packages() {
+    let mut packages = Packages::new();
+
+    let mut one = Builder::default();
+    one.model("dense.tflite", model(&models::dense(Schema::Tflite))).unwrap();
+    packages.add("one model", &one, &[], &[&[30.5, 0.0]]);
+
+    // Whatever the extension says, the type is that of the content.
+    let mut named = Builder::default();
+    named.model("models/dense.bin", model(&models::dense(Schema::Circle))).unwrap();
+    packages.add("a model in a folder", &named, &[], &[&[30.5, 0.0]]);
+
+    let mut mapped = Builder::default();
+    mapped.model("dense.circle", model(&models::dense(Schema::Circle))).unwrap();
+    mapped.config("run.cfg", "# fast\nNUM_THREADS = 2\n").unwrap();
+    mapped.mmap().unwrap();
+    mapped.digests(true);
+    packages.add("a configuration", &mapped, &[], &[&[30.5, 0.0]]);
+
+    packages.add("two models", &connected(), &[], &[&[111.0, 112.0, 113.0, 114.0]]);
+
+    let mut custom = Builder::default();
+    custom.model("m.circle", model(&models::custom())).unwrap();
+    packages.add("a custom operator", &custom, &["MyOp"], &[&[2.0, 4.0, 6.0, 8.0]]);
+    // The same, without a kernel.
+    packages.jobs.push(json!({"path": packages.path("a custom operator")}));
+    let said = "Error during model prepare : Unable to find associated kernel for op\n";
+    packages.expected.push(json!({"failed": "prepare", "said": said}));
+    packages.run();
+}
+
+#[test]
+fn edited_packages() {
+    let mut packages = Packages::new();
+    let before = packages.path("before.zip");
+    let options = WriteOptions::default();
+    connected().create(&before, &options).unwrap();
+
+    let mut edit = Edit::of(&Reader::open(&before).unwrap());
+    edit.replace_model(1, add_of(1000.0)).unwrap();
+    edit.change_config(&[ConfigChange::set("USE_MMAPED_DATA", "1")]).unwrap();
+    let after = packages.path("replaced.zip");
+    edit.create(&after, &options).unwrap();
+    packages.add_archive("replaced", &after, &[], &[&[1011.0, 1012.0, 1013.0, 1014.0]]);
+
+    // A third model behind the second one.
+    let mut edit = Edit::of(&Reader::open(&before).unwrap());
+    assert_eq!(edit.add_model("third.circle", add_of(0.5)).unwrap(), 2);
+    edit.connect(IoRef::new(1, 0, 0), IoRef::new(2, 0, 0));
+    edit.manifest_mut().pkg_outputs = vec![IoRef::new(2, 0, 0)];
+    let after = packages.path("added.zip");
+    edit.create(&after, &options).unwrap();
+    packages.add_archive("added", &after, &[], &[&[111.5, 112.5, 113.5, 114.5]]);
+
+    let mut edit = Edit::of(&Reader::open(&before).unwrap());
+    edit.remove_model(1, Connected::Drop).unwrap();
+    let after = packages.path("removed.zip");
+    edit.create(&after, &options).unwrap();
+    packages.add_archive("removed", &after, &[], &[&[11.0, 12.0, 13.0, 14.0]]);
+    packages.run();
+}
+
+#[test]
+fn split_and_merged_packages() {
+    let mut packages = Packages::new();
+    let before = packages.path("before.zip");
+    connected().create(&before, &WriteOptions::default()).unwrap();
+    let parts = nnpackage::split(&Reader::open(&before).unwrap()).unwrap();
+    let outputs: [&[f64]; 2] = [&[11.0, 12.0, 13.0, 14.0], &[101.0, 102.0, 103.0, 104.0]];
+    let mut readers = Vec::new();
+    for (at, (part, outputs)) in parts.iter().zip(outputs).enumerate() {
+        packages.add(&format!("part {at}"), part, &[], &[outputs]);
+        readers.push(Reader::open(packages.path(&format!("part {at}.zip"))).unwrap());
+    }
+    let mut merge = Merge::default();
+    merge.package(&readers[0]).package(&readers[1]);
+    merge.connect(IoRef::new(0, 0, 0), IoRef::new(1, 0, 0));
+    let merged = merge.build().unwrap();
+    packages.add("merged", &merged, &[], &[&[111.0, 112.0, 113.0, 114.0]]);
+    packages.run();
+}
+
+/// What is said of every fault is what onert does.
+#[test]
+fn forecasts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut forecasts) = (Vec::new(), Vec::new());
+    let mut add = |path: PathBuf, forecast: Option<Reaction>| {
+        jobs.push(json!({"path": path}));
+        forecasts.push((path, forecast));
+    };
+    for entry in fs::read_dir(testdata("nnpackage/invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let Ok(reader) = Reader::open(&path) else { continue };
+            // What is outside of a package is not known.
+            if reader.check().iter().all(|found| found.rule != "nnp/outside") {
+                add(path, reader.forecast());
+            }
+        } else if path.extension().is_some_and(|found| found == "circle" || found == "tflite") {
+            // The type of a bare model is its extension.
+            let Ok(reader) = ModelReader::open(&path) else { continue };
+            add(path, reader.forecast());
+        }
+    }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    came_true(&forecasts, &found);
+}
+
+/// What onert reads of sparse constants, and what it says of the others.
+#[test]
+fn sparse_constants() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut forecasts) = (Vec::new(), Vec::new());
+    let dense = |dense_size| SparseLevel { dense_size, ..SparseLevel::default() };
+    let csr = |segments: SparseIndices, indices: SparseIndices| SparseLevel {
+        format: DimensionType::SPARSE_CSR,
+        segments: Some(segments),
+        indices: Some(indices),
+        ..SparseLevel::default()
+    };
+    let i32s = |numbers: &[i32]| SparseIndices::I32(numbers.to_vec());
+    let u16s = |numbers: &[u16]| SparseIndices::U16(numbers.to_vec());
+    let u8s = |numbers: &[u8]| SparseIndices::U8(numbers.to_vec().into());
+    let rows = || csr(u16s(&[0, 2, 4]), u16s(&[0, 1, 0, 3]));
+    let block = || csr(u16s(&[0, 1, 2]), u16s(&[1, 3]));
+    let matrix = |order: &[i32], levels: Vec<SparseLevel>| (vec![2, 4], order.to_vec(), levels);
+    let vector = |levels: Vec<SparseLevel>| (vec![8], vec![0], levels);
+    let blocks = |levels: Vec<SparseLevel>| (vec![32, 4], vec![0, 1, 2, 3], levels);
+    for ((shape, traversal_order, levels), block_map) in [
+        (matrix(&[0, 1], vec![dense(2), rows()]), vec![]),
+        (matrix(&[0, 1], vec![csr(u16s(&[0, 2]), u16s(&[0, 1])), rows()]), vec![]),
+        (matrix(&[0, 1], vec![dense(2), dense(4)]), vec![]),
+        (matrix(&[1, 0], vec![dense(2), rows()]), vec![]),
+        (matrix(&[0, 1, 2], vec![dense(2), rows(), dense(2)]), vec![1]),
+        (matrix(&[0, 1, 2], vec![dense(2), rows(), dense(2)]), vec![0]),
+        (blocks(vec![dense(2), block(), dense(16), dense(1)]), vec![0, 1]),
+        (blocks(vec![dense(2), block(), dense(16), dense(1)]), vec![1, 0]),
+        (blocks(vec![dense(16), block(), dense(2), dense(1)]), vec![0, 1]),
+        (blocks(vec![dense(2), block(), dense(16), rows()]), vec![0, 1]),
+        (blocks(vec![block(), block(), dense(16), dense(1)]), vec![0, 1]),
+        (blocks(vec![dense(2), dense(4), dense(16), dense(1)]), vec![0, 1]),
+        (
+            blocks(vec![dense(2), csr(i32s(&[0, 1, 2]), u16s(&[1, 3])), dense(16), dense(1)]),
+            vec![0, 1],
+        ),
+        (
+            blocks(vec![dense(2), csr(u16s(&[0, 1, 2]), i32s(&[1, 3])), dense(16), dense(1)]),
+            vec![0, 1],
+        ),
+        (
+            blocks(vec![dense(2), csr(u8s(&[0, 1, 2]), u8s(&[1, 3])), dense(16), dense(1)]),
+            vec![0, 1],
+        ),
+        (vector(vec![dense(8)]), vec![]),
+        (vector(vec![csr(u16s(&[0, 4]), u16s(&[0, 1, 4, 7]))]), vec![]),
+    ] {
+        let mut model = models::dense(Schema::Circle);
+        let [_, weights, bias, y] = &mut model.subgraphs[0].tensors[..] else { panic!("tensors") };
+        (bias.shape, y.shape) = (vec![shape[0]], vec![1, shape[0]]);
+        weights.shape = shape;
+        weights.sparsity = Some(Box::new(Sparsity { traversal_order, block_map, levels }));
+        model.buffers[1].data = vec![0; 128].into();
+        model.buffers[2].data = vec![0; 128].into();
+        let path = folder.path().join(format!("{}.circle", jobs.len()));
+        ModelWriter::new(&model).create(&path).unwrap();
+        jobs.push(json!({"path": path, "inputs": [[1.0, 2.0, 3.0, 4.0]]}));
+        let reader = ModelReader::open(&path).unwrap();
+        forecasts.push((path, reader.forecast()));
+    }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    came_true(&forecasts, &found);
+}
+
+#[track_caller]
+fn came_true(forecasts: &[(PathBuf, Option<Reaction>)], found: &[Json]) {
+    assert_eq!(forecasts.len(), found.len());
+    let mut wrong = Vec::new();
+    for ((path, forecast), found) in forecasts.iter().zip(found) {
+        if !is_so(forecast.as_ref(), found) {
+            wrong.push(format!("{}: {forecast:?}, but {found}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Tells whether a forecast came true: that what it says stops onert, unless something else does
+/// before.
+fn is_so(forecast: Option<&Reaction>, found: &Json) -> bool {
+    let (failed, ended) = (found["failed"].as_str(), found["ended"].as_str());
+    let said = found["said"].as_str().unwrap_or_default();
+    let stopped = failed.or(ended).map(|call| match call {
+        "load_model_from_file" => Stage::Load,
+        "prepare" => Stage::Prepare,
+        _ => Stage::Run,
+    });
+    match forecast {
+        None => stopped.is_none(),
+        Some(Reaction::Fails { stage, message }) => match stopped {
+            Some(found) if found == *stage => failed.is_some() && said.contains(&**message),
+            Some(found) => (found as u8) < (*stage as u8),
+            None => false,
+        },
+        Some(Reaction::Crashes { stage }) => match stopped {
+            Some(found) if found == *stage => ended.is_some(),
+            Some(found) => (found as u8) < (*stage as u8),
+            None => false,
+        },
+        // Anything can be what is not defined, or wrong.
+        Some(_) => true,
+    }
+}
+
+/// What is said of a package with a custom operator, which the application has to bring along.
+const NO_KERNEL: &str = "fails to prepare: \"Unable to find associated kernel for op\"";

@@ -114,6 +114,7 @@ pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
                     diagnosis.severity = tensor_core::Severity::Warning;
                     diagnosis
                 }
+                ConstantFault::Core(_) => diagnosis.undefined(Stage::Prepare),
                 _ if is_short => diagnosis.onert(Reaction::Garbage),
                 _ if is_long => diagnosis.ignored(),
                 _ => diagnosis,

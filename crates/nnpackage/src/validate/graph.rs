@@ -131,7 +131,7 @@ impl<'a> Check<'a, '_> {
                         format!("{side}[{at}] is tensor {index}, but the graph has {count}");
                     let diagnosis = Diagnosis::error("model/tensor-index", message);
                     self.at_graph(match index {
-                        0.. => diagnosis.load_fails("unordered_map::at"),
+                        0.. => diagnosis.undefined(Stage::Load),
                         _ => diagnosis.crashes(Stage::Prepare),
                     });
                     continue;

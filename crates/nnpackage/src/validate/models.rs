@@ -99,7 +99,8 @@ fn present(reader: &Reader, file: ModelFile<'_>, findings: &mut Findings) -> Opt
                 Some(other) => diagnosis.hint(format!("{other:?} may have been meant")),
                 None => diagnosis,
             };
-            diagnosis.load_fails(format!("Failed to open file {}", short(path)))
+            // It names the whole path, which is another one on every machine.
+            diagnosis.load_fails("Failed to open file")
         }
         Error::File { fault: FileFault::Folder, .. } => {
             diagnosis.load_fails("mmap failed - No such device")

@@ -1,7 +1,7 @@
 //! Quantization and sparsity of one tensor.
 
 use crate::{
-    Diagnosis,
+    Diagnosis, Reaction, Stage,
     diagnosis::Findings,
     model::{
         DimensionType, Quantization, QuantizationDetails, SparseIndices, SparseLevel, Sparsity,
@@ -20,16 +20,63 @@ pub(super) fn check(subgraph: &Subgraph, tensor: &Tensor, path: &str, findings: 
     if let Some(quantization) = &tensor.quantization {
         quantized(subgraph, tensor, quantization, &mut push);
     }
-    if let Some(sparsity) = &tensor.sparsity
-        && let Some(message) = sparse_fault(tensor, sparsity)
-    {
-        let diagnosis = Diagnosis::error("model/sparsity", message);
-        let walked = tensor.shape.len().saturating_add(sparsity.block_map.len());
-        push(match sparsity.levels.len() == walked {
-            true => diagnosis,
-            false => diagnosis.load_fails("sparsity dim_metadata length is wrong."),
-        });
+    if let Some(sparsity) = &tensor.sparsity {
+        if let Some(message) = sparse_fault(tensor, sparsity) {
+            push(Diagnosis::error("model/sparsity", message));
+        }
+        if let Some(reaction) = sparse_reaction(tensor, sparsity) {
+            let message = "is sparse in a way that onert 0.1.0 does not read";
+            push(Diagnosis::warning("model/onert-sparsity", message).onert(reaction));
+        }
     }
+}
+
+/// Returns why onert does not read a sparse tensor, in the order in which it looks.
+fn sparse_reaction(tensor: &Tensor, sparsity: &Sparsity) -> Option<Reaction> {
+    let fails = |stage, message: &'static str| {
+        let message = message.into();
+        Some(Reaction::Fails { stage, message })
+    };
+    let fails_to_load = |message| fails(Stage::Load, message);
+    let (levels, blocks) = (&sparsity.levels, sparsity.block_map.len());
+    let in_order = |numbers: &[i32]| numbers.iter().zip(0..).all(|(number, at)| *number == at);
+    let level = |at: usize| levels.get(at);
+    let is_dense = |level: &SparseLevel| level.format == DimensionType::DENSE;
+    if !in_order(&sparsity.traversal_order) {
+        return fails_to_load("traversal_order [0, 1, ..., n-1] is only supported.");
+    }
+    if !in_order(&sparsity.block_map) {
+        return fails_to_load("block_map [0, 1, ..., n-1] is only supported.");
+    }
+    if levels.len() != tensor.shape.len().saturating_add(blocks) {
+        return fails_to_load("sparsity dim_metadata length is wrong.");
+    }
+    // Matrices without blocks are meant to pass, and do not.
+    if levels.len() != 1 && (levels.len(), blocks) != (4, 2) {
+        return fails_to_load(
+            "sparsity is supported only for 2D tensor with random or 16x1 block sparsity.",
+        );
+    }
+    if !level(0).is_some_and(is_dense) {
+        return fails_to_load("sparse tensor dim[0] is not DENSE");
+    }
+    // The one of a vector is looked for behind the last level.
+    let Some(rows) = level(1) else { return Some(Reaction::Undefined { stage: Stage::Load }) };
+    if rows.format != DimensionType::SPARSE_CSR {
+        return fails_to_load("sparse tensor dim[0] is not SPARSE_CSR");
+    }
+    if matches!(rows.segments, Some(SparseIndices::I32(_))) {
+        return fails_to_load("sparse tensor with int32 segment type is not supported");
+    }
+    if matches!(rows.indices, Some(SparseIndices::I32(_))) {
+        return fails_to_load("sparse tensor with int32 indices type is not supported");
+    }
+    let block = [level(2)?, level(3)?];
+    if !block.into_iter().all(is_dense) {
+        return fails_to_load("block dimension must be DENSE.");
+    }
+    let is_known = block.map(|level| level.dense_size) == [16, 1];
+    if is_known { None } else { fails(Stage::Run, "FullyConnected: unsupported sparsity") }
 }
 
 fn quantized(

@@ -122,14 +122,6 @@ impl<'a> Wiring<'a> {
                 "Invalid edge information. NNPkg inputs and Edge `to` cannot be duplicated";
             push(Diagnosis::error("nnp/edge-to-input", message).load_fails(failed));
         }
-        if self.outputs.contains(&from) {
-            let message = format!(
-                "{what} starts at an output that is in pkg-outputs too, which the format allows"
-            );
-            let failed = "Multi model execution does not support duplicating nnpkg outputs with \
-                          `from` of edges yet";
-            push(Diagnosis::warning("nnp/edge-from-output", message).run_fails(failed));
-        }
         if from.model == to.model {
             let message = format!("{what} stays in one model");
             let failed = "Multi model's edge set has invalid edge";
@@ -139,6 +131,14 @@ impl<'a> Wiring<'a> {
                 format!("{what} leads back to an earlier model, or is not between first graphs");
             let failed = "NYI: Multi model execution for this edge set is not supported yet";
             push(Diagnosis::warning("nnp/edge-order", message).run_fails(failed));
+        }
+        if self.outputs.contains(&from) {
+            let message = format!(
+                "{what} starts at an output that is in pkg-outputs too, which the format allows"
+            );
+            let failed = "Multi model execution does not support duplicating nnpkg outputs with \
+                          `from` of edges yet";
+            push(Diagnosis::warning("nnp/edge-from-output", message).run_fails(failed));
         }
         self.fits(&what, &pointer, from, to);
     }
