@@ -174,6 +174,40 @@ pub enum TensorFault {
         /// Elements of the storage.
         elements: u64,
     },
+    /// A part of a sparse tensor has another shape than belongs to it.
+    #[error("has {part} of shape {found}, expected {expected}")]
+    Part {
+        /// The part.
+        part: &'static str,
+        /// Its shape.
+        found: Shape,
+        /// What would do, in brackets.
+        expected: String,
+    },
+    /// The indices of a sparse tensor are no whole numbers.
+    #[error("has {part} of {found}, expected Long or Int")]
+    IndexType {
+        /// The part.
+        part: &'static str,
+        /// The element type.
+        found: ScalarType,
+    },
+    /// An index of a sparse tensor leads out of it.
+    #[error("has {found} among its {part}, expected 0 to {limit}, exclusive")]
+    Index {
+        /// The part.
+        part: &'static str,
+        /// The index.
+        found: i64,
+        /// The size of the dimension.
+        limit: u64,
+    },
+    /// The rows of a sparse matrix do not follow each other.
+    #[error("has crow_indices that do not rise from 0 to {elements}")]
+    Rows {
+        /// How many elements are stored.
+        elements: u64,
+    },
     /// Its element type has no name here.
     #[error("has elements of {found}, which no reader here knows")]
     Scalar {

@@ -24,7 +24,7 @@
 //! 3. Reader::spec     the spec among the extra files, or beside the model        read.rs
 //! 4. Pickle           opcodes and names from an allow list; nothing is called    pickle/
 //! 5. Bytecode         methods, their types and operators                         module.rs
-//! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs
+//! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs, sparse.rs
 //! 7. Tensor::bytes    bounds, then the first touch of tensor data                tensor.rs
 //! 8. validate         container, code, tensors, spec, and whether they fit       validate.rs, types.rs
 //! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, layout.rs
@@ -75,6 +75,7 @@
 )]
 
 mod bert;
+mod budget;
 mod call;
 mod check;
 mod colour;
@@ -105,6 +106,7 @@ mod scalar;
 mod schema;
 mod signature;
 mod slot;
+mod sparse;
 mod spec;
 mod stored;
 mod stub;
@@ -141,6 +143,7 @@ pub use scalar::ScalarType;
 pub use schema::json_schema;
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
 pub use slot::Slot;
+pub use sparse::{SparseParts, SparseTensor};
 pub use spec::{Profile, Spec, SpecOptions};
 pub use stored::{Place, Quantization};
 pub use tensor::Tensor;

@@ -128,9 +128,9 @@ fn flat_buffer(flat: &Flat, report: &mut Report) {
         }
     }
     match flat.sources() {
-        Ok(sources) if sources.is_empty() => {}
+        Ok(0) => {}
         Ok(sources) => {
-            let message = format!("{} files of source are kept with the model", sources.len());
+            let message = format!("{sources} files of source are kept with the model");
             report.push(Severity::Note, "ptl/sources", At::file(), message);
         }
         Err(error) => push(report, &error),
@@ -176,6 +176,21 @@ fn tensors(reader: &Reader, report: &mut Report) {
     for tensor in tensors {
         if let Err(error) = tensor.check() {
             push_at(report, At::file().tensor(tensor.name()), &error);
+        }
+        let channels = [tensor.scales(), tensor.zero_points()];
+        for part in channels.into_iter().flatten() {
+            if let Err(error) = part.check() {
+                push_at(report, At::file().tensor(part.name()), &error);
+            }
+        }
+    }
+    for sparse in reader.sparse_tensors().into_iter().flatten() {
+        match sparse.verify() {
+            // What is wrong with a part alone was reported with the others.
+            Err(ref error @ Error::Tensor { ref name, .. }) if *name == sparse.name() => {
+                push_at(report, At::file().tensor(name), error);
+            }
+            _ => {}
         }
     }
 }
