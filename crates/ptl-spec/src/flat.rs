@@ -10,12 +10,13 @@
 //! tensor        0 storage u32 · 1 scalar type i8 · 2 offset i32 · 3 sizes [i32] · 4 strides [i32]
 //!               5 requires_grad bool · 6 quantization
 //! quantization  0 scheme i8 · 1 scale f64 · 2 zero_point i32 · 3 scales · 4 zero points · 5 axis i32
-//! object        0 type u32 · 1 state u32 · 2 attributes [u32]
+//! object        0 type u32 · 1 state u32 · 2 attributes [u32] · 3 function u32
 //! object type   0 name · 1 kind u8 · 2 names of attributes
-//! function      0 name · 1 instructions · 2 operators · 3 constants [u32] · 5 registers u32 · 6 schema
-//! operator      0 name · 1 overload
+//! function      0 name · 1 instructions · 2 operators · 3 constants [u32] · 4 types · 5 registers u32
+//!               6 schema · 7 debug handles · 8 class u32
+//! operator      0 name · 1 overload · 2 number of arguments i32
 //! schema        0 arguments · 1 returns
-//! argument      0 name · 1 type
+//! argument      0 name · 1 type · 2 default u32
 //! ```
 
 use std::collections::HashSet;
@@ -132,13 +133,27 @@ impl Flat {
         Ok(Some(data.map_or(Extent::first(0), Vector::extent)))
     }
 
-    /// Returns how many files of source are kept.
-    pub(crate) fn sources(&self) -> Result<u64> {
+    /// Returns the files of source that are kept, by the names of the records that a ZIP file would
+    /// have them in.
+    pub(crate) fn sources(&self, limits: &Limits) -> Result<Vec<String>> {
         let buffer = Buffer::new(&self.source);
         let root = Table::root(&buffer, "module")?;
-        let sources = root.vector(field::SOURCES, 4, "sources")?;
-        Ok(sources.map_or(0, |sources| sources.count as u64))
+        let mut names = Vec::new();
+        let mut memory = Budget::new("names in bytes", limits.document_bytes, "document_bytes");
+        if let Some(sources) = root.vector(field::SOURCES, 4, "sources")? {
+            for source in sources.tables("source") {
+                let name = source?.text(0, "name of a source")?.unwrap_or_default();
+                memory.take(name.len().saturating_add(size_of::<String>()))?;
+                names.push(source_record(&name));
+            }
+        }
+        Ok(names)
     }
+}
+
+/// Returns the record that a ZIP file has for the source of a module.
+pub(crate) fn source_record(module: &str) -> String {
+    format!("code/{}.py", module.replace('.', "/"))
 }
 
 impl FlatFile {
@@ -397,20 +412,28 @@ pub(crate) mod field {
     pub(super) const VALUES: usize = 4;
     pub(super) const STORAGES: usize = 6;
     pub(super) const TYPES: usize = 7;
-    pub(super) const SOURCES: usize = 8;
+    pub(crate) const SOURCES: usize = 8;
     pub(super) const OPERATOR_VERSION: usize = 10;
 }
 
 /// Types of values.
-mod kind {
-    pub(super) const TENSOR: u8 = 5;
-    pub(super) const TEXT: u8 = 6;
-    pub(super) const LIST: u8 = 7;
-    pub(super) const TUPLE: u8 = 8;
-    pub(super) const DICT: u8 = 9;
-    pub(super) const OBJECT: u8 = 10;
-    pub(super) const BOOL_LIST: u8 = 13;
-    pub(super) const FUNCTION: u8 = 16;
+pub(crate) mod kind {
+    pub(crate) const INT: u8 = 1;
+    pub(crate) const BOOL: u8 = 2;
+    pub(crate) const DOUBLE: u8 = 3;
+    pub(crate) const COMPLEX: u8 = 4;
+    pub(crate) const TENSOR: u8 = 5;
+    pub(crate) const TEXT: u8 = 6;
+    pub(crate) const LIST: u8 = 7;
+    pub(crate) const TUPLE: u8 = 8;
+    pub(crate) const DICT: u8 = 9;
+    pub(crate) const OBJECT: u8 = 10;
+    pub(crate) const INT_LIST: u8 = 11;
+    pub(crate) const DOUBLE_LIST: u8 = 12;
+    pub(crate) const BOOL_LIST: u8 = 13;
+    pub(crate) const DEVICE: u8 = 14;
+    pub(crate) const ENUM: u8 = 15;
+    pub(crate) const FUNCTION: u8 = 16;
 }
 
 const IDENTIFIER: &[u8; 4] = b"PTMF";

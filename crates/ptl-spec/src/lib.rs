@@ -27,7 +27,7 @@
 //! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs, sparse.rs
 //! 7. Tensor::bytes    bounds, then the first touch of tensor data                tensor.rs
 //! 8. validate         container, code, tensors, spec, and whether they fit       validate.rs, types.rs
-//! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, layout.rs
+//! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, rewrite.rs, flat_rewrite.rs, layout.rs
 //! ```
 //!
 //! # Examples
@@ -85,6 +85,7 @@ mod emit;
 mod error;
 mod flat;
 mod flat_edit;
+mod flat_rewrite;
 mod gpt2;
 #[cfg(feature = "image")]
 mod image;
@@ -102,6 +103,7 @@ mod parse;
 mod path;
 mod pickle;
 mod read;
+mod rewrite;
 mod scalar;
 mod schema;
 mod signature;
@@ -139,6 +141,7 @@ pub use pickle::Scheme;
 pub use read::{
     ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
 };
+pub use rewrite::{Rewritten, Strip, compact, rewrite, strip};
 pub use scalar::ScalarType;
 pub use schema::json_schema;
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
@@ -149,4 +152,3 @@ pub use stored::{Place, Quantization};
 pub use tensor::Tensor;
 pub use unpack::{BoundingBoxes, ElementType, Unpack};
 pub use value::{BoundingBox, ResultValue, Results, Value};
-pub use zip_edit::{Rewritten, Strip, compact, rewrite, strip};

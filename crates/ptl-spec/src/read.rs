@@ -154,6 +154,23 @@ impl Reader {
         Record::new(container, container.position(name)?)
     }
 
+    /// Returns the names of the files of source that are kept for the full runtime: records of the
+    /// folder `code/`, and what they would be named in a ZIP file where this is a FlatBuffer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Table`] where what lists them is malformed.
+    pub fn sources(&self) -> Result<Vec<String>> {
+        match self.body() {
+            Body::Flat(flat) => flat.sources(self.limits()),
+            Body::Zip(_) => {
+                let is_source = |name: &&str| name.starts_with("code/") && name.ends_with(".py");
+                let names = self.records().map(Record::name).filter(is_source);
+                Ok(names.map(str::to_owned).collect())
+            }
+        }
+    }
+
     /// Returns handles on the extra files, in the order of the file.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn extra_files(&self) -> impl Iterator<Item = ExtraFile<'_>> {

@@ -16,7 +16,7 @@ pub(crate) fn file(reader: &Reader) -> Report {
     let mut report = Report::default();
     match reader.body() {
         Body::Zip(container) => zip(reader, container, &mut report),
-        Body::Flat(flat) => flat_buffer(flat, &mut report),
+        Body::Flat(flat) => flat_buffer(reader, flat, &mut report),
     }
     let bytecode = code(reader, &mut report);
     tensors(reader, &mut report);
@@ -116,7 +116,7 @@ fn byte_order(reader: &Reader, report: &mut Report) {
     }
 }
 
-fn flat_buffer(flat: &Flat, report: &mut Report) {
+fn flat_buffer(reader: &Reader, flat: &Flat, report: &mut Report) {
     let mut names: Vec<&str> = flat.extra_files.iter().map(|file| file.name.as_str()).collect();
     names.sort_unstable();
     for pair in names.windows(2) {
@@ -127,10 +127,10 @@ fn flat_buffer(flat: &Flat, report: &mut Report) {
             report.push(Severity::Error, "ptl/duplicate-file", At::file().entry(*one), message);
         }
     }
-    match flat.sources() {
-        Ok(0) => {}
+    match flat.sources(reader.limits()) {
+        Ok(sources) if sources.is_empty() => {}
         Ok(sources) => {
-            let message = format!("{sources} files of source are kept with the model");
+            let message = format!("{} files of source are kept with the model", sources.len());
             report.push(Severity::Note, "ptl/sources", At::file(), message);
         }
         Err(error) => push(report, &error),
