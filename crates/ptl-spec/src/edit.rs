@@ -347,3 +347,25 @@ impl Drop for Locked {
 const BLOCK: u64 = 1 << 20;
 /// Bytes of an end record without its comment.
 const END: u64 = 22;
+
+#[cfg(test)]
+mod tests {
+    use test_support::{CountingSource, testdata};
+
+    use super::*;
+
+    /// Whatever an edit of a big file is, it reads what it needs.
+    #[test]
+    fn planning_reads_no_tensors() {
+        const BIG: u64 = 500_000_000;
+        let file = std::fs::read(testdata("ptl/valid/torch251/img_fb.ptl")).unwrap();
+        let store = CountingSource::with_zeros(&file, BIG);
+        let reader = Reader::from_source(store.source()).unwrap();
+        for (name, content) in [(SPEC, Some("{}")), ("labels.txt", Some("a")), (SPEC, None)] {
+            let changes = vec![(name.to_owned(), content.map(Bytes::from))];
+            let writes = writes(&reader, &changes).unwrap();
+            assert_eq!(writes[0].0, file.len() as u64 + BIG);
+        }
+        assert!(store.total() < 64 << 10, "{}", store.total());
+    }
+}
