@@ -29,6 +29,15 @@ pub enum Error {
         /// What the model said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A file that starts as a ZIP file and has no directory at its end.
+    #[error(
+        "the ZIP file has no end: what an interrupted edit has appended is cut off by \
+         `modelcrate ptl recover` (ptl_spec::recover)"
+    )]
+    NoEnd {
+        /// What is wrong with the end.
+        source: model_archive::Error,
+    },
     /// A ZIP file whose first record lies in no folder: PyTorch takes its root from there.
     #[error("first record {:?} is in no folder, expected a root folder", short(.entry))]
     NoRoot {
@@ -138,7 +147,7 @@ impl Error {
             Self::Pickle { .. } => "ptl/pickle",
             Self::Table(_) | Self::TooLong { .. } => "ptl/flatbuffer",
             Self::Tensor { .. } => "ptl/tensor",
-            Self::Archive(_) => "ptl/archive",
+            Self::Archive(_) | Self::NoEnd { .. } => "ptl/archive",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "ptl/limit",
             Self::Core(_) => "ptl/read",
             _ => "ptl/edit",

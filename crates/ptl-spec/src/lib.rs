@@ -128,7 +128,7 @@ pub use tensor_core;
 pub use bert::BertMode;
 pub use call::{Call, Model, run};
 pub use colour::Colour;
-pub use edit::{Editor, recover, with_extra_files};
+pub use edit::{Editor, recover, recoverable, with_extra_files};
 pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
 pub use gpt2::Gpt2Mode;
 #[cfg(feature = "image")]

@@ -633,7 +633,7 @@ impl ReadOptions {
             }
             Body::Flat(Flat::parse(source.clone(), &limits)?)
         } else {
-            Body::Zip(Container::open(source.clone(), &limits)?)
+            Body::Zip(Container::open(&source, &limits)?)
         };
         let inner = Inner {
             source,

@@ -1,11 +1,11 @@
 //! What opening a file does not prove.
 
 use model_archive::Profile as Strictness;
-use tensor_core::{At, Chain, Extent, Report, Severity};
+use tensor_core::{At, Chain, Report, Severity};
 
 use crate::{
     Bytecode, Error, Reader, Record, SPEC, Spec, Strip, check,
-    container::Container,
+    container::{Container, starts_with_a_record},
     flat::Flat,
     layout::ALIGNMENT,
     read::{BYTECODE, Body, DATA},
@@ -32,7 +32,7 @@ fn zip(reader: &Reader, container: &Container, report: &mut Report) {
             // Edits leave bytes that nothing lists.
             "zip/unlisted-bytes" => Severity::Note,
             // So they do where the first record was replaced: its header stays at the start.
-            "zip/prefix" if starts_with_a_record(reader) => Severity::Note,
+            "zip/prefix" if starts_with_a_record(reader.source()) => Severity::Note,
             // PyTorch does not open such a file.
             "zip/prefix" => Severity::Error,
             _ => finding.severity,
@@ -55,11 +55,6 @@ fn zip(reader: &Reader, container: &Container, report: &mut Report) {
         );
         report.push(Severity::Note, "ptl/debug-records", At::file().entry(first), message);
     }
-}
-
-fn starts_with_a_record(reader: &Reader) -> bool {
-    let start = reader.source().read(Extent::first(4), "first record");
-    start.is_ok_and(|start| *start == *b"PK\x03\x04")
 }
 
 fn records(reader: &Reader, report: &mut Report) {

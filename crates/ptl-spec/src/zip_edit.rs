@@ -74,7 +74,7 @@ fn headers(container: &Container) -> Result<Vec<(Option<&str>, Bytes)>> {
 }
 
 /// Refuses files whose offsets do not count from their first byte: a tail would not fit them.
-fn check_offsets(container: &Container) -> Result<()> {
+pub(crate) fn check_offsets(container: &Container) -> Result<()> {
     let (archive, directory) = (&container.archive, container.archive.directory_extent());
     // The three end records, as far as they are there.
     let end = archive.comment_extent().offset();

@@ -4,8 +4,10 @@ use std::{fs, path::PathBuf};
 
 use bytes::Bytes;
 use ptl_spec::{
-    ContainerKind, Editor, Reader, SPEC, Spec, Strip, compact, recover, rewrite, strip,
-    tensor_core::Extent, with_extra_files,
+    ContainerKind, Editor, Reader, SPEC, Spec, Strip, compact, recover, recoverable, rewrite,
+    strip,
+    tensor_core::{Extent, Source},
+    with_extra_files,
 };
 use test_support::{assert_bytes, files, mutations, testdata, truncations};
 
@@ -231,8 +233,13 @@ fn interrupted_edits_are_cut_off() {
     });
     let long = set(&old, SPEC, &"x".repeat(200_000));
     fs::write(&path, &long[..long.len() - 1]).unwrap();
-    Reader::open(&path).unwrap_err();
-    recover(&path).unwrap();
+    assert_eq!(
+        Reader::open(&path).unwrap_err().to_string(),
+        "the ZIP file has no end: what an interrupted edit has appended is cut off by `modelcrate \
+         ptl recover` (ptl_spec::recover)"
+    );
+    let cut = recoverable(&Source::open(&path).unwrap()).unwrap();
+    assert_eq!(recover(&path).unwrap(), cut);
     assert_bytes(&fs::read(&path).unwrap(), &old, "recovered");
     fs::write(&path, &new).unwrap();
     assert_eq!(recover(&path).unwrap(), 0);
@@ -241,6 +248,24 @@ fn interrupted_edits_are_cut_off() {
         recover(&path).unwrap_err().to_string(),
         "the file cannot be edited: there is no whole ZIP file in it"
     );
+    // An archive among the extra files has an end of its own.
+    let inner = test_support::zip::Zip::of(&[("x/y", b"z")]).to_bytes();
+    let outer = with_extra_files(
+        &old,
+        [("a.zip", Some(Bytes::from(inner))), (SPEC, Some(Bytes::from("x".repeat(100_000))))],
+    )
+    .unwrap();
+    fs::write(&path, &outer[..outer.len() - 1]).unwrap();
+    recover(&path).unwrap();
+    assert_bytes(&fs::read(&path).unwrap(), &old, "recovered");
+    fs::write(&path, b"PK\x05\x06".repeat(1001)).unwrap();
+    assert_eq!(
+        recover(&path).unwrap_err().to_string(),
+        "the file cannot be edited: it has too many ends of ZIP files in it"
+    );
+    let flat = model("img_fb.ptl");
+    fs::write(&path, &set(&flat, SPEC, TEXT)[..flat.len() + 10]).unwrap();
+    assert_eq!(recover(&path).unwrap(), 0);
 }
 
 /// An edit of a FlatBuffer takes effect with four bytes inside; without them the file is as it was.
