@@ -1,8 +1,8 @@
 //! What the fuzz target `ptl_read` does with its input; a test of the crate replays the corpus.
 
-use ptl_spec::{Reader, SPEC, tensor_core::Limits, with_extra_files};
+use ptl_spec::{Reader, SPEC, rewrite, tensor_core::Limits, with_extra_files};
 
-/// Opens, reads, validates and edits any bytes: nothing but errors may come of it.
+/// Opens, reads, validates, rewrites and edits any bytes: nothing but errors may come of it.
 pub(crate) fn run(bytes: &[u8]) {
     let limits = Limits::default().with_decoded_bytes(1 << 20).with_document_bytes(1 << 20);
     let Ok(reader) = Reader::options().limits(limits).from_bytes(bytes.to_vec()) else { return };
@@ -23,6 +23,16 @@ pub(crate) fn run(bytes: &[u8]) {
     }
     for file in reader.extra_files() {
         let _ = file.bytes();
+    }
+    for sparse in reader.sparse_tensors().into_iter().flatten() {
+        let _ = sparse.verify();
+    }
+    let mut written = Vec::new();
+    if rewrite(&reader, |_| true, &mut written).is_ok() {
+        let written = Reader::from_bytes(written).expect("a rewritten file opens");
+        if let Ok(bytecode) = reader.bytecode() {
+            assert_eq!(written.bytecode().ok(), Some(bytecode));
+        }
     }
     let Ok(edited) = with_extra_files(bytes, [(SPEC, Some("{}".into()))]) else { return };
     let edited = Reader::from_bytes(edited).expect("an edited file opens");

@@ -8,3 +8,4 @@ pub mod carton;
 pub mod process;
 pub mod python;
 pub mod samples;
+pub mod torch;

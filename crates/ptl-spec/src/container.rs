@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model_archive::{Archive, Entry, Method as Codec, Profile as Strictness};
-use tensor_core::{Limits, Source};
+use tensor_core::{Extent, Limits, Source};
 
 use crate::{Error, Result};
 
@@ -20,12 +20,17 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    pub(crate) fn open(source: Source, limits: &Limits) -> Result<Self> {
+    pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let options = Archive::options()
             .methods(&[Codec::Stored, Codec::Deflate])
             .profile(Strictness::Lenient)
             .limits(*limits);
-        let archive = options.from_source(source)?;
+        let archive = match options.from_source(source.clone()) {
+            Err(end @ model_archive::Error::Directory { .. }) if starts_with_a_record(source) => {
+                return Err(Error::NoEnd { source: end });
+            }
+            archive => archive?,
+        };
         let first = archive.entry_at(0).map(Entry::name).unwrap_or_default();
         let Some((root, _)) = first.split_once('/') else {
             return Err(Error::NoRoot { entry: first.to_owned() });
@@ -65,4 +70,10 @@ impl Container {
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         (0..self.archive.entries().len()).filter(|index| self.name_at(*index).is_some())
     }
+}
+
+/// Tells whether the first bytes are a header of a ZIP file.
+pub(crate) fn starts_with_a_record(source: &Source) -> bool {
+    let start = source.read(Extent::first(4), "first record");
+    start.is_ok_and(|start| *start == *b"PK\x03\x04")
 }

@@ -18,11 +18,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use model_archive::{Archive, name};
+use model_archive::name;
 use tensor_core::{Error as Core, Extent, Limits, Source};
 
 use crate::{
-    Error, Reader, Result, SPEC, Spec, flat_edit,
+    Error, Reader, Result, SPEC, Spec,
+    container::Container,
+    flat, flat_edit,
     read::{Body, EXTRA},
     zip_edit,
 };
@@ -213,7 +215,7 @@ pub fn with_extra_files<'n>(
 }
 
 /// Cuts off what an interrupted edit has appended to a ZIP file; returns how many bytes. A file that
-/// is whole stays as it is.
+/// is whole stays as it is, as does a FlatBuffer, in which an edit takes effect with its last write.
 ///
 /// # Errors
 ///
@@ -221,9 +223,9 @@ pub fn with_extra_files<'n>(
 pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
     let file = Locked::open(path.as_ref())?;
     let source = file.source()?;
-    let whole = last_whole(&source)?;
-    let cut = source.len().saturating_sub(whole);
+    let cut = recoverable(&source)?;
     if cut > 0 {
+        let whole = source.len().saturating_sub(cut);
         file.file.set_len(whole).map_err(|source| file.failed("truncating", source))?;
         file.file.sync_all().map_err(|source| file.failed("synchronising", source))?;
     }
@@ -231,9 +233,22 @@ pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
     Ok(cut)
 }
 
+/// Returns how many bytes [`recover`] cuts off.
+///
+/// # Errors
+///
+/// As for [`recover`].
+pub fn recoverable(source: &Source) -> Result<u64> {
+    let start = source.read(Extent::first(source.len().min(8)), "first bytes")?;
+    if flat::is_flat(&start) {
+        return Ok(0);
+    }
+    Ok(source.len().saturating_sub(last_whole(source)?))
+}
+
 /// Returns the length of the longest beginning that is a whole archive.
 fn last_whole(source: &Source) -> Result<u64> {
-    let mut end = source.len();
+    let (mut end, mut tries) = (source.len(), 0_u32);
     while end > 0 {
         let start = end.saturating_sub(BLOCK);
         // Records may lie across the border of two blocks.
@@ -245,18 +260,25 @@ fn last_whole(source: &Source) -> Result<u64> {
             let comment = comment.map_or(0, |len| u16::from_le_bytes(*len));
             let whole = record.saturating_add(END).saturating_add(comment.into());
             let window = source.window(Extent::first(whole), "archive");
-            if let Ok(window) = window
-                && Archive::options()
-                    .profile(model_archive::Profile::Lenient)
-                    .from_source(window)
-                    .is_ok()
-            {
+            if window.is_ok_and(|window| is_whole(&window)) {
                 return Ok(whole);
+            }
+            tries = tries.saturating_add(1);
+            if tries > TRIES {
+                return Err(Error::NotEditable {
+                    reason: "it has too many ends of ZIP files in it",
+                });
             }
         }
         end = start;
     }
     Err(Error::NotEditable { reason: "there is no whole ZIP file in it" })
+}
+
+/// Tells whether this is a model file from its first byte on, not the end of an archive inside it.
+fn is_whole(source: &Source) -> bool {
+    let container = Container::open(source, &Limits::default());
+    container.is_ok_and(|container| zip_edit::check_offsets(&container).is_ok())
 }
 
 /// Tells whether two names are one to PyTorch.
@@ -347,3 +369,27 @@ impl Drop for Locked {
 const BLOCK: u64 = 1 << 20;
 /// Bytes of an end record without its comment.
 const END: u64 = 22;
+/// How many end records are looked at before the search is given up.
+const TRIES: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use test_support::{CountingSource, testdata};
+
+    use super::*;
+
+    /// Whatever an edit of a big file is, it reads what it needs.
+    #[test]
+    fn planning_reads_no_tensors() {
+        const BIG: u64 = 500_000_000;
+        let file = std::fs::read(testdata("ptl/valid/torch251/img_fb.ptl")).unwrap();
+        let store = CountingSource::with_zeros(&file, BIG);
+        let reader = Reader::from_source(store.source()).unwrap();
+        for (name, content) in [(SPEC, Some("{}")), ("labels.txt", Some("a")), (SPEC, None)] {
+            let changes = vec![(name.to_owned(), content.map(Bytes::from))];
+            let writes = writes(&reader, &changes).unwrap();
+            assert_eq!(writes[0].0, file.len() as u64 + BIG);
+        }
+        assert!(store.total() < 64 << 10, "{}", store.total());
+    }
+}

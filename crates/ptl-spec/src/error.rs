@@ -29,6 +29,15 @@ pub enum Error {
         /// What the model said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A file that starts as a ZIP file and has no directory at its end.
+    #[error(
+        "the ZIP file has no end: what an interrupted edit has appended is cut off by \
+         `modelcrate ptl recover` (ptl_spec::recover)"
+    )]
+    NoEnd {
+        /// What is wrong with the end.
+        source: model_archive::Error,
+    },
     /// A ZIP file whose first record lies in no folder: PyTorch takes its root from there.
     #[error("first record {:?} is in no folder, expected a root folder", short(.entry))]
     NoRoot {
@@ -138,7 +147,7 @@ impl Error {
             Self::Pickle { .. } => "ptl/pickle",
             Self::Table(_) | Self::TooLong { .. } => "ptl/flatbuffer",
             Self::Tensor { .. } => "ptl/tensor",
-            Self::Archive(_) => "ptl/archive",
+            Self::Archive(_) | Self::NoEnd { .. } => "ptl/archive",
             Self::Core(tensor_core::Error::OverLimit { .. }) => "ptl/limit",
             Self::Core(_) => "ptl/read",
             _ => "ptl/edit",
@@ -172,6 +181,40 @@ pub enum TensorFault {
         /// The last element that it has in its storage, counted from 0.
         last: Option<u64>,
         /// Elements of the storage.
+        elements: u64,
+    },
+    /// A part of a sparse tensor has another shape than belongs to it.
+    #[error("has {part} of shape {found}, expected {expected}")]
+    Part {
+        /// The part.
+        part: &'static str,
+        /// Its shape.
+        found: Shape,
+        /// What would do, in brackets.
+        expected: String,
+    },
+    /// The indices of a sparse tensor are no whole numbers.
+    #[error("has {part} of {found}, expected Long or Int")]
+    IndexType {
+        /// The part.
+        part: &'static str,
+        /// The element type.
+        found: ScalarType,
+    },
+    /// An index of a sparse tensor leads out of it.
+    #[error("has {found} among its {part}, expected 0 to {limit}, exclusive")]
+    Index {
+        /// The part.
+        part: &'static str,
+        /// The index.
+        found: i64,
+        /// The size of the dimension.
+        limit: u64,
+    },
+    /// The rows of a sparse matrix do not follow each other.
+    #[error("has crow_indices that do not rise from 0 to {elements}")]
+    Rows {
+        /// How many elements are stored.
         elements: u64,
     },
     /// Its element type has no name here.

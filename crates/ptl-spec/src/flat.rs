@@ -10,30 +10,32 @@
 //! tensor        0 storage u32 · 1 scalar type i8 · 2 offset i32 · 3 sizes [i32] · 4 strides [i32]
 //!               5 requires_grad bool · 6 quantization
 //! quantization  0 scheme i8 · 1 scale f64 · 2 zero_point i32 · 3 scales · 4 zero points · 5 axis i32
-//! object        0 type u32 · 1 state u32 · 2 attributes [u32]
+//! object        0 type u32 · 1 state u32 · 2 attributes [u32] · 3 function u32
 //! object type   0 name · 1 kind u8 · 2 names of attributes
-//! function      0 name · 1 instructions · 2 operators · 3 constants [u32] · 5 registers u32 · 6 schema
-//! operator      0 name · 1 overload
+//! function      0 name · 1 instructions · 2 operators · 3 constants [u32] · 4 types · 5 registers u32
+//!               6 schema · 7 debug handles · 8 class u32
+//! operator      0 name · 1 overload · 2 number of arguments i32
 //! schema        0 arguments · 1 returns
-//! argument      0 name · 1 type
+//! argument      0 name · 1 type · 2 default u32
 //! ```
 
 use std::collections::HashSet;
 
-use bytes::Bytes;
-use tensor_core::{Extent, Limits, Shape};
+use tensor_core::{Extent, Limits, Shape, Source};
 
 use crate::{
     Argument, Bytecode, Error, Method, Operator, Place, Quantization, Result, ScalarType,
+    budget::Budget,
+    module,
     pickle::Scheme,
-    stored::{StorageId, Stored},
-    table::{Table, TableFault, Vector, chunk},
+    stored::{Channels, Listing, StorageId, Stored},
+    table::{Buffer, Table, TableFault, Vector},
 };
 
 /// A FlatBuffer file whose root and extra files were read.
 #[derive(Debug)]
 pub(crate) struct Flat {
-    pub(crate) bytes: Bytes,
+    pub(crate) source: Source,
     pub(crate) extra_files: Vec<FlatFile>,
     pub(crate) bytecode_version: u32,
     pub(crate) operator_version: u32,
@@ -51,17 +53,21 @@ pub(crate) struct FlatFile {
 
 /// Tells whether a file is of this kind.
 pub(crate) fn is_flat(start: &[u8]) -> bool {
-    chunk(start, IDENTIFIER_AT) == Some(*IDENTIFIER)
+    start.get(IDENTIFIER_AT..).is_some_and(|rest| rest.starts_with(IDENTIFIER))
 }
 
 impl Flat {
-    pub(crate) fn parse(bytes: Bytes, limits: &Limits) -> Result<Self> {
-        let root = Table::root(&bytes, "module")?;
+    pub(crate) fn parse(source: Source, limits: &Limits) -> Result<Self> {
+        let buffer = Buffer::new(&source);
+        let root = Table::root(&buffer, "module")?;
         let mut extra_files = Vec::new();
         if let Some(files) = root.vector(field::EXTRA_FILES, 4, "extra files")? {
             within(files.count, limits.entries, "number of extra files", "entries")?;
+            let mut names = Budget::new("names in bytes", limits.document_bytes, "document_bytes");
             for file in files.tables("extra file") {
-                extra_files.push(FlatFile::read(file?)?);
+                let file = FlatFile::read(file?)?;
+                names.take(file.name.len())?;
+                extra_files.push(file);
             }
         }
         let storages = root.vector(field::STORAGES, 4, "storages")?;
@@ -70,78 +76,97 @@ impl Flat {
             root.u32(field::OPERATOR_VERSION, "operator version")?,
         );
         let storages = storages.map_or(0, |storages| storages.count as u64);
-        Ok(Self { bytes, extra_files, bytecode_version, operator_version, storages })
+        Ok(Self { source, extra_files, bytecode_version, operator_version, storages })
     }
 
     /// Reads the methods.
     pub(crate) fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {
-        let values = Values::new(&self.bytes, limits)?;
+        let buffer = Buffer::new(&self.source);
+        let values = Values::new(&buffer, limits)?;
+        let mut code = module::budget(limits);
         let mut methods = Vec::new();
-        for function in values.functions()? {
-            methods.push(method(function?)?);
+        for function in values.functions() {
+            methods.push(method(function?, &mut code)?);
         }
         Ok(Bytecode { version: self.bytecode_version.into(), methods })
     }
 
     /// Reads what there is to know of all tensors.
-    pub(crate) fn tensors(&self, limits: &Limits) -> Result<Vec<Stored>> {
-        let values = Values::new(&self.bytes, limits)?;
+    pub(crate) fn tensors(&self, limits: &Limits) -> Result<Listing> {
+        let buffer = Buffer::new(&self.source);
+        let values = Values::new(&buffer, limits)?;
         let mut walk = Walk {
             values,
             limits,
             place: Place::State,
             path: String::new(),
             seen: HashSet::new(),
-            tensors: Vec::new(),
+            visits: Budget::new("number of values", limits.tensors, "tensors"),
+            listing: Listing::new(limits),
         };
         walk.visit(walk.values.state, 0)?;
         walk.place = Place::Constants;
-        let functions: Vec<_> = walk.values.functions()?.collect();
-        let is_single = functions.len() == 1;
-        for function in functions {
+        let is_single = walk.values.methods.is_some_and(|methods| methods.count == 1);
+        for function in walk.values.functions() {
             let function = function?;
-            let name = function.text(0, "name of a function")?.unwrap_or_default();
-            let name = if is_single { "" } else { name.rsplit('.').next().unwrap_or_default() };
+            let name = match is_single {
+                true => String::new(),
+                false => function.text(0, "name of a function")?.unwrap_or_default(),
+            };
+            let name = name.rsplit('.').next().unwrap_or_default();
             let constants = function.vector(3, 4, "constants")?;
             for (index, id) in constants.into_iter().flat_map(Vector::u32s).enumerate() {
+                let id = id?;
                 walk.below(&format!("{name}<const>{index}"), |walk| walk.visit(id, 0))?;
             }
         }
-        Ok(walk.tensors)
+        Ok(walk.listing)
     }
 
     /// Returns where the data of a storage is.
     pub(crate) fn storage(&self, index: u32) -> Result<Option<Extent>> {
-        let root = Table::root(&self.bytes, "module")?;
+        let buffer = Buffer::new(&self.source);
+        let root = Table::root(&buffer, "module")?;
         let Some(storages) = root.vector(field::STORAGES, 4, "storages")? else { return Ok(None) };
         let Some(storage) = storages.table(index as usize, "storage")? else { return Ok(None) };
         let data = storage.vector(0, 1, "storage data")?;
         Ok(Some(data.map_or(Extent::first(0), Vector::extent)))
     }
 
-    /// Returns the names of the sources that are kept.
-    pub(crate) fn sources(&self) -> Result<Vec<String>> {
-        let root = Table::root(&self.bytes, "module")?;
+    /// Returns the files of source that are kept, by the names of the records that a ZIP file would
+    /// have them in.
+    pub(crate) fn sources(&self, limits: &Limits) -> Result<Vec<String>> {
+        let buffer = Buffer::new(&self.source);
+        let root = Table::root(&buffer, "module")?;
         let mut names = Vec::new();
+        let mut memory = Budget::new("names in bytes", limits.document_bytes, "document_bytes");
         if let Some(sources) = root.vector(field::SOURCES, 4, "sources")? {
             for source in sources.tables("source") {
-                names.push(source?.text(0, "name of a source")?.unwrap_or_default().to_owned());
+                let name = source?.text(0, "name of a source")?.unwrap_or_default();
+                memory.take(name.len().saturating_add(size_of::<String>()))?;
+                names.push(source_record(&name));
             }
         }
         Ok(names)
     }
 }
 
+/// Returns the record that a ZIP file has for the source of a module.
+pub(crate) fn source_record(module: &str) -> String {
+    format!("code/{}.py", module.replace('.', "/"))
+}
+
 impl FlatFile {
-    fn read(table: Table<'_>) -> Result<Self, TableFault> {
-        let name = table.text(0, "name of an extra file")?.unwrap_or_default().to_owned();
+    fn read(table: Table<'_>) -> Result<Self> {
+        let name = table.text(0, "name of an extra file")?.unwrap_or_default();
         let content = table.vector(1, 1, "content of an extra file")?;
         let content = content.map_or(Extent::first(0), Vector::extent);
-        Ok(Self { name, content, content_field: table.field(1) })
+        Ok(Self { name, content, content_field: table.field(1)? })
     }
 }
 
 /// The values of a module, which refer to each other by number.
+#[derive(Clone, Copy)]
 struct Values<'b> {
     values: Option<Vector<'b>>,
     types: Option<Vector<'b>>,
@@ -150,8 +175,8 @@ struct Values<'b> {
 }
 
 impl<'b> Values<'b> {
-    fn new(bytes: &'b [u8], limits: &Limits) -> Result<Self> {
-        let root = Table::root(bytes, "module")?;
+    fn new(buffer: &'b Buffer<'b>, limits: &Limits) -> Result<Self> {
+        let root = Table::root(buffer, "module")?;
         let values = root.vector(field::VALUES, 4, "values")?;
         let count = values.map_or(0, |values| values.count);
         within(count, limits.tensors, "number of values", "tensors")?;
@@ -161,7 +186,7 @@ impl<'b> Values<'b> {
     }
 
     /// Returns the type of a value and what it says; `None` where there is no such value.
-    fn value(&self, id: u32) -> Result<Option<(u8, Table<'b>)>, TableFault> {
+    fn value(self, id: u32) -> Result<Option<(u8, Table<'b>)>> {
         let Some(values) = self.values else { return Ok(None) };
         let Some(value) = values.table(id as usize, "value")? else { return Ok(None) };
         let kind = value.u8(0, "type of a value")?;
@@ -171,16 +196,16 @@ impl<'b> Values<'b> {
         Ok(inner.map(|inner| (kind, inner)))
     }
 
-    fn functions(&self) -> Result<impl Iterator<Item = Result<Table<'b>>>> {
+    fn functions(self) -> impl Iterator<Item = Result<Table<'b>>> {
         let methods = self.methods.into_iter().flat_map(Vector::u32s);
-        Ok(methods.map(|id| match self.value(id)? {
+        methods.map(move |id| match self.value(id?)? {
             Some((kind::FUNCTION, function)) => Ok(function),
             _ => {
                 let problem = "name a value that is no function";
                 let at = self.methods.map_or(0, |methods| methods.at as u64);
                 Err(TableFault { what: "methods", at, problem }.into())
             }
-        }))
+        })
     }
 }
 
@@ -191,19 +216,25 @@ struct Walk<'b> {
     place: Place,
     path: String,
     seen: HashSet<u32>,
-    tensors: Vec<Stored>,
+    visits: Budget,
+    listing: Listing,
 }
 
 impl Walk<'_> {
     fn visit(&mut self, id: u32, depth: u32) -> Result<()> {
         within(depth as usize, self.limits.depth.into(), "nesting of objects", "depth")?;
+        self.visits.take(1)?;
         let deeper = depth.saturating_add(1);
         let Some((kind, value)) = self.values.value(id)? else { return Ok(()) };
         match kind {
-            kind::TENSOR => self.tensor(value),
+            kind::TENSOR => {
+                let tensor = self.tensor(value)?;
+                Ok(self.listing.push(tensor, self.limits)?)
+            }
             kind::LIST | kind::TUPLE if self.seen.insert(id) => {
                 let items = value.vector(0, 4, "items")?;
                 for (index, item) in items.into_iter().flat_map(Vector::u32s).enumerate() {
+                    let item = item?;
                     self.below(&format!(".{index}"), |walk| walk.visit(item, deeper))?;
                 }
                 Ok(())
@@ -212,11 +243,11 @@ impl Walk<'_> {
                 let (keys, items) = (value.vector(0, 4, "keys")?, value.vector(1, 4, "values")?);
                 let keys = keys.into_iter().flat_map(Vector::u32s);
                 for (key, item) in keys.zip(items.into_iter().flat_map(Vector::u32s)) {
-                    let name = match self.values.value(key)? {
+                    let name = match self.values.value(key?)? {
                         Some((kind::TEXT, key)) => key.text(0, "key")?.unwrap_or_default(),
-                        _ => "?",
+                        _ => "?".to_owned(),
                     };
-                    let name = format!(".{name}");
+                    let (name, item) = (format!(".{name}"), item?);
                     self.below(&name, |walk| walk.visit(item, deeper))?;
                 }
                 Ok(())
@@ -238,7 +269,8 @@ impl Walk<'_> {
         for (index, item) in attributes.into_iter().flat_map(Vector::u32s).enumerate() {
             let name =
                 names.map(|names| names.text_at(index, "name of an attribute")).transpose()?;
-            let name = name.flatten().map_or_else(|| index.to_string(), str::to_owned);
+            let name = name.flatten().unwrap_or_else(|| index.to_string());
+            let item = item?;
             self.below(&format!(".{name}"), |walk| walk.visit(item, depth))?;
         }
         match object.u32(1, "state of an object")? {
@@ -247,7 +279,7 @@ impl Walk<'_> {
         }
     }
 
-    fn below(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    fn below<T>(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let len = self.path.len();
         let step = if len == 0 { step.strip_prefix('.').unwrap_or(step) } else { step };
         self.path.push_str(step);
@@ -257,39 +289,55 @@ impl Walk<'_> {
         result
     }
 
-    fn tensor(&mut self, tensor: Table<'_>) -> Result<()> {
+    fn tensor(&mut self, tensor: Table<'_>) -> Result<Stored> {
+        let mut stored = self.dense(tensor)?;
+        if let Some(table) = tensor.table(6, "quantization")? {
+            stored.quantization = Some(quantization(table)?);
+            let mut channel = |id, step, what| match table.table(id, what)? {
+                Some(channel) => self.below(step, |walk| walk.dense(channel)).map(Some),
+                None => Ok(None),
+            };
+            let scales = channel(3, ".scales", "scales")?;
+            let zero_points = channel(4, ".zero_points", "zero points")?;
+            if let Some((scales, zero_points)) = scales.zip(zero_points) {
+                stored.channels = Some(Box::new(Channels { scales, zero_points }));
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Reads all of a tensor but how it is quantized.
+    fn dense(&mut self, tensor: Table<'_>) -> Result<Stored> {
         let code = tensor.i8(1, "scalar type")?;
         let bad = |what, problem| TableFault { what, at: tensor.at as u64, problem };
         let scalar =
             ScalarType::from_code(code).ok_or(bad("tensor", "has an unknown scalar type"))?;
         let whole = |number: i32| {
-            u64::try_from(number)
-                .map_err(|_| bad("tensor", "has a negative offset, size or stride"))
+            let number = u64::try_from(number);
+            number.map_err(|_| bad("tensor", "has a negative offset, size or stride"))
         };
         let numbers = |id, what| {
-            let vector = tensor.vector(id, 4, what)?;
-            vector.into_iter().flat_map(Vector::i32s).map(whole).collect::<Result<Vec<u64>, _>>()
+            let Some(vector) = tensor.vector(id, 4, what)? else { return Ok(Vec::new()) };
+            within(vector.count, self.limits.rank, "rank of a tensor", "rank")?;
+            vector.i32s().map(|number| Ok(whole(number?)?)).collect::<Result<Vec<u64>>>()
         };
         let shape: Shape = numbers(3, "sizes")?.into();
         let strides = numbers(4, "strides")?;
         if shape.rank() != strides.len() {
             return Err(bad("tensor", "has another number of strides than of sizes").into());
         }
-        let offset = whole(tensor.i32(2, "storage offset")?)?;
-        let quantization = tensor.table(6, "quantization")?.map(quantization).transpose()?;
-        self.tensors.push(Stored {
+        Ok(Stored {
             place: self.place,
             path: self.path.clone(),
             scalar,
             shape,
             strides,
-            offset,
+            offset: whole(tensor.i32(2, "storage offset")?)?,
             storage: StorageId::Index(tensor.u32(0, "storage")?),
             requires_grad: tensor.u8(5, "requires_grad")? != 0,
-            quantization,
-        });
-        let found = self.tensors.len();
-        within(found, self.limits.tensors, "number of tensors", "tensors")
+            quantization: None,
+            channels: None,
+        })
     }
 }
 
@@ -307,33 +355,41 @@ fn quantization(table: Table<'_>) -> Result<Quantization> {
     }
 }
 
-fn method(function: Table<'_>) -> Result<Method> {
+fn method(function: Table<'_>, code: &mut Budget) -> Result<Method> {
     let mut operators = Vec::new();
     if let Some(stored) = function.vector(2, 4, "operators")? {
         for operator in stored.tables("operator") {
             let operator = operator?;
-            let text = |id| Ok::<_, TableFault>(operator.text(id, "operator")?.unwrap_or_default());
-            operators.push(Operator { name: text(0)?.to_owned(), overload: text(1)?.to_owned() });
+            let text = |id| Ok::<_, Error>(operator.text(id, "operator")?.unwrap_or_default());
+            let operator = Operator { name: text(0)?, overload: text(1)? };
+            code.take(operator.cost())?;
+            operators.push(operator);
         }
     }
     let schema = function.table(6, "schema")?;
+    let mut side = |id| schema.map(|schema| arguments(schema, id, code)).transpose();
+    let (arguments, returns) = (side(0)?, side(1)?);
+    let name = function.text(0, "name of a function")?.unwrap_or_default();
+    code.take(name.len().saturating_add(size_of::<Method>()))?;
     Ok(Method {
-        name: function.text(0, "name of a function")?.unwrap_or_default().to_owned(),
-        arguments: schema.map(|schema| arguments(schema, 0)).transpose()?,
-        returns: schema.map(|schema| arguments(schema, 1)).transpose()?,
+        name,
+        arguments,
+        returns,
         operators,
         instructions: function.vector(1, 8, "instructions")?.map_or(0, |list| list.count as u64),
         registers: function.u32(5, "registers")?.into(),
     })
 }
 
-fn arguments(schema: Table<'_>, id: usize) -> Result<Vec<Argument>> {
+fn arguments(schema: Table<'_>, id: usize, code: &mut Budget) -> Result<Vec<Argument>> {
     let mut arguments = Vec::new();
     if let Some(stored) = schema.vector(id, 4, "arguments")? {
         for argument in stored.tables("argument") {
             let argument = argument?;
-            let text = |id| Ok::<_, TableFault>(argument.text(id, "argument")?.unwrap_or_default());
-            arguments.push(Argument { name: text(0)?.to_owned(), type_name: text(1)?.to_owned() });
+            let text = |id| Ok::<_, Error>(argument.text(id, "argument")?.unwrap_or_default());
+            let argument = Argument { name: text(0)?, type_name: text(1)? };
+            code.take(argument.cost())?;
+            arguments.push(argument);
         }
     }
     Ok(arguments)
@@ -356,20 +412,28 @@ pub(crate) mod field {
     pub(super) const VALUES: usize = 4;
     pub(super) const STORAGES: usize = 6;
     pub(super) const TYPES: usize = 7;
-    pub(super) const SOURCES: usize = 8;
+    pub(crate) const SOURCES: usize = 8;
     pub(super) const OPERATOR_VERSION: usize = 10;
 }
 
 /// Types of values.
-mod kind {
-    pub(super) const TENSOR: u8 = 5;
-    pub(super) const TEXT: u8 = 6;
-    pub(super) const LIST: u8 = 7;
-    pub(super) const TUPLE: u8 = 8;
-    pub(super) const DICT: u8 = 9;
-    pub(super) const OBJECT: u8 = 10;
-    pub(super) const BOOL_LIST: u8 = 13;
-    pub(super) const FUNCTION: u8 = 16;
+pub(crate) mod kind {
+    pub(crate) const INT: u8 = 1;
+    pub(crate) const BOOL: u8 = 2;
+    pub(crate) const DOUBLE: u8 = 3;
+    pub(crate) const COMPLEX: u8 = 4;
+    pub(crate) const TENSOR: u8 = 5;
+    pub(crate) const TEXT: u8 = 6;
+    pub(crate) const LIST: u8 = 7;
+    pub(crate) const TUPLE: u8 = 8;
+    pub(crate) const DICT: u8 = 9;
+    pub(crate) const OBJECT: u8 = 10;
+    pub(crate) const INT_LIST: u8 = 11;
+    pub(crate) const DOUBLE_LIST: u8 = 12;
+    pub(crate) const BOOL_LIST: u8 = 13;
+    pub(crate) const DEVICE: u8 = 14;
+    pub(crate) const ENUM: u8 = 15;
+    pub(crate) const FUNCTION: u8 = 16;
 }
 
 const IDENTIFIER: &[u8; 4] = b"PTMF";

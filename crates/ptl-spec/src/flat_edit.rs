@@ -2,28 +2,29 @@
 //! that refer to it are patched, or made anew.
 
 use bytes::Bytes;
-use tensor_core::{CursorMut, Extent};
+use tensor_core::CursorMut;
 
 use crate::{
     Error, Result,
     edit::{Changes, Writes},
     flat::{Flat, FlatFile, field},
-    table::Table,
+    table::{Buffer, Table},
 };
 
 /// Returns what makes changes take effect: bytes behind the end, and the offset that leads there.
 pub(crate) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
-    let start = (flat.bytes.len() as u64).next_multiple_of(4);
-    let padding = start.saturating_sub(flat.bytes.len() as u64);
+    let len = flat.source.len();
+    let start = len.next_multiple_of(4);
+    let padding = start.saturating_sub(len);
     let (appended, target, at) = match changes.as_slice() {
         [(name, Some(content))] if let Some(at) = content_field(flat, name) => {
             (text(content), start, at)
         }
         changes => {
-            let root = Table::root(&flat.bytes, "module")?;
-            let at = root.field(field::EXTRA_FILES);
+            let buffer = Buffer::new(&flat.source);
+            let at = Table::root(&buffer, "module")?.field(field::EXTRA_FILES)?;
             let reason = "its module has no field for extra files";
-            (vector(&merged(flat, changes)), start, at.ok_or(Error::NotEditable { reason })?)
+            (vector(&merged(flat, changes)?), start, at.ok_or(Error::NotEditable { reason })?)
         }
     };
     let end = start.saturating_add(appended.len() as u64);
@@ -35,7 +36,7 @@ pub(crate) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
     // The end is below 2 GiB, and the field lies before the start.
     let offset = target.saturating_sub(at as u64);
     let offset = u32::try_from(offset).map_err(|_| Error::TooLong { found: end })?;
-    Ok(vec![(flat.bytes.len() as u64, tail), (at as u64, offset.to_le_bytes().to_vec())])
+    Ok(vec![(len, tail), (at as u64, offset.to_le_bytes().to_vec())])
 }
 
 /// Returns where the offset of the content of an extra file is stored.
@@ -47,17 +48,15 @@ fn content_field(flat: &Flat, name: &str) -> Option<usize> {
 }
 
 /// Returns all extra files as they are to be.
-fn merged(flat: &Flat, changes: &[(String, Option<Bytes>)]) -> Vec<(String, Bytes)> {
+fn merged(flat: &Flat, changes: &[(String, Option<Bytes>)]) -> Result<Vec<(String, Bytes)>> {
     let changed = |file: &&FlatFile| !changes.iter().any(|(name, _)| *name == file.name);
-    let content = |extent: Extent| {
-        let range = usize::try_from(extent.offset()).ok().zip(usize::try_from(extent.end()).ok());
-        // Extents were read from these bytes.
-        range.map_or_else(Bytes::new, |(start, end)| flat.bytes.slice(start..end))
-    };
-    let kept = flat.extra_files.iter().filter(changed);
-    let kept = kept.map(|file| (file.name.clone(), content(file.content)));
+    let mut files = Vec::new();
+    for file in flat.extra_files.iter().filter(changed) {
+        files.push((file.name.clone(), flat.source.read(file.content, "extra file")?));
+    }
     let new = changes.iter().filter_map(|(name, content)| Some((name.clone(), content.clone()?)));
-    kept.chain(new).collect()
+    files.extend(new);
+    Ok(files)
 }
 
 /// Returns a vector of extra files, their tables and texts.

@@ -24,10 +24,10 @@
 //! 3. Reader::spec     the spec among the extra files, or beside the model        read.rs
 //! 4. Pickle           opcodes and names from an allow list; nothing is called    pickle/
 //! 5. Bytecode         methods, their types and operators                         module.rs
-//! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs
+//! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs, sparse.rs
 //! 7. Tensor::bytes    bounds, then the first touch of tensor data                tensor.rs
 //! 8. validate         container, code, tensors, spec, and whether they fit       validate.rs, types.rs
-//! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, layout.rs
+//! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, rewrite.rs, flat_rewrite.rs, layout.rs
 //! ```
 //!
 //! # Examples
@@ -75,6 +75,7 @@
 )]
 
 mod bert;
+mod budget;
 mod call;
 mod check;
 mod colour;
@@ -84,6 +85,7 @@ mod emit;
 mod error;
 mod flat;
 mod flat_edit;
+mod flat_rewrite;
 mod gpt2;
 #[cfg(feature = "image")]
 mod image;
@@ -101,10 +103,12 @@ mod parse;
 mod path;
 mod pickle;
 mod read;
+mod rewrite;
 mod scalar;
 mod schema;
 mod signature;
 mod slot;
+mod sparse;
 mod spec;
 mod stored;
 mod stub;
@@ -124,7 +128,7 @@ pub use tensor_core;
 pub use bert::BertMode;
 pub use call::{Call, Model, run};
 pub use colour::Colour;
-pub use edit::{Editor, recover, with_extra_files};
+pub use edit::{Editor, recover, recoverable, with_extra_files};
 pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
 pub use gpt2::Gpt2Mode;
 #[cfg(feature = "image")]
@@ -137,13 +141,14 @@ pub use pickle::Scheme;
 pub use read::{
     ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
 };
+pub use rewrite::{Rewritten, Strip, compact, rewrite, strip};
 pub use scalar::ScalarType;
 pub use schema::json_schema;
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
 pub use slot::Slot;
+pub use sparse::{SparseParts, SparseTensor};
 pub use spec::{Profile, Spec, SpecOptions};
 pub use stored::{Place, Quantization};
 pub use tensor::Tensor;
 pub use unpack::{BoundingBoxes, ElementType, Unpack};
 pub use value::{BoundingBox, ResultValue, Results, Value};
-pub use zip_edit::{Rewritten, Strip, compact, rewrite, strip};

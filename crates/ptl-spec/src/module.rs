@@ -3,7 +3,13 @@
 
 use std::fmt;
 
-use crate::pickle::{Id, Pickle, PickleFault};
+use tensor_core::Limits;
+
+use crate::{
+    budget::Budget,
+    pickle::{Id, Pickle, PickleFault},
+    walk::WalkFault,
+};
 
 /// The bytecode of a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,105 +103,188 @@ impl fmt::Display for Operator {
     }
 }
 
-impl Bytecode {
-    /// Reads `(version, method…)`.
-    pub(crate) fn from_pickle(pickle: &Pickle) -> Result<Self, PickleFault> {
-        let parts = items(pickle, pickle.root(), "bytecode")?;
-        let Some((version, methods)) = parts.split_first() else {
-            return Err(wrong("bytecode", "an empty tuple", "a version and methods"));
-        };
-        let version = pickle.int(*version).and_then(|version| u64::try_from(version).ok());
-        let version =
-            version.ok_or_else(|| wrong("bytecode version", "something else", "a number"))?;
-        let methods = methods.iter().map(|id| Method::from_pickle(pickle, *id));
-        Ok(Self { version, methods: methods.collect::<Result<_, _>>()? })
-    }
-}
-
-impl Method {
-    /// Reads `(name, (("instructions", …), …), (("arguments", …), ("returns", …)))`; the last part
-    /// is absent in old files.
-    fn from_pickle(pickle: &Pickle, id: Id) -> Result<Self, PickleFault> {
-        let parts = items(pickle, id, "method")?;
-        let &[name, body, ref rest @ ..] = parts else {
-            return Err(wrong("method", "a short tuple", "a name and a body"));
-        };
-        let operators = match entry(pickle, body, "operators")? {
-            Some(operators) => items(pickle, operators, "operators")?,
-            None => &[],
-        };
-        let instructions = match entry(pickle, body, "instructions")? {
-            Some(instructions) => items(pickle, instructions, "instructions")?.len() as u64,
-            None => 0,
-        };
-        let registers = entry(pickle, body, "register_size")?.and_then(|id| pickle.int(id));
-        let arguments = |key| match rest.first() {
-            Some(schema) => entry(pickle, *schema, key)?
-                .map(|id| Argument::all_from_pickle(pickle, id))
-                .transpose(),
-            None => Ok(None),
-        };
-        Ok(Self {
-            name: text(pickle, name, "name of a method")?,
-            arguments: arguments("arguments")?,
-            returns: arguments("returns")?,
-            operators: operators
-                .iter()
-                .map(|id| Operator::from_pickle(pickle, *id))
-                .collect::<Result<_, _>>()?,
-            instructions,
-            registers: registers.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
-        })
-    }
-}
-
 impl Argument {
-    /// Reads `(("name", …), ("type", …), ("default_value", …))`, any number of times.
-    fn all_from_pickle(pickle: &Pickle, id: Id) -> Result<Vec<Self>, PickleFault> {
-        let one = |id: &Id| {
-            let field = |key| {
-                entry(pickle, *id, key)?
-                    .map_or(Ok(String::new()), |id| text(pickle, id, "argument"))
-            };
-            Ok(Self { name: field("name")?, type_name: field("type")? })
-        };
-        items(pickle, id, "arguments")?.iter().map(one).collect()
+    /// Returns the bytes that it takes.
+    pub(crate) fn cost(&self) -> usize {
+        size_of::<Self>().saturating_add(self.name.len()).saturating_add(self.type_name.len())
     }
 }
 
 impl Operator {
-    fn from_pickle(pickle: &Pickle, id: Id) -> Result<Self, PickleFault> {
-        match *items(pickle, id, "operator")? {
-            [name, overload, ..] => Ok(Self {
-                name: text(pickle, name, "name of an operator")?,
-                overload: text(pickle, overload, "overload of an operator")?,
+    /// Returns the bytes that it takes.
+    pub(crate) fn cost(&self) -> usize {
+        size_of::<Self>().saturating_add(self.name.len()).saturating_add(self.overload.len())
+    }
+}
+
+/// Returns what the code of a file may take in memory: a file may list one text many times.
+pub(crate) const fn budget(limits: &Limits) -> Budget {
+    Budget::new("code in bytes", limits.document_bytes, "document_bytes")
+}
+
+/// Reads the bytecode of a pickle: `(version, method…)`.
+pub(crate) fn bytecode(pickle: &Pickle, limits: &Limits) -> Read<Bytecode> {
+    Code { pickle, memory: budget(limits) }.bytecode()
+}
+
+/// Returns the constants of each method, behind what stands before them in paths: the short name of
+/// the method, where it is not the only one.
+pub(crate) fn constants<'p>(pickle: &'p Pickle, limits: &Limits) -> Read<Vec<(String, &'p [Id])>> {
+    Code { pickle, memory: budget(limits) }.constants()
+}
+
+type Read<T> = Result<T, WalkFault>;
+
+/// A pickle of bytecode that is being read.
+struct Code<'p> {
+    pickle: &'p Pickle,
+    memory: Budget,
+}
+
+impl<'p> Code<'p> {
+    fn bytecode(&mut self) -> Read<Bytecode> {
+        let parts = self.items(self.pickle.root(), "bytecode")?;
+        let Some((version, methods)) = parts.split_first() else {
+            return Err(wrong("bytecode", "an empty tuple", "a version and methods"));
+        };
+        let version = self.pickle.int(*version).and_then(|version| u64::try_from(version).ok());
+        let version =
+            version.ok_or_else(|| wrong("bytecode version", "something else", "a number"))?;
+        let methods = methods.iter().map(|id| self.method(*id));
+        Ok(Bytecode { version, methods: methods.collect::<Result<_, _>>()? })
+    }
+
+    fn constants(&mut self) -> Read<Vec<(String, &'p [Id])>> {
+        let parts = self.items(self.pickle.root(), "bytecode")?;
+        let methods = parts.get(1..).unwrap_or_default();
+        let is_single = methods.len() == 1;
+        let mut all = Vec::new();
+        for id in methods {
+            let &[name, body, ..] = self.items(*id, "method")? else {
+                return Err(wrong("method", "a short tuple", "a name and a body"));
+            };
+            let name = if is_single { None } else { self.pickle.text(name) };
+            let name = name.and_then(|name| name.rsplit('.').next()).unwrap_or_default();
+            self.memory.take(name.len())?;
+            let constants = self.list(body, "constants")?;
+            all.push((name.to_owned(), constants));
+        }
+        Ok(all)
+    }
+
+    /// Reads `(name, (("instructions", …), …), (("arguments", …), ("returns", …)))`; the last part
+    /// is absent in old files.
+    fn method(&mut self, id: Id) -> Read<Method> {
+        let &[name, body, ref rest @ ..] = self.items(id, "method")? else {
+            return Err(wrong("method", "a short tuple", "a name and a body"));
+        };
+        let name = self.text(name, "name of a method")?;
+        self.memory.take(size_of::<Method>().saturating_add(name.len()))?;
+        let mut operators = Vec::new();
+        for id in self.list(body, "operators")? {
+            let operator = self.operator(*id)?;
+            self.memory.take(operator.cost())?;
+            operators.push(operator);
+        }
+        let instructions = self.list(body, "instructions")?.len() as u64;
+        let registers = self.entry(body, "register_size")?.and_then(|id| self.pickle.int(id));
+        let mut side = |key| match rest.first() {
+            Some(schema) => match self.entry(*schema, key)? {
+                Some(id) => self.arguments(id).map(Some),
+                None => Ok(None),
+            },
+            None => Ok(None),
+        };
+        Ok(Method {
+            name,
+            arguments: side("arguments")?,
+            returns: side("returns")?,
+            operators,
+            instructions,
+            registers: registers.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
+        })
+    }
+
+    /// Reads `(("name", …), ("type", …), ("default_value", …))`, any number of times.
+    fn arguments(&mut self, id: Id) -> Read<Vec<Argument>> {
+        let mut arguments = Vec::new();
+        for id in self.items(id, "arguments")? {
+            let mut field = |key| match self.entry(*id, key)? {
+                Some(id) => self.text(id, "argument"),
+                None => Ok(String::new()),
+            };
+            let argument = Argument { name: field("name")?, type_name: field("type")? };
+            self.memory.take(argument.cost())?;
+            arguments.push(argument);
+        }
+        Ok(arguments)
+    }
+
+    fn operator(&self, id: Id) -> Read<Operator> {
+        match *self.items(id, "operator")? {
+            [name, overload, ..] => Ok(Operator {
+                name: self.text(name, "name of an operator")?,
+                overload: self.text(overload, "overload of an operator")?,
             }),
             _ => Err(wrong("operator", "a short tuple", "a name and an overload")),
         }
     }
-}
 
-/// Returns the value of a key in a tuple of pairs.
-fn entry(pickle: &Pickle, id: Id, key: &str) -> Result<Option<Id>, PickleFault> {
-    for pair in items(pickle, id, "table")? {
-        if let Some(&[name, value]) = pickle.tuple(*pair)
-            && pickle.text(name) == Some(key)
-        {
-            return Ok(Some(value));
-        }
+    /// Returns the items of an entry; none where there is no such entry.
+    fn list(&mut self, table: Id, key: &'static str) -> Read<&'p [Id]> {
+        self.entry(table, key)?.map_or(Ok(&[]), |id| self.items(id, key))
     }
-    Ok(None)
+
+    /// Returns the value of a key in a tuple of pairs.
+    fn entry(&mut self, table: Id, key: &str) -> Read<Option<Id>> {
+        for pair in self.items(table, "table")? {
+            // Many methods may share a long table.
+            self.memory.take(1)?;
+            if let Some(&[name, value]) = self.pickle.tuple(*pair)
+                && self.pickle.text(name) == Some(key)
+            {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    fn items(&self, id: Id, what: &'static str) -> Read<&'p [Id]> {
+        let items = self.pickle.items(id);
+        items.ok_or_else(|| wrong(what, self.pickle.node(id).kind(), "a tuple"))
+    }
+
+    fn text(&self, id: Id, what: &'static str) -> Read<String> {
+        let text = self.pickle.text(id).map(str::to_owned);
+        text.ok_or_else(|| wrong(what, self.pickle.node(id).kind(), "a text"))
+    }
 }
 
-fn items<'p>(pickle: &'p Pickle, id: Id, what: &'static str) -> Result<&'p [Id], PickleFault> {
-    pickle.items(id).ok_or_else(|| wrong(what, pickle.node(id).kind(), "a tuple"))
+fn wrong(what: &'static str, found: &str, expected: &'static str) -> WalkFault {
+    PickleFault::Value { what, found: found.to_owned(), expected }.into()
 }
 
-fn text(pickle: &Pickle, id: Id, what: &'static str) -> Result<String, PickleFault> {
-    let text = pickle.text(id).map(str::to_owned);
-    text.ok_or_else(|| wrong(what, pickle.node(id).kind(), "a text"))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn wrong(what: &'static str, found: &str, expected: &'static str) -> PickleFault {
-    PickleFault::Value { what, found: found.to_owned(), expected }
+    /// One long operator that stands in a method many times is kept as often, as far as the limit
+    /// goes.
+    #[test]
+    fn shared_texts_are_bounded() {
+        let mut bytes = b"\x80\x02(K\x08(X\x01\0\0\0f(X\x09\0\0\0operators((X\x10\x27\0\0".to_vec();
+        bytes.extend([b'o'; 10_000]);
+        bytes.extend(b"X\0\0\0\0tq\x01");
+        bytes.extend(b"h\x01".repeat(10_000));
+        bytes.extend(b"t\x86ttt.");
+        let pickle = Pickle::parse(bytes.into()).unwrap();
+        let Err(WalkFault::Core(error)) = bytecode(&pickle, &Limits::default()) else {
+            panic!("a file of 30 KB takes 100 MB")
+        };
+        // How much it would be depends on the width of pointers.
+        let is_code = |what, field| (what, field) == ("code in bytes", "document_bytes");
+        assert!(
+            matches!(error, tensor_core::Error::OverLimit { what, field, .. } if is_code(what, field))
+        );
+    }
 }

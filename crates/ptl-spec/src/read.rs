@@ -11,20 +11,21 @@ use model_archive::Entry;
 use tensor_core::{Extent, Limits, Report, Source};
 
 use crate::{
-    Bytecode, Error, Place, Result, Spec, SpecOptions, Tensor,
+    Bytecode, Error, Place, Result, SparseTensor, Spec, SpecOptions, Tensor,
     container::Container,
     flat::{self, Flat},
+    module,
     pickle::{Pickle, PickleFault},
-    stored::{StorageId, Stored},
+    stored::{Listing, StorageId, Stored, StoredSparse},
     validate,
     walk::{Walk, WalkFault},
 };
 
 /// An open model file, of either container.
 ///
-/// Opening reads the directory of a ZIP file, and nothing else; a FlatBuffer file is read whole
-/// where it is not in memory. Code and tensors are looked at when they are asked for, tensor bytes
-/// when a tensor is.
+/// Opening reads the directory of a ZIP file, or the names of the extra files of a FlatBuffer, and
+/// nothing else. Code and tensors are looked at when they are asked for, tensor bytes when a tensor
+/// is.
 ///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ struct Inner {
     /// Where it was opened, for a spec beside it.
     path: Option<PathBuf>,
     bytecode: OnceLock<Bytecode>,
-    tensors: OnceLock<Vec<Stored>>,
+    tensors: OnceLock<Listing>,
     is_big_endian: OnceLock<bool>,
 }
 
@@ -153,6 +154,23 @@ impl Reader {
         Record::new(container, container.position(name)?)
     }
 
+    /// Returns the names of the files of source that are kept for the full runtime: records of the
+    /// folder `code/`, and what they would be named in a ZIP file where this is a FlatBuffer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Table`] where what lists them is malformed.
+    pub fn sources(&self) -> Result<Vec<String>> {
+        match self.body() {
+            Body::Flat(flat) => flat.sources(self.limits()),
+            Body::Zip(_) => {
+                let is_source = |name: &&str| name.starts_with("code/") && name.ends_with(".py");
+                let names = self.records().map(Record::name).filter(is_source);
+                Ok(names.map(str::to_owned).collect())
+            }
+        }
+    }
+
     /// Returns handles on the extra files, in the order of the file.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn extra_files(&self) -> impl Iterator<Item = ExtraFile<'_>> {
@@ -262,20 +280,32 @@ impl Reader {
             Body::Zip(_) => {
                 let record = self.record(BYTECODE).ok_or(Error::NotLite)?;
                 let pickle = self.pickle(record)?;
-                Bytecode::from_pickle(&pickle).map_err(|fault| pickle_error(BYTECODE, 0, fault))?
+                let bytecode = module::bytecode(&pickle, self.limits());
+                bytecode.map_err(|fault| walk_error(BYTECODE, fault))?
             }
         };
         Ok(self.inner.bytecode.get_or_init(|| bytecode))
     }
 
-    /// Returns handles on all tensors: those of the state, then those of the constants.
+    /// Returns handles on all tensors: those of the state, then those of the constants. Of a sparse
+    /// tensor there are its parts, such as `name.indices` and `name.values`.
     ///
     /// # Errors
     ///
     /// [`Error::Pickle`] and [`Error::Table`] where what lists them is malformed.
     pub fn tensors(&self) -> Result<impl ExactSizeIterator<Item = Tensor<'_>>> {
-        let stored = self.stored()?;
+        let stored = &self.listing()?.tensors;
         Ok(stored.iter().map(|stored| Tensor::new(self, stored)))
+    }
+
+    /// Returns handles on the tensors of which only some elements are stored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`tensors`](Self::tensors).
+    pub fn sparse_tensors(&self) -> Result<impl ExactSizeIterator<Item = SparseTensor<'_>>> {
+        let stored: &[StoredSparse] = &self.listing()?.sparse;
+        Ok(stored.iter().map(|stored| SparseTensor::new(self, stored)))
     }
 
     /// Returns a handle on a tensor by its [name](Tensor::name); `None` where there is none.
@@ -284,12 +314,10 @@ impl Reader {
     ///
     /// As for [`tensors`](Self::tensors).
     pub fn tensor(&self, name: &str) -> Result<Option<Tensor<'_>>> {
-        let (place, path) = match name.strip_prefix("constants/") {
-            Some(path) => (Place::Constants, path),
-            None => (Place::State, name),
-        };
-        let is_it = |stored: &&Stored| stored.place == place && stored.path == path;
-        Ok(self.stored()?.iter().find(is_it).map(|stored| Tensor::new(self, stored)))
+        let is_it =
+            |stored: &&Stored| name.strip_prefix(stored.place.prefix()) == Some(&stored.path);
+        let stored = self.listing()?.tensors.iter().find(is_it);
+        Ok(stored.map(|stored| Tensor::new(self, stored)))
     }
 
     /// Reports every fault that opening does not prove to be absent, and what someone should mend:
@@ -354,30 +382,48 @@ impl Reader {
         }
     }
 
-    fn stored(&self) -> Result<&[Stored]> {
-        if let Some(stored) = self.inner.tensors.get() {
-            return Ok(stored);
+    fn listing(&self) -> Result<&Listing> {
+        if let Some(listing) = self.inner.tensors.get() {
+            return Ok(listing);
         }
-        let stored = match self.body() {
+        let listing = match self.body() {
             Body::Flat(flat) => flat.tensors(self.limits())?,
             Body::Zip(_) => {
-                let mut stored = self.walked(DATA, Place::State)?;
-                stored.extend(self.walked(CONSTANTS, Place::Constants)?);
-                stored
+                let mut listing = Listing::new(self.limits());
+                self.walk(DATA, Place::State, "data/", &mut listing)?;
+                self.walk(CONSTANTS, Place::Constants, "constants/", &mut listing)?;
+                self.walk_code(&mut listing)?;
+                listing
             }
         };
-        Ok(self.inner.tensors.get_or_init(|| stored))
+        Ok(self.inner.tensors.get_or_init(|| listing))
     }
 
-    fn walked(&self, name: &'static str, place: Place) -> Result<Vec<Stored>> {
-        let Some(record) = self.record(name) else { return Ok(Vec::new()) };
+    fn walk(
+        &self,
+        name: &'static str,
+        place: Place,
+        folder: &'static str,
+        listing: &mut Listing,
+    ) -> Result<()> {
+        let Some(record) = self.record(name) else { return Ok(()) };
         let pickle = self.pickle(record)?;
-        let mut walk = Walk::new(&pickle, place, self.limits());
-        match walk.run() {
-            Ok(()) => Ok(walk.tensors),
-            Err(WalkFault::Pickle(fault)) => Err(pickle_error(name, 0, fault)),
-            Err(WalkFault::Core(error)) => Err(error.into()),
-        }
+        let walk = Walk::new(&pickle, place, folder, self.limits(), listing);
+        walk.run().map_err(|fault| walk_error(name, fault))
+    }
+
+    /// Lists what only the code of the lite interpreter has. Code that cannot be read has no
+    /// constants that could be listed; [`bytecode`](Self::bytecode) says why.
+    fn walk_code(&self, listing: &mut Listing) -> Result<()> {
+        let Some(Ok(pickle)) = self.record(BYTECODE).map(|record| self.pickle(record)) else {
+            return Ok(());
+        };
+        let Ok(constants) = module::constants(&pickle, self.limits()) else { return Ok(()) };
+        // PyTorch looks for all of them where it finds one.
+        let is_own = |record: Record<'_>| record.name().starts_with("bytecode/");
+        let folder = if self.records().any(is_own) { "bytecode/" } else { "constants/" };
+        let walk = Walk::new(&pickle, Place::Bytecode, folder, self.limits(), listing);
+        walk.constants(&constants).map_err(|fault| walk_error(BYTECODE, fault))
     }
 
     fn pickle(&self, record: Record<'_>) -> Result<Pickle> {
@@ -388,6 +434,13 @@ impl Reader {
         }
         let bytes = record.checked_bytes()?;
         Pickle::parse(bytes).map_err(|(at, fault)| pickle_error(record.name(), at, fault))
+    }
+}
+
+fn walk_error(record: &str, fault: WalkFault) -> Error {
+    match fault {
+        WalkFault::Pickle(fault) => pickle_error(record, 0, fault),
+        WalkFault::Core(error) => error.into(),
     }
 }
 
@@ -578,15 +631,9 @@ impl ReadOptions {
             if found > limit {
                 return Err(Error::TooLong { found });
             }
-            let bytes = source.read(Extent::first(found), "FlatBuffer")?;
-            Body::Flat(Flat::parse(bytes, &limits)?)
+            Body::Flat(Flat::parse(source.clone(), &limits)?)
         } else {
-            Body::Zip(Container::open(source.clone(), &limits)?)
-        };
-        // What was read of a FlatBuffer need not be read again.
-        let source = match &body {
-            Body::Flat(flat) => Source::from_bytes(flat.bytes.clone()),
-            Body::Zip(_) => source,
+            Body::Zip(Container::open(&source, &limits)?)
         };
         let inner = Inner {
             source,

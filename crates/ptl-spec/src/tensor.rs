@@ -29,14 +29,11 @@ impl<'a> Tensor<'a> {
         &self.stored.path
     }
 
-    /// Returns the name that [`Reader::tensor`] finds it by: its path, behind `constants/` where it
-    /// is a constant of the code.
+    /// Returns the name that [`Reader::tensor`] finds it by: its path, behind `constants/` or
+    /// `bytecode/` where it is a constant of the code.
     #[must_use]
     pub fn name(self) -> String {
-        match self.stored.place {
-            Place::State => self.stored.path.clone(),
-            Place::Constants => format!("constants/{}", self.stored.path),
-        }
+        format!("{}{}", self.stored.place.prefix(), self.stored.path)
     }
 
     /// Returns which part of the model it is in.
@@ -79,6 +76,23 @@ impl<'a> Tensor<'a> {
     #[must_use]
     pub const fn quantization(self) -> Option<&'a Quantization> {
         self.stored.quantization.as_ref()
+    }
+
+    /// Returns the scales of its slices along the axis of [`Quantization::PerChannel`], one number
+    /// for each; `None` for any other tensor.
+    ///
+    /// It is none of [`Reader::tensors`].
+    #[must_use]
+    pub fn scales(self) -> Option<Self> {
+        let channels = self.stored.channels.as_deref()?;
+        Some(Self::new(self.reader, &channels.scales))
+    }
+
+    /// Returns the zero points of its slices, as [`scales`](Self::scales) does.
+    #[must_use]
+    pub fn zero_points(self) -> Option<Self> {
+        let channels = self.stored.channels.as_deref()?;
+        Some(Self::new(self.reader, &channels.zero_points))
     }
 
     /// Returns the name of the record that holds its storage, without the root folder; `None` in a

@@ -1,11 +1,11 @@
 //! What opening a file does not prove.
 
 use model_archive::Profile as Strictness;
-use tensor_core::{At, Chain, Extent, Report, Severity};
+use tensor_core::{At, Chain, Report, Severity};
 
 use crate::{
     Bytecode, Error, Reader, Record, SPEC, Spec, Strip, check,
-    container::Container,
+    container::{Container, starts_with_a_record},
     flat::Flat,
     layout::ALIGNMENT,
     read::{BYTECODE, Body, DATA},
@@ -16,7 +16,7 @@ pub(crate) fn file(reader: &Reader) -> Report {
     let mut report = Report::default();
     match reader.body() {
         Body::Zip(container) => zip(reader, container, &mut report),
-        Body::Flat(flat) => flat_buffer(flat, &mut report),
+        Body::Flat(flat) => flat_buffer(reader, flat, &mut report),
     }
     let bytecode = code(reader, &mut report);
     tensors(reader, &mut report);
@@ -32,7 +32,7 @@ fn zip(reader: &Reader, container: &Container, report: &mut Report) {
             // Edits leave bytes that nothing lists.
             "zip/unlisted-bytes" => Severity::Note,
             // So they do where the first record was replaced: its header stays at the start.
-            "zip/prefix" if starts_with_a_record(reader) => Severity::Note,
+            "zip/prefix" if starts_with_a_record(reader.source()) => Severity::Note,
             // PyTorch does not open such a file.
             "zip/prefix" => Severity::Error,
             _ => finding.severity,
@@ -55,11 +55,6 @@ fn zip(reader: &Reader, container: &Container, report: &mut Report) {
         );
         report.push(Severity::Note, "ptl/debug-records", At::file().entry(first), message);
     }
-}
-
-fn starts_with_a_record(reader: &Reader) -> bool {
-    let start = reader.source().read(Extent::first(4), "first record");
-    start.is_ok_and(|start| *start == *b"PK\x03\x04")
 }
 
 fn records(reader: &Reader, report: &mut Report) {
@@ -116,7 +111,7 @@ fn byte_order(reader: &Reader, report: &mut Report) {
     }
 }
 
-fn flat_buffer(flat: &Flat, report: &mut Report) {
+fn flat_buffer(reader: &Reader, flat: &Flat, report: &mut Report) {
     let mut names: Vec<&str> = flat.extra_files.iter().map(|file| file.name.as_str()).collect();
     names.sort_unstable();
     for pair in names.windows(2) {
@@ -127,7 +122,7 @@ fn flat_buffer(flat: &Flat, report: &mut Report) {
             report.push(Severity::Error, "ptl/duplicate-file", At::file().entry(*one), message);
         }
     }
-    match flat.sources() {
+    match flat.sources(reader.limits()) {
         Ok(sources) if sources.is_empty() => {}
         Ok(sources) => {
             let message = format!("{} files of source are kept with the model", sources.len());
@@ -176,6 +171,21 @@ fn tensors(reader: &Reader, report: &mut Report) {
     for tensor in tensors {
         if let Err(error) = tensor.check() {
             push_at(report, At::file().tensor(tensor.name()), &error);
+        }
+        let channels = [tensor.scales(), tensor.zero_points()];
+        for part in channels.into_iter().flatten() {
+            if let Err(error) = part.check() {
+                push_at(report, At::file().tensor(part.name()), &error);
+            }
+        }
+    }
+    for sparse in reader.sparse_tensors().into_iter().flatten() {
+        match sparse.verify() {
+            // What is wrong with a part alone was reported with the others.
+            Err(ref error @ Error::Tensor { ref name, .. }) if *name == sparse.name() => {
+                push_at(report, At::file().tensor(name), error);
+            }
+            _ => {}
         }
     }
 }

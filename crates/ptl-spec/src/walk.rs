@@ -6,8 +6,9 @@ use tensor_core::{Limits, Shape};
 
 use crate::{
     Place, Quantization,
+    budget::Budget,
     pickle::{Function, Global, Id, Node, Pickle, PickleFault},
-    stored::{StorageId, Stored},
+    stored::{Channels, Listing, StorageId, Stored, StoredParts, StoredSparse},
 };
 
 /// Collects the tensors of a pickle, in its order: attributes of objects by name, items by number.
@@ -20,8 +21,14 @@ pub(crate) struct Walk<'p> {
     limits: &'p Limits,
     path: String,
     seen: HashSet<Id>,
-    pub(crate) tensors: Vec<Stored>,
+    /// Tensors that are listed already, in another place.
+    known: HashSet<View>,
+    visits: Budget,
+    listing: &'p mut Listing,
 }
+
+/// Which elements a tensor has: its storage, offset, sizes and strides.
+type View = (StorageId, u64, Shape, Vec<u64>);
 
 type Walked<T> = Result<T, WalkFault>;
 
@@ -44,17 +51,33 @@ impl From<tensor_core::Error> for WalkFault {
 }
 
 impl<'p> Walk<'p> {
-    pub(crate) fn new(pickle: &'p Pickle, place: Place, limits: &'p Limits) -> Self {
-        let folder = match place {
-            Place::State => "data/",
-            Place::Constants => "constants/",
-        };
-        let (path, seen, tensors) = (String::new(), HashSet::new(), Vec::new());
-        Self { pickle, place, folder, limits, path, seen, tensors }
+    pub(crate) fn new(
+        pickle: &'p Pickle,
+        place: Place,
+        folder: &'static str,
+        limits: &'p Limits,
+        listing: &'p mut Listing,
+    ) -> Self {
+        let (path, seen, known) = (String::new(), HashSet::new(), HashSet::new());
+        let visits = Budget::new("number of values", limits.tensors, "tensors");
+        Self { pickle, place, folder, limits, path, seen, known, visits, listing }
     }
 
-    pub(crate) fn run(&mut self) -> Walked<()> {
+    /// Lists all tensors of the pickle.
+    pub(crate) fn run(mut self) -> Walked<()> {
         self.visit(self.pickle.root(), 0)
+    }
+
+    /// Lists the tensors that are constants of methods, each under the name that `path` starts with,
+    /// and that are not listed already.
+    pub(crate) fn constants(mut self, methods: &[(String, &[Id])]) -> Walked<()> {
+        self.known = self.listing.tensors.iter().map(view).collect();
+        for (name, constants) in methods {
+            for (index, id) in constants.iter().enumerate() {
+                self.below(&format!("{name}<const>{index}"), |walk| walk.visit(*id, 0))?;
+            }
+        }
+        Ok(())
     }
 
     fn visit(&mut self, id: Id, depth: u32) -> Walked<()> {
@@ -63,16 +86,14 @@ impl<'p> Walk<'p> {
             let found = depth.into();
             return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
         }
+        self.visits.take(1)?;
         let deeper = depth.saturating_add(1);
         match self.pickle.node(id) {
-            Node::Call { function: Function::Tensor, arguments } => self.tensor(*arguments, None),
-            Node::Call { function: Function::QuantizedTensor, arguments } => {
-                let scheme = self.argument(*arguments, 4)?;
-                self.tensor(*arguments, Some(scheme))
+            Node::Call { function: Function::Tensor | Function::QuantizedTensor, .. } => {
+                let tensor = self.tensor(id)?;
+                if self.known.contains(&view(&tensor)) { Ok(()) } else { self.push(tensor) }
             }
-            Node::Call { function: Function::SparseTensor, .. } => {
-                Err(self.wrong("tensor", "a sparse one", "a dense one").into())
-            }
+            Node::Call { function: Function::SparseTensor, arguments } => self.sparse(*arguments),
             // Tags and lists are but wrappers.
             Node::Call { function: Function::TypeTag | Function::List, arguments } => {
                 match self.pickle.tuple(*arguments) {
@@ -102,7 +123,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn below(&mut self, name: &str, visit: impl FnOnce(&mut Self) -> Walked<()>) -> Walked<()> {
+    fn below<T>(&mut self, name: &str, visit: impl FnOnce(&mut Self) -> Walked<T>) -> Walked<T> {
         let len = self.path.len();
         if len > 0 {
             self.path.push('.');
@@ -120,7 +141,12 @@ impl<'p> Walk<'p> {
     }
 
     /// Reads `(storage, offset, sizes, strides, …)`, with the scheme of a quantized tensor between.
-    fn tensor(&mut self, arguments: Id, scheme: Option<Id>) -> Walked<()> {
+    fn tensor(&mut self, id: Id) -> Walked<Stored> {
+        let (arguments, is_quantized) = match self.pickle.node(id) {
+            Node::Call { function: Function::Tensor, arguments } => (*arguments, false),
+            Node::Call { function: Function::QuantizedTensor, arguments } => (*arguments, true),
+            other => return Err(self.wrong("tensor", other.kind(), "a tensor").into()),
+        };
         let (storage, scalar) = self.storage(self.argument(arguments, 0)?)?;
         let offset = self.whole(self.argument(arguments, 1)?, "storage offset")?;
         let shape: Shape = self.sizes(self.argument(arguments, 2)?, "sizes")?.into();
@@ -129,16 +155,13 @@ impl<'p> Walk<'p> {
             let found = format!("{} numbers", strides.len());
             return Err(self.wrong("strides", &found, "one for each size").into());
         }
-        let grad = self.argument(arguments, if scheme.is_some() { 5 } else { 4 })?;
+        let grad = self.argument(arguments, if is_quantized { 5 } else { 4 })?;
         let requires_grad = matches!(self.pickle.node(grad), Node::Bool(true));
-        let quantization = scheme.map(|scheme| self.quantization(scheme)).transpose()?;
-        let found = (self.tensors.len() as u64).saturating_add(1);
-        let limit = self.limits.tensors;
-        if found > limit {
-            let (what, field) = ("number of tensors", "tensors");
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
-        self.tensors.push(Stored {
+        let (quantization, channels) = match is_quantized {
+            true => self.quantization(self.argument(arguments, 4)?)?,
+            false => (None, None),
+        };
+        Ok(Stored {
             place: self.place,
             path: self.path.clone(),
             scalar,
@@ -148,8 +171,51 @@ impl<'p> Walk<'p> {
             storage,
             requires_grad,
             quantization,
-        });
+            channels,
+        })
+    }
+
+    /// Reads a tensor that is neither quantized nor sparse: a part of one that is.
+    fn dense(&mut self, id: Id) -> Walked<Stored> {
+        match self.pickle.node(id) {
+            Node::Call { function: Function::Tensor, .. } => self.tensor(id),
+            other => Err(self.wrong("part of a tensor", other.kind(), "a dense tensor").into()),
+        }
+    }
+
+    /// Reads `(layout, sizes, requires_grad, part…, hooks)`.
+    fn sparse(&mut self, arguments: Id) -> Walked<()> {
+        let layout = self.whole(self.argument(arguments, 0)?, "layout")?;
+        let shape: Shape = self.sizes(self.argument(arguments, 1)?, "sizes")?.into();
+        let grad = self.argument(arguments, 2)?;
+        let requires_grad = matches!(self.pickle.node(grad), Node::Bool(true));
+        let mut part = |name, index| {
+            let id = self.argument(arguments, index)?;
+            let part = self.below(name, |walk| walk.dense(id))?;
+            self.push(part.clone())?;
+            Ok::<_, WalkFault>(part)
+        };
+        let parts = match layout {
+            LAYOUT_COO => {
+                StoredParts::Coo { indices: part("indices", 3)?, values: part("values", 4)? }
+            }
+            LAYOUT_CSR => StoredParts::Csr {
+                crow_indices: part("crow_indices", 3)?,
+                col_indices: part("col_indices", 4)?,
+                values: part("values", 5)?,
+            },
+            other => {
+                let expected = "1 (COO) or 2 (CSR)";
+                return Err(self.wrong("layout", &other.to_string(), expected).into());
+            }
+        };
+        let (place, path) = (self.place, self.path.clone());
+        self.listing.sparse.push(StoredSparse { place, path, shape, requires_grad, parts });
         Ok(())
+    }
+
+    fn push(&mut self, tensor: Stored) -> Walked<()> {
+        Ok(self.listing.push(tensor, self.limits)?)
     }
 
     /// Reads `("storage", class, key, device, elements)`.
@@ -175,24 +241,31 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn quantization(&self, id: Id) -> Result<Quantization, PickleFault> {
-        let wrong = || self.wrong("quantization", "something else", "a scheme and its numbers");
-        let parts = self.pickle.tuple(id).ok_or_else(wrong)?;
+    /// Reads `(scheme, scale, zero point)` or `(scheme, scales, zero points, axis)`.
+    fn quantization(&mut self, id: Id) -> Walked<(Option<Quantization>, Option<Box<Channels>>)> {
+        let wrong =
+            |walk: &Self| walk.wrong("quantization", "something else", "a scheme and its numbers");
+        let parts = self.pickle.tuple(id).ok_or_else(|| wrong(self))?;
         let scheme = match parts.first().map(|id| self.pickle.node(*id)) {
             Some(Node::Global(Global::Scheme(scheme))) => *scheme,
-            _ => return Err(wrong()),
+            _ => return Err(wrong(self).into()),
         };
         match *parts {
             [_, scale, zero_point] => {
-                let Node::Float(scale) = *self.pickle.node(scale) else { return Err(wrong()) };
-                let zero_point = self.pickle.int(zero_point).ok_or_else(wrong)?;
-                Ok(Quantization::PerTensor { scheme, scale, zero_point })
+                let Node::Float(scale) = *self.pickle.node(scale) else {
+                    return Err(wrong(self).into());
+                };
+                let zero_point = self.pickle.int(zero_point).ok_or_else(|| wrong(self))?;
+                Ok((Some(Quantization::PerTensor { scheme, scale, zero_point }), None))
             }
-            [_, _, _, axis] => {
-                let axis = self.pickle.int(axis).ok_or_else(wrong)?;
-                Ok(Quantization::PerChannel { scheme, axis })
+            [_, scales, zero_points, axis] => {
+                let axis = self.pickle.int(axis).ok_or_else(|| wrong(self))?;
+                let scales = self.below("scales", |walk| walk.dense(scales))?;
+                let zero_points = self.below("zero_points", |walk| walk.dense(zero_points))?;
+                let channels = Box::new(Channels { scales, zero_points });
+                Ok((Some(Quantization::PerChannel { scheme, axis }), Some(channels)))
             }
-            _ => Err(wrong()),
+            _ => Err(wrong(self).into()),
         }
     }
 
@@ -226,3 +299,12 @@ impl<'p> Walk<'p> {
         PickleFault::Value { what, found, expected }
     }
 }
+
+fn view(tensor: &Stored) -> View {
+    let Stored { storage, offset, shape, strides, .. } = tensor;
+    (storage.clone(), *offset, shape.clone(), strides.clone())
+}
+
+/// How the elements of a sparse tensor are stored, by the numbers that PyTorch gives layouts.
+const LAYOUT_COO: u64 = 1;
+const LAYOUT_CSR: u64 = 2;

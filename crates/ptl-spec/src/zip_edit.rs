@@ -1,23 +1,17 @@
 //! Edits of ZIP files: a tail behind their end, or a file without what is not needed.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::io::{self, Write};
 
 use bytes::Bytes;
 use model_archive::{Entry, Kind};
-use tensor_core::{
-    Extent,
-    output::{Durability, Existing, NewFile},
-};
+use tensor_core::Extent;
 
 use crate::{
-    Error, Reader, Result,
+    Error, Result,
     container::Container,
-    edit::{Changes, Locked, Writes, extra_name, same},
+    edit::{Changes, Writes, extra_name, same},
     layout::{self, Header},
-    read::{Body, EXTRA},
+    read::EXTRA,
 };
 
 /// Returns the tail that makes changes take effect: new records, the headers of all that stay as
@@ -80,7 +74,7 @@ fn headers(container: &Container) -> Result<Vec<(Option<&str>, Bytes)>> {
 }
 
 /// Refuses files whose offsets do not count from their first byte: a tail would not fit them.
-fn check_offsets(container: &Container) -> Result<()> {
+pub(crate) fn check_offsets(container: &Container) -> Result<()> {
     let (archive, directory) = (&container.archive, container.archive.directory_extent());
     // The three end records, as far as they are there.
     let end = archive.comment_extent().offset();
@@ -100,84 +94,13 @@ fn check_offsets(container: &Container) -> Result<()> {
     Err(Error::NotEditable { reason: "there are bytes before its first record" })
 }
 
-/// What is taken out of a model file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Strip {
-    /// The records that lead from instructions back to source: they hold lines of the author's
-    /// Python and paths of the author's machine. Every runtime works without.
-    DebugRecords,
-    /// Those, and the source of the model's classes. The lite interpreter works without, the full
-    /// runtime does not.
-    Code,
-}
-
-impl Strip {
-    /// Tells whether a record goes away, by its name without the root folder.
-    #[must_use]
-    pub fn takes(self, record: &str) -> bool {
-        let record = record.to_ascii_lowercase();
-        let is_debug = record.ends_with(".debug_pkl")
-            || record == "mobile_debug_handles.pkl"
-            || record == "callstack_debug_map.pkl";
-        is_debug || self == Self::Code && record.starts_with("code/")
-    }
-}
-
-/// What rewriting a file has done to its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rewritten {
-    /// The length before, in bytes.
-    pub before: u64,
-    /// The length afterwards, in bytes.
-    pub after: u64,
-    /// How many records were taken out.
-    pub removed: u64,
-}
-
-/// Rewrites a ZIP file without the bytes that belong to no record, and replaces it atomically.
-/// Records keep their order and stored bytes, and get the layout that PyTorch gives them.
-///
-/// # Errors
-///
-/// [`Error::NotEditable`] for a FlatBuffer file, or one with colliding names; [`Error::Locked`]. The
-/// file is as it was.
-pub fn compact(path: impl AsRef<Path>) -> Result<Rewritten> {
-    replace(path.as_ref(), |_| true)
-}
-
-/// Does as [`compact`], and leaves records out.
-///
-/// # Errors
-///
-/// As for [`compact`].
-pub fn strip(path: impl AsRef<Path>, what: Strip) -> Result<Rewritten> {
-    replace(path.as_ref(), |record| !what.takes(record))
-}
-
-fn replace(path: &Path, keep: impl Fn(&str) -> bool) -> Result<Rewritten> {
-    let file = Locked::open(path)?;
-    let reader = Reader::from_source(file.source()?)?;
-    let mut new = NewFile::create(path, Durability::Synced)?;
-    let removed = rewrite(&reader, &keep, &mut new)?;
-    let (before, after) = (reader.source().len(), new.written());
-    file.check_in_place()?;
-    new.commit(Existing::Replace)?;
-    file.unlock();
-    Ok(Rewritten { before, after, removed })
-}
-
-/// Writes the records of a ZIP file that `keep` names, in the layout of PyTorch; returns how many it
-/// does not.
-///
-/// # Errors
-///
-/// As for [`compact`]; [`Error::Core`] where a write fails.
-pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, sink: W) -> Result<u64> {
-    let Body::Zip(container) = reader.body() else {
-        return Err(Error::NotEditable { reason: "it is a FlatBuffer, which has no records" });
-    };
+/// Writes the records that `keep` names, in the layout of PyTorch and the order of the old file;
+/// returns how many it does not.
+pub(crate) fn rewrite<W: Write>(
+    container: &Container,
+    keep: impl Fn(&str) -> bool,
+    sink: W,
+) -> Result<u64> {
     if !container.collisions.is_empty() {
         let reason = "two of its records have names that PyTorch takes for one";
         return Err(Error::NotEditable { reason });

@@ -150,6 +150,8 @@ pub fn mutations(bytes: &[u8], mut check: impl FnMut(&[u8])) {
 #[derive(Clone, Debug)]
 pub struct CountingSource {
     bytes: Arc<[u8]>,
+    /// How many bytes of 0 are behind them.
+    zeros: u64,
     reads: Arc<Mutex<Vec<Extent>>>,
     total: Arc<AtomicU64>,
 }
@@ -158,7 +160,13 @@ impl CountingSource {
     /// Holds these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self { bytes: bytes.into(), reads: Arc::default(), total: Arc::default() }
+        Self::with_zeros(bytes, 0)
+    }
+
+    /// Holds these bytes and as many zeros behind them, which take no memory.
+    #[must_use]
+    pub fn with_zeros(bytes: &[u8], zeros: u64) -> Self {
+        Self { bytes: bytes.into(), zeros, reads: Arc::default(), total: Arc::default() }
     }
 
     /// Returns a source that reads from this store.
@@ -182,13 +190,19 @@ impl CountingSource {
 
 impl ReadAt for CountingSource {
     fn len(&self) -> u64 {
-        self.bytes.len() as u64
+        self.bytes.len() as u64 + self.zeros
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let extent = Extent::new(offset, buffer.len() as u64).map_err(io::Error::other)?;
-        let bytes = extent.of(&self.bytes).ok_or(io::ErrorKind::UnexpectedEof)?;
-        buffer.copy_from_slice(bytes);
+        if extent.end() > self.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
+        let held = &self.bytes[start..];
+        let held = &held[..held.len().min(buffer.len())];
+        buffer[..held.len()].copy_from_slice(held);
+        buffer[held.len()..].fill(0);
         self.reads.lock().unwrap_or_else(PoisonError::into_inner).push(extent);
         self.total.fetch_add(extent.len(), Ordering::Relaxed);
         Ok(())

@@ -1,0 +1,153 @@
+"""Models of our own for PyTorch: what is in them, and what they are called with."""
+
+import hashlib
+from typing import Dict, List, Tuple
+
+import torch
+from torch import Tensor
+from torch.utils.mobile_optimizer import optimize_for_mobile
+
+
+class Net(torch.nn.Module):
+    """Layers with parameters and a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+        self.norm = torch.nn.BatchNorm2d(4)
+        self.fc = torch.nn.Linear(4, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.norm(self.conv(x)))
+        return self.fc(x.mean([2, 3]))
+
+
+class Zoo(torch.nn.Module):
+    """Tensors of every plain type, and views that share a storage."""
+
+    def __init__(self):
+        super().__init__()
+        plain = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
+                 torch.float32, torch.float64, torch.complex64, torch.complex128, torch.bfloat16]
+        for dtype in plain:
+            name = str(dtype).rpartition(".")[2]
+            self.register_buffer("as_" + name, torch.arange(6).reshape(2, 3).to(dtype))
+        self.register_buffer("truth", torch.tensor([True, False, True]))
+        whole = torch.arange(24, dtype=torch.float32).reshape(4, 6)
+        self.register_buffer("whole", whole)
+        self.register_buffer("turned", whole.t())
+        self.register_buffer("part", whole[1:3, 2:5])
+        self.register_buffer("strided", whole[::2, ::3])
+        self.register_buffer("expanded", torch.tensor([[1.0], [2.0]]).expand(2, 4))
+        self.register_buffer("number", torch.tensor(3.5))
+        self.register_buffer("empty", torch.zeros(2, 0, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.part.sum() + self.turned[5, 3] + self.expanded[1, 2]
+
+
+class Quantized(torch.nn.Module):
+    """Tensors whose integers stand for numbers."""
+
+    def __init__(self):
+        super().__init__()
+        numbers = torch.arange(-6, 6, dtype=torch.float32).reshape(3, 4)
+        scales = torch.tensor([0.1, 0.25, 0.5], dtype=torch.float64)
+        zeros = torch.tensor([0, 1, -2])
+        whole = torch.quantize_per_tensor
+        self.register_buffer("i8", whole(numbers, 0.5, 3, torch.qint8))
+        self.register_buffer("u8", whole(numbers, 0.25, 128, torch.quint8))
+        self.register_buffer("i32", whole(numbers, 0.125, 0, torch.qint32))
+        self.register_buffer("rows", torch.quantize_per_channel(numbers, scales, zeros, 0, torch.qint8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.i8.dequantize().sum() + self.rows.dequantize().sum()
+
+
+class Sparse(torch.nn.Module):
+    """Tensors of which most elements are not stored."""
+
+    def __init__(self):
+        super().__init__()
+        places = torch.tensor([[0, 1, 2], [2, 0, 3]])
+        numbers = torch.tensor([1.0, 2.0, 3.0])
+        self.register_buffer("listed", torch.sparse_coo_tensor(places, numbers, (3, 4)).coalesce())
+        rows = torch.sparse_coo_tensor(places[:1], torch.arange(6.0).reshape(3, 2), (4, 2))
+        self.register_buffer("rows", rows.coalesce())
+        self.register_buffer("packed", torch.eye(3).to_sparse_csr())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.sparse.sum(self.listed)
+
+
+class Scalars(torch.nn.Module):
+    """A tuple in, a tuple out."""
+
+    def forward(self, x: Tuple[bool, int, float]) -> Tuple[float, int, bool]:
+        truth, whole, number = x
+        return number * 2.0, whole + 1, not truth
+
+
+class Named(torch.nn.Module):
+    """A text in, tensors by name out."""
+
+    def forward(self, x: str) -> Dict[str, Tensor]:
+        return {"length": torch.tensor([len(x)]), "one": torch.ones(1)}
+
+
+class Listed(torch.nn.Module):
+    """A list of tensors in, its sum and its items turned around out."""
+
+    def forward(self, x: List[Tensor]) -> List[Tensor]:
+        return [x[0] + x[1], x[1], x[0]]
+
+
+def models():
+    """Returns modules that are ready to be saved, by name."""
+    torch.manual_seed(7)
+    net = Net().eval()
+    scripted = torch.jit.script(net)
+    modules = [Zoo(), Quantized(), Sparse(), Scalars(), Named(), Listed()]
+    others = {type(module).__name__.lower(): torch.jit.script(module.eval()) for module in modules}
+    return {
+        "net": scripted,
+        "frozen": torch.jit.freeze(torch.jit.script(net)),
+        "optimized": optimize_for_mobile(torch.jit.script(net)),
+        **others,
+    }
+
+
+def inputs(model):
+    """Returns what a model is called with."""
+    if model in ("net", "frozen", "optimized"):
+        return torch.arange(3 * 8 * 9, dtype=torch.float32).reshape(1, 3, 8, 9) / 100.0
+    if model == "scalars":
+        return (True, 41, 1.5)
+    if model == "named":
+        return "text"
+    if model == "listed":
+        return [torch.ones(2, 2), torch.arange(4.0).reshape(2, 2)]
+    return torch.arange(4.0)
+
+
+def digest(value):
+    """Returns what tells values apart: every bit of a tensor, whatever else as Python shows it."""
+    if isinstance(value, Tensor):
+        return described(value)
+    if isinstance(value, (list, tuple)):
+        return [type(value).__name__, *map(digest, value)]
+    if isinstance(value, dict):
+        return {key: digest(one) for key, one in sorted(value.items())}
+    return repr(value)
+
+
+def described(tensor):
+    """Returns type, shape and a digest of the elements of a dense tensor, row-major."""
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    dense = tensor.detach().contiguous()
+    dtype = str(dense.dtype).rpartition(".")[2]
+    # NumPy has no bfloat16, and no view of complex numbers as bytes is needed.
+    raw = dense.view(torch.int16) if dense.dtype == torch.bfloat16 else dense
+    raw = raw.numpy().tobytes()
+    return {"dtype": dtype, "shape": list(dense.shape), "sha256": hashlib.sha256(raw).hexdigest()}

@@ -1,0 +1,453 @@
+//! FlatBuffer files written anew, without bytes that nothing leads to.
+//!
+//! Offsets lead forward, so all parts keep their order; they move together, by multiples of 32
+//! bytes, and only offsets across what is left out change.
+//!
+//! ```text
+//! [root][tables][texts]xxxxxxx[storages][values]xxx[extra files]     before
+//! [root][tables][texts][storages][values][extra files]               after
+//! ```
+
+use std::{
+    collections::HashMap,
+    io::{self, BufWriter, Write},
+};
+
+use tensor_core::{Extent, Limits, Source};
+
+use crate::{
+    Error, Result,
+    budget::Budget,
+    flat::{Flat, field, kind, source_record},
+    table::{Buffer, Table, fault},
+};
+
+/// Writes all that the root of a file leads to, but for the files of source that `keep` does not
+/// name; returns how many those are.
+pub(crate) fn rewrite<W: Write>(
+    flat: &Flat,
+    limits: &Limits,
+    keep: impl Fn(&str) -> bool,
+    sink: W,
+) -> Result<u64> {
+    let buffer = Buffer::new(&flat.source);
+    let mut parts = Parts::new(&buffer, limits);
+    parts.collect(keep)?;
+    let removed = parts.removed;
+    parts.placed()?.write(&flat.source, sink)?;
+    Ok(removed)
+}
+
+/// What a place of the file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Table(Layout),
+    /// The length, and elements of so many bytes each.
+    Vector(usize),
+    /// The length, bytes, and one that is 0.
+    Text,
+    /// Tables, by their offsets.
+    Tables(Layout),
+    /// Texts, by their offsets.
+    Texts,
+    /// So many bytes.
+    Struct(usize),
+}
+
+/// The tables that there are. [`Layout::fields`] says what is in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Layout {
+    Module,
+    ExtraFile,
+    Storage,
+    Value,
+    Tensor,
+    Quantization,
+    /// One text: a text as a value, or the name of a device.
+    Text,
+    /// Items that are values.
+    Values,
+    /// Items that are numbers of 8 bytes.
+    Longs,
+    Bools,
+    Dict,
+    Object,
+    ObjectType,
+    EnumValue,
+    Function,
+    Operator,
+    Schema,
+    Argument,
+}
+
+/// What a field of a table is.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    /// It stands in the table, and has so many bytes.
+    Scalar(usize),
+    /// Its offset does.
+    Part(Part),
+    /// Its offset does, and the field before says what it is.
+    Union,
+    /// The files of source.
+    Sources,
+}
+
+impl Layout {
+    /// Returns the fields, in the order of their numbers.
+    const fn fields(self) -> &'static [Field] {
+        use Field::{Part as At, Scalar, Sources, Union};
+        use Part::{Table, Tables, Text, Texts, Vector};
+        const BYTE: Field = Scalar(1);
+        const WORD: Field = Scalar(4);
+        const WORDS: Field = At(Vector(4));
+        match self {
+            Self::Module => &[
+                WORD,
+                At(Tables(Self::ExtraFile)),
+                WORDS,
+                WORD,
+                At(Tables(Self::Value)),
+                WORD,
+                At(Tables(Self::Storage)),
+                At(Tables(Self::ObjectType)),
+                Sources,
+                WORDS,
+                WORD,
+                WORD,
+            ],
+            Self::ExtraFile => &[At(Text), At(Text)],
+            Self::Storage | Self::Bools => &[At(Vector(1))],
+            Self::Value => &[BYTE, Union],
+            Self::Tensor => &[WORD, BYTE, WORD, WORDS, WORDS, BYTE, At(Table(Self::Quantization))],
+            Self::Quantization => {
+                &[BYTE, Scalar(8), WORD, At(Table(Self::Tensor)), At(Table(Self::Tensor)), WORD]
+            }
+            Self::Text => &[At(Text)],
+            Self::Values => &[WORDS, At(Text)],
+            Self::Longs => &[At(Vector(8))],
+            Self::Dict => &[WORDS, WORDS, At(Text)],
+            Self::Object => &[WORD, WORD, WORDS, WORD],
+            Self::ObjectType => &[At(Text), BYTE, At(Texts)],
+            Self::EnumValue => &[At(Text), WORD],
+            Self::Function => &[
+                At(Text),
+                At(Vector(8)),
+                At(Tables(Self::Operator)),
+                WORDS,
+                At(Texts),
+                WORD,
+                At(Table(Self::Schema)),
+                At(Table(Self::Longs)),
+                WORD,
+            ],
+            Self::Operator => &[At(Text), At(Text), WORD],
+            Self::Schema => &[At(Tables(Self::Argument)), At(Tables(Self::Argument))],
+            Self::Argument => &[At(Text), At(Text), WORD],
+        }
+    }
+
+    /// Returns what a value of a type is.
+    const fn of(kind: u8) -> Option<Part> {
+        Some(match kind {
+            kind::INT | kind::DOUBLE => Part::Struct(8),
+            kind::BOOL => Part::Struct(1),
+            kind::COMPLEX => Part::Struct(16),
+            kind::TENSOR => Part::Table(Self::Tensor),
+            kind::TEXT | kind::DEVICE => Part::Table(Self::Text),
+            kind::LIST | kind::TUPLE => Part::Table(Self::Values),
+            kind::DICT => Part::Table(Self::Dict),
+            kind::OBJECT => Part::Table(Self::Object),
+            kind::INT_LIST | kind::DOUBLE_LIST => Part::Table(Self::Longs),
+            kind::BOOL_LIST => Part::Table(Self::Bools),
+            kind::ENUM => Part::Table(Self::EnumValue),
+            kind::FUNCTION => Part::Table(Self::Function),
+            _ => return None,
+        })
+    }
+}
+
+/// A number that stands in the file, and what it says.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// How far it is to a part behind it.
+    Offset { at: u32, target: u32 },
+    /// That, where another offset stands in the old file.
+    Moved { at: u32, target: u32 },
+    /// How far it is back to the vtable of the table that starts here.
+    Vtable { at: u32, vtable: u32 },
+    /// A length that changes.
+    Count { at: u32, count: u32 },
+}
+
+/// The parts of a file that its root leads to.
+struct Parts<'b> {
+    buffer: &'b Buffer<'b>,
+    /// Start and end of each.
+    extents: Vec<(u32, u32)>,
+    numbers: Vec<Number>,
+    /// What is at each place.
+    seen: HashMap<u32, Part>,
+    /// Parts that were not looked at yet.
+    stack: Vec<(u32, Part)>,
+    visits: Budget,
+    names: Budget,
+    removed: u64,
+}
+
+impl<'b> Parts<'b> {
+    fn new(buffer: &'b Buffer<'b>, limits: &Limits) -> Self {
+        Self {
+            buffer,
+            extents: Vec::new(),
+            numbers: Vec::new(),
+            seen: HashMap::new(),
+            stack: Vec::new(),
+            visits: Budget::new("number of parts", limits.tensors, "tensors"),
+            names: Budget::new("names in bytes", limits.document_bytes, "document_bytes"),
+            removed: 0,
+        }
+    }
+
+    fn collect(&mut self, keep: impl Fn(&str) -> bool) -> Result<()> {
+        // The offset of the root, and the identifier.
+        self.add(0, 8)?;
+        self.link(0, Part::Table(Layout::Module))?;
+        while let Some((at, part)) = self.stack.pop() {
+            self.visit(at as usize, part, &keep)?;
+        }
+        Ok(())
+    }
+
+    fn visit(&mut self, at: usize, part: Part, keep: &impl Fn(&str) -> bool) -> Result<()> {
+        match part {
+            Part::Table(layout) => self.table(at, layout, keep),
+            Part::Struct(len) => self.add(at, len),
+            Part::Text => {
+                let text = self.buffer.vector(at, 1, "text")?;
+                // The last one of a file need not end in 0.
+                let len = text.count.saturating_add(5).min(self.buffer.len().saturating_sub(at));
+                self.add(at, len)
+            }
+            Part::Vector(width) => {
+                let vector = self.buffer.vector(at, width, "vector")?;
+                self.add(at, vector.count.saturating_mul(width).saturating_add(4))
+            }
+            Part::Tables(layout) => self.offsets(at, Part::Table(layout)),
+            Part::Texts => self.offsets(at, Part::Text),
+        }
+    }
+
+    fn offsets(&mut self, at: usize, part: Part) -> Result<()> {
+        let vector = self.buffer.vector(at, 4, "vector")?;
+        self.add(at, vector.count.saturating_mul(4).saturating_add(4))?;
+        (0..vector.count)
+            .filter_map(|index| vector.element(index))
+            .try_for_each(|at| self.link(at, part))
+    }
+
+    fn table(&mut self, at: usize, layout: Layout, keep: &impl Fn(&str) -> bool) -> Result<()> {
+        let table = Table::new(self.buffer, at, "table")?;
+        self.add(at, table.len)?;
+        let vtable = narrow(table.vtable);
+        self.numbers.push(Number::Vtable { at: narrow(at), vtable });
+        self.lead(vtable, Part::Struct(table.vtable_len))?;
+        let fields = layout.fields();
+        for id in fields.len()..table.field_count() {
+            if table.field(id)?.is_some() {
+                return Err(refused("it has a table with a field that is not known"));
+            }
+        }
+        // The offset of the vtable comes first.
+        let mut taken = vec![(at, at.saturating_add(4))];
+        for (id, field) in fields.iter().enumerate() {
+            let Some(start) = table.field(id)? else { continue };
+            let len = if let Field::Scalar(len) = field { *len } else { 4 };
+            taken.push((start, start.saturating_add(len)));
+            match field {
+                Field::Scalar(_) => {}
+                Field::Part(part) => self.link(start, *part)?,
+                Field::Union => match Layout::of(table.u8(0, "type of a value")?) {
+                    Some(part) => self.link(start, part)?,
+                    None => return Err(refused("it has a value of a type that is not known")),
+                },
+                Field::Sources => self.sources(start, table, keep)?,
+            }
+        }
+        taken.push((at.saturating_add(table.len), usize::MAX));
+        taken.sort_unstable();
+        let ends = taken.iter().map(|(_, end)| *end);
+        let is_apart = ends.zip(taken.iter().skip(1)).all(|(end, (start, _))| end <= *start);
+        if is_apart { Ok(()) } else { Err(refused(OVERLAP)) }
+    }
+
+    /// Keeps files of source by the names of the records that a ZIP file would have them in.
+    fn sources(
+        &mut self,
+        field: usize,
+        table: Table<'_>,
+        keep: &impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        let Some(sources) = table.vector(field::SOURCES, 4, "sources")? else { return Ok(()) };
+        let at = sources.at.saturating_sub(4);
+        self.numbers.push(Number::Offset { at: narrow(field), target: narrow(at) });
+        let (mut count, mut next) = (0_usize, sources.at);
+        for (index, source) in sources.tables("source").enumerate() {
+            let name = source?.text(0, "name of a source")?.unwrap_or_default();
+            self.names.take(name.len().saturating_add(1))?;
+            let element = sources.element(index).unwrap_or_default();
+            if !keep(&source_record(&name)) {
+                self.removed = self.removed.saturating_add(1);
+                continue;
+            }
+            let target = self.buffer.follow(element, "source")?;
+            let (at, target) = (narrow(next), narrow(target));
+            self.numbers.push(Number::Moved { at, target });
+            self.lead(target, Part::Table(Layout::ExtraFile))?;
+            (count, next) = (count.saturating_add(1), next.saturating_add(4));
+        }
+        self.numbers.push(Number::Count { at: narrow(at), count: narrow(count) });
+        self.add(at, next.saturating_sub(at))
+    }
+
+    /// Follows the offset at a place.
+    fn link(&mut self, at: usize, part: Part) -> Result<()> {
+        let (at, target) = (narrow(at), narrow(self.buffer.follow(at, "offset")?));
+        self.numbers.push(Number::Offset { at, target });
+        self.lead(target, part)
+    }
+
+    fn lead(&mut self, target: u32, part: Part) -> Result<()> {
+        self.visits.take(1)?;
+        match self.seen.insert(target, part) {
+            None => self.stack.push((target, part)),
+            Some(known) if known == part => {}
+            Some(_) => return Err(refused(OVERLAP)),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, at: usize, len: usize) -> Result<()> {
+        let end = at.saturating_add(len);
+        if end > self.buffer.len() {
+            return Err(fault("part", at, "ends behind the end of the file").into());
+        }
+        self.extents.push((narrow(at), narrow(end)));
+        Ok(())
+    }
+
+    /// Finds the place of each part in the new file.
+    fn placed(mut self) -> Result<Placed> {
+        self.extents.sort_unstable();
+        let len = narrow(self.buffer.len());
+        let (mut end, mut shift, mut runs) = (0_u32, 0_u32, Vec::<Run>::new());
+        for (start, next) in self.extents.into_iter().chain([(len, len)]) {
+            let Some(gap) = start.checked_sub(end) else {
+                return Err(refused(OVERLAP));
+            };
+            let cut = gap.checked_div(ALIGNMENT).unwrap_or_default().saturating_mul(ALIGNMENT);
+            shift = shift.saturating_add(cut);
+            match runs.last_mut() {
+                Some(run) if gap == 0 => run.end = next,
+                _ => runs.push(Run { start, end: next, shift }),
+            }
+            end = next;
+        }
+        let mut placed = Placed { runs, changes: Vec::new() };
+        placed.changes = self.numbers.iter().filter_map(|number| placed.change(*number)).collect();
+        placed.changes.sort_unstable();
+        Ok(placed)
+    }
+}
+
+/// Bytes that move together.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u32,
+    end: u32,
+    /// How far they move to the front.
+    shift: u32,
+}
+
+/// What is written: bytes of the old file, and numbers of 4 bytes that change in them.
+struct Placed {
+    runs: Vec<Run>,
+    /// Places in the old file, in order, and what stands there in the new one.
+    changes: Vec<(u32, u32)>,
+}
+
+impl Placed {
+    /// Returns where a byte goes.
+    fn place(&self, at: u32) -> u32 {
+        let behind = self.runs.partition_point(|run| run.start <= at);
+        let run = behind.checked_sub(1).and_then(|index| self.runs.get(index));
+        at.saturating_sub(run.map_or(0, |run| run.shift))
+    }
+
+    /// Returns a number that changes, and its place.
+    fn change(&self, number: Number) -> Option<(u32, u32)> {
+        let between = |from: u32, to: u32| to.wrapping_sub(from);
+        match number {
+            Number::Offset { at, target } => {
+                let new = between(self.place(at), self.place(target));
+                (new != between(at, target)).then_some((at, new))
+            }
+            Number::Moved { at, target } => Some((at, between(self.place(at), self.place(target)))),
+            Number::Vtable { at, vtable } => {
+                let new = between(self.place(vtable), self.place(at));
+                (new != between(vtable, at)).then_some((at, new))
+            }
+            Number::Count { at, count } => Some((at, count)),
+        }
+    }
+
+    fn write<W: Write>(&self, source: &Source, sink: W) -> Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, sink);
+        let (mut written, mut changes) = (0_u32, self.changes.iter().peekable());
+        for run in &self.runs {
+            // Less than what is aligned to is filled up.
+            let start = run.start.saturating_sub(run.shift);
+            let padding = start.saturating_sub(written);
+            io::copy(&mut io::Read::take(io::repeat(0), padding.into()), &mut out)
+                .map_err(failed)?;
+            let mut at = run.start;
+            while let Some((place, number)) = changes.next_if(|(place, _)| *place < run.end) {
+                copy(source, at, *place, &mut out)?;
+                out.write_all(&number.to_le_bytes()).map_err(failed)?;
+                at = place.saturating_add(4);
+            }
+            copy(source, at, run.end, &mut out)?;
+            written = run.end.saturating_sub(run.shift);
+        }
+        out.flush().map_err(failed)
+    }
+}
+
+fn copy(source: &Source, start: u32, end: u32, out: &mut impl Write) -> Result<()> {
+    let extent = Extent::between(start.into(), end.into());
+    if extent.len() <= SMALL {
+        let bytes = source.read(extent, "FlatBuffer")?;
+        return out.write_all(&bytes).map_err(failed);
+    }
+    io::copy(&mut source.stream(extent, "FlatBuffer")?, out).map_err(failed)?;
+    Ok(())
+}
+
+const fn refused(reason: &'static str) -> Error {
+    Error::NotEditable { reason }
+}
+
+fn failed(source: io::Error) -> Error {
+    Error::Write { source }
+}
+
+/// No FlatBuffer is longer than 2 GiB.
+fn narrow(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+const OVERLAP: &str = "its parts overlap";
+/// What the places of all parts keep their remainder of, in bytes: storages start at multiples of it.
+const ALIGNMENT: u32 = 32;
+/// What is read at once, in bytes.
+const SMALL: u64 = 1 << 16;

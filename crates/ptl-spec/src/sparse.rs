@@ -1,0 +1,212 @@
+//! A handle on a tensor of which only some elements are stored.
+
+use std::fmt;
+
+use tensor_core::{DType, Shape};
+
+use crate::{
+    Error, Place, Reader, Result, Tensor, TensorFault,
+    stored::{StoredParts, StoredSparse},
+};
+
+/// A handle on a sparse tensor: nothing of its data was read.
+#[derive(Clone, Copy, Debug)]
+pub struct SparseTensor<'a> {
+    reader: &'a Reader,
+    stored: &'a StoredSparse,
+}
+
+/// The dense tensors that a sparse one is made of. Elements that none of them names are 0.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum SparseParts<'a> {
+    /// A list of coordinates.
+    Coo {
+        /// Shape `[dimensions, elements]`: a column for each element, with its place along the first
+        /// dimensions.
+        indices: Tensor<'a>,
+        /// Shape `[elements, …]`, with the dimensions that have no coordinates behind.
+        values: Tensor<'a>,
+    },
+    /// Rows of a matrix, without the elements that are 0.
+    Csr {
+        /// Shape `[…, rows + 1]`: row `i` owns the elements from number `i` to number `i + 1`.
+        crow_indices: Tensor<'a>,
+        /// Shape `[…, elements]`: the column of each element.
+        col_indices: Tensor<'a>,
+        /// Shape `[…, elements, …]`, with the dimensions behind those of the matrix.
+        values: Tensor<'a>,
+    },
+}
+
+impl<'a> SparseTensor<'a> {
+    pub(crate) const fn new(reader: &'a Reader, stored: &'a StoredSparse) -> Self {
+        Self { reader, stored }
+    }
+
+    /// Returns where it is in its part of the model, as [`Tensor::path`] does.
+    #[must_use]
+    pub fn path(self) -> &'a str {
+        &self.stored.path
+    }
+
+    /// Returns its name; those of its parts start with it and a dot.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("{}{}", self.stored.place.prefix(), self.stored.path)
+    }
+
+    /// Returns which part of the model it is in.
+    #[must_use]
+    pub const fn place(self) -> Place {
+        self.stored.place
+    }
+
+    /// Returns the dimensions, outermost first.
+    #[must_use]
+    pub const fn shape(self) -> &'a Shape {
+        &self.stored.shape
+    }
+
+    /// Returns whether training would have changed it.
+    #[must_use]
+    pub const fn requires_grad(self) -> bool {
+        self.stored.requires_grad
+    }
+
+    /// Returns the tensors that it is made of.
+    #[must_use]
+    pub fn parts(self) -> SparseParts<'a> {
+        let tensor = |stored| Tensor::new(self.reader, stored);
+        match &self.stored.parts {
+            StoredParts::Coo { indices, values } => {
+                SparseParts::Coo { indices: tensor(indices), values: tensor(values) }
+            }
+            StoredParts::Csr { crow_indices, col_indices, values } => SparseParts::Csr {
+                crow_indices: tensor(crow_indices),
+                col_indices: tensor(col_indices),
+                values: tensor(values),
+            },
+        }
+    }
+
+    /// Proves that its parts belong together, without reading them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tensor`] with what is wrong.
+    pub fn check(self) -> Result<()> {
+        let dims = self.shape().dims();
+        match self.parts() {
+            SparseParts::Coo { indices, values } => {
+                self.expect_indices("indices", indices)?;
+                let [sparse, elements] = *indices.shape().dims() else {
+                    return Err(self.shape_fault("indices", indices, &["dimensions", "elements"]));
+                };
+                let rest = usize::try_from(sparse).ok().and_then(|sparse| dims.get(sparse..));
+                let rest = rest.ok_or_else(|| {
+                    let expected = ["at most the dimensions of the tensor", "elements"];
+                    self.shape_fault("indices", indices, &expected)
+                })?;
+                self.expect_shape("values", values, &[&[elements], rest].concat())
+            }
+            SparseParts::Csr { crow_indices, col_indices, values } => {
+                self.expect_indices("crow_indices", crow_indices)?;
+                self.expect_indices("col_indices", col_indices)?;
+                let batch = crow_indices.shape().rank().saturating_sub(1);
+                let (Some((batch, [rows, _, rest @ ..])), Some(elements)) =
+                    (dims.split_at_checked(batch), col_indices.shape().dims().last())
+                else {
+                    return Err(self.shape_fault("crow_indices", crow_indices, &["rows + 1"]));
+                };
+                let starts = rows.saturating_add(1);
+                self.expect_shape("crow_indices", crow_indices, &[batch, &[starts]].concat())?;
+                self.expect_shape("col_indices", col_indices, &[batch, &[*elements]].concat())?;
+                self.expect_shape("values", values, &[batch, &[*elements], rest].concat())
+            }
+        }
+    }
+
+    /// Reads its indices and proves that each is inside.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tensor`] with what is wrong, as [`check`](Self::check); as for [`Tensor::bytes`].
+    pub fn verify(self) -> Result<()> {
+        self.check()?;
+        let dims = self.shape().dims();
+        match self.parts() {
+            SparseParts::Coo { indices, .. } => {
+                let numbers = whole(indices)?;
+                let elements = indices.shape().dims().last().copied().unwrap_or_default();
+                let rows = numbers.chunks(usize::try_from(elements).unwrap_or(usize::MAX).max(1));
+                rows.zip(dims).try_for_each(|(row, dim)| self.inside("indices", row, *dim))
+            }
+            SparseParts::Csr { crow_indices, col_indices, .. } => {
+                let starts = crow_indices.shape().dims().last().copied().unwrap_or_default();
+                let elements = col_indices.shape().dims().last().copied().unwrap_or_default();
+                let batch = crow_indices.shape().rank().saturating_sub(1);
+                let columns = batch.checked_add(1).and_then(|column| dims.get(column)).copied();
+                self.inside("col_indices", &whole(col_indices)?, columns.unwrap_or_default())?;
+                let numbers = whole(crow_indices)?;
+                let rows = numbers.chunks(usize::try_from(starts).unwrap_or(usize::MAX).max(1));
+                for row in rows {
+                    let ends = (row.first(), row.last());
+                    let is_whole = ends.0 == Some(&0)
+                        && ends.1.and_then(|end| u64::try_from(*end).ok()) == Some(elements);
+                    if !is_whole || !row.is_sorted() {
+                        return Err(self.fault(TensorFault::Rows { elements }));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn inside(self, part: &'static str, numbers: &[i64], limit: u64) -> Result<()> {
+        let is_outside =
+            |number: &&i64| u64::try_from(**number).map_or(true, |number| number >= limit);
+        match numbers.iter().find(is_outside) {
+            None => Ok(()),
+            Some(&found) => Err(self.fault(TensorFault::Index { part, found, limit })),
+        }
+    }
+
+    fn expect_indices(self, part: &'static str, tensor: Tensor<'_>) -> Result<()> {
+        match tensor.scalar_type().dtype() {
+            Some(DType::I64 | DType::I32) => Ok(()),
+            _ => Err(self.fault(TensorFault::IndexType { part, found: tensor.scalar_type() })),
+        }
+    }
+
+    fn expect_shape(self, part: &'static str, tensor: Tensor<'_>, expected: &[u64]) -> Result<()> {
+        if tensor.shape().dims() == expected {
+            return Ok(());
+        }
+        Err(self.shape_fault(part, tensor, expected))
+    }
+
+    fn shape_fault(
+        self,
+        part: &'static str,
+        tensor: Tensor<'_>,
+        expected: &[impl fmt::Display],
+    ) -> Error {
+        let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
+        let expected = format!("[{}]", expected.join(", "));
+        self.fault(TensorFault::Part { part, found: tensor.shape().clone(), expected })
+    }
+
+    fn fault(self, fault: TensorFault) -> Error {
+        Error::Tensor { name: self.name(), fault }
+    }
+}
+
+/// Reads indices of either width.
+fn whole(tensor: Tensor<'_>) -> Result<Vec<i64>> {
+    let tensor = tensor.to_tensor()?;
+    Ok(match tensor.info().dtype {
+        DType::I32 => tensor.view().to_vec::<i32>()?.into_iter().map(i64::from).collect(),
+        _ => tensor.view().to_vec::<i64>()?,
+    })
+}

@@ -1,0 +1,97 @@
+//! What is read of a file of 500 MB, and when.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+};
+
+use ptl_spec::{Editor, Reader, SPEC, Tensor};
+use test_support::{CountingSource, testdata};
+
+const BIG: u64 = 500_000_000;
+
+fn model(name: &str) -> Vec<u8> {
+    fs::read(testdata("ptl/valid/torch251").join(name)).unwrap()
+}
+
+/// Returns the beginning of a FlatBuffer whose first storage is all that is behind it.
+fn flat_with_a_big_storage() -> Vec<u8> {
+    let mut file = model("img_fb.ptl");
+    let reader = Reader::from_bytes(file.clone()).unwrap();
+    let tensor = reader.tensors().unwrap().next().unwrap();
+    let vector = tensor.storage_extent().unwrap().unwrap().offset() as usize - 4;
+    let leads_there = |at: &usize| {
+        let offset = file[*at..].first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        offset.is_some_and(|offset| at + offset as usize == vector)
+    };
+    let field = (0..vector).find(leads_there).unwrap();
+    // The data, behind its length, starts at a multiple of 32.
+    file.resize((file.len() + 4).next_multiple_of(32) - 4, 0);
+    let offset = u32::try_from(file.len() - field).unwrap();
+    file[field..field + 4].copy_from_slice(&offset.to_le_bytes());
+    file.extend(u32::try_from(BIG).unwrap().to_le_bytes());
+    file
+}
+
+#[test]
+fn listing_a_big_flatbuffer() {
+    let head = flat_with_a_big_storage();
+    let store = CountingSource::with_zeros(&head, BIG);
+    let reader = Reader::from_source(store.source()).unwrap();
+    assert!(reader.spec().unwrap().is_some());
+    assert_eq!(reader.bytecode().unwrap().methods.len(), 1);
+    let names: Vec<String> = reader.tensors().unwrap().map(Tensor::name).collect();
+    assert_eq!(names, ["conv_weight", "conv_bias", "fc_weight", "fc_bias"]);
+    // Each of these looks at what it needs, in pages of 4 KiB.
+    assert!(store.total() < 64 << 10, "{}", store.total());
+    let before = store.total();
+    let tensor = reader.tensor("conv_weight").unwrap().unwrap();
+    assert_eq!(tensor.storage_extent().unwrap().unwrap().len(), BIG);
+    tensor.check().unwrap();
+    assert!(store.total() - before < 64 << 10);
+    assert!(!reader.validate().findings().iter().any(|finding| finding.rule == "ptl/tensor"));
+    assert!(store.total() < 1 << 20, "{}", store.total());
+}
+
+/// An editor reads by position as well: a file of more than 500 MB that takes no room on the disk is
+/// edited in an instant, and stays what it was elsewhere.
+#[test]
+fn editing_a_big_flatbuffer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("big.ptl");
+    let head = flat_with_a_big_storage();
+    let mut file = File::create(&path).unwrap();
+    file.write_all(&head).unwrap();
+    file.set_len(head.len() as u64 + BIG).unwrap();
+    for text in ["{}", "[]"] {
+        let mut editor = Editor::open(&path).unwrap();
+        editor.set(SPEC, text).unwrap();
+        editor.set("labels.txt", "a").unwrap();
+        editor.commit().unwrap();
+        let reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.spec_text().unwrap().unwrap(), text);
+        assert_eq!(reader.extra_files().count(), 2);
+    }
+    let before = fs::metadata(&path).unwrap().len();
+    assert!((head.len() as u64 + BIG..head.len() as u64 + BIG + 1000).contains(&before));
+    let tensor = Reader::open(&path).unwrap();
+    let tensor = tensor.tensor("conv_weight").unwrap().unwrap();
+    assert_eq!(tensor.storage_extent().unwrap().unwrap().len(), BIG);
+}
+
+#[test]
+fn a_tensor_reads_its_storage() {
+    for name in ["img.ptl", "img_fb.ptl"] {
+        let store = CountingSource::new(&model(name));
+        let reader = Reader::from_source(store.source()).unwrap();
+        let tensor = reader.tensor("fc_weight").unwrap().unwrap();
+        let extent = tensor.storage_extent().unwrap().unwrap();
+        drop(store.take_reads());
+        tensor.bytes().unwrap();
+        let reads = store.take_reads();
+        assert!(reads.iter().any(|read| read.overlaps(extent)), "{name}: {reads:?}");
+        // Besides, the tables that lead there.
+        let total: u64 = reads.iter().map(|read| read.len()).sum();
+        assert!(total < extent.len() + (16 << 10), "{name}: {reads:?}");
+    }
+}
