@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::{output, python::Environment, vocabularies};
 
 /// What is installed into the virtual environment itself.
-const SHARED: [&str; 7] = [
+const SHARED: [&str; 9] = [
     "ztensor==1.1.1",
     "numpy",
     "safetensors",
@@ -15,21 +15,25 @@ const SHARED: [&str; 7] = [
     "zstandard",
     "onnx==1.23.2",
     "onnxruntime==1.31.1",
+    "circle-schema==0.10.1",
+    "tflite==2.18.0",
 ];
 
 /// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
 /// goes onto `PYTHONPATH`.
 const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
 
-/// The reference implementation of Carton, which is installed beside [`SHARED`]: 43 MB that unpack
-/// to 215 MB.
-const CARTON: &str = "cartonml-nightly==0.0.1.dev20231020";
+/// The reference implementation of Carton, 43 MB that unpack to 215 MB, and the runtime of
+/// nnpackages, which is there for Python 3.10 to 3.12. Installed beside [`SHARED`].
+const NATIVE: [&str; 2] = ["cartonml-nightly==0.0.1.dev20231020", "onert==0.1.0"];
 
-/// Whether there is a [`CARTON`] for this platform: it is a library of glibc 2.28 on x86-64 alone.
-const HAS_CARTON: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
+/// Whether there are [`NATIVE`] packages for this platform: they are libraries of glibc 2.28 on
+/// x86-64 alone.
+const HAS_NATIVE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
 
 /// Packages that are imported by another name than their own.
-const IMPORTED_AS: [(&str, &str); 1] = [("cartonml-nightly", "cartonml")];
+const IMPORTED_AS: [(&str, &str); 2] =
+    [("cartonml-nightly", "cartonml"), ("circle-schema", "circle_schema")];
 
 /// Prints the version of the package named by the first argument, after the module named by the
 /// second one was imported.
@@ -48,10 +52,12 @@ pub(crate) fn install() -> Result<()> {
     let environment = environment();
     environment.create()?;
     environment.install(&SHARED)?;
-    if HAS_CARTON {
-        environment.install(&[CARTON])?;
-    } else {
-        println!("skipped: {CARTON} is for Linux with glibc on x86-64 alone");
+    for package in NATIVE {
+        if HAS_NATIVE {
+            environment.install(&[package])?;
+        } else {
+            println!("skipped: {package} is for Linux with glibc on x86-64 alone");
+        }
     }
     for (name, requirement) in APART {
         let target = environment.folder().join(name).display().to_string();
@@ -91,8 +97,8 @@ struct Client {
 
 impl Client {
     fn all() -> impl Iterator<Item = Self> {
-        let carton = HAS_CARTON.then_some(&CARTON);
-        let shared = SHARED.iter().chain(carton);
+        let native = NATIVE.iter().filter(|_| HAS_NATIVE);
+        let shared = SHARED.iter().chain(native);
         shared.map(|requirement| Self { requirement, apart: None }).chain(
             APART.iter().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }),
         )
@@ -155,14 +161,17 @@ mod tests {
     #[test]
     fn stamp_lists_every_requirement() {
         let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nzstandard\nonnx==1.23.2\n\
-                      onnxruntime==1.31.1\n";
-        let carton = if HAS_CARTON { "cartonml-nightly==0.0.1.dev20231020\n" } else { "" };
-        assert_eq!(stamp_text(), format!("{shared}{carton}ztensor==1.2.3\n"));
+                      onnxruntime==1.31.1\ncircle-schema==0.10.1\ntflite==2.18.0\n";
+        let native = match HAS_NATIVE {
+            true => "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",
+            false => "",
+        };
+        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n"));
     }
 
     #[test]
     fn requirement_is_a_package_and_perhaps_a_version() {
-        let clients = Client::all().filter(|client| client.requirement != CARTON);
+        let clients = Client::all().filter(|client| !NATIVE.contains(&client.requirement));
         let parts: Vec<_> = clients.map(|client| client.package_and_version()).collect();
         assert_eq!(
             parts,
@@ -174,6 +183,8 @@ mod tests {
                 ("zstandard", None),
                 ("onnx", Some("1.23.2")),
                 ("onnxruntime", Some("1.31.1")),
+                ("circle-schema", Some("0.10.1")),
+                ("tflite", Some("2.18.0")),
                 ("ztensor", Some("1.2.3")),
             ]
         );
