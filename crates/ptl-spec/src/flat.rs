@@ -18,22 +18,22 @@
 //! argument      0 name · 1 type
 //! ```
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
-use bytes::Bytes;
-use tensor_core::{Extent, Limits, Shape};
+use tensor_core::{Extent, Limits, Shape, Source};
 
 use crate::{
     Argument, Bytecode, Error, Method, Operator, Place, Quantization, Result, ScalarType,
+    blocks::Blocks,
     pickle::Scheme,
     stored::{StorageId, Stored},
-    table::{Table, TableFault, Vector, chunk},
+    table::{Table, TableFault, Vector},
 };
 
 /// A FlatBuffer file whose root and extra files were read.
 #[derive(Debug)]
 pub(crate) struct Flat {
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: Blocks,
     pub(crate) extra_files: Vec<FlatFile>,
     pub(crate) bytecode_version: u32,
     pub(crate) operator_version: u32,
@@ -51,11 +51,12 @@ pub(crate) struct FlatFile {
 
 /// Tells whether a file is of this kind.
 pub(crate) fn is_flat(start: &[u8]) -> bool {
-    chunk(start, IDENTIFIER_AT) == Some(*IDENTIFIER)
+    start.get(IDENTIFIER_AT..).is_some_and(|rest| rest.starts_with(IDENTIFIER))
 }
 
 impl Flat {
-    pub(crate) fn parse(bytes: Bytes, limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse(source: Source, limits: &Limits) -> Result<Self> {
+        let bytes = Blocks::new(source);
         let root = Table::root(&bytes, "module")?;
         let mut extra_files = Vec::new();
         if let Some(files) = root.vector(field::EXTRA_FILES, 4, "extra files")? {
@@ -104,7 +105,7 @@ impl Flat {
             let name = if is_single { "" } else { name.rsplit('.').next().unwrap_or_default() };
             let constants = function.vector(3, 4, "constants")?;
             for (index, id) in constants.into_iter().flat_map(Vector::u32s).enumerate() {
-                walk.below(&format!("{name}<const>{index}"), |walk| walk.visit(id, 0))?;
+                walk.below(&format!("{name}<const>{index}"), |walk| walk.visit(id?, 0))?;
             }
         }
         Ok(walk.tensors)
@@ -125,7 +126,7 @@ impl Flat {
         let mut names = Vec::new();
         if let Some(sources) = root.vector(field::SOURCES, 4, "sources")? {
             for source in sources.tables("source") {
-                names.push(source?.text(0, "name of a source")?.unwrap_or_default().to_owned());
+                names.push(source?.text(0, "name of a source")?.unwrap_or_default().into_owned());
             }
         }
         Ok(names)
@@ -133,11 +134,11 @@ impl Flat {
 }
 
 impl FlatFile {
-    fn read(table: Table<'_>) -> Result<Self, TableFault> {
-        let name = table.text(0, "name of an extra file")?.unwrap_or_default().to_owned();
+    fn read(table: Table<'_>) -> Result<Self> {
+        let name = table.text(0, "name of an extra file")?.unwrap_or_default().into_owned();
         let content = table.vector(1, 1, "content of an extra file")?;
         let content = content.map_or(Extent::first(0), Vector::extent);
-        Ok(Self { name, content, content_field: table.field(1) })
+        Ok(Self { name, content, content_field: table.field(1)? })
     }
 }
 
@@ -150,7 +151,7 @@ struct Values<'b> {
 }
 
 impl<'b> Values<'b> {
-    fn new(bytes: &'b [u8], limits: &Limits) -> Result<Self> {
+    fn new(bytes: &'b Blocks, limits: &Limits) -> Result<Self> {
         let root = Table::root(bytes, "module")?;
         let values = root.vector(field::VALUES, 4, "values")?;
         let count = values.map_or(0, |values| values.count);
@@ -161,7 +162,7 @@ impl<'b> Values<'b> {
     }
 
     /// Returns the type of a value and what it says; `None` where there is no such value.
-    fn value(&self, id: u32) -> Result<Option<(u8, Table<'b>)>, TableFault> {
+    fn value(&self, id: u32) -> Result<Option<(u8, Table<'b>)>> {
         let Some(values) = self.values else { return Ok(None) };
         let Some(value) = values.table(id as usize, "value")? else { return Ok(None) };
         let kind = value.u8(0, "type of a value")?;
@@ -173,7 +174,7 @@ impl<'b> Values<'b> {
 
     fn functions(&self) -> Result<impl Iterator<Item = Result<Table<'b>>>> {
         let methods = self.methods.into_iter().flat_map(Vector::u32s);
-        Ok(methods.map(|id| match self.value(id)? {
+        Ok(methods.map(|id| match self.value(id?)? {
             Some((kind::FUNCTION, function)) => Ok(function),
             _ => {
                 let problem = "name a value that is no function";
@@ -204,7 +205,7 @@ impl Walk<'_> {
             kind::LIST | kind::TUPLE if self.seen.insert(id) => {
                 let items = value.vector(0, 4, "items")?;
                 for (index, item) in items.into_iter().flat_map(Vector::u32s).enumerate() {
-                    self.below(&format!(".{index}"), |walk| walk.visit(item, deeper))?;
+                    self.below(&format!(".{index}"), |walk| walk.visit(item?, deeper))?;
                 }
                 Ok(())
             }
@@ -212,12 +213,12 @@ impl Walk<'_> {
                 let (keys, items) = (value.vector(0, 4, "keys")?, value.vector(1, 4, "values")?);
                 let keys = keys.into_iter().flat_map(Vector::u32s);
                 for (key, item) in keys.zip(items.into_iter().flat_map(Vector::u32s)) {
-                    let name = match self.values.value(key)? {
+                    let name = match self.values.value(key?)? {
                         Some((kind::TEXT, key)) => key.text(0, "key")?.unwrap_or_default(),
-                        _ => "?",
+                        _ => "?".into(),
                     };
                     let name = format!(".{name}");
-                    self.below(&name, |walk| walk.visit(item, deeper))?;
+                    self.below(&name, |walk| walk.visit(item?, deeper))?;
                 }
                 Ok(())
             }
@@ -238,8 +239,8 @@ impl Walk<'_> {
         for (index, item) in attributes.into_iter().flat_map(Vector::u32s).enumerate() {
             let name =
                 names.map(|names| names.text_at(index, "name of an attribute")).transpose()?;
-            let name = name.flatten().map_or_else(|| index.to_string(), str::to_owned);
-            self.below(&format!(".{name}"), |walk| walk.visit(item, depth))?;
+            let name = name.flatten().map_or_else(|| index.to_string(), Cow::into_owned);
+            self.below(&format!(".{name}"), |walk| walk.visit(item?, depth))?;
         }
         match object.u32(1, "state of an object")? {
             0 => Ok(()),
@@ -264,11 +265,12 @@ impl Walk<'_> {
             ScalarType::from_code(code).ok_or(bad("tensor", "has an unknown scalar type"))?;
         let whole = |number: i32| {
             u64::try_from(number)
-                .map_err(|_| bad("tensor", "has a negative offset, size or stride"))
+                .map_err(|_| bad("tensor", "has a negative offset, size or stride").into())
         };
         let numbers = |id, what| {
             let vector = tensor.vector(id, 4, what)?;
-            vector.into_iter().flat_map(Vector::i32s).map(whole).collect::<Result<Vec<u64>, _>>()
+            let numbers = vector.into_iter().flat_map(Vector::i32s);
+            numbers.map(|number| number.and_then(whole)).collect::<Result<Vec<u64>>>()
         };
         let shape: Shape = numbers(3, "sizes")?.into();
         let strides = numbers(4, "strides")?;
@@ -312,13 +314,15 @@ fn method(function: Table<'_>) -> Result<Method> {
     if let Some(stored) = function.vector(2, 4, "operators")? {
         for operator in stored.tables("operator") {
             let operator = operator?;
-            let text = |id| Ok::<_, TableFault>(operator.text(id, "operator")?.unwrap_or_default());
-            operators.push(Operator { name: text(0)?.to_owned(), overload: text(1)?.to_owned() });
+            let text = |id| -> Result<_> {
+                Ok(operator.text(id, "operator")?.unwrap_or_default().into_owned())
+            };
+            operators.push(Operator { name: text(0)?, overload: text(1)? });
         }
     }
     let schema = function.table(6, "schema")?;
     Ok(Method {
-        name: function.text(0, "name of a function")?.unwrap_or_default().to_owned(),
+        name: function.text(0, "name of a function")?.unwrap_or_default().into_owned(),
         arguments: schema.map(|schema| arguments(schema, 0)).transpose()?,
         returns: schema.map(|schema| arguments(schema, 1)).transpose()?,
         operators,
@@ -332,8 +336,10 @@ fn arguments(schema: Table<'_>, id: usize) -> Result<Vec<Argument>> {
     if let Some(stored) = schema.vector(id, 4, "arguments")? {
         for argument in stored.tables("argument") {
             let argument = argument?;
-            let text = |id| Ok::<_, TableFault>(argument.text(id, "argument")?.unwrap_or_default());
-            arguments.push(Argument { name: text(0)?.to_owned(), type_name: text(1)?.to_owned() });
+            let text = |id| -> Result<_> {
+                Ok(argument.text(id, "argument")?.unwrap_or_default().into_owned())
+            };
+            arguments.push(Argument { name: text(0)?, type_name: text(1)? });
         }
     }
     Ok(arguments)

@@ -2,7 +2,7 @@
 //! that refer to it are patched, or made anew.
 
 use bytes::Bytes;
-use tensor_core::{CursorMut, Extent};
+use tensor_core::CursorMut;
 
 use crate::{
     Error, Result,
@@ -21,9 +21,9 @@ pub(crate) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
         }
         changes => {
             let root = Table::root(&flat.bytes, "module")?;
-            let at = root.field(field::EXTRA_FILES);
+            let at = root.field(field::EXTRA_FILES)?;
             let reason = "its module has no field for extra files";
-            (vector(&merged(flat, changes)), start, at.ok_or(Error::NotEditable { reason })?)
+            (vector(&merged(flat, changes)?), start, at.ok_or(Error::NotEditable { reason })?)
         }
     };
     let end = start.saturating_add(appended.len() as u64);
@@ -47,17 +47,13 @@ fn content_field(flat: &Flat, name: &str) -> Option<usize> {
 }
 
 /// Returns all extra files as they are to be.
-fn merged(flat: &Flat, changes: &[(String, Option<Bytes>)]) -> Vec<(String, Bytes)> {
+fn merged(flat: &Flat, changes: &[(String, Option<Bytes>)]) -> Result<Vec<(String, Bytes)>> {
     let changed = |file: &&FlatFile| !changes.iter().any(|(name, _)| *name == file.name);
-    let content = |extent: Extent| {
-        let range = usize::try_from(extent.offset()).ok().zip(usize::try_from(extent.end()).ok());
-        // Extents were read from these bytes.
-        range.map_or_else(Bytes::new, |(start, end)| flat.bytes.slice(start..end))
-    };
     let kept = flat.extra_files.iter().filter(changed);
-    let kept = kept.map(|file| (file.name.clone(), content(file.content)));
+    let kept =
+        kept.map(|file| Ok((file.name.clone(), flat.bytes.read(file.content, "extra file")?)));
     let new = changes.iter().filter_map(|(name, content)| Some((name.clone(), content.clone()?)));
-    kept.chain(new).collect()
+    kept.chain(new.map(Ok)).collect()
 }
 
 /// Returns a vector of extra files, their tables and texts.

@@ -20,7 +20,7 @@
 //!
 //! ```text
 //! 1. Source           where the bytes are                                        tensor_core::Source
-//! 2. Reader::open     a ZIP file with one root folder, or a FlatBuffer           read.rs, container.rs, flat.rs, table.rs
+//! 2. Reader::open     a ZIP file with one root folder, or a FlatBuffer           read.rs, container.rs, flat.rs, table.rs, blocks.rs
 //! 3. Reader::spec     the spec among the extra files, or beside the model        read.rs
 //! 4. Pickle           opcodes and names from an allow list; nothing is called    pickle/
 //! 5. Bytecode         methods, their types and operators                         module.rs
@@ -75,6 +75,7 @@
 )]
 
 mod bert;
+mod blocks;
 mod call;
 mod check;
 mod colour;

@@ -22,9 +22,9 @@ use crate::{
 
 /// An open model file, of either container.
 ///
-/// Opening reads the directory of a ZIP file, and nothing else; a FlatBuffer file is read whole
-/// where it is not in memory. Code and tensors are looked at when they are asked for, tensor bytes
-/// when a tensor is.
+/// Opening reads the directory of a ZIP file, or the root and the names of the extra files of a
+/// FlatBuffer. Code and tensors are looked at when they are asked for, tensor bytes when a tensor
+/// is. What is read of the tables of a FlatBuffer is kept, in blocks of 16 KiB.
 ///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
@@ -578,15 +578,9 @@ impl ReadOptions {
             if found > limit {
                 return Err(Error::TooLong { found });
             }
-            let bytes = source.read(Extent::first(found), "FlatBuffer")?;
-            Body::Flat(Flat::parse(bytes, &limits)?)
+            Body::Flat(Flat::parse(source.clone(), &limits)?)
         } else {
             Body::Zip(Container::open(source.clone(), &limits)?)
-        };
-        // What was read of a FlatBuffer need not be read again.
-        let source = match &body {
-            Body::Flat(flat) => Source::from_bytes(flat.bytes.clone()),
-            Body::Zip(_) => source,
         };
         let inner = Inner {
             source,

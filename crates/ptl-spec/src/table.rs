@@ -8,16 +8,21 @@
 //! text    number of bytes u32 · bytes · 0
 //! ```
 
+use std::borrow::Cow;
+
 use tensor_core::Extent;
+
+use crate::{Result, blocks::Blocks};
 
 /// A table of a FlatBuffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table<'b> {
-    bytes: &'b [u8],
+    bytes: &'b Blocks,
     /// Where it starts.
     pub(crate) at: usize,
-    /// Its vtable behind the two lengths.
-    fields: &'b [u8],
+    /// Where its vtable is behind the two lengths, and the bytes from there on.
+    fields: usize,
+    fields_len: usize,
     /// Bytes of the table.
     len: usize,
 }
@@ -25,7 +30,7 @@ pub(crate) struct Table<'b> {
 /// A vector of a FlatBuffer: where its elements are, and how many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vector<'b> {
-    bytes: &'b [u8],
+    bytes: &'b Blocks,
     pub(crate) at: usize,
     pub(crate) count: usize,
     width: usize,
@@ -43,81 +48,84 @@ pub struct TableFault {
     pub problem: &'static str,
 }
 
-type Read<T> = Result<T, TableFault>;
-
 impl<'b> Table<'b> {
     /// Reads the root table.
-    pub(crate) fn root(bytes: &'b [u8], what: &'static str) -> Read<Self> {
+    pub(crate) fn root(bytes: &'b Blocks, what: &'static str) -> Result<Self> {
         let at = follow(bytes, 0, what)?;
         Self::new(bytes, at, what)
     }
 
-    pub(crate) fn new(bytes: &'b [u8], at: usize, what: &'static str) -> Read<Self> {
+    pub(crate) fn new(bytes: &'b Blocks, at: usize, what: &'static str) -> Result<Self> {
         let outside = || fault(what, at, "lies outside the file");
-        let back = i32::from_le_bytes(chunk(bytes, at).ok_or_else(outside)?);
+        let back = i32::from_le_bytes(bytes.chunk(at)?.ok_or_else(outside)?);
         let vtable = i64::try_from(at).ok().and_then(|at| at.checked_sub(back.into()));
         let vtable = vtable.and_then(|vtable| usize::try_from(vtable).ok());
-        let vtable = vtable.ok_or_else(|| fault(what, at, "has its vtable outside the file"))?;
         let no_vtable = || fault(what, at, "has its vtable outside the file");
-        let sizes: [u8; 4] = chunk(bytes, vtable).ok_or_else(no_vtable)?;
-        let [a, b, c, d] = sizes;
+        let vtable = vtable.ok_or_else(no_vtable)?;
+        let [a, b, c, d] = bytes.chunk(vtable)?.ok_or_else(no_vtable)?;
         let (vtable_len, len) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
-        let end = vtable.checked_add(vtable_len.into());
-        let vtable = end.and_then(|end| bytes.get(vtable..end)).ok_or_else(no_vtable)?;
-        let fields =
-            vtable.get(4..).ok_or_else(|| fault(what, at, "has a vtable that is too short"))?;
+        let end = vtable.checked_add(vtable_len.into()).filter(|end| *end <= bytes.len());
+        end.ok_or_else(no_vtable)?;
+        let too_short = || fault(what, at, "has a vtable that is too short");
+        let fields_len = usize::from(vtable_len).checked_sub(4).ok_or_else(too_short)?;
         let len = usize::from(len);
         let is_inside = at.checked_add(len).is_some_and(|end| end <= bytes.len());
         if !is_inside || len < 4 {
-            return Err(fault(what, at, "is longer than the file or shorter than its first field"));
+            let problem = "is longer than the file or shorter than its first field";
+            return Err(fault(what, at, problem).into());
         }
-        Ok(Self { bytes, at, fields, len })
+        Ok(Self { bytes, at, fields: vtable.saturating_add(4), fields_len, len })
     }
 
     /// Returns where a field is; `None` where it is absent.
-    pub(crate) fn field(self, id: usize) -> Option<usize> {
-        let entry: [u8; 2] = chunk(self.fields, id.checked_mul(2)?)?;
-        match usize::from(u16::from_le_bytes(entry)) {
-            0 => None,
-            offset => self.at.checked_add(offset),
+    pub(crate) fn field(self, id: usize) -> Result<Option<usize>> {
+        let entry = id.saturating_mul(2);
+        if entry.saturating_add(2) > self.fields_len {
+            return Ok(None);
+        }
+        let entry = self.bytes.chunk(self.fields.saturating_add(entry))?;
+        match entry.map_or(0, u16::from_le_bytes) {
+            0 => Ok(None),
+            offset => Ok(self.at.checked_add(offset.into())),
         }
     }
 
-    fn scalar<const N: usize>(self, id: usize, what: &'static str) -> Read<Option<[u8; N]>> {
-        let Some(at) = self.field(id) else { return Ok(None) };
+    fn scalar<const N: usize>(self, id: usize, what: &'static str) -> Result<Option<[u8; N]>> {
+        let Some(at) = self.field(id)? else { return Ok(None) };
         let end = at.checked_add(N).filter(|end| Some(*end) <= self.at.checked_add(self.len));
-        match end.and_then(|_| chunk(self.bytes, at)) {
+        let bytes = if end.is_some() { self.bytes.chunk(at)? } else { None };
+        match bytes {
             Some(bytes) => Ok(Some(bytes)),
-            None => Err(fault(what, at, "lies outside its table")),
+            None => Err(fault(what, at, "lies outside its table").into()),
         }
     }
 
-    pub(crate) fn u8(self, id: usize, what: &'static str) -> Read<u8> {
+    pub(crate) fn u8(self, id: usize, what: &'static str) -> Result<u8> {
         Ok(self.scalar(id, what)?.map_or(0, u8::from_le_bytes))
     }
 
-    pub(crate) fn i8(self, id: usize, what: &'static str) -> Read<i8> {
+    pub(crate) fn i8(self, id: usize, what: &'static str) -> Result<i8> {
         Ok(self.scalar(id, what)?.map_or(0, i8::from_le_bytes))
     }
 
-    pub(crate) fn u32(self, id: usize, what: &'static str) -> Read<u32> {
+    pub(crate) fn u32(self, id: usize, what: &'static str) -> Result<u32> {
         Ok(self.scalar(id, what)?.map_or(0, u32::from_le_bytes))
     }
 
-    pub(crate) fn i32(self, id: usize, what: &'static str) -> Read<i32> {
+    pub(crate) fn i32(self, id: usize, what: &'static str) -> Result<i32> {
         Ok(self.scalar(id, what)?.map_or(0, i32::from_le_bytes))
     }
 
-    pub(crate) fn f64(self, id: usize, what: &'static str) -> Read<f64> {
+    pub(crate) fn f64(self, id: usize, what: &'static str) -> Result<f64> {
         Ok(self.scalar(id, what)?.map_or(0.0, f64::from_le_bytes))
     }
 
-    pub(crate) fn table(self, id: usize, what: &'static str) -> Read<Option<Self>> {
-        let Some(at) = self.field(id) else { return Ok(None) };
+    pub(crate) fn table(self, id: usize, what: &'static str) -> Result<Option<Self>> {
+        let Some(at) = self.field(id)? else { return Ok(None) };
         Self::new(self.bytes, follow(self.bytes, at, what)?, what).map(Some)
     }
 
-    pub(crate) fn text(self, id: usize, what: &'static str) -> Read<Option<&'b str>> {
+    pub(crate) fn text(self, id: usize, what: &'static str) -> Result<Option<Cow<'b, str>>> {
         let Some(vector) = self.vector(id, 1, what)? else { return Ok(None) };
         vector.text(what).map(Some)
     }
@@ -127,46 +135,49 @@ impl<'b> Table<'b> {
         id: usize,
         width: usize,
         what: &'static str,
-    ) -> Read<Option<Vector<'b>>> {
-        let Some(at) = self.field(id) else { return Ok(None) };
-        let at = follow(self.bytes, at, what)?;
-        let outside = || fault(what, at, "lies outside the file");
-        let count = u32::from_le_bytes(chunk(self.bytes, at).ok_or_else(outside)?) as usize;
-        let start = at.saturating_add(4);
-        let end = count.checked_mul(width).and_then(|len| start.checked_add(len));
-        if end.is_none_or(|end| end > self.bytes.len()) {
-            return Err(fault(what, at, "ends behind the end of the file"));
-        }
-        Ok(Some(Vector { bytes: self.bytes, at: start, count, width }))
+    ) -> Result<Option<Vector<'b>>> {
+        let Some(at) = self.field(id)? else { return Ok(None) };
+        Vector::new(self.bytes, follow(self.bytes, at, what)?, width, what).map(Some)
     }
 }
 
 impl<'b> Vector<'b> {
-    /// Returns the bytes of all elements.
-    pub(crate) fn content(self) -> &'b [u8] {
-        let len = self.count.saturating_mul(self.width);
-        self.bytes.get(self.at..self.at.saturating_add(len)).unwrap_or_default()
+    fn new(bytes: &'b Blocks, at: usize, width: usize, what: &'static str) -> Result<Self> {
+        let outside = || fault(what, at, "lies outside the file");
+        let count = u32::from_le_bytes(bytes.chunk(at)?.ok_or_else(outside)?) as usize;
+        let start = at.saturating_add(4);
+        let end = count.checked_mul(width).and_then(|len| start.checked_add(len));
+        if end.is_none_or(|end| end > bytes.len()) {
+            return Err(fault(what, at, "ends behind the end of the file").into());
+        }
+        Ok(Self { bytes, at: start, count, width })
     }
 
     /// Returns where the elements are in the file.
     pub(crate) fn extent(self) -> Extent {
-        Extent::between(self.at as u64, self.at.saturating_add(self.content().len()) as u64)
+        let len = self.count.saturating_mul(self.width);
+        Extent::between(self.at as u64, self.at.saturating_add(len) as u64)
     }
 
-    pub(crate) fn text(self, what: &'static str) -> Read<&'b str> {
-        std::str::from_utf8(self.content()).map_err(|_| fault(what, self.at, "is not UTF-8"))
+    pub(crate) fn text(self, what: &'static str) -> Result<Cow<'b, str>> {
+        let content = self.bytes.get(self.at, self.count)?.unwrap_or_default();
+        let text = match content {
+            Cow::Borrowed(bytes) => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+            Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
+        };
+        text.ok_or_else(|| fault(what, self.at, "is not UTF-8").into())
     }
 
-    pub(crate) fn u32s(self) -> impl ExactSizeIterator<Item = u32> + use<'b> {
-        self.content().as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
+    pub(crate) fn u32s(self) -> impl ExactSizeIterator<Item = Result<u32>> + use<'b> {
+        (0..self.count).map(move |index| self.word(index).map(u32::from_le_bytes))
     }
 
-    pub(crate) fn i32s(self) -> impl ExactSizeIterator<Item = i32> + use<'b> {
-        self.content().as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes))
+    pub(crate) fn i32s(self) -> impl ExactSizeIterator<Item = Result<i32>> + use<'b> {
+        (0..self.count).map(move |index| self.word(index).map(i32::from_le_bytes))
     }
 
     /// Returns the table that an element leads to.
-    pub(crate) fn table(self, index: usize, what: &'static str) -> Read<Option<Table<'b>>> {
+    pub(crate) fn table(self, index: usize, what: &'static str) -> Result<Option<Table<'b>>> {
         if index >= self.count {
             return Ok(None);
         }
@@ -178,37 +189,33 @@ impl<'b> Vector<'b> {
     pub(crate) fn tables(
         self,
         what: &'static str,
-    ) -> impl Iterator<Item = Read<Table<'b>>> + use<'b> {
+    ) -> impl Iterator<Item = Result<Table<'b>>> + use<'b> {
         (0..self.count).filter_map(move |index| self.table(index, what).transpose())
     }
 
     /// Returns the text that an element leads to.
-    pub(crate) fn text_at(self, index: usize, what: &'static str) -> Read<Option<&'b str>> {
+    pub(crate) fn text_at(self, index: usize, what: &'static str) -> Result<Option<Cow<'b, str>>> {
         if index >= self.count {
             return Ok(None);
         }
         let at = self.at.saturating_add(index.saturating_mul(4));
-        let at = follow(self.bytes, at, what)?;
-        let outside = || fault(what, at, "lies outside the file");
-        let count = u32::from_le_bytes(chunk(self.bytes, at).ok_or_else(outside)?) as usize;
-        let start = at.saturating_add(4);
-        let text = start.checked_add(count).and_then(|end| self.bytes.get(start..end));
-        let text = text.ok_or_else(|| fault(what, at, "ends behind the end of the file"))?;
-        std::str::from_utf8(text).map(Some).map_err(|_| fault(what, at, "is not UTF-8"))
+        Self::new(self.bytes, follow(self.bytes, at, what)?, 1, what)?.text(what).map(Some)
+    }
+
+    /// Returns an element of 4 bytes; all of them lie in the file.
+    fn word(self, index: usize) -> Result<[u8; 4]> {
+        let at = self.at.saturating_add(index.saturating_mul(4));
+        Ok(self.bytes.chunk(at)?.unwrap_or_default())
     }
 }
 
 /// Returns where the offset at `at` leads.
-fn follow(bytes: &[u8], at: usize, what: &'static str) -> Read<usize> {
-    let offset = u32::from_le_bytes(
-        chunk(bytes, at).ok_or_else(|| fault(what, at, "has its offset outside the file"))?,
-    );
+fn follow(bytes: &Blocks, at: usize, what: &'static str) -> Result<usize> {
+    let no_offset = || fault(what, at, "has its offset outside the file");
+    let offset = u32::from_le_bytes(bytes.chunk(at)?.ok_or_else(no_offset)?);
     let target = at.checked_add(offset as usize).filter(|&target| target < bytes.len());
-    target.filter(|_| offset > 0).ok_or_else(|| fault(what, at, "has an offset that leads nowhere"))
-}
-
-pub(crate) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
+    let target = target.filter(|_| offset > 0);
+    Ok(target.ok_or_else(|| fault(what, at, "has an offset that leads nowhere"))?)
 }
 
 fn fault(what: &'static str, at: usize, problem: &'static str) -> TableFault {
