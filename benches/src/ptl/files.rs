@@ -111,7 +111,6 @@ impl PtlFiles {
                     Ok(file.sync_data()?)
                 })
             })
-            .side("copy of the file", || time(|| fixture::copy_file(&self.zip, &self.other)))
             .check(
                 "ptl: replace the spec in 512 MiB, ZIP file, synced",
                 "zip",
@@ -123,12 +122,6 @@ impl PtlFiles {
                 "flatbuffer",
                 &["write and sync"],
                 Bound::Within(20.0),
-            )
-            .check(
-                "a copy of the file, not synced",
-                "zip",
-                &["copy of the file"],
-                Bound::Informative,
             )
     }
 

@@ -21,7 +21,7 @@ use crate::{Bound, Case, Scale, Topic, case::time, fixture::Random};
 pub struct PtlImage {
     width: u32,
     height: u32,
-    pixels: Vec<u8>,
+    photo: Image,
     spec: Spec,
     params: Params,
 }
@@ -31,13 +31,13 @@ impl Topic for PtlImage {
 
     fn prepare(scale: Scale) -> Result<Self> {
         let (width, height) = if scale == Scale::FULL { (4032, 3024) } else { (504, 378) };
-        let pixels = picture(width, height);
+        let photo = Image::from_rgb(width, height, picture(width, height))?;
         let spec = Spec::parse(SPEC)?;
         let params = Params::new()
-            .with("photo", Image::from_rgb(width, height, pixels.clone())?)
+            .with("photo", photo.clone())
             .with("crop", i64::from(height))
             .with("side", i64::from(SIDE));
-        let this = Self { width, height, pixels, spec, params };
+        let this = Self { width, height, photo, spec, params };
         this.compare()?;
         Ok(this)
     }
@@ -71,7 +71,7 @@ impl PtlImage {
 
     /// Does with the crate `image` what users of it do: a pass for each step.
     fn peer(&self) -> Result<Vec<f32>> {
-        let (width, height, pixels) = (self.width, self.height, self.pixels.as_slice());
+        let (width, height, pixels) = (self.width, self.height, self.photo.pixels());
         let picture = ImageBuffer::<Rgb<u8>, _>::from_raw(width, height, pixels);
         let picture = picture.context("picture")?;
         let part = imageops::crop_imm(&picture, (width - height) / 2, 0, height, height);
@@ -91,7 +91,7 @@ impl PtlImage {
         let mut pixels = Vec::new();
         let took = time(|| {
             let (width, height) = (self.width, self.height);
-            let picture = ImageRef::new(width, height, &self.pixels, PixelType::U8x3)?;
+            let picture = ImageRef::new(width, height, self.photo.pixels(), PixelType::U8x3)?;
             let part = CroppedImage::new(&picture, (width - height) / 2, 0, height, height)?;
             let mut small = Resized::new(SIDE, SIDE, PixelType::U8x3);
             let options = ResizeOptions::new()
