@@ -1,7 +1,7 @@
 //! The tokenizer and decoder `gpt2` and their vocabulary: an object from tokens to ids.
 
 use std::{
-    cmp::Reverse,
+    cmp::{Ordering, Reverse},
     collections::{BinaryHeap, HashMap},
 };
 
@@ -218,8 +218,9 @@ struct Symbol {
     at: Option<At>,
 }
 
-/// Two neighbours that make a token; ordered by its id, then by place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Two neighbours that make a token; ordered by its id, then by place. Of those that were found at
+/// one place at different times, all but one are out of date.
+#[derive(Clone, Copy)]
 struct Pair {
     id: i64,
     left: usize,
@@ -231,6 +232,26 @@ struct Pair {
     /// What they make.
     at: At,
 }
+
+impl Ord for Pair {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id).then(self.left.cmp(&other.left))
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Pair {}
 
 impl Joiner {
     fn join(&mut self, vocabulary: &Gpt2Vocabulary) {
