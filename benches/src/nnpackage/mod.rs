@@ -123,6 +123,10 @@ fn tables<'d>(size: usize, weights: &dyn Fn(u64) -> Stored<'d>) -> Vec<u8> {
 }
 
 /// Writes a model into an archive as it is, with the manifest of a package.
+///
+/// # Errors
+///
+/// Where a file cannot be read or written.
 pub fn write_package(path: &Path, model: &Path) -> Result<()> {
     let mut archive = ArchiveWriter::new(BufWriter::new(File::create(path)?));
     archive.add("metadata/MANIFEST", MANIFEST.as_bytes(), &EntryOptions::default())?;

@@ -137,6 +137,10 @@ impl NnpackageOpen {
 }
 
 /// Names all constants with their types and shapes.
+///
+/// # Errors
+///
+/// Where the model is malformed.
 pub fn list(reader: &Reader) -> Result<Reader> {
     let mut listed = 0;
     for model in reader.models() {
@@ -149,8 +153,13 @@ pub fn list(reader: &Reader) -> Result<Reader> {
     Ok(reader.clone())
 }
 
+/// Opens a mapped package.
+///
+/// # Errors
+///
+/// Where it is malformed.
 #[expect(unsafe_code, reason = "mapping is what is measured")]
-fn map(path: &Path) -> Result<Reader> {
+pub fn map(path: &Path) -> Result<Reader> {
     // SAFETY: nothing changes the file, which is in a folder of this process.
     let source = unsafe { Source::map(path) }?;
     Ok(Reader::from_source(source)?)

@@ -135,6 +135,10 @@ impl PtlFiles {
 }
 
 /// Names all tensors with their types and shapes; returns how many there are.
+///
+/// # Errors
+///
+/// Where the file is malformed.
 pub fn list(reader: &Reader) -> Result<usize> {
     let mut listed = 0;
     for tensor in reader.tensors()? {
@@ -152,6 +156,10 @@ fn map(path: &Path) -> Result<Reader> {
 }
 
 /// Writes a model of tensors of `len` bytes each, as PyTorch lays it out.
+///
+/// # Errors
+///
+/// Where it cannot be written.
 pub fn write_zip(path: &Path, len: usize) -> Result<()> {
     let data = fixture::elements(len);
     let mut archive = ArchiveWriter::new(BufWriter::new(File::create(path)?));
@@ -192,6 +200,10 @@ fn pickle(len: usize) -> Vec<u8> {
 }
 
 /// Writes the same model as one FlatBuffer: data in front, what lists it behind.
+///
+/// # Errors
+///
+/// Where it cannot be written.
 pub fn write_flat(path: &Path, len: usize) -> Result<()> {
     type Part = WIPOffset<TableFinishedWIPOffset>;
     let data = fixture::elements(len);

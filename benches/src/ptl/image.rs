@@ -30,14 +30,7 @@ impl Topic for PtlImage {
     const NAME: &'static str = "ptl_image";
 
     fn prepare(scale: Scale) -> Result<Self> {
-        let (width, height) = if scale == Scale::FULL { (4032, 3024) } else { (504, 378) };
-        let photo = Image::from_rgb(width, height, picture(width, height))?;
-        let spec = Spec::parse(SPEC)?;
-        let params = Params::new()
-            .with("photo", photo.clone())
-            .with("crop", i64::from(height))
-            .with("side", i64::from(SIDE));
-        let this = Self { width, height, photo, spec, params };
+        let this = Self::new(scale)?;
         this.compare()?;
         Ok(this)
     }
@@ -65,7 +58,28 @@ impl Topic for PtlImage {
 }
 
 impl PtlImage {
-    fn pack(&self) -> Result<Value> {
+    /// Makes the picture and reads the spec.
+    ///
+    /// # Errors
+    ///
+    /// None that a picture of this size gives.
+    pub fn new(scale: Scale) -> Result<Self> {
+        let (width, height) = if scale == Scale::FULL { (4032, 3024) } else { (504, 378) };
+        let photo = Image::from_rgb(width, height, picture(width, height))?;
+        let spec = Spec::parse(SPEC)?;
+        let params = Params::new()
+            .with("photo", photo.clone())
+            .with("crop", i64::from(height))
+            .with("side", i64::from(SIDE));
+        Ok(Self { width, height, photo, spec, params })
+    }
+
+    /// Makes a tensor of the picture.
+    ///
+    /// # Errors
+    ///
+    /// None that this spec gives.
+    pub fn pack(&self) -> Result<Value> {
         Ok(self.spec.call(&self.params)?.pack()?)
     }
 

@@ -262,6 +262,6 @@ fn text(vocabulary: &[&str], len: usize) -> String {
 }
 
 const INFORMATIVE: Bound = Bound::Informative;
-/// Ten times the text, and a tenth for what caches no longer hold.
-const LINEAR: Bound = Bound::TimeAtMost(11.0);
+/// Ten times the text, and a fifth for what caches no longer hold.
+const LINEAR: Bound = Bound::TimeAtMost(12.0);
 const RARE: [&str; 6] = ["café", "Zürich", "naïveté", "東京", "Владивосток", "résumés"];

@@ -125,16 +125,14 @@ impl Gpt2Vocabulary {
         joiner: &mut Joiner,
         ids: &mut Vec<i64>,
     ) -> Result<(), Fault> {
-        let mapped = &mut joiner.text;
-        mapped.clear();
-        mapped
-            .extend(piece.bytes().map(|byte| self.bytes.get(usize::from(byte)).unwrap_or(&SPACE)));
         // Most words are tokens.
-        let whole = self.trie.walk(Trie::ROOT, mapped.as_bytes());
+        let whole = piece.bytes().try_fold(Trie::ROOT, |at, byte| self.step(at, byte));
         if let Some(token) = whole.and_then(|at| self.trie.token(at)) {
             ids.push(self.id(token));
             return Ok(());
         }
+        joiner.text.clear();
+        joiner.text.extend(piece.bytes().map(|byte| self.symbol(byte)));
         joiner.join(self);
         for at in joiner.nodes() {
             match at.and_then(|at| self.trie.token(at)) {
@@ -143,6 +141,18 @@ impl Gpt2Vocabulary {
             }
         }
         Ok(())
+    }
+
+    /// Goes on by the symbol of a byte.
+    fn step(&self, at: At, byte: u8) -> Option<At> {
+        match byte {
+            b'!'..=b'~' => self.trie.step(at, byte),
+            _ => self.trie.walk(at, self.symbol(byte).encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+
+    fn symbol(&self, byte: u8) -> char {
+        self.bytes.get(usize::from(byte)).copied().unwrap_or(SPACE)
     }
 
     /// Returns the text of ids. An unknown one is an error, or `null` where the text is made as on
@@ -358,9 +368,11 @@ fn class(character: char) -> Class {
 
 /// Returns the bytes of the first piece of a text.
 fn piece(text: &str) -> usize {
-    let contraction = CONTRACTIONS.iter().find(|contraction| text.starts_with(**contraction));
-    if let Some(contraction) = contraction {
-        return contraction.len();
+    if text.starts_with('\'') {
+        let contraction = CONTRACTIONS.iter().find(|contraction| text.starts_with(**contraction));
+        if let Some(contraction) = contraction {
+            return contraction.len();
+        }
     }
     let behind = text.strip_prefix(' ').unwrap_or(text);
     let lead = text.len().saturating_sub(behind.len());
@@ -385,7 +397,14 @@ fn blanks(text: &str) -> usize {
 }
 
 fn run(text: &str, kind: Class) -> usize {
-    text.find(|character| class(character) != kind).unwrap_or(text.len())
+    let is_in = |byte: u8| byte.is_ascii() && class(char::from(byte)) == kind;
+    let len = text.bytes().position(|byte| !is_in(byte)).unwrap_or(text.len());
+    let (_, rest) = text.split_at(len);
+    if rest.bytes().next().is_none_or(|byte| byte.is_ascii()) {
+        return len;
+    }
+    let more = rest.find(|character| class(character) != kind).unwrap_or(rest.len());
+    len.saturating_add(more)
 }
 
 /// Returns the character that stands for each byte in tokens: itself where it can be seen, one from

@@ -101,10 +101,8 @@ fn decoding_undoes_byte_pairs() {
 
 #[test]
 fn a_mebibyte_of_one_letter() {
-    let modes = [
-        (BertMode::Reference, Gpt2Mode::Reference),
-        (BertMode::WordPiece, Gpt2Mode::ByteLevelBpe),
-    ];
+    let modes =
+        [(BertMode::Reference, Gpt2Mode::Reference), (BertMode::WordPiece, Gpt2Mode::ByteLevelBpe)];
     for (name, length) in [("bert_qa_spec.json", 64), ("gpt2_spec.json", 0)] {
         let Some(text) = original(name) else { return };
         for (bert, gpt2) in modes {
