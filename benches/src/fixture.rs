@@ -3,7 +3,7 @@
 use std::{
     env,
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Write as _},
     path::Path,
 };
 
@@ -171,6 +171,18 @@ pub(crate) fn warm(path: &Path) -> Result<()> {
     let mut buffer = vec![0; 1 << 20];
     while file.read(&mut buffer)? > 0 {}
     Ok(())
+}
+
+/// Copies a file as a plain loop does it.
+pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let (mut from, mut to) = (File::open(from)?, File::create(to)?);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            read => to.write_all(&buffer[..read])?,
+        }
+    }
 }
 
 #[cfg(test)]

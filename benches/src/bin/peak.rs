@@ -1,5 +1,5 @@
 //! Prints how much memory opening, verifying and writing take at most, each in a process of its
-//! own, for a small and a large tensor.
+//! own: for a small and a large tensor, and for models of PyTorch Live and nnpackages.
 #![allow(clippy::print_stdout, reason = "a command line tool talks through its output")]
 
 use std::{
@@ -11,6 +11,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+use benches::{
+    Scale,
+    nnpackage::{self, Weights},
+    ptl::{files, image::PtlImage},
+};
 use ztensor::{
     Compression, Format, Reader, Role, Storage, WriteOptions,
     tensor_core::{DType, digest::Algorithm, output::Durability},
@@ -22,10 +27,25 @@ const WORK: [&str; 6] =
 
 const SIZES: [u64; 2] = [16 << 20, 1 << 30];
 
+/// What a child process does with a file, or a picture, of one size.
+const MODELS: [(&str, &str); 7] = [
+    ("picture", "ptl: a picture of 4032 × 3024 pixels"),
+    ("pack", "ptl: the same, and a tensor of 224 × 224 of it"),
+    ("zip.ptl", "ptl: list the tensors of a ZIP file of 512 MiB"),
+    ("flat.ptl", "ptl: list the tensors of a FlatBuffer of 512 MiB"),
+    ("tables.zip", "nnpackage: open a model of 512 MiB and list its tensors"),
+    ("mapped tables.zip", "nnpackage: the same, mapped"),
+    ("behind.zip", "nnpackage: the same, weights behind the tables, by position"),
+];
+
 fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => table(),
+        [] => {
+            table()?;
+            println!();
+            models()
+        }
         [work, path, len] => {
             perform(work, Path::new(path), len.parse()?)?;
             println!("{}", peak()?);
@@ -55,6 +75,24 @@ fn table() -> Result<()> {
     Ok(())
 }
 
+fn models() -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("benches.").tempdir()?;
+    let path = |name: &str| folder.path().join(name);
+    let len = (512 << 20) / files::TENSORS;
+    files::write_zip(&path("zip.ptl"), len)?;
+    files::write_flat(&path("flat.ptl"), len)?;
+    for (name, weights) in [("tables.zip", Weights::InTables), ("behind.zip", Weights::Behind)] {
+        fs::write(path("model"), nnpackage::circle(1024, weights))?;
+        nnpackage::write_package(&path(name), &path("model"))?;
+    }
+    println!("| peak resident memory | |\n|---|---:|");
+    for (work, title) in MODELS {
+        let file = path(work.split(' ').next_back().unwrap_or(work));
+        println!("| {title} | {:.1} MiB |", child(work, &file, 0)? as f64 / 1024.0);
+    }
+    Ok(())
+}
+
 /// Does a piece of work in a process of its own; returns its peak memory in KiB.
 fn child(work: &str, path: &Path, len: u64) -> Result<u64> {
     let command =
@@ -80,6 +118,17 @@ fn perform(work: &str, path: &Path, len: u64) -> Result<()> {
         "write raw" => write(path, Storage::default(), len),
         "write zstd" => write(path, zstd(None), len),
         "write zstd frames" => write(path, zstd(NonZeroU64::new(4 << 20)), len),
+        "picture" => PtlImage::new(Scale::FULL).map(drop),
+        "pack" => PtlImage::new(Scale::FULL)?.pack().map(drop),
+        "zip.ptl" | "flat.ptl" => {
+            let reader = ptl_spec::Reader::open(path)?;
+            ensure!(files::list(&reader)? == files::TENSORS, "tensors");
+            Ok(())
+        }
+        "tables.zip" | "behind.zip" => {
+            nnpackage::open::list(&::nnpackage::Reader::open(path)?).map(drop)
+        }
+        "mapped tables.zip" => nnpackage::open::list(&nnpackage::open::map(path)?).map(drop),
         _ => bail!("no such work: {work:?}"),
     }
 }

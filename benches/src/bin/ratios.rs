@@ -13,7 +13,9 @@ use benches::{
     Scale, Topic,
     carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
     compress::Compress,
+    nnpackage::open::NnpackageOpen,
     open::Open,
+    ptl::{files::PtlFiles, image::PtlImage, tokens::PtlTokens},
     read::Read,
     rten::{open::RtenOpen, write::RtenWrite},
     run,
@@ -25,8 +27,8 @@ const HELP: &str = "\
 Usage: ratios [--rounds N] [--small] [TOPIC]...
 
 Compares the crates with their peers and prints a Markdown table. Topics are read, open, write,
-verify, compress, carton_open, carton_tensors, carton_verify, carton_pack, rten_open and rten_write;
-all of them by default. Files go where TMPDIR says, up to 4 GiB.
+verify, compress, carton_open, carton_tensors, carton_verify, carton_pack, rten_open, rten_write, ptl_image,
+ptl_tokens, ptl_files and nnpackage_open; all of them by default. Files go where TMPDIR says, up to 4 GiB.
 
   --rounds N   how often every side runs at least; 7 by default
   --small      small files, to see that everything runs";
@@ -35,7 +37,7 @@ all of them by default. Files go where TMPDIR says, up to 4 GiB.
 type Entry = (&'static str, fn(Scale, usize) -> Result<Vec<run::Row>>);
 
 /// All topics, in the order of the table.
-const TOPICS: [Entry; 11] = [
+const TOPICS: [Entry; 15] = [
     (Read::NAME, run::compare::<Read>),
     (Open::NAME, run::compare::<Open>),
     (Write::NAME, run::compare::<Write>),
@@ -47,6 +49,10 @@ const TOPICS: [Entry; 11] = [
     (CartonPack::NAME, run::compare::<CartonPack>),
     (RtenOpen::NAME, run::compare::<RtenOpen>),
     (RtenWrite::NAME, run::compare::<RtenWrite>),
+    (PtlImage::NAME, run::compare::<PtlImage>),
+    (PtlTokens::NAME, run::compare::<PtlTokens>),
+    (PtlFiles::NAME, run::compare::<PtlFiles>),
+    (NnpackageOpen::NAME, run::compare::<NnpackageOpen>),
 ];
 
 fn main() -> Result<()> {

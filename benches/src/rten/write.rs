@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read as _, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -77,7 +77,7 @@ impl RtenWrite {
                     Ok(Rewrite::of(&reader).options(unsynced()).to_v2(&self.target)?)
                 })
             })
-            .side("copy loop", || self.timed(|| copy_file(&self.file, &self.target)))
+            .side("copy loop", || self.timed(|| fixture::copy_file(&self.file, &self.target)))
             .check(
                 "rten: write a file of 1 GiB anew, no sync",
                 "ours",
@@ -143,18 +143,6 @@ impl RtenWrite {
             file.write_all(&self.weights)?;
         }
         Ok(())
-    }
-}
-
-/// Copies a file as a plain loop does it.
-fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    let (mut from, mut to) = (File::open(from)?, File::create(to)?);
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match from.read(&mut buffer)? {
-            0 => return Ok(()),
-            read => to.write_all(&buffer[..read])?,
-        }
     }
 }
 

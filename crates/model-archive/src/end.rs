@@ -1,6 +1,7 @@
 //! The records at the end of an archive, which say where its directory is.
 
 use bytes::Bytes;
+use memchr::memmem;
 use tensor_core::{Cursor, Extent, Limits, Source};
 
 use crate::{Error, Fault, Flaw, Result};
@@ -67,9 +68,8 @@ impl Last {
         let longest = RECORD.saturating_add(u64::from(u16::MAX));
         let start = source.len().saturating_sub(longest);
         let bytes = source.read(Extent::between(start, source.len()), "end record")?;
-        let windows = (start..).zip(bytes.windows(SIGNATURE.len()));
-        let signatures = windows.filter(|(_, window)| *window == SIGNATURE);
-        let signatures = signatures.map(|(position, _)| position).collect();
+        let signatures = memmem::find_iter(&bytes, &SIGNATURE);
+        let signatures = signatures.map(|at| start.saturating_add(at as u64)).collect();
         Ok(Self { bytes, start, signatures })
     }
 

@@ -46,15 +46,7 @@ impl BertVocabulary {
     pub(crate) fn encode(&self, text: &str, mode: BertMode) -> Vec<i64> {
         let mut ids = Vec::with_capacity(text.len() / 4);
         match mode {
-            BertMode::Reference => {
-                for word in text.split_whitespace() {
-                    if word.starts_with('[') {
-                        self.encode_word(word, &mut ids);
-                    } else {
-                        self.encode_word(&word.to_lowercase(), &mut ids);
-                    }
-                }
-            }
+            BertMode::Reference => self.encode_words(text, &mut ids),
             BertMode::WordPiece => self.encode_pieces(text, &mut ids),
         }
         ids
@@ -70,6 +62,22 @@ impl BertVocabulary {
         self.tokens.get(usize::try_from(id).ok()?).map(String::as_str)
     }
 
+    fn encode_words(&self, text: &str, ids: &mut Vec<i64>) {
+        let mut lower = String::new();
+        for word in text.split_whitespace() {
+            if word.starts_with('[') {
+                self.encode_word(word, ids);
+            } else if word.is_ascii() {
+                lower.clear();
+                lower.push_str(word);
+                lower.make_ascii_lowercase();
+                self.encode_word(&lower, ids);
+            } else {
+                self.encode_word(&word.to_lowercase(), ids);
+            }
+        }
+    }
+
     fn encode_pieces(&self, text: &str, ids: &mut Vec<i64>) {
         let mut rest = text;
         while let Some((before, special, behind)) = next_special(rest) {
@@ -83,23 +91,40 @@ impl BertVocabulary {
     /// Encodes text in which no special token is.
     fn encode_plain(&self, text: &str, ids: &mut Vec<i64>) {
         let mut word = String::new();
-        let lower = text.chars().filter(|&c| !is_control(c)).nfd().filter(|c| !is_accent(*c));
-        for character in lower.flat_map(char::to_lowercase) {
-            if character.is_whitespace() {
-                self.take_word(&mut word, ids);
-            } else if is_punctuation(character) || is_chinese(character) {
-                self.take_word(&mut word, ids);
-                word.push(character);
-                self.take_word(&mut word, ids);
-            } else {
-                word.push(character);
+        let mut rest = text;
+        while !rest.is_empty() {
+            // Nothing in a run of ASCII is decomposed, or an accent of what is around it.
+            let len = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+            let (plain, behind) = rest.split_at(len);
+            for byte in plain.bytes() {
+                self.take(char::from(byte.to_ascii_lowercase()), &mut word, ids);
             }
+            let len = behind.bytes().position(is_plain).unwrap_or(behind.len());
+            let (other, behind) = behind.split_at(len);
+            let lower = other.chars().filter(|&c| !is_control(c)).nfd().filter(|c| !is_accent(*c));
+            for character in lower.flat_map(char::to_lowercase) {
+                self.take(character, &mut word, ids);
+            }
+            rest = behind;
         }
         self.take_word(&mut word, ids);
     }
 
+    /// Adds a character to a word, or ends it there.
+    fn take(&self, character: char, word: &mut String, ids: &mut Vec<i64>) {
+        if character.is_whitespace() {
+            self.take_word(word, ids);
+        } else if is_punctuation(character) || is_chinese(character) {
+            self.take_word(word, ids);
+            word.push(character);
+            self.take_word(word, ids);
+        } else {
+            word.push(character);
+        }
+    }
+
     fn take_word(&self, word: &mut String, ids: &mut Vec<i64>) {
-        if word.chars().nth(MAX_WORD).is_some() {
+        if word.len() > MAX_WORD && word.chars().nth(MAX_WORD).is_some() {
             ids.push(id(self.unknown));
         } else if !word.is_empty() {
             self.encode_word(word, ids);
@@ -154,6 +179,11 @@ fn id(token: usize) -> i64 {
     i64::try_from(token).unwrap_or(i64::MAX)
 }
 
+/// Tells whether a byte is a character of ASCII that is no control character.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')
+}
+
 fn is_control(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => false,
@@ -170,8 +200,10 @@ fn is_accent(character: char) -> bool {
 }
 
 fn is_punctuation(character: char) -> bool {
-    character.is_ascii_punctuation()
-        || character.general_category_group() == GeneralCategoryGroup::Punctuation
+    match character.is_ascii() {
+        true => character.is_ascii_punctuation(),
+        false => character.general_category_group() == GeneralCategoryGroup::Punctuation,
+    }
 }
 
 fn is_chinese(character: char) -> bool {
@@ -225,6 +257,17 @@ mod tests {
         assert_eq!(ids("[CLS]Who? Café中a"), [2, 3, 7, 9, 10, 11]);
         assert_eq!(ids(&"a".repeat(200)).len(), 200);
         assert_eq!(ids(&"a".repeat(201)), [1]);
+    }
+
+    /// As one pass over all characters makes it, wherever runs of ASCII end.
+    #[test]
+    fn accents_and_controls_beside_ascii() {
+        let vocabulary = BertVocabulary::parse("[UNK]\ncafe\n##s\na\nab\n東\n.").unwrap();
+        let ids = |text: &str| vocabulary.encode(text, BertMode::WordPiece);
+        assert_eq!(ids("cafe\u{301}s CAFÉS caf\u{1}e\u{301}\u{7f}s"), [1, 2, 1, 2, 1, 2]);
+        assert_eq!(ids("a\u{301}\u{1}\u{316}b \u{301}a"), [4, 3]);
+        assert_eq!(ids("a\u{a0}a\u{200b}b a\u{3000}a\u{b}b"), [3, 4, 3, 4]);
+        assert_eq!(ids("a東.a\r\n\tab"), [3, 5, 6, 3, 4]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use memchr::memmem;
 use model_archive::name;
 use tensor_core::{Error as Core, Extent, Limits, Source};
 
@@ -254,9 +255,9 @@ fn last_whole(source: &Source) -> Result<u64> {
         // Records may lie across the border of two blocks.
         let block = Extent::between(start, end.saturating_add(END).min(source.len()));
         let bytes = source.read(block, "end record")?;
-        for at in bytes.windows(4).enumerate().rev().filter(|(_, w)| *w == b"PK\x05\x06") {
-            let record = block.offset().saturating_add(at.0 as u64);
-            let comment = bytes.get(at.0.saturating_add(20)..).and_then(|rest| rest.first_chunk());
+        for at in memmem::rfind_iter(&bytes, b"PK\x05\x06") {
+            let record = block.offset().saturating_add(at as u64);
+            let comment = bytes.get(at.saturating_add(20)..).and_then(|rest| rest.first_chunk());
             let comment = comment.map_or(0, |len| u16::from_le_bytes(*len));
             let whole = record.saturating_add(END).saturating_add(comment.into());
             let window = source.window(Extent::first(whole), "archive");

@@ -1,7 +1,7 @@
 //! The tokenizer and decoder `gpt2` and their vocabulary: an object from tokens to ids.
 
 use std::{
-    cmp::Reverse,
+    cmp::{Ordering, Reverse},
     collections::{BinaryHeap, HashMap},
 };
 
@@ -125,16 +125,14 @@ impl Gpt2Vocabulary {
         joiner: &mut Joiner,
         ids: &mut Vec<i64>,
     ) -> Result<(), Fault> {
-        let mapped = &mut joiner.text;
-        mapped.clear();
-        mapped
-            .extend(piece.bytes().map(|byte| self.bytes.get(usize::from(byte)).unwrap_or(&SPACE)));
         // Most words are tokens.
-        let whole = self.trie.walk(Trie::ROOT, mapped.as_bytes());
+        let whole = piece.bytes().try_fold(Trie::ROOT, |at, byte| self.step(at, byte));
         if let Some(token) = whole.and_then(|at| self.trie.token(at)) {
             ids.push(self.id(token));
             return Ok(());
         }
+        joiner.text.clear();
+        joiner.text.extend(piece.bytes().map(|byte| self.symbol(byte)));
         joiner.join(self);
         for at in joiner.nodes() {
             match at.and_then(|at| self.trie.token(at)) {
@@ -143,6 +141,18 @@ impl Gpt2Vocabulary {
             }
         }
         Ok(())
+    }
+
+    /// Goes on by the symbol of a byte.
+    fn step(&self, at: At, byte: u8) -> Option<At> {
+        match byte {
+            b'!'..=b'~' => self.trie.step(at, byte),
+            _ => self.trie.walk(at, self.symbol(byte).encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+
+    fn symbol(&self, byte: u8) -> char {
+        self.bytes.get(usize::from(byte)).copied().unwrap_or(SPACE)
     }
 
     /// Returns the text of ids. An unknown one is an error, or `null` where the text is made as on
@@ -218,8 +228,9 @@ struct Symbol {
     at: Option<At>,
 }
 
-/// Two neighbours that make a token; ordered by its id, then by place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Two neighbours that make a token; ordered by its id, then by place. Of those that were found at
+/// one place at different times, all but one are out of date.
+#[derive(Clone, Copy)]
 struct Pair {
     id: i64,
     left: usize,
@@ -231,6 +242,26 @@ struct Pair {
     /// What they make.
     at: At,
 }
+
+impl Ord for Pair {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id).then(self.left.cmp(&other.left))
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Pair {}
 
 impl Joiner {
     fn join(&mut self, vocabulary: &Gpt2Vocabulary) {
@@ -337,9 +368,11 @@ fn class(character: char) -> Class {
 
 /// Returns the bytes of the first piece of a text.
 fn piece(text: &str) -> usize {
-    let contraction = CONTRACTIONS.iter().find(|contraction| text.starts_with(**contraction));
-    if let Some(contraction) = contraction {
-        return contraction.len();
+    if text.starts_with('\'') {
+        let contraction = CONTRACTIONS.iter().find(|contraction| text.starts_with(**contraction));
+        if let Some(contraction) = contraction {
+            return contraction.len();
+        }
     }
     let behind = text.strip_prefix(' ').unwrap_or(text);
     let lead = text.len().saturating_sub(behind.len());
@@ -364,7 +397,14 @@ fn blanks(text: &str) -> usize {
 }
 
 fn run(text: &str, kind: Class) -> usize {
-    text.find(|character| class(character) != kind).unwrap_or(text.len())
+    let is_in = |byte: u8| byte.is_ascii() && class(char::from(byte)) == kind;
+    let len = text.bytes().position(|byte| !is_in(byte)).unwrap_or(text.len());
+    let (_, rest) = text.split_at(len);
+    if rest.bytes().next().is_none_or(|byte| byte.is_ascii()) {
+        return len;
+    }
+    let more = rest.find(|character| class(character) != kind).unwrap_or(rest.len());
+    len.saturating_add(more)
 }
 
 /// Returns the character that stands for each byte in tokens: itself where it can be seen, one from

@@ -10,6 +10,7 @@ use ptl_spec::{
     Argument, ContainerKind, Json, Method, Place, Profile, Quantization, Reader, Spec, SpecSource,
     Tensor, side_file,
     tensor_core::{Extent, Limits, digest::Algorithm},
+    with_extra_files,
 };
 use test_support::{CountingSource, files, testdata};
 
@@ -343,6 +344,27 @@ fn opening_reads_the_directory_alone() {
     let tensor = reader.tensor("constants/2").unwrap().unwrap();
     tensor.bytes().unwrap();
     assert_eq!(touched(&counting.take_reads()), 1);
+}
+
+#[test]
+fn a_flatbuffer_is_read_where_its_tables_lead() {
+    let bytes = fs::read(testdata("ptl/valid/torch251/zoo_fb.ptl")).unwrap();
+    let long = [("long", Some(vec![7; 1 << 20].into())), ("short", Some("1".into()))];
+    let bytes = with_extra_files(&bytes, long).unwrap();
+    let (memory, counting) = (Reader::from_bytes(bytes.clone()), CountingSource::new(&bytes));
+    let (memory, reader) = (memory.unwrap(), Reader::from_source(counting.source()).unwrap());
+    assert_eq!(reader.bytecode().unwrap(), memory.bytecode().unwrap());
+    assert_eq!(reader.validate().findings(), memory.validate().findings());
+    let (tensors, expected) = (reader.tensors().unwrap(), memory.tensors().unwrap());
+    assert!(tensors.len() > 10 && tensors.len() == expected.len());
+    for (tensor, expected) in tensors.zip(expected) {
+        assert_eq!(tensor.name(), expected.name());
+        assert_eq!(tensor.bytes().unwrap(), expected.bytes().unwrap());
+    }
+    assert_eq!(reader.extra_file("short").unwrap().bytes().unwrap(), "1");
+    // The long one is not among them.
+    assert!(counting.total() < 1 << 20, "{} bytes are read", counting.total());
+    assert_eq!(reader.extra_file("long").unwrap().bytes().unwrap(), vec![7; 1 << 20]);
 }
 
 #[test]

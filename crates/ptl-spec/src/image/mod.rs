@@ -1,7 +1,6 @@
 //! Pictures: what is done to them, and how they become tensors and back.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use tensor_core::Tensor;
 
 use crate::{
@@ -29,18 +28,18 @@ pub struct Image {
 
 #[derive(Clone, PartialEq, Eq)]
 enum Pixels {
-    Rgb(Arc<[u8]>),
-    Rgba(Arc<[u8]>),
+    Rgb(Bytes),
+    Rgba(Bytes),
 }
 
 impl Image {
-    /// Makes a picture of red, green and blue bytes.
+    /// Makes a picture of red, green and blue bytes, which are not copied.
     ///
     /// # Errors
     ///
     /// [`Error::Spec`] where there are not `width * height * 3` bytes, or a side is not 1 to 16,384
     /// pixels.
-    pub fn from_rgb(width: u32, height: u32, pixels: impl Into<Arc<[u8]>>) -> Result<Self> {
+    pub fn from_rgb(width: u32, height: u32, pixels: impl Into<Bytes>) -> Result<Self> {
         Self::new(width, height, Pixels::Rgb(pixels.into()))
     }
 
@@ -50,7 +49,7 @@ impl Image {
     /// # Errors
     ///
     /// As for [`from_rgb`](Self::from_rgb), with four bytes a pixel.
-    pub fn from_rgba(width: u32, height: u32, pixels: impl Into<Arc<[u8]>>) -> Result<Self> {
+    pub fn from_rgba(width: u32, height: u32, pixels: impl Into<Bytes>) -> Result<Self> {
         Self::new(width, height, Pixels::Rgba(pixels.into()))
     }
 
