@@ -1,10 +1,15 @@
 //! What only nnpackages have: a runtime that checks nothing, and models that are wired together.
 
+mod build;
 mod check;
 mod config;
 mod connect;
+mod edit;
 mod extract;
+mod given;
+mod merge;
 mod model;
+mod split;
 
 use std::path::Path;
 
@@ -18,21 +23,29 @@ use crate::{Outcome, args::is_stdio, failure::About, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Nnpackage {
+    Build(build::Build),
     Check(check::Check),
     Config(config::Config),
     Connect(connect::Connect),
+    Edit(edit::Edit),
     Extract(extract::Extract),
+    Merge(merge::Merge),
     Model(model::Model),
+    Split(split::Split),
 }
 
 impl Nnpackage {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Build(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Config(command) => command.run(),
             Self::Connect(command) => command.run(),
+            Self::Edit(command) => command.run(),
             Self::Extract(command) => command.run(),
+            Self::Merge(command) => command.run(),
             Self::Model(command) => command.run(),
+            Self::Split(command) => command.run(),
         }
     }
 }
