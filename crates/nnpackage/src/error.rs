@@ -3,7 +3,7 @@ use std::{borrow::Cow, io};
 use model_archive::name::NameFault;
 use tensor_core::{At, Chain, Report, Severity, Shape};
 
-use crate::{BuildFault, Content, EditFault, Position};
+use crate::{BuildFault, Content, EditFault, Position, storage::MANIFEST};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
@@ -212,8 +212,10 @@ impl Error {
     pub fn at(&self) -> At {
         let at = At::file().offset(self.offset());
         match self {
-            Self::Json { at: position, .. } => at.line(position.line),
-            Self::Document { at: position, path, .. } => at.line(position.line).path(path),
+            Self::Json { what, at: position, .. } => of_text(what, at).line(position.line),
+            Self::Document { what, at: position, path, .. } => {
+                of_text(what, at).line(position.line).path(path)
+            }
             Self::File { path, .. } | Self::Build { path, .. } | Self::Write { path, .. } => {
                 at.entry(path)
             }
@@ -225,9 +227,29 @@ impl Error {
         }
     }
 
+    /// Returns where in its line the error is, in characters from 1, where it is about a text.
+    #[must_use]
+    pub const fn column(&self) -> Option<u64> {
+        match self {
+            Self::Json { at, .. } | Self::Document { at, .. } => Some(at.column),
+            _ => None,
+        }
+    }
+
+    /// Returns what is wrong and its causes, without the place in a text, which [`at`](Self::at) and
+    /// [`column`](Self::column) have.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Json { reason, .. } => reason.clone(),
+            Self::Document { found, expected, .. } => format!("is {found}, expected {expected}"),
+            _ => Chain(self).to_string(),
+        }
+    }
+
     /// Adds the error to a report.
     pub fn report_to(&self, severity: Severity, report: &mut Report) {
-        report.push(severity, self.rule(), self.at(), Chain(self).to_string());
+        report.push(severity, self.rule(), self.at(), self.message());
     }
 }
 
@@ -346,6 +368,11 @@ impl ConstantFault {
             _ => None,
         }
     }
+}
+
+/// Adds the file of a package that a text always is.
+fn of_text(what: &str, at: At) -> At {
+    if what == "MANIFEST" { at.entry(MANIFEST) } else { at }
 }
 
 /// Says which file may have been meant to be the manifest.
