@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::root;
 
 mod carton;
+mod nnpackage;
 mod ptl;
 mod rten;
 mod ztensor;
@@ -26,6 +27,7 @@ pub(crate) struct Golden {
 /// Returns every golden file.
 fn goldens() -> Vec<Golden> {
     let mut goldens = carton::goldens();
+    goldens.extend(nnpackage::goldens());
     goldens.extend(ptl::goldens());
     goldens.extend(rten::goldens());
     goldens.extend(ztensor::goldens());

@@ -31,10 +31,11 @@ Examples:
         #[command(subcommand)]
         command: carton::Carton,
     },
-    /// Check, unpack, draw and describe nnpackages and their Circle and TFLite models
+    /// Check, build, edit, unpack and describe nnpackages and their Circle and TFLite models
     #[command(after_help = "\
 Examples:
   modelcrate nnpackage check model.zip
+  modelcrate nnpackage build model.circle -o model.zip
   modelcrate nnpackage connect --language dot models.zip | dot -Tsvg > models.svg")]
     Nnpackage {
         #[command(subcommand)]

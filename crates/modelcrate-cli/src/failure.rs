@@ -131,7 +131,7 @@ fn carton_is_invalid(error: &carton_format::Error) -> bool {
 }
 
 fn nnpackage_is_invalid(error: &nnpackage::Error) -> bool {
-    use nnpackage::{ConstantFault, Error, FileFault, ModelFault};
+    use nnpackage::{BuildFault, ConstantFault, Error, FileFault, ModelFault};
     match error {
         Error::Core(error) | Error::Constant { fault: ConstantFault::Core(error), .. } => {
             core_is_invalid(error)
@@ -151,7 +151,8 @@ fn nnpackage_is_invalid(error: &nnpackage::Error) -> bool {
         | Error::Constant { .. }
         | Error::CustomOptions { .. }
         | Error::Hdf5 { .. }
-        | Error::Library { .. } => true,
+        | Error::Library { .. }
+        | Error::Build { fault: BuildFault::Model(_) | BuildFault::NotAModel { .. }, .. } => true,
         Error::File { fault, .. } => !matches!(fault, FileFault::Io(_)),
         // Anything else is sound, and cannot be what was asked for.
         Error::Unwritable { fault, .. } => {

@@ -1,11 +1,16 @@
 //! What only nnpackages have: a runtime that checks nothing, and models that are wired together.
 
+mod build;
 mod check;
 mod config;
 mod connect;
+mod edit;
 mod edit_model;
 mod extract;
+mod given;
+mod merge;
 mod model;
+mod split;
 
 use std::path::Path;
 
@@ -19,23 +24,31 @@ use crate::{Outcome, args::is_stdio, failure::About, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Nnpackage {
+    Build(Box<build::Build>),
     Check(check::Check),
     Config(config::Config),
     Connect(connect::Connect),
-    EditModel(edit_model::EditModel),
+    Edit(Box<edit::Edit>),
+    EditModel(Box<edit_model::EditModel>),
     Extract(extract::Extract),
+    Merge(merge::Merge),
     Model(model::Model),
+    Split(split::Split),
 }
 
 impl Nnpackage {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Build(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Config(command) => command.run(),
             Self::Connect(command) => command.run(),
+            Self::Edit(command) => command.run(),
             Self::EditModel(command) => command.run(),
             Self::Extract(command) => command.run(),
+            Self::Merge(command) => command.run(),
             Self::Model(command) => command.run(),
+            Self::Split(command) => command.run(),
         }
     }
 }

@@ -104,7 +104,8 @@ impl Verify {
                 let known = error.downcast_ref::<Error>();
                 let rule = known.map_or("file/read", Error::rule);
                 let at = known.map(Error::at).unwrap_or_default();
-                let file = File::invalid(path, rule, at, chain(&error));
+                let message = known.map_or_else(|| chain(&error), Error::message);
+                let file = File::invalid(path, rule, at, message);
                 return Ok(File { format: known.and_then(Error::format), ..file });
             }
             Err(error) => return Err(error),

@@ -276,3 +276,141 @@ fn schemas_can_be_chosen() {
     let [other, same] = [&args[..], &["nnpackage", "model", "every.tflite"]].map(|a| prints(cd, a));
     assert_eq!(other.split_once('\n').unwrap().1, same.split_once('\n').unwrap().1);
 }
+
+/// Puts the model of a package beside it.
+fn unpacked(cd: &Path) {
+    prints(cd, &["nnpackage", "extract", "one.zip", "one"]);
+    prints(cd, &["nnpackage", "extract", "two.zip", "two"]);
+}
+
+#[test]
+fn built_packages_are_sound_and_the_same_each_time() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    let build = ["nnpackage", "build", "one/add.circle", "--mmap", "--digests"];
+    let text = prints(cd, &[&build[..], &["-o", "add.zip"]].concat());
+    assert!(text.starts_with("add.zip: built, version 1.1.0, 1 model, 4 files, "), "{text}");
+    let text = prints(cd, &[&build[..], &["-o", "add", "--folder"]].concat());
+    assert_eq!(text, "add: built, version 1.1.0, 1 model, 4 files\n");
+    prints(cd, &["nnpackage", "extract", "add.zip", "extracted"]);
+    for name in ["add.circle", "metadata/MANIFEST", "metadata/config.cfg", "metadata/SHA256SUMS"] {
+        let [built, extracted] =
+            ["add", "extracted"].map(|folder| fs::read(cd.join(folder).join(name)).unwrap());
+        assert!(built == extracted, "{name}");
+    }
+    for path in ["add.zip", "add"] {
+        assert!(prints(cd, &["verify", path]).starts_with(&format!("{path}: valid\n")));
+    }
+    let to_stdout = modelcrate(cd, &[&build[..], &["-o", "-"]].concat());
+    assert!(to_stdout.stdout == fs::read(cd.join("add.zip")).unwrap());
+    let model = fs::read(cd.join("one/add.circle")).unwrap();
+    let args = ["nnpackage", "build", "add.circle=-", "--mmap", "--digests", "-o", "-"];
+    assert!(given(&args, &model).stdout == to_stdout.stdout);
+}
+
+#[test]
+fn changed_files_fail_verification() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    prints(cd, &["nnpackage", "build", "one/add.circle", "--digests", "-o", "add", "--folder"]);
+    fs::write(cd.join("add/notes"), "x").unwrap();
+    let output = modelcrate(cd, &["verify", "add"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = "error [nnp/digest-unlisted-file] \"notes\": is not listed in \
+                \"metadata/SHA256SUMS\"";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn outputs_are_not_replaced_unasked() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    let build = ["nnpackage", "build", "one/add.circle", "-o"];
+    let there = "is there already (--force replaces it)";
+    let (code, text) = fails(cd, &[&build[..], &["two.zip"]].concat());
+    assert_eq!((code, text), (2, format!("error: two.zip: {there}\n")));
+    let (code, text) = fails(cd, &[&build[..], &["two", "--folder"]].concat());
+    assert_eq!((code, text.as_str()), (2, "error: two: is not empty\n"));
+    let (code, text) = fails(cd, &[&build[..], &["one/add.circle", "--force"]].concat());
+    let input = "error: one/add.circle: is an input, expected another file\n";
+    assert_eq!((code, text.as_str()), (2, input));
+    let (_, text) = fails(cd, &["nnpackage", "edit", "one", "one/new.zip", "--set", "A=1"]);
+    assert_eq!(text, "error: one/new.zip: is in the folder that is read\n");
+    let (_, text) = fails(cd, &["nnpackage", "edit", "two.zip", "two.zip", "--set", "A=1"]);
+    assert!(text.ends_with("is the input, which is changed where no output is given\n"), "{text}");
+    let (_, text) = fails(cd, &["nnpackage", "edit", "-", "--set", "A=1"]);
+    assert_eq!(text, "error: standard input cannot be replaced: say where the package goes\n");
+    prints(cd, &[&build[..], &["two.zip", "--force"]].concat());
+    assert_eq!(Reader::open(cd.join("two.zip")).unwrap().models().len(), 1);
+}
+
+#[test]
+fn edits_are_made_in_place_and_elsewhere() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    let changes = ["--add-model", "more/add.circle=one/add.circle", "--set", "NUM_THREADS=2"];
+    let before = fs::read(cd.join("two.zip")).unwrap();
+    let edit = |to: &[&str]| {
+        prints(cd, &[&["nnpackage", "edit", "two.zip"][..], to, &changes[..]].concat())
+    };
+    edit(&["new.zip"]);
+    edit(&["new", "--folder"]);
+    assert!(fs::read(cd.join("two.zip")).unwrap() == before);
+    let args = ["nnpackage", "edit", "-", "-", "--set", "NUM_THREADS=2", "--put"];
+    let put = format!("more/add.circle={}", cd.join("one/add.circle").display());
+    let output = given(&[&args[..], &[put.as_str()]].concat(), &before);
+    assert_eq!(Reader::from_bytes(output.stdout).unwrap().files().unwrap().count(), 7);
+    edit(&[]);
+    prints(cd, &[&["nnpackage", "edit", "two"][..], &changes[..]].concat());
+    let [archive, other, folder, in_place] =
+        ["two.zip", "new.zip", "new", "two"].map(|path| Reader::open(cd.join(path)).unwrap());
+    for reader in [&other, &folder, &in_place] {
+        assert_eq!(reader.manifest(), archive.manifest());
+        for (a, b) in reader.files().unwrap().zip(archive.files().unwrap()) {
+            assert_eq!(a.path(), b.path());
+            assert_eq!(a.bytes().unwrap(), b.bytes().unwrap(), "{}", a.path());
+        }
+    }
+    let text = prints(cd, &["nnpackage", "edit", "two", "--set", "NUM_THREADS=2"]);
+    assert_eq!(text, "two: nothing to change\n");
+}
+
+#[test]
+fn split_packages_are_merged_again() {
+    let folder = folder();
+    let cd = folder.path();
+    let text = prints(cd, &["nnpackage", "split", "two.zip", "parts"]);
+    assert!(text.contains("parts/m0.zip: written, version 1.0.0, 1 model, 2 files"), "{text}");
+    assert!(text.ends_with("parts: without metadata/tc/input.h5\n"), "{text}");
+    let (code, text) = fails(cd, &["nnpackage", "split", "two.zip", "parts"]);
+    let there = "error: parts/m0.zip: is there already (--force replaces it)\n";
+    assert_eq!((code, text.as_str()), (2, there));
+    prints(cd, &["nnpackage", "split", "two.zip", "folders", "--folders"]);
+    let parts = ["folders/m0", "parts/m1.zip", "--connect", "0:0:0=1:0:0", "-o", "again.zip"];
+    prints(cd, &[&["nnpackage", "merge"][..], &parts].concat());
+    let [again, before] = ["again.zip", "two.zip"].map(|path| Reader::open(cd.join(path)).unwrap());
+    assert_eq!(again.manifest(), before.manifest());
+    let (code, text) = fails(cd, &["nnpackage", "merge", "two.zip", "two.zip", "-o", "four.zip"]);
+    assert_eq!((code, text.as_str()), (2, "error: \"m0.circle\" is in the package already\n"));
+    let named = ["nnpackage", "merge", "two.zip", "b=two.zip", "-o", "four.zip"];
+    prints(cd, &named);
+    assert_eq!(Reader::open(cd.join("four.zip")).unwrap().models().len(), 4);
+}
+
+#[test]
+fn broken_models_are_invalid() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("broken.circle"), b"\x20\0\0\0CIR0 and no more than this").unwrap();
+    let (code, text) = fails(cd, &["nnpackage", "build", "broken.circle", "-o", "broken.zip"]);
+    let start = "error: broken.circle: cannot be opened as a model: model is malformed: ";
+    assert!(code == 1 && text.starts_with(start), "{code} {text}");
+    let missing = fails(cd, &["nnpackage", "build", "none.circle", "-o", "none.zip"]).0;
+    assert_eq!(missing, 2);
+    assert!(!cd.join("broken.zip").exists());
+}

@@ -164,11 +164,6 @@ fn refused_edits_change_nothing() {
             "error: img.ptl: is the input, expected another file\n",
         ),
         (
-            &["compact", "img_fb.ptl"],
-            2,
-            "error: img_fb.ptl: the file cannot be edited: it is a FlatBuffer, which has no records\n",
-        ),
-        (
             &["strip", "img.ptl", "img.ptl", "--force"],
             2,
             "error: img.ptl: is the input, which is replaced where no output is given\n",

@@ -1,4 +1,4 @@
-use tensor_core::At;
+use tensor_core::{At, Chain};
 
 use crate::Format;
 
@@ -91,6 +91,23 @@ impl Error {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(error) => At::file().offset(error.offset()),
             Self::Core(error) => At::file().offset(error.offset()),
+        }
+    }
+}
+
+impl Error {
+    /// Returns what is wrong and its causes in one line, without the line of a text, which
+    /// [`at`](Self::at) has.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(error @ nnpackage::Error::Json { at, .. }) => {
+                format!("{} at column {}", error.message(), at.column)
+            }
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(error) => error.message(),
+            _ => Chain(self).to_string(),
         }
     }
 }

@@ -124,6 +124,33 @@ impl Diagnosis {
         self.onert(Reaction::Undefined { stage })
     }
 
+    /// Returns the first thing of several that stops onert 0.1.0, else what makes it go wrong; `None`
+    /// where nothing does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use nnpackage::{Diagnosis, Reader};
+    ///
+    /// let diagnoses = Reader::open("model.zip")?.check();
+    /// println!("{:?}", Diagnosis::forecast(&diagnoses));
+    /// # Ok::<(), nnpackage::Error>(())
+    /// ```
+    #[must_use]
+    pub fn forecast(diagnoses: &[Self]) -> Option<Reaction> {
+        let rank = |reaction: &Reaction| match reaction {
+            Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),
+            Reaction::Crashes { stage } => Some((*stage as u8, 1)),
+            Reaction::Undefined { stage } => Some((*stage as u8, 2)),
+            Reaction::Garbage => Some((u8::MAX, 0)),
+            _ => None,
+        };
+        let reactions = diagnoses.iter().filter_map(|diagnosis| diagnosis.onert.as_ref());
+        let ranked = reactions.filter_map(|reaction| Some((rank(reaction)?, reaction)));
+        let first = ranked.min_by_key(|(rank, _)| *rank);
+        first.map(|(_, reaction)| reaction.clone())
+    }
+
     /// Adds it to a report, hint and reaction in the sentence.
     pub fn report_to(self, report: &mut Report) {
         let mut message = self.message;
@@ -270,22 +297,6 @@ impl Findings {
         }
         self.diagnoses
     }
-}
-
-/// Returns the first thing that stops onert, else what makes it go wrong; `None` where nothing
-/// does.
-pub(crate) fn forecast(diagnoses: &[Diagnosis]) -> Option<Reaction> {
-    let rank = |reaction: &Reaction| match reaction {
-        Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),
-        Reaction::Crashes { stage } => Some((*stage as u8, 1)),
-        Reaction::Undefined { stage } => Some((*stage as u8, 2)),
-        Reaction::Garbage => Some((u8::MAX, 0)),
-        _ => None,
-    };
-    let reactions = diagnoses.iter().filter_map(|diagnosis| diagnosis.onert.as_ref());
-    let ranked = reactions.filter_map(|reaction| Some((rank(reaction)?, reaction)));
-    let first = ranked.min_by_key(|(rank, _)| *rank);
-    first.map(|(_, reaction)| reaction.clone())
 }
 
 /// Diagnoses of one rule about one file that are listed.

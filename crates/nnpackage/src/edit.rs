@@ -199,6 +199,17 @@ impl Edit {
         }
     }
 
+    /// Sets the declared type of a model, whatever the file is.
+    ///
+    /// # Errors
+    ///
+    /// [`EditFault::NoModel`].
+    pub fn set_model_type(&mut self, index: usize, model_type: ModelType<'_>) -> Result<()> {
+        self.model_path(index)?;
+        self.manifest.set_type(index, model_type.name());
+        Ok(())
+    }
+
     /// Takes away a model, the information about it, and the files that only it needs. Models behind
     /// it move up, in connections too.
     ///

@@ -3,7 +3,7 @@ use std::{borrow::Cow, io};
 use model_archive::name::NameFault;
 use tensor_core::{At, Chain, Report, Severity, Shape};
 
-use crate::{BuildFault, Content, EditFault, Position, model::Schema};
+use crate::{BuildFault, Content, EditFault, ModelFault, Position, storage::MANIFEST};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
@@ -229,8 +229,10 @@ impl Error {
     pub fn at(&self) -> At {
         let at = At::file().offset(self.offset());
         match self {
-            Self::Json { at: position, .. } => at.line(position.line),
-            Self::Document { at: position, path, .. } => at.line(position.line).path(path),
+            Self::Json { what, at: position, .. } => of_text(what, at).line(position.line),
+            Self::Document { what, at: position, path, .. } => {
+                of_text(what, at).line(position.line).path(path)
+            }
             Self::File { path, .. } | Self::Build { path, .. } | Self::Write { path, .. } => {
                 at.entry(path)
             }
@@ -242,9 +244,29 @@ impl Error {
         }
     }
 
+    /// Returns where in its line the error is, in characters from 1, where it is about a text.
+    #[must_use]
+    pub const fn column(&self) -> Option<u64> {
+        match self {
+            Self::Json { at, .. } | Self::Document { at, .. } => Some(at.column),
+            _ => None,
+        }
+    }
+
+    /// Returns what is wrong and its causes, without the place in a text, which [`at`](Self::at) and
+    /// [`column`](Self::column) have.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Json { reason, .. } => reason.clone(),
+            Self::Document { found, expected, .. } => format!("is {found}, expected {expected}"),
+            _ => Chain(self).to_string(),
+        }
+    }
+
     /// Adds the error to a report.
     pub fn report_to(&self, severity: Severity, report: &mut Report) {
-        report.push(severity, self.rule(), self.at(), Chain(self).to_string());
+        report.push(severity, self.rule(), self.at(), self.message());
     }
 }
 
@@ -365,83 +387,9 @@ impl ConstantFault {
     }
 }
 
-/// Why a model cannot be written. It reads on from the path of what cannot.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelFault {
-    /// The schema has no place for it.
-    #[error("has {what}, which {schema} has not")]
-    NotInSchema {
-        /// What it has.
-        what: String,
-        /// The schema.
-        schema: Schema,
-    },
-    /// It has a table of a kind that this crate does not know.
-    #[error("has {what} of unknown type {tag}, which would be lost")]
-    Unknown {
-        /// What the table is for.
-        what: &'static str,
-        /// Its number in the union.
-        tag: u8,
-    },
-    /// It has fields that this crate does not know.
-    #[error("has unknown fields in the table at byte {offset}, which would be lost")]
-    UnknownFields {
-        /// Where the first such table starts, in bytes from the start of the file.
-        offset: u64,
-    },
-    /// A number stands for something in one schema that is not known, and could be anything in the
-    /// other.
-    #[error("has {what} {code}, of which nothing is known")]
-    UnknownNumber {
-        /// What has the number.
-        what: &'static str,
-        /// The number.
-        code: i32,
-    },
-    /// It has more bytes than the offsets of tables reach.
-    #[error("needs {found} bytes in its tables, which reach {limit}")]
-    TooLarge {
-        /// Bytes that it needs, at least.
-        found: u64,
-        /// Bytes that there may be.
-        limit: u64,
-    },
-    /// It has bytes in the tables and outside of them.
-    #[error("has bytes in the tables and outside of them, expected one of both")]
-    TwoPlaces,
-    /// Its bytes are outside of the tables of a file, and no file was given.
-    #[error("has bytes at byte {offset} of a file, and there is none to read them from")]
-    NoFile {
-        /// Where they start, from the start of the file.
-        offset: u64,
-    },
-    /// Its bytes end behind the end of the file.
-    #[error("needs {len} bytes at byte {offset} of a file of {file_len} bytes")]
-    OutOfBounds {
-        /// Where they start, from the start of the file.
-        offset: u64,
-        /// Their length in bytes.
-        len: u64,
-        /// Bytes of the file.
-        file_len: u64,
-    },
-}
-
-impl ModelFault {
-    const fn rule(&self) -> &'static str {
-        match self {
-            Self::NotInSchema { .. } => "model/not-in-schema",
-            Self::Unknown { .. } => "model/unknown-table",
-            Self::UnknownFields { .. } => "model/unknown-field",
-            Self::UnknownNumber { .. } => "model/unknown-number",
-            Self::TooLarge { .. } => "model/too-large",
-            Self::TwoPlaces => "model/two-places",
-            Self::NoFile { .. } => "model/other-file",
-            Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
-        }
-    }
+/// Adds the file of a package that a text always is.
+fn of_text(what: &str, at: At) -> At {
+    if what == "MANIFEST" { at.entry(MANIFEST) } else { at }
 }
 
 /// Says which file may have been meant to be the manifest.

@@ -10,7 +10,6 @@ use tensor_core::{Extent, Limits, Report, Source};
 
 use crate::{
     Constant, Diagnosis, Error, Reaction, Result,
-    diagnosis::forecast,
     model::{Model, Parsed, Schema, identify},
     validate,
 };
@@ -147,7 +146,7 @@ impl ModelReader {
     /// from its structure; `None` where nothing does.
     #[must_use]
     pub fn forecast(&self) -> Option<Reaction> {
-        forecast(&self.check())
+        Diagnosis::forecast(&self.check())
     }
 
     /// Returns what the model is read from.

@@ -12,9 +12,7 @@ use tensor_core::{Limits, Report, Source};
 
 use crate::{
     Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile, ModelInfo,
-    ModelReader, Reaction, Result, Sums,
-    diagnosis::forecast,
-    golden,
+    ModelReader, Reaction, Result, Sums, golden,
     manifest::Parsed,
     storage::{Folder, MANIFEST, Storage},
     sums, validate,
@@ -226,10 +224,11 @@ impl Reader {
     }
 
     /// Returns what stops onert 0.1.0 on the unpacked package, or makes it go wrong, as far as that
-    /// follows from what is in it; `None` where nothing does.
+    /// follows from what is in it; `None` where nothing does. Whoever has the diagnoses already asks
+    /// [`Diagnosis::forecast`].
     #[must_use]
     pub fn forecast(&self) -> Option<Reaction> {
-        forecast(&self.check())
+        Diagnosis::forecast(&self.check())
     }
 
     /// Returns the archive; `None` for a folder.

@@ -1,5 +1,7 @@
-//! Replays the files of `testdata`, and inputs that fuzzing has found, through the fuzz target.
+//! Replays the files of `testdata`, and inputs that fuzzing has found, through the fuzz targets.
 
+#[path = "../../../fuzz/src/nnpackage_edit.rs"]
+mod nnpackage_edit;
 #[path = "../../../fuzz/src/nnpackage_read.rs"]
 mod nnpackage_read;
 
@@ -22,7 +24,9 @@ fn replay(folder: &Path) -> usize {
         if path.is_dir() {
             count += replay(&path);
         } else {
-            nnpackage_read::run(&fs::read(path).unwrap());
+            let bytes = fs::read(path).unwrap();
+            nnpackage_read::run(&bytes);
+            nnpackage_edit::run(&bytes);
             count += 1;
         }
     }

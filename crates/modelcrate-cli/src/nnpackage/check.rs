@@ -100,16 +100,16 @@ impl Check {
 
 impl Checked {
     fn of(input: &Path, opened: &Opened) -> Self {
-        let (kind, archive, diagnoses, forecast) = match opened {
+        let (kind, archive, diagnoses) = match opened {
             Opened::Package(reader) => {
                 let archive = reader.archive().map(Archive::check).unwrap_or_default();
-                ("package", archive, reader.check(), reader.forecast())
+                ("package", archive, reader.check())
             }
             Opened::Model(reader) => {
-                let kind = reader.model().schema.name();
-                (kind, Report::default(), reader.check(), reader.forecast())
+                (reader.model().schema.name(), Report::default(), reader.check())
             }
         };
+        let forecast = Diagnosis::forecast(&diagnoses);
         let mut findings: Vec<Found> = archive.findings().iter().map(Found::of_finding).collect();
         findings.extend(diagnoses.into_iter().map(Found::of_diagnosis));
         Self {
@@ -128,8 +128,11 @@ impl Checked {
         let finding = Found {
             rule: known.map_or("file/read", Error::rule).to_owned(),
             severity: Severity::Error,
-            at: Place { at: known.map(Error::at).unwrap_or_default(), column: column(known) },
-            message: Chain(error.as_ref()).to_string(),
+            at: Place {
+                at: known.map(Error::at).unwrap_or_default(),
+                column: known.and_then(Error::column),
+            },
+            message: known.map_or_else(|| Chain(error.as_ref()).to_string(), Error::message),
             hint: None,
             onert: None,
         };
@@ -191,8 +194,12 @@ impl Found {
         text
     }
 
-    /// Writes why something cannot be opened: such a message names the place itself.
+    /// Writes why something cannot be opened: but for faults of a text, such a message names the
+    /// place itself.
     fn refusal_text(&self) -> String {
+        if self.at.column.is_some() {
+            return self.text();
+        }
         output::found_text(self.severity, &self.rule, &At::file(), None, &self.message)
     }
 }
@@ -223,13 +230,5 @@ fn verdict(findings: &[Found]) -> Verdict {
         None | Some(Severity::Note) => Verdict::Valid,
         Some(Severity::Warning) => Verdict::Warnings,
         Some(Severity::Error) => Verdict::Invalid,
-    }
-}
-
-/// Returns the column of an error that has one.
-fn column(error: Option<&Error>) -> Option<u64> {
-    match error {
-        Some(Error::Json { at, .. } | Error::Document { at, .. }) => Some(at.column),
-        _ => None,
     }
 }

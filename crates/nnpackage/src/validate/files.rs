@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tensor_core::DType;
 
 use crate::{
-    Diagnosis, IoRef, Reader, Sums, diagnosis::Findings, error::short, golden, model::Tensor,
-    needs, read::is_model_info,
+    Diagnosis, Error, IoRef, Reader, Sums, diagnosis::Findings, error::short, golden,
+    model::Tensor, needs, read::is_model_info,
 };
 
 pub(super) fn check(reader: &Reader, findings: &mut Findings) {
@@ -71,12 +71,16 @@ fn infos(reader: &Reader, findings: &mut Findings) {
     let Ok(infos) = reader.model_infos() else { return };
     for (file, info) in infos {
         if let Err(error) = info {
-            let message = tensor_core::Chain(&error).to_string();
-            let mut diagnosis = Diagnosis::warning("nnp/model-info", message).entry(file.path());
-            diagnosis.at.line = error.at().line;
-            findings.push(diagnosis.ignored());
+            let diagnosis = Diagnosis::warning("nnp/model-info", error.message());
+            findings.push(placed(diagnosis, &error).entry(file.path()).ignored());
         }
     }
+}
+
+/// Adds where in a text an error is.
+fn placed(mut diagnosis: Diagnosis, error: &Error) -> Diagnosis {
+    (diagnosis.at.line, diagnosis.column) = (error.at().line, error.column());
+    diagnosis
 }
 
 /// The list of digests: that it can be read. Verifying compares it with the files.
@@ -87,12 +91,7 @@ fn digests(reader: &Reader, findings: &mut Findings) {
             let message = format!("lists the digests of {} files", sums.iter().len());
             Diagnosis::note("nnp/digests", message)
         }
-        Err(error) => {
-            let message = tensor_core::Chain(&error).to_string();
-            let mut diagnosis = Diagnosis::error("nnp/digests", message);
-            diagnosis.at.line = error.at().line;
-            diagnosis
-        }
+        Err(error) => placed(Diagnosis::error("nnp/digests", error.message()), &error),
     };
     findings.push(diagnosis.entry(Sums::PATH).ignored());
 }

@@ -1,0 +1,246 @@
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use modelcrate::nnpackage::{Builder, IoRef};
+use serde::Serialize;
+
+use super::given::{
+    Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open, partition,
+    read_text, reference, write_archive,
+};
+use crate::{Outcome, args::is_stdio, escape::escape, failure::About, output, write::Writing};
+
+/// Build a package of models and what belongs to them
+///
+/// Each model is taken for what its identifier says, whatever its name. Files that a model needs,
+/// such as those that its operators run, have to lie beside it and come into the package with it.
+/// The version is the lowest that has everything that is used. The same files make the same bytes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate nnpackage build add.circle -o add.zip
+  modelcrate nnpackage build add.circle --mmap --digests -o add --folder
+  modelcrate nnpackage build part0.circle part1.circle --from-conn net.conn.json -o net.zip
+  modelcrate nnpackage build model.bin --model-type 0=bin -o - | sha256sum")]
+pub(crate) struct Build {
+    /// The models, in order; a NAME is the path in the package, by default that of the file without
+    /// its folders
+    #[arg(required = true, value_name = "[NAME=]MODEL")]
+    models: Vec<Named>,
+    #[command(flatten)]
+    target: Target,
+    /// Take a model for this type: circle, tflite, bin or tvn; models count from 0
+    #[arg(long, value_name = "INDEX=TYPE")]
+    model_type: Vec<TypeOf>,
+    /// The configuration of onert
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Make onert map models: set `USE_MMAPED_DATA` in the configuration, or make one
+    #[arg(long)]
+    mmap: bool,
+    #[command(flatten)]
+    wires: Wires,
+    #[command(flatten)]
+    beside: Beside,
+    /// List the SHA-256 of every file in metadata/SHA256SUMS
+    #[arg(long)]
+    digests: bool,
+    #[command(flatten)]
+    store: Store,
+    #[command(flatten)]
+    write: Writing,
+}
+
+/// How models are connected.
+#[derive(Debug, clap::Args)]
+struct Wires {
+    /// Lead an output of a model into an input of another; may be given several times
+    #[arg(long, value_name = "FROM=TO")]
+    connect: Vec<Edge>,
+    /// The inputs of the package, in order
+    #[arg(long, value_name = "MODEL:SUBGRAPH:POSITION", value_delimiter = ',', value_parser = reference)]
+    pkg_inputs: Vec<IoRef>,
+    /// The outputs of the package, in order
+    #[arg(long, value_name = "MODEL:SUBGRAPH:POSITION", value_delimiter = ',', value_parser = reference)]
+    pkg_outputs: Vec<IoRef>,
+    /// Take all of these from a file of circle-partitioner
+    #[arg(
+        long,
+        value_name = "FILE.conn.json",
+        conflicts_with_all = ["connect", "pkg_inputs", "pkg_outputs"]
+    )]
+    from_conn: Option<PathBuf>,
+}
+
+/// What comes with the models.
+#[derive(Debug, clap::Args)]
+struct Beside {
+    /// A kernel of a custom operator, lib<operator>.<arch>-<os>.<build>.a; may be given several
+    /// times
+    #[arg(long, value_name = "FILE")]
+    custom_op: Vec<PathBuf>,
+    /// Golden data that go in, a file of HDF5
+    #[arg(long, value_name = "FILE")]
+    golden_input: Option<PathBuf>,
+    /// Golden data that have to come out, a file of HDF5
+    #[arg(long, value_name = "FILE")]
+    golden_expected: Option<PathBuf>,
+    /// Information about a model, a file of JSON; may be given several times
+    #[arg(long, value_name = "INDEX=FILE")]
+    model_info: Vec<ForModel>,
+    /// Any other file; may be given several times
+    #[arg(long, value_name = "[NAME=]PATH")]
+    file: Vec<Named>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Built {
+    pub(super) path: String,
+    pub(super) dry_run: bool,
+    pub(super) version: String,
+    pub(super) models: Vec<String>,
+    /// With the manifest and the list of digests.
+    pub(super) files: usize,
+    /// Of an archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<u64>,
+}
+
+impl Build {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        self.target.check(self.inputs())?;
+        let builder = self.collect()?;
+        let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
+        let built =
+            write(&builder, &self.target.output, self.target.folder, self.store, self.write)?;
+        let built = Built { files, ..built };
+        self.write.report(&self.target.output, &built, &built.text("built"))?;
+        Ok(Outcome::Fine)
+    }
+
+    fn collect(&self) -> anyhow::Result<Builder> {
+        let mut builder = Builder::default();
+        for (index, model) in self.models.iter().enumerate() {
+            let Named { name, path } = model;
+            let added = match TypeOf::find(&self.model_type, index) {
+                Some(kind) => builder.model_as(name, open(path).about(path)?, kind),
+                None if is_stdio(path) => builder.model(name, open(path).about(path)?),
+                None => builder.model_from(name, path),
+            };
+            added.about(path)?;
+        }
+        let models = self.models.len();
+        let beyond = self.model_type.iter().find(|given| given.index >= models);
+        if let Some(TypeOf { index, .. }) = beyond {
+            anyhow::bail!("--model-type is for model {index}, but there are {models}, from 0");
+        }
+        if let Some(path) = &self.config {
+            let name = file_name(path).about(path)?;
+            builder.config(name, read_text(path)?).about(path)?;
+        }
+        if self.mmap {
+            builder.mmap()?;
+        }
+        self.wires.add_to(&mut builder)?;
+        self.beside.add_to(&mut builder)?;
+        builder.digests(self.digests);
+        Ok(builder)
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let beside = &self.beside;
+        let named = self.models.iter().chain(&beside.file).map(|file| &file.path);
+        let golden = beside.golden_input.iter().chain(&beside.golden_expected);
+        let infos = beside.model_info.iter().map(|info| &info.path);
+        let paths = named.chain(golden).chain(infos).chain(&beside.custom_op).chain(&self.config);
+        paths.map(PathBuf::as_path)
+    }
+}
+
+impl Wires {
+    fn add_to(&self, builder: &mut Builder) -> anyhow::Result<()> {
+        if let Some(file) = &self.from_conn {
+            builder.wiring(partition(file)?);
+        }
+        self.pkg_inputs.iter().for_each(|input| builder.input(*input));
+        self.pkg_outputs.iter().for_each(|output| builder.output(*output));
+        self.connect.iter().for_each(|edge| builder.connect(edge.from, edge.to));
+        Ok(())
+    }
+}
+
+impl Beside {
+    fn add_to(&self, builder: &mut Builder) -> anyhow::Result<()> {
+        for path in &self.custom_op {
+            let name = file_name(path).about(path)?;
+            builder.custom_op(name, open(path).about(path)?).about(path)?;
+        }
+        if let Some(path) = &self.golden_input {
+            builder.golden_input(open(path).about(path)?).about(path)?;
+        }
+        if let Some(path) = &self.golden_expected {
+            builder.golden_expected(open(path).about(path)?).about(path)?;
+        }
+        for ForModel { index, path } in &self.model_info {
+            let name = file_name(path).about(path)?;
+            builder.model_info(*index, name, read_text(path)?).about(path)?;
+        }
+        for Named { name, path } in &self.file {
+            builder.file(name, open(path).about(path)?).about(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a package to where it goes; the number of files is the caller's to say.
+pub(super) fn write(
+    builder: &Builder,
+    path: &Path,
+    folder: bool,
+    store: Store,
+    write: Writing,
+) -> anyhow::Result<Built> {
+    let options = store.options();
+    let bytes = if folder {
+        super::given::check_folder(path).about(path)?;
+        if write.dry_run {
+            let written = builder.write_to(std::io::sink(), &options);
+            written.map(drop).or_else(|error| about_culprit(error, path))?;
+        } else {
+            builder.create_folder(path).or_else(|error| about_culprit(error, path))?;
+        }
+        None
+    } else {
+        Some(write_archive(path, write, path, |sink| builder.write_to(sink, &options))?)
+    };
+    Ok(Built { dry_run: write.dry_run, bytes, ..Built::planned(builder, path) })
+}
+
+impl Built {
+    /// Describes what would be written.
+    pub(super) fn planned(builder: &Builder, path: &Path) -> Self {
+        let manifest = builder.manifest();
+        Self {
+            path: path.display().to_string(),
+            dry_run: true,
+            version: manifest.version.to_string(),
+            models: manifest.models,
+            files: 0,
+            bytes: None,
+        }
+    }
+
+    pub(super) fn text(&self, what: &str) -> String {
+        let (path, would_be) = (escape(&self.path), if self.dry_run { "would be " } else { "" });
+        let models = count(self.models.len(), "model");
+        let mut text = format!("{path}: {would_be}{what}, version {}, {models}", self.version);
+        let _ = write!(text, ", {}", count(self.files, "file"));
+        if let Some(bytes) = self.bytes {
+            let _ = write!(text, ", {}", output::size(bytes));
+        }
+        text.push('\n');
+        text
+    }
+}

@@ -1,0 +1,266 @@
+//! What the commands that write packages are given.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use anyhow::{anyhow, bail, ensure};
+use modelcrate::{
+    nnpackage::{
+        Error, IoRef, ModelType, Partition, Wiring, WriteOptions,
+        model_archive::{self, name},
+    },
+    tensor_core::{Extent, Limits, Source},
+};
+
+use crate::{
+    args::is_stdio,
+    failure::About,
+    paths::{is_inside, same_file},
+    write::{Sink, Writing},
+};
+
+/// How the files of an archive are stored.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Store {
+    /// What models start at a multiple of in an archive, in bytes: a power of two up to 32768
+    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
+    alignment: u32,
+    /// How hard everything but models is compressed: 1 to 9, or 0 for not at all
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    level: i32,
+}
+
+impl Store {
+    pub(super) fn options(self) -> WriteOptions {
+        WriteOptions::default().alignment(self.alignment).level(self.level)
+    }
+}
+
+/// Where a new package goes.
+#[derive(Debug, clap::Args)]
+pub(super) struct Target {
+    /// The archive to write, or the folder; - is standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub(super) output: PathBuf,
+    /// Write a folder, which must not be there, or be empty
+    #[arg(long)]
+    pub(super) folder: bool,
+}
+
+impl Target {
+    /// Refuses a place that is one of the inputs, or in one.
+    pub(super) fn check<'a>(&self, inputs: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {
+        check_place(&self.output, inputs).about(&self.output)
+    }
+}
+
+/// Proves that a folder can be made.
+pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    ensure!(!is_stdio(folder), "standard output takes no folder");
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => ensure!(entries.next().is_none(), "is not empty"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+            ensure!(parent.is_none_or(Path::is_dir), "is in no folder that there is");
+        }
+        Err(error) => bail!(error),
+    }
+    Ok(())
+}
+
+fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {
+    if is_stdio(output) {
+        return Ok(());
+    }
+    for input in inputs.filter(|input| !is_stdio(input)) {
+        ensure!(!same_file(input, output), "is an input, expected another file");
+        ensure!(!is_inside(output, input), "is in a folder that is read");
+    }
+    Ok(())
+}
+
+/// Writes an archive; names the file that an error is about.
+pub(super) fn write_archive(
+    output: &Path,
+    writing: Writing,
+    input: &Path,
+    write: impl FnOnce(Sink) -> Result<Sink, Error>,
+) -> anyhow::Result<u64> {
+    let sink = writing.create(output).about(output)?;
+    let failed = sink.failed();
+    let written = write(sink);
+    let sink = match written {
+        Ok(sink) => sink,
+        error if failed.get() => error.about(output)?,
+        error => error.or_else(|error| about_culprit(error, input))?,
+    };
+    sink.commit(output)
+}
+
+/// Names the file that an error is about: one that cannot be made, or another.
+pub(super) fn about_culprit<T>(error: Error, input: &Path) -> anyhow::Result<T> {
+    let path = match &error {
+        Error::Archive(model_archive::Error::Unpack { path, .. }) => path.clone(),
+        // What is asked for cannot be done, which is no fault of a file.
+        Error::Build { .. } | Error::Edit(_) if input.as_os_str().is_empty() => {
+            return Err(error.into());
+        }
+        _ => input.to_owned(),
+    };
+    Err(error).about(&path)
+}
+
+/// A file and its path in the package, as `[NAME=]PATH` says.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+}
+
+impl FromStr for Named {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if let Some((name, path)) = text.split_once('=') {
+            ensure!(!name.is_empty() && !path.is_empty(), "{text:?} is not NAME=PATH");
+            return Ok(Self { name: name.to_owned(), path: path.into() });
+        }
+        ensure!(text != "-", "standard input needs a name: NAME=-");
+        let path = PathBuf::from(text);
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| anyhow!("{text:?} has no name: give one as NAME=PATH"))?;
+        name::check(name, &Limits::default())
+            .map_err(|fault| anyhow!("{name:?} {fault}: give another name as NAME=PATH"))?;
+        Ok(Self { name: name.to_owned(), path })
+    }
+}
+
+/// A file for a model, as `INDEX=PATH` says.
+#[derive(Clone, Debug)]
+pub(super) struct ForModel {
+    pub(super) index: usize,
+    pub(super) path: PathBuf,
+}
+
+impl FromStr for ForModel {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (index, path) = indexed(text, "INDEX=PATH")?;
+        Ok(Self { index, path: path.into() })
+    }
+}
+
+/// The type of a model, as `INDEX=TYPE` says.
+#[derive(Clone, Debug)]
+pub(super) struct TypeOf {
+    pub(super) index: usize,
+    name: String,
+}
+
+impl FromStr for TypeOf {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (index, name) = indexed(text, "INDEX=TYPE")?;
+        if let ModelType::Other(name) = ModelType::of(name) {
+            bail!("{name:?} is no type, expected circle, tflite, bin or tvn");
+        }
+        Ok(Self { index, name: name.to_owned() })
+    }
+}
+
+impl TypeOf {
+    pub(super) fn model_type(&self) -> ModelType<'_> {
+        ModelType::of(&self.name)
+    }
+
+    /// Returns the type that is given for a model.
+    pub(super) fn find(types: &[Self], index: usize) -> Option<ModelType<'_>> {
+        types.iter().rev().find(|given| given.index == index).map(Self::model_type)
+    }
+}
+
+fn indexed<'t>(text: &'t str, form: &str) -> anyhow::Result<(usize, &'t str)> {
+    let pair = text.split_once('=').filter(|(_, what)| !what.is_empty());
+    let pair = pair.and_then(|(index, what)| Some((index.parse().ok()?, what)));
+    pair.ok_or_else(|| anyhow!("{text:?} is not {form}, where the first model is 0"))
+}
+
+/// An edge, as `FROM=TO` says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub(super) from: IoRef,
+    pub(super) to: IoRef,
+}
+
+impl FromStr for Edge {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let Some((from, to)) = text.split_once('=') else {
+            bail!("{text:?} is not FROM=TO, such as 0:0:0=1:0:0");
+        };
+        Ok(Self { from: reference(from)?, to: reference(to)? })
+    }
+}
+
+/// Reads a reference strictly, as it is written.
+pub(super) fn reference(text: &str) -> anyhow::Result<IoRef> {
+    let form = "MODEL:SUBGRAPH:POSITION, such as 0:0:1";
+    let found: IoRef = text.parse().map_err(|_| anyhow!("{text:?} is not {form}"))?;
+    ensure!(found.to_string() == text, "{text:?} is not {form}");
+    Ok(found)
+}
+
+/// Reads a file of circle-partitioner.
+pub(super) fn partition(file: &Path) -> anyhow::Result<Wiring> {
+    let read = || {
+        let wiring = Partition::parse(&read_all(file, MAX_CONN)?, &Limits::default())?.wiring()?;
+        if let Some(name) = wiring.missing.first() {
+            bail!("nothing makes the tensor {name:?}");
+        }
+        anyhow::Ok(wiring)
+    };
+    read().about(file)
+}
+
+/// Reads a text that goes into a package.
+pub(super) fn read_text(file: &Path) -> anyhow::Result<Vec<u8>> {
+    read_all(file, MAX_TEXT).about(file)
+}
+
+fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+    let source = open(file)?;
+    let len = source.len();
+    ensure!(len <= limit, "has {len} bytes, over the limit of {limit}");
+    Ok(source.read(Extent::first(len), "file")?.into())
+}
+
+/// Opens a file, or reads standard input.
+pub(super) fn open(file: &Path) -> anyhow::Result<Source> {
+    super::source(file)
+}
+
+/// Returns the last part of a path, which a file gets in a folder of the package.
+pub(super) fn file_name(path: &Path) -> anyhow::Result<&str> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.ok_or_else(|| anyhow!("has no name that a package can have"))
+}
+
+/// Writes a number of things.
+pub(super) fn count(number: usize, one: &str) -> String {
+    let mut text = format!("{number} {one}");
+    if number != 1 {
+        let _ = write!(text, "s");
+    }
+    text
+}
+
+/// Bytes that a file of circle-partitioner may have.
+const MAX_CONN: u64 = 16 << 20;
+/// Bytes that a configuration may have, or information about a model: what readers take.
+const MAX_TEXT: u64 = 1 << 20;

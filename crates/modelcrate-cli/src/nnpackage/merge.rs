@@ -1,0 +1,108 @@
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use anyhow::ensure;
+use modelcrate::nnpackage::{self, Error};
+
+use super::{
+    build::{Built, write},
+    given::{Edge, Store, Target},
+};
+use crate::{Outcome, args::is_stdio, failure::About, write::Writing};
+
+/// Merge packages into one
+///
+/// Models are numbered through in the order of the packages, and connections keep their models.
+/// Where there are connections, the inputs and outputs of a package of one model become those of the
+/// new package, but for those that are connected here. Golden data and lists of digests are left
+/// behind. Packages that have files of one path need a folder for one of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate nnpackage merge encoder.zip decoder.zip --connect 0:0:0=1:0:0 -o both.zip
+  modelcrate nnpackage merge a.zip second=a.zip -o twice.zip
+  modelcrate nnpackage merge a.zip b.zip --config-of 1 --folder -o both/")]
+pub(crate) struct Merge {
+    /// The packages, as archives or folders; files of one with a FOLDER come into that
+    #[arg(required = true, value_name = "[FOLDER=]PACKAGE")]
+    packages: Vec<Part>,
+    #[command(flatten)]
+    target: Target,
+    /// Lead an output of a model into an input of another, by their numbers in the new package; may
+    /// be given several times
+    #[arg(long, value_name = "FROM=TO")]
+    connect: Vec<Edge>,
+    /// Take the configuration of this package; packages count from 0
+    #[arg(long, value_name = "INDEX")]
+    config_of: Option<usize>,
+    /// List the SHA-256 of every file in metadata/SHA256SUMS
+    #[arg(long)]
+    digests: bool,
+    #[command(flatten)]
+    store: Store,
+    #[command(flatten)]
+    write: Writing,
+}
+
+/// A package, as `[FOLDER=]PACKAGE` says.
+#[derive(Clone, Debug)]
+struct Part {
+    folder: Option<String>,
+    path: PathBuf,
+}
+
+impl FromStr for Part {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match text.split_once('=') {
+            Some((folder, path)) => {
+                ensure!(!folder.is_empty() && !path.is_empty(), "{text:?} is not FOLDER=PACKAGE");
+                Ok(Self {
+                    folder: Some(folder.trim_end_matches('/').to_owned()),
+                    path: path.into(),
+                })
+            }
+            None => Ok(Self { folder: None, path: text.into() }),
+        }
+    }
+}
+
+impl Merge {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let inputs = || self.packages.iter().map(|part| part.path.as_path());
+        self.target.check(inputs())?;
+        ensure!(
+            inputs().filter(|path| is_stdio(path)).count() < 2,
+            "standard input can only be one package"
+        );
+        let mut merge = nnpackage::Merge::default();
+        for Part { folder, path } in &self.packages {
+            let reader = super::package(path)?;
+            match folder {
+                Some(folder) => merge.package_in(folder, &reader),
+                None => merge.package(&reader),
+            };
+        }
+        if let Some(package) = self.config_of {
+            merge.config(package);
+        }
+        for edge in &self.connect {
+            merge.connect(edge.from, edge.to);
+        }
+        let mut builder = match merge.build() {
+            Ok(builder) => builder,
+            // What cannot be put together is no fault of one file.
+            Err(error @ (Error::Build { .. } | Error::Edit(_))) => return Err(error.into()),
+            Err(error) => Err(error).about(Path::new("packages"))?,
+        };
+        builder.digests(self.digests);
+        let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
+        let Target { output, folder } = &self.target;
+        let built = Built { files, ..write(&builder, output, *folder, self.store, self.write)? };
+        self.write.report(output, &built, &built.text("merged"))?;
+        Ok(Outcome::Fine)
+    }
+}

@@ -1,0 +1,152 @@
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::ensure;
+use modelcrate::nnpackage::{File, Reader, split};
+use serde::Serialize;
+
+use super::{
+    build::{Built, write},
+    given::Store,
+};
+use crate::{
+    Outcome,
+    args::{Input, is_stdio},
+    escape::escape,
+    failure::About,
+    output,
+    paths::is_inside,
+    write::Writing,
+};
+
+/// Make one package of each model of a package
+///
+/// With a model come the configuration, the information about it, the files that it needs and the
+/// kernels of its custom operators; golden data where they are for that model alone. Packages are
+/// named after their models.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate nnpackage split models.zip parts/
+  modelcrate nnpackage split models.zip parts/ --folders --dry-run")]
+pub(crate) struct Split {
+    /// The package, as an archive or a folder; - is standard input
+    package: Input,
+    /// The folder that the packages come into, which is made where it is missing
+    into: PathBuf,
+    /// Write folders, not archives
+    #[arg(long)]
+    folders: bool,
+    #[command(flatten)]
+    store: Store,
+    #[command(flatten)]
+    write: Writing,
+}
+
+#[derive(Serialize)]
+struct Done {
+    path: String,
+    packages: Vec<Built>,
+    /// Files that are in none of them.
+    left_out: Vec<String>,
+}
+
+impl Split {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let package = super::package(&self.package)?;
+        let check = || {
+            ensure!(!is_stdio(&self.into), "standard output takes no folder");
+            ensure!(!self.into.exists() || self.into.is_dir(), "is no folder");
+            ensure!(
+                !is_inside(&self.into.join("x"), &self.package),
+                "is in the folder that is read"
+            );
+            Ok(())
+        };
+        check().about(&self.into)?;
+        let builders = split(&package).about(&self.package)?;
+        let targets = self.targets(&package);
+        if !self.write.dry_run {
+            fs::create_dir_all(&self.into).about(&self.into)?;
+        }
+        let mut left: BTreeSet<&str> =
+            package.files().about(&self.package)?.map(File::path).collect();
+        left.remove("metadata/MANIFEST");
+        left.remove(modelcrate::nnpackage::Sums::PATH);
+        // All are looked at before the first is written.
+        for target in &targets {
+            self.check(target).about(target)?;
+        }
+        let mut packages = Vec::new();
+        for (builder, target) in builders.iter().zip(&targets) {
+            let files = builder.paths().len().saturating_add(1);
+            for path in builder.paths() {
+                left.remove(path);
+            }
+            let built = if self.write.dry_run {
+                let written = builder.write_to(std::io::sink(), &self.store.options());
+                written.map(drop).about(&self.package)?;
+                Built::planned(builder, target)
+            } else {
+                write(builder, target, self.folders, self.store, self.write)?
+            };
+            packages.push(Built { files, ..built });
+        }
+        let path = self.into.display().to_string();
+        let left_out = left.into_iter().map(str::to_owned).collect();
+        let done = Done { path, packages, left_out };
+        output::print_result(self.write.print, &done, &done.text())?;
+        Ok(Outcome::Fine)
+    }
+
+    /// Returns where each package goes: by the name of its model, with its number where two are
+    /// alike.
+    fn targets(&self, package: &Reader) -> Vec<PathBuf> {
+        let stem = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
+        };
+        let stems: Vec<String> = package.models().map(|model| stem(model.path())).collect();
+        let name = |(index, stem): (usize, &String)| {
+            let is_alike = |other: &&String| other.eq_ignore_ascii_case(stem);
+            let number = match stems.iter().filter(is_alike).count() {
+                1 if !stem.is_empty() => String::new(),
+                _ => format!("-{index}"),
+            };
+            let end = if self.folders { "" } else { ".zip" };
+            self.into.join(format!("{stem}{number}{end}"))
+        };
+        stems.iter().enumerate().map(name).collect()
+    }
+
+    fn check(&self, target: &Path) -> anyhow::Result<()> {
+        if self.folders {
+            let is_free = match fs::read_dir(target) {
+                Ok(mut entries) => entries.next().is_none(),
+                Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            };
+            ensure!(is_free, "is there already");
+        } else {
+            let there = target.symlink_metadata().is_ok();
+            ensure!(self.write.force || !there, "is there already (--force replaces it)");
+        }
+        Ok(())
+    }
+}
+
+impl Done {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for package in &self.packages {
+            text.push_str(&package.text("written"));
+        }
+        for path in &self.left_out {
+            let _ = writeln!(text, "{}: without {}", escape(&self.path), escape(path));
+        }
+        text
+    }
+}
