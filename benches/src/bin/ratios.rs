@@ -13,7 +13,7 @@ use benches::{
     Scale, Topic,
     carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
     compress::Compress,
-    nnpackage::open::NnpackageOpen,
+    nnpackage::{open::NnpackageOpen, write::NnpackageWrite},
     open::Open,
     ptl::{files::PtlFiles, image::PtlImage, tokens::PtlTokens},
     read::Read,
@@ -28,7 +28,8 @@ Usage: ratios [--rounds N] [--small] [TOPIC]...
 
 Compares the crates with their peers and prints a Markdown table. Topics are read, open, write,
 verify, compress, carton_open, carton_tensors, carton_verify, carton_pack, rten_open, rten_write, ptl_image,
-ptl_tokens, ptl_files and nnpackage_open; all of them by default. Files go where TMPDIR says, up to 4 GiB.
+ptl_tokens, ptl_files, nnpackage_open and nnpackage_write; all of them by default. Files go where TMPDIR
+says, up to 4 GiB.
 
   --rounds N   how often every side runs at least; 7 by default
   --small      small files, to see that everything runs";
@@ -37,7 +38,7 @@ ptl_tokens, ptl_files and nnpackage_open; all of them by default. Files go where
 type Entry = (&'static str, fn(Scale, usize) -> Result<Vec<run::Row>>);
 
 /// All topics, in the order of the table.
-const TOPICS: [Entry; 15] = [
+const TOPICS: [Entry; 16] = [
     (Read::NAME, run::compare::<Read>),
     (Open::NAME, run::compare::<Open>),
     (Write::NAME, run::compare::<Write>),
@@ -53,6 +54,7 @@ const TOPICS: [Entry; 15] = [
     (PtlTokens::NAME, run::compare::<PtlTokens>),
     (PtlFiles::NAME, run::compare::<PtlFiles>),
     (NnpackageOpen::NAME, run::compare::<NnpackageOpen>),
+    (NnpackageWrite::NAME, run::compare::<NnpackageWrite>),
 ];
 
 fn main() -> Result<()> {

@@ -13,6 +13,7 @@ use flatbuffers::{FlatBufferBuilder, VOffsetT};
 use crate::fixture;
 
 pub mod open;
+pub mod write;
 
 /// Where the weights of a model are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,7 @@ pub enum Weights {
 }
 
 /// Returns a Circle model of fully connected layers, each of which has `size × size` weights.
+#[must_use]
 pub fn circle(size: usize, weights: Weights) -> Vec<u8> {
     let data = fixture::elements(size * size * 4);
     if weights == Weights::InTables {

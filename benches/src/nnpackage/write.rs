@@ -1,0 +1,124 @@
+//! Building packages, and writing models, that are not forced to the disk.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ::nnpackage::{
+    BufferPlacement, Builder, ConfigChange, Edit, ModelReader, ModelWriteOptions, ModelWriter,
+    Reader, WriteOptions, tensor_core::output::Durability,
+};
+use anyhow::{Result, ensure};
+use criterion::Throughput;
+use tempfile::TempDir;
+
+use super::{Weights, circle};
+use crate::{Bound, Case, Scale, Topic, carton, case::time, fixture};
+
+/// A model with weights of 512 MiB, and a package of it.
+#[derive(Debug)]
+pub struct NnpackageWrite {
+    model: PathBuf,
+    package: PathBuf,
+    len: u64,
+    /// Replaced by every run: the file that was there is removed before the clock runs.
+    target: PathBuf,
+    _folder: TempDir,
+}
+
+impl Topic for NnpackageWrite {
+    const NAME: &'static str = "nnpackage_write";
+
+    fn prepare(scale: Scale) -> Result<Self> {
+        let folder = fixture::folder()?;
+        let [model, package, target] =
+            ["model.circle", "package.zip", "target"].map(|name| folder.path().join(name));
+        let size = if scale == Scale::FULL { 1024 } else { 64 };
+        let bytes = circle(size, Weights::InTables);
+        let len = bytes.len() as u64;
+        fs::write(&model, bytes)?;
+        fixture::warm(&model)?;
+        let this = Self { model, package, len, target, _folder: folder };
+        this.build(&this.package)?;
+        fixture::warm(&this.package)?;
+        ensure!(Reader::open(&this.package)?.verify().is_valid(), "the package is not valid");
+        Ok(this)
+    }
+
+    fn cases(&self) -> Result<Vec<Case<'_>>> {
+        Ok(vec![self.packages(), self.edits(), self.models()])
+    }
+}
+
+impl NnpackageWrite {
+    fn packages(&self) -> Case<'_> {
+        Case::new("build", Throughput::Bytes(self.len))
+            .side("ours", || self.timed(|| self.build(&self.target)))
+            .side("copy loop", || self.timed(|| fixture::copy_file(&self.model, &self.target)))
+            .check(
+                "nnpackage: build a package of a model of 512 MiB, no sync",
+                "ours",
+                &["copy loop"],
+                Bound::TimeAtMost(1.3),
+            )
+    }
+
+    fn edits(&self) -> Case<'_> {
+        let edit = || {
+            let mut edit = Edit::of(&Reader::open(&self.package)?);
+            edit.change_config(&[ConfigChange::set("USE_MMAPED_DATA", "1")])?;
+            Ok(edit.create(&self.target, &unsynced())?)
+        };
+        Case::new("edit", Throughput::Bytes(self.len))
+            .side("ours", move || self.timed(edit))
+            .side("copy loop", || self.timed(|| fixture::copy_file(&self.package, &self.target)))
+            .check(
+                "nnpackage: set a key of its configuration, into another file, no sync",
+                "ours",
+                &["copy loop"],
+                Bound::TimeAtMost(1.3),
+            )
+    }
+
+    fn models(&self) -> Case<'_> {
+        let write = |placement| {
+            let options =
+                ModelWriteOptions::default().durability(Durability::Cached).placement(placement);
+            let reader = ModelReader::open(&self.model)?;
+            Ok(ModelWriter::of(&reader).options(options).create(&self.target)?)
+        };
+        Case::new("model", Throughput::Bytes(self.len))
+            .side("inline", move || self.timed(|| write(BufferPlacement::Keep)))
+            .side("outside", move || self.timed(|| write(BufferPlacement::Outside)))
+            .side("copy loop", || self.timed(|| fixture::copy_file(&self.model, &self.target)))
+            .check(
+                "nnpackage: write a Circle model of 512 MiB anew, no sync",
+                "inline",
+                &["copy loop"],
+                Bound::TimeAtMost(1.3),
+            )
+            .check(
+                "the same, weights moved behind the tables",
+                "outside",
+                &["copy loop"],
+                Bound::TimeAtMost(1.3),
+            )
+    }
+
+    fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+        carton::remove(&self.target)?;
+        time(work)
+    }
+
+    fn build(&self, path: &Path) -> Result<()> {
+        let mut builder = Builder::default();
+        builder.model_from("model.circle", &self.model)?;
+        Ok(builder.create(path, &unsynced())?)
+    }
+}
+
+fn unsynced() -> WriteOptions {
+    WriteOptions::default().durability(Durability::Cached)
+}
