@@ -6,11 +6,13 @@ use crate::{
     Diagnosis, ModelReader, Stage,
     diagnosis::Findings,
     error::short,
-    model::{BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor},
+    model::{
+        BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor, TrainingInfo,
+    },
     model_read::PADDING,
 };
 
-use super::{constants, graph, operators};
+use super::{constants, graph, operators, training};
 
 pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
     let model = reader.model();
@@ -19,7 +21,7 @@ pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
         check_code(model, index, code, findings);
     }
     constants::buffers(reader, findings);
-    metadata(model, findings);
+    metadata(reader, findings);
     for (index, subgraph) in model.subgraphs.iter().enumerate() {
         graph::check(reader, index, subgraph, findings);
     }
@@ -130,14 +132,17 @@ fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut F
     }
 }
 
-fn metadata(model: &Model, findings: &mut Findings) {
+fn metadata(reader: &ModelReader, findings: &mut Findings) {
+    let model = reader.model();
     let mut seen = BTreeSet::new();
     for (index, entry) in model.metadata.iter().enumerate() {
         let name = short(entry.name.as_deref().unwrap_or_default()).into_owned();
-        let at = |diagnosis: Diagnosis| diagnosis.path(format!("metadata {index} {name:?}"));
+        let path = format!("metadata {index} {name:?}");
+        let at = |diagnosis: Diagnosis| diagnosis.path(&path);
+        let is_first = seen.insert(entry.name.as_deref());
         if entry.name.is_none() {
             findings.push(at(Diagnosis::warning("model/metadata-name", "has no name")));
-        } else if !seen.insert(entry.name.as_deref()) {
+        } else if !is_first {
             let message = "has the name of an entry before";
             findings.push(at(Diagnosis::warning("model/metadata-name", message)));
         }
@@ -157,14 +162,8 @@ fn metadata(model: &Model, findings: &mut Findings) {
                     at(Diagnosis::warning("model/metadata-buffer", message)).load_fails(failed),
                 );
             }
-            Some(buffer) if entry.name.as_deref() == Some("CIRCLE_TRAINING") => {
-                if buffer.data.get(4..8) != Some(b"CTR0") {
-                    let message = "is training information without its identifier \"CTR0\"";
-                    let failed = "TrainingInfo buffer is not accessible";
-                    findings.push(
-                        at(Diagnosis::error("model/training-info", message)).load_fails(failed),
-                    );
-                }
+            Some(_) if is_first && entry.name.as_deref() == Some(TrainingInfo::METADATA) => {
+                training::check(reader, &path, findings);
             }
             Some(_) => {}
         }
