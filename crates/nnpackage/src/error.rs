@@ -78,6 +78,12 @@ pub enum Error {
         /// What the verifier found, with the fields that lead there.
         reason: String,
     },
+    /// Training information is no FlatBuffer of its schema.
+    #[error("training information is malformed: {reason}")]
+    TrainingInfo {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Tables of a model are nested too deeply.
     #[error("model has tables nested deeper than the limit of {limit} (Limits::depth)")]
     TooDeep {
@@ -192,6 +198,7 @@ impl Error {
             Self::File { fault, .. } => fault.rule(),
             Self::NotAModel { .. } => "model/identifier",
             Self::Malformed { .. } => "model/malformed",
+            Self::TrainingInfo { .. } => "model/training-info",
             Self::TooDeep { .. } | Self::TooManyTables { .. } => "model/limit",
             Self::UnknownTable { .. } => "model/unknown-table",
             Self::Constant { fault, .. } => fault.rule(),

@@ -10,7 +10,7 @@ use tensor_core::{Extent, Limits, Report, Source};
 
 use crate::{
     Constant, Diagnosis, Error, Reaction, Result,
-    model::{Model, Parsed, Schema, identify},
+    model::{Model, Parsed, Schema, TrainingInfo, identify},
     validate,
 };
 
@@ -123,6 +123,17 @@ impl ModelReader {
         let at = by_name.partition_point(|&index| name_at(index) < Some(name));
         let constant = self.constant_at(*by_name.get(at)?);
         (constant.name() == Some(name)).then_some(constant)
+    }
+
+    /// Reads how the model is to be trained; `None` where its metadata do not say so in the tables.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TrainingInfo::parse`].
+    pub fn training_info(&self) -> Result<Option<TrainingInfo>> {
+        let bytes = self.model().metadata(TrainingInfo::METADATA);
+        let bytes = bytes.filter(|bytes| !bytes.is_empty());
+        bytes.map(|bytes| TrainingInfo::parse(bytes.clone(), self.limits())).transpose()
     }
 
     /// Reports every fault that opening does not prove to be absent. Bytes of constants are not

@@ -8,6 +8,7 @@
 //! so tables are built first, and bytes of any size follow from wherever they are.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, Write},
     path::Path,
 };
@@ -83,9 +84,9 @@ impl ModelWriteOptions {
 /// Writes a Circle or TFLite model as a file.
 ///
 /// The same model makes the same bytes. Bytes of buffers start at multiples of 16 of the file, and
-/// are copied from where they are: the memory it takes is that of the tables. What reads the file
-/// finds the model as it is here; whether it makes sense is for
-/// [`ModelReader::validate`] to tell.
+/// are copied from where they are: the memory it takes is that of the tables. Bytes outside of the
+/// tables that several buffers share stay shared outside, and are copied for each inside. What reads the file finds the model as it is here; whether it makes
+/// sense is for [`ModelReader::validate`] to tell.
 ///
 /// # Examples
 ///
@@ -162,9 +163,10 @@ impl<'a> ModelWriter<'a> {
     /// # Errors
     ///
     /// [`Error::Unwritable`] before anything is written; [`Error::Output`] where the sink fails;
-    /// [`Error::Core`] where bytes cannot be read.
+    /// [`Error::Core`] where bytes cannot be read, or buffers that share them would come to more
+    /// than [`Limits::expansion`](tensor_core::Limits::expansion) times the file.
     pub fn write<W: Write>(self, sink: W) -> Result<W> {
-        let Layout { tables, parts, end } = self.layout()?;
+        let Layout { tables, parts, end, .. } = self.layout()?;
         let mut out = Out { sink, position: 0 };
         out.put(&tables)?;
         drop(tables);
@@ -206,7 +208,7 @@ impl<'a> ModelWriter<'a> {
         let options = self.large_options()?;
         let placed = self.placed(&buffers);
         let (tables, places) = tables(self.model, &placed)?;
-        let mut layout = Layout { end: tables.len() as u64, tables, parts: Vec::new() };
+        let mut layout = Layout::new(tables);
         let buffers = buffers.into_iter().zip(placed).zip(places.buffers);
         let buffers: Vec<_> = buffers
             .filter_map(|((content, placed), place)| Some((content?, placed, place?)))
@@ -225,7 +227,18 @@ impl<'a> ModelWriter<'a> {
                 layout.outside(content, place);
             }
         }
+        self.check_copied(&layout)?;
         Ok(layout)
+    }
+
+    /// Makes sure that what is copied from the file is not out of proportion to it: buffers may
+    /// share bytes, each in part.
+    fn check_copied(&self, layout: &Layout<'_>) -> Result<()> {
+        let Some(reader) = self.origin else { return Ok(()) };
+        let copied = layout.parts.iter().map(|part| part.content.copied());
+        let copied = copied.fold(0, u64::saturating_add);
+        let limit = reader.source().len().saturating_mul(reader.limits().expansion);
+        crate::error::check_bytes("bytes of buffers to copy", copied, limit, "expansion")
     }
 
     /// Returns the bytes of each buffer that has any.
@@ -326,6 +339,14 @@ impl Content<'_> {
             Self::At(_, extent) => extent.len(),
         }
     }
+
+    /// Returns how many bytes are copied from a file.
+    fn copied(&self) -> u64 {
+        match self {
+            Self::Given(_) => 0,
+            Self::At(_, extent) => extent.len(),
+        }
+    }
 }
 
 /// What comes behind the tables.
@@ -343,9 +364,16 @@ struct Layout<'a> {
     tables: Vec<u8>,
     parts: Vec<Part<'a>>,
     end: u64,
+    /// Where bytes of the old file are outside of the tables, in bytes from the start of the new
+    /// one: what several buffers share is copied once.
+    copied: BTreeMap<(u64, u64), u64>,
 }
 
 impl<'a> Layout<'a> {
+    fn new(tables: Vec<u8>) -> Self {
+        Self { end: tables.len() as u64, tables, parts: Vec::new(), copied: BTreeMap::new() }
+    }
+
     /// Adds bytes as a list, to which the reference at `place` leads.
     fn inline(&mut self, content: Content<'a>, place: usize) -> Result<()> {
         let len = content.len();
@@ -365,13 +393,27 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    /// Adds bytes outside of the tables, whose offset is at `place`.
+    /// Adds bytes outside of the tables, unless they are there, whose offset is at `place`.
     fn outside(&mut self, content: Content<'a>, place: usize) {
+        let offset = match content {
+            Content::Given(_) => self.add_outside(content),
+            Content::At(_, extent) => {
+                let key = (extent.offset(), extent.len());
+                let known = self.copied.get(&key).copied();
+                let offset = known.unwrap_or_else(|| self.add_outside(content));
+                self.copied.insert(key, offset);
+                offset
+            }
+        };
+        self.fill(place, &offset.to_le_bytes());
+    }
+
+    fn add_outside(&mut self, content: Content<'a>) -> u64 {
         // No sum of lengths of bytes that there are comes near 64 bits.
         let offset = self.end.next_multiple_of(ALIGNMENT);
-        self.fill(place, &offset.to_le_bytes());
         self.end = offset.saturating_add(content.len());
         self.parts.push(Part { offset, count: None, content });
+        offset
     }
 
     fn fill(&mut self, place: usize, bytes: &[u8]) {

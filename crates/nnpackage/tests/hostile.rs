@@ -1,10 +1,11 @@
 //! Cuts, changes, names and sizes that lie: nothing but errors comes of them.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Instant};
 
 use nnpackage::{
-    ExtractOptions, ModelReader, Reader, extract,
-    tensor_core::{Limits, Source},
+    ExtractOptions, ModelReader, ModelWriter, Reader, extract,
+    model::{Model, ModelBuilder, Operator, OperatorCode, Schema, Signature},
+    tensor_core::{Limits, Severity, Source},
 };
 use test_support::{files, mutations, testdata, truncations, zip::Zip};
 
@@ -281,4 +282,66 @@ fn one_model_named_very_often() {
         Reader::from_bytes(zip.to_bytes()).unwrap_err().to_string(),
         "MANIFEST line 1 column 1: models is 65536 paths, expected at most 65535"
     );
+}
+
+/// Returns the model of a file with what is set in it.
+fn written(set: impl FnOnce(&mut Model)) -> ModelReader {
+    let mut model = ModelBuilder::new(Schema::Circle);
+    model.subgraph("main").finish();
+    let mut model = model.finish();
+    set(&mut model);
+    ModelReader::from_bytes(ModelWriter::new(&model).to_bytes().unwrap()).unwrap()
+}
+
+/// Makes sure that a check takes no more than seconds; each of these took minutes once.
+#[track_caller]
+fn checks_soon(reader: &ModelReader) {
+    let start = Instant::now();
+    assert!(!reader.check().is_empty());
+    assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
+}
+
+#[test]
+fn many_signatures_of_many_inputs() {
+    checks_soon(&written(|model| {
+        model.subgraphs[0].inputs = (0..50_000).collect();
+        model.signatures = vec![Signature::default(); 50_000];
+    }));
+}
+
+#[test]
+fn many_operators_of_a_long_name() {
+    checks_soon(&written(|model| {
+        model.operator_codes.push(OperatorCode::custom("n".repeat(32 << 20)));
+        model.subgraphs[0].operators = vec![Operator::default(); 20_000];
+    }));
+}
+
+#[test]
+fn large_options_past_the_end() {
+    let reader = written(|model| {
+        model.operator_codes.push(OperatorCode::custom("x"));
+        model.subgraphs[0].operators.push(Operator::default());
+    });
+    let mut model = reader.model().clone();
+    let operator = &mut model.subgraphs[0].operators[0];
+    (operator.large_custom_options_offset, operator.large_custom_options_size) = (8, 32);
+    let bytes = ModelWriter::of(&reader).model(&model).to_bytes().unwrap();
+    let (len, start) = (bytes.len() - 1, bytes.len() - 32);
+    let found = |bytes: &[u8]| {
+        let found = ModelReader::from_bytes(bytes.to_vec()).unwrap().check();
+        let of = found.into_iter().find(|found| found.rule == "model/large-custom-options");
+        of.map(|found| (found.severity, found.message)).unwrap()
+    };
+    let message = "has custom options outside of the tables, where onert does not look";
+    assert_eq!(found(&bytes), (Severity::Warning, message.to_owned()));
+    let message = format!("needs 32 bytes of options at byte {start} of a file of {len} bytes");
+    assert_eq!(found(&bytes[..len]), (Severity::Error, message));
+}
+
+#[test]
+fn metadata_of_graphs_that_there_are_not() {
+    let reader = written(|model| model.subgraphs[0].debug_metadata_index = 7);
+    let message = "has metadata 7, but the model has 0";
+    assert!(reader.check().iter().any(|found| found.message == message));
 }

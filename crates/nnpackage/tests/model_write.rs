@@ -1,6 +1,6 @@
 //! What is written is what is read, in both schemas and in every place that bytes can have.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, time::Instant};
 
 use bytes::Bytes;
 use nnpackage::{
@@ -671,4 +671,73 @@ fn changed_bytes_are_written_as_they_are_read() {
         written += 1;
     });
     assert!(written > 1000, "{written}");
+}
+
+/// Returns a file with 64 KiB behind its tables, and its model.
+fn with_bytes_outside() -> (ModelReader, Model) {
+    let mut model = add(Schema::Circle).finish();
+    model.add_buffer((0..=u8::MAX).cycle().take(1 << 16).collect::<Vec<_>>());
+    let options = placed(BufferPlacement::Outside);
+    let bytes = ModelWriter::new(&model).options(options).to_bytes().unwrap();
+    let reader = ModelReader::from_bytes(bytes).unwrap();
+    let model = reader.model().clone();
+    (reader, model)
+}
+
+#[test]
+fn shared_bytes_stay_shared() {
+    let (reader, mut model) = with_bytes_outside();
+    let shared = model.buffers.last().unwrap().clone();
+    model.buffers.extend(vec![shared.clone(); 99]);
+    for (placement, copies) in
+        [(BufferPlacement::Keep, 1), (BufferPlacement::Inline, 100), (BufferPlacement::Outside, 1)]
+    {
+        let writer = ModelWriter::of(&reader).model(&model).options(placed(placement));
+        let written = ModelReader::from_bytes(writer.to_bytes().unwrap()).unwrap();
+        let len = written.source().len();
+        assert!((copies << 16..(copies << 16) + 20_000).contains(&len), "{placement:?}: {len}");
+        let first = model.buffers.len() - 100;
+        for buffer in &written.model().buffers[first..] {
+            assert_eq!(content(&written, buffer), content(&reader, &shared), "{placement:?}");
+        }
+    }
+}
+
+/// A file could ask for any amount of bytes otherwise.
+#[test]
+fn bytes_shared_in_part_are_bounded() {
+    let (reader, mut model) = with_bytes_outside();
+    let shared = model.buffers.last().unwrap().clone();
+    model.buffers.extend((0..300).map(|skip| {
+        let (offset, size) = (shared.offset + skip, shared.size - skip);
+        Buffer { offset, size, ..Buffer::default() }
+    }));
+    let error = ModelWriter::of(&reader).model(&model).to_bytes().unwrap_err();
+    let limit = reader.source().len() * 200;
+    let message = format!("over the limit of {limit} (Limits::expansion)");
+    assert!(error.to_string().ends_with(&message), "{error}");
+    model.buffers.truncate(model.buffers.len() - 150);
+    ModelWriter::of(&reader).model(&model).to_bytes().unwrap();
+}
+
+/// Many entries of one name, in a model of many operators, go at once.
+#[test]
+fn metadata_of_one_name_go_at_once() {
+    let mut model = add(Schema::Circle).finish();
+    let entry = Metadata { name: Some("x".to_owned()), buffer: 1 };
+    model.metadata = vec![entry; 100_000];
+    model.metadata[50_000].name = Some("y".to_owned());
+    let operator = Operator { debug_metadata_index: 50_000, ..Operator::default() };
+    model.subgraphs[0].operators = vec![operator; 100_000];
+    model.subgraphs[0].operators[7].debug_metadata_index = 7;
+    model.subgraphs[0].operators[8].debug_metadata_index = 100_000;
+    let start = Instant::now();
+    assert!(model.remove_metadata("x"));
+    // Going through all operators for each entry would take minutes.
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    assert_eq!(model.metadata, [Metadata { name: Some("y".to_owned()), buffer: 1 }]);
+    let operators = &model.subgraphs[0].operators;
+    let indices: Vec<_> = operators[6..10].iter().map(|of| of.debug_metadata_index).collect();
+    assert_eq!(indices, [0, -1, 100_000, 0]);
+    assert!(!model.remove_metadata("x"));
 }

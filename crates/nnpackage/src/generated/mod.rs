@@ -1,5 +1,5 @@
-//! What flatc makes of `schemas/circle.fbs` and `schemas/tflite.fbs`. Nothing of it is public: the
-//! typed modules beside this one are.
+//! What flatc makes of `schemas/circle.fbs`, `schemas/tflite.fbs` and `schemas/circle_training.fbs`,
+//! with unions as below. Nothing of it is public: the typed modules beside this one are.
 
 #![allow(
     unsafe_code,
@@ -17,3 +17,45 @@
 
 pub(crate) mod circle;
 pub(crate) mod tflite;
+pub(crate) mod training;
+
+use flatbuffers::{Follow, InvalidFlatbuffer, TableVerifier, VOffsetT, Verifiable, Verifier};
+
+/// Verifies unions as C++ does: one of which a field is absent has no value. Writers that store
+/// defaults say of every union without a value that it is NONE, and the crate `flatbuffers` would
+/// refuse those files.
+trait LooseUnions<'opts, 'buf>: Sized {
+    fn visit_loose_union<Key, Verify>(
+        self,
+        key_name: &'static str,
+        key: VOffsetT,
+        value_name: &'static str,
+        value: VOffsetT,
+        required: bool,
+        verify: Verify,
+    ) -> Result<Self, InvalidFlatbuffer>
+    where
+        Key: Follow<'buf> + Verifiable,
+        Verify: FnOnce(Key::Inner, &mut Verifier<'_, '_>, usize) -> Result<(), InvalidFlatbuffer>;
+}
+
+impl<'opts, 'buf> LooseUnions<'opts, 'buf> for TableVerifier<'_, 'opts, 'buf> {
+    fn visit_loose_union<Key, Verify>(
+        mut self,
+        key_name: &'static str,
+        key: VOffsetT,
+        value_name: &'static str,
+        value: VOffsetT,
+        required: bool,
+        verify: Verify,
+    ) -> Result<Self, InvalidFlatbuffer>
+    where
+        Key: Follow<'buf> + Verifiable,
+        Verify: FnOnce(Key::Inner, &mut Verifier<'_, '_>, usize) -> Result<(), InvalidFlatbuffer>,
+    {
+        if self.deref(key)?.is_some() && self.deref(value)?.is_some() {
+            return self.visit_union::<Key, _>(key_name, key, value_name, value, required, verify);
+        }
+        self.visit_field::<Key>(key_name, key, required)
+    }
+}

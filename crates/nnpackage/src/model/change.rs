@@ -1,6 +1,6 @@
 //! Changes of a model that are more than setting a field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
@@ -79,21 +79,36 @@ impl Model {
     /// refers to stay, without bytes: [`drop_unused_buffers`](Self::drop_unused_buffers) takes them
     /// out. Where `debug_metadata_index` refers to metadata, it is kept right.
     pub fn remove_metadata(&mut self, name: &str) -> bool {
-        let mut removed = false;
-        while let Some(at) =
-            self.metadata.iter().position(|entry| entry.name.as_deref() == Some(name))
-        {
-            let buffer = self.metadata.remove(at).buffer;
-            if self.uses(buffer) == 0
-                && let Some(place) =
-                    usize::try_from(buffer).ok().and_then(|at| self.buffers.get_mut(at))
-            {
+        let is_removed = |entry: &Metadata| entry.name.as_deref() == Some(name);
+        let mut freed: BTreeSet<u32> = self
+            .metadata
+            .iter()
+            .filter(|entry| is_removed(entry))
+            .map(|entry| entry.buffer)
+            .collect();
+        if freed.is_empty() {
+            return false;
+        }
+        let mut kept = 0..i32::MAX;
+        let moved = |entry| if is_removed(entry) { -1 } else { kept.next().unwrap_or(-1) };
+        let moved: Vec<i32> = self.metadata.iter().map(moved).collect();
+        self.renumber_metadata(&moved);
+        self.metadata.retain(|entry| !is_removed(entry));
+        for used in self.buffer_references() {
+            freed.remove(used);
+        }
+        for used in &self.metadata_buffer {
+            if let Ok(used) = u32::try_from(*used) {
+                freed.remove(&used);
+            }
+        }
+        for buffer in freed {
+            let at = usize::try_from(buffer).ok();
+            if let Some(place) = at.and_then(|at| self.buffers.get_mut(at)) {
                 *place = Buffer::default();
             }
-            self.renumber_metadata(at);
-            removed = true;
         }
-        removed
+        true
     }
 
     /// Returns the first signature of a key.
@@ -236,15 +251,12 @@ impl Model {
         tensors.saturating_add(metadata).saturating_add(old.count())
     }
 
-    /// Makes up for metadata that was taken out.
-    fn renumber_metadata(&mut self, removed: usize) {
+    /// Gives what refers to metadata their new positions, -1 for those that are taken out.
+    fn renumber_metadata(&mut self, moved: &[i32]) {
         let renumber = |index: &mut i32| {
-            let Ok(at) = usize::try_from(*index) else { return };
-            match at.cmp(&removed) {
-                std::cmp::Ordering::Less => {}
-                std::cmp::Ordering::Equal => *index = -1,
-                std::cmp::Ordering::Greater => *index = index.saturating_sub(1),
-            }
+            let new = usize::try_from(*index).ok().and_then(|at| moved.get(at));
+            // One past the end stays what it is: a fault of the model.
+            *index = new.copied().unwrap_or(*index);
         };
         for graph in &mut self.subgraphs {
             renumber(&mut graph.debug_metadata_index);

@@ -205,7 +205,7 @@ lists! {
 /// What signed offsets of 32 bits reach, in bytes.
 pub(crate) const MAX_TABLES: u64 = i32::MAX as u64;
 
-/// No table has more than 14 fields, each with up to 8 bytes, and 2 in the list of fields; with the
+/// No table has more than 17 fields, each with up to 8 bytes, and 2 in the list of fields; with the
 /// distance between the two, and padding.
 const TABLE: usize = 192;
 

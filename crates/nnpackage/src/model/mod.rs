@@ -16,6 +16,7 @@ mod parse;
 mod quantization;
 mod stored;
 mod tensor_type;
+mod training;
 mod unknown;
 #[cfg(test)]
 mod wire;
@@ -32,13 +33,15 @@ pub use graph::{Operator, Subgraph, Tensor, VariantSubtype};
 pub use numbers::{
     ActivationFunctionType, BuiltinOperator, CombinerType, CompressionType, CustomOptionsFormat,
     DataFormat, DimensionType, FullyConnectedOptionsWeightsFormat, LSHProjectionType,
-    LSTMKernelType, MirrorPadMode, Padding, ReduceWindowFunction, RngAlgorithm, RoPEMode,
-    StablehloComparisonDirection, StablehloComparisonType, StablehloPrecisionConfig,
+    LSTMKernelType, LossFn, LossReductionType, MirrorPadMode, Optimizer, Padding,
+    ReduceWindowFunction, RngAlgorithm, RoPEMode, StablehloComparisonDirection,
+    StablehloComparisonType, StablehloPrecisionConfig,
 };
 pub use operator_code::OperatorCode;
 pub use options::{BuiltinOptions, BuiltinOptions2};
 pub use quantization::{Quantization, QuantizationDetails, SparseIndices, SparseLevel, Sparsity};
 pub use tensor_type::TensorType;
+pub use training::{LossOptions, OptimizerOptions, TrainingInfo};
 pub use unknown::UnknownTable;
 
 use crate::{Error, Result, generated};
@@ -298,16 +301,19 @@ fn malformed(error: &InvalidFlatbuffer, options: &VerifierOptions) -> Error {
     match error {
         InvalidFlatbuffer::DepthLimitReached => Error::TooDeep { limit: options.max_depth },
         InvalidFlatbuffer::TooManyTables => Error::TooManyTables { limit: options.max_tables },
-        _ => {
-            let text = error.to_string();
-            let words: Vec<&str> = text.split_whitespace().collect();
-            let mut reason = words.join(" ").trim_end_matches('.').to_owned();
-            if let Some(first) = reason.get_mut(..1) {
-                first.make_ascii_lowercase();
-            }
-            Error::Malformed { reason }
-        }
+        _ => Error::Malformed { reason: reason(error) },
     }
+}
+
+/// Says what the verifier found, as part of a sentence.
+fn reason(error: &InvalidFlatbuffer) -> String {
+    let text = error.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut reason = words.join(" ").trim_end_matches('.').to_owned();
+    if let Some(first) = reason.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    reason
 }
 
 #[cfg(test)]
@@ -353,6 +359,31 @@ mod tests {
     fn texts_shared_too_often() {
         rejects(shared(1 << 20, 17), "model is malformed: apparent size too large");
         Model::parse(shared(1 << 20, 8), &Limits::default()).unwrap();
+    }
+
+    /// Builds a model whose only operator has a number for its options, but no options.
+    fn without_options(tag: stored::BuiltinOptions) -> Vec<u8> {
+        let mut builder = FlatBufferBuilder::new();
+        // Else the number of NONE would be left out.
+        builder.force_defaults(true);
+        let args = stored::OperatorArgs { builtin_options_type: tag, ..Default::default() };
+        let operator = stored::Operator::create(&mut builder, &args);
+        let operators = Some(builder.create_vector(&[operator]));
+        let args = stored::SubGraphArgs { operators, ..Default::default() };
+        let graph = stored::SubGraph::create(&mut builder, &args);
+        let subgraphs = Some(builder.create_vector(&[graph]));
+        let args = stored::ModelArgs { subgraphs, ..Default::default() };
+        let model = stored::Model::create(&mut builder, &args);
+        builder.finish(model, Some("CIR0"));
+        builder.finished_data().to_vec()
+    }
+
+    #[test]
+    fn unions_without_a_value() {
+        for tag in [stored::BuiltinOptions::NONE, stored::BuiltinOptions::AddOptions] {
+            let model = Model::parse(without_options(tag), &Limits::default()).unwrap();
+            assert_eq!(model.subgraphs[0].operators, [Operator::default()]);
+        }
     }
 
     /// What a tensor and an operator take is what bounds the memory for a file.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     ModelFault,
-    generated::{circle, tflite},
+    generated::{circle, tflite, training},
 };
 
 macro_rules! numbers {
@@ -25,7 +25,7 @@ macro_rules! numbers {
 
         impl $name {
             $(
-                #[allow(non_upper_case_globals, reason = "the format spells two of them so")]
+                #[allow(non_upper_case_globals, reason = "the format spells four of them so")]
                 #[doc = concat!("Number ", $value, ": `", stringify!($constant), "`.")]
                 pub const $constant: Self = Self($value);
             )*
@@ -370,10 +370,29 @@ numbers! {
         1 BASIC;
     }
 
+    /// How far outputs are from what they should be, in training.
+    LossFn: i8 by training {
+        0 SPARSE_CATEGORICAL_CROSSENTROPY;
+        1 CATEGORICAL_CROSSENTROPY;
+        2 MEAN_SQUARED_ERROR;
+    }
+
+    /// How the losses of a batch become one number: their sum, or that by the size of the batch.
+    LossReductionType: i8 by training {
+        0 SumOverBatchSize;
+        1 Sum;
+    }
+
     /// Whether the element at the edge is mirrored with the others (`SYMMETRIC`).
     MirrorPadMode: i8 by circle tflite {
         0 REFLECT;
         1 SYMMETRIC;
+    }
+
+    /// How weights are changed after a batch, in training.
+    Optimizer: i8 by training {
+        0 SGD;
+        1 ADAM;
     }
 
     /// How a window that reaches over the edge is dealt with: `SAME` fills with zeros, `VALID`

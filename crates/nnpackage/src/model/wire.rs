@@ -1,4 +1,4 @@
-//! What the two formats say about bytes, against the code that is generated from the schemas.
+//! What the formats say about bytes, against the code that is generated from the schemas.
 //!
 //! The tables here were taken from the formats, not from the schemas: places of fields in the list
 //! of a table (4 + 2 × id), types, and what an absent field means. What has no default value here
@@ -20,6 +20,7 @@ macro_rules! tables {
         mod $schema {
             use std::collections::BTreeSet;
 
+            #[allow(unused_imports, reason = "one schema has no list of tables")]
             use flatbuffers::{ForwardsUOffset, Table, Vector};
 
             use super::{empty_table, generated_fields};
@@ -821,6 +822,38 @@ with_shared! { tflite {
     }
 } }
 
+tables! { training {
+    ModelTraining by ModelTrainingArgs {
+        4 VT_VERSION version: u32 = 0;
+        6 VT_OPTIMIZER optimizer: Optimizer = Optimizer(0);
+        8 VT_OPTIMIZER_OPT_TYPE optimizer_opt_type: OptimizerOptions = OptimizerOptions(0);
+        10 VT_OPTIMIZER_OPT optimizer_opt: Option<Table<'static>>;
+        12 VT_LOSSFN lossfn: LossFn = LossFn(0);
+        14 VT_LOSSFN_OPT_TYPE lossfn_opt_type: LossFnOptions = LossFnOptions(0);
+        16 VT_LOSSFN_OPT lossfn_opt: Option<Table<'static>>;
+        18 VT_EPOCHS epochs: i32 = 0;
+        20 VT_BATCH_SIZE batch_size: i32 = 0;
+        22 VT_LOSS_REDUCTION_TYPE loss_reduction_type: LossReductionType = LossReductionType(0);
+        24 VT_TRAINABLE_OPS trainable_ops: Option<Vector<'static, i32>>;
+    }
+    SGDOptions by SGDOptionsArgs {
+        4 VT_LEARNING_RATE learning_rate: f32 = 0.0;
+    }
+    AdamOptions by AdamOptionsArgs {
+        4 VT_LEARNING_RATE learning_rate: f32 = 0.0;
+        6 VT_BETA_1 beta_1: f32 = 0.0;
+        8 VT_BETA_2 beta_2: f32 = 0.0;
+        10 VT_EPSILON epsilon: f32 = 0.0;
+    }
+    SparseCategoricalCrossentropyOptions by SparseCategoricalCrossentropyOptionsArgs {
+        4 VT_FROM_LOGITS from_logits: bool = false;
+    }
+    CategoricalCrossentropyOptions by CategoricalCrossentropyOptionsArgs {
+        4 VT_FROM_LOGITS from_logits: bool = false;
+    }
+    MeanSquaredErrorOptions by MeanSquaredErrorOptionsArgs {}
+} }
+
 /// Returns a buffer whose root is a table without fields.
 fn empty_table() -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
@@ -879,6 +912,9 @@ fn numbers_stand_for_the_same() {
         tflite LSHProjectionType;
         circle LSTMKernelType;
         tflite LSTMKernelType;
+        training LossFn;
+        training LossReductionType;
+        training Optimizer;
         circle MirrorPadMode;
         tflite MirrorPadMode;
         circle Padding;
@@ -954,4 +990,20 @@ fn unions_have_the_same_members() {
     ] {
         assert_eq!(values, BuiltinOptions2::ALL);
     }
+}
+
+#[test]
+fn unions_of_training_have_their_members() {
+    use crate::generated::training::{LossFnOptions, OptimizerOptions};
+    let optimizers = OptimizerOptions::ENUM_VALUES.iter();
+    let optimizers = optimizers.filter_map(|value| Some((value.0, value.variant_name()?)));
+    assert!(optimizers.eq([(0, "NONE"), (1, "SGDOptions"), (2, "AdamOptions")]));
+    let losses = LossFnOptions::ENUM_VALUES.iter();
+    let losses = losses.filter_map(|value| Some((value.0, value.variant_name()?)));
+    assert!(losses.eq([
+        (0, "NONE"),
+        (1, "SparseCategoricalCrossentropyOptions"),
+        (2, "CategoricalCrossentropyOptions"),
+        (3, "MeanSquaredErrorOptions"),
+    ]));
 }

@@ -6,7 +6,7 @@ use tensor_core::Extent;
 
 use crate::{
     Constant, ConstantFault, Diagnosis, ModelReader, Reaction, Stage, diagnosis::Findings,
-    model::Buffer,
+    error::short, model::Buffer,
 };
 
 /// Checks the list of buffers.
@@ -97,7 +97,7 @@ pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
         let at = |diagnosis: Diagnosis| {
             let diagnosis = diagnosis.path(constant.path());
             match constant.name() {
-                Some(name) => diagnosis.tensor(name),
+                Some(name) => diagnosis.tensor(short(name)),
                 None => diagnosis,
             }
         };

@@ -22,7 +22,7 @@ pub(super) fn check(
     check.tensors();
     check.lists();
     for (at, operator) in subgraph.operators.iter().enumerate() {
-        operators::check(reader.model(), index, subgraph, at, operator, check.findings);
+        operators::check(reader, index, subgraph, at, operator, check.findings);
     }
     check.flow();
 }
@@ -144,6 +144,12 @@ impl<'a> Check<'a, '_> {
                     self.interface(side, at, index, tensor);
                 }
             }
+        }
+        if !operators::metadata_exists(self.reader.model(), subgraph.debug_metadata_index) {
+            let (index, count) =
+                (subgraph.debug_metadata_index, self.reader.model().metadata.len());
+            let message = format!("has metadata {index}, but the model has {count}");
+            self.at_graph(Diagnosis::warning("model/debug-metadata", message).ignored());
         }
         if subgraph.outputs.is_empty() {
             self.at_graph(Diagnosis::warning("model/no-outputs", "has no outputs"));

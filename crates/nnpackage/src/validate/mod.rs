@@ -13,6 +13,7 @@ mod model;
 mod models;
 mod operators;
 mod quantization;
+mod training;
 mod wiring;
 
 use crate::{Diagnosis, ModelReader, Reader, diagnosis::Findings};

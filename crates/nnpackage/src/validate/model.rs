@@ -1,16 +1,18 @@
 //! A model as a whole: codes, buffers, metadata, signatures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Diagnosis, ModelReader, Stage,
     diagnosis::Findings,
     error::short,
-    model::{BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor},
+    model::{
+        BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor, TrainingInfo,
+    },
     model_read::PADDING,
 };
 
-use super::{constants, graph, operators};
+use super::{constants, graph, operators, training};
 
 pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
     let model = reader.model();
@@ -19,7 +21,7 @@ pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
         check_code(model, index, code, findings);
     }
     constants::buffers(reader, findings);
-    metadata(model, findings);
+    metadata(reader, findings);
     for (index, subgraph) in model.subgraphs.iter().enumerate() {
         graph::check(reader, index, subgraph, findings);
     }
@@ -102,13 +104,7 @@ fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut F
         findings.push(at(Diagnosis::error("model/operator-code", message)).load_fails(failed));
         return;
     }
-    if operator != code.operator_in_tflite() {
-        let message = format!(
-            "has the codes {} and {}, of which onert makes {operator} and TFLite {}",
-            both.0,
-            both.1,
-            code.operator_in_tflite()
-        );
+    if let Some(message) = conflict(model.schema, code) {
         findings.push(at(Diagnosis::error("model/operator-code-conflict", message)));
     }
     if operator.name().is_none() {
@@ -130,14 +126,40 @@ fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut F
     }
 }
 
-fn metadata(model: &Model, findings: &mut Findings) {
+/// Says in what the two numbers of a code disagree.
+fn conflict(schema: Schema, code: &OperatorCode) -> Option<String> {
+    let (operator, in_tflite) = (code.operator(), code.operator_in_tflite());
+    let (deprecated, builtin) = (code.deprecated_builtin_code, code.builtin_code.code());
+    // Files of Circle before 0.4 have only the deprecated one, and TFLite reads none of Circle.
+    let is_old = schema == Schema::Circle && builtin == 0;
+    if operator != in_tflite && !is_old {
+        return Some(format!(
+            "has the codes {deprecated} and {builtin}, of which onert makes {operator} and TFLite \
+             {in_tflite}"
+        ));
+    }
+    let expected = i8::try_from(builtin.min(127)).ok();
+    (builtin != 0 && expected != Some(deprecated)).then(|| {
+        format!(
+            "has the codes {deprecated} and {builtin}, of which onert makes {operator}; for {} they \
+             would be {} and {builtin}",
+            code.builtin_code,
+            builtin.min(127)
+        )
+    })
+}
+
+fn metadata(reader: &ModelReader, findings: &mut Findings) {
+    let model = reader.model();
     let mut seen = BTreeSet::new();
     for (index, entry) in model.metadata.iter().enumerate() {
         let name = short(entry.name.as_deref().unwrap_or_default()).into_owned();
-        let at = |diagnosis: Diagnosis| diagnosis.path(format!("metadata {index} {name:?}"));
+        let path = format!("metadata {index} {name:?}");
+        let at = |diagnosis: Diagnosis| diagnosis.path(&path);
+        let is_first = seen.insert(entry.name.as_deref());
         if entry.name.is_none() {
             findings.push(at(Diagnosis::warning("model/metadata-name", "has no name")));
-        } else if !seen.insert(entry.name.as_deref()) {
+        } else if !is_first {
             let message = "has the name of an entry before";
             findings.push(at(Diagnosis::warning("model/metadata-name", message)));
         }
@@ -157,14 +179,8 @@ fn metadata(model: &Model, findings: &mut Findings) {
                     at(Diagnosis::warning("model/metadata-buffer", message)).load_fails(failed),
                 );
             }
-            Some(buffer) if entry.name.as_deref() == Some("CIRCLE_TRAINING") => {
-                if buffer.data.get(4..8) != Some(b"CTR0") {
-                    let message = "is training information without its identifier \"CTR0\"";
-                    let failed = "TrainingInfo buffer is not accessible";
-                    findings.push(
-                        at(Diagnosis::error("model/training-info", message)).load_fails(failed),
-                    );
-                }
+            Some(_) if is_first && entry.name.as_deref() == Some(TrainingInfo::METADATA) => {
+                training::check(reader, &path, findings);
             }
             Some(_) => {}
         }
@@ -173,6 +189,8 @@ fn metadata(model: &Model, findings: &mut Findings) {
 
 fn signatures(model: &Model, findings: &mut Findings) {
     let mut seen = BTreeSet::new();
+    // Many signatures may be of one graph with many inputs.
+    let mut interfaces = BTreeMap::new();
     for (index, signature) in model.signatures.iter().enumerate() {
         let key = short(signature.key.as_deref().unwrap_or_default()).into_owned();
         let path = format!("signature {index} {key:?}");
@@ -191,10 +209,12 @@ fn signatures(model: &Model, findings: &mut Findings) {
             findings.push(Diagnosis::error("model/signature-graph", message).path(&path));
             continue;
         };
-        let lists: [(&str, &[SignatureTensor], &[i32]); 2] = [
-            ("inputs", &signature.inputs, &graph.inputs),
-            ("outputs", &signature.outputs, &graph.outputs),
-        ];
+        let interface =
+            || [&graph.inputs, &graph.outputs].map(|list| list.iter().copied().collect());
+        let [inputs, outputs] =
+            interfaces.entry(signature.subgraph_index).or_insert_with(interface);
+        let lists: [(&str, &[SignatureTensor], &BTreeSet<i32>); 2] =
+            [("inputs", &signature.inputs, inputs), ("outputs", &signature.outputs, outputs)];
         for (side, named, of_graph) in lists {
             check_names(signature, side, named, of_graph, &path, findings);
         }
@@ -206,13 +226,12 @@ fn check_names(
     signature: &Signature,
     side: &str,
     named: &[SignatureTensor],
-    of_graph: &[i32],
+    of_graph: &BTreeSet<i32>,
     path: &str,
     findings: &mut Findings,
 ) {
     let graph = signature.subgraph_index;
     let mut seen = BTreeSet::new();
-    let of_graph: BTreeSet<i32> = of_graph.iter().copied().collect();
     for (at, tensor) in named.iter().enumerate() {
         let name = short(tensor.name.as_deref().unwrap_or_default()).into_owned();
         if tensor.name.is_none() || !seen.insert(&tensor.name) {

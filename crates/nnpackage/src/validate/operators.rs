@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use model_archive::name;
+use tensor_core::Extent;
 
 use crate::{
-    Diagnosis, ModelFile, Reaction, Reader, Stage,
+    Diagnosis, ModelFile, ModelReader, Reaction, Reader, Stage,
     diagnosis::Findings,
     error::short,
     flex,
@@ -15,15 +16,16 @@ use crate::{
 };
 
 pub(super) fn check(
-    model: &Model,
+    reader: &ModelReader,
     graph: usize,
     subgraph: &Subgraph,
     at: usize,
     operator: &Operator,
     findings: &mut Findings,
 ) {
+    let model = reader.model();
     let code = model.operator_code(operator);
-    let name = code.map(|code| format!(" {}", short(&code.name()))).unwrap_or_default();
+    let name = code.map(|code| format!(" {}", shown(code))).unwrap_or_default();
     let path = format!("subgraph {graph}/operator {at}{name}");
     let mut push = |diagnosis: Diagnosis| findings.push(diagnosis.path(&path));
     let Some(code) = code else {
@@ -35,6 +37,7 @@ pub(super) fn check(
     };
     indices(subgraph, operator, &mut push);
     options(operator, code, &mut push);
+    large_options(reader, operator, &mut push);
     if code.is_custom() {
         custom(operator, &mut push);
     } else if let Some(name) = code.operator().name()
@@ -54,7 +57,16 @@ pub(super) fn check(
     }
 }
 
-fn metadata_exists(model: &Model, index: i32) -> bool {
+/// Returns the name of an operator as far as it is worth showing: many may have one very long name.
+fn shown(code: &OperatorCode) -> String {
+    let operator = code.operator();
+    match &code.custom_code {
+        Some(custom) if code.is_custom() => format!("{operator}:{}", short(custom)),
+        _ => operator.to_string(),
+    }
+}
+
+pub(super) fn metadata_exists(model: &Model, index: i32) -> bool {
     index == -1 || usize::try_from(index).is_ok_and(|index| index < model.metadata.len())
 }
 
@@ -124,10 +136,26 @@ fn options(operator: &Operator, code: &OperatorCode, push: &mut impl FnMut(Diagn
     }
 }
 
+/// Checks custom options outside of the tables.
+fn large_options(reader: &ModelReader, operator: &Operator, push: &mut impl FnMut(Diagnosis)) {
+    let (offset, size) = (operator.large_custom_options_offset, operator.large_custom_options_size);
+    if offset <= 1 {
+        return;
+    }
+    let file_len = reader.source().len();
+    let fits = Extent::new(offset, size).is_ok_and(|extent| extent.end() <= file_len);
+    if !fits {
+        let message =
+            format!("needs {size} bytes of options at byte {offset} of a file of {file_len} bytes");
+        push(Diagnosis::error("model/large-custom-options", message).ignored());
+        return;
+    }
+    let message = "has custom options outside of the tables, where onert does not look";
+    push(Diagnosis::warning("model/large-custom-options", message).ignored());
+}
+
 fn custom(operator: &Operator, push: &mut impl FnMut(Diagnosis)) {
-    if operator.large_custom_options_offset > 1 {
-        let message = "has custom options outside of the tables, where onert does not look";
-        push(Diagnosis::warning("model/large-custom-options", message));
+    if operator.large_custom_options_offset > 1 && operator.custom_options.is_none() {
         return;
     }
     let Some(options) = &operator.custom_options else {
