@@ -116,6 +116,19 @@ impl Call<'_> {
         Ok(results)
     }
 
+    /// Returns what becomes of the parameters, without stubs: also where a parameter decides what it
+    /// is.
+    #[must_use]
+    pub const fn pack_spec(&self) -> &Pack {
+        &self.pack
+    }
+
+    /// Returns what becomes of the model's output, as [`pack_spec`](Self::pack_spec) does.
+    #[must_use]
+    pub const fn unpack_spec(&self) -> &Unpack {
+        &self.unpack
+    }
+
     /// Returns what is worth mending about the call: parameters that are not used, numbers that are
     /// texts.
     #[must_use]

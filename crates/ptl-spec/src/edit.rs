@@ -306,10 +306,28 @@ impl Locked {
         let failed = |what| move |source| Core::File { path: path.to_owned(), what, source };
         let file = OpenOptions::new().read(true).write(true).open(path);
         let file = file.map_err(failed("opening for writing"))?;
-        match file.try_lock() {
+        Self::of(path, file, File::try_lock)
+    }
+
+    /// Keeps editors out, and lets others in who do so.
+    pub(crate) fn shared(path: &Path) -> Result<Self> {
+        drop(Source::open(path)?);
+        let failed = |source| Core::File { path: path.to_owned(), what: "opening", source };
+        Self::of(path, File::open(path).map_err(failed)?, File::try_lock_shared)
+    }
+
+    fn of(
+        path: &Path,
+        file: File,
+        lock: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self> {
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(failed("locking")(source).into()),
+            Err(TryLockError::Error(source)) => {
+                let (path, what) = (path.to_owned(), "locking");
+                return Err(Core::File { path, what, source }.into());
+            }
         }
         let locked = Self { path: path.to_owned(), file };
         locked.check_in_place()?;

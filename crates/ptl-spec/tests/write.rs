@@ -202,6 +202,39 @@ fn files_are_edited_in_place() {
 }
 
 #[test]
+fn editors_are_kept_out_while_a_file_is_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    fs::write(&path, model("img.ptl")).unwrap();
+    let copy = |what| {
+        let mut sink = Vec::new();
+        rewrite_file(&path, what, &mut sink).map(|removed| (removed, sink))
+    };
+    assert_eq!(copy(None).unwrap(), (0, model("img.ptl")));
+    assert!(copy(Some(Strip::Code)).unwrap().0 > 0);
+    let editor = Editor::open(&path).unwrap();
+    let locked = format!("{path:?} is being edited elsewhere");
+    assert_eq!(copy(None).unwrap_err().to_string(), locked);
+    drop(editor);
+    struct Nosy<'p>(&'p PathBuf, String);
+    impl std::io::Write for Nosy<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if let Err(error) = Editor::open(self.0) {
+                self.1 = error.to_string();
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut nosy = Nosy(&path, String::new());
+    rewrite_file(&path, None, &mut nosy).unwrap();
+    assert_eq!(nosy.1, locked);
+    Editor::open(&path).unwrap();
+}
+
+#[test]
 fn unsafe_names() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.ptl");
