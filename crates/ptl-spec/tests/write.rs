@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use bytes::Bytes;
 use ptl_spec::{
     ContainerKind, Editor, Reader, SPEC, Spec, Strip, compact, recover, recoverable, rewrite,
-    strip,
+    rewrite_file, strip,
     tensor_core::{Extent, Source},
     with_extra_files,
 };
@@ -231,7 +231,7 @@ fn editors_are_kept_out_while_a_file_is_copied() {
     let mut nosy = Nosy(&path, String::new());
     rewrite_file(&path, None, &mut nosy).unwrap();
     assert_eq!(nosy.1, locked);
-    Editor::open(&path).unwrap();
+    drop(Editor::open(&path).unwrap());
 }
 
 #[test]
