@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ptl_spec::{Error, ExtraFile, Reader, Record, Signature, Spec, SpecOptions, Tensor};
+use ptl_spec::{
+    Error, ExtraFile, Place, Reader, Record, Signature, Spec, SpecOptions, Tensor,
+};
 use serde_json::{Value as Json, json};
 use tensor_core::{
     At, Chain, Limits, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
@@ -72,9 +74,16 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         Ok(tensors) => {
             let mut budget = Budget::default();
             budget.allow(reader.source().len());
+            let mut has_constants = false;
             for tensor in tensors {
                 let described = describe(tensor, options, &mut budget, &mut summary.findings);
-                let elements = described.shape.elements().unwrap_or(u64::MAX);
+                has_constants |= tensor.place() == Place::Constants;
+                // Old bytecode versions hold constants twice.
+                let is_copy = has_constants && tensor.place() == Place::Bytecode;
+                let elements = match is_copy {
+                    true => 0,
+                    false => described.shape.elements().unwrap_or(u64::MAX),
+                };
                 let graph = summary.graph.get_or_insert_default();
                 graph.parameters = graph.parameters.saturating_add(elements);
                 summary.tensors.push(described);
