@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ptl_spec::{
-    Error, ExtraFile, Place, Reader, Record, Signature, Spec, SpecOptions, Tensor,
-};
+use ptl_spec::{Error, ExtraFile, Place, Reader, Record, Signature, Spec, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Limits, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
+    At, Chain, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
 };
 
 use crate::{
@@ -25,12 +23,12 @@ pub struct SpecFile {
 
 impl SpecFile {
     pub(crate) fn open(source: Source) -> ptl_spec::Result<Self> {
-        let (what, limit) = ("spec", Limits::default().document_bytes);
-        if source.len() > limit {
-            let (found, field) = (source.len(), "document_bytes");
+        let (what, found, limit) = ("spec in bytes", source.len(), SPEC);
+        if found > limit {
+            let field = "manifest_bytes";
             return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
         }
-        let text = source.read(tensor_core::Extent::first(source.len()), what)?;
+        let text = source.read(tensor_core::Extent::first(found), "spec")?;
         Ok(Self { spec: Spec::parse(&text)?, text, source })
     }
 
@@ -187,3 +185,6 @@ fn fill(
     }
     Ok(())
 }
+
+/// What a spec may have, in bytes, as inside a model.
+const SPEC: u64 = 64 << 20;
