@@ -114,6 +114,38 @@ fn several_files_at_once() {
     }
 }
 
+/// ZIP files do not tell cases apart, FlatBuffers do.
+#[test]
+fn changes_of_one_file() {
+    for (name, expected) in
+        [("img_nospec.ptl", vec![("A", "2")]), ("img_nospec_fb.ptl", vec![("A", "2"), ("a", "1")])]
+    {
+        let change = |name, content| (name, Some(Bytes::from_static(content)));
+        let changes = [change("A", b"0"), change("a", b"1"), change("A", b"2")];
+        let new = with_extra_files(&model(name), changes.clone()).unwrap();
+        let expected: Vec<_> =
+            expected.into_iter().map(|(n, text)| (n.to_owned(), Bytes::from(text))).collect();
+        assert_eq!(extras(&new), expected, "{name}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, model(name)).unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        for (name, content) in changes {
+            editor.set(name, content.unwrap()).unwrap();
+        }
+        editor.commit().unwrap();
+        assert_bytes(&fs::read(&path).unwrap(), &new, name);
+        let error = with_extra_files(&new, [change("../x", b"1")]).unwrap_err();
+        let message = "extra file \"../x\": name has a component \".\" or \"..\"";
+        assert_eq!(error.to_string(), message);
+    }
+    let collisions = fs::read(testdata("ptl/invalid/name_case.ptl")).unwrap();
+    assert_eq!(
+        with_extra_files(&collisions, []).unwrap_err().to_string(),
+        "the file cannot be edited: two of its records have names that PyTorch takes for one"
+    );
+}
+
 #[test]
 fn shifted_archives_are_not_edited() {
     let shifted = [b"PK\x03\x04", model("img.ptl").as_slice()].concat();
