@@ -1,6 +1,6 @@
 //! One call of a model: parameters in, results out.
 
-use std::error::Error as StdError;
+use std::{collections::HashSet, error::Error as StdError};
 
 use tensor_core::{At, Report, Severity};
 
@@ -80,9 +80,11 @@ impl Spec {
                 return Err(Error::spec("spec", fault));
             }
         };
-        let named = Signature::of_parts(&pack, &unpack);
+        // Pictures and sound are named, not stubs.
+        let named = Signature::of_parts(&pack, &unpack).parameters;
+        let named: HashSet<&str> = named.iter().map(|parameter| parameter.name.as_str()).collect();
         for name in params.names() {
-            if !binder.used.contains(name) && named.parameter(name).is_none() {
+            if !binder.used.contains(name) && !named.contains(name) {
                 let message = format!("parameter {name:?} is used nowhere in the spec");
                 report.push(Severity::Warning, "ptl/unused-parameter", At::file(), message);
             }
