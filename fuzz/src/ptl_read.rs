@@ -37,5 +37,8 @@ pub(crate) fn run(bytes: &[u8]) {
     let Ok(edited) = with_extra_files(bytes, [(SPEC, Some("{}".into()))]) else { return };
     let edited = Reader::from_bytes(edited).expect("an edited file opens");
     assert_eq!(edited.spec_text().ok().flatten().as_deref(), Some(&b"{}"[..]));
-    assert_eq!(edited.bytecode().ok(), reader.bytecode().ok());
+    // A part that reached beyond the end of a FlatBuffer may end inside now.
+    if let Ok(bytecode) = reader.bytecode() {
+        assert_eq!(edited.bytecode().ok(), Some(bytecode));
+    }
 }

@@ -55,6 +55,23 @@ impl fmt::Display for Failure {
 // The causes are in the text already.
 impl std::error::Error for Failure {}
 
+/// What is wrong with a file that is no model, such as one of `NumPy`.
+#[derive(Debug)]
+pub(crate) struct Malformed(pub(crate) String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Refuses a file.
+pub(crate) fn malformed<T>(reason: impl Into<String>) -> anyhow::Result<T> {
+    Err(Malformed(reason.into()).into())
+}
+
 /// Returns the error without the file that was added to it.
 pub(crate) fn bare(error: &Error) -> &Error {
     error.downcast_ref::<Failure>().map_or(error, |failure| &failure.error)
@@ -81,7 +98,8 @@ pub(crate) fn is_invalid(error: &Error) -> bool {
             _ => false,
         };
     }
-    error.downcast_ref().is_some_and(ztensor_is_invalid)
+    error.is::<Malformed>()
+        || error.downcast_ref().is_some_and(ztensor_is_invalid)
         || error.downcast_ref().is_some_and(carton_is_invalid)
         || error.downcast_ref().is_some_and(nnpackage_is_invalid)
         || error.downcast_ref().is_some_and(ptl_is_invalid)
@@ -172,6 +190,7 @@ fn ptl_is_invalid(error: &ptl_spec::Error) -> bool {
         | Error::NoRoot { .. }
         | Error::OutsideRoot { .. }
         | Error::NotLite
+        | Error::NoEnd { .. }
         | Error::Pickle { .. }
         | Error::Table(_)
         | Error::TooLong { .. }

@@ -8,6 +8,7 @@ mod npy;
 mod outputs;
 mod pack;
 mod params;
+mod recover;
 mod remove;
 mod rewrite;
 mod signature;
@@ -35,6 +36,7 @@ pub(crate) enum Ptl {
     Remove(remove::Remove),
     Strip(rewrite::Strip),
     Compact(rewrite::Compact),
+    Recover(recover::Recover),
     Pack(Box<pack::Pack>),
     Unpack(Box<unpack::Unpack>),
 }
@@ -49,6 +51,7 @@ impl Ptl {
             Self::Remove(command) => command.run(),
             Self::Strip(command) => command.run(),
             Self::Compact(command) => command.run(),
+            Self::Recover(command) => command.run(),
             Self::Pack(command) => command.run(),
             Self::Unpack(command) => command.run(),
         }

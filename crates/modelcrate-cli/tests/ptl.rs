@@ -164,6 +164,12 @@ fn refused_edits_change_nothing() {
             "error: img.ptl: is the input, expected another file\n",
         ),
         (
+            &["strip", "img_fb.ptl"],
+            2,
+            "error: img_fb.ptl: the file cannot be edited: a FlatBuffer has no debug records, only \
+             source\n",
+        ),
+        (
             &["strip", "img.ptl", "img.ptl", "--force"],
             2,
             "error: img.ptl: is the input, which is replaced where no output is given\n",
@@ -193,6 +199,95 @@ fn models_are_stripped_and_compacted() {
     assert!(one == fs::read(cd.join("phone.ptl")).unwrap());
     let reader = is_sound(&cd.join("phone.ptl"));
     assert!(reader.records().all(|record| !record.name().starts_with("code/")));
+}
+
+#[test]
+fn flatbuffers_are_stripped_and_compacted() {
+    let folder = folder();
+    let cd = folder.path();
+    let original = fs::read(cd.join("img_fb.ptl")).unwrap();
+    let stripped = prints(cd, &["ptl", "strip", "img_fb.ptl", "phone.ptl", "--code"]);
+    assert!(stripped.starts_with("phone.ptl: without code/__torch__"), "{stripped}");
+    assert!(fs::read(cd.join("img_fb.ptl")).unwrap() == original);
+    assert!(is_sound(&cd.join("phone.ptl")).sources().unwrap().is_empty());
+    fs::write(cd.join("big.txt"), "x".repeat(10_000)).unwrap();
+    prints(cd, &["ptl", "embed", "img_fb.ptl", "big.txt", "--name", "big.txt"]);
+    prints(cd, &["ptl", "remove", "img_fb.ptl", "big.txt"]);
+    let before = fs::metadata(cd.join("img_fb.ptl")).unwrap().len();
+    prints(cd, &["ptl", "compact", "img_fb.ptl"]);
+    let after = fs::metadata(cd.join("img_fb.ptl")).unwrap().len();
+    assert!(after + 10_000 < before, "{before} {after}");
+    is_sound(&cd.join("img_fb.ptl"));
+}
+
+/// What an editor has locked is not copied in between.
+#[test]
+fn locked_models_are_not_copied() {
+    let folder = folder();
+    let cd = folder.path();
+    let editor = modelcrate::ptl_spec::Editor::open(cd.join("img.ptl")).unwrap();
+    for args in [&["compact", "img.ptl", "new.ptl"][..], &["strip", "img.ptl", "new.ptl"]] {
+        let said = fails(cd, &[&["ptl"], args].concat());
+        assert_eq!(said, (2, "error: img.ptl: is being edited elsewhere\n".to_owned()));
+    }
+    drop(editor);
+    assert!(!cd.join("new.ptl").exists());
+}
+
+#[test]
+fn torn_models_are_recovered() {
+    let folder = folder();
+    let cd = folder.path();
+    let original = fs::read(cd.join("img.ptl")).unwrap();
+    fs::write(cd.join("big.txt"), "x".repeat(100_000)).unwrap();
+    prints(cd, &["ptl", "embed", "img.ptl", "big.txt", "--name", "big.txt"]);
+    let mut torn = fs::read(cd.join("img.ptl")).unwrap();
+    torn.truncate(torn.len() - 1);
+    fs::write(cd.join("img.ptl"), &torn).unwrap();
+    let (status, said) = fails(cd, &["ptl", "spec", "img.ptl"]);
+    assert_eq!(status, 1);
+    assert!(said.contains("`modelcrate ptl recover`"), "{said}");
+    let (status, said) = fails(cd, &["verify", "img.ptl"]);
+    assert_eq!((status, said.as_str()), (1, ""));
+    let cut = torn.len() - original.len();
+    let planned = prints(cd, &["ptl", "recover", "img.ptl", "--dry-run"]);
+    let remain = original.len();
+    assert_eq!(planned, format!("img.ptl: would be cut by {cut} bytes, {remain} remain\n"));
+    assert!(fs::read(cd.join("img.ptl")).unwrap() == torn);
+    let done = prints(cd, &["ptl", "recover", "img.ptl"]);
+    assert_eq!(done, format!("img.ptl: cut by {cut} bytes, {remain} remain\n"));
+    assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
+    for file in ["img.ptl", "img_fb.ptl"] {
+        assert_eq!(prints(cd, &["ptl", "recover", file]), format!("{file}: is complete\n"));
+    }
+    let said = fails(cd, &["ptl", "recover", "labels.txt"]);
+    let nothing =
+        "error: labels.txt: the file cannot be edited: there is no whole ZIP file in it\n";
+    assert_eq!(said, (2, nothing.to_owned()));
+}
+
+#[test]
+fn specs_are_compared_with_the_model() {
+    let folder = folder();
+    let cd = folder.path();
+    let spec = r#"{
+        "pack": {"type": "scalar_long", "value": 1},
+        "unpack": {"type": "tensor", "dtype": "float", "key": "k"}
+    }"#;
+    fs::write(cd.join("other.json"), spec).unwrap();
+    let misfit = "pack makes an int, but forward takes Tensor";
+    let before = fs::read(cd.join("img_nospec.ptl")).unwrap();
+    let args = ["ptl", "embed", "img_nospec.ptl", "other.json"];
+    let refused = modelcrate(cd, &[&args[..], &["--strict"]].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stdout).unwrap();
+    assert!(said.contains(misfit), "{said}");
+    assert!(fs::read(cd.join("img_nospec.ptl")).unwrap() == before);
+    let warned = prints(cd, &args);
+    assert!(warned.contains("warning") && warned.contains(misfit), "{warned}");
+    assert!(Reader::open(cd.join("img_nospec.ptl")).unwrap().spec().unwrap().is_some());
+    let fits = prints(cd, &["ptl", "embed", "img.ptl", "new.json", "--force", "--strict"]);
+    assert!(!fits.contains("warning"), "{fits}");
 }
 
 #[test]
@@ -295,6 +390,48 @@ fn answers_are_unpacked() {
     let (status, said) = fails(cd, &[&["ptl", "unpack", &spec], &logits[..]].concat());
     assert_eq!(status, 2);
     assert!(said.contains("is the stub \"$"), "{said}");
+}
+
+/// A parameter may say what a result is.
+#[test]
+fn results_of_a_kind_that_a_parameter_says() {
+    let folder = folder();
+    let cd = folder.path();
+    let spec = r#"{
+        "pack": {"type": "scalar_long", "value": "$unused"},
+        "unpack": {"type": "dict_string_key", "items": [
+            {"dict_key": "$from", "type": "$kind", "key": "k"}]}
+    }"#;
+    fs::write(cd.join("spec.json"), spec).unwrap();
+    let args = ["ptl", "unpack", "spec.json", "--param", "from=a"];
+    let results =
+        prints(cd, &[&args[..], &["--param", "kind=\"scalar_long\"", "--input", "a=7"]].concat());
+    assert_eq!(results, "{\n \"k\": 7\n}\n");
+    let results =
+        prints(cd, &[&args[..], &["--param", "kind=\"string\"", "--input", "a=x"]].concat());
+    assert_eq!(results, "{\n \"k\": \"x\"\n}\n");
+    let said = fails(cd, &[&args[..], &["--input", "a=x"]].concat());
+    let unbound = "error: spec.json: unpack.items[0].type is the stub \"$kind\", but the call has no \
+                   parameter \"kind\"\n";
+    assert_eq!(said, (2, unbound.to_owned()));
+}
+
+#[test]
+fn malformed_values() {
+    let folder = folder();
+    let cd = folder.path();
+    let args = ["ptl", "unpack", "new.json", "--input", "0=labels.txt"];
+    let (status, said) = fails(cd, &args);
+    assert_eq!(status, 1);
+    assert!(said.starts_with("error: labels.txt: magic at byte 0 is "), "{said}");
+    let spec = calls("specs/audio.json");
+    fs::write(cd.join("cut.wav"), b"RIFF\0\0\0\0WAVE").unwrap();
+    let name =
+        Spec::parse(fs::read(&spec).unwrap()).unwrap().signature().parameters[0].name.clone();
+    let param = format!("{name}=@cut.wav");
+    let said = fails(cd, &["ptl", "pack", &spec, "--param", &param]);
+    assert_eq!(said, (1, "error: cut.wav: has no data\n".to_owned()));
+    assert_eq!(fails(cd, &["ptl", "unpack", "new.json", "--input", "0=none.npy"]).0, 2);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ptl_spec::{Error, ExtraFile, Reader, Record, Signature, Spec, SpecOptions, Tensor};
+use ptl_spec::{Error, ExtraFile, Place, Reader, Record, Signature, Spec, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Limits, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
+    At, Chain, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
 };
 
 use crate::{
@@ -23,12 +23,12 @@ pub struct SpecFile {
 
 impl SpecFile {
     pub(crate) fn open(source: Source) -> ptl_spec::Result<Self> {
-        let (what, limit) = ("spec", Limits::default().document_bytes);
-        if source.len() > limit {
-            let (found, field) = (source.len(), "document_bytes");
+        let (what, found, limit) = ("spec in bytes", source.len(), SPEC);
+        if found > limit {
+            let field = "manifest_bytes";
             return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
         }
-        let text = source.read(tensor_core::Extent::first(source.len()), what)?;
+        let text = source.read(tensor_core::Extent::first(found), "spec")?;
         Ok(Self { spec: Spec::parse(&text)?, text, source })
     }
 
@@ -72,9 +72,16 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         Ok(tensors) => {
             let mut budget = Budget::default();
             budget.allow(reader.source().len());
+            let mut has_constants = false;
             for tensor in tensors {
                 let described = describe(tensor, options, &mut budget, &mut summary.findings);
-                let elements = described.shape.elements().unwrap_or(u64::MAX);
+                has_constants |= tensor.place() == Place::Constants;
+                // Old bytecode versions hold constants twice.
+                let is_copy = has_constants && tensor.place() == Place::Bytecode;
+                let elements = match is_copy {
+                    true => 0,
+                    false => described.shape.elements().unwrap_or(u64::MAX),
+                };
                 let graph = summary.graph.get_or_insert_default();
                 graph.parameters = graph.parameters.saturating_add(elements);
                 summary.tensors.push(described);
@@ -178,3 +185,6 @@ fn fill(
     }
     Ok(())
 }
+
+/// What a spec may have, in bytes, as inside a model.
+const SPEC: u64 = 64 << 20;

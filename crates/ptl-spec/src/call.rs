@@ -1,6 +1,6 @@
 //! One call of a model: parameters in, results out.
 
-use std::error::Error as StdError;
+use std::{collections::HashSet, error::Error as StdError};
 
 use tensor_core::{At, Report, Severity};
 
@@ -80,9 +80,11 @@ impl Spec {
                 return Err(Error::spec("spec", fault));
             }
         };
-        let named = Signature::of_parts(&pack, &unpack);
+        // Pictures and sound are named, not stubs.
+        let named = Signature::of_parts(&pack, &unpack).parameters;
+        let named: HashSet<&str> = named.iter().map(|parameter| parameter.name.as_str()).collect();
         for name in params.names() {
-            if !binder.used.contains(name) && named.parameter(name).is_none() {
+            if !binder.used.contains(name) && !named.contains(name) {
                 let message = format!("parameter {name:?} is used nowhere in the spec");
                 report.push(Severity::Warning, "ptl/unused-parameter", At::file(), message);
             }
@@ -114,6 +116,19 @@ impl Call<'_> {
         let mut results = Results::default();
         unpacker::value(self, &self.unpack, output, &mut results, &mut Path::root("unpack"))?;
         Ok(results)
+    }
+
+    /// Returns what becomes of the parameters, without stubs: also where a parameter decides what it
+    /// is.
+    #[must_use]
+    pub const fn pack_spec(&self) -> &Pack {
+        &self.pack
+    }
+
+    /// Returns what becomes of the model's output, as [`pack_spec`](Self::pack_spec) does.
+    #[must_use]
+    pub const fn unpack_spec(&self) -> &Unpack {
+        &self.unpack
     }
 
     /// Returns what is worth mending about the call: parameters that are not used, numbers that are

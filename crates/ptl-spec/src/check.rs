@@ -1,6 +1,6 @@
 //! What a spec that can be read may still be wrong in.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use tensor_core::{At, Report, Severity};
 
@@ -31,7 +31,7 @@ pub(crate) fn spec(spec: &Spec, report: &mut Report) {
     duplicate_keys(&signature, spec.profile(), report);
     answers(spec, report);
     vocabularies(spec, report);
-    for place in &signature.deferred {
+    for place in signature.deferred.iter().take(MAX_FINDINGS) {
         let message = format!("{place} depends on a parameter, and is checked when a call is made");
         report.push(Severity::Note, "ptl/spec-deferred", At::file().path(place), message);
     }
@@ -44,13 +44,14 @@ fn duplicate_keys(signature: &Signature, profile: Profile, report: &mut Report) 
         Profile::Documented => Severity::Error,
         Profile::Android => Severity::Warning,
     };
-    let mut seen: HashMap<&str, ()> = HashMap::new();
-    for output in &signature.results {
-        let Slot::Value(key) = &output.key else { continue };
-        if seen.insert(key, ()).is_some() {
-            let fault = Fault::DuplicateKey { key: key.clone() };
-            push_as(report, severity, &Error::spec(&output.place, fault));
-        }
+    let mut seen = HashSet::new();
+    let twice = signature.results.iter().filter_map(|output| {
+        let Slot::Value(key) = &output.key else { return None };
+        (!seen.insert(key)).then_some((&output.place, key))
+    });
+    for (place, key) in twice.take(MAX_FINDINGS) {
+        let fault = Fault::DuplicateKey { key: key.clone() };
+        push_as(report, severity, &Error::spec(place, fault));
     }
 }
 
@@ -112,6 +113,9 @@ fn extensions(spec: &Spec, report: &mut Report) {
         report.push(Severity::Note, "ptl/spec-extension", At::file(), message);
     }
 }
+
+/// How many findings of one kind are reported.
+const MAX_FINDINGS: usize = 1000;
 
 fn visit_pack(pack: &Pack, visit: &mut impl FnMut(&Pack)) {
     visit(pack);

@@ -69,12 +69,7 @@ impl Editor {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = Locked::open(path.as_ref())?;
         let reader = Reader::from_source(file.source()?)?;
-        if let Body::Zip(container) = reader.body()
-            && !container.collisions.is_empty()
-        {
-            let reason = "two of its records have names that PyTorch takes for one";
-            return Err(Error::NotEditable { reason });
-        }
+        refuse_collisions(&reader)?;
         Ok(Self { file, reader, changes: Vec::new() })
     }
 
@@ -100,18 +95,8 @@ impl Editor {
     /// [`Error::FileName`] where the name is no plain relative path; [`Error::NotEditable`] where
     /// the content has 2 GiB or more.
     pub fn set(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
-        let refused = |fault| Error::FileName { name: name.to_owned(), fault };
-        let fault = name::check(name, &Limits::default()).err();
-        let fault =
-            fault.or_else(|| name.ends_with('/').then_some(name::NameFault::EmptyComponent));
-        if let Some(fault) = fault {
-            return Err(refused(fault));
-        }
         let content = content.into();
-        if content.len() as u64 > i32::MAX as u64 {
-            let reason = "an extra file of 2 GiB or more does not fit";
-            return Err(Error::NotEditable { reason });
-        }
+        check(name, &content)?;
         self.change(name, Some(content));
         Ok(())
     }
@@ -122,7 +107,8 @@ impl Editor {
     ///
     /// [`Error::MissingFile`].
     pub fn remove(&mut self, name: &str) -> Result<()> {
-        let is_there = match self.changes.iter().find(|(changed, _)| same(changed, name)) {
+        let is_same = |(changed, _): &&(String, _)| is_same(&self.reader, changed, name);
+        let is_there = match self.changes.iter().find(is_same) {
             Some((_, content)) => content.is_some(),
             None => self.reader.extra_file(name).is_some(),
         };
@@ -134,8 +120,7 @@ impl Editor {
     }
 
     fn change(&mut self, name: &str, content: Option<Bytes>) {
-        self.changes.retain(|(changed, _)| !same(changed, name));
-        self.changes.push((name.to_owned(), content));
+        change(&mut self.changes, &self.reader, name, content);
     }
 
     /// Returns the length that the file will have, in bytes.
@@ -181,6 +166,44 @@ impl Editor {
     }
 }
 
+/// Refuses names and contents that extra files cannot have.
+fn check(name: &str, content: &Bytes) -> Result<()> {
+    let fault = name::check(name, &Limits::default()).err();
+    let fault = fault.or_else(|| name.ends_with('/').then_some(name::NameFault::EmptyComponent));
+    if let Some(fault) = fault {
+        return Err(Error::FileName { name: name.to_owned(), fault });
+    }
+    if content.len() as u64 > i32::MAX as u64 {
+        let reason = "an extra file of 2 GiB or more does not fit";
+        return Err(Error::NotEditable { reason });
+    }
+    Ok(())
+}
+
+fn refuse_collisions(reader: &Reader) -> Result<()> {
+    match reader.body() {
+        Body::Zip(container) if !container.collisions.is_empty() => {
+            let reason = "two of its records have names that PyTorch takes for one";
+            Err(Error::NotEditable { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Adds a change, in the place of an earlier one of the same file.
+fn change(changes: &mut Changes, reader: &Reader, name: &str, content: Option<Bytes>) {
+    changes.retain(|(changed, _)| !is_same(reader, changed, name));
+    changes.push((name.to_owned(), content));
+}
+
+/// Tells whether two names are one in this file.
+fn is_same(reader: &Reader, one: &str, other: &str) -> bool {
+    match reader.body() {
+        Body::Zip(_) => same(one, other),
+        Body::Flat(_) => one == other,
+    }
+}
+
 /// Returns what an edit of a file writes.
 pub(crate) fn writes(reader: &Reader, changes: &Changes) -> Result<Writes> {
     match reader.body() {
@@ -190,7 +213,7 @@ pub(crate) fn writes(reader: &Reader, changes: &Changes) -> Result<Writes> {
 }
 
 /// Returns a model file with changed extra files, as an edit in place would leave it: for files that
-/// are in memory.
+/// are in memory. What is taken out need not be there, and of two changes of one file the last counts.
 ///
 /// # Errors
 ///
@@ -200,9 +223,14 @@ pub fn with_extra_files<'n>(
     changes: impl IntoIterator<Item = (&'n str, Option<Bytes>)>,
 ) -> Result<Vec<u8>> {
     let reader = Reader::from_bytes(file.to_vec())?;
-    let changes = changes.into_iter().map(|(name, content)| (name.to_owned(), content)).collect();
+    refuse_collisions(&reader)?;
+    let mut all = Changes::new();
+    for (name, content) in changes {
+        content.as_ref().map_or(Ok(()), |content| check(name, content))?;
+        change(&mut all, &reader, name, content);
+    }
     let mut edited = file.to_vec();
-    for (at, bytes) in writes(&reader, &changes)? {
+    for (at, bytes) in writes(&reader, &all)? {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let end = at.saturating_add(bytes.len());
         if edited.len() < end {
@@ -282,7 +310,7 @@ fn is_whole(source: &Source) -> bool {
     container.is_ok_and(|container| zip_edit::check_offsets(&container).is_ok())
 }
 
-/// Tells whether two names are one to PyTorch.
+/// Tells whether two names are one to PyTorch, in a ZIP file.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
@@ -307,10 +335,28 @@ impl Locked {
         let failed = |what| move |source| Core::File { path: path.to_owned(), what, source };
         let file = OpenOptions::new().read(true).write(true).open(path);
         let file = file.map_err(failed("opening for writing"))?;
-        match file.try_lock() {
+        Self::of(path, file, File::try_lock)
+    }
+
+    /// Keeps editors out, and lets others in who do so.
+    pub(crate) fn shared(path: &Path) -> Result<Self> {
+        drop(Source::open(path)?);
+        let failed = |source| Core::File { path: path.to_owned(), what: "opening", source };
+        Self::of(path, File::open(path).map_err(failed)?, File::try_lock_shared)
+    }
+
+    fn of(
+        path: &Path,
+        file: File,
+        lock: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self> {
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(failed("locking")(source).into()),
+            Err(TryLockError::Error(source)) => {
+                let (path, what) = (path.to_owned(), "locking");
+                return Err(Core::File { path, what, source }.into());
+            }
         }
         let locked = Self { path: path.to_owned(), file };
         locked.check_in_place()?;

@@ -2,12 +2,14 @@
 
 use tensor_core::Tensor;
 
-use crate::{Call, Error, Fault, PackImage, Result, Value, path::Path, value::ResultValue};
+use crate::{
+    Call, Error, Fault, PackImage, Profile, Result, Value, path::Path, value::ResultValue,
+};
 
 pub(crate) fn tensor(_: &Call<'_>, _: &PackImage, path: &Path) -> Result<Tensor> {
     Err(Error::spec(path, Fault::Feature { feature: "image" }))
 }
 
-pub(crate) fn of_tensor(_: &Value, path: &Path) -> Result<ResultValue> {
+pub(crate) fn of_tensor(_: &Value, _: Profile, path: &Path) -> Result<ResultValue> {
     Err(Error::spec(path, Fault::Feature { feature: "image" }))
 }

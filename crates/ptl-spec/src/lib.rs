@@ -141,7 +141,7 @@ pub use pickle::Scheme;
 pub use read::{
     ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
 };
-pub use rewrite::{Rewritten, Strip, compact, rewrite, strip};
+pub use rewrite::{Rewritten, Strip, compact, rewrite, rewrite_file, strip};
 pub use scalar::ScalarType;
 pub use schema::json_schema;
 pub use signature::{Kind, Output, Parameter, ResultKind, Signature};

@@ -1,5 +1,7 @@
 //! What a call is made with.
 
+use std::collections::HashMap;
+
 #[cfg(feature = "image")]
 use crate::image::Image;
 use crate::{Error, Fault, Json, Result};
@@ -15,7 +17,11 @@ use crate::{Error, Fault, Json, Result};
 /// assert_eq!(params.names().collect::<Vec<_>>(), ["scale", "rois"]);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Params(Vec<(String, Param)>);
+pub struct Params {
+    params: Vec<(String, Param)>,
+    /// Where each is, by name.
+    indices: HashMap<String, usize>,
+}
 
 /// A parameter of a call.
 #[derive(Clone, Debug)]
@@ -45,8 +51,11 @@ impl Params {
     pub fn from_json(json: Json) -> Result<Self> {
         match json {
             Json::Object(members) => {
-                let param = |(name, value)| (name, Param::Json(value));
-                Ok(Self(members.into_iter().map(param).collect()))
+                let mut params = Self::new();
+                for (name, value) in members {
+                    params.insert(name, value);
+                }
+                Ok(params)
             }
             other => {
                 let (found, expected) = (other.described(), "an object");
@@ -65,22 +74,32 @@ impl Params {
     /// Does as [`with`](Self::with), in place.
     pub fn insert(&mut self, name: impl Into<String>, param: impl Into<Param>) {
         let (name, param) = (name.into(), param.into());
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
+        let known = self.indices.get(&name).copied();
+        match known.and_then(|index| self.params.get_mut(index)) {
             Some((_, slot)) => *slot = param,
-            None => self.0.push((name, param)),
+            None => {
+                self.indices.insert(name.clone(), self.params.len());
+                self.params.push((name, param));
+            }
         }
     }
 
     /// Returns the parameter of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Param> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, param)| param)
+        self.entry(name).map(|(_, param)| param)
+    }
+
+    /// Returns a parameter with its name.
+    pub(crate) fn entry(&self, name: &str) -> Option<(&str, &Param)> {
+        let (name, param) = self.params.get(*self.indices.get(name)?)?;
+        Some((name, param))
     }
 
     /// Returns all names, in the order in which they were added.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+        self.params.iter().map(|(name, _)| name.as_str())
     }
 }
 

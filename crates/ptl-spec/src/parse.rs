@@ -524,7 +524,7 @@ impl Parser {
         let Some(Read { value: number, was_text }) = read else {
             return Err(self.wrong(value, expected, path));
         };
-        if was_text {
+        if was_text && self.lints.findings().len() < MAX_FAULTS {
             let message = format!("{path} is the text {}, read as a number", value.described());
             let at = At::file().path(path.to_string());
             self.lints.push(Severity::Warning, "ptl/spec-number-as-text", at, message);

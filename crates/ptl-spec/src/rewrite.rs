@@ -81,18 +81,35 @@ pub fn strip(path: impl AsRef<Path>, what: Strip) -> Result<Rewritten> {
     replace(path.as_ref(), Some(what))
 }
 
+/// Does as [`compact`], or as [`strip`] with `what`, but writes another file; editors are kept out
+/// of this one meanwhile.
+///
+/// # Errors
+///
+/// As for [`compact`] and [`strip`]; [`Error::Write`] where the sink fails.
+pub fn rewrite_file<W: Write>(path: impl AsRef<Path>, what: Option<Strip>, sink: W) -> Result<u64> {
+    let file = Locked::shared(path.as_ref())?;
+    let reader = Reader::from_source(file.source()?)?;
+    let removed = rewrite_as(&reader, what, sink)?;
+    file.unlock();
+    Ok(removed)
+}
+
 fn replace(path: &Path, what: Option<Strip>) -> Result<Rewritten> {
     let file = Locked::open(path)?;
     let reader = Reader::from_source(file.source()?)?;
-    what.map_or(Ok(()), |what| what.check(&reader))?;
-    let keep = |record: &str| !what.is_some_and(|what| what.takes(record));
     let mut new = NewFile::create(path, Durability::Synced)?;
-    let removed = rewrite(&reader, keep, &mut new)?;
+    let removed = rewrite_as(&reader, what, &mut new)?;
     let (before, after) = (reader.source().len(), new.written());
     file.check_in_place()?;
     new.commit(Existing::Replace)?;
     file.unlock();
     Ok(Rewritten { before, after, removed })
+}
+
+fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result<u64> {
+    what.map_or(Ok(()), |what| what.check(reader))?;
+    rewrite(reader, |record| !what.is_some_and(|what| what.takes(record)), sink)
 }
 
 /// Writes all of a model file that something leads to; returns how many records it leaves out.

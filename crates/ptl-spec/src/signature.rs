@@ -1,6 +1,6 @@
 //! What a call takes and gives, read off a spec without running it.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use crate::{
     BoundingBoxes, ElementType, Error, Fault, ImageStep, Items, Json, Pack, PackImage, PackTensor,
@@ -27,7 +27,8 @@ pub struct Parameter {
     pub name: String,
     /// What it has to be.
     pub kind: Kind,
-    /// Where the spec uses it, such as `pack.items[0].image`.
+    /// Where the spec uses it, such as `pack.items[0].image`; of a spec with very many places, the
+    /// first.
     pub places: Vec<String>,
 }
 
@@ -188,7 +189,8 @@ impl Signature {
     /// is used as elsewhere.
     pub(crate) fn with_conflicts(pack: &Pack, unpack: &Unpack) -> (Self, Vec<Error>) {
         let signature = Self { parameters: vec![], results: vec![], deferred: vec![] };
-        let mut walk = Walk { signature, conflicts: Vec::new() };
+        let mut walk =
+            Walk { signature, conflicts: Vec::new(), indices: HashMap::new(), places_left: PLACES };
         walk.pack(pack, &mut Path::root("pack"));
         walk.unpack(unpack, &mut Path::root("unpack"));
         (walk.signature, walk.conflicts)
@@ -238,9 +240,20 @@ impl fmt::Display for Signature {
 struct Walk {
     signature: Signature,
     conflicts: Vec<Error>,
+    /// Where parameters are among all, by name.
+    indices: HashMap<String, usize>,
+    /// How many bytes the names of further places may have.
+    places_left: usize,
 }
 
 impl Walk {
+    /// Names a place; nothing where too many were named.
+    fn place(&mut self, path: &Path) -> Option<String> {
+        let place = path.to_string();
+        self.places_left = self.places_left.checked_sub(place.len())?;
+        Some(place)
+    }
+
     fn pack(&mut self, pack: &Pack, path: &mut Path) {
         match pack {
             Pack::Tuple(items) => self.items(items, path, Self::pack),
@@ -365,7 +378,7 @@ impl Walk {
 
     fn result(&mut self, key: &Slot<String>, field: &str, kind: ResultKind, path: &mut Path) {
         self.slot(key, field, Kind::String, path);
-        let (key, place) = (key.clone(), path.to_string());
+        let (key, place) = (key.clone(), self.place(path).unwrap_or_default());
         self.signature.results.push(Output { key, kind, place });
     }
 
@@ -375,7 +388,8 @@ impl Walk {
             Slot::Value(name) => self.parameter(name, kind, path),
             Slot::Stub(key) => {
                 self.parameter(key, Kind::String, path);
-                self.signature.deferred.push(path.to_string());
+                let place = self.place(path);
+                self.signature.deferred.extend(place);
             }
         });
     }
@@ -412,7 +426,8 @@ impl Walk {
     }
 
     fn deferred(&mut self, json: &Json, path: &mut Path) {
-        self.signature.deferred.push(path.to_string());
+        let place = self.place(path);
+        self.signature.deferred.extend(place);
         self.stubs_in(json, path);
     }
 
@@ -437,24 +452,33 @@ impl Walk {
     }
 
     fn parameter(&mut self, name: &str, kind: Kind, path: &Path) {
-        let place = path.to_string();
-        let mut known = self.signature.parameters.iter_mut();
-        let Some(parameter) = known.find(|parameter| parameter.name == name) else {
-            let parameter = Parameter { name: name.to_owned(), kind, places: vec![place] };
+        let place = self.place(path);
+        let known = self.indices.get(name).copied();
+        let Some(parameter) = known.and_then(|index| self.signature.parameters.get_mut(index))
+        else {
+            self.indices.insert(name.to_owned(), self.signature.parameters.len());
+            let places = place.into_iter().collect();
+            let parameter = Parameter { name: name.to_owned(), kind, places };
             return self.signature.parameters.push(parameter);
         };
         match parameter.kind.meet(kind) {
             Some(kind) => parameter.kind = kind,
-            None => {
+            None if self.conflicts.len() < CONFLICTS => {
                 let fault = Fault::ParamKinds {
                     name: name.to_owned(),
                     found: kind.name(),
                     other: parameter.places.first().cloned().unwrap_or_default(),
                     expected: parameter.kind.name(),
                 };
-                self.conflicts.push(Error::spec(&place, fault));
+                self.conflicts.push(Error::spec(path, fault));
             }
+            None => {}
         }
-        parameter.places.push(place);
+        parameter.places.extend(place);
     }
 }
+
+/// Bytes of all places that a signature names. A spec may be nested deep, and name a stub everywhere.
+const PLACES: usize = 16 << 20;
+/// How many parameters of two kinds are reported.
+const CONFLICTS: usize = 1000;

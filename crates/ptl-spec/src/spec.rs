@@ -7,12 +7,13 @@ use tensor_core::{Limits, Report};
 #[cfg(feature = "image")]
 use crate::Filter;
 use crate::{
-    BertMode, Error, Fault, Gpt2Mode, Json, Pack, Result, Signature, Unpack,
+    BertMode, Error, Fault, Gpt2Mode, Json, Method, Pack, Result, Signature, Unpack,
     bert::BertVocabulary,
     check, emit,
     gpt2::Gpt2Vocabulary,
     parse::{Parser, Stubs, Vocabularies},
     path::Path,
+    types,
 };
 
 /// A specification: how parameters become the model's input, and its output the results.
@@ -98,6 +99,14 @@ impl Spec {
     pub fn check(&self) -> Report {
         let mut report = self.inner.lints.clone();
         check::spec(self, &mut report);
+        report
+    }
+
+    /// Reports where the spec does not fit a model's method `forward`, by the types of that.
+    #[must_use]
+    pub fn check_method(&self, forward: &Method) -> Report {
+        let mut report = Report::default();
+        types::check(self, forward, &mut report);
         report
     }
 

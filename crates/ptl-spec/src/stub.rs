@@ -45,8 +45,7 @@ impl<'p> Binder<'p> {
     }
 
     fn replace(&mut self, key: &str, stub: &Json, path: &Path) -> Result<Json> {
-        let name = self.params.names().find(|name| *name == key);
-        let Some((name, param)) = name.and_then(|name| Some((name, self.params.get(name)?))) else {
+        let Some((name, param)) = self.params.entry(key) else {
             return match self.profile {
                 Profile::Documented => {
                     Err(Error::spec(path, Fault::Unbound { key: key.to_owned() }))
@@ -71,8 +70,7 @@ impl<'p> Binder<'p> {
     fn key(&mut self, key: &str) -> Result<String> {
         if self.profile == Profile::Android
             && let Some(name) = key.strip_prefix('$')
-            && let Some(name) = self.params.names().find(|known| *known == name)
-            && let Some(Param::Json(Json::String(text))) = self.params.get(name)
+            && let Some((name, Param::Json(Json::String(text)))) = self.params.entry(name)
         {
             self.used.insert(name);
             return Ok(text.clone());

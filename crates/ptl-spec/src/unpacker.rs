@@ -96,7 +96,7 @@ pub(crate) fn value(
             put(&wanted.key, ResultValue::Boxes(boxes), results, path)
         }
         Unpack::TensorToImage { key } => {
-            let picture = crate::image::of_tensor(output, path)?;
+            let picture = crate::image::of_tensor(output, profile, path)?;
             put(key, picture, results, path)
         }
         // The parser makes none of a spec whose stubs are replaced.
@@ -224,9 +224,12 @@ fn boxes(
 ) -> Result<Vec<BoundingBox>, Fault> {
     let (threshold, classes) = (*threshold.bound()?, classes.bound()?);
     let (logits, bounds) = (member(output, "pred_logits")?, member(output, "pred_boxes")?);
-    let width = row_len(logits, "a tensor [1, boxes, classes] of f32")?;
-    if row_len(bounds, "a tensor [1, boxes, 4] of f32")? != 4 {
-        return Err(output_fault(bounds, "a tensor [1, boxes, 4] of f32"));
+    let (count, width) = rows(logits, "a tensor [1, boxes, classes] of f32")?;
+    if rows(bounds, "a tensor [1, boxes, 4] of f32")? != (count, 4) {
+        return Err(output_fault(
+            bounds,
+            "a tensor [1, boxes, 4] of f32, a row for each of logits",
+        ));
     }
     let (logits, bounds) = (floats(logits)?, floats(bounds)?);
     let mut found = Vec::new();
@@ -240,16 +243,15 @@ fn boxes(
     Ok(found)
 }
 
-/// Returns the innermost of the three dimensions of a tensor.
-fn row_len(value: &Value, expected: &'static str) -> Result<usize, Fault> {
+/// Returns the rows of a tensor of three dimensions, and the elements of each.
+fn rows(value: &Value, expected: &'static str) -> Result<(u64, usize), Fault> {
     let dims = match value {
         Value::Tensor(tensor) if tensor.info().dtype == DType::F32 => tensor.info().shape.dims(),
         _ => &[],
     };
-    match dims {
-        [1, _, width] => usize::try_from(*width).map_err(|_| output_fault(value, expected)),
-        _ => Err(output_fault(value, expected)),
-    }
+    let wrong = || output_fault(value, expected);
+    let &[1, rows, width] = dims else { return Err(wrong()) };
+    Ok((rows, usize::try_from(width).map_err(|_| wrong())?))
 }
 
 /// Returns the part of the packed text that the model points at.

@@ -9,7 +9,6 @@ use crate::{
     flat::Flat,
     layout::ALIGNMENT,
     read::{BYTECODE, Body, DATA},
-    types,
 };
 
 pub(crate) fn file(reader: &Reader) -> Report {
@@ -225,7 +224,7 @@ fn spec(reader: &Reader, bytecode: Option<&Bytecode>, report: &mut Report) {
         report.push(finding.severity, finding.rule, finding.at, finding.message);
     }
     if let (Ok(spec), Some(forward)) = (Spec::parse(&text), bytecode.and_then(Bytecode::forward)) {
-        types::check(&spec, forward, report);
+        report.append(spec.check_method(forward));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What goes into a model and comes out of it, and what a call gives.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use tensor_core::Tensor;
 
@@ -60,26 +60,30 @@ impl Value {
 
 /// What a call gives, by name, in the order of the spec.
 #[derive(Clone, Debug, Default)]
-pub struct Results(Vec<(String, ResultValue)>);
+pub struct Results {
+    results: Vec<(String, ResultValue)>,
+    /// Where each is, by name.
+    indices: HashMap<String, usize>,
+}
 
 impl Results {
     /// Returns the result of a name; `None` where there is none, such as an answer that the model
     /// did not find.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&ResultValue> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+        self.results.get(*self.indices.get(key)?).map(|(_, value)| value)
     }
 
     /// Returns all results.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &ResultValue)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value))
+        self.results.iter().map(|(key, value)| (key.as_str(), value))
     }
 
     /// Returns an object with all results but pictures, which have no JSON.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let members = self.0.iter().map(|(key, value)| (key.clone(), value.to_json()));
+        let members = self.results.iter().map(|(key, value)| (key.clone(), value.to_json()));
         Json::Object(members.collect())
     }
 
@@ -89,9 +93,13 @@ impl Results {
 
     /// Adds a result, in the place of one of the same name.
     pub(crate) fn put(&mut self, key: &str, value: ResultValue) {
-        match self.0.iter_mut().find(|(known, _)| known == key) {
+        let known = self.indices.get(key).copied();
+        match known.and_then(|index| self.results.get_mut(index)) {
             Some((_, slot)) => *slot = value,
-            None => self.0.push((key.to_owned(), value)),
+            None => {
+                self.indices.insert(key.to_owned(), self.results.len());
+                self.results.push((key.to_owned(), value));
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ptl_spec::{
-    Reader, Spec,
+    Params, Profile, Reader, Spec, Value,
     tensor_core::{Chain, Severity},
 };
 use test_support::{files, mutations, testdata, truncations};
@@ -165,4 +165,42 @@ fn claims_of_pickles_take_no_memory() {
     let reader = Reader::from_bytes(small(ARCHIVE)).unwrap();
     let (_, memory, _) = measured(|| reader.tensors().unwrap().len());
     assert!(memory < 64 << 10, "{memory}");
+}
+
+/// Specs of nothing but stubs, texts for numbers, and results of one name: what is kept of them is
+/// bounded, and no list is searched for each item of another.
+#[test]
+fn long_specs_take_time_as_they_are_long() {
+    const MANY: usize = 100_000;
+    let join = |item: &dyn Fn(usize) -> String| (0..MANY).map(item).collect::<Vec<_>>().join(",");
+    let stubs = join(&|index| format!("\"$p{index}\""));
+    let texts = join(&|_| "\"1\"".to_owned());
+    let keys =
+        join(&|index| format!(r#"{{"type":"scalar_long","key":"k{}"}}"#, index % (MANY / 2)));
+    let text = format!(
+        r#"{{"pack":{{"type":"tuple","items":[
+            {{"type":"tensor","dtype":"long","sizes":[{MANY}],"items":[{stubs}]}},
+            {{"type":"tensor","dtype":"long","sizes":[{MANY}],"items":[{texts}]}}]}},
+            "unpack":{{"type":"tuple","items":[{keys}]}}}}"#
+    );
+    let (spec, memory, time) = measured(|| {
+        let spec = Spec::options().profile(Profile::Android).parse(&text).unwrap();
+        let signature = spec.signature();
+        assert_eq!((signature.parameters.len(), signature.results.len()), (MANY, MANY));
+        assert_eq!(spec.check().findings().len(), 1000 + 1000);
+        spec
+    });
+    assert!(memory < 24 * text.len(), "{memory} for {}", text.len());
+    assert!(time < Duration::from_secs(20), "{time:?}");
+    let (results, _, time) = measured(|| {
+        let mut params = Params::new();
+        for index in 0..MANY {
+            params.insert(format!("p{index}"), 1);
+        }
+        let mut call = spec.call(&params).unwrap();
+        call.pack().unwrap();
+        call.unpack(&Value::Tuple(vec![Value::Int(1); MANY])).unwrap()
+    });
+    assert_eq!(results.iter().len(), MANY / 2);
+    assert!(time < Duration::from_secs(20), "{time:?}");
 }

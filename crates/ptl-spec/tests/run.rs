@@ -4,8 +4,9 @@
 use std::{fs, path::PathBuf};
 
 use ptl_spec::{
-    Error, Filter, Image, Json, Param, Params, Profile, Results, Spec, SpecOptions, Value,
-    tensor_core::{DType, Limits, Tensor},
+    Error, Filter, Image, Json, Param, Params, Profile, ResultValue, Results, Spec, SpecOptions,
+    Value,
+    tensor_core::{DType, Limits, Shape, Tensor},
 };
 use test_support::testdata;
 
@@ -311,4 +312,87 @@ fn what_is_not_used_is_reported() {
             "parameter \"y\" is used nowhere in the spec"
         ]
     );
+}
+
+/// Unpacks one value by one object.
+fn unpacked(unpack: &str, output: &Value, profile: Profile) -> Result<ResultValue, String> {
+    let text = format!(r#"{{"pack": {{"type": "scalar_long", "value": 1}}, "unpack": {unpack}}}"#);
+    let spec = Spec::options().profile(profile).parse(text).unwrap();
+    let params = Params::new();
+    let results = spec.call(&params).unwrap().unpack(output).map_err(|error| error.to_string())?;
+    Ok(results.get("k").unwrap().clone())
+}
+
+fn floats(shape: &[u64], elements: &[f32]) -> Value {
+    Value::Tensor(Tensor::from_slice(shape.iter().copied().collect::<Shape>(), elements).unwrap())
+}
+
+#[test]
+fn detections_are_kept_by_probability_and_class() {
+    let detected = |logits: Value, boxes: Value, threshold: f64| {
+        let unpack = format!(
+            r#"{{"type": "bounding_boxes", "key": "k", "probabilityThreshold": {threshold},
+                 "classes": ["cat", "dog"]}}"#
+        );
+        let output = vec![("pred_boxes".to_owned(), boxes), ("pred_logits".to_owned(), logits)];
+        match unpacked(&unpack, &Value::Dict(output), Profile::Documented) {
+            Ok(ResultValue::Boxes(boxes)) => Ok(boxes),
+            other => other.map(|value| panic!("{value:?}")),
+        }
+    };
+    let boxes =
+        || floats(&[1, 3, 4], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]);
+    // Logits beyond what an exponential of 32 bits holds; no class of that index; two that are even.
+    let logits =
+        || floats(&[1, 3, 3], &[0.0, 300.0, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0, f32::NEG_INFINITY]);
+    let found = detected(logits(), boxes(), 0.4).unwrap();
+    let shown: Vec<_> = found.iter().map(|found| (found.class.as_str(), found.bounds)).collect();
+    assert_eq!(shown, [("dog", [0.0, 1.0, 2.0, 3.0]), ("cat", [8.0, 9.0, 10.0, 11.0])]);
+    // Exactly one half is not above it.
+    assert_eq!(detected(logits(), boxes(), 0.5).unwrap().len(), 1);
+    assert_eq!(detected(floats(&[1, 0, 3], &[]), floats(&[1, 0, 4], &[]), 0.5).unwrap(), []);
+    let fewer = floats(&[1, 1, 4], &[0.0; 4]);
+    assert_eq!(
+        detected(logits(), fewer, 0.5).unwrap_err(),
+        "unpack gets a tensor f32 [1, 1, 4] from the model, expected a tensor [1, boxes, 4] of f32, a \
+         row for each of logits"
+    );
+    let flat = floats(&[3, 3], &[0.0; 9]);
+    assert_eq!(
+        detected(flat, boxes(), 0.5).unwrap_err(),
+        "unpack gets a tensor f32 [3, 3] from the model, expected a tensor [1, boxes, classes] of f32"
+    );
+}
+
+#[test]
+fn tensors_become_pictures() {
+    let picture = |output: &Value, profile| match unpacked(
+        r#"{"type": "tensor_to_image", "key": "k"}"#,
+        output,
+        profile,
+    ) {
+        Ok(ResultValue::Image(image)) => {
+            Ok((image.width(), image.height(), image.pixels().to_vec()))
+        }
+        other => other.map(|value| panic!("{value:?}")),
+    };
+    // Two rows of one pixel: red, then white with half of blue.
+    let output = floats(&[1, 3, 2, 1], &[1.0, 1.0, 0.0, 1.0, 0.0, 0.5]);
+    let expected = (1, 2, vec![255, 0, 0, 255, 255, 128]);
+    assert_eq!(picture(&output, Profile::Documented).unwrap(), expected);
+    assert_eq!(picture(&output, Profile::Android).unwrap(), expected);
+    let below = floats(&[1, 3, 1, 1], &[-4.0, -3.0, -2.0]);
+    assert_eq!(picture(&below, Profile::Documented).unwrap().2, [0, 128, 255]);
+    assert_eq!(picture(&below, Profile::Android).unwrap().2, [0, 64, 128]);
+    let infinite = floats(&[1, 3, 1, 1], &[f32::INFINITY, 0.0, 1.0]);
+    assert_eq!(
+        picture(&infinite, Profile::Documented).unwrap_err(),
+        "unpack gets a tensor with infinite elements or NaN from the model, expected numbers"
+    );
+    for shape in [&[3, 1, 1][..], &[1, 1, 1, 3], &[2, 3, 1, 1], &[1, 3, 0, 1]] {
+        let len = shape.iter().product::<u64>() as usize;
+        let output = floats(shape, &vec![0.0; len]);
+        let message = picture(&output, Profile::Documented).unwrap_err();
+        assert!(message.ends_with("expected a tensor [1, 3, height, width] of f32"), "{message}");
+    }
 }

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use bytes::Bytes;
 use ptl_spec::{
     ContainerKind, Editor, Reader, SPEC, Spec, Strip, compact, recover, recoverable, rewrite,
-    strip,
+    rewrite_file, strip,
     tensor_core::{Extent, Source},
     with_extra_files,
 };
@@ -114,6 +114,38 @@ fn several_files_at_once() {
     }
 }
 
+/// ZIP files do not tell cases apart, FlatBuffers do.
+#[test]
+fn changes_of_one_file() {
+    for (name, expected) in
+        [("img_nospec.ptl", vec![("A", "2")]), ("img_nospec_fb.ptl", vec![("A", "2"), ("a", "1")])]
+    {
+        let change = |name, content| (name, Some(Bytes::from_static(content)));
+        let changes = [change("A", b"0"), change("a", b"1"), change("A", b"2")];
+        let new = with_extra_files(&model(name), changes.clone()).unwrap();
+        let expected: Vec<_> =
+            expected.into_iter().map(|(n, text)| (n.to_owned(), Bytes::from(text))).collect();
+        assert_eq!(extras(&new), expected, "{name}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, model(name)).unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        for (name, content) in changes {
+            editor.set(name, content.unwrap()).unwrap();
+        }
+        editor.commit().unwrap();
+        assert_bytes(&fs::read(&path).unwrap(), &new, name);
+        let error = with_extra_files(&new, [change("../x", b"1")]).unwrap_err();
+        let message = "extra file \"../x\": name has a component \".\" or \"..\"";
+        assert_eq!(error.to_string(), message);
+    }
+    let collisions = fs::read(testdata("ptl/invalid/name_case.ptl")).unwrap();
+    assert_eq!(
+        with_extra_files(&collisions, []).unwrap_err().to_string(),
+        "the file cannot be edited: two of its records have names that PyTorch takes for one"
+    );
+}
+
 #[test]
 fn shifted_archives_are_not_edited() {
     let shifted = [b"PK\x03\x04", model("img.ptl").as_slice()].concat();
@@ -199,6 +231,39 @@ fn files_are_edited_in_place() {
         assert!(Reader::open(&path).unwrap().spec().unwrap().is_none());
         Editor::open(&path).unwrap().commit().unwrap();
     }
+}
+
+#[test]
+fn editors_are_kept_out_while_a_file_is_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    fs::write(&path, model("img.ptl")).unwrap();
+    let copy = |what| {
+        let mut sink = Vec::new();
+        rewrite_file(&path, what, &mut sink).map(|removed| (removed, sink))
+    };
+    assert_eq!(copy(None).unwrap(), (0, model("img.ptl")));
+    assert!(copy(Some(Strip::Code)).unwrap().0 > 0);
+    let editor = Editor::open(&path).unwrap();
+    let locked = format!("{path:?} is being edited elsewhere");
+    assert_eq!(copy(None).unwrap_err().to_string(), locked);
+    drop(editor);
+    struct Nosy<'p>(&'p PathBuf, String);
+    impl std::io::Write for Nosy<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if let Err(error) = Editor::open(self.0) {
+                self.1 = error.to_string();
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut nosy = Nosy(&path, String::new());
+    rewrite_file(&path, None, &mut nosy).unwrap();
+    assert_eq!(nosy.1, locked);
+    drop(Editor::open(&path).unwrap());
 }
 
 #[test]

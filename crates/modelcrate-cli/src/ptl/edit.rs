@@ -67,7 +67,7 @@ impl How {
         file: &Path,
         change: impl FnOnce(&mut Editor) -> anyhow::Result<Changes>,
     ) -> anyhow::Result<Done> {
-        ensure!(!is_stdio(file), "standard input cannot be edited: say which file");
+        refuse_stdin(file)?;
         let mut editor = Editor::open(file)?;
         let changes = change(&mut editor)?;
         let bytes_before = editor.reader().source().len();
@@ -105,4 +105,10 @@ impl How {
         let _ = writeln!(text, "{path}: {would}edited, {}", sizes.join(" → "));
         text
     }
+}
+
+/// Refuses what cannot be edited in place.
+pub(super) fn refuse_stdin(file: &Path) -> anyhow::Result<()> {
+    ensure!(!is_stdio(file), "standard input cannot be edited: say which file");
+    Ok(())
 }

@@ -3,13 +3,13 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use bytes::Bytes;
 use modelcrate::{
-    ptl_spec::{Editor, ExtraFile, SPEC, Spec},
-    tensor_core::{Extent, Report},
+    ptl_spec::{Bytecode, Editor, ExtraFile, Reader, SPEC, Spec},
+    tensor_core::{Extent, Finding, Report, Severity},
 };
 use serde::Serialize;
 
 use super::{
-    edit::{Changes, How},
+    edit::{Changes, How, refuse_stdin},
     given::{Found, Meaning, source},
 };
 use crate::{Outcome, args::Input, escape::escape, failure::About, output};
@@ -17,7 +17,8 @@ use crate::{Outcome, args::Input, escape::escape, failure::About, output};
 /// Put a spec into a model, or any other file beside it
 ///
 /// The model is edited in place, whatever its size: what is new is put behind its end, and all else
-/// keeps its bytes. A spec is checked first; its text is written one member a line.
+/// keeps its bytes. A spec is checked first, and compared with the types of the model's method
+/// forward; its text is written one member a line.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +36,9 @@ pub(crate) struct Embed {
     /// Replace what has the name already
     #[arg(long)]
     force: bool,
+    /// Refuse a spec that does not fit the model's method forward, instead of a warning
+    #[arg(long, conflicts_with = "name")]
+    strict: bool,
     #[command(flatten)]
     meaning: Meaning,
     #[command(flatten)]
@@ -53,7 +57,7 @@ impl Embed {
             let file = source(&self.file).about(&self.file)?;
             ensure!(file.len() <= LIMIT, "{}: is 2 GiB or more long", self.file.display());
             let content = file.read(Extent::first(file.len()), "file").about(&self.file)?;
-            return self.embed(name, content, Report::default());
+            return self.how.edit(&self.model, |editor| self.put(editor, name, content));
         }
         let found = Found::spec(&self.file)?;
         let json = self.meaning.json(&found)?;
@@ -62,15 +66,28 @@ impl Embed {
             return self.refuse(findings);
         }
         let spec: Spec = self.meaning.options().from_json(json).about(&self.file)?;
-        self.embed(SPEC, spec.to_text().into(), findings)
-    }
-
-    fn embed(&self, name: &str, content: Bytes, findings: Report) -> anyhow::Result<Outcome> {
+        let misfits = self.misfits(&spec).about(&self.model)?;
+        if self.strict && !misfits.is_empty() {
+            return self.refuse(misfits);
+        }
         self.how.edit(&self.model, |editor| {
-            let mut changes = self.put(editor, name, content)?;
+            let mut changes = self.put(editor, SPEC, spec.to_text().into())?;
             changes.findings = findings;
+            for misfit in misfits {
+                let Finding { rule, at, message, .. } = misfit;
+                changes.findings.push(Severity::Warning, rule, at, message);
+            }
             Ok(changes)
         })
+    }
+
+    /// Returns where a spec does not fit the model; nothing where the model does not say.
+    fn misfits(&self, spec: &Spec) -> anyhow::Result<Report> {
+        refuse_stdin(&self.model)?;
+        let reader = Reader::open(&self.model)?;
+        // What cannot be read is for verify to say.
+        let forward = reader.bytecode().ok().and_then(Bytecode::forward);
+        Ok(forward.map(|forward| spec.check_method(forward)).unwrap_or_default())
     }
 
     fn put(&self, editor: &mut Editor, name: &str, content: Bytes) -> anyhow::Result<Changes> {

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::{
     args::{Input, is_stdio},
-    failure::About,
+    failure::{About, malformed},
     output,
 };
 
@@ -199,7 +199,7 @@ impl Vocabulary {
             return Ok(Json::parse(&text, &limits())?);
         }
         // Lines end as those of a spec do.
-        let text = String::from_utf8(text.into()).map_err(|_| anyhow!("is not UTF-8"))?;
+        let text = String::from_utf8(text.into()).or_else(|_| malformed("is not UTF-8"))?;
         Ok(text.replace("\r\n", "\n").trim_end_matches('\n').into())
     }
 }

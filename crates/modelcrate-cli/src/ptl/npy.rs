@@ -3,8 +3,10 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use modelcrate::tensor_core::{DType, Extent, Shape, Source, Tensor};
+
+use crate::failure::malformed;
 
 /// Writes a tensor as version 1.0: little-endian, row-major, its elements at a multiple of 64 bytes.
 pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()> {
@@ -33,44 +35,66 @@ pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()
 
 /// Reads a file of version 1.0 or 2.0 that holds little-endian numbers or truth values, row-major,
 /// and nothing behind them.
+///
+/// # Errors
+///
+/// [`Malformed`] where it is none.
+///
+/// [`Malformed`]: crate::failure::Malformed
 pub(super) fn read(source: &Source) -> anyhow::Result<Tensor> {
-    let start = source.read(Extent::first(source.len().min(12)), "npy prefix")?;
-    let magic = start.get(..6).unwrap_or(&start);
-    ensure!(
-        magic == MAGIC,
-        "magic at byte 0 is \"{}\", expected \"\\x93NUMPY\"",
-        magic.escape_ascii()
-    );
-    let (at, len) = match start.get(6..).unwrap_or_default() {
-        [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([*a, *b]))),
-        [2, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),
-        [1 | 2, 0, ..] => bail!("file ends in the prefix, after {} bytes", source.len()),
-        [major, minor, ..] => bail!("version at byte 6 is {major}.{minor}, expected 1.0 or 2.0"),
-        _ => bail!("file ends in the prefix, after {} bytes", source.len()),
-    };
-    ensure!(len <= HEADER, "header at byte {at} is {len} bytes long, expected at most {HEADER}");
-    let header = Extent::new(at, len.into())?.within(source.len(), "npy header")?;
-    let text = source.read(header, "npy header")?;
-    let header_at = |back: &[u8]| at.saturating_add(text.len().saturating_sub(back.len()) as u64);
-    let parsed = Parser { rest: &text }.header();
-    let Header { dtype, shape } = parsed.map_err(|(rest, found, expected)| {
-        anyhow::anyhow!("header at byte {} is {found}, expected {expected}", header_at(rest))
+    let place = header_extent(source)?;
+    let text = source.read(place, "npy header")?;
+    let Header { dtype, shape } = Parser { rest: &text }.header().or_else(|stop| {
+        let (rest, found, expected) = stop;
+        let at = place.end().saturating_sub(rest.len() as u64);
+        malformed(format!("header at byte {at} is {found}, expected {expected}"))
     })?;
-    let (expected, data) = (shape.byte_len(dtype)?, Extent::between(header.end(), source.len()));
-    let found = data.len();
-    ensure!(
-        found == expected,
-        "data at byte {} is {found} bytes long, but {dtype} {shape} needs {expected}",
-        data.offset()
-    );
-    ensure!(found <= DATA, "data is {found} bytes long, expected at most {DATA}");
+    let data = Extent::between(place.end(), source.len());
+    check_len(data, dtype, &shape)?;
     let bytes = source.read(data, "npy data")?;
     if dtype == DType::Bool
         && let Some(at) = bytes.iter().position(|byte| *byte > 1)
     {
-        bail!("element {at} is neither 0 nor 1, expected a truth value");
+        return malformed(format!("element {at} is neither 0 nor 1, expected a truth value"));
     }
     Ok(Tensor::new(dtype, shape, bytes)?)
+}
+
+/// Reads what stands before the header, and returns where that is.
+fn header_extent(source: &Source) -> anyhow::Result<Extent> {
+    let start = source.read(Extent::first(source.len().min(12)), "npy prefix")?;
+    let magic = start.get(..6).unwrap_or(&start);
+    if magic != MAGIC {
+        let magic = magic.escape_ascii();
+        return malformed(format!("magic at byte 0 is \"{magic}\", expected \"\\x93NUMPY\""));
+    }
+    let (at, len) = match start.get(6..).unwrap_or_default() {
+        [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([*a, *b]))),
+        [2, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),
+        [major, minor, ..] if (*major, *minor) != (1, 0) && (*major, *minor) != (2, 0) => {
+            let found = format!("{major}.{minor}");
+            return malformed(format!("version at byte 6 is {found}, expected 1.0 or 2.0"));
+        }
+        _ => return malformed(format!("file ends in the prefix, after {} bytes", source.len())),
+    };
+    if len > HEADER {
+        let found = format!("{len} bytes long, expected at most {HEADER}");
+        return malformed(format!("header at byte {at} is {found}"));
+    }
+    let header = Extent::new(at, len.into())?.within(source.len(), "npy header");
+    header.or_else(|error| malformed(error.to_string()))
+}
+
+/// Compares the bytes of the elements with what type and shape need.
+fn check_len(data: Extent, dtype: DType, shape: &Shape) -> anyhow::Result<()> {
+    let expected = shape.byte_len(dtype).or_else(|error| malformed(error.to_string()))?;
+    let (at, found) = (data.offset(), data.len());
+    if found != expected {
+        let needs = format!("but {dtype} {shape} needs {expected}");
+        return malformed(format!("data at byte {at} is {found} bytes long, {needs}"));
+    }
+    ensure!(found <= DATA, "data is {found} bytes long, expected at most {DATA}");
+    Ok(())
 }
 
 struct Header {
@@ -101,24 +125,23 @@ impl<'a> Parser<'a> {
                 _ => false,
             };
             if !is_first {
-                let expected = "'descr', 'fortran_order' and 'shape', each once";
-                return Err((start, shown(start), expected));
+                return Err((start, shown(start), KEYS));
             }
-            if !self.is(b',') {
-                self.rest = self.skipped();
-                if self.rest.first() != Some(&b'}') {
-                    return Err(self.stop("a comma or the end of the dictionary"));
-                }
-            }
+            self.comma_or(b'}', "a comma or the end of the dictionary")?;
         }
         if !self.skipped().is_empty() {
-            self.rest = self.skipped();
             return Err(self.stop("nothing behind the dictionary"));
         }
         match (dtype, order, shape) {
             (Some(dtype), Some(()), Some(shape)) => Ok(Header { dtype, shape }),
-            _ => Err(self.stop("'descr', 'fortran_order' and 'shape', each once")),
+            _ => Err(self.stop(KEYS)),
         }
+    }
+
+    /// Takes a comma, unless the end comes next.
+    fn comma_or(&mut self, end: u8, expected: &'static str) -> Result<(), Stop<'a>> {
+        let is_end = self.skipped().first() == Some(&end);
+        if is_end || self.is(b',') { Ok(()) } else { Err(self.stop(expected)) }
     }
 
     fn dtype(&mut self) -> Result<DType, Stop<'a>> {
@@ -149,11 +172,9 @@ impl<'a> Parser<'a> {
             }
             shape.push(self.dimension()?);
             // One dimension alone needs the comma, or it is no tuple.
-            if !self.is(b',') {
-                self.rest = self.skipped();
-                if shape.rank() == 1 || self.rest.first() != Some(&b')') {
-                    return Err(self.stop("a comma"));
-                }
+            match shape.rank() {
+                1 => self.sign(b',', "a comma")?,
+                _ => self.comma_or(b')', "a comma")?,
             }
         }
         Ok(shape)
@@ -230,6 +251,7 @@ const TYPES: [(&str, DType); 12] = [
     ("<f4", DType::F32),
     ("<f8", DType::F64),
 ];
+const KEYS: &str = "'descr', 'fortran_order' and 'shape', each once";
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes before the header, in version 1.0.
 const PREFIX: usize = 10;
@@ -255,7 +277,9 @@ mod tests {
 
     #[track_caller]
     fn rejects(bytes: Vec<u8>, message: &str) {
-        assert_eq!(read_bytes(bytes).unwrap_err().to_string(), message);
+        let error = read_bytes(bytes).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert!(crate::failure::is_invalid(&error));
     }
 
     const SOUND: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use modelcrate::{
-    ptl_spec::{Json, Param, Params, Slot, Unpack, Value},
+    ptl_spec::{Unpack, Value},
     tensor_core::Tensor,
 };
 
@@ -22,8 +22,8 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Puts the values together as an `unpack` object wants them.
-    pub(super) fn value(&self, unpack: &Unpack, params: &Params) -> anyhow::Result<Value> {
-        let mut places = Places { given: &self.inputs, params, known: Vec::new() };
+    pub(super) fn value(&self, unpack: &Unpack) -> anyhow::Result<Value> {
+        let mut places = Places { given: &self.inputs, known: Vec::new() };
         let value = places.value(unpack, "")?;
         for (index, given) in self.inputs.iter().enumerate() {
             let place = places.known.iter().find(|place| value_at(given, place).is_some());
@@ -46,7 +46,6 @@ fn value_at<'g>(given: &'g str, place: &str) -> Option<&'g str> {
 
 struct Places<'a> {
     given: &'a [String],
-    params: &'a Params,
     /// Places that were asked for.
     known: Vec<String>,
 }
@@ -59,7 +58,8 @@ impl<'a> Places<'a> {
             Unpack::Dict(items) => {
                 let mut members = Vec::new();
                 for (key, unpack) in items {
-                    let key = self.key(key)?;
+                    // Stubs were replaced; the text of an unbound one stays on Android.
+                    let key = key.to_string();
                     let value = self.value(unpack, &joined(place, &key))?;
                     members.push((key, value));
                 }
@@ -71,11 +71,6 @@ impl<'a> Places<'a> {
             Unpack::String { .. } => Value::String(self.given(place, "TEXT")?.to_owned()),
             Unpack::BertAnswer { .. } => self.tensors(place, ["start_logits", "end_logits"])?,
             Unpack::BoundingBoxes(_) => self.tensors(place, ["pred_logits", "pred_boxes"])?,
-            Unpack::Deferred(_) => bail!(
-                "a parameter decides what becomes of place {:?}: only specs that say it themselves \
-                 can be unpacked",
-                leaf(place)
-            ),
             // All others take one tensor.
             _ => Value::Tensor(self.tensor(place)?),
         })
@@ -85,18 +80,6 @@ impl<'a> Places<'a> {
         let each =
             |(index, item): (usize, &Unpack)| self.value(item, &joined(place, &index.to_string()));
         items.iter().enumerate().map(each).collect()
-    }
-
-    /// Returns the key of a dictionary, which a parameter may give.
-    fn key(&self, key: &Slot<String>) -> anyhow::Result<String> {
-        let name = match key {
-            Slot::Value(key) => return Ok(key.clone()),
-            Slot::Stub(name) => name,
-        };
-        match self.params.get(name) {
-            Some(Param::Json(Json::String(key))) => Ok(key.clone()),
-            _ => bail!("--param {name} is missing, expected a text"),
-        }
     }
 
     fn tensors(&mut self, place: &str, keys: [&str; 2]) -> anyhow::Result<Value> {

@@ -10,7 +10,7 @@ use modelcrate::{
 };
 
 use super::{given::source, wav};
-use crate::failure::About;
+use crate::failure::{About, malformed};
 
 /// The parameters of a call.
 #[derive(Debug, clap::Args)]
@@ -76,8 +76,9 @@ fn read(path: &Path, kind: Kind) -> anyhow::Result<Param> {
 }
 
 fn text(bytes: Bytes) -> anyhow::Result<String> {
-    String::from_utf8(bytes.into())
-        .map_err(|error| anyhow!("text at byte {} is no UTF-8", error.utf8_error().valid_up_to()))
+    String::from_utf8(bytes.into()).or_else(|error| {
+        malformed(format!("text at byte {} is no UTF-8", error.utf8_error().valid_up_to()))
+    })
 }
 
 fn is_picture(bytes: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::ensure;
-use modelcrate::ptl_spec::{self, Error, Reader};
+use modelcrate::ptl_spec::{self, ContainerKind, Error, Reader};
 use serde::Serialize;
 
 use crate::{
@@ -19,10 +19,10 @@ use crate::{
     write::{Sink, Writing},
 };
 
-/// Write a model anew without the bytes that belong to no record
+/// Write a model anew without the bytes that edits have left behind
 ///
-/// Edits in place leave such bytes behind. Records keep their order and stored bytes, and get the
-/// layout that PyTorch gives them. A FlatBuffer has no records, and stays as it is.
+/// Records keep their order and stored bytes, and get the layout that PyTorch gives them. The parts of
+/// a FlatBuffer keep their order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +36,8 @@ pub(crate) struct Compact {
 /// Write a model anew without what its author may not want to hand out
 ///
 /// Debug records hold lines of the author's Python and paths of the author's machine; every runtime
-/// works without them. The full runtime does not work without the source of the model's classes.
+/// works without them. The full runtime does not work without the source of the model's classes. A
+/// FlatBuffer has no debug records, but may have that source.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -85,15 +86,13 @@ impl Strip {
 
 impl Files {
     fn rewrite(&self, what: Option<ptl_spec::Strip>) -> anyhow::Result<Outcome> {
-        let takes = |record: &str| what.is_some_and(|what| what.takes(record));
         let reader = super::open(&self.input)?;
-        let names = reader.records().map(|record| record.name().to_owned());
-        let removed = names.filter(|name| takes(name)).collect();
+        let removed = removed(&reader, what).about(&self.input)?;
         let path = self.output.as_deref().unwrap_or(&self.input);
         let is_stdin = self.output.is_none() && is_stdio(&self.input);
         ensure!(!is_stdin, "standard input cannot be replaced: say where the model goes");
         let (bytes_before, bytes_after) = if self.output.is_some() || self.write.dry_run {
-            self.copy(&reader, path, takes)?
+            self.copy(&reader, path, what)?
         } else {
             self.replace(what)?
         };
@@ -107,10 +106,16 @@ impl Files {
         &self,
         reader: &Reader,
         path: &Path,
-        takes: impl Fn(&str) -> bool,
+        what: Option<ptl_spec::Strip>,
     ) -> anyhow::Result<(u64, u64)> {
         let mut sink = self.sink().about(path)?;
-        let written = ptl_spec::rewrite(reader, |record| !takes(record), &mut sink);
+        let written = if is_stdio(&self.input) {
+            let takes = |record: &str| what.is_some_and(|what| what.takes(record));
+            what.map_or(Ok(()), |what| what.check(reader))
+                .and_then(|()| ptl_spec::rewrite(reader, |record| !takes(record), &mut sink))
+        } else {
+            ptl_spec::rewrite_file(&self.input, what, &mut sink)
+        };
         let is_write = matches!(written, Err(Error::Write { .. }));
         written.about(if is_write { path } else { &self.input })?;
         Ok((reader.source().len(), sink.commit(path)?))
@@ -143,4 +148,14 @@ impl Files {
         self.write.report(path, result, &text)?;
         Ok(Outcome::Fine)
     }
+}
+
+/// Returns the names of what is taken out.
+fn removed(reader: &Reader, what: Option<ptl_spec::Strip>) -> ptl_spec::Result<Vec<String>> {
+    let Some(what) = what else { return Ok(Vec::new()) };
+    let names: Vec<String> = match reader.container() {
+        ContainerKind::FlatBuffer => reader.sources()?,
+        _ => reader.records().map(|record| record.name().to_owned()).collect(),
+    };
+    Ok(names.into_iter().filter(|name| what.takes(name)).collect())
 }

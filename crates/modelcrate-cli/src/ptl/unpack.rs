@@ -45,13 +45,13 @@ impl Unpack {
         let found = self.given.find()?;
         let whole = self.meaning.read(&found)?;
         let params = self.parameters.read(&whole.signature())?;
-        let needs_text = has_answer(whole.unpack());
-        let spec = if needs_text { whole } else { self.without_pack(&whole)? };
-        let mut call = called(spec.call(&params)).about(&found.path)?;
-        if needs_text {
+        let light = self.without_pack(&whole)?;
+        let mut call = called(light.call(&params)).about(&found.path)?;
+        if has_answer(call.unpack_spec()) {
+            call = called(whole.call(&params)).about(&found.path)?;
             called(call.pack()).about(&found.path)?;
         }
-        let value = self.outputs.value(spec.unpack(), &params)?;
+        let value = self.outputs.value(call.unpack_spec())?;
         let results = called(call.unpack(&value)).about(&found.path)?.to_json();
         let unpacked = Unpacked { path: found.path.display().to_string(), results };
         let text = format!("{}\n", escape_json(&unpacked.results.to_pretty()));

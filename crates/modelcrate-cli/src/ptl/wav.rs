@@ -1,11 +1,18 @@
 //! Sound in WAV files: chunks with an id and a length, in a RIFF file.
 
-use anyhow::{Context, bail, ensure};
+use crate::failure::malformed;
 
 /// Returns the samples of a file with one channel of 16-bit PCM.
+///
+/// # Errors
+///
+/// [`Malformed`] where it is none.
+///
+/// [`Malformed`]: crate::failure::Malformed
 pub(super) fn samples(file: &[u8]) -> anyhow::Result<Vec<i16>> {
-    let is_wav = file.starts_with(b"RIFF") && file.get(8..12) == Some(b"WAVE");
-    ensure!(is_wav, "is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8");
+    if !file.starts_with(b"RIFF") || file.get(8..12) != Some(b"WAVE") {
+        return malformed("is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8");
+    }
     let (mut at, mut has_format) = (12_usize, false);
     while let Some((id, body)) = chunk(file, at)? {
         match id {
@@ -13,18 +20,14 @@ pub(super) fn samples(file: &[u8]) -> anyhow::Result<Vec<i16>> {
                 check_format(body, at)?;
                 has_format = true;
             }
-            b"data" => {
-                ensure!(has_format, "data at byte {at} stands before its format");
-                let (pairs, rest) = body.as_chunks::<2>();
-                ensure!(rest.is_empty(), "data at byte {at} ends in half a sample");
-                return Ok(pairs.iter().copied().map(i16::from_le_bytes).collect());
-            }
+            b"data" if has_format => return data(body, at),
+            b"data" => return malformed(format!("data at byte {at} stands before its format")),
             _ => {}
         }
         // A chunk of odd length has a byte behind it.
         at = at.saturating_add(8).saturating_add(body.len().next_multiple_of(2));
     }
-    bail!("has no data")
+    malformed("has no data")
 }
 
 /// Returns id and content of the chunk at a byte; `None` at the end.
@@ -33,11 +36,23 @@ fn chunk(file: &[u8], at: usize) -> anyhow::Result<Option<(&[u8; 4], &[u8])>> {
     if rest.is_empty() {
         return Ok(None);
     }
-    let cut = || format!("chunk at byte {at} does not fit the file");
-    let (id, rest) = rest.split_first_chunk::<4>().with_context(cut)?;
-    let (len, rest) = rest.split_first_chunk::<4>().with_context(cut)?;
-    let len = usize::try_from(u32::from_le_bytes(*len))?;
-    Ok(Some((id, rest.get(..len).with_context(cut)?)))
+    let whole = rest.split_first_chunk::<4>().and_then(|(id, rest)| {
+        let (len, rest) = rest.split_first_chunk::<4>()?;
+        let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
+        Some((id, rest.get(..len)?))
+    });
+    match whole {
+        Some(chunk) => Ok(Some(chunk)),
+        None => malformed(format!("chunk at byte {at} does not fit the file")),
+    }
+}
+
+fn data(body: &[u8], at: usize) -> anyhow::Result<Vec<i16>> {
+    let (pairs, rest) = body.as_chunks::<2>();
+    if !rest.is_empty() {
+        return malformed(format!("data at byte {at} ends in half a sample"));
+    }
+    Ok(pairs.iter().copied().map(i16::from_le_bytes).collect())
 }
 
 fn check_format(body: &[u8], at: usize) -> anyhow::Result<()> {
@@ -45,16 +60,17 @@ fn check_format(body: &[u8], at: usize) -> anyhow::Result<()> {
         let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<2>());
         bytes.map(|bytes| u16::from_le_bytes(*bytes))
     };
-    let found = (field(0), field(2), field(14));
-    let (Some(encoding), Some(channels), Some(bits)) = found else {
-        bail!("format at byte {at} is {} bytes long, expected 16 or more", body.len());
+    let (Some(encoding), Some(channels), Some(bits)) = (field(0), field(2), field(14)) else {
+        let len = body.len();
+        return malformed(format!("format at byte {at} is {len} bytes long, expected 16 or more"));
     };
-    ensure!(
-        (encoding, channels, bits) == (PCM, 1, 16),
+    if (encoding, channels, bits) == (PCM, 1, 16) {
+        return Ok(());
+    }
+    malformed(format!(
         "format at byte {at} is encoding {encoding}, channels: {channels}, bits: {bits}, \
          expected PCM (1), one channel, 16 bits"
-    );
-    Ok(())
+    ))
 }
 
 const PCM: u16 = 1;
@@ -109,7 +125,9 @@ mod tests {
                 "chunk at byte 36 does not fit the file",
             ),
         ] {
-            assert_eq!(samples(&bytes).unwrap_err().to_string(), message);
+            let error = samples(&bytes).unwrap_err();
+            assert_eq!(error.to_string(), message);
+            assert!(crate::failure::is_invalid(&error));
         }
     }
 

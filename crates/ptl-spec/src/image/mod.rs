@@ -189,7 +189,7 @@ impl Scaled {
 
 /// Makes a picture of a tensor `[1, 3, height, width]`: its smallest element becomes 0, its largest
 /// 255.
-pub(crate) fn of_tensor(output: &Value, path: &Path) -> Result<ResultValue> {
+pub(crate) fn of_tensor(output: &Value, profile: Profile, path: &Path) -> Result<ResultValue> {
     let expected = "a tensor [1, 3, height, width] of f32";
     let wrong = || Error::spec(path, output_fault(output, expected));
     let Value::Tensor(tensor) = output else { return Err(wrong()) };
@@ -197,7 +197,12 @@ pub(crate) fn of_tensor(output: &Value, path: &Path) -> Result<ResultValue> {
     let (width, height) = (u32::try_from(width), u32::try_from(height));
     let (width, height) = (width.map_err(|_| wrong())?, height.map_err(|_| wrong())?);
     let elements = at(path, floats(output))?;
-    let pixels = normalise::to_rgb(&elements);
+    // One infinite element would make all others black.
+    if profile == Profile::Documented && !elements.iter().all(|element| element.is_finite()) {
+        let (found, expected) = ("a tensor with infinite elements or NaN".to_owned(), "numbers");
+        return Err(Error::spec(path, Fault::ModelOutput { found, expected }));
+    }
+    let pixels = normalise::to_rgb(&elements, profile);
     Image::from_rgb(width, height, pixels).map(ResultValue::Image).map_err(|_| wrong())
 }
 

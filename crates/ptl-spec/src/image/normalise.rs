@@ -3,7 +3,7 @@
 use tensor_core::{AlignedBuf, DType, Tensor};
 
 use super::View;
-use crate::{Colour, Fault, Slot, TensorStep};
+use crate::{Colour, Fault, Profile, Slot, TensorStep};
 
 pub(super) fn tensor(view: View<'_>, step: &TensorStep) -> Result<Tensor, Fault> {
     match step {
@@ -121,14 +121,19 @@ fn finish(view: View<'_>, planes: u64, buffer: AlignedBuf) -> Result<Tensor, Fau
 }
 
 /// Makes red, green and blue bytes of three planes: the smallest element becomes 0, the largest 255.
+/// On phones nothing below 0 counts as the largest.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "scaled to 0 to 255, and casts saturate"
 )]
-pub(super) fn to_rgb(elements: &[f32]) -> Vec<u8> {
+pub(super) fn to_rgb(elements: &[f32], profile: Profile) -> Vec<u8> {
     let least = elements.iter().copied().fold(f32::INFINITY, f32::min);
-    let most = elements.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let floor = match profile {
+        Profile::Documented => f32::NEG_INFINITY,
+        Profile::Android => 0.0,
+    };
+    let most = elements.iter().copied().fold(floor, f32::max);
     let range = if most > least { most - least } else { 1.0 };
     let byte = |element: &f32| ((element - least) / range * 255.0).round() as u8;
     let plane = (elements.len() / 3).max(1);
@@ -177,8 +182,11 @@ mod tests {
 
     #[test]
     fn tensors_become_pictures() {
-        assert_eq!(to_rgb(&[-1.0, 0.0, 0.0, 1.0, 1.0, 1.0]), [0, 128, 255, 128, 255, 255]);
-        assert_eq!(to_rgb(&[3.0; 3]), [0, 0, 0]);
-        assert_eq!(to_rgb(&[]), [0; 0]);
+        let documented = |elements: &[f32]| to_rgb(elements, Profile::Documented);
+        assert_eq!(documented(&[-1.0, 0.0, 0.0, 1.0, 1.0, 1.0]), [0, 128, 255, 128, 255, 255]);
+        assert_eq!(documented(&[3.0; 3]), [0, 0, 0]);
+        assert_eq!(documented(&[]), [0; 0]);
+        assert_eq!(documented(&[-4.0, -3.0, -2.0]), [0, 128, 255]);
+        assert_eq!(to_rgb(&[-4.0, -3.0, -2.0], Profile::Android), [0, 64, 128]);
     }
 }

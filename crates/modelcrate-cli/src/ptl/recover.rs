@@ -1,0 +1,59 @@
+use std::path::PathBuf;
+
+use modelcrate::{ptl_spec, tensor_core::Source};
+use serde::Serialize;
+
+use crate::{Outcome, args::Print, escape::escape, failure::About, output};
+
+/// Cut off what an interrupted edit has left at the end of a model
+///
+/// An edit of a ZIP file takes effect with its last byte. Where it was interrupted before, what was
+/// there is whole, with dead bytes behind it. A FlatBuffer needs no mending.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate ptl recover --dry-run model.ptl
+  modelcrate ptl recover model.ptl")]
+pub(crate) struct Recover {
+    /// The model to mend
+    model: PathBuf,
+    /// Say what would be cut off, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct Recovered {
+    path: String,
+    dry_run: bool,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl Recover {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let recovered = self.recovered().about(&self.model)?;
+        let Recovered { bytes_before, bytes_after, .. } = recovered;
+        let (path, would) = (escape(&recovered.path), if self.dry_run { "would be " } else { "" });
+        let text = match bytes_before.saturating_sub(bytes_after) {
+            0 => format!("{path}: is complete\n"),
+            cut => format!("{path}: {would}cut by {cut} bytes, {bytes_after} remain\n"),
+        };
+        output::print_result(self.print, &recovered, &text)?;
+        Ok(Outcome::Fine)
+    }
+
+    fn recovered(&self) -> ptl_spec::Result<Recovered> {
+        let source = Source::open(&self.model)?;
+        let bytes_before = source.len();
+        let cut = match self.dry_run {
+            true => ptl_spec::recoverable(&source)?,
+            false => ptl_spec::recover(&self.model)?,
+        };
+        let (path, dry_run) = (self.model.display().to_string(), self.dry_run);
+        let bytes_after = bytes_before.saturating_sub(cut);
+        Ok(Recovered { path, dry_run, bytes_before, bytes_after })
+    }
+}
