@@ -24,6 +24,7 @@ pub enum Weights {
 }
 
 /// Returns a Circle model of fully connected layers, each of which has `size × size` weights.
+#[must_use]
 pub fn circle(size: usize, weights: Weights) -> Vec<u8> {
     let data = fixture::elements(size * size * 4);
     if weights == Weights::InTables {
