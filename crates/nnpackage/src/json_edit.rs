@@ -82,13 +82,21 @@ impl<'l> Editing<'l> {
 
     /// Takes away an attribute of the root, however often it stands there.
     pub(crate) fn remove(&mut self, key: &str) -> Result<()> {
-        loop {
-            let tree = self.parse()?;
-            let Some((index, _)) = tree.last(key) else { return Ok(()) };
-            let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
-            edits.remove(&tree, index..index.saturating_add(1));
-            self.text = edits.apply();
+        let tree = self.parse()?;
+        let Shape::Object(members) = &tree.shape else { return Ok(()) };
+        let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
+        let children = tree.children();
+        let mut start = 0_usize;
+        // Between two runs there is something that stays, so that their ranges do not meet.
+        for run in members.chunk_by(|a, b| (a.key == key) == (b.key == key)) {
+            let end = start.saturating_add(run.len());
+            if run.first().is_some_and(|member| member.key == key) {
+                edits.remove(&children, start..end);
+            }
+            start = end;
         }
+        self.text = edits.apply();
+        Ok(())
     }
 
     fn insert(&mut self, tree: &Tree, key: &str, value: &NewValue, before: &[&str]) -> Result<()> {
@@ -431,7 +439,7 @@ impl<'t> Edits<'t> {
         let both = olds.len().min(news.len());
         if olds.len() > both {
             let start = first.saturating_add(both);
-            self.remove(tree, start..first.saturating_add(olds.len()));
+            self.remove(&tree.children(), start..first.saturating_add(olds.len()));
             return Kind::Moved;
         }
         if let Some(more @ [_, ..]) = news.get(both..) {
@@ -512,8 +520,7 @@ impl<'t> Edits<'t> {
     }
 
     /// Takes away the items or members of some positions, with the comments behind them.
-    fn remove(&mut self, tree: &Tree, which: Range<usize>) {
-        let children = tree.children();
+    fn remove(&mut self, children: &[Range<usize>], which: Range<usize>) {
         let (Some(first), Some(last)) = (
             children.get(which.start),
             which.end.checked_sub(1).and_then(|last| children.get(last)),
@@ -635,7 +642,7 @@ fn whole_lines(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
 }
 
 /// How often a value is changed step by step before it is written anew.
-const STEPS: usize = 64;
+const STEPS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -742,6 +749,7 @@ mod tests {
         removes(r#"{"a": 1, "b": 2, "c": 3}"#, "b", r#"{"a": 1, "c": 3}"#);
         removes(r#"{"a": 1, "b": 2, "c": 3}"#, "c", r#"{"a": 1, "b": 2}"#);
         removes(r#"{"a": 1, "a": 2}"#, "a", "{}");
+        removes(r#"{"a": 1, "b": 2, "a": 3, "a": 4, "c": 5, "a": 6}"#, "a", r#"{"b": 2, "c": 5}"#);
         removes(r#"{ "a": 1 }"#, "a", "{  }");
         removes("{\n  \"a\": 1, // x\n  \"b\": 2\n}", "a", "{\n  \"b\": 2\n}");
         removes(
