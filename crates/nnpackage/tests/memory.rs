@@ -90,7 +90,6 @@ fn long_documents() {
             if let Ok(mut manifest) = Manifest::parse(&document, &limits) {
                 manifest.models.push("new".to_owned());
                 (manifest.configs, manifest.connections) = (Vec::new(), Vec::new());
-                manifest.version = PackageVersion::new(1, 0, 0);
                 drop(manifest.edit(&document, &limits).unwrap());
             }
             let _ = Partition::parse(&document, &limits).map(|partition| partition.wiring());
