@@ -23,11 +23,11 @@ use crate::{Outcome, args::is_stdio, failure::About, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Nnpackage {
-    Build(build::Build),
+    Build(Box<build::Build>),
     Check(check::Check),
     Config(config::Config),
     Connect(connect::Connect),
-    Edit(edit::Edit),
+    Edit(Box<edit::Edit>),
     Extract(extract::Extract),
     Merge(merge::Merge),
     Model(model::Model),

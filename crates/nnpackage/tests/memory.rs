@@ -8,8 +8,8 @@ use std::{
 };
 
 use nnpackage::{
-    Builder, Config, ConfigChange, Edit, Manifest, ModelReader, ModelType, PackageVersion,
-    Partition, Reader, WriteOptions, flex,
+    Builder, Config, ConfigChange, Edit, Manifest, ModelReader, ModelType, Partition, Reader,
+    WriteOptions, flex,
     tensor_core::{Limits, ReadAt, Source},
 };
 use test_support::testdata;

@@ -37,7 +37,7 @@ pub(crate) struct Build {
     /// The configuration of onert
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Make onert map models: set USE_MMAPED_DATA in the configuration, or make one
+    /// Make onert map models: set `USE_MMAPED_DATA` in the configuration, or make one
     #[arg(long)]
     mmap: bool,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::ensure;
-use modelcrate::nnpackage::{Reader, split};
+use modelcrate::nnpackage::{File, Reader, Sums, split};
 use serde::Serialize;
 
 use super::{
@@ -74,9 +74,9 @@ impl Split {
             fs::create_dir_all(&self.into).about(&self.into)?;
         }
         let mut left: BTreeSet<&str> =
-            package.files().about(&self.package)?.map(|file| file.path()).collect();
+            package.files().about(&self.package)?.map(File::path).collect();
         left.remove("metadata/MANIFEST");
-        left.remove(modelcrate::nnpackage::Sums::PATH);
+        left.remove(Sums::PATH);
         // All are looked at before the first is written.
         for target in &targets {
             self.check(target).about(target)?;
