@@ -314,7 +314,8 @@ impl Builder {
 
     /// Adds a model whose type is known.
     pub(crate) fn add_model(&mut self, path: &str, body: Body, kind: &str) -> Result<usize> {
-        let is_named = self.manifest.models.iter().any(|model| model == path);
+        let is_named =
+            self.files.contains_key(path) && self.manifest.models.iter().any(|model| model == path);
         match self.files.get_mut(path) {
             // Another model needs it.
             Some((known, used)) if !is_named && known.is_same(&body)? => {

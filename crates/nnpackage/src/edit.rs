@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use model_archive::Archive;
 use tensor_core::{Extent, Source};
 
 use crate::{
@@ -231,7 +232,7 @@ impl Edit {
         let used: Vec<String> = self.manifest.models.clone();
         let still = self.needed(used.iter().map(String::as_str));
         for path in before.into_iter().chain(info) {
-            if !still.contains(&path) && self.named(&path).is_none() && self.has(&path) {
+            if !still.contains(&path) && self.has(&path) && self.named(&path).is_none() {
                 self.take(&path);
             }
         }
@@ -409,6 +410,7 @@ impl Edit {
     /// Works out what is to be written.
     pub(crate) fn plan(&self) -> Result<Planned> {
         check_count(self.manifest.models.len())?;
+        self.reader.archive().map(Archive::check_total).transpose()?;
         self.check_needs()?;
         let storage = self.reader.storage();
         let old = storage.file(MANIFEST, self.reader.limits())?;
@@ -526,7 +528,11 @@ impl Edit {
     /// Refuses models without the files that they need, where that comes from this edit.
     fn check_needs(&self) -> Result<()> {
         let has_removed = self.changes.values().any(Option::is_none);
+        let mut seen = BTreeSet::new();
         for (index, path) in self.manifest.models.iter().enumerate() {
+            if !seen.insert(path) {
+                continue;
+            }
             let reader = match self.opened.get(path) {
                 Some(reader) => reader.clone(),
                 None if has_removed => match self.open(path) {
@@ -577,8 +583,9 @@ impl Edit {
         if let Some(reader) = self.opened.get(path) {
             return Some(reader.clone());
         }
-        let source = self.body(path)?.source().ok()?;
-        Content::of_source(&source).ok()?.schema()?;
+        let body = self.body(path)?;
+        body.content().ok()?.schema()?;
+        let source = body.source().ok()?;
         ModelReader::options().limits(*self.reader.limits()).from_source(source).ok()
     }
 
@@ -700,7 +707,7 @@ impl Edit {
     /// Makes a document have a text; where it has it already nothing changes.
     fn write(&mut self, path: &str, text: Bytes) {
         let old = self.body(path);
-        let is_same = old.is_some_and(|body| body.bytes().is_ok_and(|old| old == text));
+        let is_same = old.is_some_and(|body| self.document(&body).is_ok_and(|old| old == text));
         if !is_same {
             self.set(path, Body::from_bytes(text), Use::Whole);
         }

@@ -310,9 +310,11 @@ impl Scanned {
     }
 }
 
-/// Returns where the first value of a text ends, comments behind it included, in bytes.
-pub(crate) fn value_end(text: &str) -> usize {
-    Scanned::of(text).end
+/// Returns the first value of a text and the comments behind it; `None` where it is nested deeper
+/// than a limit.
+pub(crate) fn first_value<'t>(text: &'t str, limits: &Limits) -> Option<&'t str> {
+    let scanned = Scanned::of(text);
+    text.get(..scanned.end).filter(|_| scanned.depth <= u64::from(limits.depth))
 }
 
 /// Returns the length of a text or a comment, and 1 for every other byte.

@@ -65,11 +65,11 @@ impl<'l> Editing<'l> {
             };
             let style = Style::of(&self.text, &tree);
             let mut edits = Edits::new(&self.text, style);
-            edits.reconcile(member, value);
-            if edits.list.is_empty() {
+            let progress = edits.reconcile(member, value);
+            self.text = edits.apply();
+            if progress == Progress::Done {
                 return Ok(());
             }
-            self.text = edits.apply();
         }
         // So many places have to change that the whole value may as well.
         let tree = self.parse()?;
@@ -82,13 +82,21 @@ impl<'l> Editing<'l> {
 
     /// Takes away an attribute of the root, however often it stands there.
     pub(crate) fn remove(&mut self, key: &str) -> Result<()> {
-        loop {
-            let tree = self.parse()?;
-            let Some((index, _)) = tree.last(key) else { return Ok(()) };
-            let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
-            edits.remove(&tree, index..index.saturating_add(1));
-            self.text = edits.apply();
+        let tree = self.parse()?;
+        let Shape::Object(members) = &tree.shape else { return Ok(()) };
+        let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
+        let children = tree.children();
+        let mut start = 0_usize;
+        // Between two runs there is something that stays, so that their ranges do not meet.
+        for run in members.chunk_by(|a, b| (a.key == key) == (b.key == key)) {
+            let end = start.saturating_add(run.len());
+            if run.first().is_some_and(|member| member.key == key) {
+                edits.remove(&children, start..end);
+            }
+            start = end;
         }
+        self.text = edits.apply();
+        Ok(())
     }
 
     fn insert(&mut self, tree: &Tree, key: &str, value: &NewValue, before: &[&str]) -> Result<()> {
@@ -108,12 +116,15 @@ impl<'l> Editing<'l> {
             None => (0, self.text.as_slice()),
         };
         let text = lettered(body);
-        Document::parse(self.what, text.as_bytes(), self.limits)?;
-        let kept = text.get(..json::value_end(&text)).unwrap_or(&text);
-        let parsed = parse_to_ast(kept, &jsonc_parser::CollectOptions::default(), &json::options());
-        let root = parsed.ok().and_then(|parsed| parsed.value);
-        // Just parsed above, by the same parser.
-        Ok(root.map_or(Tree::NONE, |root| Tree::of(&root, mark)))
+        let parse = |text| {
+            let collect = jsonc_parser::CollectOptions::default();
+            parse_to_ast(text, &collect, &json::options()).ok()?.value
+        };
+        match json::first_value(&text, self.limits).and_then(parse) {
+            Some(root) => Ok(Tree::of(&root, mark)),
+            // What was put in has broken it; this says where.
+            None => Document::parse(self.what, text.as_bytes(), self.limits).map(|_| Tree::NONE),
+        }
     }
 }
 
@@ -391,9 +402,9 @@ impl<'t> Edits<'t> {
 
     /// Makes a value another one: by replacements, as many as there are, and by no more than one
     /// insertion or removal.
-    fn reconcile(&mut self, tree: &Tree, value: &NewValue) -> Kind {
+    fn reconcile(&mut self, tree: &Tree, value: &NewValue) -> Progress {
         if tree.is(value) {
-            return Kind::Replacements;
+            return Progress::Done;
         }
         match (&tree.shape, value) {
             (Shape::Array(items), NewValue::Array(values)) => self.items(tree, items, values),
@@ -403,23 +414,23 @@ impl<'t> Edits<'t> {
                         Some((_, found)) => self.reconcile(found, value),
                         None => {
                             self.insert(tree, tree.children().len(), &[(Some(*key), value)]);
-                            Kind::Moved
+                            Progress::Moved
                         }
                     };
-                    if done == Kind::Moved {
+                    if done == Progress::Moved {
                         return done;
                     }
                 }
-                Kind::Replacements
+                Progress::Done
             }
             _ => {
                 self.replace(tree, value);
-                Kind::Replacements
+                Progress::Done
             }
         }
     }
 
-    fn items(&mut self, tree: &Tree, items: &[Tree], values: &[NewValue]) -> Kind {
+    fn items(&mut self, tree: &Tree, items: &[Tree], values: &[NewValue]) -> Progress {
         let pairs = items.iter().zip(values);
         let first = pairs.take_while(|(item, value)| item.is(value)).count();
         let (rest, new) = (items.get(first..), values.get(first..));
@@ -431,20 +442,20 @@ impl<'t> Edits<'t> {
         let both = olds.len().min(news.len());
         if olds.len() > both {
             let start = first.saturating_add(both);
-            self.remove(tree, start..first.saturating_add(olds.len()));
-            return Kind::Moved;
+            self.remove(&tree.children(), start..first.saturating_add(olds.len()));
+            return if both == 0 { Progress::Done } else { Progress::Moved };
         }
         if let Some(more @ [_, ..]) = news.get(both..) {
             let more: Vec<_> = more.iter().map(|value| (None, value)).collect();
             self.insert(tree, first.saturating_add(both), &more);
-            return Kind::Moved;
+            return if both == 0 { Progress::Done } else { Progress::Moved };
         }
         for (item, value) in olds.iter().zip(news) {
-            if self.reconcile(item, value) == Kind::Moved {
-                return Kind::Moved;
+            if self.reconcile(item, value) == Progress::Moved {
+                return Progress::Moved;
             }
         }
-        Kind::Replacements
+        Progress::Done
     }
 
     fn replace(&mut self, tree: &Tree, value: &NewValue) {
@@ -512,8 +523,7 @@ impl<'t> Edits<'t> {
     }
 
     /// Takes away the items or members of some positions, with the comments behind them.
-    fn remove(&mut self, tree: &Tree, which: Range<usize>) {
-        let children = tree.children();
+    fn remove(&mut self, children: &[Range<usize>], which: Range<usize>) {
         let (Some(first), Some(last)) = (
             children.get(which.start),
             which.end.checked_sub(1).and_then(|last| children.get(last)),
@@ -544,12 +554,12 @@ impl<'t> Edits<'t> {
     }
 }
 
-/// What an edit was made of.
+/// How far a value has become another.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Positions of items are as they were.
-    Replacements,
-    /// Items were put in or taken away, so that the text has to be parsed again.
+enum Progress {
+    /// It is the other one.
+    Done,
+    /// Items were put in or taken away: the text has to be parsed again for what is left to do.
     Moved,
 }
 
@@ -635,7 +645,7 @@ fn whole_lines(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
 }
 
 /// How often a value is changed step by step before it is written anew.
-const STEPS: usize = 64;
+const STEPS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -742,6 +752,7 @@ mod tests {
         removes(r#"{"a": 1, "b": 2, "c": 3}"#, "b", r#"{"a": 1, "c": 3}"#);
         removes(r#"{"a": 1, "b": 2, "c": 3}"#, "c", r#"{"a": 1, "b": 2}"#);
         removes(r#"{"a": 1, "a": 2}"#, "a", "{}");
+        removes(r#"{"a": 1, "b": 2, "a": 3, "a": 4, "c": 5, "a": 6}"#, "a", r#"{"b": 2, "c": 5}"#);
         removes(r#"{ "a": 1 }"#, "a", "{  }");
         removes("{\n  \"a\": 1, // x\n  \"b\": 2\n}", "a", "{\n  \"b\": 2\n}");
         removes(

@@ -25,6 +25,23 @@
 //!     ModelEditor        the same, in the place of the file                  model/build.rs
 //! ```
 //!
+//! Writing goes the other way:
+//!
+//! ```text
+//! 1. Builder             what is put in, checked at once; models are opened  build.rs, paths.rs,
+//!                        for what they are and what they need                needs.rs
+//!    Edit                what changes of a package                           edit.rs
+//!    split, Merge        builders made of packages                           split.rs
+//! 2. Manifest::to_bytes  whole, or into a text by ranges that change, and    manifest_edit.rs,
+//!    Manifest::edit      read again                                          json_edit.rs
+//!    Config::edit        line by line                                        config_edit.rs
+//! 3. Plan                what is where, in order                             write.rs
+//! 4. an archive          streamed; what stays is copied as it is stored      write.rs
+//!    a folder            that appears whole                                  write.rs
+//!    Editor              in place, locked                                    editor.rs
+//! 5. Sums                digests of all files, computed on the way           sums.rs
+//! ```
+//!
 //! # Public types
 //!
 //! [`Reader`] is a package, [`Manifest`] its document, [`ModelFile`] a handle on a model in it.
@@ -32,6 +49,10 @@
 //! values, the same for Circle and TFLite, and [`Constant`] is a handle on a constant.
 //! [`Diagnosis`] is a finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
 //! [`Report`](tensor_core::Report).
+//!
+//! [`Builder`] makes a package, [`Edit`] and [`Editor`] change one, [`split`] and [`Merge`] make
+//! several of one and one of several. What cannot be written is an [`Error::Build`], which names the
+//! file, or an [`Error::Edit`].
 //!
 //! # Examples
 //!

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model_archive::Archive;
+
 use crate::{
-    Builder, EditFault, Error, IoRef, Manifest, ModelFile, Reader, Result, Sums, build, golden,
-    needs,
+    BuildFault, Builder, CustomOp, EditFault, Error, IoRef, Manifest, ModelFile, Reader, Result,
+    Sums, build, golden, needs,
     storage::MANIFEST,
     validate::is_builtin_custom,
     write::{Body, Use},
@@ -35,20 +37,55 @@ use crate::{
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 pub fn split(reader: &Reader) -> Result<Vec<Builder>> {
-    reader.models().map(|model| single(reader, model)).collect()
+    reader.archive().map(Archive::check_total).transpose()?;
+    let kernels: Vec<CustomOp<'_>> = reader.custom_ops()?.collect();
+    // One model may be named very often.
+    let mut known = BTreeMap::new();
+    let single = |model: ModelFile<'_>| {
+        let belongs = known.entry(model.path().to_owned());
+        single(reader, model, belongs.or_insert_with(|| Belongs::to(reader, model)), &kernels)
+    };
+    reader.models().map(single).collect()
+}
+
+/// What a model has besides itself.
+struct Belongs {
+    /// Paths of files that it needs; none of one that cannot be opened.
+    needed: BTreeSet<String>,
+    /// Its custom operators that need a kernel.
+    operators: BTreeSet<String>,
+}
+
+impl Belongs {
+    fn to(reader: &Reader, model: ModelFile<'_>) -> Self {
+        let (mut needed, mut operators) = (BTreeSet::new(), BTreeSet::new());
+        let is_model = model.content().is_ok_and(|content| content.schema().is_some());
+        if let Some(opened) = is_model.then(|| model.open().ok()).flatten() {
+            needs::follow(reader, model.path().to_owned(), opened.clone(), &mut needed);
+            let codes = opened.model().operator_codes.iter().filter(|code| code.is_custom());
+            let names = codes.filter_map(|code| code.custom_code.clone());
+            operators.extend(names.filter(|name| !is_builtin_custom(name)));
+        }
+        Self { needed, operators }
+    }
 }
 
 /// Makes a package of one model.
-fn single(reader: &Reader, model: ModelFile<'_>) -> Result<Builder> {
+fn single(
+    reader: &Reader,
+    model: ModelFile<'_>,
+    belongs: &Belongs,
+    kernels: &[CustomOp<'_>],
+) -> Result<Builder> {
     let mut builder = Builder::default();
     let body = |path: &str| Body::of(reader, path);
     let path = model.path();
     // One that is not there, or is outside, is an error.
     model.file().len()?;
     builder.add_model(path, body(path), &type_of(model))?;
-    for needed in needed(reader, model) {
-        if needed != path && reader.file(&needed).is_some() {
-            builder.put(&needed, body(&needed), Use::InPlace)?;
+    for needed in &belongs.needed {
+        if needed != path && reader.file(needed).is_some() {
+            builder.put(needed, body(needed), Use::InPlace)?;
         }
     }
     if let Some(name) = reader.manifest().config() {
@@ -68,8 +105,8 @@ fn single(reader: &Reader, model: ModelFile<'_>) -> Result<Builder> {
             build::name_info(builder.manifest_mut(), 0, name);
         }
     }
-    let used = custom_operators(model);
-    for kernel in reader.custom_ops()? {
+    let used = &belongs.operators;
+    for kernel in kernels {
         let path = kernel.file().path();
         let is_for = kernel.name().map_or(!used.is_empty(), |name| used.contains(name.op));
         if is_for && builder.body(path).is_none() {
@@ -92,27 +129,6 @@ fn type_of(model: ModelFile<'_>) -> String {
     let by_content = || Some(model.content().ok()?.schema()?.name());
     let found = model.declared_type().or_else(by_content);
     found.or_else(|| Some(model.model_type()?.name())).unwrap_or_default().to_owned()
-}
-
-/// Returns the paths of what a model needs; nothing of one that cannot be opened.
-fn needed(reader: &Reader, model: ModelFile<'_>) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let is_model = model.content().is_ok_and(|content| content.schema().is_some());
-    if let Some(opened) = is_model.then(|| model.open().ok()).flatten() {
-        needs::follow(reader, model.path().to_owned(), opened.clone(), &mut found);
-    }
-    found
-}
-
-/// Returns the custom operators of a model that need a kernel.
-fn custom_operators(model: ModelFile<'_>) -> BTreeSet<String> {
-    let is_model = model.content().is_ok_and(|content| content.schema().is_some());
-    let Some(opened) = is_model.then(|| model.open().ok()).flatten() else {
-        return BTreeSet::new();
-    };
-    let codes = opened.model().operator_codes.iter().filter(|code| code.is_custom());
-    let names = codes.filter_map(|code| code.custom_code.clone());
-    names.filter(|name| !is_builtin_custom(name)).collect()
 }
 
 /// Tells whether what goes into the package and comes out of it is what a model takes and makes.
@@ -312,6 +328,7 @@ impl Part {
     /// Adds everything but the configuration and what is for this package alone.
     fn add_to(&self, builder: &mut Builder) -> Result<()> {
         let reader = &self.reader;
+        reader.archive().map(Archive::check_total).transpose()?;
         let manifest = reader.manifest();
         let mut models = BTreeMap::new();
         for model in reader.models() {
@@ -322,7 +339,7 @@ impl Part {
             } else {
                 let body = Body::of(reader, model.path());
                 if builder.body(&path).is_some() {
-                    let fault = crate::BuildFault::Taken;
+                    let fault = BuildFault::Taken;
                     return Err(Error::Build { path, fault });
                 }
                 builder.add_model(&path, body, &kind)?
@@ -335,12 +352,12 @@ impl Part {
             }
         }
         let needed = needs::of_package(reader);
-        let configs: Vec<String> =
+        let configs: BTreeSet<String> =
             manifest.configs.iter().map(|name| format!("metadata/{name}")).collect();
         for file in reader.files()? {
             let path = file.path();
             let is_left = [MANIFEST, Sums::PATH, golden::INPUT, golden::EXPECTED].contains(&path)
-                || configs.iter().any(|config| config == path);
+                || configs.contains(path);
             if is_left || models.contains_key(path) {
                 continue;
             }

@@ -17,7 +17,7 @@ use tensor_core::{
     parallel,
 };
 
-use crate::{Error, File, Reader, Result, Sums, storage, sums};
+use crate::{Content, Error, File, Reader, Result, Sums, storage, sums};
 
 /// How a package is written.
 ///
@@ -137,6 +137,16 @@ impl Body {
             Self::Entry { archive, name } => {
                 storage::Stored::Entry(archive, storage::entry(archive, name)?).source()
             }
+        }
+    }
+
+    /// Returns what the content is by its first bytes; no more of it is decoded.
+    pub(crate) fn content(&self) -> Result<Content> {
+        match self {
+            Self::Entry { archive, name } => {
+                storage::Stored::Entry(archive, storage::entry(archive, name)?).content()
+            }
+            _ => Ok(Content::of_source(&self.source()?)?),
         }
     }
 

@@ -7,7 +7,11 @@ use std::{
     cell::Cell,
 };
 
-use nnpackage::{Config, Manifest, ModelReader, Partition, flex, tensor_core::Limits};
+use nnpackage::{
+    Builder, Config, ConfigChange, Edit, Manifest, ModelReader, ModelType, Partition, Reader,
+    WriteOptions, flex,
+    tensor_core::{Limits, ReadAt, Source},
+};
 use test_support::testdata;
 
 /// Notes the bytes that each thread has, and the most that it had.
@@ -65,6 +69,8 @@ fn long_documents() {
         ("{\"models\": [", "/**/", "1]}"),
         ("{", "\"models\":1,", "\"models\": [1]}"),
         ("{", "\"a\":1,", "\"models\": [1]}"),
+        ("{", "\"configs\":[1],", "\"models\": [1]}"),
+        ("{", "\"configs\":[1],\"a\":1,", "\"models\": [1]}"),
         ("{\"models\": [1], \"pkg-inputs\": [", "\"0:0:0\",", "1]}"),
         ("{\"models\": [1], \"model-connect\": [", "{\"from\":1,\"to\":[1]},", "1]}"),
         ("{\"models\": [", "\"é\",", "1]}"),
@@ -81,7 +87,11 @@ fn long_documents() {
         let document = long(start, part, end);
         let limits = Limits::default();
         let taken = peak(|| {
-            let _ = Manifest::parse(&document, &limits);
+            if let Ok(mut manifest) = Manifest::parse(&document, &limits) {
+                manifest.models.push("new".to_owned());
+                (manifest.configs, manifest.connections) = (Vec::new(), Vec::new());
+                drop(manifest.edit(&document, &limits).unwrap());
+            }
             let _ = Partition::parse(&document, &limits).map(|partition| partition.wiring());
             drop(Config::parse(&document));
         });
@@ -127,4 +137,41 @@ fn lengths_that_lie() {
             assert!(taken < 4 << 20, "{taken} bytes with {number} at byte {at}");
         }
     }
+}
+
+/// More zeros than may be in memory.
+#[derive(Debug)]
+struct Zeros;
+
+impl ReadAt for Zeros {
+    fn len(&self) -> u64 {
+        1 << 27
+    }
+
+    fn read_exact_at(&self, _: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        buffer.fill(0);
+        Ok(())
+    }
+}
+
+#[test]
+fn models_are_never_whole_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let [built, edited] = ["built.zip", "edited.zip"].map(|name| folder.path().join(name));
+    let options = WriteOptions::default();
+    let taken = peak(|| {
+        let mut builder = Builder::default();
+        let zeros = Source::from_read_at(Zeros);
+        builder.model_as("zeros.bin", zeros, ModelType::Bin).unwrap();
+        builder.digests(true);
+        builder.create(&built, &options).unwrap();
+    });
+    assert!(taken < 32 << 20, "{taken} bytes to build");
+    let taken = peak(|| {
+        let mut edit = Edit::of(&Reader::open(&built).unwrap());
+        edit.change_config(&[ConfigChange::set("NUM_THREADS", "1")]).unwrap();
+        edit.create(&edited, &options).unwrap();
+        edit.create_folder(folder.path().join("folder")).unwrap();
+    });
+    assert!(taken < 32 << 20, "{taken} bytes to edit");
 }

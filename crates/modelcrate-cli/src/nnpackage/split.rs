@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::ensure;
-use modelcrate::nnpackage::{File, Reader, split};
+use modelcrate::nnpackage::{File, Reader, Sums, split};
 use serde::Serialize;
 
 use super::{
@@ -76,7 +76,7 @@ impl Split {
         let mut left: BTreeSet<&str> =
             package.files().about(&self.package)?.map(File::path).collect();
         left.remove("metadata/MANIFEST");
-        left.remove(modelcrate::nnpackage::Sums::PATH);
+        left.remove(Sums::PATH);
         // All are looked at before the first is written.
         for target in &targets {
             self.check(target).about(target)?;
