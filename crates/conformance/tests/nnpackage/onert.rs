@@ -4,8 +4,11 @@ use std::{fs, path::Path};
 
 use conformance::python::Client;
 use nnpackage::{
-    BufferPlacement, ModelReader, ModelWriteOptions, ModelWriter,
-    model::{Model, Schema},
+    BufferPlacement, ModelReader, ModelWriteOptions, ModelWriter, Reaction, Stage,
+    model::{
+        LossFn, LossOptions, LossReductionType, Model, Optimizer, OptimizerOptions, Schema,
+        TrainingInfo,
+    },
 };
 use serde_json::{Value as Json, json};
 
@@ -79,4 +82,68 @@ fn custom_operators_run_in_packages() {
     let job = json!({"path": package, "inputs": [[1.0, 2.0, 3.0, 4.0]], "custom": ["MyOp"]});
     let Some(found) = run(folder.path(), &json!([job])) else { return };
     assert_eq!(found, [made(&[&[2.0, 4.0, 6.0, 8.0]])]);
+}
+
+/// onert verifies training information when it loads a model, and stops where we say that it does.
+#[test]
+fn training_information() {
+    let sound = TrainingInfo {
+        version: 1,
+        optimizer: Optimizer::SGD,
+        optimizer_options: Some(OptimizerOptions::Sgd { learning_rate: 0.5 }),
+        loss: LossFn::MEAN_SQUARED_ERROR,
+        loss_options: Some(LossOptions::MeanSquaredError),
+        epochs: 3,
+        batch_size: 4,
+        loss_reduction: LossReductionType::SumOverBatchSize,
+        trainable_operators: vec![0],
+    };
+    let adam =
+        OptimizerOptions::Adam { learning_rate: 0.5, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7 };
+    let changed = |change: &dyn Fn(&mut TrainingInfo)| {
+        let mut training = sound.clone();
+        change(&mut training);
+        training.to_bytes().unwrap()
+    };
+    let bytes = sound.to_bytes().unwrap();
+    let cases = [
+        changed(&|_| ()),
+        changed(&|of| {
+            of.optimizer = Optimizer::ADAM;
+            of.optimizer_options = Some(adam.clone());
+        }),
+        changed(&|of| of.optimizer = Optimizer::ADAM),
+        changed(&|of| of.optimizer_options = None),
+        changed(&|of| of.optimizer = Optimizer::from_code(5)),
+        changed(&|of| of.loss = LossFn::CATEGORICAL_CROSSENTROPY),
+        changed(&|of| of.loss = LossFn::SPARSE_CATEGORICAL_CROSSENTROPY),
+        changed(&|of| of.loss = LossFn::from_code(9)),
+        changed(&|of| of.loss_options = None),
+        changed(&|of| of.loss_reduction = LossReductionType::from_code(7)),
+        changed(&|of| of.trainable_operators = vec![7, -1]),
+        bytes[..bytes.len() - 24].to_vec(),
+        b"it is no information".to_vec(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut expected) = (Vec::new(), Vec::new());
+    for (at, bytes) in cases.into_iter().enumerate() {
+        let mut model = models::add(Schema::Circle, [10.0, 20.0, 30.0, 40.0]);
+        model.set_metadata(TrainingInfo::METADATA, bytes);
+        let path = folder.path().join(format!("{at}.circle"));
+        ModelWriter::new(&model).create(&path).unwrap();
+        expected.push(match ModelReader::open(&path).unwrap().forecast() {
+            None => made(&[&[11.0, 22.0, 33.0, 44.0]]),
+            Some(Reaction::Fails { stage: Stage::Load, .. }) => {
+                json!({"failed": "load_model_from_file"})
+            }
+            Some(Reaction::Crashes { stage: Stage::Load }) => {
+                json!({"failed": "ended", "status": -11})
+            }
+            other => panic!("{at}: {other:?}"),
+        });
+        jobs.push(json!({"path": path, "inputs": [[1.0, 2.0, 3.0, 4.0]]}));
+    }
+    assert_eq!(expected.iter().filter(|job| job.get("made").is_some()).count(), 5);
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    assert_eq!(found, expected);
 }
