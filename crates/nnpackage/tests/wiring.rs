@@ -11,7 +11,7 @@ use nnpackage::{
 use serde_json::{Value as Json, json};
 
 /// Writes a package of so many models of one input and one output each.
-fn package(folder: &Path, models: usize, inputs: &[&str], outputs: &[&str], edges: Json) {
+fn package(folder: &Path, models: usize, inputs: &[&str], outputs: &[&str], edges: &Json) {
     let mut model = ModelBuilder::new(Schema::Circle);
     let mut graph = model.subgraph("main");
     let x = graph.input(Tensor::new("x", TensorType::Float32, [1, 2]));
@@ -72,7 +72,7 @@ fn what_stops_onert() {
     ];
     for (at, (models, inputs, outputs, edges, rules, onert)) in cases.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
-        package(folder.path(), models, inputs, outputs, edges);
+        package(folder.path(), models, inputs, outputs, &edges);
         let reader = Reader::open(folder.path()).unwrap();
         let found = reader.check();
         let found = found.iter().map(|found| &found.rule[..]);

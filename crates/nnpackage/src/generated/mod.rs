@@ -12,6 +12,7 @@
     clippy::missing_safety_doc,
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
+    clippy::wrong_self_convention,
     reason = "flatc writes it so, and nothing outside calls its unverified constructors"
 )]
 
