@@ -7,9 +7,16 @@ use std::{
     io::Write as _,
     path::Path,
     process::{Command, Output, Stdio},
+    time::Instant,
 };
 
-use modelcrate::nnpackage::Reader;
+use modelcrate::nnpackage::{
+    ModelWriter, Reader,
+    model::{
+        LossFn, LossOptions, LossReductionType, ModelBuilder, Operator, OperatorCode, Optimizer,
+        OptimizerOptions, Schema, Subgraph, Tensor, TensorType, TrainingInfo,
+    },
+};
 use test_support::testdata;
 
 use run::{fails, modelcrate, prints};
@@ -413,4 +420,80 @@ fn broken_models_are_invalid() {
     let missing = fails(cd, &["nnpackage", "build", "none.circle", "-o", "none.zip"]).0;
     assert_eq!(missing, 2);
     assert!(!cd.join("broken.zip").exists());
+}
+
+/// Returns a model of so many operators of one name, and a constant so many times.
+fn large(name: String, operators: usize, constants: usize) -> Vec<u8> {
+    let mut model = ModelBuilder::new(Schema::Circle).finish();
+    model.operator_codes.push(OperatorCode::custom(name));
+    let buffer = model.add_buffer(vec![1; 1 << 20]);
+    let constant = Tensor { buffer, ..Tensor::new("c", TensorType::Uint8, [1 << 20]) };
+    model.subgraphs.push(Subgraph {
+        operators: vec![Operator::default(); operators],
+        tensors: vec![constant; constants],
+        ..Subgraph::default()
+    });
+    ModelWriter::new(&model).to_bytes().unwrap()
+}
+
+/// Each of these took gigabytes, or minutes, once.
+#[test]
+fn what_is_shared_is_shown_once() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("names.circle"), large("n".repeat(1 << 20), 20_000, 0)).unwrap();
+    let shown = prints(cd, &["nnpackage", "model", "--format", "json", "names.circle"]);
+    assert!(shown.len() < 32 << 20, "{}", shown.len());
+    assert!(shown.contains(&format!("\"CUSTOM:{}…\"", "n".repeat(256))));
+    prints(cd, &["inspect", "names.circle"]);
+    fs::write(cd.join("constants.circle"), large("n".to_owned(), 0, 100_000)).unwrap();
+    let start = Instant::now();
+    modelcrate(cd, &["verify", "constants.circle"]);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn training_information() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut model = ModelBuilder::new(Schema::Circle);
+    model.subgraph("main").finish();
+    let mut model = model.finish();
+    let training = TrainingInfo {
+        version: 1,
+        optimizer: Optimizer::SGD,
+        optimizer_options: Some(OptimizerOptions::Sgd { learning_rate: 0.1 }),
+        loss: LossFn::MEAN_SQUARED_ERROR,
+        loss_options: Some(LossOptions::MeanSquaredError),
+        epochs: 5,
+        batch_size: 32,
+        loss_reduction: LossReductionType::Sum,
+        trainable_operators: vec![1, 3],
+    };
+    model.set_metadata(TrainingInfo::METADATA, training.to_bytes().unwrap());
+    ModelWriter::new(&model).create(cd.join("trained.circle")).unwrap();
+    let text = prints(cd, &["nnpackage", "model", "trained.circle"]);
+    let line = "  training     SGD, learning rate 0.1; MEAN_SQUARED_ERROR, Sum; 5 epochs in batches \
+                of 32; 2 trainable operators\n";
+    assert!(text.contains(line), "{text}");
+    let json = prints(cd, &["nnpackage", "model", "--format", "json", "trained.circle"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let expected = serde_json::json!({
+        "version": 1,
+        "optimizer": "SGD",
+        "optimizer_options": {"kind": "sgd", "learning_rate": 0.1},
+        "loss": "MEAN_SQUARED_ERROR",
+        "loss_options": {"kind": "mean_squared_error"},
+        "epochs": 5,
+        "batch_size": 32,
+        "loss_reduction": "Sum",
+        "trainable_operators": [1, 3],
+    });
+    assert_eq!(json["model"]["training"].to_string(), expected.to_string());
+    model.set_metadata(TrainingInfo::METADATA, &b"it is no information"[..]);
+    ModelWriter::new(&model).create(cd.join("trained.circle")).unwrap();
+    let text = prints(cd, &["nnpackage", "model", "trained.circle"]);
+    let line = "  training     training information is malformed: identifier at byte 4 is \"s no\", \
+                expected \"CTR0\"\n";
+    assert!(text.contains(line), "{text}");
 }

@@ -127,11 +127,18 @@ pub(crate) fn model_summary(reader: &ModelReader, options: SummaryOptions) -> Su
 
 pub(crate) fn verify_model(reader: &ModelReader) -> Report {
     let mut report = reader.validate();
+    let mut budget = Budget::default();
+    budget.allow(reader.source().len());
+    let mut seen = HashSet::new();
     for constant in reader.tensors() {
         // What has no place in the file was reported already.
-        if constant.stored_extent().is_ok()
-            && let Err(error) = constant.verify()
-        {
+        let Ok(extent) = constant.stored_extent() else { continue };
+        // Constants may share their bytes, wholly or in part.
+        if !seen.insert((extent.offset(), extent.len())) {
+            continue;
+        }
+        let is_allowed = budget.take(extent.len()).map_err(Error::from);
+        if let Err(error) = is_allowed.and_then(|()| constant.verify()) {
             let at = At::file().path(constant.path()).offset(error.offset());
             report.push(Severity::Error, error.rule(), at, Chain(&error).to_string());
         }
@@ -208,11 +215,18 @@ fn describe(
 
 fn count(model: &Model, graph: &mut GraphSummary) {
     graph.graphs = graph.graphs.saturating_add(model.subgraphs.len() as u64);
+    // By code first: names are as long as a file likes.
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     for operator in model.subgraphs.iter().flat_map(|subgraph| &subgraph.operators) {
-        graph.operators = graph.operators.saturating_add(1);
-        let name = model.operator_code(operator).map(ToString::to_string);
-        let count = graph.by_operator.entry(name.unwrap_or_else(|| "?".to_owned())).or_default();
+        let count = counts.entry(operator.opcode_index).or_default();
         *count = count.saturating_add(1);
+    }
+    for (index, operators) in counts {
+        graph.operators = graph.operators.saturating_add(operators);
+        let code = usize::try_from(index).ok().and_then(|index| model.operator_codes.get(index));
+        let name = code.map_or_else(|| "?".to_owned(), ToString::to_string);
+        let count = graph.by_operator.entry(name).or_default();
+        *count = count.saturating_add(operators);
     }
 }
 

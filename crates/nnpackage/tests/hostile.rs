@@ -4,7 +4,7 @@ use std::{fs, path::Path, time::Instant};
 
 use nnpackage::{
     ExtractOptions, ModelReader, ModelWriter, Reader, extract,
-    model::{Model, ModelBuilder, Operator, OperatorCode, Schema, Signature},
+    model::{ExternalBuffer, Model, ModelBuilder, Operator, OperatorCode, Schema, Signature},
     tensor_core::{Limits, Severity, Source},
 };
 use test_support::{files, mutations, testdata, truncations, zip::Zip};
@@ -306,6 +306,15 @@ fn many_signatures_of_many_inputs() {
     checks_soon(&written(|model| {
         model.subgraphs[0].inputs = (0..50_000).collect();
         model.signatures = vec![Signature::default(); 50_000];
+    }));
+}
+
+#[test]
+fn many_graphs_and_buffers_in_other_files() {
+    checks_soon(&written(|model| {
+        model.schema = Schema::Tflite;
+        model.external_buffers = vec![ExternalBuffer::default(); 30_000];
+        model.subgraphs = vec![model.subgraphs[0].clone(); 30_000];
     }));
 }
 

@@ -9,7 +9,10 @@ use conformance::python::Client;
 use nnpackage::{
     BufferPlacement, Builder, ConfigChange, Connected, Edit, ExtractOptions, IoRef, Merge,
     ModelReader, ModelWriteOptions, ModelWriter, Reaction, Reader, Stage, WriteOptions,
-    model::{DimensionType, Model, Schema, SparseIndices, SparseLevel, Sparsity},
+    model::{
+        DimensionType, LossFn, LossOptions, LossReductionType, Model, Optimizer, OptimizerOptions,
+        Schema, SparseIndices, SparseLevel, Sparsity, TrainingInfo,
+    },
     tensor_core::Source,
 };
 use serde_json::{Value as Json, json};
@@ -317,6 +320,62 @@ fn sparse_constants() {
         let reader = ModelReader::open(&path).unwrap();
         forecasts.push((path, reader.forecast()));
     }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    came_true(&forecasts, &found);
+}
+
+/// onert verifies training information when it loads a model, and stops where we say that it does.
+#[test]
+fn training_information() {
+    let sound = TrainingInfo {
+        version: 1,
+        optimizer: Optimizer::SGD,
+        optimizer_options: Some(OptimizerOptions::Sgd { learning_rate: 0.5 }),
+        loss: LossFn::MEAN_SQUARED_ERROR,
+        loss_options: Some(LossOptions::MeanSquaredError),
+        epochs: 3,
+        batch_size: 4,
+        loss_reduction: LossReductionType::SumOverBatchSize,
+        trainable_operators: vec![0],
+    };
+    let adam =
+        OptimizerOptions::Adam { learning_rate: 0.5, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7 };
+    let changed = |change: &dyn Fn(&mut TrainingInfo)| {
+        let mut training = sound.clone();
+        change(&mut training);
+        training.to_bytes().unwrap()
+    };
+    let bytes = sound.to_bytes().unwrap();
+    let cases = [
+        changed(&|_| ()),
+        changed(&|of| {
+            of.optimizer = Optimizer::ADAM;
+            of.optimizer_options = Some(adam.clone());
+        }),
+        changed(&|of| of.optimizer = Optimizer::ADAM),
+        changed(&|of| of.optimizer_options = None),
+        changed(&|of| of.optimizer = Optimizer::from_code(5)),
+        changed(&|of| of.loss = LossFn::CATEGORICAL_CROSSENTROPY),
+        changed(&|of| of.loss = LossFn::SPARSE_CATEGORICAL_CROSSENTROPY),
+        changed(&|of| of.loss = LossFn::from_code(9)),
+        changed(&|of| of.loss_options = None),
+        changed(&|of| of.loss_reduction = LossReductionType::from_code(7)),
+        changed(&|of| of.trainable_operators = vec![7, -1]),
+        bytes[..bytes.len() - 24].to_vec(),
+        b"it is no information".to_vec(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut forecasts) = (Vec::new(), Vec::new());
+    for (at, bytes) in cases.into_iter().enumerate() {
+        let mut model = models::add(Schema::Circle, [10.0, 20.0, 30.0, 40.0]);
+        model.set_metadata(TrainingInfo::METADATA, bytes);
+        let path = folder.path().join(format!("{at}.circle"));
+        ModelWriter::new(&model).create(&path).unwrap();
+        jobs.push(json!({"path": path}));
+        let forecast = ModelReader::open(&path).unwrap().forecast();
+        forecasts.push((path, forecast));
+    }
+    assert_eq!(forecasts.iter().filter(|(_, forecast)| forecast.is_none()).count(), 5);
     let Some(found) = run(folder.path(), &json!(jobs)) else { return };
     came_true(&forecasts, &found);
 }

@@ -1,6 +1,7 @@
 mod document;
 mod quantization;
 mod text;
+mod training;
 mod values;
 
 use anyhow::{anyhow, bail};

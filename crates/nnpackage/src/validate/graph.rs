@@ -1,4 +1,4 @@
-//! One graph: its tensors, and what flows between operators.
+//! Graphs: their tensors, and what flows between operators.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,13 +11,22 @@ use crate::{
 
 use super::{operators, quantization};
 
-pub(super) fn check(
+/// Checks all graphs.
+pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
+    let model = reader.model();
+    let external = model.external_buffers.iter().map(|buffer| buffer.id).collect();
+    for (index, subgraph) in model.subgraphs.iter().enumerate() {
+        check_one(reader, index, subgraph, &external, findings);
+    }
+}
+
+fn check_one(
     reader: &ModelReader,
     index: usize,
     subgraph: &Subgraph,
+    external: &BTreeSet<u32>,
     findings: &mut Findings,
 ) {
-    let external = reader.model().external_buffers.iter().map(|buffer| buffer.id).collect();
     let mut check = Check { reader, index, subgraph, external, findings };
     check.tensors();
     check.lists();
@@ -32,7 +41,7 @@ struct Check<'a, 'f> {
     index: usize,
     subgraph: &'a Subgraph,
     /// The ids of buffers in other files.
-    external: BTreeSet<u32>,
+    external: &'a BTreeSet<u32>,
     findings: &'f mut Findings,
 }
 

@@ -22,9 +22,7 @@ pub(super) fn check(reader: &ModelReader, findings: &mut Findings) {
     }
     constants::buffers(reader, findings);
     metadata(reader, findings);
-    for (index, subgraph) in model.subgraphs.iter().enumerate() {
-        graph::check(reader, index, subgraph, findings);
-    }
+    graph::check(reader, findings);
     constants::check(reader, findings);
     operators::calls(model, findings);
     signatures(model, findings);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Diagnosis, IoRef, Reader, Stage,
+    Diagnosis, IoRef, Reaction, Reader, Stage,
     diagnosis::Findings,
     model::{Subgraph, Tensor},
 };
@@ -75,6 +75,8 @@ impl<'a> Wiring<'a> {
             if !seen.insert(reference) {
                 let message = format!("{name}[{index}] is \"{reference}\", which is listed before");
                 let diagnosis = Diagnosis::warning("nnp/reference-twice", message);
+                // Only one of several inputs is read, or of several outputs filled.
+                let diagnosis = diagnosis.onert(Reaction::Garbage);
                 self.findings.push(at_manifest(diagnosis, &pointer));
             }
             self.exists(&format!("{name}[{index}]"), &pointer, reference, side);
@@ -156,7 +158,7 @@ impl<'a> Wiring<'a> {
                 Dims(&b.shape)
             );
             let diagnosis = Diagnosis::error("nnp/edge-shape", message);
-            self.findings.push(at_manifest(diagnosis.onert(crate::Reaction::Garbage), pointer));
+            self.findings.push(at_manifest(diagnosis.onert(Reaction::Garbage), pointer));
         }
         if a.tensor_type != b.tensor_type {
             let message = format!("{what} joins {} and {}", a.tensor_type, b.tensor_type);
@@ -175,9 +177,11 @@ impl<'a> Wiring<'a> {
             if sources.len() > 1 {
                 let message = format!("input \"{to}\" is fed by {} outputs", sources.len());
                 let diagnosis = Diagnosis::error("nnp/input-fed-twice", message);
+                let diagnosis = diagnosis.onert(Reaction::Garbage);
                 self.findings.push(at_manifest(diagnosis, "/model-connect"));
             }
         }
+        let used = self.sources();
         let mut left = MAX_INPUTS;
         for model in self.reader.models() {
             let (Ok(reader), Ok(index)) = (model.open(), u16::try_from(model.index())) else {
@@ -198,8 +202,10 @@ impl<'a> Wiring<'a> {
                 let diagnosis = at_manifest(diagnosis, "/model-connect");
                 self.findings.push(if index == 0 {
                     diagnosis.run_fails("Cannot find 1st model's input buffer")
-                } else {
+                } else if used.contains(&index) {
                     diagnosis.crashes(Stage::Run)
+                } else {
+                    diagnosis.run_fails("Cannot find edge for model input")
                 });
             }
         }
@@ -207,23 +213,32 @@ impl<'a> Wiring<'a> {
 
     /// Finds models of which nothing is used.
     fn used(&mut self) {
-        let manifest = self.reader.manifest();
-        let mut used: BTreeSet<u16> = self.edges.iter().map(|(from, _)| from.model).collect();
-        used.extend(manifest.pkg_outputs.iter().map(|output| output.model));
+        let used = self.sources();
+        let fed: BTreeSet<u16> = self.edges.iter().map(|(_, to)| to.model).collect();
         for model in self.reader.models() {
-            let is_used = u16::try_from(model.index()).is_ok_and(|index| used.contains(&index));
-            if !is_used {
-                let index = model.index();
-                let message = format!("nothing of models[{index}] is used");
-                let diagnosis = Diagnosis::warning("nnp/unused-model", message);
-                self.findings.push(at_manifest(diagnosis, &format!("/models/{index}")));
+            let index = u16::try_from(model.index()).ok();
+            if index.is_some_and(|index| used.contains(&index)) {
+                continue;
             }
+            let message = format!("nothing of models[{}] is used", model.index());
+            let diagnosis = Diagnosis::warning("nnp/unused-model", message);
+            let pointer = format!("/models/{}", model.index());
+            // What is not fed has a finding of its own.
+            let is_fed = index.is_some_and(|index| fed.contains(&index));
+            let diagnosis = if is_fed { diagnosis.crashes(Stage::Run) } else { diagnosis };
+            self.findings.push(at_manifest(diagnosis, &pointer));
         }
-        if manifest.pkg_outputs.is_empty() {
+        if self.outputs.is_empty() {
             let message = "has connected models and no pkg-outputs";
-            let diagnosis = Diagnosis::error("nnp/no-outputs", message);
+            let diagnosis = Diagnosis::error("nnp/no-outputs", message).crashes(Stage::Run);
             self.findings.push(at_manifest(diagnosis, "/pkg-outputs"));
         }
+    }
+
+    /// Returns the models of which an output is used.
+    fn sources(&self) -> BTreeSet<u16> {
+        let edges = self.edges.iter().map(|(from, _)| from.model);
+        edges.chain(self.outputs.iter().map(|output| output.model)).collect()
     }
 
     fn tensor(&self, reference: IoRef, side: Side) -> Option<&'a Tensor> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{
     quantization::{Quantization, Sparsity},
+    training::Training,
     values::{Flex, Options, tensor_type},
 };
 
@@ -29,6 +30,9 @@ pub(super) struct Document<'a> {
     subgraphs: Vec<Graph<'a>>,
     signatures: Vec<Names<'a>>,
     metadata: Vec<Metadata<'a>>,
+    /// What metadata say about training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    training: Option<Training>,
     #[serde(skip_serializing_if = "<[i32]>::is_empty")]
     metadata_buffer: &'a [i32],
     buffers: Vec<Buffer>,
@@ -206,6 +210,7 @@ impl<'a> Document<'a> {
             subgraphs: graphs.map(|(at, of)| graph(model, at, of, &constants)).collect(),
             signatures: model.signatures.iter().map(signature).collect(),
             metadata: model.metadata.iter().map(|of| metadata(model, of)).collect(),
+            training: Training::of(reader),
             metadata_buffer: &model.metadata_buffer,
             buffers: model.buffers.iter().map(buffer).collect(),
             external_groups: &model.external_groups,
@@ -286,7 +291,7 @@ fn operator<'a>(model: &'a Model, operator: &'a model::Operator) -> Operator<'a>
     let range = |(offset, bytes)| Range { offset, bytes };
     Operator {
         opcode_index: operator.opcode_index,
-        operator: model.operator_code(operator).map(|code| code.name().into_owned()),
+        operator: model.operator_code(operator).map(operator_name),
         inputs: &operator.inputs,
         outputs: &operator.outputs,
         intermediates: &operator.intermediates,
@@ -296,6 +301,19 @@ fn operator<'a>(model: &'a Model, operator: &'a model::Operator) -> Operator<'a>
         custom_options: Custom::of(operator),
         large_custom_options: (large != (0, 0)).then(|| range(large)),
         debug_metadata_index: operator.debug_metadata_index,
+    }
+}
+
+/// Returns the name of an operator, cut where it is long: the codes have all of it, once.
+fn operator_name(code: &OperatorCode) -> String {
+    let operator = code.operator();
+    match code.custom_code.as_deref().filter(|_| code.is_custom()) {
+        Some(custom) if custom.len() > NAME => {
+            let end = custom.floor_char_boundary(NAME);
+            format!("{operator}:{}…", custom.get(..end).unwrap_or_default())
+        }
+        Some(custom) => format!("{operator}:{custom}"),
+        None => operator.to_string(),
     }
 }
 
@@ -340,3 +358,6 @@ fn external_buffer(of: &model::ExternalBuffer) -> ExternalBuffer<'_> {
     let model::ExternalBuffer { id, group, offset, len: bytes, .. } = *of;
     ExternalBuffer { id, group, offset, bytes, packing: of.packing.as_deref() }
 }
+
+/// Bytes of a name that every operator has.
+const NAME: usize = 256;

@@ -9,6 +9,7 @@ use modelcrate::nnpackage::{
     },
 };
 
+use super::training::Training;
 use crate::{
     escape::{escape, escape_up_to},
     output,
@@ -38,6 +39,9 @@ pub(super) fn describe(
         let bytes = model.buffer(metadata.buffer).map(|buffer| output::size(buffer.len()));
         let bytes = bytes.unwrap_or_else(|| "no such buffer".to_owned());
         let _ = writeln!(text, "  metadata     {name}: {bytes}");
+    }
+    if let Some(training) = Training::of(reader) {
+        let _ = writeln!(text, "  training     {}", escape(&training.text()));
     }
     for signature in &model.signatures {
         let _ = writeln!(text, "  signature    {}", signature_text(signature));

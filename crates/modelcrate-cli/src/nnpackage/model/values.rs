@@ -40,7 +40,8 @@ impl Serialize for Floats<'_> {
 }
 
 /// A number of 32 bits, with no more digits than it has.
-struct Single(f32);
+#[derive(Clone, Copy)]
+pub(super) struct Single(pub(super) f32);
 
 impl Serialize for Single {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
