@@ -6,9 +6,6 @@ use serde_json::Value;
 
 use crate::process::{output, output_within};
 
-/// How long a script may run: one loads hundreds of models, some of them twice.
-const LIMIT: Duration = Duration::from_secs(300);
-
 /// Runs a script of the folder `python/` and returns the JSON that it prints.
 ///
 /// `None`, with a line that says so, where no Python of the system has PyTorch.
@@ -47,3 +44,6 @@ fn interpreter(program: &str) -> Command {
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env("PYTHONUTF8", "1");
     command
 }
+
+/// How long a script may run: one loads hundreds of models, some of them twice.
+const LIMIT: Duration = Duration::from_secs(300);
