@@ -32,15 +32,25 @@ pub fn tool(name: &str, version: &str) -> Option<Command> {
 /// # Errors
 ///
 /// Where it fails or is not done in time; says what it complained about.
-pub fn output(mut command: Command) -> Result<Vec<u8>, String> {
+pub fn output(command: Command) -> Result<Vec<u8>, String> {
+    output_within(command, LIMIT)
+}
+
+/// Does as [`output`] with another limit of time.
+///
+/// # Errors
+///
+/// As for [`output`].
+pub fn output_within(mut command: Command, limit: Duration) -> Result<Vec<u8>, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
     // Both ends of the pipes are closed once the child has ended.
-    let Ok(printed) = stdout.recv_timeout(LIMIT) else {
-        return Err(format!("stopped after {} s", kill(child)));
+    let Ok(printed) = stdout.recv_timeout(limit) else {
+        kill(child);
+        return Err(format!("stopped after {} s", limit.as_secs()));
     };
-    let complaints = stderr.recv_timeout(LIMIT).unwrap_or_default();
+    let complaints = stderr.recv_timeout(limit).unwrap_or_default();
     let status = child.wait().map_err(|error| error.to_string())?;
     if status.success() {
         return Ok(printed);
@@ -63,10 +73,9 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     receiver
 }
 
-/// Ends a child that takes too long; returns how long that is.
-fn kill(mut child: Child) -> u64 {
+/// Ends a child that takes too long.
+fn kill(mut child: Child) {
     // It may have ended by itself in the meantime.
     let _ = child.kill();
     let _ = child.wait();
-    LIMIT.as_secs()
 }

@@ -1,10 +1,10 @@
 //! Runs PyTorch, where the system has it: it is too large to be installed for these tests.
 
-use std::{ffi::OsStr, path::Path, process::Command};
+use std::{ffi::OsStr, path::Path, process::Command, time::Duration};
 
 use serde_json::Value;
 
-use crate::process::output;
+use crate::process::{output, output_within};
 
 /// Runs a script of the folder `python/` and returns the JSON that it prints.
 ///
@@ -24,7 +24,7 @@ pub fn run<A: AsRef<OsStr>>(script: &str, args: &[A]) -> Option<Value> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
     // No compiled scripts beside the sources.
     command.arg("-B").arg(scripts.join(script)).args(args);
-    let printed = output(command).unwrap_or_else(|error| panic!("{script}: {error}"));
+    let printed = output_within(command, LIMIT).unwrap_or_else(|error| panic!("{script}: {error}"));
     let json = serde_json::from_slice(&printed);
     Some(json.unwrap_or_else(|error| panic!("{script} printed no JSON: {error}")))
 }
@@ -44,3 +44,6 @@ fn interpreter(program: &str) -> Command {
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env("PYTHONUTF8", "1");
     command
 }
+
+/// How long a script may run: one loads hundreds of models, some of them twice.
+const LIMIT: Duration = Duration::from_secs(300);

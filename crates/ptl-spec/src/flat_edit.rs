@@ -1,13 +1,15 @@
 //! Edits of FlatBuffer files. Offsets lead forward, so what is new stands behind all else; tables
 //! that refer to it are patched, or made anew.
 
+use std::io;
+
 use bytes::Bytes;
-use tensor_core::CursorMut;
+use tensor_core::{CursorMut, Extent, Limits, ReadAt, Source};
 
 use crate::{
     Error, Result,
     edit::{Changes, Writes},
-    flat::{Flat, FlatFile, field},
+    flat::{Flat, FlatFile, field, is_flat},
     table::{Buffer, Table},
 };
 
@@ -36,7 +38,93 @@ pub(crate) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
     // The end is below 2 GiB, and the field lies before the start.
     let offset = target.saturating_sub(at as u64);
     let offset = u32::try_from(offset).map_err(|_| Error::TooLong { found: end })?;
+    let edited = Edited { source: flat.source.clone(), tail: tail.clone(), at: at as u64, offset };
+    if !edited.gives(flat, changes)? {
+        return Err(Error::NotEditable { reason: "its parts overlap" });
+    }
     Ok(vec![(len, tail), (at as u64, offset.to_le_bytes().to_vec())])
+}
+
+/// A file as an edit will leave it.
+struct Edited {
+    source: Source,
+    tail: Vec<u8>,
+    /// Where the offset is that leads into the tail.
+    at: u64,
+    offset: u32,
+}
+
+impl Edited {
+    /// Proves that the edit does what it should, and nothing else: in a file whose parts overlap one
+    /// offset may stand for more.
+    fn gives(self, flat: &Flat, changes: &Changes) -> Result<bool> {
+        let edited = Source::from_read_at(self);
+        let start = edited.read(Extent::first(edited.len().min(8)), "first bytes")?;
+        let Ok(new) = Flat::parse(edited, &Limits::default()) else { return Ok(false) };
+        if !is_flat(&start) || others(flat)? != others(&new)? {
+            return Ok(false);
+        }
+        let is_kept = |file: &&FlatFile| !changes.iter().any(|(name, _)| *name == file.name);
+        let names = |flat: &Flat| {
+            let kept = flat.extra_files.iter().filter(is_kept);
+            kept.map(|file| (file.name.clone(), file.content.len())).collect::<Vec<_>>()
+        };
+        for (name, content) in changes {
+            let mut found = new.extra_files.iter().filter(|file| file.name == *name);
+            let is_right = match (found.next(), content) {
+                (None, None) => true,
+                (Some(file), Some(content)) => {
+                    new.source.read(file.content, "extra file")? == content
+                }
+                _ => false,
+            };
+            if !is_right || found.next().is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(names(flat) == names(&new))
+    }
+}
+
+/// Returns the fields of the module but that of the extra files: where each is, and what stands
+/// there.
+fn others(flat: &Flat) -> Result<Vec<(usize, [u8; 4])>> {
+    let buffer = Buffer::new(&flat.source);
+    let root = Table::root(&buffer, "module")?;
+    let mut fields = Vec::new();
+    for id in (0..root.field_count()).filter(|id| *id != field::EXTRA_FILES) {
+        // None is at the start of the file.
+        let at = root.field(id)?.unwrap_or_default();
+        fields.push((at, buffer.array(at)?.unwrap_or_default()));
+    }
+    Ok(fields)
+}
+
+impl ReadAt for Edited {
+    fn len(&self) -> u64 {
+        self.source.len().saturating_add(self.tail.len() as u64)
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let old = self.source.len().saturating_sub(offset).min(buffer.len() as u64);
+        let (head, tail) = buffer.split_at_mut(usize::try_from(old).unwrap_or(usize::MAX));
+        let extent = Extent::between(offset.min(self.source.len()), offset.saturating_add(old));
+        if !head.is_empty() {
+            self.source.read_into(extent, head, "FlatBuffer").map_err(io::Error::other)?;
+        }
+        for (at, byte) in (self.at..).zip(self.offset.to_le_bytes()) {
+            let place = at.checked_sub(offset).and_then(|place| usize::try_from(place).ok());
+            if let Some(place) = place.and_then(|place| head.get_mut(place)) {
+                *place = byte;
+            }
+        }
+        let start = offset.saturating_sub(self.source.len());
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let end = start.saturating_add(tail.len());
+        let bytes = self.tail.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
+        tail.copy_from_slice(bytes);
+        Ok(())
+    }
 }
 
 /// Returns where the offset of the content of an extra file is stored.

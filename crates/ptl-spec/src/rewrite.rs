@@ -55,7 +55,7 @@ pub struct Rewritten {
     pub before: u64,
     /// The length afterwards, in bytes.
     pub after: u64,
-    /// How many records were taken out.
+    /// How many records were taken out, or files of source of a FlatBuffer.
     pub removed: u64,
 }
 
@@ -119,7 +119,7 @@ fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result
 ///
 /// # Errors
 ///
-/// As for [`compact`]; [`Error::Core`] where a write fails.
+/// As for [`compact`]; [`Error::Write`] where the sink fails.
 pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, sink: W) -> Result<u64> {
     match reader.body() {
         Body::Zip(container) => zip_edit::rewrite(container, keep, sink),

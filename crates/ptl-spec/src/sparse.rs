@@ -127,6 +127,21 @@ impl<'a> SparseTensor<'a> {
         }
     }
 
+    /// Returns the bytes of its indices, however they are stored.
+    pub(crate) fn index_len(self) -> u64 {
+        let parts = match self.parts() {
+            SparseParts::Coo { indices, .. } => [Some(indices), None],
+            SparseParts::Csr { crow_indices, col_indices, .. } => {
+                [Some(crow_indices), Some(col_indices)]
+            }
+        };
+        let len = |part: Tensor<'_>| {
+            let elements = part.shape().elements().unwrap_or(u64::MAX);
+            elements.saturating_mul(part.scalar_type().width())
+        };
+        parts.into_iter().flatten().map(len).fold(0, u64::saturating_add)
+    }
+
     /// Reads its indices and proves that each is inside.
     ///
     /// # Errors
@@ -137,38 +152,52 @@ impl<'a> SparseTensor<'a> {
         let dims = self.shape().dims();
         match self.parts() {
             SparseParts::Coo { indices, .. } => {
-                let numbers = whole(indices)?;
-                let elements = indices.shape().dims().last().copied().unwrap_or_default();
-                let rows = numbers.chunks(usize::try_from(elements).unwrap_or(usize::MAX).max(1));
-                rows.zip(dims).try_for_each(|(row, dim)| self.inside("indices", row, *dim))
+                let row = last(indices).max(1);
+                let row = usize::try_from(row).unwrap_or(usize::MAX);
+                let bytes = indices.bytes()?;
+                let mut numbers = numbers(&bytes, indices);
+                let mut inside = |dim| self.inside("indices", numbers.by_ref().take(row), dim);
+                dims.iter().try_for_each(|dim| inside(*dim))
             }
             SparseParts::Csr { crow_indices, col_indices, .. } => {
-                let starts = crow_indices.shape().dims().last().copied().unwrap_or_default();
-                let elements = col_indices.shape().dims().last().copied().unwrap_or_default();
-                let batch = crow_indices.shape().rank().saturating_sub(1);
-                let columns = batch.checked_add(1).and_then(|column| dims.get(column)).copied();
-                self.inside("col_indices", &whole(col_indices)?, columns.unwrap_or_default())?;
-                let numbers = whole(crow_indices)?;
-                let rows = numbers.chunks(usize::try_from(starts).unwrap_or(usize::MAX).max(1));
-                for row in rows {
-                    let ends = (row.first(), row.last());
-                    let is_whole = ends.0 == Some(&0)
-                        && ends.1.and_then(|end| u64::try_from(*end).ok()) == Some(elements);
-                    if !is_whole || !row.is_sorted() {
-                        return Err(self.fault(TensorFault::Rows { elements }));
-                    }
-                }
-                Ok(())
+                let column = crow_indices.shape().rank();
+                let columns = dims.get(column).copied().unwrap_or_default();
+                let bytes = col_indices.bytes()?;
+                self.inside("col_indices", numbers(&bytes, col_indices), columns)?;
+                self.rise(crow_indices, last(col_indices))
             }
         }
     }
 
-    fn inside(self, part: &'static str, numbers: &[i64], limit: u64) -> Result<()> {
-        let is_outside =
-            |number: &&i64| u64::try_from(**number).map_or(true, |number| number >= limit);
-        match numbers.iter().find(is_outside) {
+    /// Proves that the starts of rows rise from 0 to the number of elements, in each matrix.
+    fn rise(self, rows: Tensor<'_>, elements: u64) -> Result<()> {
+        let (starts, bytes) = (last(rows), rows.bytes()?);
+        let (mut at, mut before) = (0_u64, 0_i64);
+        for start in numbers(&bytes, rows) {
+            at = at.saturating_add(1);
+            let is_right = match at {
+                1 => start == 0,
+                _ => start >= before,
+            };
+            let is_end = at == starts;
+            if !is_right || is_end && u64::try_from(start) != Ok(elements) {
+                return Err(self.fault(TensorFault::Rows { elements }));
+            }
+            (at, before) = if is_end { (0, 0) } else { (at, start) };
+        }
+        Ok(())
+    }
+
+    fn inside(
+        self,
+        part: &'static str,
+        mut numbers: impl Iterator<Item = i64>,
+        limit: u64,
+    ) -> Result<()> {
+        let is_outside = |number: &i64| u64::try_from(*number).map_or(true, |at| at >= limit);
+        match numbers.find(is_outside) {
             None => Ok(()),
-            Some(&found) => Err(self.fault(TensorFault::Index { part, found, limit })),
+            Some(found) => Err(self.fault(TensorFault::Index { part, found, limit })),
         }
     }
 
@@ -202,11 +231,17 @@ impl<'a> SparseTensor<'a> {
     }
 }
 
-/// Reads indices of either width.
-fn whole(tensor: Tensor<'_>) -> Result<Vec<i64>> {
-    let tensor = tensor.to_tensor()?;
-    Ok(match tensor.info().dtype {
-        DType::I32 => tensor.view().to_vec::<i32>()?.into_iter().map(i64::from).collect(),
-        _ => tensor.view().to_vec::<i64>()?,
-    })
+/// Returns the innermost dimension; 0 for a scalar.
+fn last(tensor: Tensor<'_>) -> u64 {
+    tensor.shape().dims().last().copied().unwrap_or_default()
+}
+
+/// Returns indices of either width.
+fn numbers(bytes: &[u8], tensor: Tensor<'_>) -> impl Iterator<Item = i64> {
+    let (wide, narrow) = match tensor.scalar_type().dtype() {
+        Some(DType::I32) => (&[][..], bytes.as_chunks().0),
+        _ => (bytes.as_chunks().0, &[][..]),
+    };
+    let wide = wide.iter().map(|number| i64::from_le_bytes(*number));
+    wide.chain(narrow.iter().map(|number| i64::from(i32::from_le_bytes(*number))))
 }

@@ -37,13 +37,19 @@ impl Pickle {
 
     /// A tensor whose elements are all of the record of this number.
     fn tensor(&mut self, class: &str, record: u8, sizes: &[i32]) -> &mut Self {
-        let elements: i32 = sizes.iter().product();
+        let behind = |at: usize| sizes[at + 1..].iter().product();
+        let strides: Vec<i32> = (0..sizes.len()).map(behind).collect();
+        self.strided(class, record, sizes, &strides)
+    }
+
+    /// A tensor whose record has as many elements as its strides reach.
+    fn strided(&mut self, class: &str, record: u8, sizes: &[i32], strides: &[i32]) -> &mut Self {
+        let reach = sizes.iter().zip(strides).map(|(size, stride)| (size - 1) * stride);
+        let elements = reach.sum::<i32>() + 1;
         self.0.extend(b"ctorch._utils\n_rebuild_tensor_v2\n((");
         self.text("storage").0.extend(format!("ctorch\n{class}Storage\n").into_bytes());
         self.text(&record.to_string()).text("cpu").number(elements).0.extend(b"tQK\x00");
-        let behind = |at: usize| sizes[at + 1..].iter().product();
-        let strides: Vec<i32> = (0..sizes.len()).map(behind).collect();
-        self.numbers(sizes).numbers(&strides).hooks()
+        self.numbers(sizes).numbers(strides).hooks()
     }
 
     /// What ends the arguments of a tensor: no gradient, and no hooks.
@@ -177,6 +183,50 @@ fn parts_that_do_not_fit() {
     );
     rejects(&csr(&[0, 3], &[2, 0, 1]), "tensor \"s\" has crow_indices of shape [2], expected [3]");
     rejects(&csr(&[0, 1, 3], &[2, 0]), "tensor \"s\" has values of shape [3], expected [2]");
+}
+
+/// A storage of one element may stand for any number of them.
+#[test]
+fn indices_that_are_longer_than_the_file() {
+    let mut pickle = Pickle::module();
+    pickle.text("s").sparse(1, &[3]);
+    pickle.strided("Long", 0, &[1, 1 << 29], &[0, 0]).strided("Float", 1, &[1 << 29], &[0]);
+    let reader = pickle.end_sparse().model(&[longs(&[2]), floats(&[1.0])]);
+    let report = reader.validate();
+    let found = report.findings().iter().find(|finding| finding.rule == "ptl/long-indices");
+    assert_eq!(
+        found.map(|finding| finding.message.as_str()),
+        Some("indices of \"s\" are longer than the file: not looked at")
+    );
+}
+
+#[test]
+fn narrow_indices() {
+    let ints = |numbers: &[i32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+    for (columns, message) in [
+        ([2, 0, 1], None),
+        ([2, 0, -1], Some("tensor \"s\" has -1 among its col_indices, expected 0 to 3, exclusive")),
+    ] {
+        let mut pickle = Pickle::module();
+        pickle.text("s").sparse(2, &[2, 3]).tensor("Int", 0, &[3]).tensor("Int", 1, &[3]);
+        pickle.tensor("Float", 2, &[3]).end_sparse();
+        let records = [ints(&[0, 1, 3]), ints(&columns), floats(&[0.0; 3])];
+        let reader = pickle.model(&records);
+        let found = only(&reader).verify().map_err(|error| error.to_string());
+        assert_eq!(found.err().as_deref(), message);
+    }
+}
+
+/// Each matrix of a batch has rows of its own.
+#[test]
+fn batches_of_compressed_rows() {
+    for (rows, is_right) in [([0, 1, 2, 0, 0, 2], true), ([0, 1, 2, 1, 1, 2], false)] {
+        let mut pickle = Pickle::module();
+        pickle.text("s").sparse(2, &[2, 2, 4]).tensor("Long", 0, &[2, 3]);
+        pickle.tensor("Long", 1, &[2, 2]).tensor("Float", 2, &[2, 2]).end_sparse();
+        let reader = pickle.model(&[longs(&rows), longs(&[3, 0, 1, 2]), floats(&[0.0; 4])]);
+        assert_eq!(only(&reader).verify().is_ok(), is_right, "{rows:?}");
+    }
 }
 
 #[test]

@@ -114,6 +114,31 @@ fn several_files_at_once() {
     }
 }
 
+/// An offset that stands for two things is not changed: the field of a name that is the field of the
+/// content as well, and that of the extra files, which is that of the methods.
+#[test]
+fn flatbuffers_whose_fields_overlap() {
+    let file = model("img_fb.ptl");
+    let u32_at = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
+    let vtable_of = |table: usize| (table as u32).wrapping_sub(u32_at(table) as u32) as usize;
+    let root = u32_at(0);
+    let field = |table: usize, id: usize| vtable_of(table) + 4 + 2 * id;
+    let place = |table: usize, id: usize| {
+        table + usize::from(u16::from_le_bytes(*file[field(table, id)..].first_chunk().unwrap()))
+    };
+    let files = place(root, 1) + u32_at(place(root, 1));
+    let first = files + 4 + u32_at(files + 4);
+    for (table, from, to) in [(first, 0, 1), (root, 1, 2)] {
+        let mut file = file.clone();
+        let (from, to) = (field(table, from), field(table, to));
+        file.copy_within(from..from + 2, to);
+        // In the second case a file is added, or the field would not be touched.
+        let name = if table == first { SPEC } else { "x" };
+        let edited = with_extra_files(&file, [(name, Some(Bytes::from("1")))]);
+        assert_eq!(edited.unwrap_err().to_string(), "the file cannot be edited: its parts overlap");
+    }
+}
+
 /// ZIP files do not tell cases apart, FlatBuffers do.
 #[test]
 fn changes_of_one_file() {
