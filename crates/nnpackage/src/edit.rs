@@ -16,6 +16,7 @@ use crate::{
     build::{self, check_count, needed_from, open_model},
     needs::{self, needs},
     paths::Paths,
+    read::check_document,
     storage::MANIFEST,
     write::{Body, NewEntry, Plan, Use},
 };
@@ -269,7 +270,8 @@ impl Edit {
     ///
     /// [`Error::Build`] where the path is taken by something else.
     pub fn set_config(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
-        let path = format!("metadata/{name}");
+        let (path, content) = (format!("metadata/{name}"), content.into());
+        check_document("configuration file in bytes", &content)?;
         let is_new = self.manifest.config() != Some(name);
         if is_new || !self.has(&path) {
             self.admit(&path)?;
@@ -278,7 +280,7 @@ impl Edit {
             self.drop_config();
         }
         self.manifest.configs = vec![name.to_owned()];
-        self.write(&path, content.into());
+        self.write(&path, content);
         Ok(())
     }
 
@@ -325,6 +327,8 @@ impl Edit {
         name: &str,
         content: impl Into<Bytes>,
     ) -> Result<()> {
+        let content = content.into();
+        check_document("model information in bytes", &content)?;
         self.model_path(index)?;
         self.put(&format!("metadata/{name}"), Source::from_bytes(content))?;
         build::name_info(&mut self.manifest, index, name);
@@ -417,6 +421,9 @@ impl Edit {
         let old = old.ok_or(Error::ManifestMissing { found: None })?;
         let old = old.document("MANIFEST in bytes", self.reader.limits().document_bytes)?;
         let text = self.manifest().edit(&old, self.reader.limits())?;
+        if text != old {
+            check_document("MANIFEST in bytes", &text)?;
+        }
         let mut planned = Planned {
             has_manifest: text != old,
             whole: Plan { root: self.reader.root().to_owned(), ..Plan::default() },

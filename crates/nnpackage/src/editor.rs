@@ -253,7 +253,7 @@ impl<'p> Update<'p> {
                     sums.insert(&file.path, copy(file, &mut io::sink())?);
                 }
             }
-            let body = Body::from_bytes(sums.to_bytes());
+            let body = Body::from_bytes(sums.to_document()?);
             let file = NewEntry { path: Sums::PATH.to_owned(), body, used: Use::Whole };
             let (target, mut out) = done.start(&file.path, durability)?;
             copy(&file, &mut out)?;

@@ -221,7 +221,7 @@ impl Plan {
         if let Some(sums) = writer.sums.take() {
             let options = writer.options_of(Use::Whole);
             let name = format!("{}{}", self.root, sums::PATH);
-            writer.archive.add(&name, &sums.to_bytes(), &options)?;
+            writer.archive.add(&name, &sums.to_document()?, &options)?;
         }
         Ok(writer.archive.finish()?)
     }
@@ -250,7 +250,7 @@ impl Plan {
             list(&mut sums, &file.path, digest);
         }
         if let Some(sums) = sums {
-            let written = folder.file(sums::PATH)?.write_all(&sums.to_bytes());
+            let written = folder.file(sums::PATH)?.write_all(&sums.to_document()?);
             written.map_err(|source| Error::Write { path: sums::PATH.to_owned(), source })?;
         }
         Ok(folder.commit()?)
