@@ -35,10 +35,8 @@ fn replay(folder: &Path) -> usize {
 
 #[test]
 fn no_change_of_a_byte_breaks_edits() {
-    for name in ["json_twice", "json_comment", "wiring_loop", "config_two"] {
-        let manifest = test_support::testdata("nnpackage/invalid").join(name);
-        let manifest = fs::read(manifest.join("metadata/MANIFEST")).unwrap();
-        test_support::mutations(&manifest, nnpackage_edit::run);
-        test_support::truncations(&manifest, nnpackage_edit::run);
-    }
+    let manifest =
+        br#"{"models":["a",/*b*/"c"],"model-connect":[{"from":"0:0:0","to":["1:0:0"]},]}"#;
+    test_support::mutations(manifest, nnpackage_edit::run);
+    test_support::truncations(manifest, nnpackage_edit::run);
 }
