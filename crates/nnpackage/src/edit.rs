@@ -351,6 +351,7 @@ impl Edit {
         if !self.has(path) || is_made(path) {
             self.admit(path)?;
         }
+        self.opened.remove(path);
         self.set(path, Body::Source(source), Use::Whole);
         Ok(())
     }
@@ -377,7 +378,8 @@ impl Edit {
     }
 
     /// Sets whether there is a list of the digests of all files; by default there is where there was
-    /// one. Digests of files that do not change stay as they were listed.
+    /// one. Digests of files that do not change stay as they were listed. Files that were not listed,
+    /// or are listed and missing, stay so by default; where a list is asked for it has all files.
     pub const fn digests(&mut self, digests: bool) {
         self.digests = Some(digests);
     }
@@ -439,14 +441,29 @@ impl Edit {
         }
         self.files(&mut planned, &Body::from_bytes(text))?;
         self.around(&mut planned.whole);
-        planned.whole.trim_sums();
-        if let Some(sums) = &mut planned.whole.sums {
-            let manifest = planned.has_manifest.then_some(MANIFEST);
-            for path in planned.changed.iter().map(String::as_str).chain(manifest) {
-                sums.remove(path);
-            }
-        }
+        self.list(&mut planned);
         Ok(planned)
+    }
+
+    /// Takes out of the list what changes. Of what stays, files that are missing or not listed are so
+    /// still, unless the list was asked for: an edit must not hide them.
+    fn list(&self, planned: &mut Planned) {
+        let Planned { whole, has_manifest, changed, removed, .. } = planned;
+        let Some(sums) = &mut whole.sums else { return };
+        if self.digests.is_none() {
+            let stays = whole.files.iter().map(|file| &file.path);
+            let is_changed =
+                |path: &str| changed.contains(path) || (*has_manifest && path == MANIFEST);
+            let stays = stays.filter(|path| !is_changed(path));
+            whole.unlisted = stays.filter(|path| sums.get(path).is_none()).cloned().collect();
+        } else {
+            let files: BTreeSet<&str> = whole.files.iter().map(|file| file.path.as_str()).collect();
+            sums.retain(|path| files.contains(path));
+        }
+        let manifest = has_manifest.then_some(MANIFEST);
+        for path in changed.iter().chain(&*removed).map(String::as_str).chain(manifest) {
+            sums.remove(path);
+        }
     }
 
     /// Lists all files in order: those of an archive as they were, then new ones.

@@ -480,15 +480,36 @@ fn edits_do_not_hide_what_was_broken_before() {
     let mut edit = Edit::of(&open("03"));
     edit.digests(true);
     let folder = tempfile::tempdir().unwrap();
-    let package = folder.path().join("a");
+    let [package, archive] = ["a", "a.zip"].map(|name| folder.path().join(name));
     edit.create_folder(&package).unwrap();
     fs::write(package.join("m0.circle"), contents(&open("01"))["add.circle"].clone()).unwrap();
-    let mut editor = Editor::open(&package).unwrap();
-    editor.edit_mut().put("new", bytes("x")).unwrap();
-    editor.commit().unwrap();
-    let report = Reader::open(&package).unwrap().verify();
-    let found = report.findings().iter().find(|finding| finding.rule == "nnp/digest").unwrap();
-    assert_eq!(found.at.entry.as_deref(), Some("m0.circle"));
+    fs::remove_file(package.join("metadata/tc/input.h5")).unwrap();
+    fs::write(package.join("stray"), "x").unwrap();
+    Edit::of(&Reader::open(&package).unwrap()).create(&archive, &WriteOptions::default()).unwrap();
+    let faults = |place: &Path| -> Vec<(String, Option<String>)> {
+        let report = Reader::open(place).unwrap().verify();
+        let about = report.findings().iter().filter(|found| found.rule.starts_with("nnp/digest"));
+        let about = about.filter(|found| found.rule != "nnp/digests");
+        about.map(|found| (found.rule.to_string(), found.at.entry.clone())).collect()
+    };
+    let fault = |rule: &str, path: &str| (rule.to_owned(), Some(path.to_owned()));
+    let expected = [
+        fault("nnp/digest", "m0.circle"),
+        fault("nnp/digest-missing-file", "metadata/tc/input.h5"),
+        fault("nnp/digest-unlisted-file", "stray"),
+    ];
+    for place in [&package, &archive] {
+        assert_eq!(faults(place), expected, "{place:?}");
+        let mut editor = Editor::open(place).unwrap();
+        editor.edit_mut().put("new", bytes("x")).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(faults(place), expected, "{place:?}");
+        let mut editor = Editor::open(place).unwrap();
+        editor.edit_mut().replace_model(0, model("03", "m0.circle")).unwrap();
+        editor.edit_mut().digests(true);
+        editor.commit().unwrap();
+        assert_eq!(faults(place), []);
+    }
 }
 
 #[test]
