@@ -17,6 +17,7 @@ use crate::{
     golden,
     needs::needs,
     paths::Paths,
+    read::check_document,
     storage::MANIFEST,
     write::{Body, NewEntry, Plan, Use},
 };
@@ -119,6 +120,8 @@ impl Builder {
             let by = format!("configs[0]: {old:?}");
             return Err(Error::Build { path, fault: BuildFault::Named { by } });
         }
+        let content = content.into();
+        check_document("configuration file in bytes", &content)?;
         self.put(&path, Body::from_bytes(content), Use::Whole)?;
         self.manifest.configs = vec![name.to_owned()];
         Ok(())
@@ -137,7 +140,9 @@ impl Builder {
         let Some((body, _)) = self.files.get_mut(&path) else {
             return Err(Error::Build { path, fault: BuildFault::Missing });
         };
-        *body = Body::from_bytes(Config::edit(&body.bytes()?, changes)?);
+        let edited = Config::edit(&body.bytes()?, changes)?;
+        check_document("configuration file in bytes", &edited)?;
+        *body = Body::from_bytes(edited);
         Ok(())
     }
 
@@ -214,6 +219,8 @@ impl Builder {
         if model >= count {
             return Err(EditFault::NoModel { index: model, count }.into());
         }
+        let content = content.into();
+        check_document("model information in bytes", &content)?;
         self.put(&format!("metadata/{name}"), Body::from_bytes(content), Use::Whole)?;
         name_info(&mut self.manifest, model, name);
         Ok(())
@@ -299,6 +306,7 @@ impl Builder {
         }
         let manifest = self.manifest();
         let text = manifest.to_bytes();
+        check_document("MANIFEST in bytes", &text)?;
         manifest.check_text(&text, &Limits::default())?;
         let first =
             NewEntry { path: MANIFEST.to_owned(), body: Body::from_bytes(text), used: Use::Whole };

@@ -16,6 +16,7 @@ use crate::{
     build::{self, check_count, needed_from, open_model},
     needs::{self, needs},
     paths::Paths,
+    read::check_document,
     storage::MANIFEST,
     write::{Body, NewEntry, Plan, Use},
 };
@@ -269,7 +270,8 @@ impl Edit {
     ///
     /// [`Error::Build`] where the path is taken by something else.
     pub fn set_config(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
-        let path = format!("metadata/{name}");
+        let (path, content) = (format!("metadata/{name}"), content.into());
+        check_document("configuration file in bytes", &content)?;
         let is_new = self.manifest.config() != Some(name);
         if is_new || !self.has(&path) {
             self.admit(&path)?;
@@ -278,7 +280,7 @@ impl Edit {
             self.drop_config();
         }
         self.manifest.configs = vec![name.to_owned()];
-        self.write(&path, content.into());
+        self.write(&path, content);
         Ok(())
     }
 
@@ -325,6 +327,8 @@ impl Edit {
         name: &str,
         content: impl Into<Bytes>,
     ) -> Result<()> {
+        let content = content.into();
+        check_document("model information in bytes", &content)?;
         self.model_path(index)?;
         self.put(&format!("metadata/{name}"), Source::from_bytes(content))?;
         build::name_info(&mut self.manifest, index, name);
@@ -347,6 +351,7 @@ impl Edit {
         if !self.has(path) || is_made(path) {
             self.admit(path)?;
         }
+        self.opened.remove(path);
         self.set(path, Body::Source(source), Use::Whole);
         Ok(())
     }
@@ -373,7 +378,8 @@ impl Edit {
     }
 
     /// Sets whether there is a list of the digests of all files; by default there is where there was
-    /// one. Digests of files that do not change stay as they were listed.
+    /// one. Digests of files that do not change stay as they were listed. Files that were not listed,
+    /// or are listed and missing, stay so by default; where a list is asked for it has all files.
     pub const fn digests(&mut self, digests: bool) {
         self.digests = Some(digests);
     }
@@ -417,6 +423,9 @@ impl Edit {
         let old = old.ok_or(Error::ManifestMissing { found: None })?;
         let old = old.document("MANIFEST in bytes", self.reader.limits().document_bytes)?;
         let text = self.manifest().edit(&old, self.reader.limits())?;
+        if text != old {
+            check_document("MANIFEST in bytes", &text)?;
+        }
         let mut planned = Planned {
             has_manifest: text != old,
             whole: Plan { root: self.reader.root().to_owned(), ..Plan::default() },
@@ -432,14 +441,29 @@ impl Edit {
         }
         self.files(&mut planned, &Body::from_bytes(text))?;
         self.around(&mut planned.whole);
-        planned.whole.trim_sums();
-        if let Some(sums) = &mut planned.whole.sums {
-            let manifest = planned.has_manifest.then_some(MANIFEST);
-            for path in planned.changed.iter().map(String::as_str).chain(manifest) {
-                sums.remove(path);
-            }
-        }
+        self.list(&mut planned);
         Ok(planned)
+    }
+
+    /// Takes out of the list what changes. Of what stays, files that are missing or not listed are so
+    /// still, unless the list was asked for: an edit must not hide them.
+    fn list(&self, planned: &mut Planned) {
+        let Planned { whole, has_manifest, changed, removed, .. } = planned;
+        let Some(sums) = &mut whole.sums else { return };
+        if self.digests.is_none() {
+            let stays = whole.files.iter().map(|file| &file.path);
+            let is_changed =
+                |path: &str| changed.contains(path) || (*has_manifest && path == MANIFEST);
+            let stays = stays.filter(|path| !is_changed(path));
+            whole.unlisted = stays.filter(|path| sums.get(path).is_none()).cloned().collect();
+        } else {
+            let files: BTreeSet<&str> = whole.files.iter().map(|file| file.path.as_str()).collect();
+            sums.retain(|path| files.contains(path));
+        }
+        let manifest = has_manifest.then_some(MANIFEST);
+        for path in changed.iter().chain(&*removed).map(String::as_str).chain(manifest) {
+            sums.remove(path);
+        }
     }
 
     /// Lists all files in order: those of an archive as they were, then new ones.

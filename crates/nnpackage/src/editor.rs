@@ -22,7 +22,7 @@ use crate::{
     Edit, Error, FileFault, Reader, Result, Sums, WriteOptions,
     edit::Planned,
     storage::MANIFEST,
-    write::{Body, NewEntry, Use, copy, list},
+    write::{Body, NewEntry, Use, copy},
 };
 
 /// A package that is being changed in place, locked against other editors.
@@ -244,16 +244,19 @@ impl<'p> Update<'p> {
         let mut new = Vec::new();
         for file in &self.files {
             let (target, mut out) = done.start(&file.path, durability)?;
-            list(&mut sums, &file.path, copy(file, &mut out)?);
+            let digest = copy(file, &mut out)?;
+            if let Some(sums) = &mut sums {
+                sums.insert(&file.path, digest);
+            }
             new.push((file.path.clone(), target, out));
         }
         if let Some(mut sums) = sums {
             for file in &self.planned.whole.files {
-                if sums.get(&file.path).is_none() {
+                if self.planned.whole.wants_digest(&file.path) && sums.get(&file.path).is_none() {
                     sums.insert(&file.path, copy(file, &mut io::sink())?);
                 }
             }
-            let body = Body::from_bytes(sums.to_bytes());
+            let body = Body::from_bytes(sums.to_document()?);
             let file = NewEntry { path: Sums::PATH.to_owned(), body, used: Use::Whole };
             let (target, mut out) = done.start(&file.path, durability)?;
             copy(&file, &mut out)?;

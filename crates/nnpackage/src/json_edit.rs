@@ -379,11 +379,13 @@ struct Edits<'t> {
     text: &'t [u8],
     style: Style,
     list: Vec<(Range<usize>, String)>,
+    /// A place that was looked at, and where its line starts.
+    line: (usize, usize),
 }
 
 impl<'t> Edits<'t> {
     fn new(text: &'t [u8], style: Style) -> Self {
-        Self { text, style, list: Vec::new() }
+        Self { text, style, list: Vec::new(), line: (0, 0) }
     }
 
     fn apply(mut self) -> Vec<u8> {
@@ -398,6 +400,17 @@ impl<'t> Edits<'t> {
         }
         out.extend_from_slice(slice(self.text, at..self.text.len()));
         out
+    }
+
+    /// Returns the blanks that the line of a byte starts with. What comes behind a place that was
+    /// looked at before is found from there: a line may be as long as the text.
+    fn line_indent(&mut self, at: usize) -> String {
+        let (from, start) = if self.line.0 <= at { self.line } else { (0, 0) };
+        let newline = slice(self.text, from..at).iter().rposition(|byte| *byte == b'\n');
+        let start = newline.map_or(start, |newline| from.saturating_add(newline).saturating_add(1));
+        self.line = (at, start);
+        let end = blanks_end(self.text, start).min(at);
+        String::from_utf8_lossy(slice(self.text, start..end)).into_owned()
     }
 
     /// Makes a value another one: by replacements, as many as there are, and by no more than one
@@ -459,7 +472,7 @@ impl<'t> Edits<'t> {
     }
 
     fn replace(&mut self, tree: &Tree, value: &NewValue) {
-        let indent = line_indent(self.text, tree.range.start);
+        let indent = self.line_indent(tree.range.start);
         let mut new = String::new();
         self.style.print(value, &indent, &mut new);
         self.list.push((tree.range.clone(), new));
@@ -482,7 +495,7 @@ impl<'t> Edits<'t> {
         };
         let inside = tree.range.start.saturating_add(1)..tree.range.end.saturating_sub(1);
         if children.is_empty() {
-            let outer = line_indent(self.text, tree.range.start);
+            let outer = self.line_indent(tree.range.start);
             let inner = format!("{outer}{}", self.style.unit);
             let is_blank = slice(self.text, inside.clone()).iter().all(u8::is_ascii_whitespace);
             let Style { newline, padding, .. } = &self.style;
@@ -503,7 +516,10 @@ impl<'t> Edits<'t> {
         }
         let (gap, items) = match &indent {
             Some(indent) => (format!("{}{indent}", self.style.newline), print(&self.style, indent)),
-            None => (" ".to_owned(), print(&self.style, &line_indent(self.text, tree.range.start))),
+            None => {
+                let outer = self.line_indent(tree.range.start);
+                (" ".to_owned(), print(&self.style, &outer))
+            }
         };
         let joined = items.join(&format!(",{gap}"));
         let Some(before) = index.checked_sub(1).and_then(|index| children.get(index)) else {
@@ -567,26 +583,12 @@ fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
     text.get(range).unwrap_or_default()
 }
 
-/// Returns where the line of a byte starts.
-fn line_start(text: &[u8], at: usize) -> usize {
-    let before = slice(text, 0..at).iter().rposition(|byte| *byte == b'\n');
-    before.map_or(0, |before| before.saturating_add(1))
-}
-
 /// Returns what stands in front of a byte in its line, where that is only blanks; `None` elsewhere,
 /// and in the first line.
 fn indent(text: &[u8], at: usize) -> Option<String> {
-    let start = line_start(text, at);
-    let before = slice(text, start..at);
-    let is_blank = before.iter().all(|byte| b" \t".contains(byte));
-    (is_blank && start > 0).then(|| String::from_utf8_lossy(before).into_owned())
-}
-
-/// Returns the blanks that the line of a byte starts with.
-fn line_indent(text: &[u8], at: usize) -> String {
-    let start = line_start(text, at);
-    let end = blanks_end(text, start).min(at);
-    String::from_utf8_lossy(slice(text, start..end)).into_owned()
+    let start = blanks_start(text, at);
+    let is_line = slice(text, 0..start).ends_with(b"\n");
+    is_line.then(|| String::from_utf8_lossy(slice(text, start..at)).into_owned())
 }
 
 fn blanks_end(text: &[u8], at: usize) -> usize {
@@ -635,7 +637,7 @@ fn comments_end(text: &[u8], from: usize) -> usize {
 /// Returns whole lines where nothing else stands in them than a range and comments behind it.
 fn whole_lines(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     indent(text, start)?;
-    let line = line_start(text, start);
+    let line = blanks_start(text, start);
     let end = blanks_end(text, comments_end(text, end));
     match slice(text, end..text.len()) {
         [b'\n', ..] => Some(line..end.saturating_add(1)),

@@ -388,11 +388,19 @@ impl ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         Self {
-            limits: Limits::default().with_document_bytes(1 << 20),
+            limits: Limits::default().with_document_bytes(DOCUMENT_BYTES),
             profile: Profile::Strict,
             graded: Profile::Strict,
         }
     }
+}
+
+/// Bytes of a document that readers take by default, and that writers stay within.
+const DOCUMENT_BYTES: u64 = 1 << 20;
+
+/// Refuses to write a document that readers do not take by default.
+pub(crate) fn check_document(what: &'static str, text: &[u8]) -> Result<()> {
+    crate::error::check_bytes(what, text.len() as u64, DOCUMENT_BYTES, "document_bytes")
 }
 
 /// Format text: "Packaging Format".

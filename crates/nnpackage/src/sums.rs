@@ -84,6 +84,13 @@ impl Sums {
         text.into_bytes()
     }
 
+    /// Returns the text, where it is one that readers take.
+    pub(crate) fn to_document(&self) -> Result<Vec<u8>> {
+        let text = self.to_bytes();
+        crate::read::check_document("SHA256SUMS in bytes", &text)?;
+        Ok(text)
+    }
+
     /// Returns the SHA-256 of the file of a path; `None` where it is not listed.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&[u8; 32]> {

@@ -201,6 +201,8 @@ pub(crate) struct Plan {
     pub(crate) strays: Vec<NewEntry>,
     /// Digests that are known already, where a list is written.
     pub(crate) sums: Option<Sums>,
+    /// Files that stay out of that list.
+    pub(crate) unlisted: BTreeSet<String>,
 }
 
 impl Plan {
@@ -213,15 +215,16 @@ impl Plan {
             writer.archive.add_folder(&format!("{}{folder}", self.root))?;
         }
         for file in &self.files {
-            writer.file(&format!("{}{}", self.root, file.path), file, Listing::Listed)?;
+            let wants_digest = self.wants_digest(&file.path);
+            writer.file(&format!("{}{}", self.root, file.path), file, wants_digest)?;
         }
         for stray in &self.strays {
-            writer.file(&stray.path, stray, Listing::Outside)?;
+            writer.file(&stray.path, stray, false)?;
         }
         if let Some(sums) = writer.sums.take() {
             let options = writer.options_of(Use::Whole);
             let name = format!("{}{}", self.root, sums::PATH);
-            writer.archive.add(&name, &sums.to_bytes(), &options)?;
+            writer.archive.add(&name, &sums.to_document()?, &options)?;
         }
         Ok(writer.archive.finish()?)
     }
@@ -247,30 +250,23 @@ impl Plan {
         }
         for file in &self.files {
             let digest = copy(file, &mut folder.file(&file.path)?)?;
-            list(&mut sums, &file.path, digest);
+            if self.wants_digest(&file.path)
+                && let Some(sums) = &mut sums
+            {
+                sums.insert(&file.path, digest);
+            }
         }
         if let Some(sums) = sums {
-            let written = folder.file(sums::PATH)?.write_all(&sums.to_bytes());
+            let written = folder.file(sums::PATH)?.write_all(&sums.to_document()?);
             written.map_err(|source| Error::Write { path: sums::PATH.to_owned(), source })?;
         }
         Ok(folder.commit()?)
     }
 
-    /// Drops digests of files that are not written.
-    pub(crate) fn trim_sums(&mut self) {
-        let paths: BTreeSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
-        if let Some(sums) = &mut self.sums {
-            sums.retain(|path| paths.contains(path));
-        }
-    }
-}
-
-/// Adds the digest of a file to a list, where there is one that has it not.
-pub(crate) fn list(sums: &mut Option<Sums>, path: &str, digest: [u8; 32]) {
-    if let Some(sums) = sums
-        && sums.get(path).is_none()
-    {
-        sums.insert(path, digest);
+    /// Tells whether the digest of a file has to be found out.
+    pub(crate) fn wants_digest(&self, path: &str) -> bool {
+        let is_known = self.sums.as_ref().is_none_or(|sums| sums.get(path).is_some());
+        !is_known && !self.unlisted.contains(path)
     }
 }
 
@@ -304,13 +300,6 @@ pub(crate) fn copy(file: &NewEntry, out: &mut impl Write) -> Result<[u8; 32]> {
     Ok(sums::sha256(hasher.finish()))
 }
 
-/// Whether a file is one of the package.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Listing {
-    Listed,
-    Outside,
-}
-
 struct Writer<'a, W: Write> {
     archive: ArchiveWriter<W>,
     options: &'a WriteOptions,
@@ -330,9 +319,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    fn file(&mut self, name: &str, file: &NewEntry, listing: Listing) -> Result<()> {
-        let wants_digest = listing == Listing::Listed
-            && self.sums.as_ref().is_some_and(|sums| sums.get(&file.path).is_none());
+    fn file(&mut self, name: &str, file: &NewEntry, wants_digest: bool) -> Result<()> {
         let digest = match &file.body {
             Body::Entry { archive, name: from } if is_fit(archive, from, file.used)? => {
                 self.copy_raw(name, archive, from, file.used)?;
@@ -348,8 +335,8 @@ impl<W: Write> Writer<'_, W> {
                 written.map_err(of_content)?.digest.map(sums::sha256)
             }
         };
-        if let Some(digest) = digest {
-            list(&mut self.sums, &file.path, digest);
+        if let (Some(digest), Some(sums)) = (digest, &mut self.sums) {
+            sums.insert(&file.path, digest);
         }
         Ok(())
     }

@@ -304,6 +304,98 @@ fn files_that_are_named_stay() {
     assert_eq!(differ(&open("05"), &written(&edit)), changed);
 }
 
+/// Whatever is wrong with a package: an edit is refused, or makes one that opens.
+#[test]
+fn faulty_packages_are_edited_or_refused() {
+    let (mut edited, mut refused) = (0, 0);
+    for entry in fs::read_dir(testdata("nnpackage/invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(reader) = Reader::open(&path) else { continue };
+        let mut count = |built: Result<Vec<u8>, Error>| match built {
+            Ok(bytes) => {
+                let reader = Reader::from_bytes(bytes).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+                drop(reader.verify());
+                edited += 1;
+            }
+            Err(_) => refused += 1,
+        };
+        let options = WriteOptions::default();
+        let write = |change: &dyn Fn(&mut Edit) -> Result<(), Error>| {
+            let mut edit = Edit::of(&reader);
+            change(&mut edit)?;
+            edit.write_to(Vec::new(), &options)
+        };
+        count(write(&|edit| edit.put("new", bytes("x"))));
+        count(write(&|edit| edit.add_model("new.circle", circle()).map(drop)));
+        count(write(&|edit| edit.replace_model(0, circle())));
+        count(write(&|edit| edit.change_config(&[ConfigChange::set("NUM_THREADS", "1")])));
+        count(write(&|edit| {
+            edit.add_model("new.circle", circle())?;
+            edit.digests(true);
+            edit.remove_model(0, Connected::Drop)
+        }));
+        for builder in split(&reader).unwrap_or_default() {
+            count(builder.write_to(Vec::new(), &options));
+        }
+        let mut merge = Merge::default();
+        let (first, sound) = (open("01"), reader.clone());
+        let merged = merge.package_in("first", &first).package(&sound).build();
+        count(merged.and_then(|builder| builder.write_to(Vec::new(), &options)));
+    }
+    assert!(edited > 300 && refused > 10, "{edited} {refused}");
+}
+
+/// A sink that is full after so many bytes.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = self.0.min(bytes.len());
+        self.0 -= room;
+        if room == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(room) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn full_sinks_are_errors() {
+    let mut edit = Edit::of(&open("02"));
+    edit.add_model("new.circle", circle()).unwrap();
+    edit.digests(true);
+    let options = WriteOptions::default().alignment(64);
+    let whole = edit.write_to(Vec::new(), &options).unwrap().len();
+    for len in 0..whole {
+        let error = edit.write_to(Full(len), &options).map(drop).unwrap_err();
+        assert_eq!(error.to_string(), "writing the archive failed", "{len} bytes");
+    }
+    edit.write_to(Full(whole), &options).map(drop).unwrap();
+}
+
+#[test]
+fn documents_stay_within_what_readers_take() {
+    let long = |what: &str| {
+        format!("{what} in bytes is 1048577, over the limit of 1048576 (Limits::document_bytes)")
+    };
+    let text = vec![b'#'; (1 << 20) + 1];
+    let mut edit = Edit::of(&open("01"));
+    refuses(edit.set_config("a.cfg", text.clone()), &long("configuration file"));
+    refuses(edit.set_model_info(0, "a.json", text.clone()), &long("model information"));
+    let mut builder = Builder::default();
+    refuses(builder.config("a.cfg", text), &long("configuration file"));
+    builder.model("a.circle", circle()).unwrap();
+    builder.digests(true);
+    for index in 0..14_000 {
+        builder.file(&format!("files/{index}"), bytes("")).unwrap();
+    }
+    let error = builder.write_to(Vec::new(), &WriteOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("SHA256SUMS in bytes is 1"), "{error}");
+    builder.digests(false);
+    builder.write_to(Vec::new(), &WriteOptions::default()).unwrap();
+}
+
 /// A folder with a model that runs another, and a package of it.
 fn running() -> (tempfile::TempDir, Reader) {
     let folder = tempfile::tempdir().unwrap();
@@ -388,15 +480,36 @@ fn edits_do_not_hide_what_was_broken_before() {
     let mut edit = Edit::of(&open("03"));
     edit.digests(true);
     let folder = tempfile::tempdir().unwrap();
-    let package = folder.path().join("a");
+    let [package, archive] = ["a", "a.zip"].map(|name| folder.path().join(name));
     edit.create_folder(&package).unwrap();
     fs::write(package.join("m0.circle"), contents(&open("01"))["add.circle"].clone()).unwrap();
-    let mut editor = Editor::open(&package).unwrap();
-    editor.edit_mut().put("new", bytes("x")).unwrap();
-    editor.commit().unwrap();
-    let report = Reader::open(&package).unwrap().verify();
-    let found = report.findings().iter().find(|finding| finding.rule == "nnp/digest").unwrap();
-    assert_eq!(found.at.entry.as_deref(), Some("m0.circle"));
+    fs::remove_file(package.join("metadata/tc/input.h5")).unwrap();
+    fs::write(package.join("stray"), "x").unwrap();
+    Edit::of(&Reader::open(&package).unwrap()).create(&archive, &WriteOptions::default()).unwrap();
+    let faults = |place: &Path| -> Vec<(String, Option<String>)> {
+        let report = Reader::open(place).unwrap().verify();
+        let about = report.findings().iter().filter(|found| found.rule.starts_with("nnp/digest"));
+        let about = about.filter(|found| found.rule != "nnp/digests");
+        about.map(|found| (found.rule.to_string(), found.at.entry.clone())).collect()
+    };
+    let fault = |rule: &str, path: &str| (rule.to_owned(), Some(path.to_owned()));
+    let expected = [
+        fault("nnp/digest", "m0.circle"),
+        fault("nnp/digest-missing-file", "metadata/tc/input.h5"),
+        fault("nnp/digest-unlisted-file", "stray"),
+    ];
+    for place in [&package, &archive] {
+        assert_eq!(faults(place), expected, "{place:?}");
+        let mut editor = Editor::open(place).unwrap();
+        editor.edit_mut().put("new", bytes("x")).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(faults(place), expected, "{place:?}");
+        let mut editor = Editor::open(place).unwrap();
+        editor.edit_mut().replace_model(0, model("03", "m0.circle")).unwrap();
+        editor.edit_mut().digests(true);
+        editor.commit().unwrap();
+        assert_eq!(faults(place), []);
+    }
 }
 
 #[test]

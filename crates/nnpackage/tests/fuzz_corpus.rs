@@ -32,3 +32,11 @@ fn replay(folder: &Path) -> usize {
     }
     count
 }
+
+#[test]
+fn no_change_of_a_byte_breaks_edits() {
+    let manifest =
+        br#"{"models":["a",/*b*/"c"],"model-connect":[{"from":"0:0:0","to":["1:0:0"]},]}"#;
+    test_support::mutations(manifest, nnpackage_edit::run);
+    test_support::truncations(manifest, nnpackage_edit::run);
+}

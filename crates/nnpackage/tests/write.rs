@@ -337,6 +337,22 @@ fn files_that_a_model_runs_come_with_it() {
 }
 
 #[test]
+fn files_of_external_buffers_come_with_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("m.tflite");
+    fs::copy(testdata("nnpackage/invalid/model_other_file.tflite"), &model).unwrap();
+    let missing = "\"m.tflite\" needs the file \"w.bin\", which is not in the package";
+    refuses(Builder::default().model_from("m.tflite", &model), missing);
+    fs::write(folder.path().join("w.bin"), [0; 16]).unwrap();
+    let mut builder = Builder::default();
+    builder.model_from("m.tflite", &model).unwrap();
+    let reader = read(&builder);
+    assert_eq!(reader.file("w.bin").unwrap().len().unwrap(), 16);
+    let rules: Vec<_> = reader.check().into_iter().map(|found| found.rule).collect();
+    assert_eq!(rules, ["model/other-file", "model/external-constant"]);
+}
+
+#[test]
 fn files_that_a_model_runs_are_asked_for() {
     let source = || Source::open(running("run_model_missing")).unwrap();
     let mut builder = Builder::default();

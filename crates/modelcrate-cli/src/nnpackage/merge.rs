@@ -1,16 +1,13 @@
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{path::PathBuf, str::FromStr};
 
 use anyhow::ensure;
-use modelcrate::nnpackage::{self, Error};
+use modelcrate::nnpackage;
 
 use super::{
     build::{Built, write},
     given::{Edge, Store, Target},
 };
-use crate::{Outcome, args::is_stdio, failure::About, write::Writing};
+use crate::{Outcome, args::is_stdio, write::Writing};
 
 /// Merge packages into one
 ///
@@ -92,12 +89,7 @@ impl Merge {
         for edge in &self.connect {
             merge.connect(edge.from, edge.to);
         }
-        let mut builder = match merge.build() {
-            Ok(builder) => builder,
-            // What cannot be put together is no fault of one file.
-            Err(error @ (Error::Build { .. } | Error::Edit(_))) => return Err(error.into()),
-            Err(error) => Err(error).about(Path::new("packages"))?,
-        };
+        let mut builder = merge.build()?;
         builder.digests(self.digests);
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
         let Target { output, folder } = &self.target;
