@@ -28,7 +28,8 @@
 //! ```text
 //! 1. Builder             what is put in, checked at once; models are opened  build.rs, paths.rs,
 //!                        for what they are and what they need                needs.rs
-//!    Edit                what changes of a package                           edit.rs
+//!    Edit                what changes of a package                           edit.rs,
+//!                                                                            renumber.rs
 //!    split, Merge        builders made of packages                           split.rs
 //! 2. Manifest::to_bytes  whole, or into a text by ranges that change, and    manifest_edit.rs,
 //!    Manifest::edit      read again                                          json_edit.rs
@@ -124,6 +125,7 @@ mod nearest;
 mod needs;
 mod paths;
 mod read;
+mod renumber;
 mod split;
 mod storage;
 mod sums;
