@@ -4,40 +4,17 @@
 //! A text is parsed into values with their ranges, a change becomes a few replacements of ranges,
 //! and the result is parsed again for the next one.
 
-use std::{borrow::Cow, fmt::Write as _, ops::Range};
+use std::{borrow::Cow, ops::Range};
 
-use jsonc_parser::{ast, common::Ranged as _, parse_to_ast};
+use jsonc_parser::parse_to_ast;
 use tensor_core::Limits;
 
 use crate::{
-    IoRef, Result,
+    Result,
     json::{self, Document},
+    json_tree::{Shape, Tree},
+    json_write::{NewValue, Style},
 };
-
-/// A value to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NewValue {
-    /// A number, as it is written.
-    Number(String),
-    /// A text and nothing that is converted to one.
-    Exactly(String),
-    /// A text, or what onert reads as that.
-    Text(String),
-    /// A text that is equal to any that onert reads as the same reference.
-    Reference(IoRef),
-    Array(Vec<Self>),
-    Object(Vec<(&'static str, Self)>),
-}
-
-impl NewValue {
-    pub(crate) fn texts<'a>(texts: impl IntoIterator<Item = &'a String>) -> Self {
-        Self::Array(texts.into_iter().map(|text| Self::Text(text.clone())).collect())
-    }
-
-    pub(crate) fn references<'a>(references: impl IntoIterator<Item = &'a IoRef>) -> Self {
-        Self::Array(references.into_iter().map(|reference| Self::Reference(*reference)).collect())
-    }
-}
 
 /// An object as a text that is changed attribute by attribute.
 pub(crate) struct Editing<'l> {
@@ -139,239 +116,6 @@ fn lettered(bytes: &[u8]) -> Cow<'_, str> {
         text.extend(chunk.invalid().iter().map(|_| '?'));
     }
     Cow::Owned(text)
-}
-
-/// A value and where it stands, in bytes of the text.
-#[derive(Debug)]
-struct Tree {
-    range: Range<usize>,
-    shape: Shape,
-}
-
-#[derive(Debug)]
-enum Shape {
-    /// As onert converts it to text.
-    Scalar {
-        text: String,
-        literal: Literal,
-    },
-    Array(Vec<Tree>),
-    Object(Vec<Member>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Literal {
-    Text,
-    Number,
-    /// A word.
-    Word,
-}
-
-#[derive(Debug)]
-struct Member {
-    key: String,
-    key_range: Range<usize>,
-    value: Tree,
-}
-
-impl Tree {
-    const NONE: Self = Self { range: 0..0, shape: Shape::Object(Vec::new()) };
-
-    fn of(value: &ast::Value<'_>, mark: usize) -> Self {
-        let moved = |start: usize, end: usize| start.saturating_add(mark)..end.saturating_add(mark);
-        let scalar = |text: &str, literal| Shape::Scalar { text: text.to_owned(), literal };
-        let shape = match value {
-            ast::Value::NullKeyword(_) => scalar("", Literal::Word),
-            ast::Value::BooleanLit(literal) => scalar(&literal.value.to_string(), Literal::Word),
-            ast::Value::NumberLit(literal) => scalar(literal.value, Literal::Number),
-            ast::Value::StringLit(literal) => scalar(&literal.value, Literal::Text),
-            ast::Value::Array(array) => {
-                Shape::Array(array.elements.iter().map(|item| Self::of(item, mark)).collect())
-            }
-            ast::Value::Object(object) => {
-                let members = object.properties.iter().map(|property| Member {
-                    key: property.name.as_str().to_owned(),
-                    key_range: moved(property.name.start(), property.name.end()),
-                    value: Self::of(&property.value, mark),
-                });
-                Shape::Object(members.collect())
-            }
-        };
-        Self { range: moved(value.start(), value.end()), shape }
-    }
-
-    /// Returns the member of a key that counts, with its position.
-    fn last(&self, key: &str) -> Option<(usize, &Self)> {
-        let Shape::Object(members) = &self.shape else { return None };
-        let index = members.iter().rposition(|member| member.key == key)?;
-        members.get(index).map(|member| (index, &member.value))
-    }
-
-    /// Returns where items or members stand, with their keys.
-    fn children(&self) -> Vec<Range<usize>> {
-        match &self.shape {
-            Shape::Scalar { .. } => Vec::new(),
-            Shape::Array(items) => items.iter().map(|item| item.range.clone()).collect(),
-            Shape::Object(members) => {
-                let ranges =
-                    members.iter().map(|member| member.key_range.start..member.value.range.end);
-                ranges.collect()
-            }
-        }
-    }
-
-    /// Tells whether onert reads the value as another one.
-    fn is(&self, value: &NewValue) -> bool {
-        match (&self.shape, value) {
-            (Shape::Scalar { text, literal }, NewValue::Number(expected)) => {
-                *literal == Literal::Number && text == expected
-            }
-            (Shape::Scalar { text, literal }, NewValue::Exactly(expected)) => {
-                *literal == Literal::Text && text == expected
-            }
-            (Shape::Scalar { text, .. }, NewValue::Text(expected)) => text == expected,
-            (Shape::Scalar { text, .. }, NewValue::Reference(expected)) => {
-                text.parse::<IoRef>().is_ok_and(|found| found == *expected)
-            }
-            (Shape::Array(items), NewValue::Array(values)) => {
-                items.len() == values.len()
-                    && items.iter().zip(values).all(|(item, value)| item.is(value))
-            }
-            (Shape::Object(_), NewValue::Object(members)) => members
-                .iter()
-                .all(|(key, value)| self.last(key).is_some_and(|(_, found)| found.is(value))),
-            _ => false,
-        }
-    }
-}
-
-/// How a text is laid out.
-#[derive(Clone, Debug)]
-pub(crate) struct Style {
-    newline: &'static str,
-    /// What each level is indented by more.
-    unit: String,
-    /// What stands between a key and its value.
-    colon: String,
-    /// What stands inside of the brackets of an array on one line; `None` where items have lines.
-    padding: Option<String>,
-}
-
-impl Default for Style {
-    /// Returns that of the packaging tool.
-    fn default() -> Self {
-        Self { newline: "\n", unit: "  ".to_owned(), colon: ": ".to_owned(), padding: None }
-    }
-}
-
-impl Style {
-    fn of(text: &[u8], root: &Tree) -> Self {
-        let mut style = Self::default();
-        let line_end = text.iter().position(|byte| *byte == b'\n');
-        let before = line_end.and_then(|at| at.checked_sub(1)).and_then(|at| text.get(at));
-        if before == Some(&b'\r') {
-            style.newline = "\r\n";
-        }
-        let Shape::Object(members) = &root.shape else { return style };
-        let Some(first) = members.first() else { return style };
-        let colon = slice(text, first.key_range.end..first.value.range.start);
-        if colon.iter().all(|byte| b" \t:".contains(byte)) {
-            style.colon = String::from_utf8_lossy(colon).into_owned();
-        }
-        let indent = indent(text, first.key_range.start);
-        match &indent {
-            Some(indent) if !indent.is_empty() => style.unit.clone_from(indent),
-            _ => {}
-        }
-        let arrays = members.iter().filter_map(|member| match &member.value.shape {
-            Shape::Array(items) => Some((&member.value, items.first()?)),
-            _ => None,
-        });
-        let array = arrays.into_iter().next();
-        match array {
-            Some((array, item)) => {
-                let inside = array.range.start.saturating_add(1)..item.range.start;
-                let padding = slice(text, inside);
-                if padding.iter().all(|byte| b" \t".contains(byte)) {
-                    style.padding = Some(String::from_utf8_lossy(padding).into_owned());
-                }
-            }
-            None if indent.is_none() => style.padding = Some(String::new()),
-            None => {}
-        }
-        style
-    }
-
-    /// Writes a value; `indent` is that of the line that it starts in.
-    pub(crate) fn print(&self, value: &NewValue, indent: &str, out: &mut String) {
-        match value {
-            NewValue::Number(number) => out.push_str(number),
-            NewValue::Exactly(text) | NewValue::Text(text) => quote(text, out),
-            NewValue::Reference(reference) => {
-                let _ = write!(out, "\"{reference}\"");
-            }
-            NewValue::Array(items) => {
-                self.brackets(['[', ']'], items.len(), indent, out, |index, indent, out| {
-                    if let Some(item) = items.get(index) {
-                        self.print(item, indent, out);
-                    }
-                });
-            }
-            NewValue::Object(members) => {
-                self.brackets(['{', '}'], members.len(), indent, out, |index, indent, out| {
-                    if let Some((key, value)) = members.get(index) {
-                        self.member(key, value, indent, out);
-                    }
-                });
-            }
-        }
-    }
-
-    fn member(&self, key: &str, value: &NewValue, indent: &str, out: &mut String) {
-        quote(key, out);
-        out.push_str(&self.colon);
-        self.print(value, indent, out);
-    }
-
-    fn brackets(
-        &self,
-        [open, close]: [char; 2],
-        count: usize,
-        indent: &str,
-        out: &mut String,
-        print: impl Fn(usize, &str, &mut String),
-    ) {
-        out.push(open);
-        let inner = format!("{indent}{}", self.unit);
-        for index in 0..count {
-            if index > 0 {
-                out.push(',');
-            }
-            match &self.padding {
-                Some(_) if index > 0 => out.push(' '),
-                Some(padding) => out.push_str(padding),
-                None => {
-                    let _ = write!(out, "{}{inner}", self.newline);
-                }
-            }
-            let indent = if self.padding.is_some() { indent } else { &inner };
-            print(index, indent, out);
-        }
-        match &self.padding {
-            _ if count == 0 => {}
-            Some(padding) => out.push_str(padding),
-            None => {
-                let _ = write!(out, "{}{indent}", self.newline);
-            }
-        }
-        out.push(close);
-    }
-}
-
-/// Writes a text as JSON does.
-fn quote(text: &str, out: &mut String) {
-    // A text can always be written.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
 /// Replacements of ranges of a text that do not overlap.
@@ -579,13 +323,13 @@ enum Progress {
     Moved,
 }
 
-fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
+pub(crate) fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
     text.get(range).unwrap_or_default()
 }
 
 /// Returns what stands in front of a byte in its line, where that is only blanks; `None` elsewhere,
 /// and in the first line.
-fn indent(text: &[u8], at: usize) -> Option<String> {
+pub(crate) fn indent(text: &[u8], at: usize) -> Option<String> {
     let start = blanks_start(text, at);
     let is_line = slice(text, 0..start).ends_with(b"\n");
     is_line.then(|| String::from_utf8_lossy(slice(text, start..at)).into_owned())
@@ -652,6 +396,7 @@ const STEPS: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::IoRef;
 
     fn texts(items: &[&str]) -> NewValue {
         NewValue::Array(items.iter().map(|item| NewValue::Text((*item).to_owned())).collect())

@@ -30,10 +30,13 @@
 //! ```text
 //! 1. Builder             what is put in, checked at once; models are opened  build.rs, paths.rs,
 //!                        for what they are and what they need                needs.rs
-//!    Edit                what changes of a package                           edit.rs
+//!    Edit                what changes of a package                           edit.rs,
+//!                                                                            renumber.rs
 //!    split, Merge        builders made of packages                           split.rs
 //! 2. Manifest::to_bytes  whole, or into a text by ranges that change, and    manifest_edit.rs,
-//!    Manifest::edit      read again                                          json_edit.rs
+//!    Manifest::edit      read again                                          json_edit.rs,
+//!                                                                            json_tree.rs,
+//!                                                                            json_write.rs
 //!    Config::edit        line by line                                        config_edit.rs
 //! 3. Plan                what is where, in order                             write.rs
 //! 4. an archive          streamed; what stays is copied as it is stored      write.rs
@@ -116,6 +119,8 @@ mod hdf5;
 mod io_ref;
 mod json;
 mod json_edit;
+mod json_tree;
+mod json_write;
 mod manifest;
 mod manifest_edit;
 pub mod model;
@@ -128,6 +133,7 @@ mod nearest;
 mod needs;
 mod paths;
 mod read;
+mod renumber;
 mod split;
 mod storage;
 mod sums;

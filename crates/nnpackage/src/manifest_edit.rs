@@ -4,7 +4,8 @@ use tensor_core::Limits;
 
 use crate::{
     Connection, EditFault, Manifest, Result, VersionPart,
-    json_edit::{Editing, NewValue, Style},
+    json_edit::Editing,
+    json_write::{NewValue, Style},
 };
 
 impl Manifest {
