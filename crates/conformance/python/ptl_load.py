@@ -14,11 +14,19 @@ from torch.jit.mobile import _load_for_lite_interpreter
 from ptl_models import digest, inputs
 
 
+def called(module, model):
+    """Calls a model that could be loaded; that it does not take its input is an output as well."""
+    try:
+        return digest(module(inputs(model)))
+    except Exception as error:
+        return {"error": str(error).splitlines()[0]}
+
+
 def loaded(job):
     path, model = job["path"], job["model"]
     with open(path, "rb") as file:
         is_flat = file.read(8)[4:] == b"PTMF"
-    found = {"output": digest(_load_for_lite_interpreter(path)(inputs(model)))}
+    found = {"output": called(_load_for_lite_interpreter(path), model)}
     if not is_flat:
         reader = torch._C.PyTorchFileReader(path)
         contents = {name: reader.get_record(name) for name in reader.get_all_records()}
@@ -29,7 +37,7 @@ def loaded(job):
         # What is asked for and absent stays empty.
         extra = {name: "" for name in job["extra"]}
         module = torch.jit.load(path, _extra_files=extra)
-        found["full"] = digest(module(inputs(model)))
+        found["full"] = called(module, model)
         found["extra"] = {
             name: content.decode() if isinstance(content, bytes) else content
             for name, content in extra.items()

@@ -127,7 +127,19 @@ def inputs(model):
         return "text"
     if model == "listed":
         return [torch.ones(2, 2), torch.arange(4.0).reshape(2, 2)]
+    if model.startswith("Tuple[Tensor"):
+        return (BY_TYPE["Tensor"],) * (model.count(",") + 1)
+    if model in BY_TYPE:
+        return BY_TYPE[model]
     return torch.arange(4.0)
+
+
+# What models of any other making are called with, by the type of what they take: the lite interpreter
+# does not look at it, and crashes.
+BY_TYPE = {
+    "Tensor": torch.arange(3 * 16 * 16, dtype=torch.float32).reshape(1, 3, 16, 16) / 1000.0,
+    "Tuple[bool, int, float]": (True, 41, 1.5),
+}
 
 
 def digest(value):

@@ -1,8 +1,9 @@
 //! PyTorch Live models, made, loaded and run by PyTorch, and edited by us in between.
 //!
-//! Debian's `python3-torch` is 1.13.1, the last release that writes both containers. It makes every
-//! model here itself, in a temporary folder; where it is absent a test says so and passes.
+//! Debian's `python3-torch` is 1.13.1, which writes both containers. It makes the models itself, in a
+//! temporary folder, or has made those of `testdata`; where it is absent a test says so and passes.
 
+mod corpus;
 mod edited;
 mod listed;
 
@@ -62,24 +63,30 @@ impl Made {
 
     /// Has PyTorch load files, and asserts that each is what it was.
     fn assert_loaded(&self, jobs: &[Job]) {
-        let mut listed = Vec::new();
-        for (index, job) in jobs.iter().enumerate() {
-            let path = self.path(&format!("edited_{index}.ptl"));
-            fs::write(&path, &job.bytes).unwrap();
-            let names: Vec<&String> = job.extra.iter().flatten().map(|(name, _)| name).collect();
-            listed.push(json!({
-                "path": path, "model": job.model, "full": job.extra.is_some(), "extra": names,
-            }));
-        }
-        let list = self.path("jobs.json");
-        fs::write(&list, Json::from(listed).to_string()).unwrap();
-        let found = torch::run("ptl_load.py", &[list]).unwrap();
-        let found = found.as_array().unwrap();
-        assert_eq!(found.len(), jobs.len());
-        for (job, found) in jobs.iter().zip(found) {
+        let found = load(&self.folder, jobs).unwrap();
+        for (job, found) in jobs.iter().zip(&found) {
             job.assert(found);
         }
     }
+}
+
+/// Has PyTorch load files; `None` where there is none.
+fn load(folder: &TempDir, jobs: &[Job]) -> Option<Vec<Json>> {
+    let mut listed = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        let path = folder.path().join(format!("edited_{index}.ptl"));
+        fs::write(&path, &job.bytes).unwrap();
+        let names: Vec<&String> = job.extra.iter().flatten().map(|(name, _)| name).collect();
+        listed.push(json!({
+            "path": path, "model": job.model, "full": job.extra.is_some(), "extra": names,
+        }));
+    }
+    let list = folder.path().join("jobs.json");
+    fs::write(&list, Json::from(listed).to_string()).unwrap();
+    let found = torch::run("ptl_load.py", &[list])?;
+    let found = found.as_array().unwrap().clone();
+    assert_eq!(found.len(), jobs.len());
+    Some(found)
 }
 
 impl Job {
