@@ -87,14 +87,14 @@ impl<'a> Constant<'a> {
     }
 
     /// Returns its bytes as they are stored, whatever they are: without a copy where the source is
-    /// in memory, or they are in the tables.
+    /// in memory, or they were read with the tables.
     ///
     /// # Errors
     ///
     /// As for [`stored_extent`](Self::stored_extent), and where they cannot be read.
     pub fn stored_bytes(self) -> Result<Bytes> {
         let extent = self.stored_extent()?;
-        if let Some(buffer) = self.buffer().filter(|buffer| !buffer.is_external()) {
+        if let Some(buffer) = self.buffer().filter(|buffer| !buffer.is_in_file()) {
             return Ok(buffer.data.clone());
         }
         if self.reader.source().as_slice().is_none() {
@@ -137,7 +137,7 @@ impl<'a> Constant<'a> {
     /// As for [`bytes`](Self::bytes), and where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
         let extent = self.extent()?;
-        if self.is_external() {
+        if self.buffer().is_some_and(Buffer::is_in_file) {
             return Ok(self.reader.source().read_into(extent, buffer, "constant")?);
         }
         let (data, found) = (self.bytes()?, buffer.len() as u64);
@@ -200,7 +200,7 @@ impl<'a> Constant<'a> {
             let (index, count) = (tensor.buffer, self.reader.model().buffers.len());
             return Err(ConstantFault::NoBuffer { index, count });
         };
-        if !buffer.is_external() {
+        if !buffer.is_in_file() {
             // Bytes that are not there are nowhere: they count as at the start of the file.
             let offset = self.reader.position(&buffer.data).unwrap_or_default();
             return Ok(Extent::new(offset, buffer.data.len() as u64)?);

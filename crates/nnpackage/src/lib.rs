@@ -126,6 +126,7 @@ mod manifest_edit;
 pub mod model;
 mod model_edit;
 mod model_file;
+mod model_holes;
 mod model_info;
 mod model_read;
 mod model_write;

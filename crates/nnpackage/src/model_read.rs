@@ -11,6 +11,7 @@ use tensor_core::{Extent, Limits, Report, Source};
 use crate::{
     Constant, Diagnosis, Error, Reaction, Result,
     model::{Model, Parsed, Schema, TrainingInfo, identify},
+    model_holes::Holed,
     validate,
 };
 
@@ -18,7 +19,8 @@ use crate::{
 ///
 /// Opening proves that the tables are well formed. Where the source is in memory, or mapped, the
 /// bytes of constants are not touched; a file that is read by position is read up to the end of its
-/// tables, and constants outside of them are not. Whether a constant has the bytes that its shape
+/// tables, but for constants of 64 KiB and more: those are [left](crate::model::Buffer::is_unread)
+/// where they are. Whether a constant has the bytes that its shape
 /// needs is checked when it is read; [`validate`](Self::validate) checks all of them.
 ///
 /// Clones are cheap and share what was read.
@@ -276,7 +278,7 @@ impl ModelOptions {
             None => found?,
         };
         let (tables, parsed) = self.tables(&source, schema)?;
-        let Parsed { model, len: tables_len, unknown_field } = parsed;
+        let Parsed { model, len: tables_len, unknown_field, .. } = parsed;
         let constants = constants(&model, &self.limits)?;
         let by_name = OnceLock::new();
         let limits = self.limits;
@@ -294,10 +296,32 @@ impl ModelOptions {
         Ok(ModelReader { inner: Arc::new(inner) })
     }
 
+    /// Reads the tables without the large constants in them; `None` where that does not pay, or
+    /// something is wrong.
+    fn tables_with_holes(
+        &self,
+        source: &Source,
+        all: u64,
+        schema: Schema,
+    ) -> Result<Option<(Bytes, Parsed)>> {
+        if source.as_slice().is_some() || all <= FIRST {
+            return Ok(None);
+        }
+        let Some(Holed { bytes, holes }) = Holed::read(source, all, &self.limits)? else {
+            return Ok(None);
+        };
+        let parsed = Parsed::with_holes(&bytes, &holes, schema, &self.limits).ok();
+        let parsed = parsed.filter(|parsed| !parsed.is_in_hole);
+        Ok(parsed.map(|parsed| (bytes, parsed)))
+    }
+
     /// Reads the tables: in place where the file is in memory, else as much from its start as they
     /// turn out to need. Constants outside of them stand behind them.
     fn tables(&self, source: &Source, schema: Schema) -> Result<(Bytes, Parsed)> {
         let all = source.len().min(MAX_TABLES);
+        if let Some(read) = self.tables_with_holes(source, all, schema)? {
+            return Ok(read);
+        }
         let mut len = if source.as_slice().is_some() { all } else { all.min(FIRST) };
         loop {
             if source.as_slice().is_none() {

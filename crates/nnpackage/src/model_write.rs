@@ -244,7 +244,7 @@ impl<'a> ModelWriter<'a> {
     /// Returns the bytes of each buffer that has any.
     fn buffers(&self) -> Result<Vec<Option<Content<'a>>>> {
         let content = |(at, buffer): (usize, &'a Buffer)| {
-            let found = match (buffer.is_external(), buffer.data.is_empty()) {
+            let found = match (buffer.is_in_file(), buffer.data.is_empty()) {
                 (true, true) => self.outside(buffer.offset, buffer.size),
                 (true, false) => Err(ModelFault::TwoPlaces),
                 (false, true) => Ok(None),

@@ -54,7 +54,7 @@ impl Model {
     pub fn metadata(&self, name: &str) -> Option<&Bytes> {
         let metadata = self.metadata.iter().find(|entry| entry.name.as_deref() == Some(name))?;
         let buffer = self.buffer(metadata.buffer)?;
-        (!buffer.is_external()).then_some(&buffer.data)
+        (!buffer.is_in_file()).then_some(&buffer.data)
     }
 
     /// Sets metadata of a name, or adds it. A buffer that something else refers to, too, keeps its

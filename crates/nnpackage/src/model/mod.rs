@@ -21,7 +21,7 @@ mod unknown;
 #[cfg(test)]
 mod wire;
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use bytes::Bytes;
 use flatbuffers::{InvalidFlatbuffer, VerifierOptions};
@@ -127,19 +127,22 @@ pub struct Model {
 /// Bytes of constants or metadata: in the tables, or elsewhere in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
-    /// The bytes, where they are in the tables.
+    /// The bytes, where they are in the tables and were read.
     pub data: Bytes,
     /// Where they start otherwise, in bytes from the start of the file; 0 and 1 for nowhere.
     pub offset: u64,
     /// Their length there, in bytes.
     pub size: u64,
+    /// Tells whether offset and size lead into the tables: of a file that is read by position,
+    /// 64 KiB and more of a constant are read when they are asked for.
+    pub is_unread: bool,
 }
 
 impl Buffer {
     /// Tells whether the bytes stand outside of the tables.
     #[must_use]
     pub const fn is_external(&self) -> bool {
-        self.offset > 1
+        self.offset > 1 && !self.is_unread
     }
 
     /// Tells whether there are no bytes.
@@ -151,7 +154,12 @@ impl Buffer {
     /// Returns how many bytes there are said to be.
     #[must_use]
     pub const fn len(&self) -> u64 {
-        if self.is_external() { self.size } else { self.data.len() as u64 }
+        if self.is_in_file() { self.size } else { self.data.len() as u64 }
+    }
+
+    /// Tells whether the bytes are to be read from the file.
+    pub(crate) const fn is_in_file(&self) -> bool {
+        self.is_external() || self.is_unread
     }
 }
 
@@ -246,12 +254,24 @@ pub(crate) struct Parsed {
     pub(crate) len: Option<u64>,
     /// Where the first table is that has unknown fields.
     pub(crate) unknown_field: Option<u64>,
+    /// Whether some of it was taken from where nothing was read, so that it means nothing.
+    pub(crate) is_in_hole: bool,
 }
 
 impl Parsed {
     pub(crate) fn of(bytes: &Bytes, schema: Schema, limits: &Limits) -> Result<Self> {
+        Self::with_holes(bytes, &[], schema, limits)
+    }
+
+    /// Reads a model of which the bytes of some buffers are not there.
+    pub(crate) fn with_holes(
+        bytes: &Bytes,
+        holes: &[Range<usize>],
+        schema: Schema,
+        limits: &Limits,
+    ) -> Result<Self> {
         let options = verifier_options(bytes.len(), limits);
-        let scan = Scan::new(bytes);
+        let scan = Scan::new(bytes, holes);
         let malformed = |error| malformed(&error, &options);
         let model = match schema {
             Schema::Circle => {
@@ -263,7 +283,8 @@ impl Parsed {
                 stored::tflite::model(&root.map_err(malformed)?, &scan)?
             }
         };
-        Ok(Self { model, len: scan.len(), unknown_field: scan.unknown_field() })
+        let (len, unknown_field) = (scan.len(), scan.unknown_field());
+        Ok(Self { model, len, unknown_field, is_in_hole: scan.is_in_hole() })
     }
 }
 

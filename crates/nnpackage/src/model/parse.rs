@@ -1,6 +1,6 @@
 //! From verified FlatBuffers to values of ours, for both schemas.
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::Range};
 
 use bytes::Bytes;
 use flatbuffers::{Follow, Table, VOffsetT, Vector};
@@ -20,12 +20,15 @@ pub(crate) struct Scan<'a> {
     has_unknown: Cell<bool>,
     /// Where the first table is that has fields which are not known.
     unknown_field: Cell<Option<u64>>,
+    /// Bytes of buffers that are not in memory, ascending.
+    holes: &'a [Range<usize>],
+    is_in_hole: Cell<bool>,
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(model: &'a Bytes) -> Self {
-        let (end, has_unknown) = (Cell::new(8), Cell::new(false));
-        Self { model, end, has_unknown, unknown_field: Cell::new(None) }
+    pub(crate) fn new(model: &'a Bytes, holes: &'a [Range<usize>]) -> Self {
+        let (end, has_unknown, unknown_field) = (Cell::new(8), Cell::new(false), Cell::new(None));
+        Self { model, end, has_unknown, unknown_field, holes, is_in_hole: Cell::new(false) }
     }
 
     pub(crate) fn read<S, T: FromStored<S>>(&self, stored: S) -> T {
@@ -43,6 +46,23 @@ impl<'a> Scan<'a> {
         stored.iter().map(|table| parse(table, self)).collect()
     }
 
+    /// Returns where bytes of a buffer are that are not in memory; `None` for those that are.
+    pub(crate) fn hole(&self, stored: &[u8]) -> Option<Range<usize>> {
+        let start = self.start(stored);
+        let range = start..start.saturating_add(stored.len());
+        let is_hole = self.holes.binary_search_by_key(&start, |hole| hole.start).is_ok();
+        if !is_hole || !self.holes.contains(&range) {
+            return None;
+        }
+        self.note_end(range.end);
+        Some(range)
+    }
+
+    /// Tells whether anything but the bytes of buffers turned out to be where none were read.
+    pub(crate) fn is_in_hole(&self) -> bool {
+        !self.holes.is_empty() && (self.is_in_hole.get() || self.has_unknown.get())
+    }
+
     /// Returns bytes of the model as a slice of it.
     pub(crate) fn slice(&self, stored: &[u8]) -> Bytes {
         self.note(stored);
@@ -54,11 +74,27 @@ impl<'a> Scan<'a> {
     pub(crate) fn table(&self, table: Table<'_>, last: VOffsetT) {
         let vtable = table.vtable();
         self.note(vtable.as_bytes());
-        self.note_end(table.loc().saturating_add(vtable.object_inline_num_bytes()));
+        let end = table.loc().saturating_add(vtable.object_inline_num_bytes());
+        self.note_range(table.loc()..end);
+        self.fields_behind(table);
         let behind = usize::from(last).saturating_add(2);
         let set = vtable.as_bytes().get(behind..).unwrap_or_default();
         if set.iter().any(|byte| *byte != 0) && self.unknown_field.get().is_none() {
             self.unknown_field.set(Some(table.loc() as u64));
+        }
+    }
+
+    /// Notes fields that a strange table has behind its own end.
+    fn fields_behind(&self, table: Table<'_>) {
+        let vtable = table.vtable();
+        let len = vtable.object_inline_num_bytes();
+        let (places, _) = vtable.as_bytes().get(4..).unwrap_or_default().as_chunks::<2>();
+        for place in places.iter().map(|place| usize::from(u16::from_le_bytes(*place))) {
+            if place >= len {
+                let start = table.loc().saturating_add(place);
+                // No field has more than 8 bytes.
+                self.note_range(start..start.saturating_add(8));
+            }
         }
     }
 
@@ -93,7 +129,16 @@ impl<'a> Scan<'a> {
     }
 
     fn note(&self, part: &[u8]) {
-        self.note_end(self.start(part).saturating_add(part.len()));
+        let start = self.start(part);
+        self.note_range(start..start.saturating_add(part.len()));
+    }
+
+    fn note_range(&self, range: Range<usize>) {
+        let next = self.holes.partition_point(|hole| hole.end <= range.start);
+        if self.holes.get(next).is_some_and(|hole| hole.start < range.end) {
+            self.is_in_hole.set(true);
+        }
+        self.note_end(range.end);
     }
 
     fn start(&self, part: &[u8]) -> usize {
@@ -138,8 +183,8 @@ impl FromStored<Option<&str>> for Option<String> {
     fn from_stored(stored: Option<&str>, scan: &Scan<'_>) -> Self {
         let stored = stored?;
         // A zero follows, which does not count.
-        let end = scan.start(stored.as_bytes()).saturating_add(stored.len());
-        scan.note_end(end.saturating_add(1));
+        let start = scan.start(stored.as_bytes());
+        scan.note_range(start..start.saturating_add(stored.len()).saturating_add(1));
         Some(stored.to_owned())
     }
 }

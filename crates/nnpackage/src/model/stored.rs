@@ -208,8 +208,13 @@ macro_rules! readers {
 
             fn buffer(buffer: stored::Buffer<'_>, scan: &Scan<'_>) -> Result<Buffer> {
                 scan.table(buffer._tab, stored::Buffer::VT_SIZE);
+                let (offset, size) = (buffer.offset(), buffer.size());
+                if let Some(hole) = buffer.data().and_then(|data| scan.hole(data.bytes())) {
+                    let (offset, size) = (hole.start as u64, hole.len() as u64);
+                    return Ok(Buffer { offset, size, is_unread: true, ..Buffer::default() });
+                }
                 let data = scan.read(buffer.data());
-                Ok(Buffer { data, offset: buffer.offset(), size: buffer.size() })
+                Ok(Buffer { data, offset, size, is_unread: false })
             }
 
             fn metadata(metadata: stored::Metadata<'_>, scan: &Scan<'_>) -> Result<Metadata> {

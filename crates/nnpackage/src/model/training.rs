@@ -60,7 +60,7 @@ impl TrainingInfo {
         let options = verifier_options(bytes.len(), limits);
         let root = stored::root_as_model_training_with_opts(&options, &bytes);
         let root = root.map_err(malformed)?;
-        let scan = Scan::new(&bytes);
+        let scan = Scan::new(&bytes, &[]);
         Ok(Self {
             version: root.version(),
             optimizer: scan.read(root.optimizer()),
