@@ -99,6 +99,10 @@ fn refused_edits_change_nothing() {
     for (args, message) in [
         (&["--unset", "none"][..], "error: m.circle: has no metadata \"none\"\n"),
         (&["--rename", "none=x"], "error: m.circle: has no tensor \"none\"\n"),
+        (
+            &["--rename", "x:0=a", "--rename", "x:0=b"],
+            "error: m.circle: \"x:0\" is renamed twice\n",
+        ),
         (&["--remove-signature", "none"], "error: m.circle: has no signature \"none\"\n"),
         (&["--signature", "serve:7"], "error: m.circle: has 1 graphs, none at 7\n"),
         (&["--set", "a=@none"], "error: none: No such file or directory (os error 2)\n"),

@@ -20,8 +20,8 @@ use crate::{
 /// Opening proves that the tables are well formed. Where the source is in memory, or mapped, the
 /// bytes of constants are not touched; a file that is read by position is read up to the end of its
 /// tables, but for constants of 64 KiB and more: those are [left](crate::model::Buffer::is_unread)
-/// where they are. Whether a constant has the bytes that its shape
-/// needs is checked when it is read; [`validate`](Self::validate) checks all of them.
+/// where they are. Whether a constant has the bytes that its shape needs is checked when it is read;
+/// [`validate`](Self::validate) checks all of them.
 ///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]

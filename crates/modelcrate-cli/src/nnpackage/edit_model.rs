@@ -162,7 +162,9 @@ impl Changes {
         for name in &self.unset {
             ensure!(model.remove_metadata(name), "has no metadata {name:?}");
         }
-        for Rename(old, _) in &self.rename {
+        for (at, Rename(old, _)) in self.rename.iter().enumerate() {
+            let mut before = self.rename.iter().take(at);
+            ensure!(before.all(|Rename(other, _)| other != old), "{old:?} is renamed twice");
             let mut tensors = model.subgraphs.iter().flat_map(|graph| &graph.tensors);
             let is_there = tensors.any(|tensor| tensor.name.as_ref() == Some(old));
             ensure!(is_there, "has no tensor {old:?}");

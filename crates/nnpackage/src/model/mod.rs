@@ -412,7 +412,7 @@ mod tests {
     fn values_are_small() {
         assert!(size_of::<Tensor>() <= 144, "{}", size_of::<Tensor>());
         assert!(size_of::<Operator>() <= 272, "{}", size_of::<Operator>());
-        assert!(size_of::<Buffer>() <= 48 && size_of::<OperatorCode>() <= 40);
+        assert!(size_of::<Buffer>() <= 56 && size_of::<OperatorCode>() <= 40);
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
         let message = "has several models without connections: onert loads them, with 0 inputs and 0 \
                        outputs, and cannot run them";
         let diagnosis = Diagnosis::warning("nnp/unconnected-models", message);
-        findings.push(at_manifest(diagnosis.run_fails(""), "/model-connect"));
+        let diagnosis = diagnosis.run_fails("Cannot find 1st model's input buffer");
+        findings.push(at_manifest(diagnosis, "/model-connect"));
         return;
     }
     let message = "has several connected models, which onert 0.1.0 runs through its C interface; its \
