@@ -16,6 +16,7 @@ use crate::{
     args::{Format, Print, is_stdio},
     failure::About,
     output,
+    paths::same_file,
 };
 
 /// Options of everything that writes a model file.
@@ -48,6 +49,18 @@ impl Writing {
     /// Starts a file that takes the place of another.
     pub(crate) fn replace(self, file: &Path) -> anyhow::Result<Sink> {
         self.start(file, Existing::Replace)
+    }
+
+    /// Starts an output, or the file that takes the place of the input where no output is given.
+    pub(crate) fn create_or_replace(
+        self,
+        input: &Path,
+        output: Option<&Path>,
+    ) -> anyhow::Result<Sink> {
+        let Some(output) = output else { return self.replace(input) };
+        let is_input = !is_stdio(output) && same_file(input, output);
+        ensure!(!is_input, "is the input, which is replaced where no output is given");
+        self.create(output)
     }
 
     fn start(self, path: &Path, existing: Existing) -> anyhow::Result<Sink> {

@@ -31,12 +31,12 @@ impl Holed {
         }
         let Some(mut buffer) = zeros(all) else { return Ok(None) };
         let mut start = 0;
-        for end in holes.iter().map(|hole| hole.start).chain([all]) {
-            let extent = Extent::between(start as u64, end as u64);
-            if let Some(part) = buffer.get_mut(start..end) {
+        for hole in holes.iter().cloned().chain([all..all]) {
+            let extent = Extent::between(start as u64, hole.start as u64);
+            if let Some(part) = buffer.get_mut(start..hole.start) {
                 source.read_into(extent, part, WHAT)?;
             }
-            start = holes.iter().find(|hole| hole.start == end).map_or(end, |hole| hole.end);
+            start = hole.end;
         }
         Ok(Some(Self { bytes: buffer.into(), holes }))
     }
@@ -67,6 +67,9 @@ impl<'s> Finder<'s> {
     fn holes(&mut self) -> Result<Option<Vec<Range<usize>>>> {
         let Some(model) = self.follow(0)? else { return Ok(None) };
         let Some((first, count)) = self.list(model, BUFFERS)? else { return Ok(None) };
+        if count > MOST {
+            return Ok(None);
+        }
         let Some(metadata) = self.metadata(model)? else { return Ok(None) };
         let mut holes = Vec::new();
         for index in 0..count {
@@ -99,6 +102,9 @@ impl<'s> Finder<'s> {
     /// Returns the positions of buffers that are metadata, ascending.
     fn metadata(&mut self, model: u64) -> Result<Option<Vec<u64>>> {
         let Some((first, count)) = self.list(model, METADATA)? else { return Ok(Some(Vec::new())) };
+        if count > MOST {
+            return Ok(None);
+        }
         let mut buffers = Vec::new();
         for index in 0..count {
             let at = first.saturating_add(index.saturating_mul(4));
@@ -179,6 +185,9 @@ impl<'s> Finder<'s> {
 
 /// Bytes of a buffer that are worth a read of their own less.
 const LARGE: u64 = 64 << 10;
+
+/// Buffers that are looked up at most: each may cost a few reads, and that of a whole file is one.
+const MOST: u64 = 1 << 18;
 
 /// Bytes that are read at once.
 const PAGE: u64 = 4 << 10;

@@ -15,7 +15,7 @@ use crate::{
     escape::escape,
     failure::About,
     output,
-    paths::{is_inside, same_file},
+    paths::is_inside,
     write::{Sink, Writing},
 };
 
@@ -122,17 +122,17 @@ impl Rewrite {
     }
 
     fn sink(&self) -> anyhow::Result<Sink> {
-        let Some(output) = &self.output else {
-            let is_file = !is_stdio(&self.input) && !self.input.is_dir();
-            ensure!(is_file, "cannot be replaced: say where the carton goes");
-            return self.write.replace(&self.input);
-        };
-        if !is_stdio(output) {
-            let is_input = same_file(&self.input, output);
-            ensure!(!is_input, "is the input, which is replaced where no output is given");
-            ensure!(!is_inside(output, &self.input), "is in the folder that is read");
+        match &self.output {
+            None => {
+                let is_file = !is_stdio(&self.input) && !self.input.is_dir();
+                ensure!(is_file, "cannot be replaced: say where the carton goes");
+            }
+            Some(output) => {
+                let is_inside = !is_stdio(output) && is_inside(output, &self.input);
+                ensure!(!is_inside, "is in the folder that is read");
+            }
         }
-        self.write.create(output)
+        self.write.create_or_replace(&self.input, self.output.as_deref())
     }
 
     /// Returns how long the input is, in bytes.

@@ -17,8 +17,7 @@ use crate::{
     escape::escape,
     failure::About,
     output,
-    paths::same_file,
-    write::{Sink, Writing},
+    write::Writing,
 };
 
 /// Change a Circle or TFLite model: metadata, names, signatures, where constants are, the schema
@@ -115,7 +114,7 @@ impl EditModel {
         let reader = source.and_then(|source: Source| Ok(ModelReader::from_source(source)?));
         let reader = reader.about(&self.input)?;
         let model = self.changes.apply(reader.model()).about(&self.input)?;
-        let sink = self.sink().about(path)?;
+        let sink = self.write.create_or_replace(&self.input, self.output.as_deref()).about(path)?;
         let options = ModelWriteOptions::default().placement(self.changes.placement());
         let written = ModelWriter::of(&reader).model(&model).options(options).write(sink);
         let is_write = matches!(written, Err(Error::Output { .. }));
@@ -137,13 +136,6 @@ impl EditModel {
         );
         self.write.report(path, &result, &text)?;
         Ok(Outcome::Fine)
-    }
-
-    fn sink(&self) -> anyhow::Result<Sink> {
-        let Some(output) = &self.output else { return self.write.replace(&self.input) };
-        let is_input = !is_stdio(output) && same_file(&self.input, output);
-        ensure!(!is_input, "is the input, which is replaced where no output is given");
-        self.write.create(output)
     }
 }
 

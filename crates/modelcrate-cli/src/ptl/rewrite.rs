@@ -15,8 +15,7 @@ use crate::{
     escape::escape,
     failure::About,
     output,
-    paths::same_file,
-    write::{Sink, Writing},
+    write::Writing,
 };
 
 /// Write a model anew without the bytes that edits have left behind
@@ -108,7 +107,8 @@ impl Files {
         path: &Path,
         what: Option<ptl_spec::Strip>,
     ) -> anyhow::Result<(u64, u64)> {
-        let mut sink = self.sink().about(path)?;
+        let output = self.output.as_deref();
+        let mut sink = self.write.create_or_replace(&self.input, output).about(path)?;
         let written = if is_stdio(&self.input) {
             let takes = |record: &str| what.is_some_and(|what| what.takes(record));
             what.map_or(Ok(()), |what| what.check(reader))
@@ -128,13 +128,6 @@ impl Files {
         };
         let rewritten = rewritten.about(&self.input)?;
         Ok((rewritten.before, rewritten.after))
-    }
-
-    fn sink(&self) -> anyhow::Result<Sink> {
-        let Some(output) = &self.output else { return self.write.replace(&self.input) };
-        let is_input = !is_stdio(output) && same_file(&self.input, output);
-        ensure!(!is_input, "is the input, which is replaced where no output is given");
-        self.write.create(output)
     }
 
     fn report(&self, path: &Path, result: &Rewritten) -> anyhow::Result<Outcome> {

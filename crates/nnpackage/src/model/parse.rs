@@ -50,8 +50,8 @@ impl<'a> Scan<'a> {
     pub(crate) fn hole(&self, stored: &[u8]) -> Option<Range<usize>> {
         let start = self.start(stored);
         let range = start..start.saturating_add(stored.len());
-        let is_hole = self.holes.binary_search_by_key(&start, |hole| hole.start).is_ok();
-        if !is_hole || !self.holes.contains(&range) {
+        let at = self.holes.binary_search_by_key(&start, |hole| hole.start).ok()?;
+        if self.holes.get(at) != Some(&range) {
             return None;
         }
         self.note_end(range.end);
