@@ -5,7 +5,7 @@
 //! all zeros, where they would be. What turns out to refer into such a hole, as only a strange file
 //! does, is read whole.
 
-use std::ops::Range;
+use std::{iter, ops::Range};
 
 use bytes::Bytes;
 use tensor_core::{Extent, Limits, Result, Source};
@@ -31,7 +31,7 @@ impl Holed {
         }
         let Some(mut buffer) = zeros(all) else { return Ok(None) };
         let mut start = 0;
-        for hole in holes.iter().cloned().chain([all..all]) {
+        for hole in holes.iter().cloned().chain(iter::once(all..all)) {
             let extent = Extent::between(start as u64, hole.start as u64);
             if let Some(part) = buffer.get_mut(start..hole.start) {
                 source.read_into(extent, part, WHAT)?;
