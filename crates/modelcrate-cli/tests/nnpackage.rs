@@ -497,3 +497,43 @@ fn training_information() {
                 expected \"CTR0\"\n";
     assert!(text.contains(line), "{text}");
 }
+
+#[test]
+fn names_of_parts_are_told_apart() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    let model = |name: &str| format!("{name}=one/add.circle");
+    let models = ["a/m.circle", "b/M.circle", "m-1.circle"].map(model);
+    let build = ["nnpackage", "build", &models[0], &models[1], &models[2], "-o", "all.zip"];
+    prints(cd, &build);
+    prints(cd, &["nnpackage", "split", "all.zip", "parts", "--force"]);
+    let mut parts: Vec<_> = fs::read_dir(cd.join("parts"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    parts.sort();
+    assert_eq!(parts, ["M-1-1.zip", "m-0.zip", "m-1.zip"]);
+}
+
+/// The parts of a partition are the models, in their order.
+#[test]
+fn connections_are_those_of_the_models() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    let conn = r#"{"source": {"file": "m.circle", "inputs": ["x"], "outputs": ["z"]}, "parts": [
+        {"file": "m0.circle", "inputs": ["x"], "outputs": ["y"]},
+        {"file": "m1.circle", "inputs": ["y"], "outputs": ["z"]}]}"#;
+    fs::write(cd.join("m.conn.json"), conn).unwrap();
+    let build = ["nnpackage", "build", "--from-conn", "m.conn.json", "-o", "new.zip"];
+    let found = fails(cd, &[&build[..], &["two/m1.circle", "two/m0.circle"]].concat());
+    let expected =
+        "error: m.conn.json: has \"m0.circle\" as part 0, but model 0 is \"m1.circle\"\n";
+    assert_eq!(found, (2, expected.to_owned()));
+    let found = fails(cd, &[&build[..], &["two/m0.circle"]].concat());
+    let expected = "error: m.conn.json: has 2 parts, but the package has 1 models\n";
+    assert_eq!(found, (2, expected.to_owned()));
+    prints(cd, &[&build[..], &["two/m0.circle", "two/m1.circle"]].concat());
+    assert!(Reader::open(cd.join("new.zip")).unwrap().manifest().edges().count() == 1);
+}

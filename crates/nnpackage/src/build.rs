@@ -460,8 +460,11 @@ pub(crate) fn check_count(count: usize) -> Result<(), EditFault> {
     }
 }
 
-/// Adds a connection, to that of the same output where there is one.
+/// Adds a connection that there is not, to that of the same output where there is one.
 pub(crate) fn connect(manifest: &mut Manifest, from: IoRef, to: IoRef) {
+    if manifest.edges().any(|edge| edge == (from, to)) {
+        return;
+    }
     let known = manifest.connections.iter_mut().find(|connection| connection.from == from);
     match known {
         Some(connection) => connection.to.push(to),

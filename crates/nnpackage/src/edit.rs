@@ -330,7 +330,11 @@ impl Edit {
         let content = content.into();
         check_document("model information in bytes", &content)?;
         self.model_path(index)?;
-        self.put(&format!("metadata/{name}"), Source::from_bytes(content))?;
+        let path = format!("metadata/{name}");
+        if let Some(by) = self.named(&path).filter(|by| !by.starts_with("model-infos")) {
+            return Err(Error::Build { path, fault: BuildFault::Named { by } });
+        }
+        self.put(&path, Source::from_bytes(content))?;
         build::name_info(&mut self.manifest, index, name);
         Ok(())
     }
@@ -370,7 +374,7 @@ impl Edit {
         if !self.has(path) {
             return refuse(BuildFault::Missing);
         }
-        if let Some(by) = self.named(path) {
+        if let Some(by) = self.named(path).or_else(|| self.leads_to(path)) {
             return refuse(BuildFault::Named { by });
         }
         self.take(path);
@@ -653,6 +657,15 @@ impl Edit {
             return Some("connection".to_owned());
         }
         at(&manifest.model_infos, name).map(|index| format!("model-infos[{index}]"))
+    }
+
+    /// Returns the model that is a symbolic link to a file of a folder.
+    fn leads_to(&self, path: &str) -> Option<String> {
+        let on_disk = |path: &str| self.reader.file(path)?.disk_path().ok()?;
+        let target = on_disk(path)?;
+        let mut models = self.manifest.models.iter();
+        let index = models.position(|model| on_disk(model).as_ref() == Some(&target))?;
+        Some(format!("models[{index}]"))
     }
 
     /// Proves that a new file can have a path.

@@ -5,7 +5,7 @@
 //! all zeros, where they would be. What turns out to refer into such a hole, as only a strange file
 //! does, is read whole.
 
-use std::{iter, ops::Range};
+use std::{collections::BTreeSet, iter, ops::Range};
 
 use bytes::Bytes;
 use tensor_core::{Extent, Limits, Result, Source};
@@ -19,14 +19,21 @@ pub(crate) struct Holed {
 }
 
 impl Holed {
-    /// Reads all of the first `len` bytes that is no large buffer; `None` where it had better be
-    /// read whole.
-    pub(crate) fn read(source: &Source, len: u64, limits: &Limits) -> Result<Option<Self>> {
+    /// Reads what is no large buffer, up to `behind` bytes behind the last of them; `None` where the
+    /// file had better be read whole.
+    pub(crate) fn read(
+        source: &Source,
+        len: u64,
+        behind: u64,
+        limits: &Limits,
+    ) -> Result<Option<Self>> {
         let Some(holes) = Finder::new(source, len).holes()? else { return Ok(None) };
+        let Some(last) = holes.last() else { return Ok(None) };
+        let len = len.min((last.end as u64).saturating_add(behind));
         let kept = holes.iter().fold(len, |kept, hole| kept.saturating_sub(hole.len() as u64));
         let Ok(all) = usize::try_from(len) else { return Ok(None) };
         // What is read whole is held to the limit there.
-        if holes.is_empty() || kept > limits.decoded_bytes {
+        if kept > limits.decoded_bytes {
             return Ok(None);
         }
         let Some(mut buffer) = zeros(all) else { return Ok(None) };
@@ -71,32 +78,25 @@ impl<'s> Finder<'s> {
             return Ok(None);
         }
         let Some(metadata) = self.metadata(model)? else { return Ok(None) };
-        let mut holes = Vec::new();
+        let (mut holes, mut kept) = (Vec::new(), BTreeSet::new());
         for index in 0..count {
             let at = first.saturating_add(index.saturating_mul(4));
             let Some(buffer) = self.follow(at)? else { return Ok(None) };
-            let is_elsewhere = self.field(buffer, BUFFER_OFFSET)?.is_some();
-            if is_elsewhere || metadata.binary_search(&index).is_ok() {
+            if self.field(buffer, BUFFER_OFFSET)?.is_some() {
                 continue;
             }
             let Some((start, len)) = self.list(buffer, BUFFER_DATA)? else { continue };
-            let range =
-                usize::try_from(start).ok().zip(usize::try_from(start.saturating_add(len)).ok());
-            if let Some((start, end)) = range.filter(|_| len >= LARGE) {
+            let end = usize::try_from(start.saturating_add(len)).ok();
+            let Some((start, end)) = usize::try_from(start).ok().zip(end) else { continue };
+            if metadata.binary_search(&index).is_ok() {
+                kept.insert((start, end));
+            } else if len >= LARGE {
                 holes.push(start..end);
             }
         }
-        Ok(self.joined(holes))
-    }
-
-    /// Sorts holes; `None` where one overlaps another, or the end.
-    fn joined(&self, mut holes: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
-        holes.sort_by_key(|hole| (hole.start, hole.end));
-        holes.dedup();
-        let mut pairs = holes.iter().zip(holes.iter().skip(1));
-        let is_sound = pairs.all(|(a, b)| a.end < b.start)
-            && holes.last().is_none_or(|last| last.end as u64 <= self.len);
-        is_sound.then_some(holes)
+        // What is metadata, too, is read.
+        holes.retain(|hole| !kept.contains(&(hole.start, hole.end)));
+        Ok(joined(holes, self.len))
     }
 
     /// Returns the positions of buffers that are metadata, ascending.
@@ -185,6 +185,17 @@ impl<'s> Finder<'s> {
 
 /// Bytes of a buffer that are worth a read of their own less.
 const LARGE: u64 = 64 << 10;
+
+/// Sorts holes; `None` where one reaches into another, into the number before that, or beyond an end.
+fn joined(mut holes: Vec<Range<usize>>, len: u64) -> Option<Vec<Range<usize>>> {
+    holes.sort_by_key(|hole| (hole.start, hole.end));
+    holes.dedup();
+    let mut pairs = holes.iter().zip(holes.iter().skip(1));
+    let is_sound = pairs.all(|(a, b)| a.end.saturating_add(4) <= b.start)
+        && holes.first().is_none_or(|first| first.start >= 12)
+        && holes.last().is_none_or(|last| last.end as u64 <= len);
+    is_sound.then_some(holes)
+}
 
 /// Buffers that are looked up at most: each may cost a few reads, and that of a whole file is one.
 const MOST: u64 = 1 << 18;

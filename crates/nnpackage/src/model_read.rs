@@ -307,12 +307,19 @@ impl ModelOptions {
         if source.as_slice().is_some() || all <= FIRST {
             return Ok(None);
         }
-        let Some(Holed { bytes, holes }) = Holed::read(source, all, &self.limits)? else {
-            return Ok(None);
-        };
-        let parsed = Parsed::with_holes(&bytes, &holes, schema, &self.limits).ok();
-        let parsed = parsed.filter(|parsed| !parsed.is_in_hole);
-        Ok(parsed.map(|parsed| (bytes, parsed)))
+        // Tables are behind the constants, too, and then maybe other files.
+        for behind in [FIRST, all] {
+            let Some(Holed { bytes, holes }) = Holed::read(source, all, behind, &self.limits)?
+            else {
+                return Ok(None);
+            };
+            match Parsed::with_holes(&bytes, &holes, schema, &self.limits) {
+                Ok(parsed) if !parsed.is_in_hole => return Ok(Some((bytes, parsed))),
+                Ok(_) => return Ok(None),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Reads the tables: in place where the file is in memory, else as much from its start as they

@@ -340,6 +340,15 @@ impl Content<'_> {
         }
     }
 
+    /// Returns where they are, in memory or in the file, and how many: what is equal in that is the
+    /// same.
+    fn place(&self) -> (bool, u64, u64) {
+        match self {
+            Self::Given(bytes) => (true, bytes.as_ptr().addr() as u64, bytes.len() as u64),
+            Self::At(_, extent) => (false, extent.offset(), extent.len()),
+        }
+    }
+
     /// Returns how many bytes are copied from a file.
     fn copied(&self) -> u64 {
         match self {
@@ -366,12 +375,12 @@ struct Layout<'a> {
     end: u64,
     /// Where bytes of the old file are outside of the tables, in bytes from the start of the new
     /// one: what several buffers share is copied once.
-    copied: BTreeMap<(u64, u64), u64>,
+    outside: BTreeMap<(bool, u64, u64), u64>,
 }
 
 impl<'a> Layout<'a> {
     fn new(tables: Vec<u8>) -> Self {
-        Self { end: tables.len() as u64, tables, parts: Vec::new(), copied: BTreeMap::new() }
+        Self { end: tables.len() as u64, tables, parts: Vec::new(), outside: BTreeMap::new() }
     }
 
     /// Adds bytes as a list, to which the reference at `place` leads.
@@ -395,16 +404,10 @@ impl<'a> Layout<'a> {
 
     /// Adds bytes outside of the tables, unless they are there, whose offset is at `place`.
     fn outside(&mut self, content: Content<'a>, place: usize) {
-        let offset = match content {
-            Content::Given(_) => self.add_outside(content),
-            Content::At(_, extent) => {
-                let key = (extent.offset(), extent.len());
-                let known = self.copied.get(&key).copied();
-                let offset = known.unwrap_or_else(|| self.add_outside(content));
-                self.copied.insert(key, offset);
-                offset
-            }
-        };
+        let key = content.place();
+        let known = self.outside.get(&key).copied();
+        let offset = known.unwrap_or_else(|| self.add_outside(content));
+        self.outside.insert(key, offset);
         self.fill(place, &offset.to_le_bytes());
     }
 

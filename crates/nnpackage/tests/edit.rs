@@ -789,3 +789,20 @@ proptest! {
         prop_assert!(Config::parse(&unset).get("A").is_none());
     }
 }
+
+/// What a link that is a model leads to stays.
+#[cfg(unix)]
+#[test]
+fn files_behind_models_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("package");
+    let archive = testdata("nnpackage/valid/01_minimal_circle_stored.zip");
+    let reader = Reader::open(archive).unwrap();
+    extract(&reader, &path, &ExtractOptions::default()).unwrap();
+    let model = reader.model(0).unwrap().path();
+    fs::rename(path.join(model), path.join("real.circle")).unwrap();
+    std::os::unix::fs::symlink("real.circle", path.join(model)).unwrap();
+    let mut edit = Edit::of(&Reader::open(&path).unwrap());
+    let error = edit.remove("real.circle").unwrap_err().to_string();
+    assert!(error.contains("models[0]"), "{error}");
+}

@@ -2,7 +2,10 @@
 
 use nnpackage::{
     BufferPlacement, ModelReader, ModelWriteOptions, ModelWriter,
-    model::{Buffer, BuiltinOperator, Model, ModelBuilder, Operator, Schema, Tensor, TensorType},
+    model::{
+        Buffer, BuiltinOperator, Metadata, Model, ModelBuilder, Operator, Schema, Tensor,
+        TensorType,
+    },
     tensor_core::Extent,
 };
 use test_support::{CountingSource, assert_bytes};
@@ -120,23 +123,55 @@ fn reference(bytes: &[u8], list: u64) -> usize {
 /// What refers into bytes that were not read is read whole, and is what it is in memory.
 #[test]
 fn tables_among_them() {
-    let bytes = written(Schema::Circle);
-    let memory = ModelReader::from_bytes(bytes.clone()).unwrap();
-    // The description of the model as a text in the elements of a constant.
+    let memory = ModelReader::from_bytes(written(Schema::Circle)).unwrap();
+    // The description of the model as a text in the elements of a constant, or with its number of
+    // bytes as the last of them.
     let changed = Model { description: Some("elsewhere".to_owned()), ..memory.model().clone() };
-    let mut bytes = ModelWriter::new(&changed).to_bytes().unwrap();
+    let bytes = ModelWriter::new(&changed).to_bytes().unwrap();
     let memory = ModelReader::from_bytes(bytes.clone()).unwrap();
-    let offset = memory.tensor("large 3").unwrap().stored_extent().unwrap().offset() as usize;
-    let text = bytes.windows(9).position(|part| part == b"elsewhere").unwrap() as u64 - 4;
-    let field = reference(&bytes, text);
-    bytes[offset..offset + 11].copy_from_slice(b"\x06\0\0\0inside\0");
-    let distance = u32::try_from(offset - field).unwrap();
+    let constant = memory.tensor("large 3").unwrap().stored_extent().unwrap();
+    for offset in [constant.offset(), constant.end() - 4] {
+        let mut bytes = bytes.clone();
+        let text = bytes.windows(9).position(|part| part == b"elsewhere").unwrap() as u64 - 4;
+        let field = reference(&bytes, text);
+        let at = usize::try_from(offset).unwrap();
+        bytes[at..at + 11].copy_from_slice(b"\x06\0\0\0inside\0");
+        let distance = u32::try_from(at - field).unwrap();
+        bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+        let memory = ModelReader::from_bytes(bytes.clone()).unwrap();
+        assert_eq!(memory.model().description.as_deref(), Some("inside"));
+        let (reader, _) = by_position(&bytes);
+        assert_eq!(reader.model(), memory.model());
+        assert!(!reader.model().buffers.iter().any(|buffer| buffer.is_unread));
+    }
+}
+
+/// Bytes that are those of metadata, too, are read.
+#[test]
+fn metadata_among_them() {
+    let mut model = model(Schema::Circle);
+    let buffer = model.buffers.len() as u32;
+    model.buffers.push(Buffer { data: vec![1; 16].into(), ..Buffer::default() });
+    model.metadata.push(Metadata { name: Some("shared".to_owned()), buffer });
+    let mut bytes = ModelWriter::new(&model).to_bytes().unwrap();
+    let memory = ModelReader::from_bytes(bytes.clone()).unwrap();
+    let list = memory.tensor("large 5").unwrap().stored_extent().unwrap().offset() - 4;
+    let old = bytes.windows(16).rposition(|part| part == [1; 16]).unwrap() as u64 - 4;
+    let field = reference(&bytes, old);
+    let distance = u32::try_from(list - field as u64).unwrap();
     bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
-    let memory = ModelReader::from_bytes(bytes.clone()).unwrap();
-    assert_eq!(memory.model().description.as_deref(), Some("inside"));
     let (reader, _) = by_position(&bytes);
-    assert_eq!(reader.model(), memory.model());
-    assert!(!reader.model().buffers.iter().any(|buffer| buffer.is_unread));
+    assert_eq!(reader.model().metadata("shared").unwrap().len(), LEN);
+    assert_eq!(reader.check(), ModelReader::from_bytes(bytes).unwrap().check());
+}
+
+/// What stands behind the tables is not read.
+#[test]
+fn files_behind_the_tables() {
+    let mut bytes = written(Schema::Tflite);
+    bytes.resize(bytes.len() + (16 << 20), 7);
+    let (_, store) = by_position(&bytes);
+    assert!(store.total() < (LEN + (2 << 20)) as u64, "{}", store.total());
 }
 
 /// Wherever a byte of the tables is changed, the file says the same from memory and by position.

@@ -162,7 +162,8 @@ impl Build {
 impl Wires {
     fn add_to(&self, builder: &mut Builder) -> anyhow::Result<()> {
         if let Some(file) = &self.from_conn {
-            builder.wiring(partition(file)?);
+            let wiring = partition(file, &builder.manifest().models)?;
+            builder.wiring(wiring);
         }
         self.pkg_inputs.iter().for_each(|input| builder.input(*input));
         self.pkg_outputs.iter().for_each(|output| builder.output(*output));

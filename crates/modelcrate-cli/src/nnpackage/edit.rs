@@ -280,7 +280,7 @@ impl Changes {
             manifest.pkg_outputs.clone_from(&self.pkg_outputs);
         }
         if let Some(file) = &self.from_conn {
-            let wiring = partition(file)?;
+            let wiring = partition(file, &manifest.models)?;
             manifest.pkg_inputs = wiring.pkg_inputs;
             manifest.pkg_outputs = wiring.pkg_outputs;
             manifest.connections = wiring.connections;

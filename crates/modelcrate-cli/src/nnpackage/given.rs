@@ -216,10 +216,18 @@ pub(super) fn reference(text: &str) -> anyhow::Result<IoRef> {
     Ok(found)
 }
 
-/// Reads a file of circle-partitioner.
-pub(super) fn partition(file: &Path) -> anyhow::Result<Wiring> {
+/// Reads a file of circle-partitioner, whose parts have to be these models.
+pub(super) fn partition(file: &Path, models: &[String]) -> anyhow::Result<Wiring> {
     let read = || {
-        let wiring = Partition::parse(&read_all(file, MAX_CONN)?, &Limits::default())?.wiring()?;
+        let partition = Partition::parse(&read_all(file, MAX_CONN)?, &Limits::default())?;
+        let (parts, count) = (partition.parts.len(), models.len());
+        ensure!(parts == count, "has {parts} parts, but the package has {count} models");
+        for (at, (part, model)) in partition.parts.iter().zip(models).enumerate() {
+            let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+            let (part, model) = (name(&part.file), name(model));
+            ensure!(part == model, "has {part:?} as part {at}, but model {at} is {model:?}");
+        }
+        let wiring = partition.wiring()?;
         if let Some(name) = wiring.missing.first() {
             bail!("nothing makes the tensor {name:?}");
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::ensure;
-use modelcrate::nnpackage::{File, Reader, Sums, split};
+use modelcrate::nnpackage::{File, Reader, Sums, model_archive::name::fold, split};
 use serde::Serialize;
 
 use super::{
@@ -103,24 +103,30 @@ impl Split {
         Ok(Outcome::Fine)
     }
 
-    /// Returns where each package goes: by the name of its model, with its number where two are
-    /// alike.
+    /// Returns where each package goes: by the name of its model, with its number where another is
+    /// alike, or it is no name.
     fn targets(&self, package: &Reader) -> Vec<PathBuf> {
         let stem = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
         };
         let stems: Vec<String> = package.models().map(|model| stem(model.path())).collect();
-        let name = |(index, stem): (usize, &String)| {
-            let is_alike = |other: &&String| other.eq_ignore_ascii_case(stem);
-            let number = match stems.iter().filter(is_alike).count() {
-                1 if !stem.is_empty() => String::new(),
-                _ => format!("-{index}"),
-            };
+        let folded: Vec<String> = stems.iter().map(|stem| fold(stem)).collect();
+        let mut taken: BTreeSet<String> = folded.iter().cloned().collect();
+        let mut targets = Vec::new();
+        for (index, stem) in stems.iter().enumerate() {
+            let alike = folded.iter().filter(|other| **other == fold(stem)).count();
+            let mut name = stem.clone();
+            if alike > 1 || matches!(stem.as_str(), "" | "." | "..") {
+                name = format!("{stem}-{index}");
+                while !taken.insert(fold(&name)) {
+                    name = format!("{name}-{index}");
+                }
+            }
             let end = if self.folders { "" } else { ".zip" };
-            self.into.join(format!("{stem}{number}{end}"))
-        };
-        stems.iter().enumerate().map(name).collect()
+            targets.push(self.into.join(format!("{name}{end}")));
+        }
+        targets
     }
 
     fn check(&self, target: &Path) -> anyhow::Result<()> {

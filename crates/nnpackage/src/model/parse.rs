@@ -73,8 +73,10 @@ impl<'a> Scan<'a> {
     /// behind the last one that is known.
     pub(crate) fn table(&self, table: Table<'_>, last: VOffsetT) {
         let vtable = table.vtable();
-        self.note(vtable.as_bytes());
-        let end = table.loc().saturating_add(vtable.object_inline_num_bytes());
+        let list = self.start(vtable.as_bytes());
+        // Both start with numbers, whatever these say of their lengths.
+        self.note_range(list..list.saturating_add(vtable.num_bytes().max(4)));
+        let end = table.loc().saturating_add(vtable.object_inline_num_bytes().max(4));
         self.note_range(table.loc()..end);
         self.fields_behind(table);
         let behind = usize::from(last).saturating_add(2);
@@ -128,9 +130,10 @@ impl<'a> Scan<'a> {
         self.unknown_field.get()
     }
 
+    /// Notes the elements of a list, and their number before them.
     fn note(&self, part: &[u8]) {
         let start = self.start(part);
-        self.note_range(start..start.saturating_add(part.len()));
+        self.note_range(start.saturating_sub(4)..start.saturating_add(part.len()));
     }
 
     fn note_range(&self, range: Range<usize>) {
@@ -184,7 +187,8 @@ impl FromStored<Option<&str>> for Option<String> {
         let stored = stored?;
         // A zero follows, which does not count.
         let start = scan.start(stored.as_bytes());
-        scan.note_range(start..start.saturating_add(stored.len()).saturating_add(1));
+        let end = start.saturating_add(stored.len()).saturating_add(1);
+        scan.note_range(start.saturating_sub(4)..end);
         Some(stored.to_owned())
     }
 }
