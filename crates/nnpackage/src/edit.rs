@@ -439,7 +439,9 @@ impl Edit {
         };
         let has_list = self.reader.file(Sums::PATH).is_some();
         planned.whole.sums = self.sums(has_list)?;
-        planned.has_list = planned.whole.sums.is_some() != has_list;
+        // One that is asked for is made anew, whatever the old one lacks.
+        let is_asked_for = self.digests == Some(true);
+        planned.has_list = is_asked_for || planned.whole.sums.is_some() != has_list;
         if has_list && planned.whole.sums.is_none() {
             planned.removed.push(Sums::PATH.to_owned());
         }
@@ -781,7 +783,7 @@ pub(crate) struct Planned {
     pub(crate) changed: BTreeSet<String>,
     /// Files that go away.
     pub(crate) removed: Vec<String>,
-    /// Whether a list of digests comes or goes.
+    /// Whether a list of digests comes, goes, or is asked for anew.
     pub(crate) has_list: bool,
 }
 

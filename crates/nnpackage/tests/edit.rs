@@ -806,3 +806,18 @@ fn files_behind_models_stay() {
     let error = edit.remove("real.circle").unwrap_err().to_string();
     assert!(error.contains("models[0]"), "{error}");
 }
+
+/// A list that is asked for has every file, whatever the old one had.
+#[test]
+fn lists_are_made_anew_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = Reader::open(testdata("nnpackage/valid/01_minimal_circle_stored.zip")).unwrap();
+    let path = folder.path().join("package");
+    extract(&archive, &path, &ExtractOptions::default()).unwrap();
+    fs::write(path.join("metadata/SHA256SUMS"), "").unwrap();
+    assert!(!Reader::open(&path).unwrap().verify().is_valid());
+    let mut editor = Editor::open(&path).unwrap();
+    editor.edit_mut().digests(true);
+    editor.commit().unwrap();
+    assert!(Reader::open(&path).unwrap().verify().is_valid());
+}
