@@ -12,6 +12,7 @@ use modelcrate::nnpackage::{
 };
 
 use run::{fails, prints};
+use test_support::testdata;
 
 /// Writes a model of one operator: `sum = x + one`.
 fn add(path: &Path, schema: Schema, tensor_type: TensorType) {
@@ -111,6 +112,10 @@ fn refused_edits_change_nothing() {
         assert_eq!(found, (2, message.to_owned()));
         assert_eq!(fs::read(cd.join("m.circle")).unwrap(), before);
     }
+    fs::copy(testdata("nnpackage/valid/01_minimal_circle_stored.zip"), cd.join("p.zip")).unwrap();
+    let expected = "error: p.zip: is a ZIP archive, expected the model by itself\n";
+    assert_eq!(fails(cd, &edit(&["p.zip", "--drop-unused"])), (2, expected.to_owned()));
+    fs::remove_file(cd.join("p.zip")).unwrap();
     let args = edit(&["m.circle", "m.circle", "--drop-unused"]);
     let expected = "error: m.circle: is the input, which is replaced where no output is given\n";
     assert_eq!(fails(cd, &args), (2, expected.to_owned()));

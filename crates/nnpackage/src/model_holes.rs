@@ -10,43 +10,36 @@ use std::{collections::BTreeSet, iter, ops::Range};
 use bytes::Bytes;
 use tensor_core::{Extent, Limits, Result, Source};
 
-/// A model in memory, but for large bytes of buffers.
-#[derive(Debug)]
-pub(crate) struct Holed {
-    pub(crate) bytes: Bytes,
-    /// What was not read, ascending, none next to another.
-    pub(crate) holes: Vec<Range<usize>>,
+/// Returns where the first `len` bytes of a model have large bytes of buffers, ascending; none where
+/// it had better be read whole.
+pub(crate) fn find(source: &Source, len: u64) -> Result<Vec<Range<usize>>> {
+    Ok(Finder { source, len, pages: [None, None] }.holes()?.unwrap_or_default())
 }
 
-impl Holed {
-    /// Reads what is no large buffer, up to `behind` bytes behind the last of them; `None` where the
-    /// file had better be read whole.
-    pub(crate) fn read(
-        source: &Source,
-        len: u64,
-        behind: u64,
-        limits: &Limits,
-    ) -> Result<Option<Self>> {
-        let Some(holes) = Finder::new(source, len).holes()? else { return Ok(None) };
-        let Some(last) = holes.last() else { return Ok(None) };
-        let len = len.min((last.end as u64).saturating_add(behind));
-        let kept = holes.iter().fold(len, |kept, hole| kept.saturating_sub(hole.len() as u64));
-        let Ok(all) = usize::try_from(len) else { return Ok(None) };
-        // What is read whole is held to the limit there.
-        if kept > limits.decoded_bytes {
-            return Ok(None);
-        }
-        let Some(mut buffer) = zeros(all) else { return Ok(None) };
-        let mut start = 0;
-        for hole in holes.iter().cloned().chain(iter::once(all..all)) {
-            let extent = Extent::between(start as u64, hole.start as u64);
-            if let Some(part) = buffer.get_mut(start..hole.start) {
-                source.read_into(extent, part, WHAT)?;
-            }
-            start = hole.end;
-        }
-        Ok(Some(Self { bytes: buffer.into(), holes }))
+/// Reads the first `len` bytes of a model but for holes, which all end before; `None` where it had
+/// better be read whole.
+pub(crate) fn read_around(
+    holes: &[Range<usize>],
+    source: &Source,
+    len: u64,
+    limits: &Limits,
+) -> Result<Option<Bytes>> {
+    let kept = holes.iter().fold(len, |kept, hole| kept.saturating_sub(hole.len() as u64));
+    let Ok(all) = usize::try_from(len) else { return Ok(None) };
+    // What is read whole is held to the limit there.
+    if kept > limits.decoded_bytes {
+        return Ok(None);
     }
+    let Some(mut buffer) = zeros(all) else { return Ok(None) };
+    let mut start = 0;
+    for hole in holes.iter().cloned().chain(iter::once(all..all)) {
+        let extent = Extent::between(start as u64, hole.start as u64);
+        if let Some(part) = buffer.get_mut(start..hole.start) {
+            source.read_into(extent, part, WHAT)?;
+        }
+        start = hole.end;
+    }
+    Ok(Some(buffer.into()))
 }
 
 /// Returns zeros, which take no memory before they are touched; `None` where there is no room for so
@@ -65,11 +58,7 @@ struct Finder<'s> {
     pages: [Option<(u64, Bytes)>; 2],
 }
 
-impl<'s> Finder<'s> {
-    const fn new(source: &'s Source, len: u64) -> Self {
-        Self { source, len, pages: [None, None] }
-    }
-
+impl Finder<'_> {
     /// Returns the places of large bytes of buffers that are no metadata.
     fn holes(&mut self) -> Result<Option<Vec<Range<usize>>>> {
         let Some(model) = self.follow(0)? else { return Ok(None) };

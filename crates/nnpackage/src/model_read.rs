@@ -11,8 +11,7 @@ use tensor_core::{Extent, Limits, Report, Source};
 use crate::{
     Constant, Diagnosis, Error, Reaction, Result,
     model::{Model, Parsed, Schema, TrainingInfo, identify},
-    model_holes::Holed,
-    validate,
+    model_holes, validate,
 };
 
 /// An open Circle or TFLite model, in a package or bare.
@@ -307,10 +306,13 @@ impl ModelOptions {
         if source.as_slice().is_some() || all <= FIRST {
             return Ok(None);
         }
+        let holes = model_holes::find(source, all)?;
+        let Some(last) = holes.last() else { return Ok(None) };
         // Tables are behind the constants, too, and then maybe other files.
-        for behind in [FIRST, all] {
-            let Some(Holed { bytes, holes }) = Holed::read(source, all, behind, &self.limits)?
-            else {
+        let near = all.min((last.end as u64).saturating_add(FIRST));
+        let lens = if near < all { &[near, all][..] } else { &[all][..] };
+        for &len in lens {
+            let Some(bytes) = model_holes::read_around(&holes, source, len, &self.limits)? else {
                 return Ok(None);
             };
             match Parsed::with_holes(&bytes, &holes, schema, &self.limits) {

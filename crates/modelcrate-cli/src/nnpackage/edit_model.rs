@@ -4,10 +4,10 @@ use anyhow::{anyhow, bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
     nnpackage::{
-        BufferPlacement, Error, ModelReader, ModelWriteOptions, ModelWriter,
+        BufferPlacement, Content, Error, ModelReader, ModelWriteOptions, ModelWriter,
         model::{Model, Signature, SignatureTensor, Subgraph},
     },
-    tensor_core::{LockedFile, Source},
+    tensor_core::{Extent, LockedFile, Source},
 };
 use serde::Serialize;
 
@@ -111,7 +111,12 @@ impl EditModel {
             Some(file) => file.source().map_err(anyhow::Error::from),
             None => super::source(&self.input),
         };
-        let reader = source.and_then(|source: Source| Ok(ModelReader::from_source(source)?));
+        let reader = source.and_then(|source: Source| {
+            let start = source.read(Extent::first(source.len().min(8)), "model")?;
+            let is_package = Content::of(&start) == Content::Zip;
+            ensure!(!is_package, "is a ZIP archive, expected the model by itself");
+            Ok(ModelReader::from_source(source)?)
+        });
         let reader = reader.about(&self.input)?;
         let model = self.changes.apply(reader.model()).about(&self.input)?;
         let sink = self.write.create_or_replace(&self.input, self.output.as_deref()).about(path)?;
