@@ -1,8 +1,6 @@
-use std::{path::PathBuf, str::FromStr};
+use clap::{Parser, Subcommand};
 
-use clap::{Parser, Subcommand, ValueEnum};
-
-use crate::{Outcome, carton, generate, inspect, nnpackage, ptl, rten, verify, zt};
+use crate::{carton, generate, inspect, nnpackage, outcome::Outcome, ptl, rten, verify, ztensor};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -62,10 +60,10 @@ Examples:
     /// Edit zTensor files
     #[command(after_help = "\
 Example:
-  modelcrate zt append model.zt --from adapter.zt")]
-    Zt {
+  modelcrate ztensor append model.zt --from adapter.zt")]
+    Ztensor {
         #[command(subcommand)]
-        command: zt::Zt,
+        command: ztensor::Ztensor,
     },
     Completions(generate::Completions),
     Man(generate::Man),
@@ -80,73 +78,9 @@ impl Args {
             Command::Nnpackage { command } => command.run(),
             Command::Ptl { command } => command.run(),
             Command::Rten { command } => command.run(),
-            Command::Zt { command } => command.run(),
+            Command::Ztensorensor { command } => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
-        }
-    }
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Human,
-    /// One JSON object
-    Json,
-    /// One JSON object a line and file, as each is done
-    Jsonl,
-}
-
-/// Options that every command has that prints results.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Print {
-    /// How results are printed
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-    /// Show no progress
-    #[arg(long)]
-    pub(crate) no_progress: bool,
-}
-
-/// Tells whether a path means standard input or output.
-pub(crate) fn is_stdio(path: &std::path::Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// A file to read; `-` is standard input.
-pub(crate) type Input = PathBuf;
-
-/// A number of bytes: digits alone, or with one of `KiB`, `MiB` and `GiB` behind them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size(pub(crate) u64);
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-        let unit = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
-        let (digits, unit) = unit.unwrap_or((text, 1_u64));
-        let number = digits.trim_end().parse::<u64>().ok();
-        let bytes = number.and_then(|number| number.checked_mul(unit));
-        bytes.map(Self).ok_or_else(|| format!("{text:?} is no number of bytes, such as 16MiB"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, bytes) in [("0", 0), ("17", 17), ("1KiB", 1024), ("3 MiB", 3 << 20)] {
-            assert_eq!(text.parse::<Size>().unwrap().0, bytes);
-        }
-        for text in ["", "MiB", "-1", "1.5GiB", "1 kb", "99999999999999GiB"] {
-            let message = format!("{text:?} is no number of bytes, such as 16MiB");
-            assert_eq!(text.parse::<Size>().unwrap_err(), message);
         }
     }
 }

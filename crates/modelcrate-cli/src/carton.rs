@@ -20,7 +20,7 @@ use modelcrate::{
     tensor_core::{Extent, Source},
 };
 
-use crate::{Outcome, args::is_stdio, failure::About, output};
+use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Carton {

@@ -3,7 +3,7 @@ use std::io;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::{Outcome, args::Args, output};
+use crate::{args::Args, outcome::Outcome, output};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -29,9 +29,9 @@ impl Completions {
 #[command(after_help = "\
 Examples:
   modelcrate man > modelcrate.1
-  modelcrate man zt append | man -l -")]
+  modelcrate man ztensor append | man -l -")]
 pub(crate) struct Man {
-    /// The command whose page is wanted, such as `verify` or `zt append`
+    /// The command whose page is wanted, such as `verify` or `ztensor append`
     #[arg(value_name = "COMMAND")]
     commands: Vec<String>,
 }

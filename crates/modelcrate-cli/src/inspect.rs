@@ -7,11 +7,11 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Format, Input, Print},
     escape::{escape, escape_up_to},
     failure::{About, chain, is_invalid},
-    output, print_error,
+    options::{Format, Input, Print},
+    outcome::{Outcome, print_error},
+    output,
 };
 
 /// Show what is in model files: version, metadata, tensors

@@ -12,6 +12,8 @@ mod failure;
 mod generate;
 mod inspect;
 mod nnpackage;
+mod options;
+mod outcome;
 mod output;
 mod paths;
 mod ptl;
@@ -19,17 +21,16 @@ mod rten;
 mod tensor_file;
 mod verify;
 mod write;
-mod zt;
+mod ztensor;
 
 use std::{io, process::ExitCode};
 
-use anstream::eprintln;
 use clap::Parser as _;
 
 use crate::{
     args::Args,
-    escape::escape,
     failure::{bare, chain, is_invalid},
+    outcome::print_error,
 };
 
 fn main() -> ExitCode {
@@ -37,36 +38,6 @@ fn main() -> ExitCode {
     match args.run() {
         Ok(outcome) => outcome.into(),
         Err(error) => failed(&error),
-    }
-}
-
-/// What became of a command that was carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Fine,
-    Invalid,
-    /// Some file could not be looked at.
-    Failed,
-}
-
-impl Outcome {
-    /// Returns the graver of two.
-    fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Failed, _) | (_, Self::Failed) => Self::Failed,
-            (Self::Invalid, _) | (_, Self::Invalid) => Self::Invalid,
-            _ => Self::Fine,
-        }
-    }
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Fine => Self::SUCCESS,
-            Outcome::Invalid => Self::from(1),
-            Outcome::Failed => Self::from(2),
-        }
     }
 }
 
@@ -82,9 +53,4 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     }
     print_error(&chain(error));
     ExitCode::from(if is_invalid(error) { 1 } else { 2 })
-}
-
-fn print_error(message: &str) {
-    let style = anstyle::AnsiColor::Red.on_default().bold();
-    eprintln!("{style}error{style:#}: {}", escape(message));
 }

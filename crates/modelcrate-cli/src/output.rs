@@ -11,8 +11,8 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    args::{Format, Input, Print, is_stdio},
     escape::escape,
+    options::{Format, Input, Print, is_stdio},
 };
 
 /// The version of the JSON that this command prints.

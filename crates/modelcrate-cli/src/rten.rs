@@ -16,7 +16,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use modelcrate::rten_format::{Error, Model, Reader};
 
-use crate::{Outcome, args::is_stdio, failure::About, output};
+use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rten {

@@ -12,11 +12,11 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Format, Input, Print, is_stdio},
     escape::escape,
     failure::{About, Failure, chain, is_invalid},
-    output, print_error,
+    options::{Format, Input, Print, is_stdio},
+    outcome::{Outcome, print_error},
+    output,
 };
 
 /// Read model files whole and report every fault: structure, digests, contents

@@ -13,8 +13,8 @@ use modelcrate::tensor_core::output::{Durability, Existing, NewFile};
 use serde::Serialize;
 
 use crate::{
-    args::{Format, Print, is_stdio},
     failure::About,
+    options::{Format, Print, is_stdio},
     output,
     paths::same_file,
 };

@@ -60,21 +60,12 @@
 
 #[cfg(any(feature = "nnpackage", feature = "ptl", feature = "rten"))]
 mod budget;
-#[cfg(feature = "carton")]
-mod carton;
 mod detect;
 mod error;
-#[cfg(feature = "nnpackage")]
-mod nnp;
-#[cfg(feature = "ptl")]
-mod ptl;
+mod formats;
 mod reader;
-#[cfg(feature = "rten")]
-mod rten;
 mod stats;
 mod summary;
-#[cfg(feature = "ztensor")]
-mod zt;
 
 #[cfg(feature = "carton")]
 pub use carton_format;
@@ -91,7 +82,7 @@ pub use ztensor;
 pub use detect::{Format, detect, is_model_folder};
 pub use error::{Error, Result};
 #[cfg(feature = "ptl")]
-pub use ptl::SpecFile;
+pub use formats::ptl::SpecFile;
 pub use reader::{AnyReader, OpenOptions, Profile};
 pub use stats::Stats;
 pub use summary::{

@@ -2,20 +2,11 @@ use std::{num::NonZeroUsize, path::Path};
 
 use tensor_core::{Report, Source, Tensor, TensorInfo};
 
-#[cfg(feature = "carton")]
-use crate::carton;
-#[cfg(feature = "nnpackage")]
-use crate::nnp;
-#[cfg(feature = "ptl")]
-use crate::ptl;
-#[cfg(feature = "rten")]
-use crate::rten;
-#[cfg(feature = "ztensor")]
-use crate::zt;
 use crate::{
     Error, Format, Summary, SummaryOptions, detect,
     detect::{looks_like, model_folder},
     error::Result,
+    formats,
 };
 
 /// How much a reader puts up with.
@@ -73,9 +64,13 @@ impl OpenOptions {
         let path = path.as_ref();
         match model_folder(path) {
             #[cfg(feature = "carton")]
-            Some(Format::Carton) => Ok(AnyReader::Carton(carton::open_folder(path, self)?)),
+            Some(Format::Carton) => {
+                Ok(AnyReader::Carton(formats::carton::open_folder(path, self)?))
+            }
             #[cfg(feature = "nnpackage")]
-            Some(Format::NnPackage) => Ok(AnyReader::NnPackage(nnp::open_folder(path, self)?)),
+            Some(Format::NnPackage) => {
+                Ok(AnyReader::NnPackage(formats::nnpackage::open_folder(path, self)?))
+            }
             _ => self.from_source(Source::open(path)?),
         }
     }
@@ -88,9 +83,11 @@ impl OpenOptions {
     pub fn from_source(self, source: Source) -> Result<AnyReader> {
         match detect(&source)? {
             #[cfg(feature = "carton")]
-            Some(Format::Carton) => Ok(AnyReader::Carton(carton::open(source, self)?)),
+            Some(Format::Carton) => Ok(AnyReader::Carton(formats::carton::open(source, self)?)),
             #[cfg(feature = "nnpackage")]
-            Some(Format::NnPackage) => Ok(AnyReader::NnPackage(nnp::open(source, self)?)),
+            Some(Format::NnPackage) => {
+                Ok(AnyReader::NnPackage(formats::nnpackage::open(source, self)?))
+            }
             #[cfg(feature = "nnpackage")]
             Some(Format::Circle | Format::TfLite) => {
                 Ok(AnyReader::NnModel(nnpackage::ModelReader::from_source(source)?))
@@ -98,11 +95,13 @@ impl OpenOptions {
             #[cfg(feature = "ptl")]
             Some(Format::Ptl) => Ok(AnyReader::Ptl(ptl_spec::Reader::from_source(source)?)),
             #[cfg(feature = "ptl")]
-            Some(Format::PtlSpec) => Ok(AnyReader::PtlSpec(Box::new(ptl::SpecFile::open(source)?))),
+            Some(Format::PtlSpec) => {
+                Ok(AnyReader::PtlSpec(Box::new(formats::ptl::SpecFile::open(source)?)))
+            }
             #[cfg(feature = "rten")]
-            Some(Format::Rten) => Ok(AnyReader::Rten(rten::open(source)?)),
+            Some(Format::Rten) => Ok(AnyReader::Rten(formats::rten::open(source)?)),
             #[cfg(feature = "ztensor")]
-            Some(Format::ZTensor) => Ok(AnyReader::ZTensor(zt::open(source, self)?)),
+            Some(Format::ZTensor) => Ok(AnyReader::ZTensor(formats::ztensor::open(source, self)?)),
             #[cfg(not(all(
                 feature = "carton",
                 feature = "nnpackage",
@@ -134,7 +133,7 @@ pub enum AnyReader {
     Ptl(ptl_spec::Reader),
     /// A PyTorch Live spec in a file of its own.
     #[cfg(feature = "ptl")]
-    PtlSpec(Box<ptl::SpecFile>),
+    PtlSpec(Box<formats::ptl::SpecFile>),
     /// An RTen model.
     #[cfg(feature = "rten")]
     Rten(rten_format::Reader),
@@ -181,7 +180,7 @@ impl AnyReader {
             #[cfg(feature = "nnpackage")]
             Self::NnPackage(_) => Format::NnPackage,
             #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => nnp::format(reader),
+            Self::NnModel(ref reader) => formats::nnpackage::format(reader),
             #[cfg(feature = "ptl")]
             Self::Ptl(_) => Format::Ptl,
             #[cfg(feature = "ptl")]
@@ -200,19 +199,19 @@ impl AnyReader {
     pub fn summary(&self, options: SummaryOptions) -> Summary {
         match *self {
             #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => carton::summary(reader, options),
+            Self::Carton(ref reader) => formats::carton::summary(reader, options),
             #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => nnp::summary(reader, options),
+            Self::NnPackage(ref reader) => formats::nnpackage::summary(reader, options),
             #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => nnp::model_summary(reader, options),
+            Self::NnModel(ref reader) => formats::nnpackage::model_summary(reader, options),
             #[cfg(feature = "ptl")]
-            Self::Ptl(ref reader) => ptl::summary(reader, options),
+            Self::Ptl(ref reader) => formats::ptl::summary(reader, options),
             #[cfg(feature = "ptl")]
-            Self::PtlSpec(ref file) => ptl::spec_summary(file),
+            Self::PtlSpec(ref file) => formats::ptl::spec_summary(file),
             #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => rten::summary(reader, options),
+            Self::Rten(ref reader) => formats::rten::summary(reader, options),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => zt::summary(reader, options),
+            Self::ZTensor(ref reader) => formats::ztensor::summary(reader, options),
         }
     }
 
@@ -227,21 +226,23 @@ impl AnyReader {
     pub fn verify_with(&self, progress: impl Fn(u64) + Sync) -> Report {
         match *self {
             #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => carton::verify(reader, progress),
+            Self::Carton(ref reader) => formats::carton::verify(reader, progress),
             #[cfg(feature = "nnpackage")]
             Self::NnPackage(ref reader) => whole(reader.verify(), self.byte_len(), progress),
             #[cfg(feature = "nnpackage")]
             Self::NnModel(ref reader) => {
-                whole(nnp::verify_model(reader), self.byte_len(), progress)
+                whole(formats::nnpackage::verify_model(reader), self.byte_len(), progress)
             }
             #[cfg(feature = "ptl")]
             Self::Ptl(ref reader) => whole(reader.validate(), self.byte_len(), progress),
             #[cfg(feature = "ptl")]
-            Self::PtlSpec(ref file) => whole(ptl::verify_spec(file), self.byte_len(), progress),
+            Self::PtlSpec(ref file) => {
+                whole(formats::ptl::verify_spec(file), self.byte_len(), progress)
+            }
             #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => rten::verify(reader, progress),
+            Self::Rten(ref reader) => formats::rten::verify(reader, progress),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => zt::verify(reader, progress),
+            Self::ZTensor(ref reader) => formats::ztensor::verify(reader, progress),
         }
     }
 
@@ -271,9 +272,9 @@ impl AnyReader {
     pub fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
         match *self {
             #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => Ok(carton::tensor(reader, name)?),
+            Self::Carton(ref reader) => Ok(formats::carton::tensor(reader, name)?),
             #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => nnp::tensor(reader, name),
+            Self::NnPackage(ref reader) => formats::nnpackage::tensor(reader, name),
             #[cfg(feature = "nnpackage")]
             Self::NnModel(ref reader) => {
                 Ok(reader.tensor(name).map(nnpackage::Constant::view).transpose()?)
@@ -308,7 +309,7 @@ impl AnyReader {
                 Ok(reader.tensor(name)?.and_then(carton_format::Tensor::info))
             }
             #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => nnp::tensor_info(reader, name),
+            Self::NnPackage(ref reader) => formats::nnpackage::tensor_info(reader, name),
             #[cfg(feature = "nnpackage")]
             Self::NnModel(ref reader) => {
                 Ok(reader.tensor(name).map(nnpackage::Constant::info).transpose()?)
@@ -338,7 +339,7 @@ impl AnyReader {
             #[cfg(feature = "carton")]
             Self::Carton(ref reader) => reader.content_len(),
             #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => nnp::byte_len(reader),
+            Self::NnPackage(ref reader) => formats::nnpackage::byte_len(reader),
             #[cfg(feature = "nnpackage")]
             Self::NnModel(ref reader) => reader.source().len(),
             #[cfg(feature = "ptl")]

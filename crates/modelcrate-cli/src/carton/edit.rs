@@ -11,7 +11,7 @@ use modelcrate::{
 use serde::Serialize;
 
 use super::rewrite::{Done, Rewrite};
-use crate::{Outcome, failure::About};
+use crate::{failure::About, outcome::Outcome};
 
 /// Change the description of a carton, its carton.toml
 ///

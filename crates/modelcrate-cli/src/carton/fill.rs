@@ -8,7 +8,7 @@ use super::{
     rewrite::{Done, Rewrite},
     store::Store,
 };
-use crate::{Outcome, escape::escape, failure::About, output};
+use crate::{escape::escape, failure::About, outcome::Outcome, output};
 
 /// Fetch the files that a carton only links to, and hold them
 ///

@@ -8,11 +8,11 @@ use modelcrate::carton_format::{Reader, Sha256};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Format, Input, Print},
     escape::escape,
     failure::{About, chain, is_invalid},
-    output, print_error,
+    options::{Format, Input, Print},
+    outcome::{Outcome, print_error},
+    output,
 };
 
 /// Print the model hash of cartons, or compare it

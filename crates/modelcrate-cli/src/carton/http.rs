@@ -6,7 +6,7 @@ use modelcrate::carton_format::{
     http::{Cache, Hosts, HttpFetcher, HttpOptions, Network, Proxy, Schemes},
 };
 
-use crate::args::Size;
+use crate::options::Size;
 
 /// What may be asked, and how much.
 #[derive(Debug, clap::Args)]

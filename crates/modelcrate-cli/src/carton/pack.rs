@@ -18,10 +18,10 @@ use serde::Serialize;
 
 use super::{about_culprit, store::Store};
 use crate::{
-    Outcome,
-    args::is_stdio,
     escape::escape,
     failure::About,
+    options::is_stdio,
+    outcome::Outcome,
     output,
     paths::{is_inside, same_file},
     tensor_file::TensorFile,

@@ -4,10 +4,10 @@ use modelcrate::carton_format::{Platform, Reader};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, Print},
     escape::escape,
     failure::About,
+    options::{Input, Print},
+    outcome::Outcome,
     output,
 };
 

@@ -5,7 +5,7 @@ use super::{
     rewrite::{Done, Rewrite},
     store::Store,
 };
-use crate::{Outcome, output};
+use crate::{outcome::Outcome, output};
 
 /// Compress the files of a carton in another way
 ///

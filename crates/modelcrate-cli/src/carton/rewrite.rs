@@ -10,10 +10,10 @@ use modelcrate::carton_format::{
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::is_stdio,
     escape::escape,
     failure::About,
+    options::is_stdio,
+    outcome::Outcome,
     output,
     paths::is_inside,
     write::{Sink, Writing},

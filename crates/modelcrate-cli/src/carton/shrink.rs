@@ -8,7 +8,7 @@ use modelcrate::{
 use serde::Serialize;
 
 use super::rewrite::{Done, Rewrite};
-use crate::{Outcome, args::Size, failure::About};
+use crate::{failure::About, options::Size, outcome::Outcome};
 
 /// Link files of a carton instead of holding them
 ///

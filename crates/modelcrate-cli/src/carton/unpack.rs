@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::{about_culprit, http::Http};
 use crate::{
-    Outcome,
-    args::{Input, Print},
     escape::escape,
     failure::About,
+    options::{Input, Print},
+    outcome::Outcome,
     output,
     paths::is_inside,
 };

@@ -10,7 +10,9 @@ use super::given::{
     Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open, partition,
     read_text, reference, write_archive,
 };
-use crate::{Outcome, args::is_stdio, escape::escape, failure::About, output, write::Writing};
+use crate::{
+    escape::escape, failure::About, options::is_stdio, outcome::Outcome, output, write::Writing,
+};
 
 /// Build a package of models and what belongs to them
 ///

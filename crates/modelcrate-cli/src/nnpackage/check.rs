@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::Opened;
 use crate::{
-    Outcome,
-    args::{Input, Print},
     escape::escape,
     failure::{bare, is_invalid},
+    options::{Input, Print},
+    outcome::Outcome,
     output,
 };
 

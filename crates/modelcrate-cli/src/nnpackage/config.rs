@@ -4,10 +4,10 @@ use modelcrate::nnpackage::{ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, Print},
     escape::{escape, escape_up_to},
     failure::About,
+    options::{Input, Print},
+    outcome::Outcome,
     output,
 };
 

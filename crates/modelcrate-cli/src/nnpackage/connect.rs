@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use self::wiring::{Attributes, Wiring};
 use crate::{
-    Outcome,
-    args::{Format, Input, Print},
     escape::escape,
     failure::About,
+    options::{Format, Input, Print},
+    outcome::Outcome,
     output,
 };
 

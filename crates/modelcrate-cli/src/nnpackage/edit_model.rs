@@ -12,10 +12,10 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, is_stdio},
     escape::escape,
     failure::About,
+    options::{Input, is_stdio},
+    outcome::Outcome,
     output,
     write::Writing,
 };

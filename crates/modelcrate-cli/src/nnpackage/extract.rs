@@ -8,10 +8,10 @@ use modelcrate::nnpackage::{Error, ExtractOptions, Reader, extract, model_archiv
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, Print},
     escape::escape,
     failure::About,
+    options::{Input, Print},
+    outcome::Outcome,
     output,
     paths::is_inside,
 };

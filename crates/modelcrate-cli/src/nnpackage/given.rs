@@ -16,8 +16,8 @@ use modelcrate::{
 };
 
 use crate::{
-    args::is_stdio,
     failure::About,
+    options::is_stdio,
     paths::{is_inside, same_file},
     write::{Sink, Writing},
 };

@@ -7,7 +7,7 @@ use super::{
     build::{Built, write},
     given::{Edge, Store, Target},
 };
-use crate::{Outcome, args::is_stdio, write::Writing};
+use crate::{options::is_stdio, outcome::Outcome, write::Writing};
 
 /// Merge packages into one
 ///

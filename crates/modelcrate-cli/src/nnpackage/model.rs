@@ -12,9 +12,9 @@ use serde::Serialize;
 use self::document::Document;
 use super::Opened;
 use crate::{
-    Outcome,
-    args::{Format, Input, Print},
     failure::About,
+    options::{Format, Input, Print},
+    outcome::Outcome,
     output,
 };
 

@@ -14,10 +14,10 @@ use super::{
     given::Store,
 };
 use crate::{
-    Outcome,
-    args::{Input, is_stdio},
     escape::escape,
     failure::About,
+    options::{Input, is_stdio},
+    outcome::Outcome,
     output,
     paths::is_inside,
     write::Writing,

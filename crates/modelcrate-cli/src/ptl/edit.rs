@@ -7,10 +7,10 @@ use modelcrate::{ptl_spec::Editor, tensor_core::Report};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Print, is_stdio},
     escape::escape,
     failure::About,
+    options::{Print, is_stdio},
+    outcome::Outcome,
     output,
 };
 

@@ -12,7 +12,7 @@ use super::{
     edit::{Changes, How, refuse_stdin},
     given::{Found, Meaning, source},
 };
-use crate::{Outcome, args::Input, escape::escape, failure::About, output};
+use crate::{escape::escape, failure::About, options::Input, outcome::Outcome, output};
 
 /// Put a spec into a model, or any other file beside it
 ///

@@ -4,10 +4,10 @@ use anyhow::{anyhow, ensure};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, is_stdio},
     escape::escape,
     failure::About,
+    options::{Input, is_stdio},
+    outcome::Outcome,
     output,
     paths::same_file,
     write::Writing,

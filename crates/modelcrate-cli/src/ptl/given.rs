@@ -15,8 +15,8 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    args::{Input, is_stdio},
     failure::{About, malformed},
+    options::{Input, is_stdio},
     output,
 };
 

@@ -15,7 +15,7 @@ use super::{
     params::Parameters,
     tensors,
 };
-use crate::{Outcome, escape::escape, failure::About, output, write::Writing};
+use crate::{escape::escape, failure::About, outcome::Outcome, output, write::Writing};
 
 /// Make the input of a model of a call's parameters
 ///

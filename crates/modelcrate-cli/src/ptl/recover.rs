@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use modelcrate::{ptl_spec, tensor_core::Source};
 use serde::Serialize;
 
-use crate::{Outcome, args::Print, escape::escape, failure::About, output};
+use crate::{escape::escape, failure::About, options::Print, outcome::Outcome, output};
 
 /// Cut off what an interrupted edit has left at the end of a model
 ///

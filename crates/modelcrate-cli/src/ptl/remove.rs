@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::edit::{Changes, How};
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Take extra files out of a model
 ///

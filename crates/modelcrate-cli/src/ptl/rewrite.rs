@@ -10,10 +10,10 @@ use modelcrate::ptl_spec::{self, ContainerKind, Error, Reader};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, is_stdio},
     escape::escape,
     failure::About,
+    options::{Input, is_stdio},
+    outcome::Outcome,
     output,
     write::Writing,
 };

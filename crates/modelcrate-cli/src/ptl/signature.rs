@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::given::{Given, Meaning, Origin};
 use crate::{
-    Outcome,
-    args::Print,
     escape::{escape, escape_json, escape_up_to},
+    options::Print,
+    outcome::Outcome,
     output,
 };
 

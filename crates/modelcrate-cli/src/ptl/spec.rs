@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::given::{Given, Origin};
 use crate::{
-    Outcome,
-    args::{Format, Print},
     escape::{escape, escape_json},
+    options::{Format, Print},
+    outcome::Outcome,
     output,
 };
 

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use modelcrate::{tensor_core::Tensor, ztensor};
 
 use super::npy;
-use crate::{args::is_stdio, failure::About, write::Writing};
+use crate::{failure::About, options::is_stdio, write::Writing};
 
 /// Writes tensors, by their places, as the name of the output says; returns the files.
 pub(super) fn write(

@@ -7,7 +7,7 @@ use super::{
     outputs::Outputs,
     params::Parameters,
 };
-use crate::{Outcome, args::Print, escape::escape_json, failure::About, output};
+use crate::{escape::escape_json, failure::About, options::Print, outcome::Outcome, output};
 
 /// Make the results of a call of what a model gave
 ///

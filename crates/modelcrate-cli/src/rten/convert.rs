@@ -5,10 +5,10 @@ use modelcrate::rten_format::{Reader, Result, Rewrite, WriteOptions};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, is_stdio},
     escape::escape,
     failure::About,
+    options::{Input, is_stdio},
+    outcome::Outcome,
     output,
     paths::same_file,
     write::{Sink, Writing},

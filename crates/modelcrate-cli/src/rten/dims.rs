@@ -4,7 +4,7 @@ use anyhow::ensure;
 use modelcrate::rten_format::{Dim, Model, NodeKind};
 
 use super::edit::{Axis, How};
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Turn dimensions of 0 of a model's inputs into symbols
 ///

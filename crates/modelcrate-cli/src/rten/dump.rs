@@ -2,8 +2,8 @@ use modelcrate::rten_format::Model;
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Format, Input, Print},
+    options::{Format, Input, Print},
+    outcome::Outcome,
     output,
 };
 

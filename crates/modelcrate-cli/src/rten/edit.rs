@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use super::weights::Weights;
 use crate::{
-    Outcome,
-    args::{Print, is_stdio},
     escape::escape,
     failure::About,
+    options::{Print, is_stdio},
+    outcome::Outcome,
     output,
     tensor_file::TensorFile,
 };

@@ -12,10 +12,10 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Format, Input, Size, is_stdio},
     escape::escape,
     failure::About,
+    options::{Format, Input, Size, is_stdio},
+    outcome::Outcome,
     output,
     paths::same_file,
     write::Writing,

@@ -1,7 +1,7 @@
 use modelcrate::rten_format::{Rewrite, Version};
 
 use super::convert::Files;
-use crate::{Outcome, failure::About};
+use crate::{failure::About, outcome::Outcome};
 
 /// Write the part of a model that computes some of its values
 ///

@@ -1,7 +1,7 @@
 use clap::ValueEnum;
 use modelcrate::rten_format::Model;
 
-use crate::{Outcome, args::Input, output};
+use crate::{options::Input, outcome::Outcome, output};
 
 /// Draw the graph of a model, subgraphs included, as text for a drawing program
 ///

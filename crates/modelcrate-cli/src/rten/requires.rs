@@ -4,9 +4,9 @@ use modelcrate::rten_format::{Release, Requirements};
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Input, Print},
     escape::{escape, escape_up_to},
+    options::{Input, Print},
+    outcome::Outcome,
     output,
 };
 

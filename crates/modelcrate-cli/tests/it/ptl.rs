@@ -1,7 +1,5 @@
 //! The commands of `modelcrate ptl` that write files, or read many.
 
-mod run;
-
 use std::{fs, path::Path};
 
 use modelcrate::{
@@ -10,7 +8,7 @@ use modelcrate::{
 };
 use test_support::testdata;
 
-use run::{fails, modelcrate, prints};
+use crate::run::{fails, modelcrate, prints};
 
 const SPEC_TEXT: &str = r#"{
     "pack": {"type": "tensor", "dtype": "float", "sizes": [1, 2], "items": ["$a", 0.5]},

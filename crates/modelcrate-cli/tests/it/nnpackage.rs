@@ -1,7 +1,5 @@
 //! The commands of `modelcrate nnpackage`.
 
-mod run;
-
 use std::{
     fs,
     io::Write as _,
@@ -19,7 +17,7 @@ use modelcrate::nnpackage::{
 };
 use test_support::testdata;
 
-use run::{fails, modelcrate, prints};
+use crate::run::{fails, modelcrate, prints};
 
 /// A folder with packages and models.
 fn folder() -> tempfile::TempDir {

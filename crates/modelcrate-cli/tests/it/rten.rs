@@ -1,7 +1,5 @@
 //! The commands of `modelcrate rten` that write files.
 
-mod run;
-
 use std::{
     fs,
     path::Path,
@@ -17,7 +15,7 @@ use modelcrate::{
 };
 use test_support::testdata;
 
-use run::{fails, prints};
+use crate::run::{fails, modelcrate, prints};
 
 /// A folder with a model in both versions.
 fn folder() -> tempfile::TempDir {
@@ -279,7 +277,7 @@ fn shared_bytes_are_read_once() {
     prints(folder.path(), &["rten", "to-v2", "model.rten", "new.rten"]);
     let (before, after) = (fs::metadata(&path), fs::metadata(folder.path().join("new.rten")));
     assert!(after.unwrap().len() < before.unwrap().len() + 4096);
-    let stats = run::modelcrate(folder.path(), &["inspect", "--stats", "model.rten"]);
+    let stats = modelcrate(folder.path(), &["inspect", "--stats", "model.rten"]);
     let said = String::from_utf8(stats.stdout).unwrap();
     assert!(said.contains("over the limit of"), "{said}");
     assert!(started.elapsed() < Duration::from_secs(60));
@@ -326,7 +324,7 @@ fn models_are_exported() {
     let model = fs::read(cd.join("model.onnx")).unwrap();
     prints(cd, &["rten", "export-onnx", "v1.rten", "other.onnx"]);
     assert!(fs::read(cd.join("other.onnx")).unwrap() == model);
-    let output = run::modelcrate(cd, &["rten", "export-onnx", "v2.rten", "-"]);
+    let output = modelcrate(cd, &["rten", "export-onnx", "v2.rten", "-"]);
     assert!(output.status.success() && output.stdout == model);
     let reader = Reader::open(cd.join("v2.rten")).unwrap();
     assert!(Export::new(&reader).to_bytes().unwrap() == model);
@@ -374,7 +372,7 @@ fn what_cannot_be_exported_is_said() {
 fn models_go_through_pipes() {
     let folder = folder();
     let cd = folder.path();
-    let output = run::modelcrate(cd, &["rten", "to-v1", "v2.rten", "-"]);
+    let output = modelcrate(cd, &["rten", "to-v1", "v2.rten", "-"]);
     let reader = Reader::open(cd.join("v2.rten")).unwrap();
     assert!(output.status.success());
     assert!(output.stdout == Rewrite::of(&reader).to_v1_bytes().unwrap());

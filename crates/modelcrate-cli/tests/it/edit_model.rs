@@ -1,7 +1,5 @@
 //! `modelcrate nnpackage edit-model`.
 
-mod run;
-
 use std::{fs, path::Path};
 
 use modelcrate::nnpackage::{
@@ -11,7 +9,7 @@ use modelcrate::nnpackage::{
     },
 };
 
-use run::{fails, prints};
+use crate::run::{fails, prints};
 use test_support::testdata;
 
 /// Writes a model of one operator: `sum = x + one`.

@@ -1,7 +1,5 @@
 //! Transcripts of the command, in `tests/cmd`, and edits, which change files.
 
-mod run;
-
 use std::{
     fs,
     io::Write as _,
@@ -11,7 +9,7 @@ use std::{
 use modelcrate::ztensor::Writer;
 use test_support::testdata;
 
-use run::{fails, modelcrate, prints};
+use crate::run::{fails, modelcrate, prints};
 
 #[test]
 fn transcripts() {
@@ -32,16 +30,19 @@ fn folder() -> tempfile::TempDir {
 fn edits_go_through() {
     let folder = folder();
     let cd = folder.path();
-    let added = prints(cd, &["zt", "append", "model.zt", "--raw", "bias=f32:2,3:bias.bin"]);
+    let added = prints(cd, &["ztensor", "append", "model.zt", "--raw", "bias=f32:2,3:bias.bin"]);
     assert_eq!(added, "model.zt: added bias\n");
-    prints(cd, &["zt", "append", "model.zt", "--from", "other.zt"]);
+    prints(cd, &["ztensor", "append", "model.zt", "--from", "other.zt"]);
     let raw = "bias=f64:3:bias.bin";
-    prints(cd, &["zt", "replace", "model.zt", "--raw", raw, "--zstd", "3", "--digest", "sha256"]);
+    prints(
+        cd,
+        &["ztensor", "replace", "model.zt", "--raw", raw, "--zstd", "3", "--digest", "sha256"],
+    );
     let inspected = prints(cd, &["inspect", "--tensors", "model.zt"]);
     assert!(inspected.contains("bias"), "{inspected}");
     assert!(inspected.contains("sparse_csr"), "{inspected}");
-    prints(cd, &["zt", "remove", "model.zt", "bias"]);
-    assert!(prints(cd, &["zt", "compact", "model.zt"]).contains("bytes saved"));
+    prints(cd, &["ztensor", "remove", "model.zt", "bias"]);
+    assert!(prints(cd, &["ztensor", "compact", "model.zt"]).contains("bytes saved"));
     assert_eq!(prints(cd, &["verify", "model.zt"]), "model.zt: valid\n");
 }
 
@@ -58,19 +59,19 @@ fn dry_runs_change_nothing() {
     let before = state();
     let json = prints(
         cd,
-        &["zt", "append", "model.zt", "--from", "other.zt", "--dry-run", "--format", "json"],
+        &["ztensor", "append", "model.zt", "--from", "other.zt", "--dry-run", "--format", "json"],
     );
     assert!(json.starts_with("{\"schema\":1,\"path\":\"model.zt\",\"dry_run\":true"), "{json}");
     for args in [
-        &["zt", "append", "model.zt", "--raw", "l=u8:12582912:large.bin"][..],
-        &["zt", "replace", "model.zt", "--raw", "s_u8=u8:12582912:large.bin"],
-        &["zt", "remove", "model.zt", "s_u8"],
-        &["zt", "recover", "model.zt"],
+        &["ztensor", "append", "model.zt", "--raw", "l=u8:12582912:large.bin"][..],
+        &["ztensor", "replace", "model.zt", "--raw", "s_u8=u8:12582912:large.bin"],
+        &["ztensor", "remove", "model.zt", "s_u8"],
+        &["ztensor", "recover", "model.zt"],
     ] {
         prints(cd, &[args, &["--dry-run"]].concat());
         assert!(state() == before, "{args:?}");
     }
-    prints(cd, &["zt", "migrate", "old.zt", "new.zt", "--dry-run"]);
+    prints(cd, &["ztensor", "migrate", "old.zt", "new.zt", "--dry-run"]);
     assert!(!cd.join("new.zt").exists());
 }
 
@@ -80,19 +81,35 @@ fn refused_edits_change_nothing() {
     let cd = folder.path();
     let before = fs::read(cd.join("model.zt")).unwrap();
     for (args, status, message) in [
-        (&["zt", "remove", "model.zt", "none"][..], 2, "object \"none\" is not in the file"),
-        (&["zt", "remove", "model.zt", "none", "--dry-run"], 2, "is not in the file"),
-        (&["zt", "replace", "model.zt", "--raw", "none=u8:24:bias.bin"], 2, "is not in the file"),
-        (&["zt", "append", "model.zt", "--raw", "b=f32:7:bias.bin"], 2, "needs 28"),
-        (&["zt", "append", "model.zt", "--raw", "nonsense"], 2, "NAME=DTYPE:SHAPE:PATH"),
-        (&["zt", "append", "model.zt", "--raw", "b=f31:6:bias.bin"], 2, "element type is \"f31\""),
-        (&["zt", "append", "model.zt", "--from", "model.zt"], 2, "is the file that is edited"),
-        (&["zt", "append", "model.zt", "--from", "other.zt", "--tensor", "x"], 2, "has no tensor"),
-        (&["zt", "append", "model.zt", "--from", "old.zt"], 2, "migrate it first"),
-        (&["zt", "compact", "old.zt"], 2, "migrate it first"),
-        (&["zt", "compact", "bias.bin"], 1, "magic at byte 0"),
-        (&["zt", "migrate", "old.zt", "model.zt"], 2, "is there already (--force replaces it)"),
-        (&["zt", "migrate", "old.zt", "old.zt", "--force"], 2, "is the input"),
+        (&["ztensor", "remove", "model.zt", "none"][..], 2, "object \"none\" is not in the file"),
+        (&["ztensor", "remove", "model.zt", "none", "--dry-run"], 2, "is not in the file"),
+        (
+            &["ztensor", "replace", "model.zt", "--raw", "none=u8:24:bias.bin"],
+            2,
+            "is not in the file",
+        ),
+        (&["ztensor", "append", "model.zt", "--raw", "b=f32:7:bias.bin"], 2, "needs 28"),
+        (&["ztensor", "append", "model.zt", "--raw", "nonsense"], 2, "NAME=DTYPE:SHAPE:PATH"),
+        (
+            &["ztensor", "append", "model.zt", "--raw", "b=f31:6:bias.bin"],
+            2,
+            "element type is \"f31\"",
+        ),
+        (&["ztensor", "append", "model.zt", "--from", "model.zt"], 2, "is the file that is edited"),
+        (
+            &["ztensor", "append", "model.zt", "--from", "other.zt", "--tensor", "x"],
+            2,
+            "has no tensor",
+        ),
+        (&["ztensor", "append", "model.zt", "--from", "old.zt"], 2, "migrate it first"),
+        (&["ztensor", "compact", "old.zt"], 2, "migrate it first"),
+        (&["ztensor", "compact", "bias.bin"], 1, "magic at byte 0"),
+        (
+            &["ztensor", "migrate", "old.zt", "model.zt"],
+            2,
+            "is there already (--force replaces it)",
+        ),
+        (&["ztensor", "migrate", "old.zt", "old.zt", "--force"], 2, "is the input"),
     ] {
         let (found, text) = fails(cd, args);
         assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
@@ -107,24 +124,24 @@ fn errors_name_the_file_once() {
     let cd = folder.path();
     let raw = "b=u8:24:bias.bin";
     for (args, file) in [
-        (&["zt", "compact", "bias.bin"][..], "bias.bin"),
-        (&["zt", "compact", "none"], "none"),
-        (&["zt", "recover", "bias.bin"], "bias.bin"),
-        (&["zt", "recover", "bias.bin", "--dry-run"], "bias.bin"),
-        (&["zt", "remove", "model.zt", "x"], "model.zt"),
-        (&["zt", "append", "none", "--raw", raw], "none"),
-        (&["zt", "append", "none", "--raw", raw, "--dry-run"], "none"),
-        (&["zt", "append", "model.zt", "--raw", "b=u8:24:none"], "none"),
-        (&["zt", "append", "model.zt", "--raw", "b=u8:25:bias.bin"], "bias.bin"),
-        (&["zt", "append", "model.zt", "--raw", "s_u8=u8:24:bias.bin"], "model.zt"),
-        (&["zt", "append", "model.zt", "--from", "model.zt"], "model.zt"),
-        (&["zt", "append", "model.zt", "--from", "none"], "none"),
-        (&["zt", "append", "model.zt", "--from", "bias.bin"], "bias.bin"),
-        (&["zt", "append", "model.zt", "--from", "old.zt"], "old.zt"),
-        (&["zt", "append", "model.zt", "--from", "other.zt", "--tensor", "x"], "other.zt"),
-        (&["zt", "migrate", "none", "new.zt"], "none"),
-        (&["zt", "migrate", "old.zt", "model.zt"], "model.zt"),
-        (&["zt", "migrate", "old.zt", "none/new.zt"], "none/new.zt"),
+        (&["ztensor", "compact", "bias.bin"][..], "bias.bin"),
+        (&["ztensor", "compact", "none"], "none"),
+        (&["ztensor", "recover", "bias.bin"], "bias.bin"),
+        (&["ztensor", "recover", "bias.bin", "--dry-run"], "bias.bin"),
+        (&["ztensor", "remove", "model.zt", "x"], "model.zt"),
+        (&["ztensor", "append", "none", "--raw", raw], "none"),
+        (&["ztensor", "append", "none", "--raw", raw, "--dry-run"], "none"),
+        (&["ztensor", "append", "model.zt", "--raw", "b=u8:24:none"], "none"),
+        (&["ztensor", "append", "model.zt", "--raw", "b=u8:25:bias.bin"], "bias.bin"),
+        (&["ztensor", "append", "model.zt", "--raw", "s_u8=u8:24:bias.bin"], "model.zt"),
+        (&["ztensor", "append", "model.zt", "--from", "model.zt"], "model.zt"),
+        (&["ztensor", "append", "model.zt", "--from", "none"], "none"),
+        (&["ztensor", "append", "model.zt", "--from", "bias.bin"], "bias.bin"),
+        (&["ztensor", "append", "model.zt", "--from", "old.zt"], "old.zt"),
+        (&["ztensor", "append", "model.zt", "--from", "other.zt", "--tensor", "x"], "other.zt"),
+        (&["ztensor", "migrate", "none", "new.zt"], "none"),
+        (&["ztensor", "migrate", "old.zt", "model.zt"], "model.zt"),
+        (&["ztensor", "migrate", "old.zt", "none/new.zt"], "none/new.zt"),
         (&["inspect", "none"], "none"),
         (&["inspect", "bias.bin"], "bias.bin"),
         (&["verify", "none"], "none"),
@@ -144,7 +161,7 @@ fn links_of_the_input_are_no_output() {
     fs::hard_link(cd.join("old.zt"), cd.join("hard.zt")).unwrap();
     std::os::unix::fs::symlink("old.zt", cd.join("soft.zt")).unwrap();
     for link in ["hard.zt", "soft.zt"] {
-        let (status, text) = fails(cd, &["zt", "migrate", "old.zt", link, "--force"]);
+        let (status, text) = fails(cd, &["ztensor", "migrate", "old.zt", link, "--force"]);
         assert_eq!(text, format!("error: {link}: is the input, expected another file\n"));
         assert_eq!(status, 2);
     }
@@ -155,10 +172,10 @@ fn links_of_the_input_are_no_output() {
 fn migrated_files_verify() {
     let folder = folder();
     let cd = folder.path();
-    let text = prints(cd, &["zt", "migrate", "old.zt", "new.zt"]);
+    let text = prints(cd, &["ztensor", "migrate", "old.zt", "new.zt"]);
     assert!(text.starts_with("new.zt: migrated from 0.1 to 1.1, 5 tensors\n"), "{text}");
     assert_eq!(prints(cd, &["verify", "new.zt"]), "new.zt: valid\n");
-    let out = modelcrate(cd, &["zt", "migrate", "old.zt", "-"]).stdout;
+    let out = modelcrate(cd, &["ztensor", "migrate", "old.zt", "-"]).stdout;
     assert_eq!(out, fs::read(cd.join("new.zt")).unwrap());
 }
 
@@ -171,11 +188,11 @@ fn torn_files_are_recovered() {
     fs::write(cd.join("model.zt"), torn).unwrap();
     assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
     assert!(prints(cd, &["verify", "--lenient", "model.zt"]).contains("zt/recovered"));
-    let rehearsed = prints(cd, &["zt", "recover", "model.zt", "--dry-run"]);
+    let rehearsed = prints(cd, &["ztensor", "recover", "model.zt", "--dry-run"]);
     let (lost, kept) = ("1000 bytes would be cut off", "would remain, 13 tensors\n");
     assert!(rehearsed.contains(lost) && rehearsed.ends_with(kept), "{rehearsed}");
     assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
-    assert!(prints(cd, &["zt", "recover", "model.zt"]).contains("1000 bytes cut off"));
+    assert!(prints(cd, &["ztensor", "recover", "model.zt"]).contains("1000 bytes cut off"));
     assert_eq!(prints(cd, &["verify", "model.zt"]), "model.zt: valid\n");
 }
 
@@ -283,7 +300,7 @@ fn names_cannot_reach_the_terminal() {
     fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("m.zt")).unwrap();
     fs::write(cd.join("x"), [1]).unwrap();
     let name = "\x1b]0;x\x07\n[ok] verified\u{202e}=u8:1:x";
-    prints(cd, &["zt", "append", "m.zt", "--raw", name]);
+    prints(cd, &["ztensor", "append", "m.zt", "--raw", name]);
     let shown = prints(cd, &["inspect", "--tensors", "m.zt"]);
     assert!(shown.contains("\\u{1b}]0;x\\u{7}\\n[ok] verified\\u{202e}"), "{shown}");
     let json = prints(cd, &["inspect", "--format", "json", "m.zt"]);

@@ -22,17 +22,17 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    Outcome,
-    args::{Print, is_stdio},
     escape::escape,
     failure::About,
+    options::{Print, is_stdio},
+    outcome::Outcome,
     output,
     paths::same_file,
     tensor_file::TensorFile,
 };
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Zt {
+pub(crate) enum Ztensor {
     Append(Append),
     Replace(Replace),
     Remove(Remove),
@@ -41,7 +41,7 @@ pub(crate) enum Zt {
     Recover(Recover),
 }
 
-impl Zt {
+impl Ztensor {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Append(command) => command.run(),
@@ -60,8 +60,8 @@ impl Zt {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate zt append model.zt --from adapter.zt
-  modelcrate zt append model.zt --raw bias=f32:128:bias.bin --digest sha256")]
+  modelcrate ztensor append model.zt --from adapter.zt
+  modelcrate ztensor append model.zt --raw bias=f32:128:bias.bin --digest sha256")]
 pub(crate) struct Append {
     /// The file to add to
     file: PathBuf,
@@ -83,7 +83,7 @@ impl Append {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  modelcrate zt replace model.zt --raw bias=f32:128:bias.bin")]
+  modelcrate ztensor replace model.zt --raw bias=f32:128:bias.bin")]
 pub(crate) struct Replace {
     /// The file to change
     file: PathBuf,
@@ -105,7 +105,7 @@ impl Replace {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  modelcrate zt remove model.zt optimizer.step optimizer.state")]
+  modelcrate ztensor remove model.zt optimizer.step optimizer.state")]
 pub(crate) struct Remove {
     /// The file to change
     file: PathBuf,
@@ -132,7 +132,7 @@ impl Remove {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  modelcrate zt compact model.zt")]
+  modelcrate ztensor compact model.zt")]
 pub(crate) struct Compact {
     /// The file to rewrite
     file: PathBuf,
@@ -179,8 +179,8 @@ struct Lengths {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate zt migrate old.zt new.zt
-  modelcrate zt migrate old.zt - | sha256sum")]
+  modelcrate ztensor migrate old.zt new.zt
+  modelcrate ztensor migrate old.zt - | sha256sum")]
 pub(crate) struct Migrate {
     /// The file to read
     input: PathBuf,
@@ -258,8 +258,8 @@ impl Migrate {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate zt recover --dry-run model.zt
-  modelcrate zt recover model.zt")]
+  modelcrate ztensor recover --dry-run model.zt
+  modelcrate ztensor recover model.zt")]
 pub(crate) struct Recover {
     /// The file to mend
     file: PathBuf,

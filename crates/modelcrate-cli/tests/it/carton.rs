@@ -1,7 +1,5 @@
 //! The commands of `modelcrate carton` that change files.
 
-mod run;
-
 use std::{
     fs,
     io::{Read as _, Write as _},
@@ -16,7 +14,7 @@ use modelcrate::{
 };
 use test_support::{assert_bytes, testdata};
 
-use run::{fails, modelcrate, prints};
+use crate::run::{fails, modelcrate, prints};
 
 const WEIGHTS: &[u8] = &[7; 2 << 20];
 

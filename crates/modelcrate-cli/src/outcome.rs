@@ -1,0 +1,43 @@
+//! What became of a command, and how it is said.
+
+use std::process::ExitCode;
+
+use anstream::eprintln;
+
+use crate::escape::escape;
+
+/// What became of a command that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Fine,
+    Invalid,
+    /// Some file could not be looked at.
+    Failed,
+}
+
+impl Outcome {
+    /// Returns the graver of two.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Failed, _) | (_, Self::Failed) => Self::Failed,
+            (Self::Invalid, _) | (_, Self::Invalid) => Self::Invalid,
+            _ => Self::Fine,
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Fine => Self::SUCCESS,
+            Outcome::Invalid => Self::from(1),
+            Outcome::Failed => Self::from(2),
+        }
+    }
+}
+
+/// Says what went wrong.
+pub(crate) fn print_error(message: &str) {
+    let style = anstyle::AnsiColor::Red.on_default().bold();
+    eprintln!("{style}error{style:#}: {}", escape(message));
+}
