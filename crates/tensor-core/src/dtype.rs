@@ -167,13 +167,42 @@ impl fmt::Display for DType {
 impl FromStr for DType {
     type Err = UnknownDType;
 
+    /// Reads the name of an element type, in upper or lower case, and the names that NumPy,
+    /// PyTorch and safetensors give it.
     fn from_str(text: &str) -> Result<Self, UnknownDType> {
-        Self::ALL
-            .into_iter()
-            .find(|dtype| dtype.name() == text)
-            .ok_or_else(|| UnknownDType { found: text.to_owned() })
+        let name = text.to_ascii_lowercase();
+        let known = Self::ALL.into_iter().find(|dtype| dtype.name() == name);
+        let known = known
+            .or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|&(_, dtype)| dtype));
+        known.ok_or_else(|| UnknownDType { found: text.to_owned() })
     }
 }
+
+/// What libraries call element types beside our names.
+const ALIASES: [(&str, DType); 22] = [
+    ("boolean", DType::Bool),
+    ("int4", DType::I4),
+    ("uint4", DType::U4),
+    ("int8", DType::I8),
+    ("int16", DType::I16),
+    ("int32", DType::I32),
+    ("int64", DType::I64),
+    ("uint8", DType::U8),
+    ("uint16", DType::U16),
+    ("uint32", DType::U32),
+    ("uint64", DType::U64),
+    ("float8_e4m3fn", DType::F8E4M3),
+    ("float8_e5m2", DType::F8E5M2),
+    ("float16", DType::F16),
+    ("half", DType::F16),
+    ("bfloat16", DType::BF16),
+    ("float32", DType::F32),
+    ("float", DType::F32),
+    ("float64", DType::F64),
+    ("double", DType::F64),
+    ("complex64", DType::C64),
+    ("complex128", DType::C128),
+];
 
 #[cfg(feature = "serde")]
 impl serde::Serialize for DType {
@@ -199,10 +228,16 @@ mod tests {
         for dtype in DType::ALL {
             assert_eq!(dtype.to_string().parse(), Ok(dtype));
         }
-        let error = "F32".parse::<DType>().unwrap_err();
+        for (alias, dtype) in
+            [("BOOL", DType::Bool), ("F8_E4M3", DType::F8E4M3), ("BF16", DType::BF16)]
+        {
+            assert_eq!(alias.parse(), Ok(dtype));
+        }
+        assert_eq!("float32".parse(), Ok(DType::F32));
+        let error = "F33".parse::<DType>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "element type is \"F32\", expected a name such as \"f32\" or \"i64\""
+            "element type is \"F33\", expected a name such as \"f32\" or \"i64\""
         );
     }
 

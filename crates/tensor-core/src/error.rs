@@ -1,6 +1,37 @@
 use std::{fmt, io, path::PathBuf};
 
-use crate::{DType, Shape};
+use crate::{At, DType, Shape};
+
+/// What an error means for whoever meets it, the same over all formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The file breaks its format's text, contradicts itself, or is of no known format.
+    Malformed,
+    /// The file may be sound, but says something that this build does not know, such as a later
+    /// version.
+    Unsupported,
+    /// A value in the file is legal but more than the caller's [`Limits`](crate::Limits) allow.
+    OverLimit,
+    /// What was asked for is not there: a path, a name.
+    NotFound,
+    /// The system failed: reading, writing, permissions, memory.
+    Io,
+    /// Another process has the file, or replaced it meanwhile.
+    Busy,
+    /// The caller asked for what cannot be done, whatever the file.
+    Usage,
+}
+
+impl ErrorKind {
+    /// Tells whether the content of the file is the cause, not its surroundings or the caller.
+    #[must_use]
+    pub const fn is_file_fault(self) -> bool {
+        match self {
+            Self::Malformed | Self::Unsupported | Self::OverLimit => true,
+            Self::NotFound | Self::Io | Self::Busy | Self::Usage => false,
+        }
+    }
+}
 
 /// What can go wrong with bytes, ranges, shapes and element types, whatever the format.
 #[derive(Debug, thiserror::Error)]
@@ -134,6 +165,34 @@ pub enum Error {
         /// The element type that was asked for.
         asked: DType,
     },
+    /// Elements were asked for in place, and do not start where their type must.
+    #[error("bytes of {dtype} are not aligned to {needed} bytes in memory; a copy would be")]
+    Misaligned {
+        /// The element type.
+        dtype: DType,
+        /// The alignment that its elements need, in bytes.
+        needed: u64,
+    },
+    /// Elements were asked for in place on a host that stores numbers the other way round.
+    #[error("elements of {dtype} are little-endian, and this host is not; a copy would be turned")]
+    ByteOrder {
+        /// The element type.
+        dtype: DType,
+    },
+    /// Another library was asked to hold elements that it does not have.
+    #[error("elements are {dtype}, which {library} does not have")]
+    Unrepresentable {
+        /// The element type.
+        dtype: DType,
+        /// The library.
+        library: &'static str,
+    },
+    /// A dimension is more than this host's `usize` can hold.
+    #[error("shape {shape} has a dimension that does not fit this host's usize")]
+    DimensionTooLarge {
+        /// The shape.
+        shape: Shape,
+    },
     /// A bool is stored as something other than 0 or 1.
     #[error("bool at element {index} is {found}, expected 0 or 1")]
     NotABool {
@@ -145,15 +204,59 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the byte offset that the error is about, where it is about one.
+    /// Returns the stable id of the rule that is broken.
     #[must_use]
-    pub fn offset(&self) -> Option<u64> {
+    pub const fn rule(&self) -> &'static str {
+        match self.kind() {
+            ErrorKind::OverLimit => "file/limit",
+            ErrorKind::Malformed if matches!(self, Self::OutOfBounds { .. }) => "file/truncated",
+            ErrorKind::Malformed | ErrorKind::Unsupported => "file/malformed",
+            ErrorKind::NotFound => "file/not-found",
+            ErrorKind::Io => "file/read",
+            ErrorKind::Busy => "file/busy",
+            ErrorKind::Usage => "file/usage",
+        }
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutOfBounds { .. }
+            | Self::ExtentOverflow { .. }
+            | Self::ShapeOverflow { .. }
+            | Self::SizeOverflow { .. }
+            | Self::WrongLength { .. }
+            | Self::NotABool { .. } => ErrorKind::Malformed,
+            Self::OverLimit { .. } => ErrorKind::OverLimit,
+            Self::Read { .. } | Self::File { .. } | Self::OutOfMemory { .. } => ErrorKind::Io,
+            Self::Replaced { .. } | Self::Locked { .. } => ErrorKind::Busy,
+            Self::NotAFile { .. }
+            | Self::Unsized { .. }
+            | Self::WrongBuffer { .. }
+            | Self::WrongType { .. }
+            | Self::Misaligned { .. }
+            | Self::ByteOrder { .. }
+            | Self::Unrepresentable { .. }
+            | Self::DimensionTooLarge { .. } => ErrorKind::Usage,
+        }
+    }
+
+    /// Returns the place that the error is about: the byte, where it is about one.
+    #[must_use]
+    pub fn at(&self) -> At {
         match self {
             Self::OutOfBounds { offset, .. }
             | Self::ExtentOverflow { offset, .. }
-            | Self::Read { offset, .. } => Some(*offset),
-            _ => None,
+            | Self::Read { offset, .. } => At::file().offset(*offset),
+            _ => At::file(),
         }
+    }
+
+    /// Returns the byte offset that the error is about, where it is about one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        self.at().offset
     }
 }
 

@@ -33,6 +33,8 @@
 //! |---|---|
 //! | `mmap` | [`Source::map`], an `unsafe` constructor over a memory-mapped file |
 //! | `digest` | the module `digest`: sha256 and crc32c over bytes, streams and many ranges at once |
+//! | `ndarray` | tensors as arrays of the crate `ndarray`, and back |
+//! | `safetensors` | element types and tensors of the crate `safetensors`, and back |
 //! | `serde` | `serde::Serialize` for element types, shapes and reports |
 
 #![cfg_attr(
@@ -49,6 +51,7 @@
     )
 )]
 
+mod budget;
 mod buf;
 pub mod compare;
 mod cursor;
@@ -60,23 +63,31 @@ mod extent;
 pub mod float8;
 mod limits;
 mod locked;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod options;
 pub mod output;
 pub mod parallel;
 pub mod report;
+#[cfg(feature = "safetensors")]
+mod safetensors;
 mod shape;
 mod source;
 pub mod symbolic;
 mod tensor;
+pub mod text;
 
+pub use budget::Budget;
 pub use buf::AlignedBuf;
 pub use cursor::{Cursor, CursorMut};
 pub use dtype::{DType, UnknownDType};
-pub use error::{Chain, Error, Result};
+pub use error::{Chain, Error, ErrorKind, Result};
 pub use extent::Extent;
 pub use float8::{F8E4M3, F8E5M2};
-pub use limits::Limits;
+pub use limits::{Limit, Limits};
 pub use locked::LockedFile;
+pub use options::{Profile, Verified, Verify};
 pub use report::{At, Finding, Report, Severity};
 pub use shape::Shape;
 pub use source::{ReadAt, Source, SourceReader};
-pub use tensor::{Element, Tensor, TensorInfo, TensorView};
+pub use tensor::{Element, TensorBuf as Tensor, TensorBuf, TensorInfo, TensorView};

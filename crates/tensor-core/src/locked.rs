@@ -27,12 +27,32 @@ impl LockedFile {
     /// be opened for writing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        // Refuses what is no regular file before it is opened for writing.
+        // Refuses what is not a regular file before it is opened for writing.
         drop(Source::open(path)?);
-        let failed = |what| move |source| Error::File { path: path.to_owned(), what, source };
         let file = OpenOptions::new().read(true).write(true).open(path);
-        let file = file.map_err(failed("opening for writing"))?;
-        match file.try_lock() {
+        Self::lock(path, file, "opening for writing", File::try_lock)
+    }
+
+    /// Opens a file for reading only and keeps editors out; others may do the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] where an editor has it; [`Error::NotAFile`]; [`Error::File`].
+    pub fn shared(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        drop(Source::open(path)?);
+        Self::lock(path, File::open(path), "opening", File::try_lock_shared)
+    }
+
+    fn lock(
+        path: &Path,
+        file: io::Result<File>,
+        opening: &'static str,
+        lock: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self> {
+        let failed = |what| move |source| Error::File { path: path.to_owned(), what, source };
+        let file = file.map_err(failed(opening))?;
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => return Err(failed("locking")(source)),
@@ -172,6 +192,17 @@ mod tests {
         first.unlock();
         LockedFile::open(&path).unwrap();
         drop(clone);
+    }
+
+    #[test]
+    fn readers_keep_editors_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(&dir);
+        let first = LockedFile::shared(&path).unwrap();
+        let second = LockedFile::shared(&path).unwrap();
+        assert!(matches!(LockedFile::open(&path), Err(Error::Locked { .. })));
+        drop((first, second));
+        LockedFile::open(&path).unwrap();
     }
 
     #[test]

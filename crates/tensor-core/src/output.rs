@@ -8,6 +8,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
+pub use crate::locked::LockedFile;
 use crate::{Error, Result};
 
 /// What happens to a file that already stands where a new one is to be put.
@@ -28,6 +29,72 @@ pub enum Durability {
     Synced,
     /// The system writes when it likes: whole after a crash of the process, not of the machine.
     Cached,
+}
+
+/// How a finished file takes its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// What happens to a file that stands there.
+    pub existing: Existing,
+    /// Whether it is forced to the disk first.
+    pub durability: Durability,
+}
+
+impl Output {
+    /// Starts a file that will stand at `path`; see [`NewFile::create`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`NewFile::create`].
+    pub fn create(self, path: impl AsRef<Path>) -> Result<NewFile> {
+        NewFile::create(path, self.durability)
+    }
+
+    /// Puts a finished file in its place; see [`NewFile::commit`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`NewFile::commit`].
+    pub fn commit(self, mut file: NewFile) -> Result<()> {
+        file.commit(self.existing)
+    }
+}
+
+/// What an edit has done to a file or folder. Lengths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Edited {
+    /// Nothing: what was asked for is there already.
+    Unchanged,
+    /// Bytes were added behind the end of the file; those before stay, but for fixed fields.
+    Appended {
+        /// The length of the file before.
+        before: u64,
+        /// Its length now.
+        after: u64,
+    },
+    /// Another file stands in its place.
+    Replaced {
+        /// The length of the file before.
+        before: u64,
+        /// The length of the one that stands there now.
+        after: u64,
+    },
+    /// Files of the folder were changed.
+    Updated {
+        /// How many were written.
+        written: usize,
+        /// How many were removed.
+        removed: usize,
+    },
+}
+
+impl Edited {
+    /// Tells whether anything was written.
+    #[must_use]
+    pub const fn has_changed(self) -> bool {
+        !matches!(self, Self::Unchanged)
+    }
 }
 
 /// A file in the making: a temporary file in the target's folder, renamed over it by

@@ -1,6 +1,6 @@
 //! What a check found: findings with stable rule ids, and the verdict that follows from them.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,9 @@ pub struct At {
     /// A line of a text document, counted from 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub line: Option<u64>,
+    /// Where in the line it is, in characters, counted from 1.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub column: Option<u64>,
 }
 
 impl At {
@@ -81,6 +84,13 @@ impl At {
         self
     }
 
+    /// Adds where in its line it is, in characters, counted from 1.
+    #[must_use]
+    pub fn column(mut self, column: impl Into<Option<u64>>) -> Self {
+        self.column = column.into();
+        self
+    }
+
     /// Adds the name of a tensor.
     #[must_use]
     pub fn tensor(mut self, name: impl Into<String>) -> Self {
@@ -104,14 +114,136 @@ pub struct Finding {
     pub message: String,
 }
 
+impl Finding {
+    /// Makes a finding about the file as a whole.
+    #[must_use]
+    pub fn new(
+        severity: Severity,
+        rule: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { rule: rule.into(), severity, at: At::file(), message: message.into() }
+    }
+
+    /// Makes an error about the file as a whole.
+    #[must_use]
+    pub fn error(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, rule, message)
+    }
+
+    /// Makes a warning about the file as a whole.
+    #[must_use]
+    pub fn warning(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, rule, message)
+    }
+
+    /// Makes a note about the file as a whole.
+    #[must_use]
+    pub fn note(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, rule, message)
+    }
+
+    /// Says where it is.
+    #[must_use]
+    pub fn at(mut self, at: At) -> Self {
+        self.at = at;
+        self
+    }
+
+    /// Says at which byte of the file it is.
+    #[must_use]
+    pub fn offset(mut self, offset: impl Into<Option<u64>>) -> Self {
+        self.at = self.at.offset(offset);
+        self
+    }
+
+    /// Says where in the document it is.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.at = self.at.path(path);
+        self
+    }
+
+    /// Says in which archive entry it is.
+    #[must_use]
+    pub fn entry(mut self, name: impl Into<String>) -> Self {
+        self.at = self.at.entry(name);
+        self
+    }
+
+    /// Says in which tensor it is.
+    #[must_use]
+    pub fn tensor(mut self, name: impl Into<String>) -> Self {
+        self.at = self.at.tensor(name);
+        self
+    }
+
+    /// Says in which line of a text document it is, counted from 1.
+    #[must_use]
+    pub fn line(mut self, line: impl Into<Option<u64>>) -> Self {
+        self.at = self.at.line(line);
+        self
+    }
+
+    /// Says where in its line it is, in characters, counted from 1.
+    #[must_use]
+    pub fn column(mut self, column: impl Into<Option<u64>>) -> Self {
+        self.at = self.at.column(column);
+        self
+    }
+}
+
 /// Everything that a check found, in the order of the file.
+///
+/// Of each rule the first [`PER_RULE`](Self::PER_RULE) findings are kept, and one more says how
+/// many are not: a hostile file can have millions of faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct Report {
     findings: Vec<Finding>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    rules: BTreeMap<Cow<'static, str>, Rule>,
+}
+
+/// How often a rule was broken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rule {
+    listed: usize,
+    omitted: u64,
+    /// Which finding says how many are left out, where some are.
+    summary: usize,
 }
 
 impl Report {
+    /// How many findings of one rule are kept.
+    pub const PER_RULE: usize = 1000;
+
+    /// Adds a finding.
+    pub fn add(&mut self, finding: Finding) {
+        let rule = self.rules.entry(finding.rule.clone()).or_default();
+        if rule.listed < Self::PER_RULE {
+            rule.listed = rule.listed.saturating_add(1);
+            self.findings.push(finding);
+        } else {
+            self.omit(finding.rule, finding.severity, 1);
+        }
+    }
+
+    /// Counts findings of a rule that are not kept.
+    fn omit(&mut self, id: Cow<'static, str>, severity: Severity, count: u64) {
+        let rule = self.rules.entry(id.clone()).or_default();
+        let is_first = rule.omitted == 0;
+        rule.omitted = rule.omitted.saturating_add(count);
+        let message = format!("{} more are not listed", rule.omitted);
+        if is_first {
+            rule.summary = self.findings.len();
+            self.findings.push(Finding::new(severity, id, message));
+        } else if let Some(summary) = self.findings.get_mut(rule.summary) {
+            summary.message = message;
+            summary.severity = summary.severity.max(severity);
+        }
+    }
+
     /// Adds a finding.
     pub fn push(
         &mut self,
@@ -120,13 +252,31 @@ impl Report {
         at: At,
         message: impl Into<String>,
     ) {
-        let (rule, message) = (rule.into(), message.into());
-        self.findings.push(Finding { rule, severity, at, message });
+        self.add(Finding::new(severity, rule, message).at(at));
     }
 
     /// Adds everything that another report found.
     pub fn append(&mut self, other: Self) {
-        self.findings.extend(other.findings);
+        for (index, finding) in other.findings.into_iter().enumerate() {
+            match other.rules.get(&finding.rule) {
+                Some(rule) if rule.omitted > 0 && rule.summary == index => {
+                    self.omit(finding.rule, finding.severity, rule.omitted);
+                }
+                _ => self.add(finding),
+            }
+        }
+    }
+
+    /// Tells whether no more findings of a rule are kept, so that none need be made.
+    #[must_use]
+    pub fn is_full(&self, rule: &str) -> bool {
+        self.rules.get(rule).is_some_and(|rule| rule.listed >= Self::PER_RULE)
+    }
+
+    /// Returns how many findings were counted but not kept.
+    #[must_use]
+    pub fn omitted(&self) -> u64 {
+        self.rules.values().map(|rule| rule.omitted).fold(0, u64::saturating_add)
     }
 
     /// Returns the findings in the order in which they were added.
@@ -154,6 +304,12 @@ impl Report {
     }
 }
 
+impl Extend<Finding> for Report {
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
+        findings.into_iter().for_each(|finding| self.add(finding));
+    }
+}
+
 impl IntoIterator for Report {
     type Item = Finding;
     type IntoIter = std::vec::IntoIter<Finding>;
@@ -171,19 +327,50 @@ mod tests {
     fn the_gravest_finding_decides() {
         let mut report = Report::default();
         assert!(report.is_valid() && report.worst().is_none());
-        report.push(Severity::Warning, "x/padding", At::file().offset(9), "padding is not zero");
-        report.push(Severity::Note, "x/gap", At::file(), "12 bytes belong to nothing");
+        report.add(Finding::warning("x/padding", "padding is not zero").offset(9));
+        report.add(Finding::note("x/gap", "12 bytes belong to nothing"));
         assert!(report.is_valid());
         assert_eq!(report.worst(), Some(Severity::Warning));
-        report.push(Severity::Error, "x/digest", At::file().tensor("w"), "digest differs");
+        report.add(Finding::error("x/digest", "digest differs").tensor("w"));
         assert!(!report.is_valid());
+    }
+
+    fn notes(count: usize) -> Report {
+        let mut report = Report::default();
+        report.extend((0..count).map(|index| Finding::note("x/gap", index.to_string())));
+        report
+    }
+
+    #[test]
+    fn a_rule_is_listed_so_often_and_then_counted() {
+        let mut report = notes(Report::PER_RULE);
+        assert!(report.is_full("x/gap") && report.omitted() == 0);
+        report.add(Finding::error("x/gap", "the gravest is not listed"));
+        report.add(Finding::note("x/gap", "nor is this"));
+        report.add(Finding::note("x/other", "this is"));
+        assert_eq!(report.findings().len(), Report::PER_RULE + 2);
+        let summary = &report.findings()[Report::PER_RULE];
+        assert_eq!(
+            (summary.severity, summary.message.as_str()),
+            (Severity::Error, "2 more are not listed")
+        );
+        assert!(!report.is_valid());
+    }
+
+    #[test]
+    fn counts_of_reports_add_up() {
+        let mut report = notes(Report::PER_RULE + 3);
+        report.append(notes(Report::PER_RULE + 4));
+        assert_eq!(report.findings().len(), Report::PER_RULE + 1);
+        assert_eq!(report.omitted(), Report::PER_RULE as u64 + 7);
+        assert_eq!(report.findings()[Report::PER_RULE].message, "1007 more are not listed");
     }
 
     #[cfg(feature = "serde")]
     #[test]
     fn unknown_places_are_left_out() {
         let mut report = Report::default();
-        report.push(Severity::Error, "x/y", At::file().offset(7).tensor("w"), "m");
+        report.add(Finding::error("x/y", "m").at(At::file().offset(7).tensor("w")));
         assert_eq!(
             serde_json::to_string(&report).unwrap(),
             r#"[{"rule":"x/y","severity":"error","at":{"offset":7,"tensor":"w"},"message":"m"}]"#

@@ -122,6 +122,27 @@ impl From<&[u64]> for Shape {
     }
 }
 
+impl From<&[usize]> for Shape {
+    fn from(dims: &[usize]) -> Self {
+        dims.iter().map(|&dim| dim as u64).collect()
+    }
+}
+
+impl TryFrom<&Shape> for Vec<usize> {
+    type Error = Error;
+
+    /// Returns the dimensions as libraries of arrays take them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DimensionTooLarge`].
+    fn try_from(shape: &Shape) -> Result<Self> {
+        let dims = shape.dims().iter().map(|&dim| usize::try_from(dim));
+        let dims = dims.collect::<Result<_, _>>();
+        dims.map_err(|_| Error::DimensionTooLarge { shape: shape.clone() })
+    }
+}
+
 impl From<Vec<u64>> for Shape {
     fn from(dims: Vec<u64>) -> Self {
         Self(SmallVec::from_vec(dims))
@@ -186,6 +207,13 @@ mod tests {
     fn long_shapes_are_cut_when_shown() {
         let shape: Shape = std::iter::repeat_n(1, 5000).collect();
         assert!(shape.to_string().ends_with("1, … of rank 5000]"), "{shape}");
+    }
+
+    #[test]
+    fn shapes_of_arrays() {
+        let shape = Shape::from(&[2_usize, 0, 4][..]);
+        assert_eq!(shape, Shape::from([2, 0, 4]));
+        assert_eq!(Vec::try_from(&shape).unwrap(), [2_usize, 0, 4]);
     }
 
     fn dimension() -> impl Strategy<Value = u64> {

@@ -367,6 +367,11 @@ fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> io::Res
     Ok(())
 }
 
+#[cfg(not(any(unix, windows)))]
+fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Reads once at `offset`; returns the part of `memory` that was filled.
 #[cfg(unix)]
 fn read_uninit_at<'m>(

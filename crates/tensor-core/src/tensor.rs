@@ -1,10 +1,10 @@
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use bytemuck::{CheckedBitPattern, checked};
+use bytemuck::{CheckedBitPattern, NoUninit, checked};
 use bytes::Bytes;
 use half::{bf16, f16};
 
-use crate::{DType, Error, F8E4M3, F8E5M2, Result, Shape};
+use crate::{AlignedBuf, DType, Error, F8E4M3, F8E5M2, Result, Shape};
 
 /// What a tensor is, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,13 +42,27 @@ impl fmt::Display for TensorInfo {
 }
 
 /// A tensor that owns its bytes, or a share of them: row-major, little-endian, without padding.
+///
+/// Clones share the bytes.
+///
+/// # Examples
+///
+/// ```
+/// use tensor_core::TensorBuf;
+///
+/// let tensor = TensorBuf::from_vec([2, 3], vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(tensor.to_string(), "f32 [2, 3]");
+/// assert_eq!(tensor.as_slice::<f32>()?[4], 5.0);
+/// assert_eq!(tensor.as_slice::<f64>().unwrap_err().to_string(), "elements are f32, not f64");
+/// # Ok::<(), tensor_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct Tensor {
+pub struct TensorBuf {
     info: TensorInfo,
     bytes: Bytes,
 }
 
-impl Tensor {
+impl TensorBuf {
     /// Joins an element type, a shape and the bytes that they need.
     ///
     /// # Errors
@@ -60,13 +74,35 @@ impl Tensor {
         Ok(Self { info, bytes })
     }
 
-    /// Makes a tensor from elements, which are copied.
+    /// Makes a tensor from elements, which are copied to memory that starts at a multiple of 64.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongLength`] where the shape has another number of elements;
+    /// [`Error::OutOfMemory`].
+    pub fn from_slice<T: Element>(shape: impl Into<Shape>, elements: &[T]) -> Result<Self> {
+        let mut bytes = AlignedBuf::with_capacity(size_of_val(elements))?;
+        if IN_ORDER {
+            bytes.extend_from_slice(bytemuck::cast_slice(elements))?;
+        } else {
+            for &element in elements {
+                bytes.extend_from_slice(bytemuck::bytes_of(&element.to_le()))?;
+            }
+        }
+        Self::new(T::DTYPE, shape, bytes.into_bytes())
+    }
+
+    /// Makes a tensor from elements, whose memory it takes over; a host that is not little-endian
+    /// turns them in place.
     ///
     /// # Errors
     ///
     /// [`Error::WrongLength`] where the shape has another number of elements.
-    pub fn from_slice<T: Element>(shape: impl Into<Shape>, elements: &[T]) -> Result<Self> {
-        Self::new(T::DTYPE, shape, to_le_bytes(elements))
+    pub fn from_vec<T: Element>(shape: impl Into<Shape>, mut elements: Vec<T>) -> Result<Self> {
+        if !IN_ORDER {
+            elements.iter_mut().for_each(|element| *element = element.to_le());
+        }
+        Self::new(T::DTYPE, shape, Bytes::from_owner(Elements(elements)))
     }
 
     /// Returns the element type and the shape.
@@ -75,16 +111,78 @@ impl Tensor {
         &self.info
     }
 
+    /// Returns the element type.
+    #[must_use]
+    pub const fn dtype(&self) -> DType {
+        self.info.dtype
+    }
+
+    /// Returns the shape.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.info.shape
+    }
+
     /// Returns the bytes.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
+    /// Takes the bytes out.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+
     /// Returns a view of the tensor.
     #[must_use]
     pub fn view(&self) -> TensorView<'_> {
         TensorView { info: self.info.clone(), bytes: &self.bytes }
+    }
+
+    /// Returns the elements in place; see [`TensorView::as_slice`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`TensorView::as_slice`].
+    pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
+        as_slice(&self.info, &self.bytes)
+    }
+
+    /// Returns the elements, in place where that can be; see [`TensorView::as_cow`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_vec`](Self::to_vec).
+    pub fn as_cow<T: Element>(&self) -> Result<Cow<'_, [T]>> {
+        as_cow(&self.info, &self.bytes)
+    }
+
+    /// Returns a copy of the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongType`] where `T` is not the element type; [`Error::NotABool`];
+    /// [`Error::OutOfMemory`].
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        to_vec(&self.info, &self.bytes)
+    }
+}
+
+impl fmt::Display for TensorBuf {
+    /// Writes the element type and the shape.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.info.fmt(f)
+    }
+}
+
+/// Elements whose memory a [`Bytes`] takes over.
+struct Elements<T>(Vec<T>);
+
+impl<T: Element> AsRef<[u8]> for Elements<T> {
+    fn as_ref(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
     }
 }
 
@@ -133,16 +231,25 @@ impl<'a> TensorView<'a> {
 
     /// Returns the elements in place.
     ///
-    /// `None` where `T` is not the element type, where the bytes are not aligned for it, where the
-    /// host is not little-endian and elements are wider than a byte, and where a bool is neither 0
-    /// nor 1. [`to_vec`](Self::to_vec) works in all of these but the first and the last.
-    #[must_use]
-    pub fn as_slice<T: Element>(&self) -> Option<&'a [T]> {
-        let in_order = cfg!(target_endian = "little") || size_of::<T>() == 1;
-        if T::DTYPE != self.dtype() || !in_order {
-            return None;
-        }
-        checked::try_cast_slice(self.bytes).ok()
+    /// Sources hand out aligned bytes where they read a file; in memory, and in a mapping, elements
+    /// start where the file has them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongType`] where `T` is not the element type; [`Error::Misaligned`] and
+    /// [`Error::ByteOrder`], in which [`as_cow`](Self::as_cow) and [`to_vec`](Self::to_vec) copy;
+    /// [`Error::NotABool`].
+    pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
+        as_slice(&self.info, self.bytes)
+    }
+
+    /// Returns the elements, in place where alignment and byte order allow it, else as a copy.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_vec`](Self::to_vec).
+    pub fn as_cow<T: Element>(&self) -> Result<Cow<'a, [T]>> {
+        as_cow(&self.info, self.bytes)
     }
 
     /// Returns a copy of the elements.
@@ -152,33 +259,72 @@ impl<'a> TensorView<'a> {
     /// [`Error::WrongType`] where `T` is not the element type; [`Error::NotABool`];
     /// [`Error::OutOfMemory`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        let found = self.dtype();
-        if T::DTYPE != found {
-            return Err(Error::WrongType { found, asked: T::DTYPE });
-        }
-        let mut elements = Vec::new();
-        let count = self.bytes.len().checked_div(size_of::<T>()).unwrap_or_default();
-        let out_of_memory = |_| Error::OutOfMemory { bytes: self.bytes.len() as u64 };
-        elements.try_reserve_exact(count).map_err(out_of_memory)?;
-        if let Some(slice) = self.as_slice::<T>() {
-            elements.extend_from_slice(slice);
-            return Ok(elements);
-        }
-        for (index, bytes) in (0..).zip(self.bytes.chunks_exact(size_of::<T>())) {
-            let element = checked::try_pod_read_unaligned::<T>(bytes).ok();
-            let not_a_bool =
-                || Error::NotABool { index, found: bytes.first().copied().unwrap_or(0) };
-            elements.push(element.ok_or_else(not_a_bool)?.from_le());
-        }
-        Ok(elements)
+        to_vec(&self.info, self.bytes)
     }
 }
+
+fn as_slice<'a, T: Element>(info: &TensorInfo, bytes: &'a [u8]) -> Result<&'a [T]> {
+    let dtype = info.dtype;
+    if T::DTYPE != dtype {
+        return Err(Error::WrongType { found: dtype, asked: T::DTYPE });
+    }
+    if !IN_ORDER && size_of::<T>() > 1 {
+        return Err(Error::ByteOrder { dtype });
+    }
+    checked::try_cast_slice(bytes).map_err(|error| match error {
+        checked::CheckedCastError::InvalidBitPattern => not_a_bool(bytes),
+        // The length fits, or the tensor would not have been made.
+        checked::CheckedCastError::PodCastError(_) => {
+            Error::Misaligned { dtype, needed: align_of::<T>() as u64 }
+        }
+    })
+}
+
+fn as_cow<'a, T: Element>(info: &TensorInfo, bytes: &'a [u8]) -> Result<Cow<'a, [T]>> {
+    match as_slice(info, bytes) {
+        Err(Error::Misaligned { .. } | Error::ByteOrder { .. }) => {
+            to_vec(info, bytes).map(Cow::Owned)
+        }
+        slice => slice.map(Cow::Borrowed),
+    }
+}
+
+fn to_vec<T: Element>(info: &TensorInfo, bytes: &[u8]) -> Result<Vec<T>> {
+    let in_place = match as_slice(info, bytes) {
+        Err(Error::Misaligned { .. } | Error::ByteOrder { .. }) => None,
+        slice => Some(slice?),
+    };
+    let mut elements = Vec::new();
+    let count = bytes.len().checked_div(size_of::<T>()).unwrap_or_default();
+    let out_of_memory = |_| Error::OutOfMemory { bytes: bytes.len() as u64 };
+    elements.try_reserve_exact(count).map_err(out_of_memory)?;
+    if let Some(slice) = in_place {
+        elements.extend_from_slice(slice);
+        return Ok(elements);
+    }
+    for chunk in bytes.chunks_exact(size_of::<T>()) {
+        let element = checked::try_pod_read_unaligned::<T>(chunk);
+        // Only bools have values that are none, and those are never misaligned.
+        elements.push(element.map_err(|_| not_a_bool(bytes))?.from_le());
+    }
+    Ok(elements)
+}
+
+/// Names the first byte that is neither 0 nor 1.
+fn not_a_bool(bytes: &[u8]) -> Error {
+    let first = (0..).zip(bytes).find(|&(_, &byte)| byte > 1);
+    let (index, found) = first.map_or((0, 0), |(index, &byte)| (index, byte));
+    Error::NotABool { index, found }
+}
+
+/// Whether this host stores numbers as tensors do.
+const IN_ORDER: bool = cfg!(target_endian = "little");
 
 /// A Rust type that is the element type of a tensor.
 ///
 /// Sealed: `bool`, the integers from 8 to 64 bits, [`F8E4M3`], [`F8E5M2`], `half::f16`,
 /// `half::bf16`, `f32`, `f64`, and `[f32; 2]` and `[f64; 2]` for complex numbers.
-pub trait Element: sealed::Sealed + CheckedBitPattern + Send + Sync {
+pub trait Element: sealed::Sealed + CheckedBitPattern + NoUninit + Send + Sync {
     /// The element type.
     const DTYPE: DType;
 }
@@ -188,12 +334,17 @@ mod sealed {
         /// Turns a value whose bytes were read as they are stored into the host's order.
         #[expect(clippy::wrong_self_convention, reason = "named as the method of the integers")]
         fn from_le(self) -> Self;
-        fn put_le(self, out: &mut Vec<u8>);
+
+        /// Turns a value so that its bytes are as they are stored: the same turn.
+        #[expect(clippy::wrong_self_convention, reason = "named as the method of the integers")]
+        fn to_le(self) -> Self {
+            self.from_le()
+        }
     }
 }
 
 macro_rules! elements {
-    ($($type:ty => $dtype:ident, |$value:ident| $from_le:expr, $to_le:expr;)*) => {
+    ($($type:ty => $dtype:ident, |$value:ident| $from_le:expr;)*) => {
         $(
             impl Element for $type {
                 const DTYPE: DType = DType::$dtype;
@@ -204,43 +355,29 @@ macro_rules! elements {
                     let $value = self;
                     $from_le
                 }
-
-                fn put_le(self, out: &mut Vec<u8>) {
-                    let $value = self;
-                    out.extend_from_slice(&$to_le);
-                }
             }
         )*
     };
 }
 
 elements! {
-    bool => Bool, |x| x, [u8::from(x)];
-    i8 => I8, |x| x, x.to_le_bytes();
-    i16 => I16, |x| Self::from_le(x), x.to_le_bytes();
-    i32 => I32, |x| Self::from_le(x), x.to_le_bytes();
-    i64 => I64, |x| Self::from_le(x), x.to_le_bytes();
-    u8 => U8, |x| x, x.to_le_bytes();
-    u16 => U16, |x| Self::from_le(x), x.to_le_bytes();
-    u32 => U32, |x| Self::from_le(x), x.to_le_bytes();
-    u64 => U64, |x| Self::from_le(x), x.to_le_bytes();
-    F8E4M3 => F8E4M3, |x| x, [x.to_bits()];
-    F8E5M2 => F8E5M2, |x| x, [x.to_bits()];
-    f16 => F16, |x| Self::from_bits(u16::from_le(x.to_bits())), x.to_le_bytes();
-    bf16 => BF16, |x| Self::from_bits(u16::from_le(x.to_bits())), x.to_le_bytes();
-    f32 => F32, |x| Self::from_bits(u32::from_le(x.to_bits())), x.to_le_bytes();
-    f64 => F64, |x| Self::from_bits(u64::from_le(x.to_bits())), x.to_le_bytes();
-    [f32; 2] => C64, |x| x.map(sealed::Sealed::from_le), x.map(f32::to_le_bytes).concat();
-    [f64; 2] => C128, |x| x.map(sealed::Sealed::from_le), x.map(f64::to_le_bytes).concat();
-}
-
-/// Returns the bytes of elements as tensors store them: little-endian, one after another.
-fn to_le_bytes<T: Element>(elements: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(size_of_val(elements));
-    for &element in elements {
-        element.put_le(&mut bytes);
-    }
-    bytes
+    bool => Bool, |x| x;
+    i8 => I8, |x| x;
+    i16 => I16, |x| Self::from_le(x);
+    i32 => I32, |x| Self::from_le(x);
+    i64 => I64, |x| Self::from_le(x);
+    u8 => U8, |x| x;
+    u16 => U16, |x| Self::from_le(x);
+    u32 => U32, |x| Self::from_le(x);
+    u64 => U64, |x| Self::from_le(x);
+    F8E4M3 => F8E4M3, |x| x;
+    F8E5M2 => F8E5M2, |x| x;
+    f16 => F16, |x| Self::from_bits(u16::from_le(x.to_bits()));
+    bf16 => BF16, |x| Self::from_bits(u16::from_le(x.to_bits()));
+    f32 => F32, |x| Self::from_bits(u32::from_le(x.to_bits()));
+    f64 => F64, |x| Self::from_bits(u64::from_le(x.to_bits()));
+    [f32; 2] => C64, |x| x.map(sealed::Sealed::from_le);
+    [f64; 2] => C128, |x| x.map(sealed::Sealed::from_le);
 }
 
 #[cfg(test)]
@@ -263,11 +400,18 @@ mod tests {
     #[test]
     fn every_type_reads_back() {
         fn check<T: Element + PartialEq + fmt::Debug>(elements: &[T]) {
-            let tensor = Tensor::from_slice([elements.len() as u64], elements).unwrap();
-            assert_eq!(tensor.view().to_vec::<T>().unwrap(), elements);
-            let buffer = aligned(tensor.bytes());
-            let view = TensorView::new(T::DTYPE, tensor.info().shape.clone(), &buffer).unwrap();
-            assert_eq!(view.as_slice::<T>().unwrap(), elements);
+            let shape = [elements.len() as u64];
+            let copied = TensorBuf::from_slice(shape, elements).unwrap();
+            let owned = TensorBuf::from_vec(shape, elements.to_vec()).unwrap();
+            assert_eq!(copied.bytes(), owned.bytes());
+            for tensor in [copied, owned] {
+                assert_eq!(tensor.to_vec::<T>().unwrap(), elements);
+                assert_eq!(tensor.as_slice::<T>().unwrap(), elements);
+                let mut shifted = vec![0];
+                shifted.extend_from_slice(tensor.bytes());
+                let view = TensorView::new(T::DTYPE, shape, &shifted[1..]).unwrap();
+                assert_eq!(*view.as_cow::<T>().unwrap(), *elements);
+            }
         }
         check(&[true, false]);
         check(&[i8::MIN, 3]);
@@ -292,24 +436,36 @@ mod tests {
     fn misaligned_bytes_are_copied() {
         let buffer = aligned(&[9, 1, 0, 0, 0, 2, 0, 0, 0]);
         let view = TensorView::new(DType::U32, [2], &buffer[1..]).unwrap();
-        assert_eq!(view.as_slice::<u32>(), None);
+        assert_eq!(
+            view.as_slice::<u32>().unwrap_err().to_string(),
+            "bytes of u32 are not aligned to 4 bytes in memory; a copy would be"
+        );
         assert_eq!(view.to_vec::<u32>().unwrap(), [1, 2]);
+        assert!(matches!(view.as_cow::<u32>().unwrap(), Cow::Owned(copy) if copy == [1, 2]));
     }
 
     #[test]
     fn bools_are_checked() {
         let view = TensorView::new(DType::Bool, [3], &[1, 0, 2]).unwrap();
-        assert_eq!(view.as_slice::<bool>(), None);
-        let error = view.to_vec::<bool>().unwrap_err();
-        assert_eq!(error.to_string(), "bool at element 2 is 2, expected 0 or 1");
+        let not_a_bool = "bool at element 2 is 2, expected 0 or 1";
+        assert_eq!(view.as_slice::<bool>().unwrap_err().to_string(), not_a_bool);
+        assert_eq!(view.to_vec::<bool>().unwrap_err().to_string(), not_a_bool);
     }
 
     #[test]
     fn another_type_is_refused() {
         let view = TensorView::new(DType::F32, [1], &[0; 4]).unwrap();
-        assert_eq!(view.as_slice::<u32>(), None);
+        view.as_slice::<u32>().unwrap_err();
         let error = view.to_vec::<u32>().unwrap_err();
         assert_eq!(error.to_string(), "elements are f32, not u32");
+    }
+
+    #[test]
+    fn elements_of_a_vector_stay_where_they_are() {
+        let elements = vec![1_u16, 2, 3];
+        let place = elements.as_ptr();
+        let tensor = TensorBuf::from_vec([3], elements).unwrap();
+        assert_eq!(tensor.as_slice::<u16>().unwrap().as_ptr(), place);
     }
 
     #[test]

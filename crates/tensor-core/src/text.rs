@@ -1,0 +1,67 @@
+//! Texts from files in messages: in quotes, and cut where they are long.
+
+use std::{borrow::Cow, fmt};
+
+/// Returns a text as far as it is worth showing: its first 120 characters.
+///
+/// A file may have names of many megabytes, and as many messages about them.
+#[must_use]
+pub fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// A text in quotes, escaped, and cut as by [`short`].
+#[derive(Clone, Copy)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", short(self.0))
+    }
+}
+
+impl fmt::Debug for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Bytes that should be ASCII, in quotes, with escapes for what is not.
+#[derive(Clone, Copy)]
+pub struct Ascii<'a>(pub &'a [u8]);
+
+impl fmt::Display for Ascii<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Debug for Ascii<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+const SHOWN: usize = 120;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(short("ä"), "ä");
+        let long = "ä".repeat(121);
+        assert_eq!(short(&long), format!("{}…", "ä".repeat(120)));
+        assert_eq!(short(&long[..240]), "ä".repeat(120));
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(Quoted("a\n\"b\u{1b}").to_string(), r#""a\n\"b\u{1b}""#);
+        assert_eq!(Ascii(b"PK\x03\xff").to_string(), r#""PK\x03\xff""#);
+    }
+}
