@@ -23,11 +23,11 @@ use model_archive::name;
 use tensor_core::{Error as Core, Extent, Limits, Source};
 
 use crate::{
-    Error, Reader, Result, SPEC, Spec,
-    container::Container,
-    flat, flat_edit,
+    Error, Reader, Result, SPEC, Spec, flat,
+    flat::edit as flat_edit,
     read::{Body, EXTRA},
-    zip_edit,
+    zip::Container,
+    zip::edit as zip_edit,
 };
 
 /// A model file that is being edited, locked against other editors.

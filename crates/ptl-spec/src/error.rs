@@ -2,8 +2,8 @@ use std::{fmt, path::PathBuf};
 
 use tensor_core::Shape;
 
-use crate::{ScalarType, json::short};
-pub use crate::{pickle::PickleFault, table::TableFault};
+use crate::{ScalarType, spec::json::short};
+pub use crate::{flat::table::TableFault, pickle::PickleFault};
 
 /// What can be wrong with a spec, a call, or a model file.
 #[derive(Debug, thiserror::Error)]

@@ -74,81 +74,56 @@
     )
 )]
 
-mod bert;
 mod budget;
 mod call;
-mod check;
-mod colour;
-mod container;
 mod edit;
-mod emit;
 mod error;
 mod flat;
-mod flat_edit;
-mod flat_rewrite;
-mod gpt2;
 #[cfg(feature = "image")]
 mod image;
 #[cfg(not(feature = "image"))]
-#[path = "image_absent.rs"]
+#[path = "image/absent.rs"]
 mod image;
-mod json;
-mod layout;
 mod module;
-mod number;
-mod pack;
-mod packer;
-mod params;
-mod parse;
-mod path;
 mod pickle;
 mod read;
 mod rewrite;
-mod scalar;
-mod schema;
-mod signature;
-mod slot;
 mod sparse;
 mod spec;
-mod stored;
-mod stub;
-mod table;
 mod tensor;
-mod trie;
-mod types;
-mod unpack;
-mod unpacker;
+mod tokenizer;
 mod validate;
-mod value;
-mod walk;
-mod zip_edit;
+mod zip;
 
 pub use tensor_core;
 
-pub use bert::BertMode;
+pub use call::params::{Param, Params};
+pub use call::value::{BoundingBox, ResultValue, Results, Value};
 pub use call::{Call, Model, run};
-pub use colour::Colour;
 pub use edit::{Editor, recover, recoverable, with_extra_files};
 pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
-pub use gpt2::Gpt2Mode;
 #[cfg(feature = "image")]
 pub use image::{Filter, Image};
-pub use json::Json;
+pub use module::scalar::ScalarType;
+pub use module::stored::{Place, Quantization};
 pub use module::{Argument, Bytecode, Method, Operator};
-pub use pack::{ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer};
-pub use params::{Param, Params};
 pub use pickle::Scheme;
 pub use read::{
     ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
 };
 pub use rewrite::{Rewritten, Strip, compact, rewrite, rewrite_file, strip};
-pub use scalar::ScalarType;
-pub use schema::json_schema;
-pub use signature::{Kind, Output, Parameter, ResultKind, Signature};
-pub use slot::Slot;
 pub use sparse::{SparseParts, SparseTensor};
-pub use spec::{Profile, Spec, SpecOptions};
-pub use stored::{Place, Quantization};
+pub use spec::colour::Colour;
+pub use spec::json::Json;
+pub use spec::pack::{
+    ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer,
+};
+pub use spec::profile::Profile;
+pub use spec::schema::json_schema;
+pub use spec::signature::{Kind, Output, Parameter, ResultKind, Signature};
+pub use spec::slot::Slot;
+pub use spec::unpack::{BoundingBoxes, ElementType, Unpack};
+pub use spec::{Spec, SpecOptions};
 pub use tensor::Tensor;
-pub use unpack::{BoundingBoxes, ElementType, Unpack};
-pub use value::{BoundingBox, ResultValue, Results, Value};
+pub use tokenizer::bert::BertMode;
+pub use tokenizer::gpt2::Gpt2Mode;

@@ -12,13 +12,13 @@ use tensor_core::{Extent, Limits, Report, Source};
 
 use crate::{
     Bytecode, Error, Place, Result, SparseTensor, Spec, SpecOptions, Tensor,
-    container::Container,
     flat::{self, Flat},
     module,
+    module::stored::{Listing, StorageId, Stored, StoredSparse},
+    module::walk::{Walk, WalkFault},
     pickle::{Pickle, PickleFault},
-    stored::{Listing, StorageId, Stored, StoredSparse},
     validate,
-    walk::{Walk, WalkFault},
+    zip::Container,
 };
 
 /// An open model file, of either container.

@@ -6,7 +6,8 @@ use std::{io::Write, path::Path};
 use tensor_core::output::{Durability, Existing, NewFile};
 
 use crate::{
-    ContainerKind, Error, Reader, Result, edit::Locked, flat_rewrite, read::Body, zip_edit,
+    ContainerKind, Error, Reader, Result, edit::Locked, flat::rewrite as flat_rewrite, read::Body,
+    zip::edit as zip_edit,
 };
 
 /// What is taken out of a model file.

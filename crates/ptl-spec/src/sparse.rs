@@ -6,7 +6,7 @@ use tensor_core::{DType, Shape};
 
 use crate::{
     Error, Place, Reader, Result, Tensor, TensorFault,
-    stored::{StoredParts, StoredSparse},
+    module::stored::{StoredParts, StoredSparse},
 };
 
 /// A handle on a sparse tensor: nothing of its data was read.

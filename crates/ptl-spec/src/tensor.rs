@@ -6,8 +6,8 @@ use tensor_core::{AlignedBuf, Extent, Shape, Tensor as Elements, TensorInfo};
 use crate::{
     Place, Quantization, Reader, Result, ScalarType, TensorFault,
     error::Error,
+    module::stored::{StorageId, Stored},
     read::Holder,
-    stored::{StorageId, Stored},
 };
 
 /// A handle on a tensor: nothing of its data was read.

@@ -4,11 +4,12 @@ use model_archive::Profile as Strictness;
 use tensor_core::{At, Chain, Report, Severity};
 
 use crate::{
-    Bytecode, Error, Reader, Record, SPEC, Spec, Strip, check,
-    container::{Container, starts_with_a_record},
+    Bytecode, Error, Reader, Record, SPEC, Spec, Strip,
     flat::Flat,
-    layout::ALIGNMENT,
     read::{BYTECODE, Body, DATA},
+    spec::lint,
+    zip::layout::ALIGNMENT,
+    zip::{Container, starts_with_a_record},
 };
 
 pub(crate) fn file(reader: &Reader) -> Report {
@@ -242,7 +243,7 @@ fn spec(reader: &Reader, bytecode: Option<&Bytecode>, report: &mut Report) {
 }
 
 fn push(report: &mut Report, error: &Error) {
-    check::push(report, error);
+    lint::push(report, error);
 }
 
 fn push_at(report: &mut Report, at: At, error: &Error) {

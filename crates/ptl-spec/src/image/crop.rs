@@ -1,6 +1,6 @@
 //! The transform `center_crop`.
 
-use super::View;
+use super::picture::View;
 use crate::{Fault, Profile, Slot};
 
 /// The size of a crop in pixels; `None` for the largest square.

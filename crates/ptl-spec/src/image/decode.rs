@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use image::{DynamicImage, ImageReader};
 
-use super::{Image, MAX_SIDE};
+use super::picture::{Image, MAX_SIDE};
 use crate::{Error, Fault, Result};
 
 impl Image {

@@ -2,7 +2,7 @@
 
 use tensor_core::{AlignedBuf, DType, Tensor};
 
-use super::View;
+use super::picture::View;
 use crate::{Colour, Fault, Profile, Slot, TensorStep};
 
 pub(super) fn tensor(view: View<'_>, step: &TensorStep) -> Result<Tensor, Fault> {

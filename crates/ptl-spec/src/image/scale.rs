@@ -5,7 +5,7 @@ use fast_image_resize::{
     images::{CroppedImage, Image as Resized, ImageRef},
 };
 
-use super::{MAX_SIDE, Scaled, View};
+use super::picture::{MAX_SIDE, Scaled, View};
 use crate::Fault;
 
 /// How pixels of a scaled picture are made.

@@ -7,8 +7,8 @@ use tensor_core::{Limits, Shape};
 use crate::{
     Place, Quantization,
     budget::Budget,
+    module::stored::{Channels, Listing, StorageId, Stored, StoredParts, StoredSparse},
     pickle::{Function, Global, Id, Node, Pickle, PickleFault},
-    stored::{Channels, Listing, StorageId, Stored, StoredParts, StoredSparse},
 };
 
 /// Collects the tensors of a pickle, in its order: attributes of objects by name, items by number.
@@ -294,7 +294,7 @@ impl<'p> Walk<'p> {
     fn wrong(&self, what: &'static str, found: &str, expected: &'static str) -> PickleFault {
         let found = match self.path.as_str() {
             "" => found.to_owned(),
-            path => format!("{found} in {:?}", crate::json::short(path)),
+            path => format!("{found} in {:?}", crate::spec::json::short(path)),
         };
         PickleFault::Value { what, found, expected }
     }

@@ -7,6 +7,9 @@ use tensor_core::{Extent, Limits, Source};
 
 use crate::{Error, Result};
 
+pub(crate) mod edit;
+pub(crate) mod layout;
+
 /// An archive whose records all lie below one folder.
 #[derive(Debug)]
 pub(crate) struct Container {

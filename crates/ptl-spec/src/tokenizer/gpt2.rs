@@ -9,9 +9,9 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
 use crate::{
     Error, Fault, Json, Profile, Result,
-    path::Path,
-    spec::GPT2,
-    trie::{At, Trie},
+    spec::path::Path,
+    tokenizer::GPT2,
+    tokenizer::trie::{At, Trie},
 };
 
 /// How texts are cut into tokens of a GPT-2 vocabulary.

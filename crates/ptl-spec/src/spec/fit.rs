@@ -4,6 +4,16 @@ use tensor_core::{At, Report, Severity};
 
 use crate::{Argument, Method, Pack, Spec, Unpack};
 
+impl Spec {
+    /// Reports where the spec does not fit a model's method `forward`, by the types of that.
+    #[must_use]
+    pub fn check_method(&self, forward: &Method) -> Report {
+        let mut report = Report::default();
+        check(self, forward, &mut report);
+        report
+    }
+}
+
 /// A type, as far as a spec can tell it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Type {
@@ -82,7 +92,7 @@ pub(crate) fn check(spec: &Spec, forward: &Method, report: &mut Report) {
                 if let Err((at, given)) = fit {
                     let message = format!(
                         "pack{at} makes {given}, but forward takes {}",
-                        crate::json::short(&argument.type_name)
+                        crate::spec::json::short(&argument.type_name)
                     );
                     error(report, "pack", message);
                 }
@@ -98,7 +108,7 @@ pub(crate) fn check(spec: &Spec, forward: &Method, report: &mut Report) {
     if let Some([Argument { type_name, .. }]) = forward.returns.as_deref()
         && let Err((at, wanted)) = unpack(spec.unpack(), &Type::parse(type_name))
     {
-        let shown = crate::json::short(type_name);
+        let shown = crate::spec::json::short(type_name);
         let message = format!("unpack{at} wants {wanted}, but forward gives {shown}");
         error(report, "unpack", message);
     }

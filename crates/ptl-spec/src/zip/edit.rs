@@ -8,10 +8,10 @@ use tensor_core::Extent;
 
 use crate::{
     Error, Result,
-    container::Container,
     edit::{Changes, Writes, extra_name, same},
-    layout::{self, Header},
     read::EXTRA,
+    zip::Container,
+    zip::layout::{self, Header},
 };
 
 /// Returns the tail that makes changes take effect: new records, the headers of all that stay as

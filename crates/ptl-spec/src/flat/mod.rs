@@ -26,11 +26,15 @@ use tensor_core::{Extent, Limits, Shape, Source};
 use crate::{
     Argument, Bytecode, Error, Method, Operator, Place, Quantization, Result, ScalarType,
     budget::Budget,
+    flat::table::{Buffer, Table, TableFault, Vector},
     module,
+    module::stored::{Channels, Listing, StorageId, Stored},
     pickle::Scheme,
-    stored::{Channels, Listing, StorageId, Stored},
-    table::{Buffer, Table, TableFault, Vector},
 };
+
+pub(crate) mod edit;
+pub(crate) mod rewrite;
+pub(crate) mod table;
 
 /// A FlatBuffer file whose root and extra files were read.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The `pack` object: what becomes of a call's parameters. Format text: "Pack".
 
-use crate::{Colour, Json, Slot, unpack::ElementType};
+use crate::{Colour, Json, Slot, spec::unpack::ElementType};
 
 /// One object of `pack`: something that becomes a value for the model.
 #[derive(Clone, Debug, PartialEq)]

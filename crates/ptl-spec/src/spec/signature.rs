@@ -4,7 +4,8 @@ use std::{collections::HashMap, fmt};
 
 use crate::{
     BoundingBoxes, ElementType, Error, Fault, ImageStep, Items, Json, Pack, PackImage, PackTensor,
-    Slot, Spec, TensorStep, Tokenizer, Unpack, emit::object, path::Path, slot::stub_of,
+    Slot, Spec, TensorStep, Tokenizer, Unpack, spec::emit::object, spec::path::Path,
+    spec::slot::stub_of,
 };
 
 /// The parameters and results of a spec, each in the order in which the spec names them first.
@@ -17,6 +18,14 @@ pub struct Signature {
     pub results: Vec<Output>,
     /// Places where a parameter decides which parameters or results there are besides.
     pub deferred: Vec<String>,
+}
+
+impl Spec {
+    /// Returns which parameters a call takes and which results it gives, without running anything.
+    #[must_use]
+    pub fn signature(&self) -> Signature {
+        Signature::of(self)
+    }
 }
 
 /// A parameter of a call.

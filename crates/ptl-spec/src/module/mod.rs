@@ -7,9 +7,13 @@ use tensor_core::Limits;
 
 use crate::{
     budget::Budget,
+    module::walk::WalkFault,
     pickle::{Id, Pickle, PickleFault},
-    walk::WalkFault,
 };
+
+pub(crate) mod scalar;
+pub(crate) mod stored;
+pub(crate) mod walk;
 
 /// The bytecode of a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,29 +7,43 @@ use tensor_core::{Limits, Report};
 #[cfg(feature = "image")]
 use crate::Filter;
 use crate::{
-    BertMode, Error, Fault, Gpt2Mode, Json, Method, Pack, Result, Signature, Unpack,
-    bert::BertVocabulary,
-    check, emit,
-    gpt2::Gpt2Vocabulary,
-    parse::{Parser, Stubs, Vocabularies},
-    path::Path,
-    types,
+    BertMode, Error, Fault, Gpt2Mode, Json, Pack, Profile, Result, Unpack,
+    spec::{
+        parse::{Parser, Stubs, Vocabularies},
+        path::Path,
+    },
+    tokenizer::{BERT, GPT2, bert::BertVocabulary, gpt2::Gpt2Vocabulary},
 };
+
+pub(crate) mod colour;
+pub(crate) mod emit;
+pub(crate) mod fit;
+pub(crate) mod json;
+pub(crate) mod lint;
+pub(crate) mod number;
+pub(crate) mod pack;
+pub(crate) mod parse;
+pub(crate) mod path;
+pub(crate) mod profile;
+pub(crate) mod schema;
+pub(crate) mod signature;
+pub(crate) mod slot;
+pub(crate) mod unpack;
 
 /// A specification: how parameters become the model's input, and its output the results.
 ///
 /// Unknown members of the root object are kept, in their place. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     root: Json,
     pack: Pack,
     unpack: Unpack,
-    lints: Report,
+    pub(super) lints: Report,
     options: SpecOptions,
     /// Indexed when the first text is made into tokens.
     bert: OnceLock<BertVocabulary>,
@@ -87,29 +101,6 @@ impl Spec {
         &self.inner.unpack
     }
 
-    /// Returns which parameters a call takes and which results it gives, without running anything.
-    #[must_use]
-    pub fn signature(&self) -> Signature {
-        Signature::of(self)
-    }
-
-    /// Reports what a call will fail on or someone should mend: what [`parse`](Self::parse) let
-    /// pass, vocabularies, parameters of two kinds, results of one name.
-    #[must_use]
-    pub fn check(&self) -> Report {
-        let mut report = self.inner.lints.clone();
-        check::spec(self, &mut report);
-        report
-    }
-
-    /// Reports where the spec does not fit a model's method `forward`, by the types of that.
-    #[must_use]
-    pub fn check_method(&self, forward: &Method) -> Report {
-        let mut report = Report::default();
-        types::check(self, forward, &mut report);
-        report
-    }
-
     /// Returns the profile that the spec is read and run in.
     #[must_use]
     pub fn profile(&self) -> Profile {
@@ -160,16 +151,6 @@ impl Spec {
     pub(crate) fn parser(&self) -> Parser {
         Parser::new(self.profile(), Stubs::Replaced, vocabularies(self.json()))
     }
-}
-
-/// Whose meaning a spec has, where text and phones disagree. The crate's README lists where.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// What the format's text says; what it does not allow is an error.
-    #[default]
-    Documented,
-    /// What the runtime on Android did, quirks included, but that calls always end.
-    Android,
 }
 
 /// How a spec is read and run.
@@ -278,31 +259,8 @@ impl SpecOptions {
         }
     }
 
-    /// Reports every fault of a text, not only the first, and what [`Spec::check`] does.
-    #[must_use]
-    pub fn check(self, text: impl AsRef<[u8]>) -> Report {
-        let mut report = Report::default();
-        let root = match Json::parse(text.as_ref(), &self.limits) {
-            Ok(root) => root,
-            Err(error) => {
-                check::push(&mut report, &error);
-                return report;
-            }
-        };
-        let mut parser = Parser::new(self.profile, Stubs::Kept, vocabularies(&root));
-        self.parts(&root, &mut parser);
-        if parser.faults.is_empty() {
-            return self.from_json(root).map(|spec| spec.check()).unwrap_or_default();
-        }
-        for fault in &parser.faults {
-            check::push(&mut report, fault);
-        }
-        report.append(parser.lints);
-        report
-    }
-
     /// Reads both parts, whatever is wrong with either.
-    fn parts(&self, root: &Json, parser: &mut Parser) -> Option<(Pack, Unpack)> {
+    pub(super) fn parts(&self, root: &Json, parser: &mut Parser) -> Option<(Pack, Unpack)> {
         let Json::Object(_) = root else {
             let (found, expected) = (root.described(), "an object");
             parser.faults.push(Error::spec("spec", Fault::Value { found, expected }));
@@ -336,7 +294,7 @@ impl Default for SpecOptions {
     }
 }
 
-fn vocabularies(root: &Json) -> Vocabularies {
+pub(super) fn vocabularies(root: &Json) -> Vocabularies {
     Vocabularies { bert: root.get(BERT).is_some(), gpt2: root.get(GPT2).is_some() }
 }
 
@@ -354,7 +312,3 @@ fn vocabulary_kinds(root: &Json, parser: &mut Parser) {
         Some(other) => wrong(GPT2, other, "an object from tokens to ids"),
     }
 }
-
-/// Keys of the root object.
-pub(crate) const BERT: &str = "vocabulary_bert";
-pub(crate) const GPT2: &str = "vocabulary_gpt2";

@@ -5,9 +5,49 @@ use std::collections::HashSet;
 use tensor_core::{At, Report, Severity};
 
 use crate::{
-    Error, Fault, Pack, Profile, Signature, Slot, Spec, Tokenizer, Unpack,
-    spec::{BERT, GPT2},
+    Error, Fault, Json, Pack, Profile, Signature, Slot, Spec, SpecOptions, Tokenizer, Unpack,
+    spec::{
+        parse::{Parser, Stubs},
+        vocabularies,
+    },
+    tokenizer::{BERT, GPT2},
 };
+
+impl Spec {
+    /// Reports what a call will fail on or someone should mend: what [`parse`](Self::parse) let
+    /// pass, vocabularies, parameters of two kinds, results of one name.
+    #[must_use]
+    pub fn check(&self) -> Report {
+        let mut report = self.inner.lints.clone();
+        spec(self, &mut report);
+        report
+    }
+}
+
+impl SpecOptions {
+    /// Reports every fault of a text, not only the first, and what [`Spec::check`] does.
+    #[must_use]
+    pub fn check(self, text: impl AsRef<[u8]>) -> Report {
+        let mut report = Report::default();
+        let root = match Json::parse(text.as_ref(), &self.limits) {
+            Ok(root) => root,
+            Err(error) => {
+                push(&mut report, &error);
+                return report;
+            }
+        };
+        let mut parser = Parser::new(self.profile, Stubs::Kept, vocabularies(&root));
+        self.parts(&root, &mut parser);
+        if parser.faults.is_empty() {
+            return self.from_json(root).map(|spec| spec.check()).unwrap_or_default();
+        }
+        for fault in &parser.faults {
+            push(&mut report, fault);
+        }
+        report.append(parser.lints);
+        report
+    }
+}
 
 /// Adds an error to a report.
 pub(crate) fn push(report: &mut Report, error: &Error) {
@@ -30,7 +70,7 @@ pub(crate) fn spec(spec: &Spec, report: &mut Report) {
     }
     duplicate_keys(&signature, spec.profile(), report);
     answers(spec, report);
-    vocabularies(spec, report);
+    vocabulary_texts(spec, report);
     for place in signature.deferred.iter().take(MAX_FINDINGS) {
         let message = format!("{place} depends on a parameter, and is checked when a call is made");
         report.push(Severity::Note, "ptl/spec-deferred", At::file().path(place), message);
@@ -73,7 +113,7 @@ fn answers(spec: &Spec, report: &mut Report) {
 }
 
 /// Indexes the vocabularies that are there.
-fn vocabularies(spec: &Spec, report: &mut Report) {
+fn vocabulary_texts(spec: &Spec, report: &mut Report) {
     if spec.json().get(BERT).is_some()
         && let Err(error) = spec
             .bert()

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Error, Fault, Json, Param, Params, Profile, Result, path::Path, slot::stub_of};
+use crate::{
+    Error, Fault, Json, Param, Params, Profile, Result, spec::path::Path, spec::slot::stub_of,
+};
 
 /// Replaces the stubs of a tree, once: what a parameter brings is not looked at again.
 pub(crate) struct Binder<'p> {

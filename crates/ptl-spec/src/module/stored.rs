@@ -117,7 +117,7 @@ pub(crate) enum StorageId {
 impl fmt::Display for StorageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Record { name, .. } => write!(f, "record {:?}", crate::json::short(name)),
+            Self::Record { name, .. } => write!(f, "record {:?}", crate::spec::json::short(name)),
             Self::Index(index) => write!(f, "storage {index}"),
         }
     }

@@ -4,10 +4,26 @@ use tensor_core::{Shape, Tensor};
 
 use crate::{
     Call, Error, Fault, Items, Pack, PackString, PackTensor, Param, Profile, Result, Slot,
-    Tokenizer, Value, path::Path,
+    Tokenizer, Value,
+    spec::path::{Path, at},
+    tokenizer::{BERT, GPT2},
 };
 
-pub(crate) fn value(call: &mut Call<'_>, pack: &Pack, path: &mut Path) -> Result<Value> {
+impl Call<'_> {
+    /// Makes the value that the model is called with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Spec`] with the place in the spec that the parameters do not fit.
+    pub fn pack(&mut self) -> Result<Value> {
+        let pack = std::mem::replace(&mut self.pack, Pack::Tuple(Vec::new()));
+        let value = value(self, &pack, &mut Path::root("pack"));
+        self.pack = pack;
+        value
+    }
+}
+
+fn value(call: &mut Call<'_>, pack: &Pack, path: &mut Path) -> Result<Value> {
     Ok(match pack {
         Pack::Tuple(items) => Value::Tuple(path.member("items", |path| {
             let each = |(index, item)| path.item(index, |path| value(call, item, path));
@@ -29,11 +45,6 @@ pub(crate) fn value(call: &mut Call<'_>, pack: &Pack, path: &mut Path) -> Result
             return Err(Error::spec(path, Fault::Value { found, expected }));
         }
     })
-}
-
-/// Adds the place to a fault.
-pub(crate) fn at<T>(path: &Path, result: Result<T, Fault>) -> Result<T> {
-    result.map_err(|fault| Error::spec(path, fault))
 }
 
 /// Makes a tensor of items that stand in the spec; their number was compared with the sizes.
@@ -73,13 +84,13 @@ fn text(call: &mut Call<'_>, string: &PackString, path: &mut Path) -> Result<Ten
             }
             let mut ids = vocabulary.encode(text, options.bert);
             fill_up(&mut ids, length, options.profile, || vocabulary.padding())
-                .map_err(|fault| Error::spec(crate::spec::BERT, fault))?;
+                .map_err(|fault| Error::spec(BERT, fault))?;
             call.tokens = Some(ids.clone());
             ids
         }
         Tokenizer::Gpt2 => {
             let ids = spec.gpt2()?.encode(text, options.gpt2);
-            ids.map_err(|fault| Error::spec(crate::spec::GPT2, fault))?
+            ids.map_err(|fault| Error::spec(GPT2, fault))?
         }
     };
     Ok(Tensor::from_slice([1, ids.len() as u64], &ids)?)

@@ -1,15 +1,28 @@
 //! Results of a model's output, by an `unpack` whose stubs are replaced.
 
-use tensor_core::{DType, Element};
+use tensor_core::DType;
 
 use crate::{
     BoundingBoxes, Call, ElementType, Error, Fault, Profile, Result, Results, Slot, Unpack, Value,
-    packer::at,
-    path::Path,
-    value::{BoundingBox, ResultValue},
+    call::value::{BoundingBox, ResultValue},
+    spec::path::{Path, at},
 };
 
-pub(crate) fn value(
+impl Call<'_> {
+    /// Makes named results of the model's output. Answers belong to the text that [`pack`](Self::pack)
+    /// packed last.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Spec`] with the place in the spec that the output does not fit.
+    pub fn unpack(&self, output: &Value) -> Result<Results> {
+        let mut results = Results::default();
+        value(self, &self.unpack, output, &mut results, &mut Path::root("unpack"))?;
+        Ok(results)
+    }
+}
+
+fn value(
     call: &Call<'_>,
     unpack: &Unpack,
     output: &Value,
@@ -40,7 +53,7 @@ pub(crate) fn value(
         }),
         Unpack::Tensor { key, dtype } => {
             let elements = match dtype {
-                ElementType::Float => ResultValue::Floats(at(path, floats(output))?),
+                ElementType::Float => ResultValue::Floats(at(path, output.floats())?),
                 ElementType::Long => {
                     let longs = at(path, longs(output))?;
                     let longs = longs.into_iter().map(|long| narrowed(long, profile));
@@ -77,7 +90,7 @@ pub(crate) fn value(
         },
         Unpack::Argmax { key, dtype, value_key } => {
             let elements = match dtype {
-                ElementType::Float => at(path, floats(output))?,
+                ElementType::Float => at(path, output.floats())?,
                 ElementType::Long => at(path, longs(output).map(|longs| to_floats(&longs)))?,
             };
             let index = at(path, largest_or_none(&elements, profile))?;
@@ -141,34 +154,17 @@ fn put(
 }
 
 fn wrong(found: &Value, expected: &'static str, path: &Path) -> Error {
-    Error::spec(path, output_fault(found, expected))
-}
-
-pub(crate) fn output_fault(found: &Value, expected: &'static str) -> Fault {
-    Fault::ModelOutput { found: found.described(), expected }
+    Error::spec(path, found.fault(expected))
 }
 
 fn member<'v>(output: &'v Value, key: &str) -> Result<&'v Value, Fault> {
-    let Value::Dict(members) = output else { return Err(output_fault(output, "a dictionary")) };
+    let Value::Dict(members) = output else { return Err(output.fault("a dictionary")) };
     let found = members.iter().rfind(|(name, _)| name == key);
     found.map(|(_, value)| value).ok_or_else(|| Fault::MissingOutput { key: key.to_owned() })
 }
 
-fn elements<T: Element>(output: &Value, expected: &'static str) -> Result<Vec<T>, Fault> {
-    match output {
-        Value::Tensor(tensor) if tensor.info().dtype == T::DTYPE => {
-            Ok(tensor.view().to_vec::<T>()?)
-        }
-        other => Err(output_fault(other, expected)),
-    }
-}
-
-pub(crate) fn floats(output: &Value) -> Result<Vec<f32>, Fault> {
-    elements(output, "a tensor of f32")
-}
-
 fn longs(output: &Value) -> Result<Vec<i64>, Fault> {
-    elements(output, "a tensor of i64")
+    output.elements("a tensor of i64")
 }
 
 fn to_floats(longs: &[i64]) -> Vec<f32> {
@@ -226,12 +222,9 @@ fn boxes(
     let (logits, bounds) = (member(output, "pred_logits")?, member(output, "pred_boxes")?);
     let (count, width) = rows(logits, "a tensor [1, boxes, classes] of f32")?;
     if rows(bounds, "a tensor [1, boxes, 4] of f32")? != (count, 4) {
-        return Err(output_fault(
-            bounds,
-            "a tensor [1, boxes, 4] of f32, a row for each of logits",
-        ));
+        return Err(bounds.fault("a tensor [1, boxes, 4] of f32, a row for each of logits"));
     }
-    let (logits, bounds) = (floats(logits)?, floats(bounds)?);
+    let (logits, bounds) = (logits.floats()?, bounds.floats()?);
     let mut found = Vec::new();
     for (logits, bounds) in logits.chunks_exact(width.max(1)).zip(bounds.as_chunks::<4>().0) {
         let Some(index) = largest(logits) else { continue };
@@ -249,7 +242,7 @@ fn rows(value: &Value, expected: &'static str) -> Result<(u64, usize), Fault> {
         Value::Tensor(tensor) if tensor.info().dtype == DType::F32 => tensor.info().shape.dims(),
         _ => &[],
     };
-    let wrong = || output_fault(value, expected);
+    let wrong = || value.fault(expected);
     let &[1, rows, width] = dims else { return Err(wrong()) };
     Ok((rows, usize::try_from(width).map_err(|_| wrong())?))
 }
@@ -257,7 +250,8 @@ fn rows(value: &Value, expected: &'static str) -> Result<(u64, usize), Fault> {
 /// Returns the part of the packed text that the model points at.
 fn answer(call: &Call<'_>, output: &Value, path: &Path) -> Result<Option<String>> {
     let tokens = call.tokens.as_ref().ok_or_else(|| Error::spec(path, Fault::NoTokens))?;
-    let index = |key| at(path, member(output, key).and_then(floats)).map(|logits| largest(&logits));
+    let index =
+        |key| at(path, member(output, key).and_then(Value::floats)).map(|logits| largest(&logits));
     let (start, end) = (index("start_logits")?, index("end_logits")?);
     let (Some(start), Some(end)) = (start, end) else { return Ok(None) };
     if start == end {

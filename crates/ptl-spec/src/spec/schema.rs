@@ -1,6 +1,6 @@
 //! A JSON Schema of specs, for editors and other tools.
 
-use crate::{Json, emit::object};
+use crate::{Json, spec::emit::object};
 
 /// Returns a JSON Schema (draft 2020-12) of `live.spec.json`.
 ///

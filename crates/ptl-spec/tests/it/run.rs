@@ -1,5 +1,4 @@
 //! Every call of `testdata/ptl/calls/cases.json`, in both profiles.
-#![cfg(feature = "image")]
 
 use std::{fs, path::PathBuf};
 

@@ -1,5 +1,7 @@
 use std::fmt::{self, Write as _};
 
+use crate::{Error, Fault, Result};
+
 /// Where in a spec something is, such as `pack.items[2].dtype`; grows and shrinks with a walk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path(String);
@@ -44,8 +46,13 @@ fn push_member(path: &mut String, key: &str) {
     let separator = if path.is_empty() { "" } else { "." };
     let _ = match key.chars().all(plain) && !key.is_empty() {
         true => write!(path, "{separator}{key}"),
-        false => write!(path, "{separator}{:?}", crate::json::short(key)),
+        false => write!(path, "{separator}{:?}", crate::spec::json::short(key)),
     };
+}
+
+/// Adds the place to a fault.
+pub(crate) fn at<T>(path: &Path, result: Result<T, Fault>) -> Result<T> {
+    result.map_err(|fault| Error::spec(path, fault))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use tensor_core::{CursorMut, Extent, Limits, ReadAt, Source};
 use crate::{
     Error, Result,
     edit::{Changes, Writes},
+    flat::table::{Buffer, Table},
     flat::{Flat, FlatFile, field, is_flat},
-    table::{Buffer, Table},
 };
 
 /// Returns what makes changes take effect: bytes behind the end, and the offset that leads there.

@@ -5,7 +5,7 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 use crate::{
     Fault,
-    trie::{At, Trie},
+    tokenizer::trie::{At, Trie},
 };
 
 /// How texts are cut into tokens of a BERT vocabulary.

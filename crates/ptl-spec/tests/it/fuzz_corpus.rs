@@ -1,9 +1,8 @@
 //! Replays the inputs that fuzzing has found, and the files of `testdata`, through the fuzz targets.
-#![cfg(feature = "image")]
 
-#[path = "../../../fuzz/src/ptl_read.rs"]
+#[path = "../../../../fuzz/src/ptl_read.rs"]
 mod read_target;
-#[path = "../../../fuzz/src/ptl_spec.rs"]
+#[path = "../../../../fuzz/src/ptl_spec.rs"]
 mod spec_target;
 
 use std::{fs, path::Path};

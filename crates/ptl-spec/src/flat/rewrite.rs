@@ -18,8 +18,8 @@ use tensor_core::{Extent, Limits, Source};
 use crate::{
     Error, Result,
     budget::Budget,
+    flat::table::{Buffer, Table, fault},
     flat::{Flat, field, kind, source_record},
-    table::{Buffer, Table, fault},
 };
 
 /// Writes all that the root of a file leads to, but for the files of source that `keep` does not

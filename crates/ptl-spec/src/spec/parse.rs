@@ -4,8 +4,8 @@ use tensor_core::{At, Report, Severity, Shape};
 
 use crate::{
     BoundingBoxes, Colour, ElementType, Error, Fault, ImageStep, Items, Json, Pack, PackImage,
-    PackString, PackTensor, Profile, Slot, TensorStep, Tokenizer, Unpack, number::Read, path::Path,
-    slot::stub_of,
+    PackString, PackTensor, Profile, Slot, TensorStep, Tokenizer, Unpack, spec::number::Read,
+    spec::path::Path, spec::slot::stub_of,
 };
 
 /// Reads `pack` and `unpack`, of a spec as it stands or of one whose stubs were replaced.

@@ -5,9 +5,15 @@ use std::{collections::HashSet, error::Error as StdError};
 use tensor_core::{At, Report, Severity};
 
 use crate::{
-    Error, Pack, Params, Result, Results, Signature, Spec, Unpack, Value, packer, parse::Stop,
-    path::Path, stub::Binder, unpacker,
+    Error, Pack, Params, Result, Results, Signature, Spec, Unpack, Value, call::stub::Binder,
+    spec::parse::Stop, spec::path::Path,
 };
+
+pub(crate) mod packer;
+pub(crate) mod params;
+pub(crate) mod stub;
+pub(crate) mod unpacker;
+pub(crate) mod value;
 
 /// Something that executes a model: what a caller implements for a runtime.
 ///
@@ -47,8 +53,8 @@ pub fn run(spec: &Spec, params: &Params, model: &impl Model) -> Result<Results> 
 pub struct Call<'c> {
     pub(crate) spec: &'c Spec,
     pub(crate) params: &'c Params,
-    pack: Pack,
-    unpack: Unpack,
+    pub(super) pack: Pack,
+    pub(super) unpack: Unpack,
     report: Report,
     /// The ids of the text that was packed last with the tokenizer `bert`.
     pub(crate) tokens: Option<Vec<i64>>,
@@ -94,30 +100,6 @@ impl Spec {
 }
 
 impl Call<'_> {
-    /// Makes the value that the model is called with.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Spec`] with the place in the spec that the parameters do not fit.
-    pub fn pack(&mut self) -> Result<Value> {
-        let pack = std::mem::replace(&mut self.pack, Pack::Tuple(Vec::new()));
-        let value = packer::value(self, &pack, &mut Path::root("pack"));
-        self.pack = pack;
-        value
-    }
-
-    /// Makes named results of the model's output. Answers belong to the text that [`pack`](Self::pack)
-    /// packed last.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Spec`] with the place in the spec that the output does not fit.
-    pub fn unpack(&self, output: &Value) -> Result<Results> {
-        let mut results = Results::default();
-        unpacker::value(self, &self.unpack, output, &mut results, &mut Path::root("unpack"))?;
-        Ok(results)
-    }
-
     /// Returns what becomes of the parameters, without stubs: also where a parameter decides what it
     /// is.
     #[must_use]

@@ -3,7 +3,8 @@
 use tensor_core::Tensor;
 
 use crate::{
-    Call, Error, Fault, PackImage, Profile, Result, Value, path::Path, value::ResultValue,
+    Call, Error, Fault, PackImage, Profile, Result, Value, call::value::ResultValue,
+    spec::path::Path,
 };
 
 pub(crate) fn tensor(_: &Call<'_>, _: &PackImage, path: &Path) -> Result<Tensor> {

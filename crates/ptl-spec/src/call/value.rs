@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, fmt};
 
-use tensor_core::Tensor;
+use tensor_core::{Element, Tensor};
 
 #[cfg(feature = "image")]
 use crate::image::Image;
-use crate::{Json, emit::object};
+use crate::{Fault, Json, spec::emit::object};
 
 /// A value of `TorchScript`: what a model takes and gives.
 #[derive(Clone, Debug)]
@@ -55,6 +55,25 @@ impl Value {
             Self::Tensor(tensor) => format!("a tensor {}", tensor.info()),
             other => other.kind().to_owned(),
         }
+    }
+
+    /// Says that the model should have given something else.
+    pub(crate) fn fault(&self, expected: &'static str) -> Fault {
+        Fault::ModelOutput { found: self.described(), expected }
+    }
+
+    /// Returns the elements of a tensor of one type.
+    pub(crate) fn elements<T: Element>(&self, expected: &'static str) -> Result<Vec<T>, Fault> {
+        match self {
+            Self::Tensor(tensor) if tensor.info().dtype == T::DTYPE => {
+                Ok(tensor.view().to_vec::<T>()?)
+            }
+            other => Err(other.fault(expected)),
+        }
+    }
+
+    pub(crate) fn floats(&self) -> Result<Vec<f32>, Fault> {
+        self.elements("a tensor of f32")
     }
 }
 

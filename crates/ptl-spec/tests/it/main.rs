@@ -1,0 +1,13 @@
+//! What reading, checking, editing and running do, on the files of `testdata/ptl`.
+
+#[cfg(feature = "image")]
+mod fuzz_corpus;
+mod lazy;
+mod read;
+#[cfg(feature = "image")]
+mod run;
+mod signature;
+mod sparse;
+mod tokenize;
+mod validate;
+mod write;
