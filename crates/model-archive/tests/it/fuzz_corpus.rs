@@ -1,7 +1,7 @@
 //! Replays the inputs that fuzzing has found through the fuzz target.
 #![cfg(all(feature = "deflate", feature = "zstd"))]
 
-#[path = "../../../fuzz/src/archive_read.rs"]
+#[path = "../../../../fuzz/src/archive_read.rs"]
 mod archive_read;
 
 use std::fs;
