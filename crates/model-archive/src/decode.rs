@@ -133,8 +133,12 @@ impl EntryReader {
     /// Turns an error of this stream into what it is about.
     #[must_use]
     pub fn fault(error: io::Error) -> Error {
-        match error.downcast::<Error>() {
-            Ok(error) => error,
+        let source = match error.downcast::<Error>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
+        match source.downcast::<tensor_core::Error>() {
+            Ok(error) => error.into(),
             Err(source) => Error::Io { what: "reading an entry", source },
         }
     }

@@ -115,6 +115,18 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Returns its content as a source: where it lies in the archive, or else decoded in memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn source(self) -> Result<Source> {
+        if self.info().method == Method::Stored {
+            return Ok(self.archive.source().window(self.extent()?, "entry")?);
+        }
+        Ok(Source::from_bytes(self.bytes()?))
+    }
+
     /// Fills the caller's buffer with its content, compared with size and CRC-32.
     ///
     /// # Errors

@@ -57,6 +57,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A file of a folder, or of an archive that is read like one, is refused.
+    #[error("{path:?} {fault}")]
+    File {
+        /// The path that was asked for.
+        path: String,
+        /// Why.
+        fault: FileFault,
+    },
     /// Bytes could not be read, a range lies, or a limit is exceeded.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
@@ -86,6 +94,7 @@ impl Error {
             Self::Directory { .. } => "zip/directory",
             Self::Flaw(flaw) => flaw.fault.rule(),
             Self::Kind { .. } => "zip/kind",
+            Self::File { fault, .. } => fault.rule(),
             Self::Write { .. }
             | Self::Unfinished { .. }
             | Self::Io { .. }
@@ -121,9 +130,10 @@ impl Error {
     pub fn entry(&self) -> Option<&str> {
         match self {
             Self::Flaw(flaw) => flaw.entry.as_deref(),
-            Self::Kind { entry, .. } | Self::Write { entry, .. } | Self::Unfinished { entry } => {
-                Some(entry)
-            }
+            Self::Kind { entry, .. }
+            | Self::Write { entry, .. }
+            | Self::Unfinished { entry }
+            | Self::File { path: entry, .. } => Some(entry),
             _ => None,
         }
     }
@@ -473,6 +483,44 @@ impl Fault {
             | Self::StoredSize { .. }
             | Self::Crc { .. }
             | Self::Decode { .. } => Class::Hard,
+        }
+    }
+}
+
+/// What is wrong with a file of a folder. It reads on from its path.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileFault {
+    /// Its path is unsafe.
+    #[error("{0}")]
+    Name(NameFault),
+    /// A symbolic link leads out of the folder.
+    #[error("leads out of the folder")]
+    Outside,
+    /// It is a folder.
+    #[error("is a folder, expected a file")]
+    Folder,
+    /// It is a device, a pipe or the like.
+    #[error("is not a regular file")]
+    Irregular,
+    /// Something else was put in its place, or in that of a folder on the way, while it was opened.
+    #[error("was replaced while it was opened")]
+    Replaced,
+    /// The system says no.
+    #[error("cannot be read: {0}")]
+    Io(io::Error),
+}
+
+impl FileFault {
+    /// Returns the stable id of the rule.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::Name(_) => "folder/name",
+            Self::Outside => "folder/outside",
+            Self::Folder | Self::Irregular => "folder/kind",
+            Self::Replaced => "folder/replaced",
+            Self::Io(_) => "folder/read",
         }
     }
 }

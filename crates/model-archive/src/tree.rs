@@ -87,7 +87,7 @@ impl Tree {
 }
 
 #[cfg(unix)]
-const FOLDER: rustix::fs::OFlags = rustix::fs::OFlags::RDONLY
+pub(crate) const FOLDER: rustix::fs::OFlags = rustix::fs::OFlags::RDONLY
     .union(rustix::fs::OFlags::DIRECTORY)
     .union(rustix::fs::OFlags::NOFOLLOW)
     .union(rustix::fs::OFlags::CLOEXEC);

@@ -1,7 +1,8 @@
-//! Reading, refusing, writing and unpacking archives.
+//! Reading, refusing, writing and unpacking archives, and reading folders.
 
 mod changed;
 mod differential;
+mod folder;
 mod fuzz_corpus;
 mod hostile;
 mod lazy;
