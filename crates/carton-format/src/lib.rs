@@ -42,8 +42,9 @@
 //!
 //! | feature | default | adds |
 //! |---|---|---|
+//! | `deflate` | yes | files compressed by DEFLATE |
 //! | `edit` | yes | the module `edit`: changes of `carton.toml` that keep comments and unknown keys |
-//! | `links-http` | no | the module `http`: linked files over HTTPS into a cache |
+//! | `zstd` | yes | files compressed by zstd, which needs a compiler of C |
 //! | `mmap` | no | memory-mapped sources |
 
 #![forbid(unsafe_code)]
@@ -62,66 +63,52 @@
 )]
 
 mod description;
-mod dtype;
 #[cfg(feature = "edit")]
 pub mod edit;
-mod emit;
 mod error;
-pub mod fetch;
-mod file;
-#[cfg(feature = "links-http")]
-pub mod http;
-mod index;
-mod index_writer;
+mod limits;
 mod links;
-mod lint;
 mod manifest;
-mod markdown;
-mod misc;
-mod named;
-mod pack;
 mod paths;
-mod platform;
 mod read;
-mod reference;
-mod rewrite;
-mod runner;
 pub mod self_test;
 mod sha256;
-mod storage;
+mod shown;
 mod tensor;
-mod tensor_spec;
 mod text;
-mod unpack;
-mod unpacked;
 mod validate;
 mod write;
 
-pub use description::{Description, Example, ParsedDescription, SelfTest};
-pub use dtype::DType;
-pub use error::{
-    DocumentError, DocumentFault, Error, FileFault, InvalidText, PackFault, Result, TensorFault,
-    WriteFault,
+pub use description::{
+    Description, Example, ParsedDescription, SelfTest,
+    markdown::{LinkKind, MarkdownLink, markdown_links},
+    named::Named,
+    platform::Platform,
+    reference::Reference,
+    runner::{FrameworkVersion, OptionValue, Runner},
+    tensor_spec::TensorSpec,
 };
-pub use file::{File, FileReader, Place};
-pub use links::Links;
-pub use manifest::{Manifest, ManifestFault};
-pub use markdown::{LinkKind, MarkdownLink, markdown_links};
-pub use misc::MediaType;
-pub use named::Named;
-pub use pack::Pack;
-pub use platform::Platform;
-pub use read::{ReadOptions, Reader, Verify};
-pub use reference::Reference;
-pub use rewrite::{fill, repack, replace_description, shrink};
-pub use runner::{FrameworkVersion, OptionValue, Runner};
+pub use error::{
+    DocumentError, DocumentFault, Error, FileFault, InvalidText, ManifestFault, PackFault, Result,
+    TensorFault, WriteFault,
+};
+pub use links::{Links, fetch};
+pub use manifest::Manifest;
+pub use read::{
+    ReadOptions, Reader, Verify,
+    file::{File, FileReader, Place},
+    media_type::MediaType,
+    unpack::{Linked, UnpackOptions, unpack},
+};
 pub use sha256::{ParseSha256Error, Sha256};
-pub use tensor::{Tensor, TensorKind, Value};
-pub use tensor_spec::TensorSpec;
+pub use tensor::{Tensor, TensorKind, Value, dtype::DType};
 pub use text::UnknownKey;
-pub use unpack::{Linked, UnpackOptions, unpack};
-pub use unpacked::UnpackedModel;
-pub use write::{Finished, WriteOptions, Writer};
+pub use write::{
+    Finished, WriteOptions, Writer,
+    pack::Pack,
+    rewrite::{fill, repack, replace_description, shrink},
+    unpacked::UnpackedModel,
+};
 
 pub use model_archive;
 pub use tensor_core;

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use model_archive::name::{self, NameFault};
+use model_archive::name;
 use tensor_core::{At, Limits, Report, Severity};
 
 use crate::{
-    Error, Result, Sha256,
+    Error, ManifestFault, Result, Sha256,
     paths::{LINKS, MANIFEST},
     sha256::Case,
-    text::shown,
 };
 
 /// The files of a carton and their digests: one line each, `path=sha256`.
@@ -280,105 +279,6 @@ pub(crate) fn check_path(path: &str, limits: &Limits) -> Result<(), ManifestFaul
 fn fault(line: u64, fault: ManifestFault) -> Error {
     Error::Manifest { line, fault }
 }
-
-/// What is wrong with a line of `MANIFEST`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ManifestFault {
-    /// The text is not UTF-8.
-    #[error("text is not UTF-8")]
-    NotUtf8,
-    /// There is no equals sign.
-    #[error("{} has no digest, expected a path, \"=\" and 64 hex digits", cut(found))]
-    NoDigest {
-        /// The line.
-        found: String,
-    },
-    /// What follows the last equals sign is no digest.
-    #[error("digest is {}, expected 64 lower-case hex digits", cut(found))]
-    Digest {
-        /// The text there.
-        found: String,
-    },
-    /// The path is no normal relative path.
-    #[error("path {} {fault}", cut(path))]
-    Path {
-        /// The path.
-        path: String,
-        /// What is wrong with it.
-        fault: NameFault,
-    },
-    /// The path ends in a slash.
-    #[error("path {path:?} is a folder, expected a file")]
-    Folder {
-        /// The path.
-        path: String,
-    },
-    /// The path stands on an earlier line too.
-    #[error("path {path:?} stands twice")]
-    Duplicate {
-        /// The path.
-        path: String,
-    },
-    /// The path lies in another, which would have to be a folder.
-    #[error("path {path:?} lies in {file:?}, which is a file")]
-    FileAndFolder {
-        /// The path.
-        path: String,
-        /// The path that it lies in.
-        file: String,
-    },
-    /// `MANIFEST` and `LINKS` are never listed.
-    #[error("{path:?} is listed, which it never is")]
-    Itself {
-        /// The path.
-        path: String,
-    },
-    /// The lines are not sorted by the bytes of their paths.
-    #[error("{path:?} is out of order, expected lines sorted by the bytes of their paths")]
-    Unsorted {
-        /// The first path that is.
-        path: String,
-    },
-    /// The line ends in a carriage return.
-    #[error("line ends in a carriage return, expected a line feed alone")]
-    CarriageReturn,
-    /// The last line has no line feed.
-    #[error("line has no line feed at its end")]
-    NoNewline,
-    /// The digest has capital letters.
-    #[error("digest of {path:?} has capital letters, expected lower-case hex digits")]
-    UpperCase {
-        /// The path.
-        path: String,
-    },
-}
-
-impl ManifestFault {
-    /// Returns the stable id of the rule.
-    #[must_use]
-    pub const fn rule(&self) -> &'static str {
-        match self {
-            Self::NotUtf8 | Self::NoDigest { .. } => "carton/manifest-syntax",
-            Self::Digest { .. } | Self::UpperCase { .. } => "carton/manifest-digest",
-            Self::Path { .. } | Self::Folder { .. } | Self::FileAndFolder { .. } => {
-                "carton/manifest-path"
-            }
-            Self::Duplicate { .. } => "carton/manifest-duplicate",
-            Self::Itself { .. } => "carton/manifest-itself",
-            Self::Unsorted { .. } => "carton/manifest-order",
-            Self::CarriageReturn | Self::NoNewline => "carton/manifest-line-end",
-        }
-    }
-}
-
-/// Returns a part of a line as a message shows it: whole, unless it is longer than any may be.
-fn cut(text: &str) -> String {
-    if text.len() > SHOWN { shown(text) } else { format!("{text:?}") }
-}
-
-/// Bytes of a part of a line that a message shows: those of the longest path.
-const SHOWN: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
-use modelcrate::carton_format::{
-    fetch::FetchError,
+use modelcrate::{
+    carton_format::fetch::FetchError,
     http::{Cache, Hosts, HttpFetcher, HttpOptions, Network, Proxy, Schemes},
 };
 

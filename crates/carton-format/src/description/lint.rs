@@ -1,0 +1,580 @@
+//! What a description says that readers tolerate, or that can be true of no model.
+
+use std::collections::{HashMap, HashSet};
+
+use tensor_core::{
+    At, Report, Severity,
+    symbolic::{Dim, SymbolicShape},
+};
+
+use crate::{
+    Description, Named, ParsedDescription, TensorSpec,
+    description::markdown,
+    links::url::is_url,
+    shown::shown,
+    text::{Key, report_toml_1_1, report_unknown},
+};
+
+impl Description {
+    /// Finds what can be found without the carton's other files.
+    ///
+    /// | rule | severity | what |
+    /// |---|---|---|
+    /// | `carton/short-description-length` | warning | more than 100 characters |
+    /// | `carton/not-a-url` | warning | `repository` or `homepage` is no `http` or `https` URL |
+    /// | `carton/description-link` | warning | a link to neither an `https` URL nor `@misc/…` |
+    /// | `carton/description-html` | warning | raw HTML in `model_description` |
+    /// | `carton/duplicate-platform` | warning | two names of one platform |
+    /// | `carton/inputs-without-outputs` | warning | inputs but no outputs, or the reverse |
+    /// | `carton/duplicate-name` | error | two inputs, or two outputs, of one name |
+    /// | `carton/symbol-shape-and-dimension` | error | a symbol for a shape and for a dimension |
+    /// | `carton/call-without-declarations` | warning | a self test or example without them |
+    /// | `carton/undeclared-name` | warning | a self test or example of what is not declared |
+    /// | `carton/self-test-lacks-input` | warning | a self test without a declared input |
+    /// | `carton/example-incomplete` | warning | no `inputs` or no `sample_out` |
+    /// | `carton/empty-runner-name` | error | no runner has that name |
+    /// | `carton/no-compat-version` | warning | no `runner_compat_version` |
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut report = Report::default();
+        self.lint_texts(&mut report);
+        self.lint_platforms(&mut report);
+        self.lint_tensors(&mut report);
+        self.lint_calls(&mut report);
+        self.lint_runner(&mut report);
+        report
+    }
+
+    fn lint_texts(&self, report: &mut Report) {
+        if let Some(text) = &self.short_description {
+            let characters = text.chars().count();
+            if characters > SHORT_DESCRIPTION {
+                let message =
+                    format!("has {characters} characters, expected {SHORT_DESCRIPTION} at most");
+                warn(report, "carton/short-description-length", "short_description", message);
+            }
+        }
+        for (key, text) in [("repository", &self.repository), ("homepage", &self.homepage)] {
+            if let Some(text) = text
+                && !is_url(text, &["https://", "http://"])
+            {
+                let message = format!("is {}, expected an http or https URL", shown(text));
+                warn(report, "carton/not-a-url", key, message);
+            }
+        }
+        let Some(markdown) = &self.model_description else { return };
+        let scan = markdown::scan(markdown);
+        for link in scan.links {
+            let is_file = link.misc_path().is_some_and(|path| !path.is_empty());
+            if !is_file && !is_url(&link.target, &["https://"]) {
+                let message = format!(
+                    "line {} of the text links to {}, expected an https URL or \"@misc/<path>\"",
+                    link.line,
+                    shown(&link.target)
+                );
+                warn(report, "carton/description-link", "model_description", message);
+            }
+        }
+        for line in scan.html {
+            let message = format!("line {line} of the text has raw HTML, expected Markdown only");
+            warn(report, "carton/description-html", "model_description", message);
+        }
+    }
+
+    fn lint_platforms(&self, report: &mut Report) {
+        let mut first = HashMap::new();
+        for (index, platform) in self.required_platforms.iter().flatten().enumerate() {
+            let first = *first.entry(platform.normal()).or_insert(index);
+            if first != index {
+                let path = format!("required_platforms[{index}]");
+                let message = format!(
+                    "{} is the platform of required_platforms[{first}]",
+                    shown(platform.as_str())
+                );
+                warn(report, "carton/duplicate-platform", path, message);
+            }
+        }
+    }
+
+    fn lint_tensors(&self, report: &mut Report) {
+        for (here, specs, there, others) in [
+            ("input", &self.inputs, "output", &self.outputs),
+            ("output", &self.outputs, "input", &self.inputs),
+        ] {
+            if specs.as_ref().is_some_and(|specs| !specs.is_empty()) && others.is_none() {
+                let message = format!("is given, but {there} is not, expected all of both or none");
+                warn(report, "carton/inputs-without-outputs", here, message);
+            }
+            let mut first = HashMap::new();
+            for (index, spec) in specs.iter().flatten().enumerate() {
+                let first = *first.entry(spec.name.as_str()).or_insert(index);
+                if first != index {
+                    let path = format!("{here}[{index}].name");
+                    let message = format!("{} is the name of {here}[{first}]", shown(&spec.name));
+                    error(report, "carton/duplicate-name", path, message);
+                }
+            }
+        }
+        self.lint_symbols(report);
+    }
+
+    fn lint_symbols(&self, report: &mut Report) {
+        let mut uses: HashMap<&str, (SymbolUse, String)> = HashMap::new();
+        let mut clashes = HashSet::new();
+        for (list, specs) in [("input", &self.inputs), ("output", &self.outputs)] {
+            for (index, spec) in specs.iter().flatten().enumerate() {
+                for (symbol, used) in spec.symbols() {
+                    let path = || format!("{list}[{index}].shape");
+                    match uses.get(symbol) {
+                        None => drop(uses.insert(symbol, (used, path()))),
+                        Some((first, _)) if *first == used => {}
+                        Some(_) if !clashes.insert(symbol) => {}
+                        Some((first, place)) => {
+                            let message = format!(
+                                "symbol {} stands for a {}, but in {place} for a {}",
+                                shown(symbol),
+                                used.name(),
+                                first.name()
+                            );
+                            error(report, "carton/symbol-shape-and-dimension", path(), message);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn lint_calls(&self, report: &mut Report) {
+        let inputs = Declared::new("input", self.inputs.as_deref());
+        let outputs = Declared::new("output", self.outputs.as_deref());
+        for (key, is_empty) in [
+            ("self_test", self.self_tests.as_ref().is_none_or(Vec::is_empty)),
+            ("example", self.examples.as_ref().is_none_or(Vec::is_empty)),
+        ] {
+            for declared in [&inputs, &outputs] {
+                if !is_empty && declared.names.is_none() {
+                    let message = format!("is given, but {} is not", declared.list);
+                    warn(report, "carton/call-without-declarations", key, message);
+                }
+            }
+        }
+        for (index, test) in self.self_tests.iter().flatten().enumerate() {
+            let path = format!("self_test[{index}]");
+            inputs.lint_names(report, &format!("{path}.inputs"), &test.inputs);
+            inputs.lint_missing(report, &format!("{path}.inputs"), &test.inputs);
+            if let Some(expected) = &test.expected_out {
+                outputs.lint_names(report, &format!("{path}.expected_out"), expected);
+            }
+        }
+        for (index, example) in self.examples.iter().flatten().enumerate() {
+            for (key, declared, references) in [
+                ("inputs", &inputs, &example.inputs),
+                ("sample_out", &outputs, &example.sample_out),
+            ] {
+                let path = format!("example[{index}].{key}");
+                match references {
+                    Some(references) => declared.lint_names(report, &path, references),
+                    None => {
+                        let message = "is missing, and some readers need it";
+                        warn(report, "carton/example-incomplete", path, message);
+                    }
+                }
+            }
+        }
+    }
+
+    fn lint_runner(&self, report: &mut Report) {
+        let runner = &self.runner;
+        if runner.name.is_empty() {
+            let message = "is empty, expected the name of a runner";
+            error(report, "carton/empty-runner-name", "runner.runner_name", message);
+        }
+        if runner.compat_version.is_none() {
+            let message = "is missing, and some readers need it";
+            warn(report, "carton/no-compat-version", "runner.runner_compat_version", message);
+        }
+    }
+}
+
+impl ParsedDescription {
+    /// Finds what [`Description::lint`] finds, with lines, and what only the text shows.
+    ///
+    /// | rule | severity | what |
+    /// |---|---|---|
+    /// | `carton/toml-1-1` | warning | what readers of TOML 1.0 refuse |
+    /// | `carton/unknown-key` | note | a key that the format text does not name |
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut report = Report::default();
+        report_toml_1_1(self.toml_1_1, Description::PATH, &mut report);
+        report_unknown(&self.unknown_keys, Description::PATH, &mut report);
+        for finding in self.description.lint() {
+            let line = finding.at.path.as_deref().and_then(|path| self.line_of(path));
+            let at = finding.at.line(line);
+            report.push(finding.severity, finding.rule, at, finding.message);
+        }
+        report
+    }
+}
+
+/// The names of the inputs or the outputs that a description declares.
+#[derive(Debug)]
+struct Declared<'a> {
+    list: &'static str,
+    specs: &'a [TensorSpec],
+    names: Option<HashSet<&'a str>>,
+}
+
+impl<'a> Declared<'a> {
+    fn new(list: &'static str, specs: Option<&'a [TensorSpec]>) -> Self {
+        let names = specs.map(|specs| specs.iter().map(|spec| spec.name.as_str()).collect());
+        Self { list, specs: specs.unwrap_or_default(), names }
+    }
+
+    /// Looks for names of a call that are not declared.
+    fn lint_names<V>(&self, report: &mut Report, path: &str, named: &Named<V>) {
+        let Some(declared) = &self.names else { return };
+        for (name, _) in named.iter().filter(|(name, _)| !declared.contains(name)) {
+            let path = format!("{path}.{}", Key(name));
+            let message = format!("{} is the name of no {}", shown(name), self.list);
+            warn(report, "carton/undeclared-name", path, message);
+        }
+    }
+
+    /// Looks for declared names that a call lacks. Names one and counts the rest, so that many
+    /// calls that lack many names stay one finding each.
+    fn lint_missing<V>(&self, report: &mut Report, path: &str, named: &Named<V>) {
+        let Some(declared) = &self.names else { return };
+        let given = named.iter().filter(|(name, _)| declared.contains(name)).count();
+        // The first that is missing comes at the latest after all that are given.
+        let first = self.specs.iter().find(|spec| named.get(&spec.name).is_none());
+        let Some(first) = first else { return };
+        let message = match declared.len().saturating_sub(given) {
+            1 => format!("lacks {} {}", self.list, shown(&first.name)),
+            missing => {
+                let others = missing.saturating_sub(1);
+                format!("lacks {} {} and {others} more", self.list, shown(&first.name))
+            }
+        };
+        warn(report, "carton/self-test-lacks-input", path, message);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SymbolUse {
+    Shape,
+    Dimension,
+}
+
+impl SymbolUse {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Shape => "shape",
+            Self::Dimension => "dimension",
+        }
+    }
+}
+
+impl TensorSpec {
+    fn symbols(&self) -> impl Iterator<Item = (&str, SymbolUse)> {
+        let (shape, dims) = match &self.shape {
+            SymbolicShape::Any => (None, [].as_slice()),
+            SymbolicShape::Symbol(symbol) => (Some(symbol), [].as_slice()),
+            SymbolicShape::Dims(dims) => (None, dims.as_slice()),
+        };
+        let dims = dims.iter().filter_map(|dim| match dim {
+            Dim::Symbol(symbol) => Some((symbol.as_str(), SymbolUse::Dimension)),
+            Dim::Fixed(_) | Dim::Any => None,
+        });
+        shape.map(|symbol| (symbol.as_str(), SymbolUse::Shape)).into_iter().chain(dims)
+    }
+}
+
+fn warn(
+    report: &mut Report,
+    rule: &'static str,
+    path: impl Into<String>,
+    message: impl Into<String>,
+) {
+    report.push(Severity::Warning, rule, at(path), message);
+}
+
+fn error(
+    report: &mut Report,
+    rule: &'static str,
+    path: impl Into<String>,
+    message: impl Into<String>,
+) {
+    report.push(Severity::Error, rule, at(path), message);
+}
+
+fn at(path: impl Into<String>) -> At {
+    At::file().entry(Description::PATH).path(path)
+}
+
+/// Characters of a short description, as Unicode scalar values.
+const SHORT_DESCRIPTION: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use tensor_core::Limits;
+
+    use super::*;
+
+    /// A document in which there is nothing to find.
+    const CLEAN: &str = "\
+spec_version = 1
+short_description = ''
+repository = 'https://example.com/x'
+homepage = 'HTTP://example.com'
+model_description = '[a](https://example.com) ![b](@misc/b.png)'
+required_platforms = ['x86_64', 'x86_64-linux']
+
+[[input]]
+name = 'x'
+dtype = 'int8'
+shape = ['n', 'n', '*']
+
+[[input]]
+name = 'y'
+dtype = 'int8'
+shape = 's'
+
+[[output]]
+name = 'x'
+dtype = 'int8'
+shape = '*'
+
+[[self_test]]
+inputs = { x = '@tensor_data/x', y = '@tensor_data/y' }
+expected_out = { x = '@tensor_data/x' }
+
+[[example]]
+inputs = { x = '@misc/x' }
+sample_out = {}
+
+[runner]
+runner_name = 'r'
+required_framework_version = '=1.2.3'
+runner_compat_version = 0
+";
+
+    fn lint(text: &str) -> Vec<String> {
+        let parsed = Description::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let line = |at: &At| at.line.map(|line| format!(" line {line}")).unwrap_or_default();
+        let path = |at: &At| at.path.as_ref().map(|path| format!("{path} ")).unwrap_or_default();
+        parsed
+            .lint()
+            .into_iter()
+            .map(|f| {
+                format!("{} {}{}: {}{}", f.severity, f.rule, line(&f.at), path(&f.at), f.message)
+            })
+            .collect()
+    }
+
+    /// Finds something in the clean document with one thing changed.
+    #[track_caller]
+    fn finds<const N: usize>(old: &str, new: &str, expected: [&str; N]) {
+        assert!(CLEAN.contains(old), "{old}");
+        assert_eq!(lint(&CLEAN.replacen(old, new, 1)), expected);
+    }
+
+    #[test]
+    fn clean_document() {
+        finds("", "", []);
+    }
+
+    #[test]
+    fn short_descriptions() {
+        let text = |characters| format!("short_description = '{}'", "é".repeat(characters));
+        finds("short_description = ''", &text(100), []);
+        finds(
+            "short_description = ''",
+            &text(101),
+            ["warning carton/short-description-length line 2: short_description has 101 \
+              characters, expected 100 at most"],
+        );
+    }
+
+    #[test]
+    fn addresses() {
+        for (url, shown) in [
+            ("x", "\"x\""),
+            ("https://", "\"https://\""),
+            ("https:///x", "\"https:///x\""),
+            ("ftp://x", "\"ftp://x\""),
+        ] {
+            finds(
+                "https://example.com/x",
+                url,
+                [&*format!(
+                    "warning carton/not-a-url line 3: repository is {shown}, expected an http or \
+                     https URL"
+                )],
+            );
+        }
+        finds(
+            "HTTP://example.com",
+            "https://a b",
+            ["warning carton/not-a-url line 4: homepage is \"https://a b\", expected an http \
+                 or https URL"],
+        );
+    }
+
+    #[test]
+    fn links_of_the_description() {
+        for target in ["http://example.com", "@misc/", "misc/b.png", "javascript:x", "#a"] {
+            finds(
+                "@misc/b.png",
+                target,
+                [&*format!(
+                    "warning carton/description-link line 5: model_description line 1 of the text \
+                     links to {target:?}, expected an https URL or \"@misc/<path>\""
+                )],
+            );
+        }
+        finds(
+            "'[a](https://example.com) ![b](@misc/b.png)'",
+            "'''\na\n<br>'''",
+            ["warning carton/description-html line 5: model_description line 2 of the text has \
+                 raw HTML, expected Markdown only"],
+        );
+    }
+
+    #[test]
+    fn platforms_given_twice() {
+        finds(
+            "'x86_64-linux'",
+            "'x86_64-linux', 'x86_64-unknown-linux'",
+            ["warning carton/duplicate-platform line 6: required_platforms[2] \
+              \"x86_64-unknown-linux\" is the platform of required_platforms[1]"],
+        );
+    }
+
+    #[test]
+    fn inputs_or_outputs_alone() {
+        let output = "[[output]]\nname = 'x'\ndtype = 'int8'\nshape = '*'\n";
+        let alone = "warning carton/inputs-without-outputs line 8: input is given, but output is \
+                     not, expected all of both or none";
+        let test = "warning carton/call-without-declarations line 19: self_test is given, but \
+                    output is not";
+        let example = "warning carton/call-without-declarations line 23: example is given, but \
+                       output is not";
+        finds(output, "", [alone, test, example]);
+        // An empty list says that there are none.
+        let text =
+            CLEAN.replacen("\n[[input]]", "output = []\n[[input]]", 1).replacen(output, "", 1);
+        assert_eq!(
+            lint(&text),
+            ["warning carton/undeclared-name line 21: self_test[0].expected_out.x \"x\" is the \
+                 name of no output"]
+        );
+    }
+
+    #[test]
+    fn names_given_twice() {
+        finds(
+            "name = 'y'",
+            "name = 'x'",
+            [
+                "error carton/duplicate-name line 14: input[1].name \"x\" is the name of input[0]",
+                "warning carton/undeclared-name line 24: self_test[0].inputs.y \"y\" is the name \
+                 of no input",
+            ],
+        );
+    }
+
+    #[test]
+    fn symbols_of_two_meanings() {
+        finds(
+            "shape = 's'",
+            "shape = 'n'",
+            ["error carton/symbol-shape-and-dimension line 16: input[1].shape symbol \"n\" \
+                 stands for a shape, but in input[0].shape for a dimension"],
+        );
+        finds(
+            "shape = '*'",
+            "shape = ['s', 's']",
+            ["error carton/symbol-shape-and-dimension line 21: output[0].shape symbol \"s\" \
+                 stands for a dimension, but in input[1].shape for a shape"],
+        );
+    }
+
+    #[test]
+    fn names_of_calls() {
+        finds(
+            "x = '@tensor_data/x', y",
+            "'a b'",
+            [
+                "warning carton/undeclared-name line 24: self_test[0].inputs.\"a b\" \"a b\" is \
+                 the name of no input",
+                "warning carton/self-test-lacks-input line 24: self_test[0].inputs lacks input \
+                 \"x\" and 1 more",
+            ],
+        );
+        finds(
+            "x = '@tensor_data/x', y",
+            "y",
+            ["warning carton/self-test-lacks-input line 24: self_test[0].inputs lacks input \"x\""],
+        );
+        finds(
+            "sample_out = {}",
+            "sample_out = { z = '@misc/z' }",
+            ["warning carton/undeclared-name line 29: example[0].sample_out.z \"z\" is the \
+                 name of no output"],
+        );
+        finds(
+            "sample_out = {}",
+            "",
+            ["warning carton/example-incomplete line 27: example[0].sample_out is missing, and \
+              some readers need it"],
+        );
+    }
+
+    #[test]
+    fn runners() {
+        finds(
+            "runner_name = 'r'",
+            "runner_name = ''",
+            ["error carton/empty-runner-name line 32: runner.runner_name is empty, expected \
+                 the name of a runner"],
+        );
+        finds(
+            "runner_compat_version = 0",
+            "",
+            ["warning carton/no-compat-version line 31: runner.runner_compat_version is missing, \
+              and some readers need it"],
+        );
+    }
+
+    #[test]
+    fn what_only_the_text_shows() {
+        finds(
+            "sample_out = {}",
+            "sample_out = {\n}\nextra = 1",
+            [
+                "warning carton/toml-1-1 line 29: document needs TOML 1.1, expected TOML 1.0",
+                "note carton/unknown-key line 31: example[0].extra is a key that the format does \
+                 not name",
+            ],
+        );
+    }
+
+    /// Many calls that lack many inputs, and names as long as the document allows.
+    #[test]
+    fn findings_do_not_multiply() {
+        use std::fmt::Write as _;
+
+        let mut text = "spec_version = 1\noutput = []\n".to_owned();
+        let long = "é".repeat(100_000);
+        for index in 0..2000 {
+            let _ = write!(text, "[[input]]\nname = '{index}'\ndtype = 'int8'\nshape = []\n");
+            let _ = write!(text, "[[self_test]]\ninputs = {{}}\n");
+        }
+        let _ = write!(text, "[[self_test]]\ninputs = {{ '{long}' = '@tensor_data/x' }}\n");
+        text.push_str("[runner]\nrunner_name = 'r'\nrequired_framework_version = '=1.2.3'\n");
+        let found = lint(&text);
+        assert_eq!(found.len(), 2000 + 2 + 1);
+        assert!(found[0].ends_with("lacks input \"0\" and 1999 more"), "{}", found[0]);
+    }
+}

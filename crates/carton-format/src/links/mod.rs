@@ -1,0 +1,254 @@
+//! `LINKS`: where the content of files may be fetched. Format text: "LINKS".
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use tensor_core::{At, Limits, Report, Severity};
+
+use crate::{
+    DocumentFault, Result, Sha256,
+    limits::check_bytes,
+    links::url::{bare, has_credentials, is_url},
+    paths::LINKS,
+    sha256::Case,
+    text::{Document, Unknown, UnknownKey, report_toml_1_1, report_unknown},
+};
+
+pub mod fetch;
+pub(crate) mod url;
+
+/// URLs by the digest of what they give.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    urls: BTreeMap<Sha256, Vec<String>>,
+    unknown: Vec<UnknownKey>,
+    /// Keys with capital letters, which the reference does not find, and their lines.
+    upper_case: Vec<(Sha256, u64)>,
+    /// The first line that readers of TOML 1.0 refuse.
+    needs_toml_1_1: Option<u64>,
+}
+
+impl Links {
+    /// Reads the bytes of a `LINKS` file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`](crate::Error::Document) where it is no TOML, has no `version` 1 or no
+    /// `urls`, or where a key is no digest or a value no list of strings.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
+        check_bytes("LINKS in bytes", bytes.len() as u64, limits.metadata_bytes, "metadata_bytes")?;
+        let document = Document::parse(LINKS, bytes)?;
+        let mut unknown = Unknown::new(&document);
+        let mut root = document.root();
+        let version = root.required("version")?;
+        if version.unsigned().ok() != Some(VERSION) {
+            return Err(version.fault("1"));
+        }
+        let mut links = Self { needs_toml_1_1: document.needs_toml_1_1(), ..Self::default() };
+        for (key, node) in root.required("urls")?.table()?.entries() {
+            let Some((sha256, case)) = Sha256::parse(key) else {
+                let (found, expected) = ("no digest".to_owned(), "64 lower-case hex digits".into());
+                return Err(node.error(DocumentFault::Value { found, expected }));
+            };
+            if case == Case::Upper {
+                links.upper_case.push((sha256, node.line()));
+            }
+            let urls = links.urls.entry(sha256).or_default();
+            for url in node.array()? {
+                urls.push(url.string()?.to_owned());
+            }
+        }
+        root.finish(&mut unknown);
+        links.unknown = unknown.into_keys();
+        Ok(links)
+    }
+
+    /// Writes the file: keys sorted, one a line, as the reference writes it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut text = format!("version = {VERSION}\n\n[urls]\n");
+        for (sha256, urls) in &self.urls {
+            let urls: Vec<String> = urls.iter().map(|url| basic_string(url)).collect();
+            let _ = writeln!(text, "{sha256} = [{}]", urls.join(", "));
+        }
+        text.into_bytes()
+    }
+
+    /// Adds a URL for the content of a digest, behind those that there are, unless it is one.
+    pub fn add(&mut self, sha256: Sha256, url: impl Into<String>) {
+        let (url, urls) = (url.into(), self.urls.entry(sha256).or_default());
+        if !urls.contains(&url) {
+            urls.push(url);
+        }
+    }
+
+    /// Adds what other links have behind what there is; a digest without a URL stays one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (sha256, urls) in other.iter() {
+            self.urls.entry(sha256).or_default();
+            for url in urls {
+                self.add(sha256, url.as_str());
+            }
+        }
+    }
+
+    /// Returns the URLs for the content of a digest, in the order in which they are tried; `None`
+    /// where it is not linked.
+    #[must_use]
+    pub fn urls(&self, sha256: Sha256) -> Option<&[String]> {
+        self.urls.get(&sha256).map(Vec::as_slice)
+    }
+
+    /// Returns all digests and their URLs, sorted by digest.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Sha256, &[String])> {
+        self.urls.iter().map(|(sha256, urls)| (*sha256, urls.as_slice()))
+    }
+
+    /// Tells whether nothing is linked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.urls.is_empty()
+    }
+
+    /// Adds what does not stop a reader to a report.
+    pub(crate) fn report_to(&self, report: &mut Report) {
+        report_toml_1_1(self.needs_toml_1_1, LINKS, report);
+        report_unknown(&self.unknown, LINKS, report);
+        for (sha256, line) in &self.upper_case {
+            let at = At::file().entry(LINKS).path(format!("urls.{sha256}")).line(*line);
+            let message = "is written with capital letters, which the format's own library does \
+                           not find";
+            report.push(Severity::Warning, "carton/links-digest", at, message);
+        }
+        for (sha256, urls) in self.iter() {
+            let mut add = |severity, path, message: String| {
+                let at = At::file().entry(LINKS).path(path);
+                report.push(severity, "carton/links-url", at, message);
+            };
+            if urls.is_empty() {
+                let message = "has no URL, expected one".to_owned();
+                add(Severity::Warning, format!("urls.{sha256}"), message);
+            }
+            for (index, url) in urls.iter().enumerate() {
+                let (severity, expected) = match () {
+                    () if has_credentials(url) => (Severity::Error, "no user or password in it"),
+                    () if is_url(url, &["https://"]) => continue,
+                    () if is_url(url, &["http://"]) => (Severity::Warning, "an https URL"),
+                    () => (Severity::Error, "an https URL"),
+                };
+                let message = format!("is {:?}, expected {expected}", bare(url));
+                add(severity, format!("urls.{sha256}[{index}]"), message);
+            }
+        }
+    }
+}
+
+/// Writes a text as a basic string of TOML 1.0.
+pub(crate) fn basic_string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().saturating_add(2));
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            control if control.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+const VERSION: u64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    const KEY: &str = "e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2";
+
+    fn parse(text: &str) -> Result<Links> {
+        Links::parse(text.as_bytes(), &Limits::default())
+    }
+
+    #[track_caller]
+    fn rejects(text: &str, message: &str) {
+        assert_eq!(parse(text).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn written_links_read_back() {
+        let mut links = Links::default();
+        let sha256 = KEY.parse().unwrap();
+        links.add(sha256, "https://a.example/x");
+        links.add(sha256, "https://b.example/\"\\\u{1}");
+        links.add(sha256, "https://a.example/x");
+        let bytes = links.to_bytes();
+        assert_eq!(Links::parse(&bytes, &Limits::default()).unwrap(), links);
+        assert_eq!(links.urls(sha256).unwrap().len(), 2);
+        let expected = format!(
+            "version = 1\n\n[urls]\n{KEY} = [\"https://a.example/x\", \"https://b.example/\\\"\\\\\\u0001\"]\n"
+        );
+        test_support::assert_bytes(&bytes, expected.as_bytes(), LINKS);
+    }
+
+    proptest! {
+        #[test]
+        fn any_links_read_back(
+            links in proptest::collection::btree_map(any::<[u8; 32]>(), vec(".*", 0..4), 0..6)
+        ) {
+            let mut written = Links::default();
+            for (digest, urls) in &links {
+                for url in urls {
+                    written.add(Sha256(*digest), url);
+                }
+            }
+            let read = Links::parse(&written.to_bytes(), &Limits::default()).unwrap();
+            prop_assert_eq!(read, written);
+        }
+    }
+
+    #[test]
+    fn documents_that_are_refused() {
+        rejects("", "LINKS: version is missing");
+        rejects("version = 2\n[urls]\n", "LINKS line 1: version is 2, expected 1");
+        rejects("version = 1\n", "LINKS: urls is missing");
+        rejects(
+            "version = 1\n[urls]\nabc = []\n",
+            "LINKS line 3: urls.abc is no digest, expected 64 lower-case hex digits",
+        );
+        rejects(
+            &format!("version = 1\n[urls]\n{KEY} = \"https://a.example\"\n"),
+            &format!("LINKS line 3: urls.{KEY} is \"https://a.example\", expected an array"),
+        );
+        rejects(
+            &format!("version = 1\n[urls]\n{KEY} = [1]\n"),
+            &format!("LINKS line 3: urls.{KEY}[0] is 1, expected a string"),
+        );
+    }
+
+    #[test]
+    fn urls_that_are_reported() {
+        let text = format!(
+            "version = 1\n[urls]\n{KEY} = [\"http://a.example/x?token=1\", \"file:///etc/passwd\", \"https://u:p@a.example/y\"]\n"
+        );
+        let mut report = Report::default();
+        parse(&text).unwrap().report_to(&mut report);
+        let found: Vec<(Severity, &str)> =
+            report.findings().iter().map(|finding| (finding.severity, &*finding.message)).collect();
+        let first = "is \"http://a.example/x\", expected an https URL";
+        let second = "is \"file:///etc/passwd\", expected an https URL";
+        let third = "is \"https://a.example/y\", expected no user or password in it";
+        assert_eq!(
+            found,
+            [(Severity::Warning, first), (Severity::Error, second), (Severity::Error, third)]
+        );
+    }
+}

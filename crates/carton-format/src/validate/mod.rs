@@ -1,0 +1,716 @@
+//! Every rule of the format over every byte of a carton.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    io::{self, BufRead},
+};
+
+use model_archive::{Class, Entry, EntryReader, Fault, Kind, name};
+use tensor_core::{
+    At, Report, Severity, Shape, parallel,
+    symbolic::{Bindings, Dim, SymbolicShape},
+};
+
+use crate::{
+    DType, Description, Error, File, FileReader, Named, Place, Reader, Result, Tensor, TensorKind,
+    TensorSpec,
+    description::ParsedDescription,
+    description::reference::Reference,
+    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, TENSOR_DATA},
+    shown::{shown, start},
+    tensor::index::{Content, Index, IndexEntry},
+    tensor::{check_strings_len, count_strings},
+    text::{Key, report_toml_1_1, report_unknown},
+};
+
+impl Reader {
+    /// Reads everything that is here and reports every fault: the archive, digests, documents,
+    /// references, tensors, links.
+    ///
+    /// Every stored byte is read once, on up to [`threads`](ReadOptions::threads) threads, in memory
+    /// that does not grow with the size of the files. What is only linked is not fetched.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        self.validate_with(|_| ())
+    }
+
+    /// Does as [`validate`](Self::validate), and tells `progress` how many bytes of content were
+    /// done each time some are.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        validate(self, &progress)
+    }
+
+    /// Returns how many bytes of content [`validate_with`](Self::validate_with) reads.
+    #[must_use]
+    pub fn content_len(&self) -> u64 {
+        match self.storage().archive() {
+            Some(archive) => archive.total_size(),
+            None => self.files().filter_map(File::len).fold(0, u64::saturating_add),
+        }
+    }
+}
+
+fn validate(reader: &Reader, progress: &(impl Fn(u64) + Sync)) -> Report {
+    let mut report = Report::default();
+    let mut budget = Ok(());
+    if let Some(archive) = reader.archive() {
+        report.append(archive.check_as(reader.read_options().graded));
+        budget = archive.check_total();
+    }
+    reader.manifest().report_to(&mut report);
+    if let Some(links) = reader.links() {
+        links.report_to(&mut report);
+    }
+    let scan = Scan { reader };
+    scan.agreement(&mut report);
+    match budget {
+        Ok(()) => {
+            scan.documents(&mut report);
+            scan.contents(progress, &mut report);
+        }
+        // What it would decode to is more than anyone should wait for.
+        Err(error) => Error::from(error).report_to(Severity::Error, &mut report),
+    }
+    distinct(report)
+}
+
+/// Leaves out what was found on two ways, such as while a document was parsed and while it was
+/// hashed.
+fn distinct(report: Report) -> Report {
+    let mut seen = HashSet::new();
+    let mut distinct = Report::default();
+    for finding in report {
+        let At { path, offset, entry, tensor, line, .. } = &finding.at;
+        let place = (path.clone(), *offset, entry.clone(), tensor.clone(), *line);
+        if seen.insert((finding.rule.clone(), finding.message.clone(), place)) {
+            distinct.push(finding.severity, finding.rule, finding.at, finding.message);
+        }
+    }
+    distinct
+}
+
+struct Scan<'a> {
+    reader: &'a Reader,
+}
+
+impl<'a> Scan<'a> {
+    /// `MANIFEST` against what is there and what is linked.
+    fn agreement(&self, report: &mut Report) {
+        let reader = self.reader;
+        let paths = match reader.storage().paths() {
+            Ok(paths) => paths,
+            Err(error) => return error.report_to(Severity::Error, report),
+        };
+        for path in paths {
+            let is_listed = [MANIFEST, LINKS].contains(&&*path) || reader.file(&path).is_some();
+            if !is_listed {
+                let message = "is in the carton, but not listed in MANIFEST";
+                let at = At::file().entry(path);
+                report.push(Severity::Error, "carton/unlisted-file", at, message);
+            }
+        }
+        let (mut linked, mut digests) = (0_u64, BTreeSet::new());
+        for file in reader.files() {
+            digests.insert(file.sha256());
+            match file.place() {
+                Place::Here => {}
+                Place::Linked if self.has_url(file) => linked = linked.saturating_add(1),
+                Place::Linked => {
+                    let path = file.path();
+                    let message =
+                        format!("{path:?} is not in the carton, and LINKS has no URL for it");
+                    let at = At::file().entry(path);
+                    report.push(Severity::Error, "carton/missing-file", at, message);
+                }
+                Place::Missing => {
+                    let path = file.path().to_owned();
+                    Error::MissingFile { path }.report_to(Severity::Error, report);
+                }
+            }
+        }
+        if linked > 0 {
+            let message = match linked {
+                1 => "1 file is only linked; its content is not checked".to_owned(),
+                _ => format!("{linked} files are only linked; their content is not checked"),
+            };
+            report.push(Severity::Note, "carton/linked", At::file().entry(LINKS), message);
+        }
+        for (sha256, _) in reader.links().into_iter().flat_map(crate::Links::iter) {
+            if !digests.contains(&sha256) {
+                let at = At::file().entry(LINKS).path(format!("urls.{sha256}"));
+                let message = "is the digest of no file";
+                report.push(Severity::Note, "carton/unused-link", at, message);
+            }
+        }
+        self.paths(report);
+        self.folders(report);
+    }
+
+    fn has_url(&self, file: File<'_>) -> bool {
+        let urls = self.reader.links().and_then(|links| links.urls(file.sha256()));
+        urls.is_some_and(|urls| !urls.is_empty())
+    }
+
+    /// Paths that not every system tells apart, as far as they are not names of the archive, which
+    /// has findings of its own for those.
+    fn paths(&self, report: &mut Report) {
+        let reader = self.reader;
+        let is_entry = |path: &str| reader.archive().is_some_and(|a| a.entry(path).is_some());
+        if reader.files().all(|file| is_entry(file.path())) {
+            return;
+        }
+        let mut folded: HashMap<String, &str> = HashMap::new();
+        for file in reader.files() {
+            let path = file.path();
+            if let Err(fault) = name::check_portable(path)
+                && !is_entry(path)
+            {
+                let severity = Class::Strict.severity(reader.read_options().graded);
+                let (rule, message) = ("carton/unportable-path", format!("path {fault}"));
+                report.push(severity, rule, At::file().entry(path), message);
+            }
+            if let Some(other) = folded.insert(name::fold(path), path)
+                && !(is_entry(path) && is_entry(other))
+            {
+                let message = format!(
+                    "path collides with {other:?} where case and composition of letters do not \
+                     count"
+                );
+                let at = At::file().entry(path);
+                report.push(Severity::Warning, "carton/path-case", at, message);
+            }
+        }
+    }
+
+    /// What stands where. Format text: "Carton format".
+    fn folders(&self, report: &mut Report) {
+        let reader = self.reader;
+        let mut note = |severity, rule, path: &str, message: String| {
+            report.push(severity, rule, At::file().entry(path), message);
+        };
+        if reader.file(CARTON_TOML).is_none() {
+            let message = format!("MANIFEST lists no {CARTON_TOML}");
+            note(Severity::Error, "carton/missing-document", CARTON_TOML, message);
+        }
+        let has_model = reader.model().next().is_some();
+        if !has_model {
+            let message = "MANIFEST lists no file in the folder model".to_owned();
+            note(Severity::Warning, "carton/no-model", MODEL, message);
+        }
+        let has_index = reader.file(INDEX).is_some();
+        let data = reader.files().find(|file| file.path().starts_with(TENSOR_DATA));
+        match data {
+            Some(file) if !has_index => {
+                let path = file.path();
+                let message = format!("MANIFEST lists {path:?}, but no {INDEX}");
+                note(Severity::Error, "carton/missing-document", INDEX, message);
+            }
+            None => {
+                let message = format!(
+                    "MANIFEST lists no {INDEX}, which the format's own library needs although it \
+                     is optional"
+                );
+                note(Severity::Note, "carton/no-index", INDEX, message);
+            }
+            Some(_) => {}
+        }
+        for file in reader.files() {
+            let path = file.path();
+            let is_known = path == CARTON_TOML
+                || [MODEL, MISC, TENSOR_DATA].iter().any(|folder| path.starts_with(folder));
+            if !is_known {
+                let message = "is in no folder that the format knows".to_owned();
+                note(Severity::Note, "carton/unknown-place", path, message);
+            }
+        }
+    }
+
+    /// The documents and what they refer to.
+    fn documents(&self, report: &mut Report) {
+        let index = self.read(INDEX, Reader::index, report);
+        if let Some(index) = index {
+            self.index(index, report);
+        }
+        let Some(parsed) = self.read(CARTON_TOML, Reader::parsed, report) else { return };
+        report.append(parsed.lint());
+        self.references(parsed, index, report);
+        self.description_links(parsed, report);
+    }
+
+    /// Reads a document that is here, or is said not to be.
+    fn read<T>(
+        &self,
+        path: &str,
+        read: impl FnOnce(&'a Reader) -> Result<&'a T>,
+        report: &mut Report,
+    ) -> Option<&'a T> {
+        // What is not here has its own finding.
+        self.reader.file(path).filter(|file| file.place() == Place::Here)?;
+        match read(self.reader) {
+            Ok(document) => Some(document),
+            Err(error) => {
+                error.report_to(Severity::Error, report);
+                None
+            }
+        }
+    }
+
+    fn index(&self, index: &'a Index, report: &mut Report) {
+        report_unknown(&index.unknown, INDEX, report);
+        report_toml_1_1(index.needs_toml_1_1, INDEX, report);
+        let mut used: HashSet<usize> =
+            self.reader.file(INDEX).map(File::index).into_iter().collect();
+        let mut without_inner = None;
+        for entry in index.entries() {
+            let tensor = Tensor::new(self.reader, entry);
+            used.extend(entry.listed);
+            if !entry.has_inner && without_inner.is_none() {
+                without_inner = Some(entry);
+            }
+            if let Err(error) = check_tensor(tensor) {
+                report_tensor(tensor, &error, report);
+            }
+        }
+        if let Some(entry) = without_inner {
+            let at = At::file().entry(INDEX).tensor(&*entry.name).line(entry.line);
+            let message = "has no key \"inner\", which the format's own library needs although it \
+                           is optional";
+            report.push(Severity::Note, "carton/no-inner", at, message);
+        }
+        for file in self.reader.files() {
+            let path = file.path();
+            if path.starts_with(TENSOR_DATA) && !used.contains(&file.index()) {
+                let message = format!("belongs to no tensor of {INDEX}");
+                let at = At::file().entry(path);
+                report.push(Severity::Warning, "carton/unused-tensor-file", at, message);
+            }
+        }
+    }
+
+    /// Self tests and examples: what they refer to is there and is as declared.
+    fn references(
+        &self,
+        parsed: &'a ParsedDescription,
+        index: Option<&'a Index>,
+        report: &mut Report,
+    ) {
+        let description = &parsed.description;
+        let specs = Specs::of(description);
+        let tensors = Tensors::of(index);
+        for (number, test) in description.self_tests.iter().flatten().enumerate() {
+            let mut call = Call::new(self.reader, parsed, &tensors, Severity::Error, report);
+            for (name, tensor) in test.inputs.iter() {
+                let path = Path::new("self_test", number, "inputs", name);
+                call.tensor(&path, tensor, specs.inputs.get(name));
+            }
+            for (name, tensor) in test.expected_out.iter().flat_map(Named::iter) {
+                let path = Path::new("self_test", number, "expected_out", name);
+                call.tensor(&path, tensor, specs.outputs.get(name));
+            }
+        }
+        for (number, example) in description.examples.iter().flatten().enumerate() {
+            // Examples need not be runnable.
+            let mut call = Call::new(self.reader, parsed, &tensors, Severity::Note, report);
+            let sides = [
+                ("inputs", &example.inputs, &specs.inputs),
+                ("sample_out", &example.sample_out, &specs.outputs),
+            ];
+            for (side, named, specs) in sides {
+                for (name, reference) in named.iter().flat_map(Named::iter) {
+                    let path = Path::new("example", number, side, name);
+                    match reference {
+                        Reference::Tensor(tensor) => call.tensor(&path, tensor, specs.get(name)),
+                        Reference::Misc(file) => call.misc(&path, file),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Links of the description to files of the carton.
+    fn description_links(&self, parsed: &ParsedDescription, report: &mut Report) {
+        let key = "model_description";
+        let Some(text) = &parsed.description.model_description else { return };
+        for link in crate::markdown_links(text) {
+            // No path at all is a finding of the description alone.
+            let Some(path) = link.misc_path().filter(|path| !path.is_empty()) else { continue };
+            if self.reader.file(&format!("{MISC}{path}")).is_none() {
+                let at = At::file().entry(CARTON_TOML).path(key).line(parsed.line_of(key));
+                let message = format!(
+                    "line {} of the text refers to {}, which is not in the carton",
+                    link.line,
+                    shown(&link.target)
+                );
+                report.push(Severity::Error, "carton/unknown-misc", at, message);
+            }
+        }
+    }
+
+    /// Every byte of content, once.
+    fn contents(&self, progress: &(impl Fn(u64) + Sync), report: &mut Report) {
+        let reader = self.reader;
+        let texts = self.texts();
+        let mut files: Vec<File<'a>> = reader
+            .files()
+            .filter(|file| file.place() == Place::Here && !self.is_link_to_listed(*file, report))
+            .collect();
+        // The longest first, so that no thread starts one when the others are done.
+        files.sort_by_cached_key(|file| std::cmp::Reverse(file.len()));
+        let threads = reader.read_options().thread_count();
+        let done = parallel::map(&files, threads, |&file| {
+            let mut found = Report::default();
+            let tensors = texts.get(&file.index()).map_or(&[][..], Vec::as_slice);
+            if let Err(error) = self.content(file, tensors, progress, &mut found) {
+                let mut at = error.at();
+                at.entry.get_or_insert_with(|| file.path().to_owned());
+                let message = tensor_core::Chain(&error).to_string();
+                found.push(Severity::Error, error.rule(), at, message);
+            }
+            (file.index(), found)
+        });
+        let done: BTreeMap<usize, Report> = done.into_iter().collect();
+        for found in done.into_values() {
+            report.append(found);
+        }
+        self.unlisted(progress, report);
+    }
+
+    /// Reads a file to its end; `tensors` are those whose texts it has.
+    fn content(
+        &self,
+        file: File<'a>,
+        tensors: &[Tensor<'a>],
+        progress: &(impl Fn(u64) + Sync),
+        report: &mut Report,
+    ) -> Result<()> {
+        let mut stream = file.checked_reader()?;
+        let mut text = Vec::new();
+        if !tensors.is_empty() {
+            check_strings_len(file.stored()?.len(), self.reader.limits())?;
+        }
+        let drained = drain(&mut stream, |bytes| {
+            if !tensors.is_empty() {
+                text.extend_from_slice(bytes);
+            }
+            progress(bytes.len() as u64);
+        });
+        if let Err(error) = drained.map_err(FileReader::fault) {
+            // A checksum is compared once everything is read: the digest tells whether it is the
+            // content that is wrong.
+            if error.rule() == CRC
+                && let Some(digest) = stream.wrong_digest()
+            {
+                digest.report_to(Severity::Error, report);
+            }
+            return Err(error);
+        }
+        self.coding(file.path(), stream.frames(), stream.leftover(), report);
+        if tensors.is_empty() {
+            return Ok(());
+        }
+        let found = count_strings(file.path(), &text, report)?;
+        for tensor in tensors {
+            if let Err(error) = tensor.check_count(found) {
+                report_tensor(*tensor, &error, report);
+            }
+        }
+        Ok(())
+    }
+
+    /// What readers may not take in the coding of an entry.
+    fn coding(&self, path: &str, found: u64, bytes: u64, report: &mut Report) {
+        let mut faults = Vec::new();
+        faults.extend((bytes > 0).then_some(Fault::Leftover { bytes }));
+        faults.extend((found > 1).then_some(Fault::Frames { found }));
+        for fault in faults {
+            let severity = fault.class().severity(self.reader.read_options().graded);
+            report.push(severity, fault.rule(), At::file().entry(path), fault.to_string());
+        }
+    }
+
+    /// Tells whether a file is a link to another that is listed and read; the digests are compared.
+    fn is_link_to_listed(&self, file: File<'a>, report: &mut Report) -> bool {
+        let Some(entry) = file.entry().filter(|entry| entry.info().kind == Kind::Symlink) else {
+            return false;
+        };
+        // A broken link has its own finding.
+        let Ok(target) = entry.resolve() else { return true };
+        let Some(expected) = self.reader.file(target.name()).map(File::sha256) else {
+            return false;
+        };
+        let found = file.sha256();
+        if found != expected {
+            let message = format!(
+                "is a link to {:?}, but MANIFEST has digest {found} for it and {expected} for its \
+                 target",
+                target.name()
+            );
+            report.push(Severity::Error, "carton/digest", At::file().entry(file.path()), message);
+        }
+        true
+    }
+
+    /// The content of what `MANIFEST` does not list: it belongs to the archive.
+    fn unlisted(&self, progress: &(impl Fn(u64) + Sync), report: &mut Report) {
+        let Some(archive) = self.reader.archive() else { return };
+        for entry in archive.entries() {
+            let name = entry.name();
+            if self.reader.file(name).is_some() || entry.info().kind == Kind::Symlink {
+                continue;
+            }
+            match unlisted_coding(entry) {
+                Ok((frames, leftover)) => self.coding(name, frames, leftover, report),
+                Err(error) => {
+                    error.report_to(report, self.reader.read_options().graded, Some(name));
+                }
+            }
+            progress(entry.info().size);
+        }
+    }
+
+    /// Returns the tensors of texts by the file whose content they have: of a link, that of its
+    /// target, which is the one that is read.
+    fn texts(&self) -> HashMap<usize, Vec<Tensor<'a>>> {
+        let mut texts: HashMap<usize, Vec<Tensor<'a>>> = HashMap::new();
+        // What is only linked is not fetched.
+        let is_here = self.reader.file(INDEX).is_some_and(|file| file.place() == Place::Here);
+        let Some(index) = is_here.then(|| self.reader.index().ok()).flatten() else { return texts };
+        for entry in index.entries() {
+            let tensor = Tensor::new(self.reader, entry);
+            let is_counted = tensor.shape().is_some_and(|shape| shape.elements().is_ok());
+            if tensor.kind() != TensorKind::Strings || !is_counted {
+                continue;
+            }
+            let Ok(Some(file)) = tensor.file() else { continue };
+            let target = file.entry().and_then(|entry| entry.resolve().ok());
+            let target = target.and_then(|entry| self.reader.file(entry.name()));
+            texts.entry(target.unwrap_or(file).index()).or_default().push(tensor);
+        }
+        texts
+    }
+}
+
+/// Checks what can be checked of a tensor without its content.
+fn check_tensor(tensor: Tensor<'_>) -> Result<()> {
+    let Some(file) = tensor.file()? else { return Ok(()) };
+    let Some((shape, dtype)) = tensor.shape().zip(tensor.dtype()) else { return Ok(()) };
+    match dtype {
+        DType::String => drop(shape.elements()?),
+        _ => drop(shape.byte_len(dtype.dtype())?),
+    }
+    if tensor.kind() == TensorKind::Numeric && file.place() == Place::Here {
+        return tensor.check_len();
+    }
+    Ok(())
+}
+
+fn report_tensor(tensor: Tensor<'_>, error: &Error, report: &mut Report) {
+    let at = At::file().entry(INDEX).tensor(tensor.name()).line(tensor.line());
+    let message = tensor_core::Chain(error).to_string();
+    report.push(Severity::Error, error.rule(), at, message);
+}
+
+/// Reads a stream to its end.
+fn drain(stream: &mut impl BufRead, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    loop {
+        let ready = stream.fill_buf()?;
+        if ready.is_empty() {
+            return Ok(());
+        }
+        each(ready);
+        let taken = ready.len();
+        stream.consume(taken);
+    }
+}
+
+/// Reads an entry to its end; returns how many frames it has and how many bytes stand behind them.
+fn unlisted_coding(entry: Entry<'_>) -> model_archive::Result<(u64, u64)> {
+    if entry.info().kind == Kind::Folder {
+        entry.verify()?;
+        return Ok((0, 0));
+    }
+    let mut stream = entry.reader()?;
+    drain(&mut stream, |_| ()).map_err(EntryReader::fault)?;
+    Ok((stream.frames(), stream.leftover()))
+}
+
+/// Declared inputs and outputs by name.
+struct Specs<'a> {
+    inputs: HashMap<&'a str, Spec<'a>>,
+    outputs: HashMap<&'a str, Spec<'a>>,
+}
+
+struct Spec<'a> {
+    spec: &'a TensorSpec,
+    /// With short symbols: each call of a document holds and shows them anew.
+    shape: Cow<'a, SymbolicShape>,
+}
+
+impl<'a> Specs<'a> {
+    fn of(description: &'a Description) -> Self {
+        let mut symbols = HashMap::new();
+        let mut by_name = |specs: &'a Option<Vec<TensorSpec>>| {
+            let specs = specs.iter().flatten();
+            let specs = specs.map(|spec| {
+                let shape = short(&spec.shape, &mut symbols);
+                (&*spec.name, Spec { spec, shape })
+            });
+            specs.collect()
+        };
+        Self { inputs: by_name(&description.inputs), outputs: by_name(&description.outputs) }
+    }
+}
+
+/// Replaces long symbols by their start and a number that tells them apart.
+fn short<'a>(
+    shape: &'a SymbolicShape,
+    symbols: &mut HashMap<&'a str, String>,
+) -> Cow<'a, SymbolicShape> {
+    let mut renamed = |symbol: &'a str| -> String {
+        let Some(start) = start(symbol) else { return symbol.to_owned() };
+        let number = symbols.len();
+        symbols.entry(symbol).or_insert_with(|| format!("{start}…{number}")).clone()
+    };
+    match shape {
+        SymbolicShape::Symbol(symbol) => Cow::Owned(SymbolicShape::Symbol(renamed(symbol))),
+        SymbolicShape::Dims(dims) => Cow::Owned(SymbolicShape::Dims(
+            dims.iter()
+                .map(|dim| match dim {
+                    Dim::Symbol(symbol) => Dim::Symbol(renamed(symbol)),
+                    other => other.clone(),
+                })
+                .collect(),
+        )),
+        SymbolicShape::Any => Cow::Borrowed(shape),
+    }
+}
+
+/// The tensors of the index, as calls refer to them.
+struct Tensors<'a> {
+    index: Option<&'a Index>,
+    /// The element types inside each nested tensor.
+    inner: HashMap<&'a str, Vec<DType>>,
+}
+
+impl<'a> Tensors<'a> {
+    fn of(index: Option<&'a Index>) -> Self {
+        let mut inner: HashMap<&str, Vec<DType>> = HashMap::new();
+        let entries = index.map(Index::entries).unwrap_or_default();
+        for (index, entry) in index.into_iter().flat_map(|i| entries.iter().map(move |e| (i, e))) {
+            let Content::Nested { inner: names } = &entry.content else { continue };
+            let dtypes = inner.entry(&entry.name).or_default();
+            for name in names {
+                if let Some(IndexEntry { content: Content::Plain { dtype, .. }, .. }) =
+                    index.entry(name)
+                    && !dtypes.contains(dtype)
+                {
+                    dtypes.push(*dtype);
+                }
+            }
+        }
+        Self { index, inner }
+    }
+
+    fn entry(&self, name: &str) -> Option<&'a IndexEntry> {
+        self.index?.entry(name)
+    }
+}
+
+/// The path of a reference in `carton.toml`.
+struct Path {
+    /// As the lines of the document know it.
+    whole: String,
+    /// With a short name, as messages show it, perhaps many times.
+    short: String,
+}
+
+impl Path {
+    fn new(list: &str, number: usize, side: &str, name: &str) -> Self {
+        let whole = format!("{list}[{number}].{side}.{}", Key(name));
+        let short = match start(name) {
+            Some(start) => format!("{list}[{number}].{side}.{}…", Key(start)),
+            None => whole.clone(),
+        };
+        Self { whole, short }
+    }
+}
+
+/// The tensors of one self test or example, whose shapes have to agree.
+struct Call<'r, 'a> {
+    reader: &'a Reader,
+    parsed: &'a ParsedDescription,
+    tensors: &'r Tensors<'a>,
+    bindings: Bindings,
+    /// Of what is not as declared.
+    severity: Severity,
+    report: &'r mut Report,
+}
+
+impl<'r, 'a> Call<'r, 'a> {
+    fn new(
+        reader: &'a Reader,
+        parsed: &'a ParsedDescription,
+        tensors: &'r Tensors<'a>,
+        severity: Severity,
+        report: &'r mut Report,
+    ) -> Self {
+        Self { reader, parsed, tensors, bindings: Bindings::default(), severity, report }
+    }
+
+    fn tensor(&mut self, path: &Path, name: &str, spec: Option<&Spec<'_>>) {
+        // A broken or linked index has its own finding; without one there are no tensors.
+        if self.tensors.index.is_none() && self.reader.file(INDEX).is_some() {
+            return;
+        }
+        let Some(entry) = self.tensors.entry(name) else {
+            let message = format!("refers to tensor {name:?}, which {INDEX} does not have");
+            return self.push(Severity::Error, "carton/unknown-tensor", path, message);
+        };
+        let Some(spec) = spec else { return };
+        match &entry.content {
+            Content::Plain { dtype, shape, .. } => {
+                self.dtype(path, name, *dtype, spec);
+                self.shape(path, shape, spec);
+            }
+            Content::Nested { .. } => {
+                let dtypes = self.tensors.inner.get(name).into_iter().flatten();
+                if let Some(dtype) = dtypes.copied().find(|dtype| *dtype != spec.spec.dtype) {
+                    self.dtype(path, name, dtype, spec);
+                }
+            }
+        }
+    }
+
+    fn dtype(&mut self, path: &Path, tensor: &str, found: DType, spec: &Spec<'_>) {
+        let TensorSpec { name, dtype: expected, .. } = spec.spec;
+        if found != *expected {
+            let message =
+                format!("is tensor {tensor:?} of {found}, but {name:?} is declared as {expected}");
+            self.push(self.severity, "carton/dtype", path, message);
+        }
+    }
+
+    fn shape(&mut self, path: &Path, found: &Shape, spec: &Spec<'_>) {
+        if let Err(error) = self.bindings.bind(&*path.short, &spec.shape, found) {
+            self.push(self.severity, "carton/shape", path, error.to_string());
+        }
+    }
+
+    fn misc(&mut self, path: &Path, file: &str) {
+        if self.reader.file(&format!("{MISC}{file}")).is_none() {
+            let reference = Reference::Misc(file.to_owned()).to_string();
+            let message = format!("refers to {reference:?}, which is not in the carton");
+            self.push(Severity::Error, "carton/unknown-misc", path, message);
+        }
+    }
+
+    fn push(&mut self, severity: Severity, rule: &'static str, path: &Path, message: String) {
+        let line = self.parsed.line_of(&path.whole);
+        let at = At::file().entry(CARTON_TOML).path(&*path.whole).line(line);
+        self.report.push(severity, rule, at, message);
+    }
+}
+
+/// The rule of a wrong checksum.
+const CRC: &str = "zip/crc";

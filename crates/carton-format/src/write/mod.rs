@@ -1,0 +1,720 @@
+//! Writing cartons, front to back.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read, Write},
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use model_archive::{
+    ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
+};
+use tensor_core::{
+    Extent, Limits, Severity, Source,
+    digest::Algorithm,
+    output::{Durability, Existing, NewFile},
+    parallel,
+};
+
+use crate::{
+    Description, Error, File, Links, Manifest, Reference, Result, Sha256, Value,
+    error::{PackFault, WriteFault},
+    manifest::check_path,
+    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, relative},
+    tensor::index_writer::IndexWriter,
+};
+
+pub(crate) mod pack;
+pub(crate) mod rewrite;
+pub(crate) mod unpacked;
+
+/// How a carton is written.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    compression: Compression,
+    alignment: u32,
+    threads: Option<NonZeroUsize>,
+    durability: Durability,
+    existing: Existing,
+    limits: Limits,
+}
+
+impl WriteOptions {
+    /// Sets how files are compressed; by default by zstd at level 3 where that saves a twentieth,
+    /// and not at all elsewhere.
+    #[must_use]
+    pub const fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets what files that are stored as they are start at a multiple of, in bytes: a power of two
+    /// up to 32,768. The default is 64, so that tensors of a mapped carton are aligned.
+    #[must_use]
+    pub const fn alignment(mut self, alignment: u32) -> Self {
+        self.alignment = alignment;
+        self
+    }
+
+    /// Sets how many threads compress and hash; by default as many as the system offers. The bytes
+    /// of the carton do not depend on it.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Sets whether a finished file is forced to the disk; it is by default.
+    #[must_use]
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets what happens to a file that is there already; it is replaced by default.
+    #[must_use]
+    pub const fn existing(mut self, existing: Existing) -> Self {
+        self.existing = existing;
+        self
+    }
+
+    /// Starts a carton in any sink; nothing is sought.
+    pub fn write_to<W: Write>(self, sink: W) -> Writer<W> {
+        Writer::start(sink, self, |_, _| Ok(()))
+    }
+
+    /// Starts a carton that will stand at `path` once it is finished; a failure before leaves what
+    /// was there.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder does not let a file be created.
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
+        let file = NewFile::create(path, self.durability)?;
+        Ok(Writer::start(file, self, |file, options| file.commit(options.existing)))
+    }
+
+    pub(crate) fn thread_count(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(parallel::available)
+    }
+
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn entry(&self) -> EntryOptions {
+        EntryOptions::default()
+            .compression(self.compression)
+            .alignment(self.alignment)
+            .digest(Algorithm::Sha256)
+    }
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            compression: Compression::ZstdIfSmaller { level: 3 },
+            alignment: 64,
+            threads: None,
+            durability: Durability::default(),
+            existing: Existing::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Writes a carton front to back: files in the caller's order, then the index of tensors,
+/// `MANIFEST` and `LINKS`.
+///
+/// The same calls make the same bytes, on every machine and with any number of threads. A carton
+/// that is not finished is none.
+///
+/// # Examples
+///
+/// ```
+/// use carton_format::{Description, Reader, Runner, Writer};
+///
+/// let mut writer = Writer::new(Vec::new());
+/// writer.description(&Description::new(Runner::new("noop", "=1".parse()?)))?;
+/// writer.file("model/weights.bin", b"1234")?;
+/// let finished = writer.finish()?;
+/// let reader = Reader::from_bytes(finished.sink)?;
+/// assert_eq!(reader.model_hash(), finished.manifest.model_hash());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a carton that is not finished is none"]
+pub struct Writer<W: Write> {
+    archive: ArchiveWriter<W>,
+    options: WriteOptions,
+    listed: BTreeMap<String, Listed>,
+    index: IndexWriter,
+    links: Links,
+    /// Where it was written from memory.
+    description: Option<Description>,
+    commit: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
+}
+
+/// What `MANIFEST` will say of a path.
+#[derive(Clone, Debug)]
+enum Listed {
+    Digest(Sha256),
+    /// The content is not in the carton.
+    Linked(Sha256),
+    /// A symbolic link: the digest is that of the file that it leads to.
+    Link {
+        target: String,
+        path: String,
+    },
+}
+
+/// A finished carton.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Finished<W> {
+    /// What it was written to.
+    pub sink: W,
+    /// Its files and their digests.
+    pub manifest: Manifest,
+}
+
+impl Writer<NewFile> {
+    /// Starts a carton that will stand at `path` once it is finished.
+    ///
+    /// # Errors
+    ///
+    /// As for [`WriteOptions::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::default().create(path)
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a carton in any sink.
+    pub fn new(sink: W) -> Self {
+        WriteOptions::default().write_to(sink)
+    }
+
+    fn start(
+        sink: W,
+        options: WriteOptions,
+        commit: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
+    ) -> Self {
+        Self {
+            archive: ArchiveWriter::new(sink),
+            options,
+            listed: BTreeMap::new(),
+            index: IndexWriter::default(),
+            links: Links::default(),
+            description: None,
+            commit,
+        }
+    }
+
+    /// Writes `carton.toml`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`] where the description is none that can be written; as for
+    /// [`file`](Self::file).
+    pub fn description(&mut self, description: &Description) -> Result<()> {
+        let bytes = description.to_bytes()?;
+        self.carton_toml(&bytes)
+    }
+
+    /// Writes a text as `carton.toml`, comments and all.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no description; as for [`file`](Self::file).
+    pub fn carton_toml(&mut self, bytes: &[u8]) -> Result<()> {
+        let parsed = Description::parse(bytes, self.options.limits())?;
+        self.put(CARTON_TOML, bytes)?;
+        self.description = Some(parsed.description);
+        Ok(())
+    }
+
+    /// Writes a file whose content is in memory; its path counts from the root of the carton.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where the path is unsafe or reserved; [`Error::Archive`] where it was
+    /// written before, or the sink fails.
+    pub fn file(&mut self, path: &str, content: &[u8]) -> Result<()> {
+        if path == CARTON_TOML {
+            return self.carton_toml(content);
+        }
+        self.put(path, content)
+    }
+
+    fn put(&mut self, path: &str, content: &[u8]) -> Result<()> {
+        self.check(path)?;
+        let options = self.options.entry().size(content.len() as u64);
+        let written = if content.len() as u64 <= IN_MEMORY {
+            self.archive.add(path, content, &options)?
+        } else {
+            self.archive.stream_from(path, content, &options, self.options.thread_count())?
+        };
+        self.list(written);
+        Ok(())
+    }
+
+    /// Writes a file whose content is read to its end, in memory that does not grow with it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file), and where the content cannot be read.
+    pub fn stream(&mut self, path: &str, content: impl Read + Send) -> Result<()> {
+        self.stream_with(path, content, None)
+    }
+
+    /// Writes what belongs to an example; its name counts from the folder `misc`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file).
+    pub fn misc(&mut self, name: &str, content: &[u8]) -> Result<()> {
+        self.file(&format!("{MISC}{name}"), content)
+    }
+
+    /// Writes a tensor, which the index will have by this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where the name was used before, the type is none of the format's, or a list
+    /// holds another list; as for [`file`](Self::file).
+    pub fn tensor(&mut self, name: &str, value: &Value) -> Result<()> {
+        for path in self.index.paths(value) {
+            self.check(&path)?;
+        }
+        for (path, content) in self.index.add(name, value)? {
+            self.file(&path, &content)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a symbolic link; its target counts from the folder that it is in, and has to be a
+    /// file of the carton by the time that this is finished.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file), and where the target leads out of the carton.
+    pub fn symlink(&mut self, path: &str, target: &str) -> Result<()> {
+        self.check(path)?;
+        let leads_to = name::resolve(path, target).map_err(|fault| {
+            let target = target.to_owned();
+            Error::Write { path: path.to_owned(), fault: WriteFault::Target { target, fault } }
+        })?;
+        self.archive.add_symlink(path, target)?;
+        let target = target.to_owned();
+        self.listed.insert(path.to_owned(), Listed::Link { target, path: leads_to });
+        Ok(())
+    }
+
+    /// Lists a file without its content, which may be had at some URLs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file).
+    pub fn link<'a>(
+        &mut self,
+        path: &str,
+        sha256: Sha256,
+        urls: impl IntoIterator<Item = &'a str>,
+    ) -> Result<()> {
+        self.check(path)?;
+        self.listed.insert(path.to_owned(), Listed::Linked(sha256));
+        for url in urls {
+            self.links.add(sha256, url);
+        }
+        Ok(())
+    }
+
+    /// Copies a file of another carton: its stored bytes are not looked at, so that nothing is
+    /// compressed again, and no digest is compared. Links stay links, and what was aligned stays so.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file), and where the file cannot be read.
+    pub fn copy(&mut self, file: File<'_>) -> Result<()> {
+        let path = file.path();
+        self.check(path)?;
+        if let Some(target) = file.target()? {
+            return self.symlink(path, &relative(path, &target));
+        }
+        let Some(entry) = file.entry() else { return self.encode(file) };
+        let info = entry.info();
+        let raw = Raw {
+            kind: Kind::File,
+            method: info.method,
+            size: info.size,
+            stored_size: info.stored_size,
+            crc32: info.crc32,
+        };
+        let alignment = match info.method {
+            Method::Stored => self.options.alignment.max(entry.alignment()?),
+            _ => 1,
+        };
+        self.archive.copy_raw(path, raw, alignment, entry.stored_reader()?)?;
+        self.listed.insert(path.to_owned(), Listed::Digest(file.sha256()));
+        Ok(())
+    }
+
+    /// Writes the content of a file of another carton, compressed as this one's files are; its
+    /// digest is compared.
+    ///
+    /// # Errors
+    ///
+    /// As for [`copy`](Self::copy), and [`Error::Digest`].
+    pub fn encode(&mut self, file: File<'_>) -> Result<()> {
+        let stored = file.stored()?;
+        let len = stored.len();
+        let copied = self.stream_with(file.path(), stored.reader()?, Some(len));
+        copied.map_err(of_content)?;
+        let found = self.sha256(file.path());
+        if let Some(found) = found.filter(|&found| found != file.sha256()) {
+            let (path, expected) = (file.path().to_owned(), file.sha256());
+            return Err(Error::Digest { path, found, expected });
+        }
+        Ok(())
+    }
+
+    /// Writes the index of tensors, unless it was written as a file, then `MANIFEST` and, where
+    /// something is linked, `LINKS`. A file is put in its place.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingDocument`] without `carton.toml`; [`Error::Write`] where a symbolic link
+    /// leads to no file of the carton, a linked file has no URL, or the description is wrong by
+    /// itself or refers to what is not in the carton; [`Error::Archive`] where the sink fails. What
+    /// was at the place of the file is as it was before.
+    pub fn finish(mut self) -> Result<Finished<W>> {
+        if self.listed.contains_key(INDEX) {
+            if self.index.is_empty() {
+                return self.finish_packed(None);
+            }
+            return Err(fault(INDEX, WriteFault::Duplicate));
+        }
+        let index = std::mem::take(&mut self.index);
+        self.file(INDEX, &index.to_bytes())?;
+        self.finish_packed(Some(&index))
+    }
+
+    /// Finishes with an index that was written, and is known where it was made here.
+    pub(crate) fn finish_packed(self, index: Option<&IndexWriter>) -> Result<Finished<W>> {
+        self.check_links()?;
+        self.check_description(index)?;
+        let manifest = self.manifest()?;
+        self.finish_with(manifest)
+    }
+
+    /// Finishes without an index where none was written.
+    pub(crate) fn finish_listed(self) -> Result<Finished<W>> {
+        self.check_description(None)?;
+        let manifest = self.manifest()?;
+        self.finish_with(manifest)
+    }
+
+    /// Finishes with a `MANIFEST` that lists the same files, perhaps in another order or form.
+    pub(crate) fn finish_same(self, expected: &Manifest) -> Result<Finished<W>> {
+        let found = self.manifest()?;
+        let differs = found.len() != expected.len()
+            || expected.files().any(|(path, sha256)| found.sha256(path) != Some(sha256));
+        if differs {
+            return Err(fault(MANIFEST, WriteFault::OtherFiles));
+        }
+        self.finish_with(expected.clone())
+    }
+
+    fn finish_with(mut self, manifest: Manifest) -> Result<Finished<W>> {
+        if manifest.sha256(CARTON_TOML).is_none() {
+            return Err(Error::MissingDocument { path: CARTON_TOML });
+        }
+        let plain = EntryOptions::default();
+        self.archive.add(MANIFEST, manifest.as_str().as_bytes(), &plain)?;
+        if !self.links.is_empty() {
+            self.archive.add(LINKS, &self.links.to_bytes(), &plain)?;
+        }
+        let mut sink = self.archive.finish()?;
+        (self.commit)(&mut sink, &self.options)?;
+        Ok(Finished { sink, manifest })
+    }
+
+    pub(crate) fn add_links(&mut self, links: &Links) {
+        self.links.merge(links);
+    }
+
+    /// Writes many files in the order of their paths: small ones are compressed on several threads
+    /// before, long ones as they come. Only what is being written is open.
+    pub(crate) fn files(
+        &mut self,
+        files: BTreeMap<String, Content>,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
+        let (mut batch, mut bytes) = (Vec::new(), 0_u64);
+        for (path, content) in files {
+            self.check(&path)?;
+            match content.len() {
+                Some(len) if len <= IN_MEMORY && content.is_file() => {
+                    bytes = bytes.saturating_add(len);
+                    batch.push((path, content));
+                }
+                _ => {
+                    self.batch(&mut batch, progress)?;
+                    bytes = 0;
+                    self.one(&path, content, progress)?;
+                }
+            }
+            if bytes > BATCH {
+                self.batch(&mut batch, progress)?;
+                bytes = 0;
+            }
+        }
+        self.batch(&mut batch, progress)
+    }
+
+    fn one(
+        &mut self,
+        path: &str,
+        content: Content,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
+        let source = match content {
+            Content::Symlink(target) => return self.symlink(path, &target),
+            Content::Linked { sha256, urls } => {
+                return self.link(path, sha256, urls.iter().map(String::as_str));
+            }
+            Content::Stream(content) => {
+                let content = content.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return self.stream_with(path, Counted { content, progress }, None);
+            }
+            Content::Memory(_) | Content::Path { .. } => content.open()?,
+        };
+        let whole = Extent::first(source.len());
+        let content = source.stream(whole, "file")?;
+        self.stream_with(path, Counted { content, progress }, Some(whole.len()))
+    }
+
+    /// Compresses and hashes small files on several threads, and writes them in order.
+    fn batch(
+        &mut self,
+        batch: &mut Vec<(String, Content)>,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
+        let options = self.options.entry();
+        let encoded = parallel::map(batch, self.options.thread_count(), |(path, content)| {
+            let source = content.open()?;
+            let content = source.read(Extent::first(source.len()), "file")?;
+            progress(source.len());
+            Encoded::new(path, Vec::from(content), &options).map_err(Error::from)
+        });
+        for encoded in encoded {
+            let written = self.archive.add_encoded(encoded?)?;
+            self.list(written);
+        }
+        batch.clear();
+        Ok(())
+    }
+
+    fn stream_with(
+        &mut self,
+        path: &str,
+        content: impl Read + Send,
+        size: Option<u64>,
+    ) -> Result<()> {
+        self.check(path)?;
+        let mut options = self.options.entry();
+        if let Some(size) = size {
+            options = options.size(size);
+        }
+        let threads = self.options.thread_count();
+        let written = self.archive.stream_from(path, content, &options, threads)?;
+        self.list(written);
+        Ok(())
+    }
+
+    fn check(&self, path: &str) -> Result<()> {
+        check_path(path, self.options.limits())
+            .map_err(|found| fault(path, WriteFault::Path(found)))?;
+        if self.listed.contains_key(path) {
+            return Err(fault(path, WriteFault::Duplicate));
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, written: Written) {
+        // The options ask for a digest.
+        if let Some(digest) = written.digest {
+            let sha256 = Sha256::from_digest(digest);
+            self.listed.insert(written.name, Listed::Digest(sha256));
+        }
+    }
+
+    /// Refuses files that are only linked, but nowhere to be had.
+    fn check_links(&self) -> Result<()> {
+        for (path, listed) in &self.listed {
+            if let Listed::Linked(sha256) = listed
+                && self.links.urls(*sha256).is_none_or(<[String]>::is_empty)
+            {
+                return Err(fault(path, WriteFault::NoUrl));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a description that no reader would accept beside these files. An index that was
+    /// written as a file is not known.
+    fn check_description(&self, index: Option<&IndexWriter>) -> Result<()> {
+        let Some(description) = &self.description else { return Ok(()) };
+        let refuse = |message| Err(fault(CARTON_TOML, WriteFault::Description(message)));
+        let lint = description.lint();
+        if let Some(wrong) =
+            lint.findings().iter().find(|finding| finding.severity == Severity::Error)
+        {
+            let at = wrong.at.path.as_deref().unwrap_or_default();
+            return refuse(format!("{at} {}", wrong.message));
+        }
+        for reference in description.references() {
+            let is_here = match &reference {
+                Reference::Tensor(name) => index.is_none_or(|index| index.has(name)),
+                Reference::Misc(path) => self.listed.contains_key(&format!("{MISC}{path}")),
+            };
+            if !is_here {
+                return refuse(format!("refers to \"{reference}\", which is not in the carton"));
+            }
+        }
+        Ok(())
+    }
+
+    fn sha256(&self, path: &str) -> Option<Sha256> {
+        match self.listed.get(path)? {
+            Listed::Digest(sha256) | Listed::Linked(sha256) => Some(*sha256),
+            Listed::Link { .. } => None,
+        }
+    }
+
+    fn manifest(&self) -> Result<Manifest> {
+        let mut files = Vec::with_capacity(self.listed.len());
+        for path in self.listed.keys() {
+            files.push((path.clone(), self.resolve(path)?));
+        }
+        Manifest::from_files(files, &self.options.limits)
+    }
+
+    /// Returns the digest of what a path leads to.
+    fn resolve(&self, path: &str) -> Result<Sha256> {
+        let (mut at, mut last) = (path, "");
+        for _ in 0..HOPS {
+            match self.listed.get(at) {
+                Some(Listed::Digest(sha256)) => return Ok(*sha256),
+                Some(Listed::Linked(sha256)) if at == path => return Ok(*sha256),
+                Some(Listed::Linked(_)) => {
+                    let target = last.to_owned();
+                    return Err(fault(path, WriteFault::TargetLinked { target }));
+                }
+                Some(Listed::Link { target, path }) => (at, last) = (path, target),
+                None => {
+                    let target = last.to_owned();
+                    let missing = model_archive::TargetFault::Missing;
+                    return Err(fault(path, WriteFault::Target { target, fault: missing }));
+                }
+            }
+        }
+        let (target, looped) = (last.to_owned(), model_archive::TargetFault::Loop);
+        Err(fault(path, WriteFault::Target { target, fault: looped }))
+    }
+}
+
+/// The content of a file that is to be packed.
+pub(crate) enum Content {
+    Memory(Bytes),
+    /// A file of the system, and how long it was when it was found.
+    Path {
+        path: PathBuf,
+        len: u64,
+    },
+    /// Read once; behind a lock that nobody waits for, so that contents can be shared by threads.
+    Stream(Mutex<Box<dyn Read + Send>>),
+    /// The target of a symbolic link.
+    Symlink(String),
+    Linked {
+        sha256: Sha256,
+        urls: Vec<String>,
+    },
+}
+
+impl Content {
+    /// Returns its length in bytes, where that is known.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Self::Memory(bytes) => Some(bytes.len() as u64),
+            Self::Path { len, .. } => Some(*len),
+            Self::Symlink(_) | Self::Linked { .. } => Some(0),
+            Self::Stream(_) => None,
+        }
+    }
+
+    const fn is_file(&self) -> bool {
+        matches!(self, Self::Memory(_) | Self::Path { .. })
+    }
+
+    /// Opens a file; a file of the system must be as long as it was.
+    fn open(&self) -> Result<Source> {
+        match self {
+            Self::Memory(bytes) => Ok(Source::from_bytes(bytes.clone())),
+            Self::Path { path, len } => {
+                let source = Source::open(path)?;
+                if source.len() != *len {
+                    let fault = PackFault::Changed { found: source.len(), expected: *len };
+                    return Err(Error::Pack { path: path.clone(), fault });
+                }
+                Ok(source)
+            }
+            Self::Stream(_) | Self::Symlink(_) | Self::Linked { .. } => {
+                Ok(Source::from_bytes(Bytes::new()))
+            }
+        }
+    }
+}
+
+/// Content that tells how much of it was read.
+struct Counted<'p, R, P> {
+    content: R,
+    progress: &'p P,
+}
+
+impl<R: Read, P: Fn(u64)> Read for Counted<'_, R, P> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.content.read(out)?;
+        (self.progress)(read as u64);
+        Ok(read)
+    }
+}
+
+fn fault(path: &str, fault: WriteFault) -> Error {
+    Error::Write { path: path.to_owned(), fault }
+}
+
+/// Gives back what was wrong with the content, where writing failed because of it.
+fn of_content(error: Error) -> Error {
+    match error {
+        Error::Archive(model_archive::Error::Io { source, what }) => {
+            match source.downcast::<model_archive::Error>() {
+                Ok(error) => error.into(),
+                Err(source) => Error::Archive(model_archive::Error::Io { what, source }),
+            }
+        }
+        error => error,
+    }
+}
+
+/// Files up to this are compressed in memory, several at once: a block of the archive's streams.
+const IN_MEMORY: u64 = 1 << 20;
+/// Bytes of small files that are in memory at once.
+const BATCH: u64 = 16 << 20;
+/// More links in a row than any reader follows.
+const HOPS: usize = 40;

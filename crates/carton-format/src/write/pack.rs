@@ -1,0 +1,353 @@
+//! Packing: a folder of a model and a description become a carton.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    io::{Read, Write},
+    path::{Component, Path, PathBuf},
+    sync::Mutex,
+};
+
+use bytes::Bytes;
+use tensor_core::Source;
+
+use crate::{
+    Description, Error, Finished, Place, Reader, Result, Sha256, Value, Writer,
+    error::{PackFault, WriteFault},
+    manifest::check_path,
+    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, relative},
+    tensor::index_writer::IndexWriter,
+    write::Content,
+};
+
+/// What is to be packed: collected in any order, written sorted by path in one pass.
+///
+/// The bytes of the carton depend on nothing but what is packed. Access times, modes and owners of
+/// files are not kept; empty folders vanish; what starts with a dot is packed.
+///
+/// # Examples
+///
+/// ```no_run
+/// use carton_format::{Description, Pack, Runner, Writer};
+///
+/// let mut description = Description::new(Runner::new("torchscript", "=1.12.1".parse()?));
+/// // Not demanded by the format's text, but by its own library.
+/// description.runner.compat_version = Some(1);
+/// let mut pack = Pack::new(&description)?;
+/// pack.model("model_folder")?;
+/// let finished = pack.write(Writer::create("model.carton")?)?;
+/// println!("{}", finished.manifest.model_hash());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is written before `write`"]
+pub struct Pack {
+    files: BTreeMap<String, Content>,
+    index: IndexWriter,
+}
+
+impl Pack {
+    /// Starts with a description.
+    ///
+    /// # Errors
+    ///
+    /// Where the description is none that can be written.
+    pub fn new(description: &Description) -> Result<Self> {
+        Self::from_toml(description.to_bytes()?)
+    }
+
+    /// Starts with the text of a `carton.toml`, which is kept as it is, comments and all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`] where it is no description.
+    pub fn from_toml(text: impl Into<Bytes>) -> Result<Self> {
+        let text = text.into();
+        Description::parse(&text, &tensor_core::Limits::default())?;
+        let files = BTreeMap::from([(CARTON_TOML.to_owned(), Content::Memory(text))]);
+        Ok(Self { files, index: IndexWriter::default() })
+    }
+
+    /// Starts with an unpacked carton: a folder with `carton.toml` and whatever else belongs to it.
+    ///
+    /// `MANIFEST` and `LINKS` are made anew. What the folder's own `LINKS` stands for stays linked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`] where `carton.toml` is no description; [`Error::MissingDocument`] where
+    /// there is `LINKS` without `MANIFEST`; [`Error::MissingFile`] where the folder's `MANIFEST`
+    /// lists a file that is neither here nor linked; as for [`model`](Self::model).
+    pub fn unpacked(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let text = folder.join(CARTON_TOML);
+        let text = fs::read(&text).map_err(|error| io_fault(&text, error))?;
+        let mut pack = Self::from_toml(text)?;
+        Walk { pack: &mut pack, root: canonical(folder)?, prefix: "" }.folder(folder)?;
+        let is_linked = folder.join(LINKS).is_file();
+        if is_linked && !folder.join(MANIFEST).is_file() {
+            // Without it nobody knows what is only linked.
+            return Err(Error::MissingDocument { path: MANIFEST });
+        }
+        if folder.join(MANIFEST).is_file() {
+            let reader = Reader::open(folder)?;
+            for file in reader.files() {
+                let path = file.path().to_owned();
+                match file.place() {
+                    Place::Here => continue,
+                    Place::Linked => {}
+                    Place::Missing => return Err(Error::MissingFile { path }),
+                }
+                let urls = reader.links().and_then(|links| links.urls(file.sha256()));
+                pack.link(&path, file.sha256(), urls.unwrap_or_default())?;
+            }
+        }
+        Ok(pack)
+    }
+
+    /// Adds all files of a folder as the model; a file alone becomes the only file of the model.
+    ///
+    /// A symbolic link to a file of the same folder stays a link, with a relative target. What a
+    /// link from outside leads to, and whole folders behind links, are packed as if they were here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Pack`] with the file that cannot be packed: broken links, links that lead in a
+    /// circle, pipes and devices, names that are not UTF-8 or unsafe in a carton.
+    pub fn model(&mut self, path: impl AsRef<Path>) -> Result<&mut Self> {
+        self.folder(path.as_ref(), MODEL)
+    }
+
+    /// Adds all files of a folder as what belongs to examples, as [`model`](Self::model) does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`model`](Self::model).
+    pub fn misc_folder(&mut self, path: impl AsRef<Path>) -> Result<&mut Self> {
+        self.folder(path.as_ref(), MISC)
+    }
+
+    /// Adds a file from memory; its path counts from the root of the carton.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where the path is unsafe, or was added before.
+    pub fn file(&mut self, path: &str, content: impl Into<Bytes>) -> Result<&mut Self> {
+        self.add(path, Content::Memory(content.into()))?;
+        Ok(self)
+    }
+
+    /// Adds a file whose content is read, once, when the carton is written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file).
+    pub fn stream(&mut self, path: &str, content: impl Read + Send + 'static) -> Result<&mut Self> {
+        self.add(path, Content::Stream(Mutex::new(Box::new(content))))?;
+        Ok(self)
+    }
+
+    /// Adds a file of the system, which is opened when the carton is written; its path counts from
+    /// the root of the carton.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file), and where it is no regular file.
+    pub fn file_from(&mut self, path: &str, from: impl AsRef<Path>) -> Result<&mut Self> {
+        let from = from.as_ref();
+        // Opened to find out whether that can be done.
+        let len = Source::open(from)?.len();
+        self.add(path, Content::Path { path: from.to_owned(), len })?;
+        Ok(self)
+    }
+
+    /// Lists a file without its content, which may be had at some URLs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`file`](Self::file).
+    pub fn link(&mut self, path: &str, sha256: Sha256, urls: &[String]) -> Result<&mut Self> {
+        self.add(path, Content::Linked { sha256, urls: urls.to_owned() })?;
+        Ok(self)
+    }
+
+    /// Adds a tensor, which the index will have by this name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::tensor`].
+    pub fn tensor(&mut self, name: &str, value: &Value) -> Result<&mut Self> {
+        for path in self.index.paths(value) {
+            self.check(&path)?;
+        }
+        for (path, content) in self.index.add(name, value)? {
+            self.add(&path, Content::Memory(content))?;
+        }
+        Ok(self)
+    }
+
+    /// Returns how many bytes of content are known to be packed.
+    #[must_use]
+    pub fn content_len(&self) -> u64 {
+        let lens = self.files.values().filter_map(Content::len);
+        lens.fold(0, u64::saturating_add)
+    }
+
+    /// Writes everything, sorted by path, and finishes the carton.
+    ///
+    /// # Errors
+    ///
+    /// Where a file cannot be read, or has changed since it was added; as for [`Writer::finish`].
+    pub fn write<W: Write>(self, writer: Writer<W>) -> Result<Finished<W>> {
+        self.write_with(writer, |_| ())
+    }
+
+    /// Does as [`write`](Self::write), and tells `progress` how many bytes of content were done each
+    /// time some are.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write).
+    pub fn write_with<W: Write>(
+        mut self,
+        mut writer: Writer<W>,
+        progress: impl Fn(u64) + Sync,
+    ) -> Result<Finished<W>> {
+        let is_known = !self.files.contains_key(INDEX);
+        if is_known {
+            let index = self.index.to_bytes();
+            self.add(INDEX, Content::Memory(index.into()))?;
+        } else if !self.index.is_empty() {
+            let (path, fault) = (INDEX.to_owned(), WriteFault::Duplicate);
+            return Err(Error::Write { path, fault });
+        }
+        writer.files(self.files, &progress)?;
+        writer.finish_packed(is_known.then_some(&self.index))
+    }
+
+    fn add(&mut self, path: &str, content: Content) -> Result<()> {
+        self.check(path)?;
+        self.files.insert(path.to_owned(), content);
+        Ok(())
+    }
+
+    fn check(&self, path: &str) -> Result<()> {
+        let refuse = |fault| Err(Error::Write { path: path.to_owned(), fault });
+        if let Err(fault) = check_path(path, &tensor_core::Limits::default()) {
+            return refuse(WriteFault::Path(fault));
+        }
+        if self.files.contains_key(path) {
+            return refuse(WriteFault::Duplicate);
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, path: &Path, prefix: &'static str) -> Result<&mut Self> {
+        let root = canonical(path)?;
+        if root.is_file() {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.ok_or_else(|| fault(path, PackFault::NotUtf8))?;
+            return self.file_from(&format!("{prefix}{name}"), path);
+        }
+        Walk { pack: self, root, prefix }.folder(path)?;
+        Ok(self)
+    }
+}
+
+impl std::fmt::Debug for Pack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pack").field("files", &self.files.keys()).finish_non_exhaustive()
+    }
+}
+
+/// A walk over a folder, whose files are added.
+struct Walk<'p> {
+    pack: &'p mut Pack,
+    /// With every link resolved.
+    root: PathBuf,
+    /// Where the root stands in the carton, with a slash; empty for the carton's own.
+    prefix: &'static str,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, path: &Path) -> Result<()> {
+        self.inside(path, self.prefix, &mut vec![self.root.clone()])
+    }
+
+    /// Adds the files of a folder; `above` are the folders that it lies in, itself included.
+    fn inside(&mut self, folder: &Path, prefix: &str, above: &mut Vec<PathBuf>) -> Result<()> {
+        if above.len() as u64 > DEPTH {
+            return Err(fault(folder, PackFault::Deep(DEPTH)));
+        }
+        let entries = fs::read_dir(folder).map_err(|error| io_fault(folder, error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| io_fault(folder, error))?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.ok_or_else(|| fault(&path, PackFault::NotUtf8))?;
+            let packed = format!("{prefix}{name}");
+            if ![CARTON_TOML, MANIFEST, LINKS].contains(&&*packed) {
+                self.entry(&path, &packed, above)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, packed: &str, above: &mut Vec<PathBuf>) -> Result<()> {
+        check_path(packed, &tensor_core::Limits::default())
+            .map_err(|found| fault(path, PackFault::Path(found)))?;
+        let is_link = path.is_symlink();
+        // A link that leads nowhere, or in a circle, is an error here.
+        let metadata = path.metadata().map_err(|error| io_fault(path, error))?;
+        if metadata.is_dir() {
+            let folder = canonical(path)?;
+            if above.contains(&folder) {
+                return Err(fault(path, PackFault::Loop));
+            }
+            above.push(folder);
+            self.inside(path, &format!("{packed}/"), above)?;
+            above.pop();
+            return Ok(());
+        }
+        if !metadata.is_file() {
+            return Err(fault(path, PackFault::Irregular));
+        }
+        if is_link && let Some(target) = self.target(path).map_err(|error| io_fault(path, error))? {
+            return self.pack.add(packed, Content::Symlink(relative(packed, &target)));
+        }
+        let content = Content::Path { path: path.to_owned(), len: metadata.len() };
+        self.pack.add(packed, content)
+    }
+
+    /// Returns the path in the carton of what a link leads to, one step far; `None` where that is
+    /// not in the folder.
+    fn target(&self, link: &Path) -> io::Result<Option<String>> {
+        let target = fs::read_link(link)?;
+        let target = link.parent().unwrap_or(link).join(target);
+        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+            return Ok(None);
+        };
+        let target = parent.canonicalize()?.join(name);
+        let Ok(inside) = target.strip_prefix(&self.root) else { return Ok(None) };
+        let parts: Option<Vec<&str>> = inside
+            .components()
+            .map(|part| match part {
+                Component::Normal(part) => part.to_str(),
+                _ => None,
+            })
+            .collect();
+        Ok(parts.map(|parts| format!("{}{}", self.prefix, parts.join("/"))))
+    }
+}
+
+fn fault(path: &Path, fault: PackFault) -> Error {
+    Error::Pack { path: path.to_owned(), fault }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|error| io_fault(path, error))
+}
+
+fn io_fault(path: &Path, error: io::Error) -> Error {
+    fault(path, PackFault::Io(error))
+}
+
+/// More folders in one another than any name of an entry may have.
+const DEPTH: u64 = 64;

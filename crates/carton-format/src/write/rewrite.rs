@@ -1,0 +1,158 @@
+//! Cartons made from cartons: links instead of files, files instead of links, other compression,
+//! another description. The old carton is only read; where the files are the same, so is the model
+//! hash.
+
+use std::io::Write;
+
+use crate::{
+    Error, File, Finished, Links, Place, Reader, Result, Writer,
+    error::WriteFault,
+    links::url::{bare, is_fetchable},
+    paths::{CARTON_TOML, LINKS},
+};
+
+/// Leaves out every file whose digest is linked, and lists where it may be had.
+///
+/// The links of the carton stay, and `links` come behind them. A symbolic link to a file that is
+/// left out is left out too, and becomes a file where the carton is filled. The model hash stays.
+/// Format text: "LINKS".
+///
+/// # Errors
+///
+/// [`Error::Write`] where nothing can be fetched from one of the URLs; [`Error::Digest`] where what
+/// is left out is not what it is said to be; [`Error::MissingFile`]
+/// where a file is neither here nor linked; as for [`Writer::copy`].
+///
+/// # Examples
+///
+/// ```no_run
+/// use carton_format::{Links, Reader, Writer, shrink};
+///
+/// let reader = Reader::open("model.carton")?;
+/// let mut links = Links::default();
+/// for file in reader.model() {
+///     links.add(file.sha256(), format!("https://models.example.com/{}", file.sha256()));
+/// }
+/// shrink(&reader, &links, Writer::create("small.carton")?)?;
+/// # Ok::<(), carton_format::Error>(())
+/// ```
+pub fn shrink<W: Write>(
+    reader: &Reader,
+    links: &Links,
+    mut writer: Writer<W>,
+) -> Result<Finished<W>> {
+    keep_links(reader, &mut writer);
+    let mut urls = links.iter().flat_map(|(_, urls)| urls);
+    if let Some(url) = urls.find(|url| !is_fetchable(url)) {
+        let (path, fault) = (LINKS.to_owned(), WriteFault::Url { url: bare(url) });
+        return Err(Error::Write { path, fault });
+    }
+    writer.add_links(links);
+    for file in reader.files() {
+        let is_linked = links.urls(file.sha256()).is_some_and(|urls| !urls.is_empty());
+        if file.place() == Place::Linked {
+            writer.link(file.path(), file.sha256(), [])?;
+        } else if is_linked {
+            // It goes away: what it is replaced by has to be it.
+            present(file)?.verify()?;
+            writer.link(file.path(), file.sha256(), [])?;
+        } else {
+            writer.copy(present(file)?)?;
+        }
+    }
+    writer.finish_same(reader.manifest())
+}
+
+/// Fetches every file that is only linked, and writes a carton without links.
+///
+/// `progress` is told the path of each file that is fetched. The model hash stays.
+///
+/// # Errors
+///
+/// [`Error::NotFetched`] where the reader was given nothing that fetches; [`Error::Fetch`];
+/// [`Error::Digest`]; as for [`Writer::copy`].
+pub fn fill<W: Write>(
+    reader: &Reader,
+    mut writer: Writer<W>,
+    mut progress: impl FnMut(&str),
+) -> Result<Finished<W>> {
+    for file in reader.files() {
+        if file.place() == Place::Here {
+            writer.copy(file)?;
+        } else {
+            progress(file.path());
+            writer.encode(file)?;
+        }
+    }
+    writer.finish_same(reader.manifest())
+}
+
+/// Writes every file again, compressed as the writer's options say; every digest is compared.
+///
+/// Links stay. The model hash stays.
+///
+/// # Errors
+///
+/// [`Error::MissingFile`]; [`Error::Digest`]; as for [`Writer::encode`].
+pub fn repack<W: Write>(
+    reader: &Reader,
+    mut writer: Writer<W>,
+    mut progress: impl FnMut(u64),
+) -> Result<Finished<W>> {
+    keep_links(reader, &mut writer);
+    for file in reader.files() {
+        match file.place() {
+            Place::Linked => writer.link(file.path(), file.sha256(), [])?,
+            _ if file.target()?.is_some() => writer.copy(file)?,
+            _ => writer.encode(present(file)?)?,
+        }
+        progress(file.len().unwrap_or_default());
+    }
+    writer.finish_same(reader.manifest())
+}
+
+/// Puts another `carton.toml` into a carton; all other files are copied as they are stored.
+///
+/// The model hash changes with the text.
+///
+/// # Errors
+///
+/// [`Error::Document`] where the text is no description; [`Error::MissingFile`]; as for
+/// [`Writer::copy`].
+pub fn replace_description<W: Write>(
+    reader: &Reader,
+    text: &[u8],
+    mut writer: Writer<W>,
+) -> Result<Finished<W>> {
+    keep_links(reader, &mut writer);
+    let mut has_text = false;
+    for file in reader.files() {
+        if file.path() == CARTON_TOML {
+            writer.carton_toml(text)?;
+            has_text = true;
+        } else if file.place() == Place::Linked {
+            writer.link(file.path(), file.sha256(), [])?;
+        } else {
+            writer.copy(present(file)?)?;
+        }
+    }
+    if !has_text {
+        return Err(Error::MissingDocument { path: CARTON_TOML });
+    }
+    let same_text = reader.file(CARTON_TOML).map(File::sha256) == Some(crate::Sha256::of(text));
+    if same_text { writer.finish_same(reader.manifest()) } else { writer.finish_listed() }
+}
+
+fn keep_links<W: Write>(reader: &Reader, writer: &mut Writer<W>) {
+    if let Some(links) = reader.links() {
+        writer.add_links(links);
+    }
+}
+
+/// Refuses what is neither here nor linked.
+fn present(file: File<'_>) -> Result<File<'_>> {
+    if file.place() == Place::Missing {
+        return Err(Error::MissingFile { path: file.path().to_owned() });
+    }
+    Ok(file)
+}

@@ -1,0 +1,10 @@
+//! The tests of this crate, but for those that need a process of their own.
+
+mod description;
+mod folder;
+mod fuzz_corpus;
+mod golden;
+mod lazy;
+mod read;
+mod reject;
+mod write;
