@@ -4,7 +4,8 @@ use super::Violation;
 use crate::workspace::{Kind, Member};
 
 /// The format crates. A new one is added here.
-const FORMATS: [&str; 5] = ["carton-format", "nnpackage", "ptl-spec", "rten-format", "ztensor"];
+const FORMATS: [&str; 6] =
+    ["carton-format", "circle-format", "nnpackage", "ptl-spec", "rten-format", "ztensor-format"];
 
 /// Where a crate stands in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +14,12 @@ pub(super) enum Role {
     Core,
     /// Knows ZIP files and no model.
     Archive,
+    /// Knows FlatBuffers and no model.
+    Tables,
     /// Knows one format.
     Format,
+    /// Knows packages of models of another format.
+    Package,
     /// Knows all formats.
     Facade,
     /// Knows the facade.
@@ -28,16 +33,19 @@ pub(super) enum Role {
 impl Role {
     /// Returns the role of a member; `None` for a crate that has none yet.
     pub(super) fn of(member: &Member) -> Option<Self> {
-        let Some(name) = member.folder.strip_prefix("crates/") else {
+        if !member.folder.starts_with("crates/") {
             return Some(Self::Free);
-        };
+        }
+        let name = member.name.as_str();
         match name {
             "tensor-core" => Some(Self::Core),
             "model-archive" => Some(Self::Archive),
+            "flat-tables" => Some(Self::Tables),
             "modelcrate" => Some(Self::Facade),
             "modelcrate-cli" => Some(Self::Command),
             "test-support" => Some(Self::TestSupport),
             "conformance" => Some(Self::Free),
+            "nnpackage" => Some(Self::Package),
             _ => FORMATS.contains(&name).then_some(Self::Format),
         }
     }
@@ -48,8 +56,9 @@ impl Role {
         }
         match self {
             Self::Core => false,
-            Self::Archive | Self::TestSupport => name == "tensor-core",
-            Self::Format => matches!(name, "tensor-core" | "model-archive"),
+            Self::Archive | Self::Tables | Self::TestSupport => name == "tensor-core",
+            Self::Format => matches!(name, "tensor-core" | "model-archive" | "flat-tables"),
+            Self::Package => matches!(name, "tensor-core" | "model-archive" | "circle-format"),
             Self::Facade => {
                 matches!(name, "tensor-core" | "model-archive") || FORMATS.contains(&name)
             }
@@ -61,8 +70,9 @@ impl Role {
     fn expected(self) -> &'static str {
         match self {
             Self::Core => "no crate of the workspace",
-            Self::Archive | Self::TestSupport => "only `tensor-core`",
-            Self::Format => "only `tensor-core` and `model-archive`",
+            Self::Archive | Self::Tables | Self::TestSupport => "only `tensor-core`",
+            Self::Format => "only `tensor-core`, `model-archive` and `flat-tables`",
+            Self::Package => "only `tensor-core`, `model-archive` and `circle-format`",
             Self::Facade => "only `tensor-core`, `model-archive` and the format crates",
             Self::Command => "only `modelcrate` and `tensor-core`",
             Self::Free => "any crate",
@@ -116,14 +126,18 @@ mod tests {
         use Kind::{Dev, Normal};
         for (folder, name, kind) in [
             ("crates/model-archive", "tensor-core", Normal),
-            ("crates/ztensor", "tensor-core", Normal),
-            ("crates/ztensor", "test-support", Dev),
+            ("crates/flat-tables", "tensor-core", Normal),
+            ("crates/rten-format", "flat-tables", Normal),
+            ("crates/ztensor-format", "tensor-core", Normal),
+            ("crates/ztensor-format", "test-support", Dev),
             ("crates/carton-format", "model-archive", Normal),
-            ("crates/modelcrate", "ztensor", Normal),
+            ("crates/circle-format", "model-archive", Normal),
+            ("crates/nnpackage", "circle-format", Normal),
+            ("crates/modelcrate", "ztensor-format", Normal),
             ("crates/modelcrate-cli", "modelcrate", Normal),
             ("crates/test-support", "tensor-core", Normal),
-            ("crates/conformance", "ztensor", Normal),
-            ("benches", "ztensor", Normal),
+            ("crates/conformance", "ztensor-format", Normal),
+            ("benches", "ztensor-format", Normal),
         ] {
             assert_eq!(found(member(folder, &[(name, kind)])), [""; 0], "{folder}");
         }
@@ -134,14 +148,17 @@ mod tests {
         use Kind::{Build, Dev, Normal};
         for (folder, name, kind) in [
             ("crates/tensor-core", "test-support", Dev),
-            ("crates/tensor-core", "ztensor", Normal),
-            ("crates/model-archive", "ztensor", Normal),
-            ("crates/ztensor", "rten-format", Dev),
-            ("crates/ztensor", "test-support", Normal),
-            ("crates/ztensor", "test-support", Build),
+            ("crates/tensor-core", "ztensor-format", Normal),
+            ("crates/model-archive", "ztensor-format", Normal),
+            ("crates/flat-tables", "model-archive", Normal),
+            ("crates/ztensor-format", "rten-format", Dev),
+            ("crates/circle-format", "nnpackage", Normal),
+            ("crates/nnpackage", "rten-format", Normal),
+            ("crates/ztensor-format", "test-support", Normal),
+            ("crates/ztensor-format", "test-support", Build),
             ("crates/modelcrate", "modelcrate-cli", Normal),
-            ("crates/modelcrate-cli", "ztensor", Normal),
-            ("crates/test-support", "ztensor", Normal),
+            ("crates/modelcrate-cli", "ztensor-format", Normal),
+            ("crates/test-support", "ztensor-format", Normal),
         ] {
             assert_eq!(found(member(folder, &[(name, kind)])).len(), 1, "{folder}");
         }
@@ -150,9 +167,9 @@ mod tests {
     #[test]
     fn sibling_is_named() {
         assert_eq!(
-            found(member("crates/ztensor", &[("nnpackage", Kind::Normal)])),
-            ["crates/ztensor/Cargo.toml: depends on `nnpackage`, \
-                 expected only `tensor-core` and `model-archive`"]
+            found(member("crates/ztensor-format", &[("nnpackage", Kind::Normal)])),
+            ["crates/ztensor-format/Cargo.toml: depends on `nnpackage`, \
+                 expected only `tensor-core`, `model-archive` and `flat-tables`"]
         );
     }
 
@@ -174,11 +191,11 @@ mod tests {
 
     #[test]
     fn build_script_is_found() {
-        let mut format = member("crates/ztensor", &[]);
+        let mut format = member("crates/ztensor-format", &[]);
         format.has_build_script = true;
         assert_eq!(
             found(format),
-            ["crates/ztensor/Cargo.toml: there is a build script, expected none in crates/"]
+            ["crates/ztensor-format/Cargo.toml: there is a build script, expected none in crates/"]
         );
     }
 }
