@@ -1,48 +1,13 @@
 //! The physical file: magics, the size of the manifest, and where blobs may lie. Format text:
 //! Part I, and Part IV, section 1.
 
-use std::fmt;
-
 use tensor_core::{Cursor, CursorMut, Error as Core, Extent, Limits, Source};
 
 use crate::{
+    Generation,
     error::{Error, Result},
     manifest::Manifest,
 };
-
-/// A generation of the format, as the container and the manifest tell them apart.
-///
-/// ```text
-///        header    footer                   document
-/// 0.1    ZTEN0001  size u64                 array of tensors
-/// 1.0    ZTEN1000  size u64                 map with "tensors"
-/// 1.1    ZTEN1000  size u64, "ZTEN1000"     map with "objects"
-/// 1.2    ZTEN1000  size u64, "ZTEN1000"     the same; components may have a "type"
-/// ```
-///
-/// Generation 1.2 is a container of 1.1 whose version text starts with `1.2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Generation {
-    /// 0.1, whose writers named no version.
-    V0_1,
-    /// 1.0.
-    V1_0,
-    /// 1.1.
-    V1_1,
-    /// 1.2.
-    V1_2,
-}
-
-impl fmt::Display for Generation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::V0_1 => "0.1",
-            Self::V1_0 => "1.0",
-            Self::V1_1 => "1.1",
-            Self::V1_2 => "1.2",
-        })
-    }
-}
 
 /// What the fixed parts of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

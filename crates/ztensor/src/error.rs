@@ -2,7 +2,7 @@ use std::{borrow::Cow, fmt, io};
 
 use tensor_core::{Chain, DType, Shape};
 
-use crate::{Format, Role};
+use crate::{Format, Generation, Role};
 
 /// What can be wrong with a zTensor file, or with what is to be written into one.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +117,7 @@ pub enum Error {
     #[error("file is of generation {found}, expected 1.1 or 1.2 for editing: migrate it first")]
     NotEditable {
         /// The generation.
-        found: crate::Generation,
+        found: Generation,
     },
     /// No complete zTensor file could be found in the bytes.
     #[error("no complete manifest was found in {len} bytes, so there is nothing to recover")]

@@ -66,44 +66,31 @@
     )
 )]
 
-mod attributes;
-mod blob;
-mod cbor;
-mod codec;
 mod container;
-mod dtype;
 mod edit;
 mod error;
-mod fields;
-mod index;
-mod legacy;
+mod generation;
 mod manifest;
 mod migrate;
-mod object;
-mod options;
-mod plain;
-mod quantized;
 mod read;
-mod sparse;
 mod tensor;
 mod validate;
 mod write;
 
 pub use tensor_core;
 
-pub use attributes::Attributes;
-pub use blob::{Blob, BlobReader, Verified};
-pub use cbor::Value;
-pub use container::{ALIGNMENT, Generation};
-pub use dtype::StoredType;
+pub use container::ALIGNMENT;
 pub use edit::{Compacted, Editor, compact, recover};
 pub use error::{Decoded, Error, Fault, Problem, Result};
-pub use manifest::Manifest;
+pub use generation::Generation;
+pub use manifest::{
+    Attributes, ByteOrder, Component, Encoding, Format, Manifest, Object, Role, StoredType, Value,
+};
 pub use migrate::migrate;
-pub use object::{ByteOrder, Component, Encoding, Format, Object, Role};
-pub use options::{Compression, Storage, Version, WriteOptions};
-pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
 pub use read::{ReadOptions, Reader};
-pub use sparse::{Coo, Csr};
-pub use tensor::Tensor;
-pub use write::{ComponentWriter, ObjectWriter, Writer};
+pub use tensor::{
+    Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, QuantizedGroup, Tensor, Verified,
+};
+pub use write::{
+    ComponentWriter, Compression, ObjectWriter, Storage, Version, WriteOptions, Writer,
+};

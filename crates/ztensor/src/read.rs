@@ -3,13 +3,12 @@
 use std::{num::NonZeroUsize, path::Path, sync::Arc};
 
 use bytes::Bytes;
-use tensor_core::{Extent, Limits, Report, Source, parallel};
+use tensor_core::{Extent, Limits, Source, parallel};
 
 use crate::{
-    Manifest, Tensor,
-    container::{Container, Generation, last_complete},
+    Generation, Manifest,
+    container::{Container, last_complete},
     error::Result,
-    validate,
 };
 
 /// An open zTensor file of any generation from 0.1 to 1.2.
@@ -79,36 +78,6 @@ impl Reader {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.inner.manifest
-    }
-
-    /// Returns handles on the objects in the order of the manifest.
-    #[must_use = "iterators do nothing unless they are consumed"]
-    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
-        (0..self.manifest().len()).map(|index| Tensor::new(self, index))
-    }
-
-    /// Returns a handle on the object of a name; `None` where there is none.
-    #[must_use]
-    pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
-        self.manifest().position(name).map(|index| Tensor::new(self, index))
-    }
-
-    /// Reads everything and reports every fault: digests, exact lengths, sparse invariants, bool
-    /// bytes, padding, gaps, overlaps, and what the manifest holds beyond the schema.
-    ///
-    /// The stored bytes of a component are read once, on up to [`threads`](ReadOptions::threads)
-    /// threads, in memory that does not grow with the size of the tensors; sparse data of
-    /// generation 0.1 is taken apart in memory. What all objects decode to together is bounded by
-    /// `Limits::expansion`.
-    #[must_use]
-    pub fn validate(&self) -> Report {
-        validate::validate(self, |_| ())
-    }
-
-    /// Does as [`validate`](Self::validate), and tells `progress` how many stored bytes were done
-    /// each time an object is finished.
-    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        validate::validate(self, progress)
     }
 
     /// Returns what the file is read from.

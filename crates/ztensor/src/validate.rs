@@ -5,16 +5,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tensor_core::{At, Chain, DType, Extent, Limits, Report, Severity, parallel};
 
 use crate::{
-    Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Role, Tensor, Verified,
-    blob::Len,
+    Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Reader, Role, Tensor,
+    Verified,
     container::ALIGNMENT,
     error::{Decoded, Result, short},
-    quantized::{GroupLayout, Part},
-    read::Reader,
-    sparse::{self, LayoutError, RowOrder},
+    tensor::{
+        GroupLayout, LayoutError, Len, Part,
+        sparse::{self, RowOrder},
+    },
 };
 
-pub(crate) fn validate(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+impl Reader {
+    /// Reads everything and reports every fault: digests, exact lengths, sparse invariants, bool
+    /// bytes, padding, gaps, overlaps, and what the manifest holds beyond the schema.
+    ///
+    /// The stored bytes of a component are read once, on up to [`threads`](ReadOptions::threads)
+    /// threads, in memory that does not grow with the size of the tensors; sparse data of
+    /// generation 0.1 is taken apart in memory. What all objects decode to together is bounded by
+    /// `Limits::expansion`.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        validate(self, |_| ())
+    }
+
+    /// Does as [`validate`](Self::validate), and tells `progress` how many stored bytes were done
+    /// each time an object is finished.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        validate(self, progress)
+    }
+}
+
+fn validate(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
     let mut report = document(reader);
     let objects: Vec<usize> = (0..reader.manifest().len()).collect();
     let budget = Budget::of(reader);
@@ -120,7 +141,7 @@ impl<'a> Check<'a> {
                 format!("format {:?} is not known, so its layout is not checked", short(format));
             self.push(Severity::Warning, "zt/format", None, message);
         }
-        let required = required_roles(&object.format);
+        let required = object.format.required_roles();
         let mut usable = true;
         for role in required {
             if object.component(role).is_none() {
@@ -449,16 +470,6 @@ fn elements_of(blob: &Blob<'_>) -> Option<u64> {
     match blob.len() {
         Len::Exactly(len) => len.checked_div(width),
         Len::AtMost(_) => None,
-    }
-}
-
-pub(crate) fn required_roles(format: &Format) -> &'static [Role] {
-    match format {
-        Format::Dense | Format::InlineCsr | Format::InlineCoo => &[Role::Data],
-        Format::SparseCsr => &[Role::Values, Role::Indices, Role::Indptr],
-        Format::SparseCoo => &[Role::Values, Role::Coords],
-        Format::QuantizedGroup => &[Role::PackedWeight, Role::Scales, Role::Zeros],
-        Format::Other(_) => &[],
     }
 }
 

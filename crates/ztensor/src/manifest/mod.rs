@@ -1,6 +1,24 @@
 //! The manifest: an index of names over the encoded document, and the typed entries that are
 //! decoded from it when they are asked for. Format text: Part II.
 
+mod attributes;
+pub(crate) mod cbor;
+pub(crate) mod dtype;
+pub(crate) mod emit;
+mod fields;
+mod legacy;
+mod object;
+pub(crate) mod plain;
+mod value;
+mod vocabulary;
+
+pub use attributes::Attributes;
+pub(crate) use attributes::Encoded;
+pub use dtype::StoredType;
+pub use object::{Component, Object};
+pub use value::Value;
+pub use vocabulary::{ByteOrder, Encoding, Format, Role};
+
 use std::{
     borrow::Cow,
     hash::{BuildHasher, RandomState},
@@ -12,15 +30,15 @@ use bytes::Bytes;
 use hashbrown::HashTable;
 use tensor_core::Limits;
 
-use crate::{
-    Attributes, Object, Problem,
-    attributes::{Encoded, attributes_range},
-    cbor::{self, Decoder, Unusual},
-    container::Generation,
-    error::{Result, short},
+use self::{
+    attributes::attributes_range,
+    cbor::{Decoder, Unusual},
     fields::{Fields, require, text_of},
-    legacy,
     plain::Plain,
+};
+use crate::{
+    Generation, Problem,
+    error::{Result, short},
 };
 
 /// The document of a file: version, attributes, and the objects by name.

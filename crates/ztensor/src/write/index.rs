@@ -10,8 +10,8 @@ use tensor_core::AlignedBuf;
 
 use crate::{
     Object,
-    cbor::Emitter,
     error::{Error, Result},
+    manifest::emit::Emitter,
 };
 
 /// The encoded objects by name.

@@ -1,5 +1,9 @@
 //! Bringing files of any generation to 1.1.
 
+mod translate;
+
+pub(crate) use translate::{name_as_in_v1_2, translate_to_v1_1, translate_to_v1_2};
+
 use std::io::Write;
 
 use tensor_core::{At, Report, Severity};
@@ -7,9 +11,8 @@ use tensor_core::{At, Report, Severity};
 use crate::{
     Attributes, Blob, ByteOrder, Coo, Csr, Format, Object, Reader, Role, Storage, Tensor, Value,
     Version, Writer,
-    edit::in_file_order,
     error::Result,
-    write::{Moved, translate_to_v1_1, translate_to_v1_2},
+    write::{Moved, in_file_order},
 };
 #[cfg(feature = "zstd")]
 use crate::{Compression, Encoding};

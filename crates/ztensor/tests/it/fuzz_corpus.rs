@@ -1,6 +1,6 @@
 //! Replays the inputs that fuzzing has found, and the files of `testdata`, through the fuzz target.
 
-#[path = "../../../fuzz/src/ztensor_read.rs"]
+#[path = "../../../../fuzz/src/ztensor_read.rs"]
 mod ztensor_read;
 
 use std::{fs, path::Path};

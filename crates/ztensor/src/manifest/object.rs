@@ -1,19 +1,20 @@
 //! The entries of a manifest: objects and their components, checked, decoded and encoded. Format
 //! text: Part II, sections 2 to 4, and Part III.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use tensor_core::{DType, Limits, Shape};
 
-use crate::{
-    Problem,
+use super::{
     attributes::{Encoded, attributes_range},
-    cbor::{self, Decoder, Emitter},
+    cbor::{self, Decoder},
     dtype::{self, StoredType},
-    error::short,
+    emit::Emitter,
     fields::{Keys, Seen, skipped, text_of, text_or_null},
+    vocabulary::{ByteOrder, Encoding, Format, Role},
 };
+use crate::{Problem, error::short};
 
 /// A logical tensor. Format text: Part II, section 2.
 ///
@@ -375,29 +376,7 @@ impl Component {
     }
 }
 
-/// How the bytes of a component are stored. Format text: Part II, section 3.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// As they are.
-    #[default]
-    Raw,
-    /// As zstd frames.
-    Zstd,
-    /// In a way that is not known; only the use of that component fails.
-    Unknown(String),
-}
-
 impl Encoding {
-    /// Returns the text of the manifest.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Raw => "raw",
-            Self::Zstd => "zstd",
-            Self::Unknown(text) => text,
-        }
-    }
-
     pub(crate) fn at(decoder: &mut Decoder<'_>) -> cbor::Result<Self> {
         let text = text_or_null(decoder, "encoding")?;
         Ok(match text.as_deref() {
@@ -406,116 +385,6 @@ impl Encoding {
             Some(other) => Self::Unknown(other.to_owned()),
         })
     }
-}
-
-/// The order in which the bytes of an element are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ByteOrder {
-    /// Least significant byte first.
-    #[default]
-    Little,
-    /// Most significant byte first.
-    Big,
-}
-
-macro_rules! vocabulary {
-    (
-        $(#[$meta:meta])*
-        $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }
-        $(#[$other_doc:meta])*
-        Other
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$doc])* $variant,)*
-            $(#[$other_doc])*
-            Other(String),
-        }
-
-        impl $name {
-            pub(crate) fn parse(text: &str) -> Self {
-                match text {
-                    $($text => Self::$variant,)*
-                    other => Self::Other(other.to_owned()),
-                }
-            }
-
-            /// Returns the variant that the text names, so that `Other` holds no text of another.
-            pub(crate) fn normalized(self) -> Self {
-                match self {
-                    Self::Other(text) => Self::parse(&text),
-                    named => named,
-                }
-            }
-
-            /// Returns the text of the manifest.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                match self {
-                    $(Self::$variant => $text,)*
-                    Self::Other(text) => text,
-                }
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self::parse(text)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-    };
-}
-
-vocabulary! {
-    /// How the components of an object make up the tensor. Format text: Part III.
-    Format {
-        /// All elements in row-major order: component `data`.
-        Dense = "dense",
-        /// Compressed sparse rows: components `values`, `indices`, `indptr`.
-        SparseCsr = "sparse_csr",
-        /// A list of coordinates: components `values`, `coords`.
-        SparseCoo = "sparse_coo",
-        /// Packed codes with scales and zero points for groups of them: components
-        /// `packed_weight`, `scales`, `zeros`.
-        QuantizedGroup = "quantized_group",
-        /// Generation 0.1: row pointers, column indices and values in one blob `data`.
-        InlineCsr = "sparsecsr",
-        /// Generation 0.1: coordinates and value of each element in turn in one blob `data`.
-        InlineCoo = "sparsecoo",
-    }
-    /// A layout that is not known: its components can be read one by one.
-    Other
-}
-
-vocabulary! {
-    /// What a component is to its object. Format text: Part III.
-    Role {
-        /// The elements of a dense tensor.
-        Data = "data",
-        /// The elements of a sparse tensor that are stored.
-        Values = "values",
-        /// Column indices of a CSR matrix.
-        Indices = "indices",
-        /// Row pointers of a CSR matrix.
-        Indptr = "indptr",
-        /// Coordinates of a COO tensor, all of dimension 0 first.
-        Coords = "coords",
-        /// Quantized codes, packed into integers.
-        PackedWeight = "packed_weight",
-        /// The scaling factor of each group.
-        Scales = "scales",
-        /// The zero point of each group.
-        Zeros = "zeros",
-    }
-    /// A role that is not known.
-    Other
 }
 
 /// Components that are made room for at once; the formats of the text have no more.

@@ -5,14 +5,16 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use tensor_core::{DType, Limits};
 
-use crate::{
-    ByteOrder, Component, Encoding, Format, Object, Role,
+use super::{
     attributes::{Encoded, attributes_range},
-    cbor::{self, Decoder, Emitter},
+    cbor::{self, Decoder},
     dtype::StoredType,
+    emit::Emitter,
     fields::{Fields, require, text_or_null, unknown},
-    object::{components_at, shape_at},
+    object::{Component, Object, components_at, shape_at},
+    vocabulary::{ByteOrder, Encoding, Format, Role},
 };
+use crate::Problem;
 
 /// Reads an object of generation 1.0.
 ///
@@ -154,10 +156,7 @@ fn byte_order(decoder: &mut Decoder<'_>) -> cbor::Result<ByteOrder> {
         Some("big") => Ok(ByteOrder::Big),
         Some(other) => Err(Decoder::problem(
             at,
-            crate::Problem::Unexpected {
-                found: format!("{other:?}"),
-                expected: "\"little\" or \"big\"",
-            },
+            Problem::Unexpected { found: format!("{other:?}"), expected: "\"little\" or \"big\"" },
         )
         .inside("data_endianness")),
     }

@@ -5,10 +5,8 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use crate::{
-    Problem,
-    cbor::{self, Decoder, Items},
-};
+use super::cbor::{self, Decoder, Items};
+use crate::Problem;
 
 /// The fields of a map of the schema: any order, each key once.
 pub(crate) struct Fields<'a> {

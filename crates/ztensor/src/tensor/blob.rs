@@ -1,16 +1,20 @@
 //! The bytes of one component: bounds, decoding, byte order and digest. Format text: Part II,
 //! section 3, and Part IV.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 
 use bytes::Bytes;
-use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Shape, SourceReader};
+use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Shape};
 
+use super::{
+    Len,
+    digest::{self, DigestText},
+    stream::{BlobReader, Decoder, Stored},
+};
 use crate::{
-    ByteOrder, Component, Encoding, Fault, Role,
+    ByteOrder, Component, Encoding, Fault, Reader, Role,
     container::ALIGNMENT,
     error::{Decoded, Error, Result},
-    read::Reader,
 };
 
 /// A handle on the bytes of a component; nothing is read before it is asked for.
@@ -21,15 +25,6 @@ pub struct Blob<'a> {
     role: Role,
     component: Component,
     len: Len,
-}
-
-/// How many bytes a component holds after decoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Len {
-    /// Exactly so many.
-    Exactly(u64),
-    /// Unknown before it is decoded, but no more than a limit of the caller allows.
-    AtMost(u64),
 }
 
 /// What the digest of a component proves.
@@ -439,251 +434,3 @@ impl<'a> Blob<'a> {
         Err(self.fault(Fault::DigestMismatch { offset, found, expected }))
     }
 }
-
-/// A stream of the decoded bytes of a component, made by [`Blob::stream`].
-pub struct BlobReader {
-    decoder: Decoder,
-    len: Len,
-    decoded: u64,
-    offset: u64,
-    fault: (String, Role),
-}
-
-enum Decoder {
-    Raw(Stored),
-    Swapped {
-        stored: Stored,
-        width: usize,
-        ready: Vec<u8>,
-        at: usize,
-    },
-    #[cfg(feature = "zstd")]
-    Zstd(zstd::stream::read::Decoder<'static, Stored>),
-}
-
-/// The stored bytes, hashed on the way where there is a digest to compare.
-struct Stored {
-    inner: SourceReader,
-    hasher: Option<digest::Hasher>,
-}
-
-impl BlobReader {
-    /// Gives up the stream for the digest of what was stored, once all of it was read.
-    fn into_hasher(self) -> Option<digest::Hasher> {
-        match self.decoder {
-            Decoder::Raw(stored) | Decoder::Swapped { stored, .. } => stored.hasher,
-            #[cfg(feature = "zstd")]
-            Decoder::Zstd(decoder) => decoder.finish().hasher,
-        }
-    }
-
-    /// Shows all that is left, piece by piece: in place where it is stored raw.
-    pub(crate) fn visit(&mut self, mut show: impl FnMut(&[u8])) -> io::Result<()> {
-        if let Decoder::Raw(stored) = &mut self.decoder {
-            // The length was proved when the stream was opened.
-            loop {
-                let ready = stored.fill_buf()?;
-                let piece = ready.get(..SCRATCH).unwrap_or(ready);
-                if piece.is_empty() {
-                    return Ok(());
-                }
-                show(piece);
-                let shown = piece.len();
-                self.decoded = self.decoded.saturating_add(shown as u64);
-                stored.consume(shown);
-            }
-        }
-        let mut scratch = vec![0; self.scratch()];
-        loop {
-            match self.read(&mut scratch)? {
-                0 => return Ok(()),
-                read => show(scratch.get(..read).unwrap_or_default()),
-            }
-        }
-    }
-
-    /// Returns how many bytes are worth decoding at once.
-    fn scratch(&self) -> usize {
-        let (Len::Exactly(len) | Len::AtMost(len)) = self.len;
-        usize::try_from(len).unwrap_or(SCRATCH).clamp(1, SCRATCH)
-    }
-
-    /// Makes the error of a stream that does not end where it should.
-    fn wrong_length(&self, found: Decoded, expected: u64) -> io::Error {
-        let (object, role) = self.fault.clone();
-        let fault = Fault::DecodedLength { offset: self.offset, found, expected };
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            Error::Component { object, role, fault: Box::new(fault) },
-        )
-    }
-}
-
-impl Read for BlobReader {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if out.is_empty() {
-            return Ok(0);
-        }
-        // One byte more than is left is room enough to see that there is more.
-        let (Len::Exactly(len) | Len::AtMost(len)) = self.len;
-        let room = len.saturating_sub(self.decoded).saturating_add(1);
-        let room = usize::try_from(room).unwrap_or(usize::MAX).min(out.len());
-        let read = self.decoder.read(out.get_mut(..room).unwrap_or_default())?;
-        self.decoded = self.decoded.saturating_add(read as u64);
-        match self.len {
-            Len::Exactly(expected) if self.decoded > expected => {
-                Err(self.wrong_length(Decoded::MoreThan(expected), expected))
-            }
-            Len::Exactly(expected) if read == 0 && self.decoded < expected => {
-                Err(self.wrong_length(Decoded::Exactly(self.decoded), expected))
-            }
-            Len::AtMost(limit) if self.decoded > limit => {
-                let (object, role) = self.fault.clone();
-                let (what, field) = ("decoded size in bytes", "decoded_bytes");
-                let reason = Core::OverLimit { what, found: self.decoded, limit, field };
-                let fault = Fault::Read { reason };
-                let error = Error::Component { object, role, fault: Box::new(fault) };
-                Err(io::Error::new(io::ErrorKind::InvalidData, error))
-            }
-            _ => Ok(read),
-        }
-    }
-}
-
-impl Read for Decoder {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Raw(stored) => stored.read(out),
-            Self::Swapped { stored, width, ready, at } => {
-                if *at >= ready.len() {
-                    // A whole number of elements, unless the stream ends: its length was checked.
-                    ready.clear();
-                    let whole = SCRATCH.next_multiple_of((*width).max(1)) as u64;
-                    stored.take(whole).read_to_end(ready)?;
-                    ready.chunks_mut((*width).max(1)).for_each(<[u8]>::reverse);
-                    *at = 0;
-                }
-                let read = ready.get(*at..).unwrap_or_default().read(out)?;
-                *at = at.saturating_add(read);
-                Ok(read)
-            }
-            #[cfg(feature = "zstd")]
-            Self::Zstd(decoder) => decoder.read(out),
-        }
-    }
-}
-
-impl BufRead for Stored {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        if let Some(hasher) = &mut self.hasher
-            && let Ok(ready) = self.inner.fill_buf()
-        {
-            // What is consumed was just offered, so nothing is read here.
-            hasher.update(ready.get(..amount).unwrap_or_default());
-        }
-        self.inner.consume(amount);
-    }
-}
-
-impl Read for Stored {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut ready = self.fill_buf()?;
-        let read = ready.read(out)?;
-        self.consume(read);
-        Ok(read)
-    }
-}
-
-/// What the text of a digest says.
-#[cfg_attr(not(feature = "digest"), expect(dead_code, reason = "no algorithm is known then"))]
-enum DigestText {
-    None,
-    Known(digest::Algorithm, digest::Digest),
-    Unknown,
-}
-
-/// The text form of digests in zTensor, and hashing. Facts: the reference writes
-/// `crc32c:0x` with 8 upper-case digits and `sha256:` with 64 lower-case digits.
-#[cfg(feature = "digest")]
-pub(crate) mod digest {
-    pub(crate) use tensor_core::digest::{Algorithm, Digest, Hasher};
-    use tensor_core::{Extent, Result, Source};
-
-    use super::DigestText;
-
-    /// Reads the text of a digest; `None` where it names a known algorithm and has no value.
-    pub(super) fn parse(text: &str) -> Option<DigestText> {
-        if let Some(digits) = text.strip_prefix("sha256:") {
-            let digest = Digest::Sha256(tensor_core::digest::from_hex(digits)?);
-            return Some(DigestText::Known(Algorithm::Sha256, digest));
-        }
-        let digits = text.strip_prefix("crc32c:0x").or_else(|| text.strip_prefix("crc32c:0X"));
-        let Some(digits) = digits else {
-            return Some(DigestText::Unknown);
-        };
-        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return None;
-        }
-        let value = u32::from_str_radix(digits, 16).ok()?;
-        Some(DigestText::Known(Algorithm::Crc32c, Digest::Crc32c(value)))
-    }
-
-    /// Writes a digest as the reference does.
-    pub(crate) fn text(digest: Digest) -> String {
-        match digest {
-            Digest::Crc32c(value) => format!("crc32c:0x{value:08X}"),
-            sha256 @ Digest::Sha256(_) => sha256.to_string(),
-        }
-    }
-
-    pub(super) fn stored(source: &Source, extent: Extent, algorithm: Algorithm) -> Result<Digest> {
-        tensor_core::digest::digest(source, extent, algorithm, "component")
-    }
-}
-
-/// Stands in where hashing is left out of the build: every algorithm is unknown.
-#[cfg(not(feature = "digest"))]
-pub(crate) mod digest {
-    use tensor_core::{Extent, Result, Source};
-
-    use super::DigestText;
-
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub(crate) struct Digest;
-
-    #[derive(Clone, Copy)]
-    pub(crate) struct Algorithm;
-
-    pub(crate) struct Hasher;
-
-    impl Hasher {
-        pub(crate) fn new(_algorithm: Algorithm) -> Self {
-            Self
-        }
-
-        pub(crate) fn update(&mut self, _bytes: &[u8]) {}
-
-        pub(crate) fn finish(self) -> Digest {
-            Digest
-        }
-    }
-
-    pub(super) fn parse(_text: &str) -> Option<DigestText> {
-        Some(DigestText::Unknown)
-    }
-
-    pub(crate) fn text(_digest: Digest) -> String {
-        String::new()
-    }
-
-    pub(super) fn stored(_: &Source, _: Extent, _algorithm: Algorithm) -> Result<Digest> {
-        Ok(Digest)
-    }
-}
-
-/// What is decoded at once: it stays in the cache of one core.
-const SCRATCH: usize = 128 << 10;

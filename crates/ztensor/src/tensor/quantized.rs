@@ -2,7 +2,8 @@
 
 use tensor_core::{AlignedBuf, DType, Error as Core, Limits, Shape, Tensor};
 
-use crate::{Attributes, Value, error::Result, sparse::LayoutError};
+use super::LayoutError;
+use crate::{Attributes, Value, error::Result};
 
 /// Packed codes with a scale and a zero point for each group of them, sizes checked.
 ///

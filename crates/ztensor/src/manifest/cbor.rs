@@ -1,108 +1,13 @@
 //! CBOR (RFC 8949) as manifests use it: a decoder over bytes in memory that checks well-formedness
-//! as it goes and never trusts a count, and the values of free-form attributes.
+//! as it goes and never trusts a count.
 //!
 //! The decoder is our own because it decides what opens: it reports where each item lies in the
 //! file, refuses duplicate keys, and walks a manifest of a million objects without building any.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
-use ciborium_ll::{Encoder, Header};
-
+use super::Value;
 use crate::{Problem, error::Error};
-
-/// A free-form value of an attribute: any CBOR data item.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Value {
-    /// `null`, or `undefined`, which means the same here.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// A whole number from -2^64 to 2^64 - 1.
-    Integer(i128),
-    /// A float of any width; written in the shortest that keeps the value.
-    Float(f64),
-    /// Text.
-    Text(String),
-    /// Bytes.
-    Bytes(Vec<u8>),
-    /// A list.
-    Array(Vec<Self>),
-    /// Pairs in the order of the file; keys are unique and may be of any type.
-    Map(Vec<(Self, Self)>),
-    /// A tagged value.
-    Tag(u64, Box<Self>),
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Float(value)
-    }
-}
-
-impl From<i64> for Value {
-    fn from(value: i64) -> Self {
-        Self::Integer(value.into())
-    }
-}
-
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self::Integer(value.into())
-    }
-}
-
-impl fmt::Display for Value {
-    /// Writes diagnostic notation (RFC 8949, section 8), with text escaped as in Rust.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = |index| if index == 0 { "" } else { ", " };
-        match self {
-            Self::Null => f.write_str("null"),
-            Self::Bool(value) => write!(f, "{value}"),
-            Self::Integer(value) => write!(f, "{value}"),
-            Self::Float(value) => write!(f, "{value:?}"),
-            Self::Text(text) => write!(f, "{text:?}"),
-            Self::Bytes(bytes) => {
-                f.write_str("h'")?;
-                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-                f.write_str("'")
-            }
-            Self::Array(items) => {
-                f.write_str("[")?;
-                for (index, item) in items.iter().enumerate() {
-                    write!(f, "{}{item}", separator(index))?;
-                }
-                f.write_str("]")
-            }
-            Self::Map(pairs) => {
-                f.write_str("{")?;
-                for (index, (key, value)) in pairs.iter().enumerate() {
-                    write!(f, "{}{key}: {value}", separator(index))?;
-                }
-                f.write_str("}")
-            }
-            Self::Tag(tag, value) => write!(f, "{tag}({value})"),
-        }
-    }
-}
 
 /// What a manifest does that a plain encoder would not: legal, but worth knowing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -649,115 +554,9 @@ fn half_to_f64(bits: u16) -> f64 {
     }
 }
 
-/// Appends items one after another: definite lengths, shortest integers and floats.
-pub(crate) struct Emitter<'a>(&'a mut Vec<u8>);
-
-impl<'a> Emitter<'a> {
-    pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
-        Self(out)
-    }
-
-    #[inline]
-    pub(crate) fn map(&mut self, pairs: usize) -> &mut Self {
-        self.head(5, pairs as u64)
-    }
-
-    #[inline]
-    pub(crate) fn array(&mut self, items: usize) -> &mut Self {
-        self.head(4, items as u64)
-    }
-
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        self.head(3, text.len() as u64).raw(text.as_bytes())
-    }
-
-    #[inline]
-    pub(crate) fn unsigned(&mut self, value: u64) -> &mut Self {
-        self.head(0, value)
-    }
-
-    /// Appends the head of an item in its shortest form.
-    #[inline]
-    fn head(&mut self, major: u8, argument: u64) -> &mut Self {
-        match u8::try_from(argument) {
-            Ok(small @ 0..24) => self.0.push(major << 5 | small),
-            Ok(byte) => self.0.extend_from_slice(&[major << 5 | 24, byte]),
-            Err(_) => self.wide_head(major, argument),
-        }
-        self
-    }
-
-    fn wide_head(&mut self, major: u8, argument: u64) {
-        let header = match major {
-            0 => Header::Positive(argument),
-            // Lengths are those of items in memory, so they fit.
-            3 => Header::Text(usize::try_from(argument).ok()),
-            4 => Header::Array(usize::try_from(argument).ok()),
-            _ => Header::Map(usize::try_from(argument).ok()),
-        };
-        self.push(header);
-    }
-
-    /// Appends an item that is encoded already.
-    pub(crate) fn raw(&mut self, item: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(item);
-        self
-    }
-
-    pub(crate) fn value(&mut self, value: &Value) -> &mut Self {
-        match value {
-            Value::Null => self.push(Header::Simple(SIMPLE_NULL)),
-            Value::Bool(value) => self.push(Header::Simple(if *value { TRUE } else { FALSE })),
-            Value::Integer(value) => self.integer(*value),
-            Value::Float(value) => self.push(Header::Float(*value)),
-            Value::Text(text) => self.text(text),
-            Value::Bytes(bytes) => {
-                let _ = self.encoder().bytes(bytes, None);
-                self
-            }
-            Value::Array(items) => {
-                self.array(items.len());
-                items.iter().fold(self, Self::value)
-            }
-            Value::Map(pairs) => {
-                self.map(pairs.len());
-                pairs.iter().fold(self, |out, (key, value)| out.value(key).value(value))
-            }
-            Value::Tag(tag, value) => self.push(Header::Tag(*tag)).value(value),
-        }
-    }
-
-    /// Appends a whole number; one of more than 64 bits as a bignum (tag 2, or 3 below zero).
-    fn integer(&mut self, value: i128) -> &mut Self {
-        let (negative, magnitude) = match value {
-            0.. => (false, value.unsigned_abs()),
-            _ => (true, value.unsigned_abs().saturating_sub(1)),
-        };
-        match (u64::try_from(magnitude), negative) {
-            (Ok(magnitude), false) => self.push(Header::Positive(magnitude)),
-            (Ok(magnitude), true) => self.push(Header::Negative(magnitude)),
-            (Err(_), _) => {
-                let _ = self.push(Header::Tag(if negative { 3 } else { 2 }));
-                let _ = self.encoder().bytes(&magnitude.to_be_bytes(), None);
-                self
-            }
-        }
-    }
-
-    fn encoder(&mut self) -> Encoder<&mut Vec<u8>> {
-        Encoder::from(&mut *self.0)
-    }
-
-    fn push(&mut self, header: Header) -> &mut Self {
-        // Writing to a vector cannot fail; the same holds above.
-        let _ = self.encoder().push(header);
-        self
-    }
-}
-
-const FALSE: u8 = 20;
-const TRUE: u8 = 21;
-const SIMPLE_NULL: u8 = 22;
+pub(crate) const FALSE: u8 = 20;
+pub(crate) const TRUE: u8 = 21;
+pub(crate) const SIMPLE_NULL: u8 = 22;
 const UNDEFINED: u8 = 23;
 const NULL_ITEM: u8 = 0xf6;
 const UNDEFINED_ITEM: u8 = 0xf7;
@@ -772,6 +571,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::manifest::emit::Emitter;
 
     fn decode(bytes: &[u8]) -> Result<Value> {
         let mut decoder = Decoder::new(bytes, 0, 16);

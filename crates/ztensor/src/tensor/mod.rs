@@ -1,11 +1,37 @@
 //! The lazy handle on one object.
 
+mod blob;
+pub(crate) mod digest;
+mod layout;
+mod quantized;
+pub(crate) mod sparse;
+mod stream;
+
+pub use blob::{Blob, Verified};
+pub(crate) use layout::LayoutError;
+pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
+pub(crate) use quantized::{GroupLayout, Part};
+pub use sparse::{Coo, Csr};
+pub use stream::BlobReader;
+pub(crate) use stream::Len;
+
 use tensor_core::{Tensor as Elements, TensorInfo};
 
-use crate::{
-    Attributes, Blob, Component, Coo, Csr, Encoding, Error, Format, Object, QuantizedGroup, Role,
-    Verified, blob::Len, error::Result, read::Reader, sparse,
-};
+use crate::{Attributes, Component, Encoding, Error, Format, Object, Reader, Role, error::Result};
+
+impl Reader {
+    /// Returns handles on the objects in the order of the manifest.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
+        (0..self.manifest().len()).map(|index| Tensor::new(self, index))
+    }
+
+    /// Returns a handle on the object of a name; `None` where there is none.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
+        self.manifest().position(name).map(|index| Tensor::new(self, index))
+    }
+}
 
 /// A handle on an object; nothing is decoded or read before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -324,7 +350,7 @@ impl<'a> Tensor<'a> {
         Error::WrongFormat { object: self.name().to_owned(), found, expected }
     }
 
-    fn layout(self, error: sparse::LayoutError) -> Error {
+    fn layout(self, error: LayoutError) -> Error {
         error.of(self.name())
     }
 }

@@ -9,11 +9,11 @@ use tensor_core::Error as Core;
 #[cfg(feature = "zstd")]
 use tensor_core::parallel;
 
+use super::{Compression, Storage};
 use crate::{
-    Compression, Storage,
-    blob::digest,
     container::MAGIC,
     error::{Error, Result},
+    tensor::digest,
 };
 
 /// How the bytes of a component go into the file.

@@ -5,10 +5,12 @@ use std::{collections::BTreeMap, ops::Range};
 use bytes::Bytes;
 use tensor_core::Limits;
 
-use crate::{
-    Problem, Value,
-    cbor::{self, Decoder, Emitter},
+use super::{
+    Value,
+    cbor::{self, Decoder},
+    emit::Emitter,
 };
+use crate::Problem;
 
 /// The free-form values of a file or an object, by key; sorted by the UTF-8 bytes of the key.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,49 +4,8 @@ use std::io::{self, Read};
 
 use tensor_core::{AlignedBuf, DType, Error as Core, Limits, Shape, Tensor};
 
-use crate::{
-    Blob, ByteOrder, Role,
-    blob::BlobReader,
-    error::{Error, Result},
-};
-
-/// What does not fit in a layout; becomes an [`Error::Layout`] once the object is known.
-#[derive(Debug)]
-pub(crate) enum LayoutError {
-    /// The parts contradict each other.
-    Problem(String),
-    /// Something below failed.
-    Other(Error),
-}
-
-impl LayoutError {
-    pub(crate) fn of(self, object: &str) -> Error {
-        match self {
-            Self::Problem(problem) => Error::Layout { object: object.to_owned(), problem },
-            Self::Other(error) => error,
-        }
-    }
-}
-
-impl From<String> for LayoutError {
-    fn from(problem: String) -> Self {
-        Self::Problem(problem)
-    }
-}
-
-impl From<Core> for LayoutError {
-    fn from(error: Core) -> Self {
-        Self::Other(error.into())
-    }
-}
-
-impl From<Error> for LayoutError {
-    fn from(error: Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-type Checked<T> = Result<T, LayoutError>;
+use super::{Blob, BlobReader, layout::Checked};
+use crate::{ByteOrder, Role, error::Result};
 
 /// A matrix in compressed sparse rows whose parts are proved to fit together.
 ///

@@ -5,10 +5,11 @@
 
 use tensor_core::{DType, Limits, Shape};
 
-use crate::{
-    Component, Encoding, Format, Object, Role,
-    cbor::Emitter,
+use super::{
     dtype::{self, StoredType},
+    emit::Emitter,
+    object::{Component, Object},
+    vocabulary::{Encoding, Format, Role},
 };
 
 /// A dense object with one component.
@@ -130,7 +131,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::cbor::Decoder;
+    use crate::manifest::cbor::Decoder;
 
     /// Asserts that what is read the short way is read the same the long way.
     fn agrees(entry: &[u8]) -> bool {

@@ -1,17 +1,16 @@
 //! What a caller can choose about the files that are written.
 
-use std::{io::Write, num::NonZeroUsize, path::Path};
+use std::num::NonZeroUsize;
 
 use tensor_core::{
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing},
     parallel,
 };
 
 use crate::{
-    Writer,
-    blob::digest,
     container::ALIGNMENT,
     error::{Error, Result},
+    tensor::digest,
 };
 
 /// How a file is written.
@@ -22,7 +21,7 @@ pub struct WriteOptions {
     pub(crate) alignment: u64,
     pub(crate) storage: Storage,
     pub(crate) threads: NonZeroUsize,
-    durability: Durability,
+    pub(crate) durability: Durability,
     pub(crate) existing: Existing,
 }
 
@@ -70,29 +69,6 @@ impl WriteOptions {
     pub const fn existing(mut self, existing: Existing) -> Self {
         self.existing = existing;
         self
-    }
-
-    /// Starts a file in any sink. Many small writes are made: a `File` wants a `BufWriter`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Setting`] where the alignment is no multiple of 64 or over 64 MiB, or the level none
-    /// of zstd's.
-    pub fn write_to<W: Write>(self, sink: W) -> Result<Writer<W>> {
-        self.check()?;
-        Ok(Writer::start(sink, self, |_, _| Ok(())))
-    }
-
-    /// Starts a file that will stand at `path` once it is finished; a failure before leaves what
-    /// was there.
-    ///
-    /// # Errors
-    ///
-    /// As for [`write_to`](Self::write_to), and where the folder does not let a file be created.
-    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
-        self.check()?;
-        let file = NewFile::create(path, self.durability)?;
-        Ok(Writer::start(file, self, |file, options| file.commit(options.existing).map(drop)))
     }
 
     pub(crate) fn check(&self) -> Result<()> {

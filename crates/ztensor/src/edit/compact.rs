@@ -1,0 +1,79 @@
+//! Whole files rewritten or cut back.
+
+use std::path::Path;
+
+use tensor_core::{
+    LockedFile,
+    output::{Durability, Existing, NewFile},
+};
+
+use crate::{
+    Generation, Reader, Version, WriteOptions, Writer,
+    container::last_complete,
+    error::{Error, Result},
+    write::copy_all,
+};
+
+/// Rewrites a file without the bytes that belong to no object, and replaces it atomically.
+///
+/// Blobs keep their order, their stored bytes, and whom they are shared by. Where `path` is a
+/// symbolic link, the file behind it is replaced; other hard links of that file keep the old
+/// content.
+///
+/// # Errors
+///
+/// As for [`Editor::open`]; [`Error::Component`] where a blob does not lie where it may. The file is
+/// as it was.
+pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacted> {
+    options.check()?;
+    let path = path.as_ref();
+    let file = LockedFile::open(path)?;
+    let reader = Reader::from_source(file.source()?)?;
+    let options = match reader.generation() {
+        Generation::V1_1 => options.version(Version::V1_1),
+        Generation::V1_2 => options.version(Version::V1_2),
+        found => return Err(Error::NotEditable { found }),
+    };
+    let durability = if options.is_durable() { Durability::Synced } else { Durability::Cached };
+    let new = NewFile::create(path, durability)?;
+    let mut writer = Writer::start(new, options, |_, _| Ok(()));
+    copy_all(&reader, &mut writer)?;
+    let mut new = writer.finish()?;
+    let (before, after) = (reader.source().len(), new.written());
+    file.check_in_place()?;
+    new.commit(Existing::Replace)?;
+    file.unlock();
+    Ok(Compacted { before, after })
+}
+
+/// What compacting a file has done to its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The length before, in bytes.
+    pub before: u64,
+    /// The length afterwards, in bytes, at most the one before.
+    pub after: u64,
+}
+
+/// Cuts a file whose end is missing back to the last complete file inside it: what an edit that
+/// was interrupted leaves. Returns how many bytes were cut off.
+///
+/// # Errors
+///
+/// [`Error::NothingToRecover`] where there is none; [`tensor_core::Error::Locked`].
+pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
+    let mut file = LockedFile::open(path)?;
+    let source = file.source()?;
+    let len = match Reader::from_source(source.clone()) {
+        Ok(_) => {
+            file.unlock();
+            return Ok(0);
+        }
+        Err(_) => last_complete(&source, &Reader::options().into_limits())?.0,
+    };
+    let truncated = file.set_len(len).and_then(|()| file.sync());
+    truncated.map_err(|source| file.failed("truncating", source))?;
+    file.unlock();
+    Ok(source.len().saturating_sub(len))
+}

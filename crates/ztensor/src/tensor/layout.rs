@@ -1,0 +1,43 @@
+//! How the parts of a sparse or quantized object contradict each other.
+
+use tensor_core::Error as Core;
+
+use crate::Error;
+
+/// What does not fit in a layout; becomes an [`Error::Layout`] once the object is known.
+#[derive(Debug)]
+pub(crate) enum LayoutError {
+    /// The parts contradict each other.
+    Problem(String),
+    /// Something below failed.
+    Other(Error),
+}
+
+impl LayoutError {
+    pub(crate) fn of(self, object: &str) -> Error {
+        match self {
+            Self::Problem(problem) => Error::Layout { object: object.to_owned(), problem },
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<String> for LayoutError {
+    fn from(problem: String) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<Core> for LayoutError {
+    fn from(error: Core) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<Error> for LayoutError {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+pub(crate) type Checked<T> = Result<T, LayoutError>;

@@ -1,0 +1,177 @@
+//! Objects of other files, copied with their stored bytes as they are.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{BufRead, Write},
+};
+
+use tensor_core::Extent;
+
+use super::{ObjectWriter, Version, Writer};
+use crate::{
+    Component, Generation, Object, Reader, Role, Tensor,
+    error::{Error, Result},
+    migrate::{translate_to_v1_1, translate_to_v1_2},
+};
+
+/// Copies a whole file: its attributes, what it says beyond the schema, and all objects in the
+/// order of their blobs.
+pub(crate) fn copy_all<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Result<()> {
+    let (attributes, other) = reader.manifest().encoded_root();
+    writer.set_encoded_attributes(attributes);
+    writer.set_unknown_fields(other);
+    writer.set_version_text(reader.manifest().version());
+    let mut moved = Moved::default();
+    for tensor in in_file_order(reader)? {
+        writer.copy_as(tensor.name(), tensor, tensor.object()?, &mut moved)?;
+    }
+    Ok(())
+}
+
+/// Returns the objects in the order in which their blobs were written.
+pub(crate) fn in_file_order(reader: &Reader) -> Result<Vec<Tensor<'_>>> {
+    let mut tensors = Vec::new();
+    for tensor in reader.tensors() {
+        let object = tensor.object()?;
+        let places = object.components.iter().map(|(_, c)| (c.offset, c.length));
+        tensors.push((places.min(), tensor));
+    }
+    tensors.sort_by_key(|(place, _)| *place);
+    Ok(tensors.into_iter().map(|(_, tensor)| tensor).collect())
+}
+
+impl<W: Write> Writer<W> {
+    /// Copies an object of another file: its definition, and its stored bytes as they are.
+    ///
+    /// What the definition says that this crate does not know is copied as well. Between
+    /// generations 1.1 and 1.2, element types are named as the generation that is written names
+    /// them; an encoded component gets `uncompressed_length` in 1.2, where its length can be told,
+    /// and loses it in 1.1, where the shape tells it. Objects of generations before 1.1 are
+    /// [migrated](crate::migrate) instead.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateObject`]; [`Error::NotEditable`] for a file of an older generation;
+    /// [`Error::Component`] where a blob does not lie where it may; [`Error::Layout`] where blobs
+    /// overlap and are not the same.
+    pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
+        let version = self.version();
+        let mut object = tensor.object()?;
+        match (tensor.reader().generation(), version) {
+            (Generation::V1_1, Version::V1_1) | (Generation::V1_2, Version::V1_2) => {}
+            (Generation::V1_1, Version::V1_2) => translate_to_v1_2(tensor, &mut object),
+            (Generation::V1_2, Version::V1_1) => {
+                for (role, component) in &mut object.components {
+                    translate_to_v1_1(&object.format, role, component);
+                }
+            }
+            (found, _) => return Err(Error::NotEditable { found }),
+        }
+        self.copy_as(tensor.name(), tensor, object, &mut Moved::default())
+    }
+
+    /// Copies the stored bytes of a tensor under a definition that may say the same otherwise.
+    ///
+    /// Blobs that `moved` knows are not written again. One that overlaps another without being the
+    /// same is refused, so that a copy is never longer than what it is made from.
+    pub(crate) fn copy_as(
+        &mut self,
+        name: &str,
+        tensor: Tensor<'_>,
+        definition: Object,
+        moved: &mut Moved,
+    ) -> Result<()> {
+        let mut object = self.object(name)?;
+        object.object = Object { components: Vec::new(), ..definition.clone() };
+        let mut components = definition.components;
+        // Blobs keep the order that they have in the file; an empty one comes before the blob that
+        // starts where it does.
+        let place = |(_, component): &(Role, Component)| (component.offset, component.length);
+        let mut order: Vec<usize> = (0..components.len()).collect();
+        order.sort_by_key(|&index| components.get(index).map(place));
+        for index in order {
+            let Some((role, component)) = components.get_mut(index) else {
+                continue;
+            };
+            object.copy_blob(tensor, role, component, moved)?;
+        }
+        object.object.components = components;
+        object.commit()
+    }
+}
+
+impl<W: Write> ObjectWriter<'_, W> {
+    fn copy_blob(
+        &mut self,
+        tensor: Tensor<'_>,
+        role: &Role,
+        component: &mut Component,
+        moved: &mut Moved,
+    ) -> Result<()> {
+        let blob = tensor.unsized_blob(role, component);
+        let extent = blob.extent()?;
+        if let Some(offset) = moved.find(extent).map_err(|problem| {
+            let problem = format!("component {:?} {problem}", role.as_str());
+            Error::Layout { object: tensor.name().to_owned(), problem }
+        })? {
+            component.offset = offset;
+            return Ok(());
+        }
+        let out = &mut self.writer.out;
+        component.offset = out.align(self.writer.options.alignment)?;
+        let mut stored = tensor.reader().source().stream(extent, "component")?;
+        loop {
+            let ready = stored.fill_buf().map_err(|error| blob.stream_fault(error))?;
+            if ready.is_empty() {
+                break;
+            }
+            out.put(ready)?;
+            let copied = ready.len();
+            stored.consume(copied);
+        }
+        moved.insert(extent, component.offset);
+        Ok(())
+    }
+}
+
+/// Where blobs of a file that is being copied have gone.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    /// Length and new offset by offset; no two overlap.
+    blobs: BTreeMap<u64, (u64, u64)>,
+    /// New offsets of blobs without bytes, by offset.
+    empty: HashMap<u64, u64>,
+}
+
+impl Moved {
+    /// Returns where a blob has gone, or what it overlaps without being the same.
+    fn find(&self, extent: Extent) -> Result<Option<u64>, String> {
+        if extent.is_empty() {
+            return Ok(self.empty.get(&extent.offset()).copied());
+        }
+        let (start, len) = (extent.offset(), extent.len());
+        // None overlap, so no other before the end of this one reaches further.
+        let Some((&before, &(before_len, moved))) = self.blobs.range(..extent.end()).next_back()
+        else {
+            return Ok(None);
+        };
+        if (before, before_len) == (start, len) {
+            return Ok(Some(moved));
+        }
+        if before.saturating_add(before_len) <= start {
+            return Ok(None);
+        }
+        Err(format!(
+            "covers {len} bytes at byte {start}, which overlap {before_len} bytes at byte {before} \
+             that were copied, expected the same or others"
+        ))
+    }
+
+    fn insert(&mut self, extent: Extent, moved: u64) {
+        if extent.is_empty() {
+            self.empty.insert(extent.offset(), moved);
+        } else {
+            self.blobs.insert(extent.offset(), (extent.len(), moved));
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Writing files, front to back. Format text: Part I; key order and defaults as in the reference
+//! writer 1.1.1.
+
+use std::{fmt, io::Write, path::Path};
+
+use bytes::Bytes;
+use tensor_core::{DType, Error as Core, Limits, Tensor as Elements, TensorView, output::NewFile};
+
+use super::{
+    Storage, Version, WriteOptions, attributes::encode_attributes, codec::Output, index::Index,
+    object::MAX_RANK,
+};
+use crate::{
+    Attributes, Format, Manifest, Role,
+    container::footer,
+    error::{Error, Result},
+    manifest::{dtype, emit::Emitter, plain::Plain},
+};
+
+/// Writes a file of generation 1.1 or 1.2 to any sink, from front to back.
+///
+/// The same calls make the same bytes on every machine, whatever the number of threads: blobs in
+/// the order in which they are added, the manifest sorted by name. Memory does not grow with the
+/// size of the tensors. The file is complete once [`finish`](Self::finish) has returned; before
+/// that it has no footer, and nothing opens it.
+///
+/// # Examples
+///
+/// ```
+/// use ztensor::{Compression, Storage, Writer, tensor_core::Tensor};
+///
+/// let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
+/// let mut writer = Writer::options().storage(storage).write_to(Vec::new())?;
+/// writer.set_attributes(&[("framework", "none")].into_iter().collect());
+/// writer.add("weight", &Tensor::from_slice([2, 2], &[1_i32, 2, 3, 4])?)?;
+/// let file: Vec<u8> = writer.finish()?;
+/// # Ok::<(), ztensor::Error>(())
+/// ```
+#[must_use = "a file without its footer cannot be opened; call finish"]
+pub struct Writer<W: Write> {
+    pub(super) out: Output<W>,
+    pub(super) options: WriteOptions,
+    complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
+    root: Root,
+    pub(super) index: Index,
+    /// The object or component that was begun and not finished.
+    pub(super) unfinished: Option<String>,
+}
+
+/// The fields of the root map other than the objects, as they are encoded.
+#[derive(Default)]
+struct Root {
+    version: Option<String>,
+    attributes: Option<Bytes>,
+    other: Vec<(String, Bytes)>,
+    /// Why the attributes that were set cannot be written.
+    refused: Option<Error>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a file with the default options.
+    ///
+    /// Nothing is written before the first object is begun.
+    pub fn new(sink: W) -> Self {
+        Self::start(sink, WriteOptions::default(), |_, _| Ok(()))
+    }
+
+    pub(crate) fn start(
+        sink: W,
+        options: WriteOptions,
+        complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
+    ) -> Self {
+        let out = Output { sink, position: 0 };
+        let (root, index) = (Root::default(), Index::default());
+        Self { out, options, complete, root, index, unfinished: None }
+    }
+
+    /// Goes on at byte `position` of a file whose objects stand in `manifest`.
+    pub(crate) fn resume(
+        sink: W,
+        position: u64,
+        manifest: &Manifest,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let mut writer = Self::start(sink, options, |_, _| Ok(()));
+        writer.out.position = position;
+        let (attributes, other) = manifest.encoded_root();
+        let version = Some(manifest.version().to_owned());
+        writer.root = Root { version, attributes, other, refused: None };
+        for (index, name) in manifest.names().enumerate() {
+            writer.index.push(name, &manifest.encoded_object(index))?;
+        }
+        Ok(writer)
+    }
+
+    /// Sets the attributes of the file, in place of any that were set before.
+    ///
+    /// The format's text takes values of any type; the reference implementation of generation 1.1
+    /// opens only files whose values are text. Values that nest more than 126 levels deep, maps
+    /// that hold a key twice, and more than 64 MiB in all are refused by [`finish`](Self::finish).
+    pub fn set_attributes(&mut self, attributes: &Attributes) {
+        let encoded = encode_attributes("", attributes);
+        (self.root.attributes, self.root.refused) = match encoded {
+            Ok(encoded) => (Some(encoded.bytes), None),
+            Err(error) => (None, Some(error)),
+        };
+    }
+
+    pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Bytes>) {
+        self.root.attributes = attributes;
+        self.root.refused = None;
+    }
+
+    pub(crate) fn set_version_text(&mut self, version: &str) {
+        self.root.version = Some(version.to_owned());
+    }
+
+    /// Keeps fields of the root map that the format does not name.
+    pub(crate) fn set_unknown_fields(&mut self, other: Vec<(String, Bytes)>) {
+        self.root.other = other;
+    }
+
+    /// Writes a dense tensor, stored as the options say.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateObject`]; [`Error::Component`] where the element type is none of the
+    /// format's, or a bool is neither 0 nor 1; [`Error::Write`].
+    pub fn add(&mut self, name: &str, tensor: &Elements) -> Result<()> {
+        self.add_view(name, &tensor.view())
+    }
+
+    /// Writes a dense tensor over borrowed bytes, stored as the options say.
+    ///
+    /// # Errors
+    ///
+    /// As for [`add`](Self::add).
+    pub fn add_view(&mut self, name: &str, tensor: &TensorView<'_>) -> Result<()> {
+        if let Some(dtype) = self.plain_name(tensor) {
+            return self.add_plain(name, tensor, dtype);
+        }
+        let mut object = self.object(name)?;
+        object.put(Role::Data, tensor.dtype(), tensor.bytes())?;
+        object.finish(Format::Dense, tensor.shape().clone())
+    }
+
+    /// Returns the name of an element type whose tensors are written as they are, with no more to
+    /// check or to say of them.
+    fn plain_name(&self, tensor: &TensorView<'_>) -> Option<&'static str> {
+        let (dtype, rank) = (tensor.dtype(), tensor.shape().rank() as u64);
+        let WriteOptions { version, storage, .. } = self.options;
+        let is_plain = version == Version::V1_1 && storage == Storage::default();
+        dtype::name_of(dtype).filter(|_| is_plain && dtype != DType::Bool && rank <= MAX_RANK)
+    }
+
+    fn add_plain(&mut self, name: &str, tensor: &TensorView<'_>, dtype: &str) -> Result<()> {
+        self.check_finished()?;
+        if self.index.position(name).is_some() {
+            return Err(Error::DuplicateObject { name: name.to_owned() });
+        }
+        let written = self.out.align(self.options.alignment).and_then(|offset| {
+            self.out.put(tensor.bytes())?;
+            Ok(offset)
+        });
+        let offset = written.inspect_err(|_| self.unfinished = Some(name.to_owned()))?;
+        let length = tensor.bytes().len() as u64;
+        let encode = |out: &mut _| Plain::write(out, tensor.shape(), dtype, offset, length);
+        self.index.push_with(name, encode)
+    }
+
+    /// Removes an object from the manifest; its blobs stay where they are.
+    pub(crate) fn forget(&mut self, name: &str) -> Result<()> {
+        self.index.remove(name)
+    }
+
+    pub(crate) const fn version(&self) -> Version {
+        self.options.version
+    }
+
+    /// Tells whether an object of a name was added.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.index.position(name).is_some()
+    }
+
+    /// Writes the manifest and the footer, and returns the sink.
+    ///
+    /// A writer from [`WriteOptions::create`] has put its file in place by then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unfinished`]; [`Error::Write`]; where the attributes are none that can be
+    /// [set](Self::set_attributes); where the manifest is over 1 GiB; where the file cannot be put
+    /// in its place, which leaves what was there before.
+    pub fn finish(mut self) -> Result<W> {
+        self.check_finished()?;
+        if let Some(refused) = self.root.refused.take() {
+            return Err(refused);
+        }
+        self.out.begin()?;
+        let start = self.out.position;
+        self.put_manifest()?;
+        let found = self.out.position.saturating_sub(start);
+        let limit = Limits::default().manifest_bytes;
+        if found > limit {
+            let (what, field) = ("manifest size in bytes", "manifest_bytes");
+            return Err(Core::OverLimit { what, found, limit, field }.into());
+        }
+        self.out.put(&footer(found))?;
+        let position = self.out.position;
+        let mut sink = self.out.sink;
+        sink.flush().map_err(|source| Error::Write { offset: position, source })?;
+        (self.complete)(&mut sink, &self.options)?;
+        Ok(sink)
+    }
+
+    /// Writes the manifest as [`Manifest::parse`] reads it, a piece at a time.
+    fn put_manifest(&mut self) -> Result<()> {
+        let Self { out, root, index, options, .. } = self;
+        let mut piece = Vec::with_capacity(PIECE);
+        let mut emitter = Emitter::new(&mut piece);
+        let optional = usize::from(root.attributes.is_some());
+        emitter.map(optional.saturating_add(root.other.len()).saturating_add(2));
+        emitter.text("version").text(root.version.as_deref().unwrap_or(options.version.text()));
+        if let Some(attributes) = &root.attributes {
+            emitter.text("attributes").raw(attributes);
+        }
+        let entries = index.sorted();
+        emitter.text("objects").map(entries.len());
+        for (name, body) in entries {
+            Emitter::new(&mut piece).text(name).raw(body);
+            if piece.len() >= PIECE {
+                out.put(&piece)?;
+                piece.clear();
+            }
+        }
+        let mut emitter = Emitter::new(&mut piece);
+        for (key, item) in &root.other {
+            emitter.text(key).raw(item);
+        }
+        out.put(&piece)
+    }
+
+    pub(super) fn check_finished(&self) -> Result<()> {
+        match &self.unfinished {
+            None => Ok(()),
+            Some(name) => Err(Error::Unfinished { name: name.clone() }),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// Starts a file in any sink. Many small writes are made: a `File` wants a `BufWriter`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Setting`] where the alignment is no multiple of 64 or over 64 MiB, or the level none
+    /// of zstd's.
+    pub fn write_to<W: Write>(self, sink: W) -> Result<Writer<W>> {
+        self.check()?;
+        Ok(Writer::start(sink, self, |_, _| Ok(())))
+    }
+
+    /// Starts a file that will stand at `path` once it is finished; a failure before leaves what
+    /// was there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write_to`](Self::write_to), and where the folder does not let a file be created.
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
+        self.check()?;
+        let file = NewFile::create(path, self.durability)?;
+        Ok(Writer::start(file, self, |file, options| file.commit(options.existing).map(drop)))
+    }
+}
+
+impl Writer<NewFile> {
+    /// Starts a file that will stand at `path` once it is finished, in place of any that is there.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder does not let a file be created.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        WriteOptions::default().create(path)
+    }
+}
+
+impl Writer<Vec<u8>> {
+    /// Returns the options of writing, to be set and written with.
+    #[must_use]
+    pub fn options() -> WriteOptions {
+        WriteOptions::default()
+    }
+}
+
+impl<W: Write> fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("position", &self.out.position)
+            .field("objects", &self.index.live())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How much of a manifest is encoded before it is written.
+const PIECE: usize = 64 << 10;
