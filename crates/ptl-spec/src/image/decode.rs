@@ -2,41 +2,150 @@
 
 use std::io::Cursor;
 
-use image::{DynamicImage, ImageReader};
+use png::{BitDepth, ColorType, Transformations};
+use zune_jpeg::{
+    JpegDecoder,
+    zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions},
+};
 
 use super::picture::{Image, MAX_SIDE};
 use crate::{Error, Fault, Result};
 
 impl Image {
-    /// Decodes a PNG or JPEG file; which of them, its content says.
+    /// Decodes a PNG or JPEG file; which of them, its content says. Of an animation it is the first
+    /// picture, and colour profiles and the camera's position do not count.
     ///
     /// # Errors
     ///
     /// [`Error::Spec`] where it is neither, is broken, has a side over 16,384 pixels, or takes more
     /// than 512 MiB of memory.
     pub fn decode(file: &[u8]) -> Result<Self> {
-        let failed = |reason: String| Error::spec("picture", Fault::Picture { reason });
-        let reader = ImageReader::new(Cursor::new(file)).with_guessed_format();
-        let mut reader = reader.map_err(|error| failed(error.to_string()))?;
-        let mut limits = image::Limits::default();
-        limits.max_image_width = Some(MAX_SIDE);
-        limits.max_image_height = Some(MAX_SIDE);
-        limits.max_alloc = Some(MAX_MEMORY);
-        reader.limits(limits);
-        let picture = reader.decode().map_err(|error| failed(error.to_string()))?;
-        let (width, height) = (picture.width(), picture.height());
-        match picture {
-            DynamicImage::ImageRgb8(picture) => Self::from_rgb(width, height, picture.into_raw()),
-            picture if picture.color().has_alpha() => {
-                Self::from_rgba(width, height, picture.into_rgba8().into_raw())
+        let decoded = match file {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png(file),
+            [0xff, 0xd8, 0xff, ..] => jpeg(file),
+            _ => Err("it is neither PNG nor JPEG".to_owned()),
+        };
+        let Decoded { width, height, channels, bytes } = decoded.map_err(broken)?;
+        match channels {
+            1 => Self::from_rgb(width, height, grey(&bytes, |&[grey]| [grey; 3]).map_err(broken)?),
+            2 => {
+                let pixels = grey(&bytes, |&[grey, alpha]| [grey, grey, grey, alpha]);
+                Self::from_rgba(width, height, pixels.map_err(broken)?)
             }
-            picture => Self::from_rgb(width, height, picture.into_rgb8().into_raw()),
+            3 => Self::from_rgb(width, height, bytes),
+            _ => Self::from_rgba(width, height, bytes),
         }
     }
 }
 
-/// Bytes that a decoder may take.
-const MAX_MEMORY: u64 = 512 << 20;
+fn broken(reason: String) -> Error {
+    Error::spec("picture", Fault::Picture { reason })
+}
+
+/// A picture as its decoder gives it, eight bits a channel.
+struct Decoded {
+    width: u32,
+    height: u32,
+    channels: usize,
+    bytes: Vec<u8>,
+}
+
+fn png(file: &[u8]) -> Result<Decoded, String> {
+    let limits = png::Limits { bytes: MAX_MEMORY };
+    let mut decoder = png::Decoder::new_with_limits(Cursor::new(file), limits);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let header = decoder.read_header_info().map_err(|error| error.to_string())?;
+    let (width, height) = header.size();
+    check_size(width, height)?;
+    // Palettes become colours, and one to four bits eight.
+    decoder.set_transformations(Transformations::EXPAND);
+    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    let len = reader.output_buffer_size().filter(|len| *len <= MAX_MEMORY).ok_or_else(too_large)?;
+    let mut bytes = reserved(len)?;
+    bytes.resize(len, 0);
+    reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
+    let (colour, depth) = reader.output_color_type();
+    if depth == BitDepth::Sixteen {
+        bytes = narrowed(&bytes)?;
+    }
+    let channels = match colour {
+        ColorType::Grayscale => 1,
+        ColorType::GrayscaleAlpha => 2,
+        ColorType::Rgb => 3,
+        ColorType::Rgba => 4,
+        ColorType::Indexed => return Err("its palette was not resolved".to_owned()),
+    };
+    Ok(Decoded { width, height, channels, bytes })
+}
+
+fn jpeg(file: &[u8]) -> Result<Decoded, String> {
+    let options = DecoderOptions::default()
+        .set_strict_mode(false)
+        .set_max_width(MAX_SIDE as usize)
+        .set_max_height(MAX_SIDE as usize);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(file), options);
+    decoder.decode_headers().map_err(|error| error.to_string())?;
+    let side = |side: usize| u32::try_from(side).unwrap_or(u32::MAX);
+    let (width, height) = decoder.dimensions().unwrap_or_default();
+    let (width, height) = (side(width), side(height));
+    check_size(width, height)?;
+    let (colour, channels) = match decoder.input_colorspace() {
+        Some(ColorSpace::Luma) => (ColorSpace::Luma, 1),
+        _ => (ColorSpace::RGB, 3),
+    };
+    decoder.set_options(options.jpeg_set_out_colorspace(colour));
+    let len = decoder.output_buffer_size().filter(|len| *len <= MAX_MEMORY);
+    let len = len.ok_or_else(too_large)?;
+    let mut bytes = reserved(len)?;
+    bytes.resize(len, 0);
+    decoder.decode_into(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(Decoded { width, height, channels, bytes })
+}
+
+/// Refuses a picture before anything is set aside for it.
+fn check_size(width: u32, height: u32) -> Result<(), String> {
+    if width <= MAX_SIDE && height <= MAX_SIDE {
+        return Ok(());
+    }
+    Err(format!("{width} x {height} pixels, expected 1 to {MAX_SIDE} on each side"))
+}
+
+/// Returns the upper halves of numbers of 16 bits, rounded to the nearest.
+fn narrowed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut narrow = reserved(bytes.len() / 2)?;
+    narrow.extend(bytes.as_chunks::<2>().0.iter().map(|pair| {
+        let rounded = u32::from(u16::from_be_bytes(*pair)).saturating_add(128) / 257;
+        u8::try_from(rounded).unwrap_or(u8::MAX)
+    }));
+    Ok(narrow)
+}
+
+/// Returns the pixels of a picture without colours, as those of one with.
+fn grey<const FROM: usize, const TO: usize>(
+    bytes: &[u8],
+    pixel: impl Fn(&[u8; FROM]) -> [u8; TO],
+) -> Result<Vec<u8>, String> {
+    let (pixels, _) = bytes.as_chunks::<FROM>();
+    let mut all = reserved(pixels.len().saturating_mul(TO))?;
+    pixels.iter().for_each(|found| all.extend(pixel(found)));
+    Ok(all)
+}
+
+fn reserved(len: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    if len > MAX_MEMORY || bytes.try_reserve_exact(len).is_err() {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+fn too_large() -> String {
+    "it takes more than 512 MiB of memory".to_owned()
+}
+
+/// Bytes that a picture may take.
+const MAX_MEMORY: usize = 512 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,9 @@
 //! The transform `scale`.
 
 use fast_image_resize::{
-    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
-    images::{CroppedImage, Image as Resized, ImageRef},
+    FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer,
+    images::{Image as Resized, TypedCroppedImage, TypedImageRef},
+    pixels::{U8x3, U8x4},
 };
 
 use super::picture::{MAX_SIDE, Scaled, View};
@@ -35,10 +36,10 @@ pub(super) fn apply(
     let pixels = match filter {
         Filter::Nearest => nearest(view, to_width, to_height),
         Filter::Bilinear => {
-            resized(view, to_width, to_height, ResizeAlg::Convolution(FilterType::Bilinear))?
+            filtered(view, to_width, to_height, ResizeAlg::Convolution(FilterType::Bilinear))?
         }
         Filter::BilinearNoAntialias => {
-            resized(view, to_width, to_height, ResizeAlg::Interpolation(FilterType::Bilinear))?
+            filtered(view, to_width, to_height, ResizeAlg::Interpolation(FilterType::Bilinear))?
         }
     };
     Ok(Scaled { pixels, channels: view.channels, width: to_width, height: to_height })
@@ -68,21 +69,36 @@ fn source_of(index: u32, from: u32, to: u32) -> usize {
     usize::try_from(source).unwrap_or(usize::MAX)
 }
 
-fn resized(view: View<'_>, width: u32, height: u32, how: ResizeAlg) -> Result<Vec<u8>, Fault> {
-    let kind = if view.channels == 4 { PixelType::U8x4 } else { PixelType::U8x3 };
+/// Scales by a filter. What pixels are is said by type: the crate's own choice at run time would be
+/// compiled for every kind of them.
+fn filtered(view: View<'_>, width: u32, height: u32, how: ResizeAlg) -> Result<Vec<u8>, Fault> {
+    if view.channels == 4 {
+        return resized::<U8x4>(view, width, height, how);
+    }
+    resized::<U8x3>(view, width, height, how)
+}
+
+fn resized<P: PixelTrait>(
+    view: View<'_>,
+    width: u32,
+    height: u32,
+    how: ResizeAlg,
+) -> Result<Vec<u8>, Fault> {
     let row = (view.stride as usize).saturating_mul(view.channels);
     let rows = view.pixels.len().checked_div(row).and_then(|rows| u32::try_from(rows).ok());
     let rows = rows.unwrap_or_default();
     let failed = |error: String| Fault::Picture { reason: error };
-    let source = ImageRef::new(view.stride, rows, view.pixels, kind);
+    let source = TypedImageRef::<P>::from_buffer(view.stride, rows, view.pixels);
     let source = source.map_err(|error| failed(error.to_string()))?;
-    let mut target = Resized::new(width, height, kind);
+    let mut target = Resized::new(width, height, P::pixel_type());
+    let no_pixels = || failed("its pixels are of another kind".to_owned());
+    let mut pixels = target.typed_image_mut::<P>().ok_or_else(no_pixels)?;
     // Cropped before, not by the options: those let pixels around the part have a say.
     let View { x, y, .. } = view;
-    let source = CroppedImage::new(&source, x, y, view.width, view.height);
+    let source = TypedCroppedImage::new(source, x, y, view.width, view.height);
     let source = source.map_err(|error| failed(error.to_string()))?;
     let options = ResizeOptions::new().resize_alg(how).use_alpha(false);
-    let done = Resizer::new().resize(&source, &mut target, &options);
+    let done = Resizer::new().resize_typed(&source, &mut pixels, &options);
     done.map_err(|error| failed(error.to_string()))?;
     Ok(target.into_vec())
 }
