@@ -167,8 +167,8 @@ impl fmt::Display for DType {
 impl FromStr for DType {
     type Err = UnknownDType;
 
-    /// Reads the name of an element type, in upper or lower case, and the names that NumPy,
-    /// PyTorch and safetensors give it.
+    /// Reads the name of an element type, in upper or lower case, and the names that `NumPy`,
+    /// `PyTorch` and safetensors give it.
     fn from_str(text: &str) -> Result<Self, UnknownDType> {
         let name = text.to_ascii_lowercase();
         let known = Self::ALL.into_iter().find(|dtype| dtype.name() == name);

@@ -336,7 +336,6 @@ mod sealed {
         fn from_le(self) -> Self;
 
         /// Turns a value so that its bytes are as they are stored: the same turn.
-        #[expect(clippy::wrong_self_convention, reason = "named as the method of the integers")]
         fn to_le(self) -> Self {
             self.from_le()
         }

@@ -13,6 +13,9 @@ use std::{
 
 use tensor_core::{Extent, ReadAt, Source};
 
+pub mod cases;
+pub mod killed;
+pub mod memory;
 pub mod zip;
 
 /// Returns the root of the workspace.

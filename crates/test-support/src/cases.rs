@@ -1,0 +1,79 @@
+//! What `cases.toml` of a format says of the files in `invalid/`.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use toml::{Table, Value};
+
+use crate::testdata;
+
+/// One table `[[case]]`.
+#[derive(Clone, Debug)]
+pub struct Case {
+    format: String,
+    table: Table,
+}
+
+impl Case {
+    /// Returns the name of the file, relative to `invalid/`.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        self.text("file")
+    }
+
+    /// Returns where the file is.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        testdata(&self.format).join("invalid").join(self.file())
+    }
+
+    /// Reads the file.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be read.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let path = self.path();
+        fs::read(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    }
+
+    /// Returns the text of a key; an empty one where it is missing.
+    #[must_use]
+    pub fn text(&self, key: &str) -> &str {
+        self.table.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the most memory that the file may take: `max_rss_mb`, or 64 MiB.
+    #[must_use]
+    pub fn bytes_allowed(&self) -> u64 {
+        self.number("max_rss_mb", 64) << 20
+    }
+
+    /// Returns the most time that the file may take: `max_seconds`, or 5 s.
+    #[must_use]
+    pub fn time_allowed(&self) -> Duration {
+        Duration::from_secs(self.number("max_seconds", 5))
+    }
+
+    fn number(&self, key: &str, default: u64) -> u64 {
+        let number = self.table.get(key).and_then(Value::as_integer);
+        number.and_then(|number| number.try_into().ok()).unwrap_or(default)
+    }
+}
+
+/// Returns the cases of a folder of `testdata/`, in order.
+///
+/// # Panics
+///
+/// Where there are none: a test over no cases proves nothing.
+#[must_use]
+pub fn cases(format: &str) -> Vec<Case> {
+    let path = testdata(format).join("cases.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let table: Table = text.parse().unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let cases = table.get("case").and_then(Value::as_array).into_iter().flatten();
+    let case = |table: &Table| Case { format: format.to_owned(), table: table.clone() };
+    let cases: Vec<Case> = cases.filter_map(Value::as_table).map(case).collect();
+    assert!(!cases.is_empty(), "no case in {path:?}");
+    cases
+}
