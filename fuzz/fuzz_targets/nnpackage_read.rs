@@ -1,4 +1,4 @@
-//! Opens, reads and validates any bytes as an nnpackage, a model, or a document of a package.
+//! Opens, reads and validates any bytes as an nnpackage, or a document of a package.
 #![no_main]
 
 #[path = "../src/nnpackage_read.rs"]

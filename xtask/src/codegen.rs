@@ -50,17 +50,17 @@ const SCHEMAS: [Schema; 4] = [
     },
     Schema {
         source: "schemas/circle.fbs",
-        output: "crates/nnpackage/src/generated/circle.rs",
+        output: "crates/circle-format/src/generated/circle.rs",
         unions: Unions::Loose,
     },
     Schema {
         source: "schemas/tflite.fbs",
-        output: "crates/nnpackage/src/generated/tflite.rs",
+        output: "crates/circle-format/src/generated/tflite.rs",
         unions: Unions::Loose,
     },
     Schema {
         source: "schemas/circle_training.fbs",
-        output: "crates/nnpackage/src/generated/training.rs",
+        output: "crates/circle-format/src/generated/training.rs",
         unions: Unions::Loose,
     },
 ];

@@ -12,7 +12,7 @@ use tensor_core::{Limits, Source};
 
 use crate::{
     BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
-    ModelReader, ModelType, PackageVersion, Result, Sums, Wiring, WriteOptions,
+    ModelType, PackageVersion, Result, Sums, Wiring, WriteOptions,
     edit::check_type,
     golden,
     needs::needs,
@@ -50,7 +50,7 @@ pub struct Builder {
     files: BTreeMap<String, (Body, Use)>,
     paths: Paths,
     /// Models that were opened, with where they are on the disk, by path.
-    opened: BTreeMap<String, ModelReader>,
+    opened: BTreeMap<String, circle_format::Reader>,
     has_version: bool,
     digests: bool,
 }
@@ -390,11 +390,15 @@ pub(crate) struct Needed {
     /// On the disk, with every link resolved.
     pub(crate) from: PathBuf,
     /// Where it is a model itself.
-    pub(crate) reader: Option<ModelReader>,
+    pub(crate) reader: Option<circle_format::Reader>,
 }
 
 /// Finds the files that a model of the disk needs, and that these need, each once.
-pub(crate) fn needed_from(path: &str, from: &Path, reader: &ModelReader) -> Result<Vec<Needed>> {
+pub(crate) fn needed_from(
+    path: &str,
+    from: &Path,
+    reader: &circle_format::Reader,
+) -> Result<Vec<Needed>> {
     let folder = match from.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -440,14 +444,14 @@ pub(crate) fn needed_from(path: &str, from: &Path, reader: &ModelReader) -> Resu
 }
 
 /// Opens a model; returns it with its type by its identifier.
-pub(crate) fn open_model(path: &str, source: &Source) -> Result<(ModelReader, String)> {
+pub(crate) fn open_model(path: &str, source: &Source) -> Result<(circle_format::Reader, String)> {
     let fail = |fault| Error::Build { path: path.to_owned(), fault };
     let found = Content::of_source(source)?;
     let Some(schema) = found.schema() else {
         return Err(fail(BuildFault::NotAModel { found }));
     };
-    let opened = ModelReader::from_source(source.clone());
-    let reader = opened.map_err(|error| fail(BuildFault::Model(Box::new(error))))?;
+    let opened = circle_format::Reader::from_source(source.clone());
+    let reader = opened.map_err(|error| fail(BuildFault::Model(Box::new(error.into()))))?;
     Ok((reader, schema.name().to_owned()))
 }
 

@@ -1,8 +1,7 @@
 use std::fmt;
 
+use circle_format::Schema;
 use tensor_core::{Extent, Source};
-
-use crate::model::Schema;
 
 /// What the first bytes of a file say that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use tensor_core::{Extent, Source};
 
 use crate::{
     BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
-    ModelReader, ModelType, Reader, Result, Sums, WriteOptions,
+    ModelType, Reader, Result, Sums, WriteOptions,
     build::{self, check_count, needed_from, open_model},
     needs::{self, needs},
     paths::Paths,
@@ -50,7 +50,7 @@ pub struct Edit {
     /// New content by path; `None` for a file that goes away.
     changes: BTreeMap<String, Option<(Body, Use)>>,
     /// Models that were put in.
-    opened: BTreeMap<String, ModelReader>,
+    opened: BTreeMap<String, circle_format::Reader>,
     digests: Option<bool>,
 }
 
@@ -601,7 +601,7 @@ impl Edit {
                 continue;
             }
             let Some(reader) = self.open(&path) else { continue };
-            for name in needs::names(reader.model()) {
+            for name in reader.model().files() {
                 open.extend(model_archive::name::resolve(&path, name).ok());
             }
         }
@@ -609,14 +609,14 @@ impl Edit {
     }
 
     /// Opens a file as it is going to be, where it is a model.
-    fn open(&self, path: &str) -> Option<ModelReader> {
+    fn open(&self, path: &str) -> Option<circle_format::Reader> {
         if let Some(reader) = self.opened.get(path) {
             return Some(reader.clone());
         }
         let body = self.body(path)?;
         body.content().ok()?.schema()?;
         let source = body.source().ok()?;
-        ModelReader::options().limits(*self.reader.limits()).from_source(source).ok()
+        circle_format::Reader::options().limits(*self.reader.limits()).from_source(source).ok()
     }
 
     /// Returns what a path is going to hold; `None` where there is no file.

@@ -1,9 +1,9 @@
 use std::{borrow::Cow, io};
 
 use model_archive::name::NameFault;
-use tensor_core::{At, Chain, Report, Severity, Shape};
+use tensor_core::{At, Chain, Report, Severity};
 
-use crate::{BuildFault, Content, EditFault, ModelFault, Position, storage::MANIFEST};
+use crate::{BuildFault, Content, EditFault, Position, storage::MANIFEST};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
@@ -64,77 +64,6 @@ pub enum Error {
         /// What is wrong.
         fault: FileFault,
     },
-    /// A model has the identifier of neither schema.
-    #[error(
-        "identifier at byte 4 is \"{}\", expected \"CIR0\" or \"TFL3\"", .found.escape_ascii()
-    )]
-    NotAModel {
-        /// The bytes.
-        found: [u8; 4],
-    },
-    /// A model is no FlatBuffer that fits its schema.
-    #[error("model is malformed: {reason}")]
-    Malformed {
-        /// What the verifier found, with the fields that lead there.
-        reason: String,
-    },
-    /// Training information is no FlatBuffer of its schema.
-    #[error("training information is malformed: {reason}")]
-    TrainingInfo {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Tables of a model are nested too deeply.
-    #[error("model has tables nested deeper than the limit of {limit} (Limits::depth)")]
-    TooDeep {
-        /// The limit, in tables.
-        limit: usize,
-    },
-    /// A model refers to more tables than its length has room for, or than are allowed.
-    #[error("model has more than {limit} tables, expected one in 8 bytes, at most 10000000")]
-    TooManyTables {
-        /// The limit, in tables.
-        limit: usize,
-    },
-    /// A table of a kind that this crate does not know is not in the model.
-    #[error(
-        "{what} of unknown type {tag} at byte {offset} of the model does not lie within its {len} \
-         bytes"
-    )]
-    UnknownTable {
-        /// What the table is for.
-        what: &'static str,
-        /// Its number in the union.
-        tag: u8,
-        /// Where it should be, in bytes from the start of the model.
-        offset: u64,
-        /// Bytes of the model.
-        len: u64,
-    },
-    /// The elements of a constant cannot be read.
-    #[error("{path} {fault}")]
-    Constant {
-        /// Where the tensor is, such as `subgraph 0/tensor 3 "w"`.
-        path: String,
-        /// What is wrong with it.
-        fault: ConstantFault,
-    },
-    /// A model cannot be written, or not in a schema.
-    #[error("{path} {fault}")]
-    Unwritable {
-        /// What cannot be written, such as `subgraph 0/tensor 3`; `model` for all of it.
-        path: String,
-        /// Why.
-        fault: ModelFault,
-    },
-    /// The custom options of an operator are no FlexBuffer.
-    #[error("custom options at byte {offset} {reason}")]
-    CustomOptions {
-        /// Where, in bytes from their start.
-        offset: u64,
-        /// What is wrong there.
-        reason: &'static str,
-    },
     /// Golden data are no HDF5 file, or one of a form that is not read.
     #[error("golden data: what is at byte {offset} {reason}")]
     Hdf5 {
@@ -176,6 +105,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A model is broken, or cannot be written.
+    #[error(transparent)]
+    Model(#[from] circle_format::Error),
     /// The archive is broken or refused.
     #[error(transparent)]
     Archive(#[from] model_archive::Error),
@@ -196,20 +128,13 @@ impl Error {
             Self::Document { .. } => "nnp/document",
             Self::ModelsMissing => "nnp/models-missing",
             Self::File { fault, .. } => fault.rule(),
-            Self::NotAModel { .. } => "model/identifier",
-            Self::Malformed { .. } => "model/malformed",
-            Self::TrainingInfo { .. } => "model/training-info",
-            Self::TooDeep { .. } | Self::TooManyTables { .. } => "model/limit",
-            Self::UnknownTable { .. } => "model/unknown-table",
-            Self::Constant { fault, .. } => fault.rule(),
-            Self::Unwritable { fault, .. } => fault.rule(),
-            Self::CustomOptions { .. } => "model/custom-options",
             Self::Hdf5 { .. } => "nnp/golden-data",
             Self::Library { .. } => "nnp/library",
             Self::Build { fault: BuildFault::Model(error), .. } => error.rule(),
             Self::Build { .. } => "nnp/build",
             Self::Edit(_) => "nnp/edit",
             Self::Write { .. } | Self::Output { .. } => "nnp/write",
+            Self::Model(error) => error.rule(),
             Self::Archive(error) => error.rule(),
             Self::Core(tensor_core::Error::OverLimit { .. }) => "nnp/limit",
             Self::Core(tensor_core::Error::OutOfBounds { .. }) => "nnp/truncated",
@@ -222,9 +147,8 @@ impl Error {
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         match self {
-            Self::NotAModel { .. } => Some(4),
-            Self::UnknownTable { offset, .. } | Self::Hdf5 { offset, .. } => Some(*offset),
-            Self::Constant { fault, .. } => fault.offset(),
+            Self::Hdf5 { offset, .. } => Some(*offset),
+            Self::Model(error) => error.offset(),
             Self::Archive(error) => error.offset(),
             Self::Core(error) => error.offset(),
             _ => None,
@@ -243,6 +167,7 @@ impl Error {
             Self::File { path, .. } | Self::Build { path, .. } | Self::Write { path, .. } => {
                 at.entry(path)
             }
+            Self::Model(error) => error.at(),
             Self::Archive(error) => match error.entry() {
                 Some(entry) => at.entry(entry),
                 None => at,
@@ -307,89 +232,6 @@ impl FileFault {
             Self::Path(_) | Self::Outside => "nnp/outside",
             Self::Missing | Self::Folder => "nnp/missing-file",
             Self::Irregular | Self::Io(_) => "nnp/file",
-        }
-    }
-}
-
-/// What is wrong with a constant. It reads on from its path.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConstantFault {
-    /// Its buffer is none of the model.
-    #[error("has buffer {index}, but the model has {count}")]
-    NoBuffer {
-        /// The position.
-        index: u32,
-        /// How many buffers there are.
-        count: usize,
-    },
-    /// Its bytes are in another file.
-    #[error("has its elements in another file, as external buffer {id}")]
-    OtherFile {
-        /// The id of the external buffer.
-        id: u32,
-    },
-    /// Its bytes end behind the end of the file.
-    #[error("needs {len} bytes at byte {offset} of a file of {file_len} bytes")]
-    OutOfBounds {
-        /// Where its bytes start, from the start of the file.
-        offset: u64,
-        /// Their length in bytes.
-        len: u64,
-        /// Bytes of the file.
-        file_len: u64,
-    },
-    /// A dimension is negative.
-    #[error("has the shape {shape:?}, which has a negative dimension")]
-    Shape {
-        /// The shape.
-        shape: Vec<i32>,
-    },
-    /// Its element type is none that elements can be given out as.
-    #[error("has elements of {tensor_type}, which cannot be given out as numbers")]
-    ElementType {
-        /// The element type.
-        tensor_type: crate::model::TensorType,
-    },
-    /// It has other bytes than its shape needs.
-    #[error("has {found} bytes, but its shape {shape} of {tensor_type} needs {expected}")]
-    WrongLength {
-        /// The element type.
-        tensor_type: crate::model::TensorType,
-        /// The shape.
-        shape: Shape,
-        /// Bytes that the shape needs.
-        expected: u64,
-        /// Bytes that are there.
-        found: u64,
-    },
-    /// Its zeros are left out, so that bytes and shape have nothing to do with each other.
-    #[error("is sparse: its elements are not stored in the order of its shape")]
-    Sparse,
-    /// Its shape is over a limit or has no size, or its bytes cannot be read.
-    #[error("cannot be read: {}", Chain(.0))]
-    Core(#[from] tensor_core::Error),
-}
-
-impl ConstantFault {
-    pub(crate) const fn rule(&self) -> &'static str {
-        match self {
-            Self::NoBuffer { .. } => "model/buffer-index",
-            Self::OtherFile { .. } => "model/other-file",
-            Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
-            Self::Shape { .. } => "model/shape",
-            Self::ElementType { .. } => "model/element-type",
-            Self::WrongLength { .. } => "model/buffer-length",
-            Self::Sparse => "model/sparse",
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "model/limit",
-            Self::Core(_) => "model/shape",
-        }
-    }
-
-    const fn offset(&self) -> Option<u64> {
-        match self {
-            Self::OutOfBounds { offset, .. } => Some(*offset),
-            _ => None,
         }
     }
 }

@@ -1,10 +1,9 @@
-//! What cannot be written: files that do not fit into a package, edits that cannot be made, and models
-//! that a schema has no place for.
+//! What cannot be written: files that do not fit into a package, and edits that cannot be made.
 
 use model_archive::name::NameFault;
 use tensor_core::Chain;
 
-use crate::{Content, Error, model::Schema};
+use crate::{Content, Error};
 
 /// Why a file cannot be put into a package, or taken out of one. It reads on from its path.
 #[derive(Debug, thiserror::Error)]
@@ -173,83 +172,4 @@ pub enum EditFault {
         /// How many packages there are.
         count: usize,
     },
-}
-
-/// Why a model cannot be written. It reads on from the path of what cannot.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelFault {
-    /// The schema has no place for it.
-    #[error("has {what}, which {schema} has not")]
-    NotInSchema {
-        /// What it has.
-        what: String,
-        /// The schema.
-        schema: Schema,
-    },
-    /// It has a table of a kind that this crate does not know.
-    #[error("has {what} of unknown type {tag}, which would be lost")]
-    Unknown {
-        /// What the table is for.
-        what: &'static str,
-        /// Its number in the union.
-        tag: u8,
-    },
-    /// It has fields that this crate does not know.
-    #[error("has unknown fields in the table at byte {offset}, which would be lost")]
-    UnknownFields {
-        /// Where the first such table starts, in bytes from the start of the file.
-        offset: u64,
-    },
-    /// A number stands for something in one schema that is not known, and could be anything in the
-    /// other.
-    #[error("has {what} {code}, of which nothing is known")]
-    UnknownNumber {
-        /// What has the number.
-        what: &'static str,
-        /// The number.
-        code: i32,
-    },
-    /// It has more bytes than the offsets of tables reach.
-    #[error("needs {found} bytes in its tables, which reach {limit}")]
-    TooLarge {
-        /// Bytes that it needs, at least.
-        found: u64,
-        /// Bytes that there may be.
-        limit: u64,
-    },
-    /// It has bytes in the tables and outside of them.
-    #[error("has bytes in the tables and outside of them, expected one of both")]
-    TwoPlaces,
-    /// Its bytes are outside of the tables of a file, and no file was given.
-    #[error("has bytes at byte {offset} of a file, and there is none to read them from")]
-    NoFile {
-        /// Where they start, from the start of the file.
-        offset: u64,
-    },
-    /// Its bytes end behind the end of the file.
-    #[error("needs {len} bytes at byte {offset} of a file of {file_len} bytes")]
-    OutOfBounds {
-        /// Where they start, from the start of the file.
-        offset: u64,
-        /// Their length in bytes.
-        len: u64,
-        /// Bytes of the file.
-        file_len: u64,
-    },
-}
-
-impl ModelFault {
-    pub(crate) const fn rule(&self) -> &'static str {
-        match self {
-            Self::NotInSchema { .. } => "model/not-in-schema",
-            Self::Unknown { .. } => "model/unknown-table",
-            Self::UnknownFields { .. } => "model/unknown-field",
-            Self::UnknownNumber { .. } => "model/unknown-number",
-            Self::TooLarge { .. } => "model/too-large",
-            Self::TwoPlaces => "model/two-places",
-            Self::NoFile { .. } => "model/other-file",
-            Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! JSON as packages in the field have it: read strictly first, then with everything that onert puts
 //! up with, each such thing with its place.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions, ast,
-    common::Ranged as _,
+    common::Ranged,
     tokens::{Token, TokenAndRange},
 };
 use serde::de::IgnoredAny;
@@ -32,11 +32,21 @@ pub(crate) enum Leniency {
     Other(String),
 }
 
-/// A value and where it starts.
+/// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) at: Position,
+    /// In bytes of the document, where that is UTF-8.
+    pub(crate) range: Range<usize>,
     pub(crate) value: Value,
+}
+
+impl Node {
+    /// Returns the member of a key that counts: the last one.
+    pub(crate) fn member(&self, key: &str) -> Option<&Member> {
+        let Value::Object(members) = &self.value else { return None };
+        members.iter().rev().find(|member| member.key == key)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +63,7 @@ pub(crate) enum Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) key: String,
+    pub(crate) key_range: Range<usize>,
     pub(crate) at: Position,
     pub(crate) value: Node,
 }
@@ -130,14 +141,15 @@ impl Document {
                 leniencies.push((at, Leniency::Other(reason.to_owned())));
             }
         }
-        let root = node(&root, &lines, &mut leniencies);
+        let mark = bytes.len().saturating_sub(body.len());
+        let root = node(&root, &lines, mark, &mut leniencies);
         leniencies.sort_by_key(|(at, _)| *at);
         Ok(Self { root, leniencies })
     }
 }
 
 /// What is accepted beyond strict JSON; jsoncpp, which onert reads with, accepts no more.
-pub(crate) fn options() -> ParseOptions {
+fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_loose_object_property_names: false,
@@ -178,20 +190,24 @@ fn lenient_parts(tokens: &[TokenAndRange<'_>], lines: &Lines<'_>) -> Vec<(Positi
     found
 }
 
-/// Turns a value into one of ours. The parser has limited the depth.
+/// Turns a value into one of ours; `mark` is the length of the byte order mark. The parser has
+/// limited the depth.
 fn node(
     value: &ast::Value<'_>,
     lines: &Lines<'_>,
+    mark: usize,
     leniencies: &mut Vec<(Position, Leniency)>,
 ) -> Node {
-    let at = lines.position(value.start());
+    let range =
+        |part: &dyn Ranged| part.start().saturating_add(mark)..part.end().saturating_add(mark);
+    let (at, place) = (lines.position(value.start()), range(value));
     let value = match value {
         ast::Value::NullKeyword(_) => Value::Null,
         ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
         ast::Value::NumberLit(literal) => Value::Number(literal.value.to_owned()),
         ast::Value::StringLit(literal) => Value::Text(literal.value.clone().into_owned()),
         ast::Value::Array(array) => {
-            let items = array.elements.iter().map(|item| node(item, lines, leniencies));
+            let items = array.elements.iter().map(|item| node(item, lines, mark, leniencies));
             Value::Array(items.collect())
         }
         ast::Value::Object(object) => {
@@ -202,13 +218,14 @@ fn node(
                 if !seen.insert(key) {
                     leniencies.push((at, Leniency::RepeatedKey(key.to_owned())));
                 }
-                let value = node(&property.value, lines, leniencies);
-                members.push(Member { key: key.to_owned(), at, value });
+                let key_range = range(&property.name);
+                let value = node(&property.value, lines, mark, leniencies);
+                members.push(Member { key: key.to_owned(), key_range, at, value });
             }
             Value::Object(members)
         }
     };
-    Node { at, value }
+    Node { at, range: place, value }
 }
 
 fn lower(text: &str) -> String {
@@ -308,13 +325,6 @@ impl Scanned {
         }
         scanned
     }
-}
-
-/// Returns the first value of a text and the comments behind it; `None` where it is nested deeper
-/// than a limit.
-pub(crate) fn first_value<'t>(text: &'t str, limits: &Limits) -> Option<&'t str> {
-    let scanned = Scanned::of(text);
-    text.get(..scanned.end).filter(|_| scanned.depth <= u64::from(limits.depth))
 }
 
 /// Returns the length of a text or a comment, and 1 for every other byte.

@@ -1,18 +1,21 @@
 //! Changes of a JSON text that leave alone what they are not about: comments, order, indents, line
-//! ends, and whatever else onert puts up with.
+//! ends, and whatever else onert tolerates.
 //!
-//! A text is parsed into values with their ranges, a change becomes a few replacements of ranges,
-//! and the result is parsed again for the next one.
+//! A text is parsed into values with their ranges, and a change of an attribute becomes a few
+//! replacements of ranges that do not overlap.
+//!
+//! `jsonc_parser::cst` is not used for it. It refuses bytes that are not UTF-8 and text behind the
+//! end, breaks an object on one line into lines where a member comes, lays out what is new as it
+//! likes (`"key": ["x"]` in a text of `"key" : [ "x" ]`), and numbers all items behind a new one
+//! again, so that a long list takes the square of its length.
 
 use std::{borrow::Cow, ops::Range};
 
-use jsonc_parser::parse_to_ast;
 use tensor_core::Limits;
 
 use crate::{
     Result,
-    json::{self, Document},
-    json_tree::{Shape, Tree},
+    json::{self, Document, Node, Value},
     json_write::{NewValue, Style},
 };
 
@@ -35,34 +38,25 @@ impl<'l> Editing<'l> {
     /// Makes an attribute of the root have a value; where there is none, it comes behind the last of
     /// those `before` it that there are.
     pub(crate) fn set(&mut self, key: &str, value: &NewValue, before: &[&str]) -> Result<()> {
-        for _ in 0..STEPS {
-            let tree = self.parse()?;
-            let Some((_, member)) = tree.last(key) else {
-                return self.insert(&tree, key, value, before);
-            };
-            let style = Style::of(&self.text, &tree);
-            let mut edits = Edits::new(&self.text, style);
-            let progress = edits.reconcile(member, value);
-            self.text = edits.apply();
-            if progress == Progress::Done {
-                return Ok(());
-            }
+        let root = self.parse()?;
+        let mut edits = Edits::new(&self.text, &root);
+        if let Some(member) = root.member(key) {
+            edits.reconcile(&member.value, value);
+        } else if let Value::Object(members) = &root.value {
+            let behind = members.iter().rposition(|member| before.contains(&member.key.as_str()));
+            let index = behind.map_or(0, |index| index.saturating_add(1));
+            edits.insert(&root, index, &[(Some(key), value)]);
         }
-        // So many places have to change that the whole value may as well.
-        let tree = self.parse()?;
-        let Some((_, member)) = tree.last(key) else { return Ok(()) };
-        let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
-        edits.replace(member, value);
         self.text = edits.apply();
         Ok(())
     }
 
     /// Takes away an attribute of the root, however often it stands there.
     pub(crate) fn remove(&mut self, key: &str) -> Result<()> {
-        let tree = self.parse()?;
-        let Shape::Object(members) = &tree.shape else { return Ok(()) };
-        let mut edits = Edits::new(&self.text, Style::of(&self.text, &tree));
-        let children = tree.children();
+        let root = self.parse()?;
+        let Value::Object(members) = &root.value else { return Ok(()) };
+        let mut edits = Edits::new(&self.text, &root);
+        let children = children(&root);
         let mut start = 0_usize;
         // Between two runs there is something that stays, so that their ranges do not meet.
         for run in members.chunk_by(|a, b| (a.key == key) == (b.key == key)) {
@@ -76,36 +70,13 @@ impl<'l> Editing<'l> {
         Ok(())
     }
 
-    fn insert(&mut self, tree: &Tree, key: &str, value: &NewValue, before: &[&str]) -> Result<()> {
-        let Shape::Object(members) = &tree.shape else { return Ok(()) };
-        let behind = members.iter().rposition(|member| before.contains(&member.key.as_str()));
-        let index = behind.map_or(0, |index| index.saturating_add(1));
-        let mut edits = Edits::new(&self.text, Style::of(&self.text, tree));
-        edits.insert(tree, index, &[(Some(key), value)]);
-        self.text = edits.apply();
-        Ok(())
-    }
-
-    fn parse(&self) -> Result<Tree> {
-        // Bytes that are no UTF-8 become letters: offsets stay those of the text.
-        let (mark, body) = match self.text.strip_prefix(b"\xef\xbb\xbf") {
-            Some(body) => (3, body),
-            None => (0, self.text.as_slice()),
-        };
-        let text = lettered(body);
-        let parse = |text| {
-            let collect = jsonc_parser::CollectOptions::default();
-            parse_to_ast(text, &collect, &json::options()).ok()?.value
-        };
-        match json::first_value(&text, self.limits).and_then(parse) {
-            Some(root) => Ok(Tree::of(&root, mark)),
-            // What was put in has broken it; this says where.
-            None => Document::parse(self.what, text.as_bytes(), self.limits).map(|_| Tree::NONE),
-        }
+    fn parse(&self) -> Result<Node> {
+        let text = lettered(&self.text);
+        Ok(Document::parse(self.what, text.as_bytes(), self.limits)?.root)
     }
 }
 
-/// Returns a text of the same length in which bytes that are no UTF-8 are question marks.
+/// Returns a text of the same length in which bytes that are not UTF-8 are question marks.
 fn lettered(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -118,18 +89,33 @@ fn lettered(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// Returns where items or members stand, with their keys.
+fn children(node: &Node) -> Vec<Range<usize>> {
+    match &node.value {
+        Value::Array(items) => items.iter().map(|item| item.range.clone()).collect(),
+        Value::Object(members) => {
+            let ranges =
+                members.iter().map(|member| member.key_range.start..member.value.range.end);
+            ranges.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Replacements of ranges of a text that do not overlap.
 struct Edits<'t> {
     text: &'t [u8],
     style: Style,
     list: Vec<(Range<usize>, String)>,
-    /// A place that was looked at, and where its line starts.
-    line: (usize, usize),
+    /// Where lines start: one may be as long as the text.
+    lines: Vec<usize>,
 }
 
 impl<'t> Edits<'t> {
-    fn new(text: &'t [u8], style: Style) -> Self {
-        Self { text, style, list: Vec::new(), line: (0, 0) }
+    fn new(text: &'t [u8], root: &Node) -> Self {
+        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let lines = ends.map(|(at, _)| at.saturating_add(1)).collect();
+        Self { text, style: Style::of(text, root), list: Vec::new(), lines }
     }
 
     fn apply(mut self) -> Vec<u8> {
@@ -146,129 +132,77 @@ impl<'t> Edits<'t> {
         out
     }
 
-    /// Returns the blanks that the line of a byte starts with. What comes behind a place that was
-    /// looked at before is found from there: a line may be as long as the text.
-    fn line_indent(&mut self, at: usize) -> String {
-        let (from, start) = if self.line.0 <= at { self.line } else { (0, 0) };
-        let newline = slice(self.text, from..at).iter().rposition(|byte| *byte == b'\n');
-        let start = newline.map_or(start, |newline| from.saturating_add(newline).saturating_add(1));
-        self.line = (at, start);
+    /// Returns the blanks that the line of a byte starts with.
+    fn line_indent(&self, at: usize) -> String {
+        let line = self.lines.partition_point(|start| *start <= at).checked_sub(1);
+        let start = line.and_then(|line| self.lines.get(line)).copied().unwrap_or_default();
         let end = blanks_end(self.text, start).min(at);
         String::from_utf8_lossy(slice(self.text, start..end)).into_owned()
     }
 
-    /// Makes a value another one: by replacements, as many as there are, and by no more than one
-    /// insertion or removal.
-    fn reconcile(&mut self, tree: &Tree, value: &NewValue) -> Progress {
-        if tree.is(value) {
-            return Progress::Done;
-        }
-        match (&tree.shape, value) {
-            (Shape::Array(items), NewValue::Array(values)) => self.items(tree, items, values),
-            (Shape::Object(_), NewValue::Object(members)) => {
+    /// Makes a value another one, and leaves alone what is in both.
+    fn reconcile(&mut self, node: &Node, value: &NewValue) {
+        match (&node.value, value) {
+            _ if value.is_read_from(node) => {}
+            (Value::Array(items), NewValue::Array(values)) => self.items(node, items, values),
+            (Value::Object(_), NewValue::Object(members)) => {
+                let mut new = Vec::new();
                 for (key, value) in members {
-                    let done = match tree.last(key) {
-                        Some((_, found)) => self.reconcile(found, value),
-                        None => {
-                            self.insert(tree, tree.children().len(), &[(Some(*key), value)]);
-                            Progress::Moved
-                        }
-                    };
-                    if done == Progress::Moved {
-                        return done;
+                    match node.member(key) {
+                        Some(member) => self.reconcile(&member.value, value),
+                        None => new.push((Some(*key), value)),
                     }
                 }
-                Progress::Done
+                self.insert(node, usize::MAX, &new);
             }
             _ => {
-                self.replace(tree, value);
-                Progress::Done
+                let new = self.style.print(value, &self.line_indent(node.range.start));
+                self.list.push((node.range.clone(), new));
             }
         }
     }
 
-    fn items(&mut self, tree: &Tree, items: &[Tree], values: &[NewValue]) -> Progress {
-        let pairs = items.iter().zip(values);
-        let first = pairs.take_while(|(item, value)| item.is(value)).count();
+    fn items(&mut self, node: &Node, items: &[Node], values: &[NewValue]) {
+        let is_same = |(item, value): &(&Node, &NewValue)| value.is_read_from(item);
+        let first = items.iter().zip(values).take_while(is_same).count();
         let (rest, new) = (items.get(first..), values.get(first..));
         let (rest, new) = (rest.unwrap_or_default(), new.unwrap_or_default());
-        let pairs = rest.iter().rev().zip(new.iter().rev());
-        let last = pairs.take_while(|(item, value)| item.is(value)).count();
+        let last = rest.iter().rev().zip(new.iter().rev()).take_while(is_same).count();
         let olds = rest.get(..rest.len().saturating_sub(last)).unwrap_or_default();
         let news = new.get(..new.len().saturating_sub(last)).unwrap_or_default();
-        let both = olds.len().min(news.len());
-        if olds.len() > both {
-            let start = first.saturating_add(both);
-            self.remove(&tree.children(), start..first.saturating_add(olds.len()));
-            return if both == 0 { Progress::Done } else { Progress::Moved };
-        }
-        if let Some(more @ [_, ..]) = news.get(both..) {
-            let more: Vec<_> = more.iter().map(|value| (None, value)).collect();
-            self.insert(tree, first.saturating_add(both), &more);
-            return if both == 0 { Progress::Done } else { Progress::Moved };
-        }
         for (item, value) in olds.iter().zip(news) {
-            if self.reconcile(item, value) == Progress::Moved {
-                return Progress::Moved;
-            }
+            self.reconcile(item, value);
         }
-        Progress::Done
-    }
-
-    fn replace(&mut self, tree: &Tree, value: &NewValue) {
-        let indent = self.line_indent(tree.range.start);
-        let mut new = String::new();
-        self.style.print(value, &indent, &mut new);
-        self.list.push((tree.range.clone(), new));
+        let both = olds.len().min(news.len());
+        let more = news.get(both..).unwrap_or_default().iter().map(|value| (None, value));
+        let index = first.saturating_add(both);
+        self.insert(node, index, &more.collect::<Vec<_>>());
+        self.remove(&children(node), index..first.saturating_add(olds.len()));
     }
 
     /// Puts in items or members in front of that of a position, or behind the last one.
-    fn insert(&mut self, tree: &Tree, index: usize, new: &[(Option<&str>, &NewValue)]) {
-        let children = tree.children();
-        let indent = children.first().and_then(|first| indent(self.text, first.start));
+    fn insert(&mut self, node: &Node, index: usize, new: &[(Option<&str>, &NewValue)]) {
+        if new.is_empty() {
+            return;
+        }
+        let children = children(node);
         let print = |style: &Style, indent: &str| -> Vec<String> {
-            let one = |(key, value): &(Option<&str>, &NewValue)| {
-                let mut out = String::new();
-                match key {
-                    Some(key) => style.member(key, value, indent, &mut out),
-                    None => style.print(value, indent, &mut out),
-                }
-                out
+            let one = |(key, value): &(Option<&str>, &NewValue)| match key {
+                Some(key) => style.member(key, value, indent),
+                None => style.print(value, indent),
             };
             new.iter().map(one).collect()
         };
-        let inside = tree.range.start.saturating_add(1)..tree.range.end.saturating_sub(1);
-        if children.is_empty() {
-            let outer = self.line_indent(tree.range.start);
-            let inner = format!("{outer}{}", self.style.unit);
-            let is_blank = slice(self.text, inside.clone()).iter().all(u8::is_ascii_whitespace);
-            let Style { newline, padding, .. } = &self.style;
-            let is_object = matches!(tree.shape, Shape::Object(_));
-            let text = match padding {
-                Some(padding) if !is_object || padding.is_empty() => {
-                    format!("{padding}{}{padding}", print(&self.style, &outer).join(", "))
-                }
-                _ => {
-                    let items = print(&self.style, &inner).join(&format!(",{newline}{inner}"));
-                    format!("{newline}{inner}{items}{newline}{outer}")
-                }
-            };
-            // Comments stay in front.
-            let range = if is_blank { inside } else { inside.end..inside.end };
-            self.list.push((range, text));
-            return;
-        }
+        let Some(first) = children.first() else { return self.fill(node, print) };
+        let indent = indent(self.text, first.start);
         let (gap, items) = match &indent {
             Some(indent) => (format!("{}{indent}", self.style.newline), print(&self.style, indent)),
-            None => {
-                let outer = self.line_indent(tree.range.start);
-                (" ".to_owned(), print(&self.style, &outer))
-            }
+            None => (" ".to_owned(), print(&self.style, &self.line_indent(node.range.start))),
         };
         let joined = items.join(&format!(",{gap}"));
-        let Some(before) = index.checked_sub(1).and_then(|index| children.get(index)) else {
-            let first = children.first().map_or(inside.start, |first| first.start);
-            self.list.push((first..first, format!("{joined},{gap}")));
+        let last = index.min(children.len()).checked_sub(1);
+        let Some(before) = last.and_then(|last| children.get(last)) else {
+            self.list.push((first.start..first.start, format!("{joined},{gap}")));
             return;
         };
         let comma = comma(self.text, before.end);
@@ -282,14 +216,27 @@ impl<'t> Edits<'t> {
         self.list.push((place..place, format!("{gap}{joined}{behind}")));
     }
 
+    /// Puts something into brackets that hold no value.
+    fn fill(&mut self, node: &Node, print: impl Fn(&Style, &str) -> Vec<String>) {
+        let inside = node.range.start.saturating_add(1)..node.range.end.saturating_sub(1);
+        let outer = self.line_indent(node.range.start);
+        let is_blank = slice(self.text, inside.clone()).iter().all(u8::is_ascii_whitespace);
+        let is_object = matches!(node.value, Value::Object(_));
+        let style = match &self.style.padding {
+            Some(padding) if is_object && !padding.is_empty() => self.style.on_lines(),
+            _ => self.style.clone(),
+        };
+        let text = style.list(&print(&style, &style.inner(&outer)), &outer);
+        // Comments stay in front.
+        let range = if is_blank { inside } else { inside.end..inside.end };
+        self.list.push((range, text));
+    }
+
     /// Takes away the items or members of some positions, with the comments behind them.
     fn remove(&mut self, children: &[Range<usize>], which: Range<usize>) {
-        let (Some(first), Some(last)) = (
-            children.get(which.start),
-            which.end.checked_sub(1).and_then(|last| children.get(last)),
-        ) else {
-            return;
-        };
+        let gone = children.get(which.clone()).unwrap_or_default();
+        let [first, ..] = gone else { return };
+        let last = gone.last().unwrap_or(first);
         let comma_behind = comma(self.text, last.end);
         let end = comma_behind.map_or(last.end, |comma| comma.saturating_add(1));
         let is_tail = which.end >= children.len();
@@ -302,28 +249,16 @@ impl<'t> Edits<'t> {
         }
         let range = match whole_lines(self.text, first.start, end) {
             Some(lines) => lines,
-            None if is_tail => {
-                let start = blanks_start(self.text, first.start);
-                // Of two blanks beside each other one is enough.
-                let start = if before.is_none() { first.start } else { start };
-                start..end
-            }
+            // Of two blanks beside each other one is enough.
+            None if is_tail && before.is_some() => blanks_start(self.text, first.start)..end,
+            None if is_tail => first.start..end,
             None => first.start..blanks_end(self.text, end),
         };
         self.list.push((range, String::new()));
     }
 }
 
-/// How far a value has become another.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// It is the other one.
-    Done,
-    /// Items were put in or taken away: the text has to be parsed again for what is left to do.
-    Moved,
-}
-
-pub(crate) fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
+fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
     text.get(range).unwrap_or_default()
 }
 
@@ -389,9 +324,6 @@ fn whole_lines(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
         _ => None,
     }
 }
-
-/// How often a value is changed step by step before it is written anew.
-const STEPS: usize = 16;
 
 #[cfg(test)]
 mod tests {

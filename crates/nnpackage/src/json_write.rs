@@ -1,11 +1,11 @@
 //! Values as JSON, laid out as a text that is there, or as the packaging tool does.
 
-use std::fmt::Write as _;
+use std::ops::Range;
 
 use crate::{
     IoRef,
-    json_edit::{indent, slice},
-    json_tree::{Shape, Tree},
+    json::{Node, Value},
+    json_edit::indent,
 };
 
 /// A value to be written.
@@ -31,6 +31,27 @@ impl NewValue {
     pub(crate) fn references<'a>(references: impl IntoIterator<Item = &'a IoRef>) -> Self {
         Self::Array(references.into_iter().map(|reference| Self::Reference(*reference)).collect())
     }
+
+    /// Tells whether onert reads a value as this one.
+    pub(crate) fn is_read_from(&self, node: &Node) -> bool {
+        let text = || node.value.to_text();
+        match (self, &node.value) {
+            (Self::Number(expected), Value::Number(found))
+            | (Self::Exactly(expected), Value::Text(found)) => found == expected,
+            (Self::Number(_) | Self::Exactly(_), _) => false,
+            (Self::Text(expected), _) => text().is_some_and(|found| found == *expected),
+            (Self::Reference(expected), _) => text()
+                .is_some_and(|found| found.parse().is_ok_and(|found: IoRef| found == *expected)),
+            (Self::Array(values), Value::Array(items)) => {
+                items.len() == values.len()
+                    && items.iter().zip(values).all(|(item, value)| value.is_read_from(item))
+            }
+            (Self::Object(members), Value::Object(_)) => members.iter().all(|(key, value)| {
+                node.member(key).is_some_and(|member| value.is_read_from(&member.value))
+            }),
+            _ => false,
+        }
+    }
 }
 
 /// How a text is laid out.
@@ -38,7 +59,7 @@ impl NewValue {
 pub(crate) struct Style {
     pub(crate) newline: &'static str,
     /// What each level is indented by more.
-    pub(crate) unit: String,
+    unit: String,
     /// What stands between a key and its value.
     colon: String,
     /// What stands inside of the brackets of an array on one line; `None` where items have lines.
@@ -53,111 +74,91 @@ impl Default for Style {
 }
 
 impl Style {
-    pub(crate) fn of(text: &[u8], root: &Tree) -> Self {
+    pub(crate) fn of(text: &[u8], root: &Node) -> Self {
         let mut style = Self::default();
-        let line_end = text.iter().position(|byte| *byte == b'\n');
-        let before = line_end.and_then(|at| at.checked_sub(1)).and_then(|at| text.get(at));
-        if before == Some(&b'\r') {
+        let first_line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if first_line.len() < text.len() && first_line.ends_with(b"\r") {
             style.newline = "\r\n";
         }
-        let Shape::Object(members) = &root.shape else { return style };
+        let Value::Object(members) = &root.value else { return style };
         let Some(first) = members.first() else { return style };
-        let colon = slice(text, first.key_range.end..first.value.range.start);
-        if colon.iter().all(|byte| b" \t:".contains(byte)) {
-            style.colon = String::from_utf8_lossy(colon).into_owned();
+        let between = |range: Range<usize>, allowed: &[u8]| {
+            let part = text.get(range)?;
+            let is_plain = part.iter().all(|byte| allowed.contains(byte));
+            is_plain.then(|| String::from_utf8_lossy(part).into_owned())
+        };
+        if let Some(colon) = between(first.key_range.end..first.value.range.start, b" \t:") {
+            style.colon = colon;
         }
         let indent = indent(text, first.key_range.start);
         match &indent {
             Some(indent) if !indent.is_empty() => style.unit.clone_from(indent),
             _ => {}
         }
-        let arrays = members.iter().filter_map(|member| match &member.value.shape {
-            Shape::Array(items) => Some((&member.value, items.first()?)),
+        let mut arrays = members.iter().filter_map(|member| match &member.value.value {
+            Value::Array(items) => Some((&member.value, items.first()?)),
             _ => None,
         });
-        let array = arrays.into_iter().next();
-        match array {
+        style.padding = match arrays.next() {
             Some((array, item)) => {
-                let inside = array.range.start.saturating_add(1)..item.range.start;
-                let padding = slice(text, inside);
-                if padding.iter().all(|byte| b" \t".contains(byte)) {
-                    style.padding = Some(String::from_utf8_lossy(padding).into_owned());
-                }
+                between(array.range.start.saturating_add(1)..item.range.start, b" \t")
             }
-            None if indent.is_none() => style.padding = Some(String::new()),
-            None => {}
-        }
+            None => indent.is_none().then(String::new),
+        };
         style
     }
 
-    /// Writes a value; `indent` is that of the line that it starts in.
-    pub(crate) fn print(&self, value: &NewValue, indent: &str, out: &mut String) {
+    /// Returns the same with every item on a line.
+    pub(crate) fn on_lines(&self) -> Self {
+        Self { padding: None, ..self.clone() }
+    }
+
+    /// Returns a value as text; `indent` is that of the line that it starts in.
+    pub(crate) fn print(&self, value: &NewValue, indent: &str) -> String {
+        let inner = self.inner(indent);
         match value {
-            NewValue::Number(number) => out.push_str(number),
-            NewValue::Exactly(text) | NewValue::Text(text) => quote(text, out),
-            NewValue::Reference(reference) => {
-                let _ = write!(out, "\"{reference}\"");
-            }
+            NewValue::Number(number) => number.clone(),
+            NewValue::Exactly(text) | NewValue::Text(text) => quote(text),
+            NewValue::Reference(reference) => format!("\"{reference}\""),
             NewValue::Array(items) => {
-                self.brackets(['[', ']'], items.len(), indent, out, |index, indent, out| {
-                    if let Some(item) = items.get(index) {
-                        self.print(item, indent, out);
-                    }
-                });
+                let items: Vec<_> = items.iter().map(|item| self.print(item, &inner)).collect();
+                format!("[{}]", self.list(&items, indent))
             }
             NewValue::Object(members) => {
-                self.brackets(['{', '}'], members.len(), indent, out, |index, indent, out| {
-                    if let Some((key, value)) = members.get(index) {
-                        self.member(key, value, indent, out);
-                    }
-                });
+                let members = members.iter().map(|(key, value)| self.member(key, value, &inner));
+                format!("{{{}}}", self.list(&members.collect::<Vec<_>>(), indent))
             }
         }
     }
 
-    pub(crate) fn member(&self, key: &str, value: &NewValue, indent: &str, out: &mut String) {
-        quote(key, out);
-        out.push_str(&self.colon);
-        self.print(value, indent, out);
+    pub(crate) fn member(&self, key: &str, value: &NewValue, indent: &str) -> String {
+        format!("{}{}{}", quote(key), self.colon, self.print(value, indent))
     }
 
-    fn brackets(
-        &self,
-        [open, close]: [char; 2],
-        count: usize,
-        indent: &str,
-        out: &mut String,
-        print: impl Fn(usize, &str, &mut String),
-    ) {
-        out.push(open);
-        let inner = format!("{indent}{}", self.unit);
-        for index in 0..count {
-            if index > 0 {
-                out.push(',');
-            }
-            match &self.padding {
-                Some(_) if index > 0 => out.push(' '),
-                Some(padding) => out.push_str(padding),
-                None => {
-                    let _ = write!(out, "{}{inner}", self.newline);
-                }
-            }
-            let indent = if self.padding.is_some() { indent } else { &inner };
-            print(index, indent, out);
+    /// Returns the indent of what is in brackets on a line of an indent.
+    pub(crate) fn inner(&self, indent: &str) -> String {
+        let unit = if self.padding.is_some() { "" } else { &self.unit };
+        format!("{indent}{unit}")
+    }
+
+    /// Returns what stands between brackets.
+    pub(crate) fn list(&self, items: &[String], indent: &str) -> String {
+        if items.is_empty() {
+            return String::new();
         }
         match &self.padding {
-            _ if count == 0 => {}
-            Some(padding) => out.push_str(padding),
+            Some(padding) => format!("{padding}{}{padding}", items.join(", ")),
             None => {
-                let _ = write!(out, "{}{indent}", self.newline);
+                let gap = format!("{}{}", self.newline, self.inner(indent));
+                let items = items.join(&format!(",{gap}"));
+                format!("{gap}{items}{}{indent}", self.newline)
             }
         }
-        out.push(close);
     }
 }
 
-/// Writes a text as JSON does.
-fn quote(text: &str, out: &mut String) {
+/// Returns a text as JSON has it.
+fn quote(text: &str) -> String {
     // A text can always be written.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    serde_json::to_string(text).unwrap_or_default()
 }

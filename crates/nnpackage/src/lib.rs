@@ -13,16 +13,13 @@
 //! 2. Reader::open        the manifest, nothing else                          read.rs
 //! 3. Manifest::parse     strict JSON, then what onert puts up with           json.rs, manifest.rs
 //! 4. Reader::models      handles; a stored model is used where it is         model_file.rs
-//! 5. ModelReader         tables verified, then owned; constants stay slices  model_read.rs, model/
-//! 6. Constant            range and length checked; first touch of elements   constant.rs
+//! 5. circle_format::Reader  what is in a model                                circle-format
 //! 7. Reader::config      key=value lines, with what each key does            config.rs
 //!    Reader::custom_ops  kernels, looked at and never loaded                 custom_op.rs
 //!    Partition           connections from what a partitioner wrote           conn.rs
 //!    GoldenData          values that go in and have to come out              golden.rs, hdf5.rs
 //! 8. Reader::check       every rule, with what onert does about it           validate/
 //! 9. extract             into a folder that appears whole                    extract.rs
-//! 10. ModelWriter        tables, then bytes from where they are              model_write.rs,
-//!     ModelEditor        the same, in the place of the file                  model/build.rs
 //! ```
 //!
 //! Writing goes the other way:
@@ -48,8 +45,7 @@
 //! # Public types
 //!
 //! [`Reader`] is a package, [`Manifest`] its document, [`ModelFile`] a handle on a model in it.
-//! [`ModelReader`] is a model, in a package or bare; [`model::Model`] has all of it as plain
-//! values, the same for Circle and TFLite, and [`Constant`] is a handle on a constant.
+//! [`circle_format::Reader`] is a model in it, and what the crate `circle-format` is about.
 //! [`Diagnosis`] is a finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
 //! [`Report`](tensor_core::Report).
 //!
@@ -102,18 +98,14 @@ mod build;
 mod config;
 mod config_edit;
 mod conn;
-mod constant;
 mod content;
 mod custom_op;
-mod diagnosis;
 mod edit;
 mod editor;
 mod error;
 mod extract;
 mod fault;
 mod file;
-pub mod flex;
-mod generated;
 mod golden;
 mod hdf5;
 mod io_ref;
@@ -123,16 +115,12 @@ mod json_tree;
 mod json_write;
 mod manifest;
 mod manifest_edit;
-pub mod model;
-mod model_edit;
 mod model_file;
-mod model_holes;
 mod model_info;
-mod model_read;
-mod model_write;
 mod nearest;
 mod needs;
 mod paths;
+mod position;
 mod read;
 mod renumber;
 mod split;
@@ -145,28 +133,26 @@ pub use build::Builder;
 pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
 pub use config_edit::ConfigChange;
 pub use conn::{Partition, PartitionModel, Wiring};
-pub use constant::Constant;
 pub use content::Content;
 pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
-pub use diagnosis::{Diagnosis, Position, Reaction, Stage};
 pub use edit::{Connected, Edit};
 pub use editor::{Edited, Editor};
-pub use error::{ConstantFault, Error, FileFault, Result};
+pub use error::{Error, FileFault, Result};
 pub use extract::{ExtractOptions, extract};
-pub use fault::{BuildFault, EditFault, ModelFault};
+pub use fault::{BuildFault, EditFault};
 pub use file::File;
 pub use golden::GoldenData;
 pub use io_ref::{IoRef, IoRefFault};
 pub use manifest::{Connection, Manifest, PackageVersion, VersionPart};
-pub use model_edit::ModelEditor;
 pub use model_file::{ModelFile, ModelType};
 pub use model_info::{ModelInfo, TensorDescription};
-pub use model_read::{ModelOptions, ModelReader};
-pub use model_write::{BufferPlacement, ModelWriteOptions, ModelWriter};
+pub use position::Position;
 pub use read::{ReadOptions, Reader};
 pub use split::{Merge, split};
 pub use sums::Sums;
 pub use write::WriteOptions;
 
+pub use circle_format;
+pub use circle_format::{Diagnosis, Reaction, Stage};
 pub use model_archive;
 pub use tensor_core;

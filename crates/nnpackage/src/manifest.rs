@@ -2,11 +2,11 @@
 
 use std::{borrow::Cow, fmt};
 
+use circle_format::Diagnoses;
 use tensor_core::Limits;
 
 use crate::{
     Diagnosis, Error, IoRef, Position, Result,
-    diagnosis::Findings,
     error::short,
     io_ref,
     json::{Document, Leniency, Member, Node, Value},
@@ -166,7 +166,7 @@ impl VersionPart {
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) manifest: Manifest,
-    pub(crate) findings: Findings,
+    pub(crate) findings: Diagnoses,
     /// Where each model is named.
     pub(crate) model_places: Vec<Position>,
     /// Where each type is.
@@ -180,7 +180,7 @@ impl Parsed {
         let document = Document::parse(WHAT, bytes, limits)?;
         let mut parsed = Self {
             manifest: Manifest::default(),
-            findings: Findings::default(),
+            findings: Diagnoses::default(),
             model_places: Vec::new(),
             type_places: Vec::new(),
             config_places: Vec::new(),

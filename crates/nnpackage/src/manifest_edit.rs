@@ -15,8 +15,7 @@ impl Manifest {
     pub fn to_bytes(&self) -> Vec<u8> {
         let attributes = self.attributes().into_iter();
         let members = attributes.filter_map(|(key, value)| Some((key, value?))).collect();
-        let mut text = String::new();
-        Style::default().print(&NewValue::Object(members), "", &mut text);
+        let mut text = Style::default().print(&NewValue::Object(members), "");
         text.push('\n');
         text.into_bytes()
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Content, File, ModelReader, Reader, Result, model::Schema};
+use circle_format::Schema;
+
+use crate::{Content, File, Reader, Result};
 
 /// A handle on a model that the manifest of a package names.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +68,8 @@ impl<'a> ModelFile<'a> {
     /// # Errors
     ///
     /// [`Error::NotAModel`](crate::Error::NotAModel) where it is no Circle or TFLite model; else as
-    /// for [`File::source`] and [`ModelReader::open`].
-    pub fn open(self) -> Result<&'a ModelReader> {
+    /// for [`File::source`] and [`circle_format::Reader::open`].
+    pub fn open(self) -> Result<&'a circle_format::Reader> {
         self.reader.model_reader(self.index)
     }
 }

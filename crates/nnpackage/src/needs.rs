@@ -4,25 +4,7 @@ use std::collections::BTreeSet;
 
 use model_archive::name;
 
-use crate::{
-    BuildFault, Error, ModelReader, Reader, Result,
-    model::{Model, options::BuiltinOptions},
-};
-
-/// Returns the models that operators `RUN_MODEL` of a model run, as it names them: from the folder
-/// that it is in.
-pub(crate) fn run_models(model: &Model) -> impl Iterator<Item = &str> {
-    let operators = model.subgraphs.iter().flat_map(|graph| &graph.operators);
-    operators.filter_map(|operator| match &operator.options {
-        Some(BuiltinOptions::RunModel(options)) => options.location.as_deref(),
-        _ => None,
-    })
-}
-
-/// Returns every file that a model names: other models, and those of its external buffers.
-pub(crate) fn names(model: &Model) -> impl Iterator<Item = &str> {
-    run_models(model).chain(model.external_groups.iter().flatten().map(String::as_str))
-}
+use crate::{BuildFault, Error, Reader, Result};
 
 /// Returns the paths of all files that models of a package need, and that these need, as far as they
 /// can be read.
@@ -42,17 +24,17 @@ pub(crate) fn of_package(reader: &Reader) -> BTreeSet<String> {
 pub(crate) fn follow(
     reader: &Reader,
     path: String,
-    model: ModelReader,
+    model: circle_format::Reader,
     found: &mut BTreeSet<String>,
 ) {
     let mut open = vec![(path, model)];
     while let Some((path, model)) = open.pop() {
-        for location in names(model.model()) {
+        for location in model.model().files() {
             let Ok(needed) = name::resolve(&path, location) else { continue };
             if !found.insert(needed.clone()) {
                 continue;
             }
-            let options = ModelReader::options().limits(*reader.limits());
+            let options = circle_format::Reader::options().limits(*reader.limits());
             let file = reader
                 .file(&needed)
                 .filter(|file| file.content().is_ok_and(|content| content.schema().is_some()));
@@ -66,9 +48,9 @@ pub(crate) fn follow(
 
 /// Returns every file that a model needs, once each: as it names it, and its path in the package
 /// where the model is at `path` there.
-pub(crate) fn needs(path: &str, reader: &ModelReader) -> Result<Vec<(String, String)>> {
+pub(crate) fn needs(path: &str, reader: &circle_format::Reader) -> Result<Vec<(String, String)>> {
     let (mut needs, mut seen) = (Vec::new(), BTreeSet::new());
-    for location in names(reader.model()) {
+    for location in reader.model().files() {
         if !seen.insert(location) {
             continue;
         }

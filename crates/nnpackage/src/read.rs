@@ -12,7 +12,7 @@ use tensor_core::{Limits, Report, Source};
 
 use crate::{
     Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile, ModelInfo,
-    ModelReader, Reaction, Result, Sums, golden,
+    Reaction, Result, Sums, golden,
     manifest::Parsed,
     storage::{Folder, MANIFEST, Storage},
     sums, validate,
@@ -36,7 +36,7 @@ struct Inner {
     /// The paths of all files; read when they are asked for.
     paths: OnceLock<Vec<String>>,
     /// For each model of the manifest; only the first of those with one path is filled.
-    models: Vec<OnceLock<ModelReader>>,
+    models: Vec<OnceLock<circle_format::Reader>>,
     /// For each model of the manifest the first one with its path.
     first: Vec<usize>,
     options: ReadOptions,
@@ -270,7 +270,7 @@ impl Reader {
         first.map(|(index, _)| ModelFile::new(self, index))
     }
 
-    pub(crate) fn model_reader(&self, index: usize) -> Result<&ModelReader> {
+    pub(crate) fn model_reader(&self, index: usize) -> Result<&circle_format::Reader> {
         let index = self.inner.first.get(index).copied().unwrap_or(index);
         let slot = self.inner.models.get(index);
         if let Some(reader) = slot.and_then(OnceLock::get) {
@@ -279,7 +279,8 @@ impl Reader {
         // What is compressed stays in memory, so all of it together has to be within bounds.
         self.archive().map(Archive::check_total).transpose()?;
         let file = ModelFile::new(self, index).file();
-        let reader = ModelReader::options().limits(*self.limits()).from_source(file.source()?)?;
+        let reader =
+            circle_format::Reader::options().limits(*self.limits()).from_source(file.source()?)?;
         match slot {
             Some(slot) => Ok(slot.get_or_init(|| reader)),
             // Handles are made for models that there are.

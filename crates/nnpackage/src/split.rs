@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use circle_format::is_builtin_custom;
 use model_archive::Archive;
 
 use crate::{
     BuildFault, Builder, CustomOp, EditFault, Error, IoRef, Manifest, ModelFile, Reader, Result,
     Sums, build, golden, needs,
     storage::MANIFEST,
-    validate::is_builtin_custom,
     write::{Body, Use},
 };
 

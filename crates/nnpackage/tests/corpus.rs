@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use nnpackage::{
-    Constant, Content, GoldenData, IoRef, Library, ModelFile, ModelType, Reader, flex,
+use circle_format::{
+    flex,
     model::{Model, Subgraph, Tensor},
 };
+use nnpackage::{Content, GoldenData, IoRef, Library, ModelFile, ModelType, Reader};
 use serde_json::{Map, Value as Json, json};
 use tensor_core::digest::Algorithm;
 use test_support::testdata;
@@ -168,7 +169,7 @@ fn model(file: ModelFile<'_>) -> Json {
         .iter()
         .map(|signature| {
             let graph = &model.subgraphs[signature.subgraph_index as usize];
-            let names = |list: &[nnpackage::model::SignatureTensor]| -> Json {
+            let names = |list: &[circle_format::model::SignatureTensor]| -> Json {
                 let name = |index: u32| graph.tensors[index as usize].name.clone();
                 let pairs = list.iter();
                 let pairs = pairs
@@ -279,7 +280,7 @@ fn tensors<'a>(tensors: impl Iterator<Item = Option<&'a Tensor>>) -> Json {
     tensors.map(describe).collect()
 }
 
-fn external(constant: Constant<'_>) -> Json {
+fn external(constant: circle_format::Tensor<'_>) -> Json {
     let extent = constant.extent().unwrap();
     let values = constant.view().unwrap().view().to_vec::<f32>().unwrap();
     json!({

@@ -1,6 +1,6 @@
 //! What is found in sound packages, each thing with its reason in the README of the corpus.
 
-use nnpackage::{ModelReader, Reader, Stage, tensor_core::Severity};
+use nnpackage::{Reader, Stage, tensor_core::Severity};
 use test_support::{files, testdata};
 
 /// Returns severity, rule and place of every finding of a package.
@@ -122,7 +122,7 @@ fn diagnoses_say_what_to_do() {
     let [diagnosis] = &diagnoses[..] else { panic!("{diagnoses:?}") };
     assert_eq!((diagnosis.severity, &*diagnosis.rule), (Severity::Error, "nnp/model-type"));
     assert_eq!(diagnosis.at.path.as_deref(), Some("/model-types/0"));
-    assert_eq!((diagnosis.at.line, diagnosis.column), (Some(9), Some(5)));
+    assert_eq!((diagnosis.at.line, diagnosis.at.column), (Some(9), Some(5)));
     assert_eq!(diagnosis.hint.as_deref(), Some("\"circle\" may have been meant"));
     let message = "model-types[0] is \"Circle\", expected \"tflite\", \"circle\" or \"bin\"; \"circle\" \
                    may have been meant (onert fails to load: \"Failed to open Circle loader\")";
@@ -134,8 +134,8 @@ fn diagnoses_say_what_to_do() {
 fn many_faults_of_one_kind() {
     let reader = Reader::open(testdata("nnpackage/valid/01_minimal_circle_stored.zip")).unwrap();
     let bytes = reader.models().next().unwrap().file().bytes().unwrap();
-    let model = ModelReader::from_bytes(bytes).unwrap();
-    assert!(model.check().is_empty());
+    let model = circle_format::Reader::from_bytes(bytes).unwrap();
+    assert!(model.diagnoses().is_empty());
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("metadata")).unwrap();
     let names = vec!["\"no.circle\""; 1000].join(",");

@@ -1,49 +1,12 @@
 //! Cuts, changes, names and sizes that lie: nothing but errors comes of them.
 
-use std::{fs, path::Path, time::Instant};
+use std::{fs, path::Path};
 
-use nnpackage::{
-    ExtractOptions, ModelReader, ModelWriter, Reader, extract,
-    model::{ExternalBuffer, Model, ModelBuilder, Operator, OperatorCode, Schema, Signature},
-    tensor_core::{Limits, Severity, Source},
-};
-use test_support::{files, mutations, testdata, truncations, zip::Zip};
+use nnpackage::{ExtractOptions, Reader, extract, tensor_core::Limits};
+use test_support::{files, testdata, truncations, zip::Zip};
 
 #[path = "../../../fuzz/src/nnpackage_read.rs"]
 mod nnpackage_read;
-
-/// The models of sound packages that are Circle or TFLite.
-fn models() -> Vec<Vec<u8>> {
-    let mut models = Vec::new();
-    for path in files("nnpackage/valid", "zip") {
-        let reader = Reader::open(&path).unwrap();
-        for model in reader.models().filter(|model| model.open().is_ok()) {
-            models.push(model.file().bytes().unwrap().to_vec());
-        }
-    }
-    models
-}
-
-#[test]
-fn every_truncation_of_a_model() {
-    for model in models() {
-        truncations(&model, |cut| {
-            nnpackage_read::run(cut);
-            let is_sound = ModelReader::from_bytes(cut.to_vec())
-                .is_ok_and(|reader| reader.validate().is_valid());
-            // The last bytes of the tables may be padding.
-            assert!(!is_sound || model.len() - cut.len() < 16, "{} of {}", cut.len(), model.len());
-        });
-    }
-}
-
-#[test]
-fn changed_models_break_nothing() {
-    for model in models() {
-        some_mutations(&model, nnpackage_read::run);
-    }
-    mutations(&models()[0], nnpackage_read::run);
-}
 
 #[test]
 fn every_truncation_of_a_package() {
@@ -224,43 +187,6 @@ fn documents_over_the_limit() {
     Reader::options().limits(limits).from_bytes(zip.to_bytes()).unwrap();
 }
 
-#[test]
-fn models_over_the_limit() {
-    let model = models().remove(0);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m.circle");
-    fs::write(&path, &model).unwrap();
-    let open = |limits| ModelReader::options().limits(limits).open(&path).unwrap_err().to_string();
-    assert_eq!(
-        open(Limits::default().with_decoded_bytes(100)),
-        "bytes of a model is 368, over the limit of 100 (Limits::decoded_bytes)"
-    );
-    assert_eq!(
-        open(Limits::default().with_tensors(2)),
-        "tensors of the model is 3, over the limit of 2 (Limits::tensors)"
-    );
-    assert_eq!(
-        open(Limits::default().with_depth(2)),
-        "model has tables nested deeper than the limit of 2 (Limits::depth)"
-    );
-}
-
-/// A file that has no bytes where it says so takes no memory for them.
-#[test]
-fn sparse_files_are_not_read_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m.circle");
-    fs::write(&path, &models()[0]).unwrap();
-    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    if file.set_len(1 << 40).is_err() {
-        return;
-    }
-    let reader = ModelReader::open(&path).unwrap();
-    assert_eq!(reader.source().len(), 1 << 40);
-    assert_eq!(reader.model().subgraphs.len(), 1);
-    drop(Source::open(&path).unwrap());
-}
-
 /// One model named very often is opened and checked once.
 #[test]
 fn one_model_named_very_often() {
@@ -282,75 +208,4 @@ fn one_model_named_very_often() {
         Reader::from_bytes(zip.to_bytes()).unwrap_err().to_string(),
         "MANIFEST line 1 column 1: models is 65536 paths, expected at most 65535"
     );
-}
-
-/// Returns the model of a file with what is set in it.
-fn written(set: impl FnOnce(&mut Model)) -> ModelReader {
-    let mut model = ModelBuilder::new(Schema::Circle);
-    model.subgraph("main").finish();
-    let mut model = model.finish();
-    set(&mut model);
-    ModelReader::from_bytes(ModelWriter::new(&model).to_bytes().unwrap()).unwrap()
-}
-
-/// Makes sure that a check takes no more than seconds; each of these took minutes once.
-#[track_caller]
-fn checks_soon(reader: &ModelReader) {
-    let start = Instant::now();
-    assert!(!reader.check().is_empty());
-    assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
-}
-
-#[test]
-fn many_signatures_of_many_inputs() {
-    checks_soon(&written(|model| {
-        model.subgraphs[0].inputs = (0..50_000).collect();
-        model.signatures = vec![Signature::default(); 50_000];
-    }));
-}
-
-#[test]
-fn many_graphs_and_buffers_in_other_files() {
-    checks_soon(&written(|model| {
-        model.schema = Schema::Tflite;
-        model.external_buffers = vec![ExternalBuffer::default(); 30_000];
-        model.subgraphs = vec![model.subgraphs[0].clone(); 30_000];
-    }));
-}
-
-#[test]
-fn many_operators_of_a_long_name() {
-    checks_soon(&written(|model| {
-        model.operator_codes.push(OperatorCode::custom("n".repeat(32 << 20)));
-        model.subgraphs[0].operators = vec![Operator::default(); 20_000];
-    }));
-}
-
-#[test]
-fn large_options_past_the_end() {
-    let reader = written(|model| {
-        model.operator_codes.push(OperatorCode::custom("x"));
-        model.subgraphs[0].operators.push(Operator::default());
-    });
-    let mut model = reader.model().clone();
-    let operator = &mut model.subgraphs[0].operators[0];
-    (operator.large_custom_options_offset, operator.large_custom_options_size) = (8, 32);
-    let bytes = ModelWriter::of(&reader).model(&model).to_bytes().unwrap();
-    let (len, start) = (bytes.len() - 1, bytes.len() - 32);
-    let found = |bytes: &[u8]| {
-        let found = ModelReader::from_bytes(bytes.to_vec()).unwrap().check();
-        let of = found.into_iter().find(|found| found.rule == "model/large-custom-options");
-        of.map(|found| (found.severity, found.message)).unwrap()
-    };
-    let message = "has custom options outside of the tables, where onert does not look";
-    assert_eq!(found(&bytes), (Severity::Warning, message.to_owned()));
-    let message = format!("needs 32 bytes of options at byte {start} of a file of {len} bytes");
-    assert_eq!(found(&bytes[..len]), (Severity::Error, message));
-}
-
-#[test]
-fn metadata_of_graphs_that_there_are_not() {
-    let reader = written(|model| model.subgraphs[0].debug_metadata_index = 7);
-    let message = "has metadata 7, but the model has 0";
-    assert!(reader.check().iter().any(|found| found.message == message));
 }

@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use nnpackage::{
-    ModelReader, Reader,
-    tensor_core::{Extent, Source},
-};
+use nnpackage::{Reader, tensor_core::Extent};
 use test_support::{CountingSource, testdata, zip::Zip};
 
 /// Returns a package and its model, which has a constant behind its tables, and 4 MiB in all.
@@ -62,22 +59,6 @@ fn constants_in_memory_are_slices_of_it() {
     assert!(std::ptr::eq(&*found, &bytes[at..at + 16]));
 }
 
-#[test]
-fn constants_in_tables_are_slices_too() {
-    let bytes = fs::read(testdata("nnpackage/invalid/model_trailing.circle")).unwrap();
-    let bytes = bytes::Bytes::from(bytes);
-    let reader = ModelReader::from_bytes(bytes.clone()).unwrap();
-    let constant = reader.tensor("w").unwrap();
-    let (found, extent) = (constant.bytes().unwrap(), constant.extent().unwrap());
-    let at = extent.offset() as usize;
-    assert!(std::ptr::eq(&*found, &bytes[at..at + 16]));
-    let mut copy = [1; 16];
-    constant.read_into(&mut copy).unwrap();
-    assert_eq!(copy, [0; 16]);
-    let error = constant.read_into(&mut copy[1..]).unwrap_err();
-    assert_eq!(error.to_string(), "constant is 16 bytes long, but the buffer holds 15");
-}
-
 /// Models are opened once, whoever asks.
 #[test]
 fn models_are_opened_once() {
@@ -87,14 +68,4 @@ fn models_are_opened_once() {
     let first = reader.model(0).unwrap().open().unwrap();
     let second = reader.clone();
     assert!(std::ptr::eq(first, second.model(0).unwrap().open().unwrap()));
-}
-
-#[test]
-fn a_model_behind_a_prefix_is_read_where_it_lies() {
-    let model = fs::read(testdata("nnpackage/invalid/model_trailing.circle")).unwrap();
-    let file = [&b"prefix"[..], &model].concat();
-    let source = Source::from_bytes(file);
-    let window = source.window(Extent::new(6, model.len() as u64).unwrap(), "model").unwrap();
-    let reader = ModelReader::from_source(window).unwrap();
-    assert_eq!(reader.tensor("w").unwrap().bytes().unwrap(), [0; 16][..]);
 }

@@ -8,11 +8,9 @@ use std::{
 };
 
 use nnpackage::{
-    Builder, Config, ConfigChange, Edit, Manifest, ModelReader, ModelType, Partition, Reader,
-    WriteOptions, flex,
+    Builder, Config, ConfigChange, Edit, Manifest, ModelType, Partition, Reader, WriteOptions,
     tensor_core::{Limits, ReadAt, Source},
 };
-use test_support::testdata;
 
 /// Notes the bytes that each thread has, and the most that it had.
 struct Counting;
@@ -104,38 +102,6 @@ fn long_configurations() {
     for part in ["\n", "=\n", "a=1\n", "=", "#", "a"] {
         let taken = peak(|| drop(Config::parse(&long("", part, ""))));
         assert!(taken < 16 << 20, "{taken} bytes for {part:?}");
-    }
-}
-
-#[test]
-fn flexbuffers_of_shared_parts() {
-    // Lists of 255 elements, each of which points at the list before.
-    let mut bytes = vec![0, 0];
-    for _ in 0..8 {
-        bytes.push(200);
-        bytes.extend((0..200).map(|index| (index + 3).min(255) as u8));
-        bytes.extend([10 << 2; 200]);
-    }
-    bytes.extend([200, 10 << 2, 1]);
-    let taken = peak(|| drop(flex::Value::parse(&bytes)));
-    assert!(taken < 64 << 20, "{taken}");
-}
-
-/// Every sixth number of a model becomes a large one: no list is longer than the file.
-#[test]
-fn lengths_that_lie() {
-    let model = std::fs::read(testdata("nnpackage/valid/everything.circle")).unwrap();
-    for at in (8..model.len() - 4).step_by(24) {
-        for number in [u32::MAX, 1 << 16] {
-            let mut changed = model.clone();
-            changed[at..at + 4].copy_from_slice(&number.to_le_bytes());
-            let taken = peak(|| {
-                if let Ok(reader) = ModelReader::from_bytes(changed) {
-                    drop(reader.check());
-                }
-            });
-            assert!(taken < 4 << 20, "{taken} bytes with {number} at byte {at}");
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Manifests and packages read as what onert makes of them.
 
 use nnpackage::{
-    Connection, Content, Error, File, FileFault, IoRef, Manifest, ModelFile, ModelReader,
-    ModelType, PackageVersion, Reader,
+    Connection, Content, Error, File, FileFault, IoRef, Manifest, ModelFile, ModelType,
+    PackageVersion, Reader,
     model_archive::{ArchiveWriter, Compression, EntryOptions},
     tensor_core::{Limits, Source},
 };
@@ -179,5 +179,4 @@ fn kernels() {
 fn readers_are_handles() {
     fn assert_handle<T: Send + Sync + Clone + 'static>() {}
     assert_handle::<Reader>();
-    assert_handle::<ModelReader>();
 }

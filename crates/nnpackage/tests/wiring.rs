@@ -2,12 +2,13 @@
 
 use std::{fs, path::Path};
 
-use nnpackage::{
-    ModelWriter, Reader,
+use circle_format::{
+    Writer,
     model::{
         BuiltinOperator, ModelBuilder, Operator, Schema, Tensor, TensorType, options::AddOptions,
     },
 };
+use nnpackage::Reader;
 use serde_json::{Value as Json, json};
 
 /// Writes a package of so many models of one input and one output each.
@@ -19,7 +20,7 @@ fn package(folder: &Path, models: usize, inputs: &[&str], outputs: &[&str], edge
     let add = Operator::new([x, x], [sum]).options(AddOptions::default());
     graph.operator(BuiltinOperator::ADD, add);
     graph.finish();
-    let bytes = ModelWriter::new(&model.finish()).to_bytes().unwrap();
+    let bytes = Writer::new(&model.finish()).to_bytes().unwrap();
     let names: Vec<_> = (0..models).map(|index| format!("{index}.circle")).collect();
     for name in &names {
         fs::write(folder.join(name), &bytes).unwrap();

@@ -1,16 +1,17 @@
 //! The configuration that onert reads, and what it does not do.
 
+use circle_format::Diagnoses;
+
 use crate::{
     Config, ConfigKey, Diagnosis, Error, FileFault, Reaction, Reader,
     config::{ConfigEffect, ConfigEntry, ConfigType, ValueFault, fault, is_true},
-    diagnosis::Findings,
     error::short,
     nearest::nearest,
 };
 
 use super::models::at_manifest;
 
-pub(super) fn check(reader: &Reader, findings: &mut Findings) {
+pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     if reader.manifest().configs.first().is_some_and(String::is_empty) {
         let message =
             "configs[0] is an empty text, as the packaging tool writes it for no configuration";
@@ -50,7 +51,7 @@ fn positioned(reader: &Reader, diagnosis: Diagnosis) -> Diagnosis {
 }
 
 /// What is about the file and not about one key.
-fn whole(config: &Config, findings: &mut Findings) {
+fn whole(config: &Config, findings: &mut Diagnoses) {
     if config.has_bom() {
         let message = "starts with a byte order mark, which becomes part of its first key";
         findings.push(Diagnosis::warning("nnp/config-bom", message).ignored());
@@ -73,7 +74,7 @@ fn whole(config: &Config, findings: &mut Findings) {
     }
 }
 
-fn check_entry(reader: &Reader, entry: &ConfigEntry, findings: &mut Findings) {
+fn check_entry(reader: &Reader, entry: &ConfigEntry, findings: &mut Diagnoses) {
     let (key, value) = (short(&entry.key), short(&entry.value));
     if entry.value.is_empty() {
         let message = format!("sets {key:?} to nothing, which counts as not set");

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use circle_format::{Diagnoses, model::Tensor};
+use model_archive::name;
 use tensor_core::DType;
 
 use crate::{
-    Diagnosis, Error, IoRef, Reader, Sums, diagnosis::Findings, error::short, golden,
-    model::Tensor, needs, read::is_model_info,
+    Diagnosis, Error, IoRef, ModelFile, Reader, Sums, error::short, golden, needs,
+    read::is_model_info,
 };
 
-pub(super) fn check(reader: &Reader, findings: &mut Findings) {
+pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let root = reader.root();
     if !root.is_empty() {
         let message = format!(
@@ -31,7 +33,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
 }
 
 /// Models that cannot be used where they lie.
-fn compressed(reader: &Reader, findings: &mut Findings) {
+fn compressed(reader: &Reader, findings: &mut Diagnoses) {
     if reader.archive().is_none() {
         return;
     }
@@ -44,8 +46,8 @@ fn compressed(reader: &Reader, findings: &mut Findings) {
 }
 
 /// Files that models run by `RUN_MODEL`: that they are there.
-fn other_models(reader: &Reader, findings: &mut Findings) {
-    for (file, location) in super::operators::locations(reader) {
+fn other_models(reader: &Reader, findings: &mut Diagnoses) {
+    for (file, location) in locations(reader) {
         let path = match &location {
             Ok(path) if reader.file(path).is_some() => continue,
             Ok(path) | Err(path) => short(path),
@@ -56,8 +58,23 @@ fn other_models(reader: &Reader, findings: &mut Findings) {
     }
 }
 
+/// Returns the models of a package that run another one, with its path in the package; as it is
+/// stored where that leads out.
+fn locations(reader: &Reader) -> Vec<(ModelFile<'_>, Result<String, String>)> {
+    let mut found = Vec::new();
+    for file in reader.distinct_models() {
+        let is_model = file.content().is_ok_and(|content| content.schema().is_some());
+        let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
+        for location in model.model().run_models() {
+            let path = name::resolve(file.path(), location);
+            found.push((file, path.map_err(|_| location.to_owned())));
+        }
+    }
+    found
+}
+
 /// Information about models: that it is there, and JSON.
-fn infos(reader: &Reader, findings: &mut Findings) {
+fn infos(reader: &Reader, findings: &mut Diagnoses) {
     let manifest = reader.manifest();
     for (index, name) in manifest.model_infos.iter().enumerate() {
         let path = format!("metadata/{name}");
@@ -79,12 +96,12 @@ fn infos(reader: &Reader, findings: &mut Findings) {
 
 /// Adds where in a text an error is.
 fn placed(mut diagnosis: Diagnosis, error: &Error) -> Diagnosis {
-    (diagnosis.at.line, diagnosis.column) = (error.at().line, error.column());
+    (diagnosis.at.line, diagnosis.at.column) = (error.at().line, error.column());
     diagnosis
 }
 
 /// The list of digests: that it can be read. Verifying compares it with the files.
-fn digests(reader: &Reader, findings: &mut Findings) {
+fn digests(reader: &Reader, findings: &mut Diagnoses) {
     let diagnosis = match reader.sums() {
         Ok(None) => return,
         Ok(Some(sums)) => {
@@ -97,7 +114,7 @@ fn digests(reader: &Reader, findings: &mut Findings) {
 }
 
 /// Golden data come in pairs, one value for each input and output of the package.
-fn golden(reader: &Reader, findings: &mut Findings) {
+fn golden(reader: &Reader, findings: &mut Diagnoses) {
     let found = [reader.golden_input(), reader.golden_expected()];
     if let [Some(_), None] | [None, Some(_)] = found {
         let missing = if found[0].is_some() { golden::EXPECTED } else { golden::INPUT };
@@ -166,7 +183,7 @@ fn interface(reader: &Reader) -> Option<[Vec<&Tensor>; 2]> {
 }
 
 /// Files that nothing refers to.
-fn unused(reader: &Reader, findings: &mut Findings) {
+fn unused(reader: &Reader, findings: &mut Diagnoses) {
     let manifest = reader.manifest();
     let mut used: BTreeSet<String> = manifest.models.iter().cloned().collect();
     used.extend([crate::storage::MANIFEST, Sums::PATH].map(str::to_owned));

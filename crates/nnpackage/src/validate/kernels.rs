@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use circle_format::{Diagnoses, is_builtin_custom};
+
 use crate::{
     CustomOp, Diagnosis, Reader,
     custom_op::{LibraryFormat, is_same_arch},
-    diagnosis::Findings,
     error::short,
 };
 
-use super::operators::is_builtin_custom;
-
-pub(super) fn check(reader: &Reader, findings: &mut Findings) {
+pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let used = used(reader);
     let mut provided = BTreeSet::new();
     // A folder that cannot be listed has its own finding.
@@ -52,7 +51,7 @@ fn used(reader: &Reader) -> BTreeMap<String, &str> {
     used
 }
 
-fn check_kernel(kernel: CustomOp<'_>, used: &BTreeMap<String, &str>, findings: &mut Findings) {
+fn check_kernel(kernel: CustomOp<'_>, used: &BTreeMap<String, &str>, findings: &mut Diagnoses) {
     let library = match kernel.library() {
         Ok(library) => library,
         Err(error) => {

@@ -5,20 +5,12 @@
 //! answers for itself: much of what the format allows it cannot run.
 
 mod config;
-mod constants;
 mod files;
-mod graph;
 mod kernels;
-mod model;
 mod models;
-mod operators;
-mod quantization;
-mod training;
 mod wiring;
 
-use crate::{Diagnosis, ModelReader, Reader, diagnosis::Findings};
-
-pub(crate) use operators::is_builtin_custom;
+use crate::{Diagnosis, Reader};
 
 /// Checks a package: everything but the archive that it may be in.
 pub(crate) fn package(reader: &Reader) -> Vec<Diagnosis> {
@@ -28,13 +20,5 @@ pub(crate) fn package(reader: &Reader) -> Vec<Diagnosis> {
     config::check(reader, &mut findings);
     kernels::check(reader, &mut findings);
     files::check(reader, &mut findings);
-    findings.finish()
-}
-
-/// Checks a model by itself.
-pub(crate) fn model(reader: &ModelReader) -> Vec<Diagnosis> {
-    let mut findings = Findings::default();
-    model::check(reader, &mut findings);
-    model::bare(reader, &mut findings);
     findings.finish()
 }

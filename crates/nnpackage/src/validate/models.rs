@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use circle_format::Diagnoses;
+
 use crate::{
-    Content, Diagnosis, Error, FileFault, ModelFile, ModelType, Reader, Stage, diagnosis::Findings,
-    error::short, nearest::nearest,
+    Content, Diagnosis, Error, FileFault, ModelFile, ModelType, Reader, Stage, error::short,
+    nearest::nearest,
 };
 
-use super::model;
-
-pub(super) fn check(reader: &Reader, findings: &mut Findings) {
+pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     names(reader, findings);
     types(reader, findings);
     for file in reader.models() {
@@ -24,7 +24,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Findings) {
 }
 
 /// Names that stand twice, or that are one once a tool drops their folders.
-fn names(reader: &Reader, findings: &mut Findings) {
+fn names(reader: &Reader, findings: &mut Diagnoses) {
     let (mut paths, mut names) = (BTreeMap::new(), BTreeMap::new());
     for file in reader.models() {
         let (path, index) = (file.path(), file.index());
@@ -46,7 +46,7 @@ fn names(reader: &Reader, findings: &mut Findings) {
 }
 
 /// Whether there are as many types as models.
-fn types(reader: &Reader, findings: &mut Findings) {
+fn types(reader: &Reader, findings: &mut Diagnoses) {
     let manifest = reader.manifest();
     let models = manifest.models.len();
     let Some(types) = &manifest.model_types else {
@@ -69,7 +69,7 @@ fn types(reader: &Reader, findings: &mut Findings) {
 }
 
 /// Finds out whether a model is there, and what it is.
-fn present(reader: &Reader, file: ModelFile<'_>, findings: &mut Findings) -> Option<Content> {
+fn present(reader: &Reader, file: ModelFile<'_>, findings: &mut Diagnoses) -> Option<Content> {
     let path = file.path();
     let error = match file.content() {
         Ok(Content::Empty) if path.is_empty() => return None,
@@ -124,7 +124,7 @@ fn declared(
     reader: &Reader,
     file: ModelFile<'_>,
     content: Option<Content>,
-    findings: &mut Findings,
+    findings: &mut Diagnoses,
 ) {
     let index = file.index();
     let diagnosis = match (file.model_type(), content) {
@@ -191,11 +191,11 @@ fn unknown_type(index: usize, name: &str) -> Diagnosis {
 }
 
 /// Opens a model and checks what is in it.
-fn structure(reader: &Reader, file: ModelFile<'_>, findings: &mut Findings) {
+fn structure(reader: &Reader, file: ModelFile<'_>, findings: &mut Diagnoses) {
     match file.open() {
         Ok(model) => {
             findings.enter(Some(file.path().to_owned()));
-            model::check(model, findings);
+            model.diagnose(findings);
             findings.enter(None);
         }
         Err(error) => {

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    Diagnosis, IoRef, Reaction, Reader, Stage,
-    diagnosis::Findings,
+use circle_format::{
+    Diagnoses,
     model::{Subgraph, Tensor},
 };
 
+use crate::{Diagnosis, IoRef, Reaction, Reader, Stage};
+
 use super::models::at_manifest;
 
-pub(super) fn check(reader: &Reader, findings: &mut Findings) {
+pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let manifest = reader.manifest();
     let edges: Vec<(IoRef, IoRef)> = manifest.edges().take(MAX_EDGES).collect();
     let is_wired =
@@ -45,7 +46,7 @@ struct Wiring<'a> {
     edges: Vec<(IoRef, IoRef)>,
     inputs: BTreeSet<IoRef>,
     outputs: BTreeSet<IoRef>,
-    findings: &'a mut Findings,
+    findings: &'a mut Diagnoses,
 }
 
 impl<'a> Wiring<'a> {

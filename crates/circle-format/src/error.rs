@@ -1,0 +1,347 @@
+use std::{borrow::Cow, io};
+
+use tensor_core::{At, Chain, Report, Severity, Shape};
+
+use crate::model::{Schema, TensorType};
+
+/// What can be wrong with a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A model has the identifier of neither schema.
+    #[error(
+        "identifier at byte 4 is \"{}\", expected \"CIR0\" or \"TFL3\"", .found.escape_ascii()
+    )]
+    NotAModel {
+        /// The bytes.
+        found: [u8; 4],
+    },
+    /// A model is no FlatBuffer that fits its schema.
+    #[error("model is malformed: {reason}")]
+    Malformed {
+        /// What the verifier found, with the fields that lead there.
+        reason: String,
+    },
+    /// Training information is no FlatBuffer of its schema.
+    #[error("training information is malformed: {reason}")]
+    TrainingInfo {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Tables of a model are nested too deeply.
+    #[error("model has tables nested deeper than the limit of {limit} (Limits::depth)")]
+    TooDeep {
+        /// The limit, in tables.
+        limit: usize,
+    },
+    /// A model refers to more tables than its length has room for, or than are allowed.
+    #[error("model has more than {limit} tables, expected one in 8 bytes, at most 10000000")]
+    TooManyTables {
+        /// The limit, in tables.
+        limit: usize,
+    },
+    /// A table of a kind that this crate does not know is not in the model.
+    #[error(
+        "{what} of unknown type {tag} at byte {offset} of the model does not lie within its {len} \
+         bytes"
+    )]
+    UnknownTable {
+        /// What the table is for.
+        what: &'static str,
+        /// Its number in the union.
+        tag: u8,
+        /// Where it should be, in bytes from the start of the model.
+        offset: u64,
+        /// Bytes of the model.
+        len: u64,
+    },
+    /// The elements of a constant cannot be read.
+    #[error("{path} {fault}")]
+    Constant {
+        /// Where the tensor is, such as `subgraph 0/tensor 3 "w"`.
+        path: String,
+        /// What is wrong with it.
+        fault: ConstantFault,
+    },
+    /// A model cannot be written, or not in a schema.
+    #[error("{path} {fault}")]
+    Unwritable {
+        /// What cannot be written, such as `subgraph 0/tensor 3`; `model` for all of it.
+        path: String,
+        /// Why.
+        fault: WriteFault,
+    },
+    /// The custom options of an operator are no FlexBuffer.
+    #[error("custom options at byte {offset} {reason}")]
+    CustomOptions {
+        /// Where, in bytes from their start.
+        offset: u64,
+        /// What is wrong there.
+        reason: &'static str,
+    },
+    /// A file could not be written to its end.
+    #[error("writing at byte {offset} failed")]
+    Output {
+        /// How far it was written, in bytes.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The archive of associated files behind a model is broken or refused.
+    #[cfg(feature = "archive")]
+    #[error(transparent)]
+    Archive(#[from] model_archive::Error),
+    /// Bytes could not be read, a range in the file lies, or a limit is exceeded.
+    #[error(transparent)]
+    Core(#[from] tensor_core::Error),
+}
+
+impl Error {
+    /// Returns the stable id of the rule that is broken, such as `model/malformed`.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::NotAModel { .. } => "model/identifier",
+            Self::Malformed { .. } => "model/malformed",
+            Self::TrainingInfo { .. } => "model/training-info",
+            Self::TooDeep { .. } | Self::TooManyTables { .. } => "model/limit",
+            Self::UnknownTable { .. } => "model/unknown-table",
+            Self::Constant { fault, .. } => fault.rule(),
+            Self::Unwritable { fault, .. } => fault.rule(),
+            Self::CustomOptions { .. } => "model/custom-options",
+            Self::Output { .. } => "model/write",
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.rule(),
+            Self::Core(tensor_core::Error::OverLimit { .. }) => "model/limit",
+            Self::Core(tensor_core::Error::OutOfBounds { .. }) => "model/truncated",
+            Self::Core(_) => "model/read",
+        }
+    }
+
+    /// Returns the offset that the error is about, in bytes from the start of the file, where it is
+    /// about one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            Self::NotAModel { .. } => Some(4),
+            Self::UnknownTable { offset, .. } => Some(*offset),
+            Self::Constant { fault, .. } => fault.offset(),
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.offset(),
+            Self::Core(error) => error.offset(),
+            _ => None,
+        }
+    }
+
+    /// Returns where the error is, as far as that is known.
+    #[must_use]
+    pub fn at(&self) -> At {
+        let at = At::file().offset(self.offset());
+        match self {
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => match error.entry() {
+                Some(entry) => at.entry(entry),
+                None => at,
+            },
+            _ => at,
+        }
+    }
+
+    /// Adds the error to a report.
+    pub fn report_to(&self, severity: Severity, report: &mut Report) {
+        report.push(severity, self.rule(), self.at(), Chain(self).to_string());
+    }
+}
+
+/// What is wrong with a constant. It reads on from its path.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConstantFault {
+    /// Its buffer is none of the model.
+    #[error("has buffer {index}, but the model has {count}")]
+    NoBuffer {
+        /// The position.
+        index: u32,
+        /// How many buffers there are.
+        count: usize,
+    },
+    /// Its bytes are in another file.
+    #[error("has its elements in another file, as external buffer {id}")]
+    OtherFile {
+        /// The id of the external buffer.
+        id: u32,
+    },
+    /// Its bytes end behind the end of the file.
+    #[error("needs {len} bytes at byte {offset} of a file of {file_len} bytes")]
+    OutOfBounds {
+        /// Where its bytes start, from the start of the file.
+        offset: u64,
+        /// Their length in bytes.
+        len: u64,
+        /// Bytes of the file.
+        file_len: u64,
+    },
+    /// A dimension is negative.
+    #[error("has the shape {shape:?}, which has a negative dimension")]
+    Shape {
+        /// The shape.
+        shape: Vec<i32>,
+    },
+    /// Its element type is none that elements can be given out as.
+    #[error("has elements of {tensor_type}, which cannot be given out as numbers")]
+    ElementType {
+        /// The element type.
+        tensor_type: TensorType,
+    },
+    /// It has other bytes than its shape needs.
+    #[error("has {found} bytes, but its shape {shape} of {tensor_type} needs {expected}")]
+    WrongLength {
+        /// The element type.
+        tensor_type: TensorType,
+        /// The shape.
+        shape: Shape,
+        /// Bytes that the shape needs.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// Its zeros are left out, so that bytes and shape have nothing to do with each other.
+    #[error("is sparse: its elements are not stored in the order of its shape")]
+    Sparse,
+    /// Its shape is over a limit or has no size, or its bytes cannot be read.
+    #[error("cannot be read: {}", Chain(.0))]
+    Core(#[from] tensor_core::Error),
+}
+
+impl ConstantFault {
+    pub(crate) const fn rule(&self) -> &'static str {
+        match self {
+            Self::NoBuffer { .. } => "model/buffer-index",
+            Self::OtherFile { .. } => "model/other-file",
+            Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
+            Self::Shape { .. } => "model/shape",
+            Self::ElementType { .. } => "model/element-type",
+            Self::WrongLength { .. } => "model/buffer-length",
+            Self::Sparse => "model/sparse",
+            Self::Core(tensor_core::Error::OverLimit { .. }) => "model/limit",
+            Self::Core(_) => "model/shape",
+        }
+    }
+
+    const fn offset(&self) -> Option<u64> {
+        match self {
+            Self::OutOfBounds { offset, .. } => Some(*offset),
+            _ => None,
+        }
+    }
+}
+
+/// Why a model cannot be written. It reads on from the path of what cannot.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteFault {
+    /// The schema has no place for it.
+    #[error("has {what}, which {schema} has not")]
+    NotInSchema {
+        /// What it has.
+        what: String,
+        /// The schema.
+        schema: Schema,
+    },
+    /// It has a table of a kind that this crate does not know.
+    #[error("has {what} of unknown type {tag}, which would be lost")]
+    Unknown {
+        /// What the table is for.
+        what: &'static str,
+        /// Its number in the union.
+        tag: u8,
+    },
+    /// It has fields that this crate does not know.
+    #[error("has unknown fields in the table at byte {offset}, which would be lost")]
+    UnknownFields {
+        /// Where the first such table starts, in bytes from the start of the file.
+        offset: u64,
+    },
+    /// A number stands for something in one schema that is not known, and could be anything in the
+    /// other.
+    #[error("has {what} {code}, of which nothing is known")]
+    UnknownNumber {
+        /// What has the number.
+        what: &'static str,
+        /// The number.
+        code: i32,
+    },
+    /// It has more bytes than the offsets of tables reach.
+    #[error("needs {found} bytes in its tables, which reach {limit}")]
+    TooLarge {
+        /// Bytes that it needs, at least.
+        found: u64,
+        /// Bytes that there may be.
+        limit: u64,
+    },
+    /// It has bytes in the tables and outside of them.
+    #[error("has bytes in the tables and outside of them, expected one of both")]
+    TwoPlaces,
+    /// Its bytes are outside of the tables of a file, and no file was given.
+    #[error("has bytes at byte {offset} of a file, and there is none to read them from")]
+    NoFile {
+        /// Where they start, from the start of the file.
+        offset: u64,
+    },
+    /// Its bytes end behind the end of the file.
+    #[error("needs {len} bytes at byte {offset} of a file of {file_len} bytes")]
+    OutOfBounds {
+        /// Where they start, from the start of the file.
+        offset: u64,
+        /// Their length in bytes.
+        len: u64,
+        /// Bytes of the file.
+        file_len: u64,
+    },
+    /// An archive of files stands behind it, and this crate was built without the feature `archive`.
+    #[error("has an archive of files behind it, which is kept with the feature `archive` only")]
+    AssociatedFiles,
+}
+
+impl WriteFault {
+    pub(crate) const fn rule(&self) -> &'static str {
+        match self {
+            Self::NotInSchema { .. } => "model/not-in-schema",
+            Self::Unknown { .. } => "model/unknown-table",
+            Self::UnknownFields { .. } => "model/unknown-field",
+            Self::UnknownNumber { .. } => "model/unknown-number",
+            Self::TooLarge { .. } => "model/too-large",
+            Self::TwoPlaces => "model/two-places",
+            Self::NoFile { .. } => "model/other-file",
+            Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
+            Self::AssociatedFiles => "model/associated-files",
+        }
+    }
+}
+
+/// Refuses what is larger than a limit.
+pub(crate) fn check_bytes(
+    what: &'static str,
+    found: u64,
+    limit: u64,
+    field: &'static str,
+) -> Result<()> {
+    if found > limit {
+        return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
+    }
+    Ok(())
+}
+
+/// Returns a text from a file as far as it is worth showing.
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Characters of a text that messages show.
+const SHOWN: usize = 120;
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,317 @@
+//! What was found in a model or a package, with what onert makes of it.
+
+use std::{borrow::Cow, collections::BTreeMap, fmt};
+
+use tensor_core::{At, Report, Severity};
+
+/// One thing that a check found: a [`Finding`](tensor_core::Finding), and besides what to do about
+/// it and what onert does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// A stable id, `nnp/<words>` or `model/<words>`, such as `nnp/config-key`.
+    pub rule: Cow<'static, str>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Where it is. The path is a JSON pointer in a manifest, such as `/models/1`, and the place in
+    /// a model, such as `subgraph 0/operator 3`.
+    pub at: At,
+    /// What was found and what was expected, in one sentence.
+    pub message: String,
+    /// What would mend it.
+    pub hint: Option<String>,
+    /// What onert 0.1.0 does about it; `None` where it was not tried.
+    pub onert: Option<Reaction>,
+}
+
+impl Diagnosis {
+    /// Makes one of a severity.
+    #[must_use]
+    pub fn new(
+        severity: Severity,
+        rule: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        let (rule, message) = (rule.into(), message.into());
+        Self { rule, severity, at: At::file(), message, hint: None, onert: None }
+    }
+
+    /// Makes an error.
+    #[must_use]
+    pub fn error(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, rule, message)
+    }
+
+    /// Makes a warning.
+    #[must_use]
+    pub fn warning(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, rule, message)
+    }
+
+    /// Makes a note.
+    #[must_use]
+    pub fn note(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, rule, message)
+    }
+
+    /// Says which file of a package it is about.
+    #[must_use]
+    pub fn entry(mut self, path: impl Into<String>) -> Self {
+        self.at = self.at.entry(path);
+        self
+    }
+
+    /// Says where in a document or a model it is.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.at = self.at.path(path);
+        self
+    }
+
+    /// Says which tensor it is about.
+    #[must_use]
+    pub fn tensor(mut self, name: impl Into<String>) -> Self {
+        self.at = self.at.tensor(name);
+        self
+    }
+
+    /// Says where in a text it is, in lines and characters from 1.
+    #[must_use]
+    pub fn position(mut self, line_and_column: impl Into<(u64, u64)>) -> Self {
+        let (line, column) = line_and_column.into();
+        self.at = self.at.line(line).column(column);
+        self
+    }
+
+    /// Says what would mend it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says what onert does.
+    #[must_use]
+    pub fn onert(mut self, reaction: Reaction) -> Self {
+        self.onert = Some(reaction);
+        self
+    }
+
+    /// Says that onert takes no notice.
+    #[must_use]
+    pub fn ignored(self) -> Self {
+        self.onert(Reaction::Ignores)
+    }
+
+    /// Says that loading fails with this message.
+    #[must_use]
+    pub fn load_fails(self, message: impl Into<String>) -> Self {
+        self.onert(Reaction::Fails { stage: Stage::Load, message: message.into() })
+    }
+
+    /// Says that preparing a session fails with this message.
+    #[must_use]
+    pub fn prepare_fails(self, message: impl Into<String>) -> Self {
+        self.onert(Reaction::Fails { stage: Stage::Prepare, message: message.into() })
+    }
+
+    /// Says that running fails with this message.
+    #[must_use]
+    pub fn run_fails(self, message: impl Into<String>) -> Self {
+        self.onert(Reaction::Fails { stage: Stage::Run, message: message.into() })
+    }
+
+    /// Says that onert crashes.
+    #[must_use]
+    pub fn crashes(self, stage: Stage) -> Self {
+        self.onert(Reaction::Crashes { stage })
+    }
+
+    /// Says that memory is read that is none.
+    #[must_use]
+    pub fn undefined(self, stage: Stage) -> Self {
+        self.onert(Reaction::Undefined { stage })
+    }
+
+    /// Returns the first thing of several that stops onert 0.1.0, else what makes it go wrong; `None`
+    /// where nothing does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use circle_format::{Diagnosis, Reader};
+    ///
+    /// let diagnoses = Reader::open("model.circle")?.diagnoses();
+    /// println!("{:?}", Diagnosis::forecast(&diagnoses));
+    /// # Ok::<(), circle_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn forecast(diagnoses: &[Self]) -> Option<Reaction> {
+        let rank = |reaction: &Reaction| match reaction {
+            Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),
+            Reaction::Crashes { stage } => Some((*stage as u8, 1)),
+            Reaction::Undefined { stage } => Some((*stage as u8, 2)),
+            Reaction::Garbage => Some((u8::MAX, 0)),
+            _ => None,
+        };
+        let reactions = diagnoses.iter().filter_map(|diagnosis| diagnosis.onert.as_ref());
+        let ranked = reactions.filter_map(|reaction| Some((rank(reaction)?, reaction)));
+        let first = ranked.min_by_key(|(rank, _)| *rank);
+        first.map(|(_, reaction)| reaction.clone())
+    }
+
+    /// Adds it to a report, hint and reaction in the sentence.
+    pub fn report_to(self, report: &mut Report) {
+        let mut message = self.message;
+        if let Some(hint) = &self.hint {
+            message = format!("{message}; {hint}");
+        }
+        if let Some(onert) = &self.onert {
+            message = format!("{message} (onert {onert})");
+        }
+        report.push(self.severity, self.rule, self.at, message);
+    }
+}
+
+/// How far onert has come with a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// It reads the manifest and the models.
+    Load,
+    /// It compiles the models.
+    Prepare,
+    /// It runs them.
+    Run,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Load => "load",
+            Self::Prepare => "prepare",
+            Self::Run => "run",
+        })
+    }
+}
+
+/// What onert 0.1.0 does about something in a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reaction {
+    /// It does not look at it, or takes it as it should be.
+    Ignores,
+    /// It uses what is named, wherever in the system that is.
+    Follows,
+    /// It takes effect on sessions that are created later in the process, not on this one.
+    LaterSessions,
+    /// It goes on with wrong data.
+    Garbage,
+    /// It stops with an error.
+    Fails {
+        /// When.
+        stage: Stage,
+        /// What it prints; empty where that is not known.
+        message: String,
+    },
+    /// The process crashes.
+    Crashes {
+        /// When.
+        stage: Stage,
+    },
+    /// It reads memory that is not its own: it crashes, now or later, or goes on with wrong data.
+    Undefined {
+        /// From when on.
+        stage: Stage,
+    },
+}
+
+impl Reaction {
+    /// Returns how far onert comes; `None` where it gets through.
+    #[must_use]
+    pub const fn stops_at(&self) -> Option<Stage> {
+        match self {
+            Self::Fails { stage, .. } | Self::Crashes { stage } | Self::Undefined { stage } => {
+                Some(*stage)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Reaction {
+    /// Writes what reads on from "onert".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignores => f.write_str("takes no notice"),
+            Self::Follows => f.write_str("follows it"),
+            Self::LaterSessions => f.write_str("applies it to later sessions of the process only"),
+            Self::Garbage => f.write_str("goes on with wrong data"),
+            Self::Fails { stage, message } if message.is_empty() => write!(f, "fails to {stage}"),
+            Self::Fails { stage, message } => write!(f, "fails to {stage}: {message:?}"),
+            Self::Undefined { .. } => f.write_str("crashes or goes on with wrong data"),
+            Self::Crashes { stage: Stage::Load } => f.write_str("crashes while loading"),
+            Self::Crashes { stage: Stage::Prepare } => f.write_str("crashes while preparing"),
+            Self::Crashes { stage: Stage::Run } => f.write_str("crashes while running"),
+        }
+    }
+}
+
+/// Diagnoses in order, of which a rule lists so many and counts the others: a hostile file can have
+/// millions of faults.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnoses {
+    diagnoses: Vec<Diagnosis>,
+    counts: BTreeMap<(Cow<'static, str>, Option<String>), usize>,
+    /// The file of the package that everything is about.
+    entry: Option<String>,
+}
+
+impl Diagnoses {
+    /// Adds one, or counts it where enough of its rule are listed.
+    pub fn push(&mut self, mut diagnosis: Diagnosis) {
+        if diagnosis.at.entry.is_none() {
+            diagnosis.at.entry.clone_from(&self.entry);
+        }
+        let key = (diagnosis.rule.clone(), diagnosis.at.entry.clone());
+        let count = self.counts.entry(key).or_default();
+        *count = count.saturating_add(1);
+        if *count <= LISTED {
+            self.diagnoses.push(diagnosis);
+        }
+    }
+
+    /// Tells whether no more of a rule about a file is listed.
+    #[must_use]
+    pub fn is_full(&self, rule: &'static str, entry: &str) -> bool {
+        let count = self.counts.get(&(rule.into(), Some(entry.to_owned())));
+        count.is_some_and(|count| *count >= LISTED)
+    }
+
+    /// Tells the same about the file that everything is about.
+    #[must_use]
+    pub fn is_full_here(&self, rule: &'static str) -> bool {
+        self.entry.as_deref().is_some_and(|entry| self.is_full(rule, entry))
+    }
+
+    /// Says which file everything from now on is about.
+    pub fn enter(&mut self, entry: Option<String>) {
+        self.entry = entry;
+    }
+
+    /// Returns those that are listed, and how many are not.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Diagnosis> {
+        for ((rule, entry), count) in self.counts {
+            let more = count.saturating_sub(LISTED);
+            if more > 0 {
+                let mut diagnosis = Diagnosis::note(rule, format!("{more} more are not listed"));
+                diagnosis.at.entry = entry;
+                self.diagnoses.push(diagnosis);
+            }
+        }
+        self.diagnoses
+    }
+}
+
+/// Diagnoses of one rule about one file that are listed.
+const LISTED: usize = 64;

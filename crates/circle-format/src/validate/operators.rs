@@ -1,0 +1,494 @@
+//! Operators: what they refer to, their options, and whether onert knows them.
+
+use std::collections::BTreeSet;
+
+use tensor_core::Extent;
+
+use crate::{
+    Diagnoses, Diagnosis, Reaction, Reader, Stage,
+    error::short,
+    flex,
+    model::{
+        BuiltinOperator, BuiltinOptions, BuiltinOptions2, Model, Operator, OperatorCode, Subgraph,
+    },
+};
+
+pub(super) fn check(
+    reader: &Reader,
+    graph: usize,
+    subgraph: &Subgraph,
+    at: usize,
+    operator: &Operator,
+    findings: &mut Diagnoses,
+) {
+    let model = reader.model();
+    let code = model.operator_code(operator);
+    let name = code.map(|code| format!(" {}", shown(code))).unwrap_or_default();
+    let path = format!("subgraph {graph}/operator {at}{name}");
+    let mut push = |diagnosis: Diagnosis| findings.push(diagnosis.path(&path));
+    let Some(code) = code else {
+        let (index, count) = (operator.opcode_index, model.operator_codes.len());
+        let message = format!("has operator code {index}, but the model has {count}");
+        let diagnosis = Diagnosis::error("model/opcode-index", message);
+        push(diagnosis.onert(Reaction::Garbage));
+        return;
+    };
+    indices(subgraph, operator, &mut push);
+    options(operator, code, &mut push);
+    large_options(reader, operator, &mut push);
+    if code.is_custom() {
+        custom(operator, &mut push);
+    } else if let Some(name) = code.operator().name()
+        && !is_supported(code.operator())
+    {
+        let message = format!("is {name}, which onert 0.1.0 does not know");
+        // Those that came after it was made have no name in it.
+        let is_newer = matches!(code.operator().code(), -9 | -8);
+        let shown = if is_newer { "" } else { name };
+        let diagnosis = Diagnosis::warning("model/onert-operator", message);
+        push(diagnosis.load_fails(format!("Unsupported operation: {shown}")));
+    }
+    if !metadata_exists(model, operator.debug_metadata_index) {
+        let index = operator.debug_metadata_index;
+        let message = format!("has metadata {index}, but the model has {}", model.metadata.len());
+        push(Diagnosis::warning("model/debug-metadata", message).ignored());
+    }
+}
+
+/// Returns the name of an operator as far as it is worth showing: many may have one very long name.
+fn shown(code: &OperatorCode) -> String {
+    let operator = code.operator();
+    match &code.custom_code {
+        Some(custom) if code.is_custom() => format!("{operator}:{}", short(custom)),
+        _ => operator.to_string(),
+    }
+}
+
+pub(super) fn metadata_exists(model: &Model, index: i32) -> bool {
+    index == -1 || usize::try_from(index).is_ok_and(|index| index < model.metadata.len())
+}
+
+fn indices(subgraph: &Subgraph, operator: &Operator, push: &mut impl FnMut(Diagnosis)) {
+    let lists = [
+        ("inputs", &operator.inputs),
+        ("outputs", &operator.outputs),
+        ("intermediates", &operator.intermediates),
+    ];
+    for (side, list) in lists {
+        for (at, &index) in list.iter().enumerate() {
+            let is_left_out = index == -1 && side == "inputs";
+            if is_left_out || subgraph.tensor(index).is_some() {
+                continue;
+            }
+            let count = subgraph.tensors.len();
+            let message =
+                format!("has {side}[{at}] that is tensor {index}, but the graph has {count}");
+            let diagnosis = Diagnosis::error("model/tensor-index", message);
+            push(match index {
+                -1 => diagnosis.load_fails("unordered_map::at"),
+                _ => diagnosis.onert(Reaction::Garbage),
+            });
+        }
+    }
+    let (changed, inputs) = (operator.mutating_variable_inputs.len(), operator.inputs.len());
+    if changed != 0 && changed != inputs {
+        let message = format!("says of {changed} inputs whether it changes them, but has {inputs}");
+        push(Diagnosis::warning("model/mutating-inputs", message).ignored());
+    }
+}
+
+/// Compares the options with the operator.
+fn options(operator: &Operator, code: &OperatorCode, push: &mut impl FnMut(Diagnosis)) {
+    let found = operator.options.as_ref().map(BuiltinOptions::tag);
+    let builtin = code.operator();
+    if let (Some(_), Some(_)) = (&operator.options, &operator.options_2) {
+        let message = "has options of both unions, expected one of them";
+        push(Diagnosis::warning("model/options", message));
+    }
+    for (union, is_unknown) in [
+        ("first", matches!(operator.options, Some(BuiltinOptions::Unknown(_)))),
+        ("second", matches!(operator.options_2.as_deref(), Some(BuiltinOptions2::Unknown(_)))),
+    ] {
+        if is_unknown {
+            let message = format!("has options of a table of the {union} union that is not known");
+            push(Diagnosis::warning("model/unknown-table", message));
+        }
+    }
+    let Some(expected) = options_tag(builtin) else { return };
+    let name = |tag: u8| {
+        let table = BuiltinOptions::ALL.iter().find(|(known, _)| *known == tag);
+        table.map_or_else(|| format!("table {tag}"), |(_, name)| (*name).to_owned())
+    };
+    match found {
+        Some(found) if found != expected => {
+            let message = format!("has {}, expected {}", name(found), name(expected));
+            let diagnosis = Diagnosis::error("model/options-type", message);
+            push(if needs_options(builtin) { diagnosis.crashes(Stage::Load) } else { diagnosis });
+        }
+        None if needs_options(builtin) => {
+            let message =
+                format!("has no options, where {} means its default values", name(expected));
+            push(Diagnosis::warning("model/options-missing", message).crashes(Stage::Load));
+        }
+        _ => {}
+    }
+}
+
+/// Checks custom options outside of the tables.
+fn large_options(reader: &Reader, operator: &Operator, push: &mut impl FnMut(Diagnosis)) {
+    let (offset, size) = (operator.large_custom_options_offset, operator.large_custom_options_size);
+    if offset <= 1 {
+        return;
+    }
+    let file_len = reader.source().len();
+    let fits = Extent::new(offset, size).is_ok_and(|extent| extent.end() <= file_len);
+    if !fits {
+        let message =
+            format!("needs {size} bytes of options at byte {offset} of a file of {file_len} bytes");
+        push(Diagnosis::error("model/large-custom-options", message).ignored());
+        return;
+    }
+    let message = "has custom options outside of the tables, where onert does not look";
+    push(Diagnosis::warning("model/large-custom-options", message).ignored());
+}
+
+fn custom(operator: &Operator, push: &mut impl FnMut(Diagnosis)) {
+    if operator.large_custom_options_offset > 1 && operator.custom_options.is_none() {
+        return;
+    }
+    let Some(options) = &operator.custom_options else {
+        let message = "is a custom operator without custom_options";
+        let diagnosis = Diagnosis::warning("model/custom-options", message);
+        push(diagnosis.crashes(Stage::Load));
+        return;
+    };
+    // Some operators have options in a form of their own, whatever the format says.
+    if !options.is_empty()
+        && let Err(error) = flex::Value::parse(options)
+    {
+        let message = format!("has options that are no FlexBuffer: {error}");
+        push(Diagnosis::note("model/custom-options", message));
+    }
+}
+
+/// Checks where operators with graphs of their own lead.
+pub(super) fn calls(model: &Model, findings: &mut Diagnoses) {
+    let count = model.subgraphs.len();
+    let mut called: Vec<Vec<usize>> = Vec::with_capacity(count);
+    for (graph, subgraph) in model.subgraphs.iter().enumerate() {
+        let mut to = BTreeSet::new();
+        for (at, operator) in subgraph.operators.iter().enumerate() {
+            for (field, index) in called_graphs(operator) {
+                match usize::try_from(index).ok().filter(|index| *index < count) {
+                    Some(index) => drop(to.insert(index)),
+                    None => {
+                        let message =
+                            format!("has {field} {index}, but the model has {count} graphs");
+                        let diagnosis = Diagnosis::error("model/subgraph-index", message);
+                        let failed = format!("Invalid subgraph index - {index}");
+                        let diagnosis = diagnosis.load_fails(failed);
+                        findings.push(diagnosis.path(format!("subgraph {graph}/operator {at}")));
+                    }
+                }
+            }
+        }
+        called.push(to.into_iter().collect());
+    }
+    if let Some(graph) = cycle(&called) {
+        let message = "runs itself, by way of the graphs that it runs";
+        let diagnosis = Diagnosis::error("model/subgraph-cycle", message).crashes(Stage::Prepare);
+        findings.push(diagnosis.path(format!("subgraph {graph}")));
+    }
+}
+
+/// Returns the graphs that an operator runs, with the names of the options.
+fn called_graphs(operator: &Operator) -> Vec<(&'static str, i64)> {
+    let mut found = Vec::new();
+    match &operator.options {
+        Some(BuiltinOptions::If(options)) => {
+            found.push(("then_subgraph_index", options.then_subgraph_index.into()));
+            found.push(("else_subgraph_index", options.else_subgraph_index.into()));
+        }
+        Some(BuiltinOptions::While(options)) => {
+            found.push(("cond_subgraph_index", options.cond_subgraph_index.into()));
+            found.push(("body_subgraph_index", options.body_subgraph_index.into()));
+        }
+        Some(BuiltinOptions::Call(options)) => found.push(("subgraph", options.subgraph.into())),
+        Some(BuiltinOptions::CallOnce(options)) => {
+            found.push(("init_subgraph_index", options.init_subgraph_index.into()));
+        }
+        _ => {}
+    }
+    match operator.options_2.as_deref() {
+        Some(BuiltinOptions2::StablehloReduce(options)) => {
+            found.push(("body_subgraph_index", options.body_subgraph_index.into()));
+        }
+        Some(BuiltinOptions2::StablehloReduceWindow(options)) => {
+            found.push(("body_subgraph_index", options.body_subgraph_index.into()));
+        }
+        Some(BuiltinOptions2::StablehloScatter(options)) => {
+            let index = options.update_computation_subgraph_index;
+            found.push(("update_computation_subgraph_index", index.into()));
+        }
+        Some(BuiltinOptions2::StablehloSort(options)) => {
+            found.push(("comparator_subgraph_index", options.comparator_subgraph_index.into()));
+        }
+        Some(BuiltinOptions2::StablehloWhile(options)) => {
+            found.push(("cond_subgraph_index", options.cond_subgraph_index.into()));
+            found.push(("body_subgraph_index", options.body_subgraph_index.into()));
+        }
+        Some(BuiltinOptions2::StableHLOComposite(options)) => {
+            let index = options.decomposition_subgraph_index;
+            found.push(("decomposition_subgraph_index", index.into()));
+        }
+        Some(BuiltinOptions2::StablehloCase(options)) => {
+            let indices = options.branch_subgraph_indices.iter();
+            found.extend(indices.map(|&index| ("branch_subgraph_indices", index.into())));
+        }
+        _ => {}
+    }
+    found
+}
+
+/// Returns a graph from which calls lead back to it. No recursion: a file can nest as deeply as it
+/// likes.
+fn cycle(called: &[Vec<usize>]) -> Option<usize> {
+    let mut done = vec![Mark::New; called.len()];
+    for start in 0..called.len() {
+        let mut path = vec![(start, 0)];
+        while let Some((graph, next)) = path.pop() {
+            let mark = done.get_mut(graph)?;
+            if next == 0 {
+                match mark {
+                    Mark::Done => continue,
+                    Mark::Open => return Some(graph),
+                    Mark::New => *mark = Mark::Open,
+                }
+            }
+            match called.get(graph).and_then(|to| to.get(next)) {
+                Some(&to) => {
+                    path.push((graph, next.saturating_add(1)));
+                    path.push((to, 0));
+                }
+                None => *mark = Mark::Done,
+            }
+        }
+    }
+    None
+}
+
+/// How far a walk has come with a graph.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// Tells whether a custom operator is one that onert has built in under this name.
+pub fn is_builtin_custom(name: &str) -> bool {
+    BUILTIN_CUSTOM.contains(&name)
+}
+
+/// Tells whether onert 0.1.0 loads an operator: each was tried.
+fn is_supported(operator: BuiltinOperator) -> bool {
+    !NOT_LOADED.iter().any(|range| range.contains(&operator.code()))
+}
+
+/// Tells whether onert 0.1.0 crashes where an operator has no options: each was tried.
+fn needs_options(operator: BuiltinOperator) -> bool {
+    NEED_OPTIONS.contains(&operator)
+}
+
+/// Returns the number of the table that holds the options of an operator; `None` where there is
+/// none, or it has no fields.
+fn options_tag(operator: BuiltinOperator) -> Option<u8> {
+    let entry = OPTIONS.iter().find(|(operators, _)| operators.contains(&operator));
+    entry.map(|(_, tag)| *tag)
+}
+
+/// Operators under names that stand for ones of onert's own, although they are custom in the file.
+const BUILTIN_CUSTOM: [&str; 9] = [
+    "AddV2",
+    "All",
+    "MatrixBandPart",
+    "BatchMatMulV2",
+    "FusedBatchNormV3",
+    "BroadcastTo",
+    "StatelessRandomUniform",
+    "Erf",
+    "TFLite_Detection_PostProcess",
+];
+
+/// Operators that onert 0.1.0 refuses to load, by number.
+const NOT_LOADED: &[std::ops::RangeInclusive<i32>] = &[
+    -9..=-8,
+    -5..=-5,
+    12..=13,
+    15..=16,
+    24..=24,
+    27..=27,
+    29..=31,
+    33..=33,
+    35..=35,
+    46..=46,
+    48..=48,
+    51..=52,
+    68..=68,
+    80..=80,
+    89..=89,
+    100..=100,
+    103..=104,
+    107..=107,
+    109..=109,
+    112..=113,
+    115..=115,
+    117..=117,
+    120..=122,
+    124..=125,
+    127..=129,
+    131..=139,
+    141..=149,
+    151..=209,
+];
+
+/// Operators that crash onert 0.1.0 where they have no options.
+const NEED_OPTIONS: &[BuiltinOperator] = &[
+    BuiltinOperator::ROPE,
+    BuiltinOperator::RMS_NORM,
+    BuiltinOperator::BCQ_GATHER,
+    BuiltinOperator::BCQ_FULLY_CONNECTED,
+    BuiltinOperator::INSTANCE_NORM,
+    BuiltinOperator::ADD,
+    BuiltinOperator::AVERAGE_POOL_2D,
+    BuiltinOperator::CONCATENATION,
+    BuiltinOperator::CONV_2D,
+    BuiltinOperator::DEPTHWISE_CONV_2D,
+    BuiltinOperator::DEPTH_TO_SPACE,
+    BuiltinOperator::FULLY_CONNECTED,
+    BuiltinOperator::MAX_POOL_2D,
+    BuiltinOperator::MUL,
+    BuiltinOperator::RESIZE_BILINEAR,
+    BuiltinOperator::SOFTMAX,
+    BuiltinOperator::SPACE_TO_DEPTH,
+    BuiltinOperator::GATHER,
+    BuiltinOperator::MEAN,
+    BuiltinOperator::SUB,
+    BuiltinOperator::DIV,
+    BuiltinOperator::SQUEEZE,
+    BuiltinOperator::STRIDED_SLICE,
+    BuiltinOperator::SPLIT,
+    BuiltinOperator::ARG_MAX,
+    BuiltinOperator::TRANSPOSE_CONV,
+    BuiltinOperator::SUM,
+    BuiltinOperator::ARG_MIN,
+    BuiltinOperator::REDUCE_PROD,
+    BuiltinOperator::REDUCE_MAX,
+    BuiltinOperator::PACK,
+    BuiltinOperator::UNPACK,
+    BuiltinOperator::REDUCE_ANY,
+    BuiltinOperator::RESIZE_NEAREST_NEIGHBOR,
+    BuiltinOperator::LEAKY_RELU,
+    BuiltinOperator::SPLIT_V,
+    BuiltinOperator::IF,
+    BuiltinOperator::WHILE,
+    BuiltinOperator::BATCH_MATMUL,
+    BuiltinOperator::REDUCE_ALL,
+    BuiltinOperator::GELU,
+];
+
+/// Operators and the table of the first union that holds their options, where that has fields.
+const OPTIONS: &[(&[BuiltinOperator], u8)] = &[
+    (&[BuiltinOperator::CONV_2D], 1),
+    (&[BuiltinOperator::DEPTHWISE_CONV_2D], 2),
+    (&[BuiltinOperator::CONCAT_EMBEDDINGS], 3),
+    (&[BuiltinOperator::LSH_PROJECTION], 4),
+    (
+        &[
+            BuiltinOperator::AVERAGE_POOL_2D,
+            BuiltinOperator::L2_POOL_2D,
+            BuiltinOperator::MAX_POOL_2D,
+        ],
+        5,
+    ),
+    (&[BuiltinOperator::SVDF], 6),
+    (&[BuiltinOperator::RNN], 7),
+    (&[BuiltinOperator::FULLY_CONNECTED], 8),
+    (&[BuiltinOperator::SOFTMAX], 9),
+    (&[BuiltinOperator::CONCATENATION], 10),
+    (&[BuiltinOperator::ADD], 11),
+    (&[BuiltinOperator::L2_NORMALIZATION], 12),
+    (&[BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION], 13),
+    (&[BuiltinOperator::LSTM], 14),
+    (&[BuiltinOperator::RESIZE_BILINEAR], 15),
+    (&[BuiltinOperator::CALL], 16),
+    (&[BuiltinOperator::RESHAPE], 17),
+    (&[BuiltinOperator::SKIP_GRAM], 18),
+    (&[BuiltinOperator::SPACE_TO_DEPTH], 19),
+    (&[BuiltinOperator::EMBEDDING_LOOKUP_SPARSE], 20),
+    (&[BuiltinOperator::MUL], 21),
+    (&[BuiltinOperator::GATHER], 23),
+    (
+        &[
+            BuiltinOperator::MEAN,
+            BuiltinOperator::SUM,
+            BuiltinOperator::REDUCE_PROD,
+            BuiltinOperator::REDUCE_MAX,
+            BuiltinOperator::REDUCE_MIN,
+            BuiltinOperator::REDUCE_ANY,
+            BuiltinOperator::REDUCE_ALL,
+        ],
+        27,
+    ),
+    (&[BuiltinOperator::SUB], 28),
+    (&[BuiltinOperator::DIV], 29),
+    (&[BuiltinOperator::SQUEEZE], 30),
+    (&[BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_RNN], 31),
+    (&[BuiltinOperator::STRIDED_SLICE], 32),
+    (&[BuiltinOperator::SPLIT], 35),
+    (&[BuiltinOperator::CAST], 37),
+    (&[BuiltinOperator::ARG_MAX], 40),
+    (&[BuiltinOperator::TRANSPOSE_CONV], 49),
+    (&[BuiltinOperator::SPARSE_TO_DENSE], 50),
+    (&[BuiltinOperator::SHAPE], 55),
+    (&[BuiltinOperator::ARG_MIN], 57),
+    (&[BuiltinOperator::FAKE_QUANT], 58),
+    (&[BuiltinOperator::PACK], 59),
+    (&[BuiltinOperator::ONE_HOT], 61),
+    (&[BuiltinOperator::UNPACK], 64),
+    (&[BuiltinOperator::BIDIRECTIONAL_SEQUENCE_LSTM], 69),
+    (&[BuiltinOperator::BIDIRECTIONAL_SEQUENCE_RNN], 70),
+    (&[BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM], 71),
+    (&[BuiltinOperator::RESIZE_NEAREST_NEIGHBOR], 74),
+    (&[BuiltinOperator::LEAKY_RELU], 75),
+    (&[BuiltinOperator::MIRROR_PAD], 77),
+    (&[BuiltinOperator::SPLIT_V], 79),
+    (&[BuiltinOperator::UNIQUE], 80),
+    (&[BuiltinOperator::REVERSE_SEQUENCE], 87),
+    (&[BuiltinOperator::IF], 92),
+    (&[BuiltinOperator::WHILE], 93),
+    (&[BuiltinOperator::DEPTH_TO_SPACE], 94),
+    (&[BuiltinOperator::BATCH_MATMUL], 101),
+    (&[BuiltinOperator::CUMSUM], 102),
+    (&[BuiltinOperator::CALL_ONCE], 103),
+    (&[BuiltinOperator::CONV_3D], 106),
+    (&[BuiltinOperator::HASHTABLE], 107),
+    (&[BuiltinOperator::VAR_HANDLE], 111),
+    (
+        &[
+            BuiltinOperator::RANDOM_STANDARD_NORMAL,
+            BuiltinOperator::RANDOM_UNIFORM,
+            BuiltinOperator::MULTINOMIAL,
+        ],
+        114,
+    ),
+    (&[BuiltinOperator::BUCKETIZE], 115),
+    (&[BuiltinOperator::GELU], 116),
+    (&[BuiltinOperator::RUN_MODEL], 248),
+    (&[BuiltinOperator::ROPE], 249),
+    (&[BuiltinOperator::RMS_NORM], 250),
+    (&[BuiltinOperator::GRU], 251),
+    (&[BuiltinOperator::BCQ_GATHER], 252),
+    (&[BuiltinOperator::BCQ_FULLY_CONNECTED], 253),
+    (&[BuiltinOperator::INSTANCE_NORM], 254),
+];
