@@ -1,0 +1,6 @@
+//! Tests of the public interface.
+
+mod read;
+mod sample;
+mod unknown;
+mod verify;
