@@ -92,6 +92,12 @@ impl Archive {
         self.directory().below(prefix).map(|index| Entry::new(self, index))
     }
 
+    /// Returns handles on all entries, in the order in which they lie in the archive.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn entries_by_offset(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.directory().by_offset().map(|index| Entry::new(self, index))
+    }
+
     /// Returns what the archive is read from.
     #[must_use]
     pub fn source(&self) -> &Source {
@@ -111,6 +117,13 @@ impl Archive {
     #[must_use]
     pub fn comment_extent(&self) -> Extent {
         self.directory().comment
+    }
+
+    /// Returns by how many bytes all offsets in it are too small: other bytes stand before it that
+    /// they do not count, such as a program that unpacks it. 0 for most.
+    #[must_use]
+    pub fn shift(&self) -> u64 {
+        self.directory().shift
     }
 
     /// Returns the sum of the sizes of all entries, in bytes.

@@ -64,6 +64,8 @@ pub(crate) struct Directory {
     pub(crate) start: u64,
     /// Where the headers of the directory end.
     pub(crate) end: u64,
+    /// By how many bytes offsets in the file are too small.
+    pub(crate) shift: u64,
     /// Where the comment of the archive is.
     pub(crate) comment: Extent,
     /// What the strict profile refuses and the lenient one does not.
@@ -96,7 +98,7 @@ impl Directory {
             return Err(Error::Directory { source: text.into() });
         }
         let (start, end) = (extent.offset(), extent.end());
-        let mut directory = Self { start, end, comment, flaws, ..Self::default() };
+        let mut directory = Self { start, end, shift, comment, flaws, ..Self::default() };
         let stream = Tail { bytes: tail.clone(), start: extent.offset(), position: 0 };
         let malformed = |source: zip::result::ZipError| Error::Directory { source: source.into() };
         let config = zip::read::Config { archive_offset: ArchiveOffset::Known(shift) };
@@ -328,7 +330,7 @@ const fn method_code(method: CompressionMethod) -> u16 {
 
 /// A header of the directory as it stands there: what the `zip` crate does not hand out, or puts
 /// something else in the place of. Application note, section 4.3.12.
-struct Header<'a> {
+pub(crate) struct Header<'a> {
     flags: u16,
     disk: u16,
     name: &'a [u8],
@@ -336,7 +338,7 @@ struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    fn parse(cursor: &mut Cursor<'a>) -> tensor_core::Result<Self> {
+    pub(crate) fn parse(cursor: &mut Cursor<'a>) -> tensor_core::Result<Self> {
         cursor.take::<8>("header in the directory")?;
         let flags = cursor.u16("flags")?;
         cursor.take::<18>("header in the directory")?;

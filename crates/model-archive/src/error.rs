@@ -49,6 +49,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no whole archive in a file that was cut off.
+    #[error("{reason}")]
+    NotWhole {
+        /// Why none is found.
+        reason: &'static str,
+    },
     /// A file or folder could not be made while unpacking.
     #[error("{path:?} cannot be unpacked")]
     Unpack {
@@ -91,7 +97,7 @@ impl Error {
     #[must_use]
     pub fn rule(&self) -> &'static str {
         match self {
-            Self::Directory { .. } => "zip/directory",
+            Self::Directory { .. } | Self::NotWhole { .. } => "zip/directory",
             Self::Flaw(flaw) => flaw.fault.rule(),
             Self::Kind { .. } => "zip/kind",
             Self::File { fault, .. } => fault.rule(),
@@ -589,6 +595,12 @@ pub enum WriteFault {
     Alignment {
         /// What was asked for.
         found: u64,
+    },
+    /// The layout of the archive does not have it.
+    #[error("the layout of PyTorch has no {what}")]
+    Layout {
+        /// What was to be written.
+        what: &'static str,
     },
     /// The method is not in this build.
     #[error("method is {0}, which this build does not write")]

@@ -5,9 +5,30 @@ use tensor_core::CursorMut;
 
 use crate::{Kind, Method, local::ALIGNMENT};
 
+/// Whose records a writer's are like, byte for byte, where the application note leaves a choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Those of this crate: checksums and sizes in the local header where they are known, and zip64
+    /// records where they are needed.
+    #[default]
+    Plain,
+    /// Those that PyTorch writes: data can be used where the file is mapped.
+    ///
+    /// ```text
+    /// local header   without times, checksum and sizes; all data, compressed or not, starts at a
+    ///                multiple of 64, behind the extra field 46 42 · length u16 · 5a…
+    /// descriptor     behind all data; none where there is no data
+    /// directory      without times and modes
+    /// end            zip64 end record, its locator, end record, always all three
+    /// ```
+    PyTorch,
+}
+
 /// What the records of one entry say.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
+    pub(crate) layout: Layout,
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) method: Method,
@@ -32,6 +53,11 @@ impl Sums {
     fn is_large(self) -> bool {
         self.size.max(self.stored_size) >= MARK_32.into()
     }
+
+    /// Returns what stands in the place of sizes that are in a zip64 field.
+    fn marked(self) -> Self {
+        Self { size: MARK_32.into(), stored_size: MARK_32.into(), ..self }
+    }
 }
 
 /// Where the sums of an entry stand, other than in the directory.
@@ -55,15 +81,14 @@ impl Header {
     /// name · zip64 field · alignment field
     /// ```
     pub(crate) fn local(&self, alignment: u32) -> Vec<u8> {
-        let mut extra = CursorMut::default();
-        let (small, zip64) = self.local_sums();
-        if let Some(Sums { size, stored_size, .. }) = zip64 {
-            extra.u16(ZIP64).u16(16).u64(size).u64(stored_size);
-        }
-        let mut extra = extra.into_bytes();
+        let (small, large) = self.local_sums();
+        let mut extra = zip64(&large);
         let before = [LOCAL_LEN, self.name.len() as u64, extra.len() as u64];
         let data = before.iter().fold(self.offset, |sum, len| sum.saturating_add(*len));
-        extra.extend(padding(data, alignment));
+        extra.extend(match self.layout {
+            Layout::Plain => padding(data, alignment),
+            Layout::PyTorch => torch_padding(data),
+        });
         let mut header = CursorMut::default();
         header.bytes(b"PK\x03\x04");
         self.common(&mut header, small, &extra);
@@ -72,13 +97,20 @@ impl Header {
     }
 
     /// Returns what the fields and the zip64 field of the local header say.
-    fn local_sums(&self) -> (Sums, Option<Sums>) {
-        let marks = Sums { size: MARK_32.into(), stored_size: MARK_32.into(), ..self.sums };
+    fn local_sums(&self) -> (Sums, Vec<u64>) {
+        let Sums { size, stored_size, .. } = self.sums;
+        if self.layout == Layout::PyTorch {
+            let mut large = if self.sums.is_large() { vec![size, 0] } else { Vec::new() };
+            large.extend(self.is_far().then_some(self.offset));
+            return (Sums::default(), large);
+        }
         match self.sums_place {
-            SumsPlace::Local if self.sums.is_large() => (marks, Some(self.sums)),
-            SumsPlace::Local => (self.sums, None),
-            SumsPlace::Descriptor => (Sums::default(), None),
-            SumsPlace::LargeDescriptor => (Sums { crc32: 0, ..marks }, Some(Sums::default())),
+            SumsPlace::Local if self.sums.is_large() => {
+                (self.sums.marked(), vec![size, stored_size])
+            }
+            SumsPlace::Local => (self.sums, Vec::new()),
+            SumsPlace::Descriptor => (Sums::default(), Vec::new()),
+            SumsPlace::LargeDescriptor => (Sums { crc32: 0, ..self.sums.marked() }, vec![0, 0]),
         }
     }
 
@@ -118,20 +150,19 @@ impl Header {
     /// ```
     pub(crate) fn record(&self) -> Vec<u8> {
         let Sums { size, stored_size, .. } = self.sums;
-        let large = [size, stored_size, self.offset].map(|value| (value >= MARK_32.into(), value));
-        let mut values = CursorMut::default();
-        for (_, value) in large.iter().filter(|(is_large, _)| *is_large) {
-            values.u64(*value);
-        }
-        let values = values.into_bytes();
-        let mut extra = CursorMut::default();
-        if !values.is_empty() {
-            extra.u16(ZIP64).u16(length(&values)).bytes(&values);
-        }
-        let extra = extra.into_bytes();
+        // PyTorch moves both sizes where one is large.
+        let both = self.layout == Layout::PyTorch && self.sums.is_large();
+        let is_large = |size: u64| both || size >= MARK_32.into();
+        let large = [(is_large(size), size), (is_large(stored_size), stored_size)];
+        let large = large.into_iter().chain([(self.is_far(), self.offset)]);
+        let large: Vec<u64> = large.filter_map(|(is_large, n)| is_large.then_some(n)).collect();
+        let extra = zip64(&large);
         let mut record = CursorMut::default();
-        record.bytes(b"PK\x01\x02").u16(MADE_BY);
-        self.common(&mut record, self.sums, &extra);
+        record.bytes(b"PK\x01\x02").u16(match self.layout {
+            Layout::Plain => MADE_BY,
+            Layout::PyTorch => 0,
+        });
+        self.common(&mut record, if both { self.sums.marked() } else { self.sums }, &extra);
         record.u16(0).u16(0).u16(0).u32(self.external()).u32(saturated(self.offset));
         record.bytes(self.name.as_bytes()).bytes(&extra);
         record.into_bytes()
@@ -140,40 +171,93 @@ impl Header {
     /// Appends what the local header and the directory both say.
     fn common(&self, header: &mut CursorMut, sums: Sums, extra: &[u8]) {
         header.u16(self.needed()).u16(self.flags()).u16(self.method.code());
-        header.u16(TIME).u16(DATE).u32(sums.crc32);
+        header.u16(TIME).u16(self.date()).u32(sums.crc32);
         header.u32(saturated(sums.stored_size)).u32(saturated(sums.size));
         header.u16(length(self.name.as_bytes())).u16(length(extra));
+    }
+
+    const fn date(&self) -> u16 {
+        match self.layout {
+            Layout::Plain => DATE,
+            Layout::PyTorch => 0,
+        }
     }
 
     /// Returns the version of the note that a reader has to know (4.4.3), times ten.
     fn needed(&self) -> u16 {
         let for_method = match (self.method, self.kind) {
+            // Whatever the size.
+            _ if self.layout == Layout::PyTorch => {
+                return if self.method == Method::Stored { 0 } else { 20 };
+            }
             // Info-ZIP's unzip 6.0 and Python's zipfile 3.11 list such entries all the same.
             (Method::Zstd, _) => 63,
             (Method::Deflate, _) | (Method::Stored, Kind::Folder) => 20,
             (Method::Stored, _) => 10,
         };
-        let is_zip64 = self.sums.is_large()
-            || self.offset >= MARK_32.into()
-            || self.sums_place == SumsPlace::LargeDescriptor;
+        let is_zip64 =
+            self.sums.is_large() || self.is_far() || self.sums_place == SumsPlace::LargeDescriptor;
         if is_zip64 { for_method.max(45) } else { for_method }
     }
 
     /// Returns the flags (4.4.4): sums behind the data, and a name in UTF-8.
     fn flags(&self) -> u16 {
         let descriptor = if self.sums_place == SumsPlace::Local { 0 } else { 1 << 3 };
-        let utf8 = if self.name.is_ascii() { 0 } else { 1 << 11 };
-        descriptor | utf8
+        let is_plain_ascii = self.layout == Layout::Plain && self.name.is_ascii();
+        descriptor | if is_plain_ascii { 0 } else { 1 << 11 }
     }
 
     /// Returns the mode that Unix gives such a file, and the mark that DOS gives a folder (4.4.15).
     const fn external(&self) -> u32 {
-        match self.kind {
-            Kind::File => 0o100_644 << 16,
-            Kind::Folder => 0o040_755 << 16 | 1 << 4,
-            Kind::Symlink => 0o120_777 << 16,
+        match (self.layout, self.kind) {
+            (Layout::PyTorch, _) => 0,
+            (Layout::Plain, Kind::File) => 0o100_644 << 16,
+            (Layout::Plain, Kind::Folder) => 0o040_755 << 16 | 1 << 4,
+            (Layout::Plain, Kind::Symlink) => 0o120_777 << 16,
         }
     }
+
+    const fn is_far(&self) -> bool {
+        self.offset >= MARK_32 as u64
+    }
+}
+
+impl Layout {
+    /// Returns where the sums of an entry stand that are known before its header is written.
+    pub(crate) fn sums_place(self, sums: Sums, offset: u64) -> SumsPlace {
+        match self {
+            Self::Plain => SumsPlace::Local,
+            Self::PyTorch if sums.size == 0 => SumsPlace::Local,
+            Self::PyTorch if sums.is_large() || offset >= MARK_32.into() => {
+                SumsPlace::LargeDescriptor
+            }
+            Self::PyTorch => SumsPlace::Descriptor,
+        }
+    }
+}
+
+/// Returns the field of what has no room in 32 bits (4.5.3); empty where everything has.
+fn zip64(large: &[u64]) -> Vec<u8> {
+    let mut values = CursorMut::default();
+    for &value in large {
+        values.u64(value);
+    }
+    let values = values.into_bytes();
+    let mut field = CursorMut::default();
+    if !values.is_empty() {
+        field.u16(ZIP64).u16(length(&values)).bytes(&values);
+    }
+    field.into_bytes()
+}
+
+/// Returns the field that PyTorch puts in front of all data, be there anything to fill or not.
+fn torch_padding(offset: u64) -> Vec<u8> {
+    let start = offset.saturating_add(4);
+    let fill = start.checked_next_multiple_of(TORCH_ALIGNMENT).unwrap_or(start);
+    let fill = vec![b'Z'; usize::try_from(fill.saturating_sub(start)).unwrap_or_default()];
+    let mut field = CursorMut::default();
+    field.bytes(b"FB").u16(length(&fill)).bytes(&fill);
+    field.into_bytes()
 }
 
 /// Returns an alignment field (0xa11e: the alignment, then zeros) that is as long as it takes for
@@ -204,26 +288,33 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Returns what stands behind the directory: the end record (4.3.16), and before it, where that
-    /// cannot hold the numbers, the zip64 end record (4.3.14) and its locator (4.3.15).
+    /// cannot hold the numbers or the layout wants it, the zip64 end record (4.3.14) and its locator
+    /// (4.3.15).
     ///
     /// ```text
     /// 50 4b 06 06 · length of the rest u64 · made by u16 · needed u16 · disk u32 · disk u32
     /// entries u64 · entries u64 · length u64 · offset u64
     /// 50 4b 06 07 · disk u32 · offset of the record above u64 · disks u32
     /// 50 4b 05 06 · disk u16 · disk u16 · entries u16 · entries u16 · length u32 · offset u32
-    /// comment length u16
+    /// comment length u16 · comment
     /// ```
-    pub(crate) fn end(self) -> Vec<u8> {
+    pub(crate) fn end(self, layout: Layout, comment: &[u8]) -> Vec<u8> {
         let Self { entries, len, offset } = self;
         let mut end = CursorMut::default();
-        if entries >= MARK_16.into() || len.max(offset) >= MARK_32.into() {
-            end.bytes(b"PK\x06\x06").u64(44).u16(MADE_BY).u16(45).u32(0).u32(0);
+        let (made_by, is_wide) = match layout {
+            Layout::PyTorch => (TORCH_MADE_BY, true),
+            Layout::Plain => {
+                (MADE_BY, entries >= MARK_16.into() || len.max(offset) >= MARK_32.into())
+            }
+        };
+        if is_wide {
+            end.bytes(b"PK\x06\x06").u64(44).u16(made_by).u16(45).u32(0).u32(0);
             end.u64(entries).u64(entries).u64(len).u64(offset);
             end.bytes(b"PK\x06\x07").u32(0).u64(offset.saturating_add(len)).u32(1);
         }
         let entries = u16::try_from(entries).unwrap_or(MARK_16);
         end.bytes(b"PK\x05\x06").u16(0).u16(0).u16(entries).u16(entries);
-        end.u32(saturated(len)).u32(saturated(offset)).u16(0);
+        end.u32(saturated(len)).u32(saturated(offset)).u16(length(comment)).bytes(comment);
         end.into_bytes()
     }
 }
@@ -233,7 +324,7 @@ fn saturated(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(MARK_32)
 }
 
-/// Returns the length of a name or an extra field, both of which are proved to be short.
+/// Returns the length of a name, an extra field or a comment, all of which are proved to be short.
 fn length(bytes: &[u8]) -> u16 {
     u16::try_from(bytes.len()).unwrap_or(u16::MAX)
 }
@@ -244,6 +335,10 @@ const ALIGNMENT_LEN: u64 = 6;
 const DESCRIPTOR: &[u8] = b"PK\x07\x08";
 /// Unix, version 6.3 of the note, whatever the machine (4.4.2).
 const MADE_BY: u16 = 3 << 8 | 63;
+/// What miniz, which PyTorch writes with, puts into zip64 end records.
+const TORCH_MADE_BY: u16 = 3 << 8 | 30;
+/// What all data of PyTorch's files starts at a multiple of, in bytes.
+const TORCH_ALIGNMENT: u64 = 64;
 /// Midnight (4.4.6).
 const TIME: u16 = 0;
 /// The first of January 1980 (4.4.6).
@@ -254,3 +349,38 @@ const MARK_16: u16 = 0xffff;
 pub(crate) const MARK_32: u32 = 0xffff_ffff;
 /// Id of the extra field for large sizes and offsets (4.5.3).
 const ZIP64: u16 = 0x0001;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDE: u64 = MARK_32 as u64;
+
+    fn torch(size: u64, offset: u64) -> Header {
+        let sums = Sums { crc32: 7, size, stored_size: size };
+        let (layout, name) = (Layout::PyTorch, "m/data/0".to_owned());
+        let (kind, method) = (Kind::File, Method::Stored);
+        let sums_place = layout.sums_place(sums, offset);
+        Header { layout, name, kind, method, sums, offset, sums_place }
+    }
+
+    #[test]
+    fn data_of_torch_starts_on_64_bytes() {
+        for offset in (0..200).chain([WIDE - 1, WIDE, 1 << 40]) {
+            for size in [0, 1, WIDE] {
+                let header = torch(size, offset);
+                assert_eq!((offset + header.local(1).len() as u64) % 64, 0, "{offset} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_far_or_big_has_long_numbers() {
+        assert_eq!(torch(1, 0).descriptor().len(), 16);
+        assert_eq!(torch(0, 0).descriptor().len(), 0);
+        assert_eq!(torch(1, WIDE).descriptor().len(), 24);
+        assert_eq!(torch(WIDE, 0).descriptor().len(), 24);
+        let lens = [torch(1, 0), torch(WIDE, 0), torch(1, WIDE), torch(WIDE, WIDE)];
+        assert_eq!(lens.map(|header| header.record().len() - 46 - 8), [0, 20, 12, 28]);
+    }
+}

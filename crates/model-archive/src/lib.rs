@@ -56,6 +56,7 @@
     )
 )]
 
+mod append;
 mod archive;
 mod decode;
 mod directory;
@@ -80,6 +81,7 @@ mod tree;
 mod unpack;
 mod write;
 
+pub use append::last_whole;
 pub use archive::Archive;
 pub use decode::EntryReader;
 pub use directory::Info;
@@ -88,6 +90,7 @@ pub use entry::Entry;
 pub use entry_writer::EntryWriter;
 pub use error::{Class, Error, Fault, FileFault, Flaw, Result, TargetFault, WriteFault};
 pub use folder::Folder;
+pub use headers::Layout;
 pub use kind::Kind;
 pub use method::Method;
 pub use options::{Options, Profile, Symlinks};

@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 
 use tensor_core::Limits;
 
-use crate::{Kind, WriteFault, name};
+use crate::{Kind, Layout, WriteFault, name};
 
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub(crate) struct Names {
+    names: BTreeSet<String>,
+    /// Whether names may mean something else on some systems, as those of other writers do.
+    pub(crate) layout: Layout,
+}
 
 impl Names {
     /// Takes in a name, or says why it may not be written; a folder's ends in a slash.
@@ -20,33 +24,40 @@ impl Names {
             }
             Kind::File | Kind::Symlink => name,
         };
-        name::check_portable(path).map_err(WriteFault::Name)?;
-        if self.0.contains(name) {
+        if self.layout == Layout::Plain {
+            name::check_portable(path).map_err(WriteFault::Name)?;
+        }
+        if self.names.contains(name) {
             return Err(WriteFault::Duplicate);
         }
         if let Some(other) = self.clash(path, kind) {
             return Err(WriteFault::FileAndFolder { other: other.to_owned() });
         }
-        self.0.insert(name.to_owned());
+        self.names.insert(name.to_owned());
         Ok(())
     }
 
+    /// Takes in the name of an entry that was written before, whatever it is.
+    pub(crate) fn note(&mut self, name: &str) {
+        self.names.insert(name.to_owned());
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.0.contains(name)
+        self.names.contains(name)
     }
 
     /// Returns an entry that is a file where `path` needs a folder, or the other way round.
     fn clash(&self, path: &str, kind: Kind) -> Option<&str> {
         let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
         let own = (kind == Kind::Folder).then_some(path);
-        if let Some(file) = folders.chain(own).find_map(|folder| self.0.get(folder)) {
+        if let Some(file) = folders.chain(own).find_map(|folder| self.names.get(folder)) {
             return Some(file);
         }
         if kind == Kind::Folder {
             return None;
         }
         let inside = format!("{path}/");
-        let next = self.0.range(inside.clone()..).next();
+        let next = self.names.range(inside.clone()..).next();
         next.filter(|name| name.starts_with(&inside)).map(String::as_str)
     }
 }
@@ -57,7 +68,8 @@ mod tests {
     use crate::name::NameFault;
 
     fn names(names: &[&str]) -> Names {
-        Names(names.iter().map(|&name| name.to_owned()).collect())
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        Names { names, ..Names::default() }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::{
     io::{self, Read, Write},
 };
 
+use bytes::Bytes;
 use tensor_core::{Error as Core, Limits, digest::Digest};
 
 use crate::{
-    Encoded, EntryOptions, EntryWriter, Error, Kind, Method, Result, TargetFault, WriteFault,
-    headers::{Directory, Header, Sums, SumsPlace},
+    Encoded, EntryOptions, EntryWriter, Error, Info, Kind, Method, Result, TargetFault, WriteFault,
+    headers::{Directory, Header, Layout, Sums, SumsPlace},
     name,
     names::Names,
     storage::check_alignment,
@@ -37,6 +38,7 @@ use crate::{
 #[must_use = "an archive without its directory cannot be opened; call finish"]
 pub struct ArchiveWriter<W: Write> {
     sink: W,
+    layout: Layout,
     /// Bytes that are in the sink.
     position: u64,
     names: Names,
@@ -45,6 +47,7 @@ pub struct ArchiveWriter<W: Write> {
     entries: u64,
     /// The entry that was begun and not finished.
     unfinished: Option<String>,
+    comment: Bytes,
 }
 
 /// What was written of an entry.
@@ -82,6 +85,13 @@ pub struct Raw {
     pub crc32: u32,
 }
 
+impl From<Info> for Raw {
+    fn from(info: Info) -> Self {
+        let Info { kind, method, size, stored_size, crc32, .. } = info;
+        Self { kind, method, size, stored_size, crc32 }
+    }
+}
+
 impl<W: Write> ArchiveWriter<W> {
     /// Starts an archive; nothing is written before the first entry.
     ///
@@ -95,7 +105,30 @@ impl<W: Write> ArchiveWriter<W> {
     /// alignment count them, as those of an archive at the end of another file do.
     pub fn behind(sink: W, position: u64) -> Self {
         let (names, directory) = (Names::default(), Vec::new());
-        Self { sink, position, names, directory, entries: 0, unfinished: None }
+        let (layout, comment) = (Layout::default(), Bytes::new());
+        Self { sink, layout, position, names, directory, entries: 0, unfinished: None, comment }
+    }
+
+    /// Sets whose records those of the archive are like; to be called before the first entry.
+    ///
+    /// In that of PyTorch, alignments that are asked for do not count, and there are neither
+    /// streams nor symbolic links. Names may be ones that are not portable.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        (self.layout, self.names.layout) = (layout, layout);
+        self
+    }
+
+    /// Sets the comment of the archive, which was read from another.
+    pub(crate) fn comment(mut self, comment: Bytes) -> Self {
+        self.comment = comment;
+        self
+    }
+
+    /// Adds an entry that is in the archive already to the directory, by its record there.
+    pub(crate) fn list(&mut self, name: &str, record: &[u8]) {
+        self.names.note(name);
+        self.directory.extend_from_slice(record);
+        self.entries = self.entries.saturating_add(1);
     }
 
     /// Writes a file whose content is in memory.
@@ -223,6 +256,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// As for [`add`](Self::add).
     pub fn stream(&mut self, name: &str, options: &EntryOptions) -> Result<EntryWriter<'_, W>> {
         let plan = options.plan().map_err(|fault| Error::write(name, fault))?;
+        self.refuse_in_torch(name, "streams")?;
         self.begin(name, Kind::File)?;
         Ok(EntryWriter::new(self, name, plan, options))
     }
@@ -249,7 +283,8 @@ impl<W: Write> ArchiveWriter<W> {
         let records = std::mem::take(&mut self.directory);
         let (entries, len, offset) = (self.entries, records.len() as u64, self.position);
         self.put(&records)?;
-        self.put(&Directory { entries, len, offset }.end())?;
+        let end = Directory { entries, len, offset }.end(self.layout, &self.comment);
+        self.put(&end)?;
         self.sink.flush().map_err(Error::writing)?;
         Ok(self.sink)
     }
@@ -258,6 +293,9 @@ impl<W: Write> ArchiveWriter<W> {
     /// written.
     fn begin(&mut self, name: &str, kind: Kind) -> Result<()> {
         self.check_finished()?;
+        if kind == Kind::Symlink {
+            self.refuse_in_torch(name, "symbolic links")?;
+        }
         let limits = Limits::default();
         for (what, found, limit, field) in [
             ("number of entries", self.entries.saturating_add(1), limits.entries, "entries"),
@@ -275,6 +313,13 @@ impl<W: Write> ArchiveWriter<W> {
         self.names.insert(name, kind).map_err(|fault| Error::write(name, fault))?;
         self.unfinished = Some(name.to_owned());
         Ok(())
+    }
+
+    fn refuse_in_torch(&self, name: &str, what: &'static str) -> Result<()> {
+        match self.layout {
+            Layout::Plain => Ok(()),
+            Layout::PyTorch => Err(Error::write(name, WriteFault::Layout { what })),
+        }
     }
 
     fn check_finished(&self) -> Result<()> {
@@ -303,8 +348,13 @@ impl<W: Write> ArchiveWriter<W> {
         sums: Sums,
         sums_place: SumsPlace,
     ) -> Result<(Header, u64)> {
-        let (name, offset) = (name.to_owned(), self.position);
-        let header = Header { name, kind, method, sums, offset, sums_place };
+        let (layout, name, offset) = (self.layout, name.to_owned(), self.position);
+        let sums_place = match layout {
+            Layout::Plain => sums_place,
+            // All sums are known: there are no streams.
+            Layout::PyTorch => layout.sums_place(sums, offset),
+        };
+        let header = Header { layout, name, kind, method, sums, offset, sums_place };
         self.put(&header.local(alignment))?;
         Ok((header, self.position))
     }

@@ -1,5 +1,6 @@
-//! Reading, refusing, writing and unpacking archives, and reading folders.
+//! Reading, refusing, writing, changing and unpacking archives, and reading folders.
 
+mod append;
 mod changed;
 mod differential;
 mod folder;
