@@ -3,6 +3,8 @@
 #[cfg(feature = "image")]
 mod fuzz_corpus;
 mod lazy;
+#[cfg(feature = "image")]
+mod pictures;
 mod read;
 #[cfg(feature = "image")]
 mod run;
