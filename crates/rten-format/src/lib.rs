@@ -100,64 +100,44 @@
     )
 )]
 
-#[cfg(test)]
-mod any;
-pub mod attributes;
-mod builder;
-mod change;
-mod check;
-mod draw;
-mod dump;
 mod edit;
-mod enums;
 mod error;
-mod extract;
-mod field;
-mod flat;
 mod generated;
-mod graph;
-mod graph_builder;
-mod header;
-mod index;
-mod layout;
 mod model;
 #[cfg(feature = "onnx")]
 pub mod onnx;
-mod operators;
 mod read;
-mod release;
-mod requires;
-mod rewrite;
-mod tensor;
-pub mod topology;
-mod totals;
-mod unknown;
+mod show;
 mod validate;
-#[cfg(test)]
-mod wire;
 mod write;
 
 pub use tensor_core;
 
-pub use attributes::{Attributes, AttributesType, Scalar};
 pub use edit::{Edited, Editor};
-pub use enums::{
-    AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
-    NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode, ScatterReduction,
-};
 pub use error::{Error, Fault, GraphFault, Result};
-pub use field::AttributeValue;
-pub use graph::{Constant, ConstantData, Dim, Graph, Node, NodeKind, Operator, Value};
-pub use graph_builder::GraphBuilder;
-pub use header::{Header, Version};
-pub use layout::Wanted;
-pub use model::{Metadata, Model};
-pub use operators::{AttributesUse, OperatorInfo, OperatorType};
-pub use read::{ReadOptions, Reader};
-pub use release::{Release, UnknownRelease};
-pub use requires::{Requirement, Requirements};
-pub use rewrite::Rewrite;
-pub use tensor::Tensor;
-pub use totals::Totals;
-pub use unknown::UnknownTable;
-pub use write::{WriteOptions, Writer};
+pub use model::{
+    Metadata, Model,
+    attributes::{self, Attributes, AttributesType, Scalar},
+    enums::{
+        AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode,
+        GeluApproximation, NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode,
+        ScatterReduction,
+    },
+    field::AttributeValue,
+    graph::{Constant, ConstantData, Dim, Graph, Node, NodeKind, Operator, Value},
+    graph_builder::GraphBuilder,
+    operators::{AttributesUse, OperatorInfo, OperatorType},
+    release::{Release, UnknownRelease},
+    topology,
+    unknown::UnknownTable,
+};
+pub use read::{
+    ReadOptions, Reader,
+    header::{Header, Version},
+    tensor::Tensor,
+};
+pub use show::{
+    requires::{Requirement, Requirements},
+    totals::Totals,
+};
+pub use write::{WriteOptions, Writer, layout::Wanted, rewrite::Rewrite};

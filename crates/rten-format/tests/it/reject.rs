@@ -1,12 +1,11 @@
 //! Every file of `testdata/rten/invalid` gets the verdict of `cases.toml`, and no cut or change of
 //! a small file does more than give an error.
 
-#[path = "../../../fuzz/src/rten_read.rs"]
-mod rten_read;
-
 use rten_format::{Reader, tensor_core::Severity};
 use serde_json::Value as Json;
 use test_support::{files, mutations, testdata, truncations};
+
+use crate::rten_read;
 
 /// Returns what `cases.toml` says of a file: expectation, rule, message.
 fn verdict(bytes: Vec<u8>) -> (&'static str, String, String) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     AttributeValue, Constant, ConstantData, Graph, Model, Node, NodeKind, Operator,
-    draw::{constant_type, is_hidden, value_type},
+    show::draw::{constant_type, is_hidden, value_type},
 };
 
 impl Model {

@@ -58,7 +58,7 @@ macro_rules! enums {
             #[must_use]
             pub const fn since(self) -> Option<Release> {
                 match self {
-                    $( Self::$variant => Some($crate::release::since!($($value_since)? $since)), )*
+                    $( Self::$variant => Some($crate::model::release::since!($($value_since)? $since)), )*
                     Self::Unknown(_) => None,
                 }
             }

@@ -410,7 +410,7 @@ tables! {
     }
 }
 
-const SOURCE: &str = include_str!("generated/rten.rs");
+const SOURCE: &str = include_str!("../../generated/rten.rs");
 
 /// Returns table and constant of every place of a field in the generated code.
 fn generated_fields() -> BTreeSet<(&'static str, &'static str)> {

@@ -1,6 +1,5 @@
 //! Export to ONNX: what is refused, what is written, and that nothing else happens. What the
 //! exported models compute is tested in the crate `conformance`.
-#![cfg(feature = "onnx")]
 
 use std::{fs, io, path::Path};
 

@@ -7,7 +7,7 @@ use tensor_core::{
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result,
-    index::{Entry, Inline},
+    read::index::{Entry, Inline},
     read::within,
 };
 

@@ -1,5 +1,10 @@
 //! Opening files.
 
+pub(crate) mod flat;
+pub(crate) mod header;
+pub(crate) mod index;
+pub(crate) mod tensor;
+
 use std::{
     cmp::Reverse,
     path::Path,
@@ -12,8 +17,8 @@ use tensor_core::{Error as Core, Extent, Limits, Report, Source};
 use crate::{
     Constant, Error, Graph, Header, Model, NodeKind, Release, Requirement, Requirements, Result,
     Tensor, Version,
-    index::{Entry, Index},
     model::verifier_options,
+    read::index::{Entry, Index},
     topology::{self, Place},
     validate,
 };

@@ -6,9 +6,9 @@ use tensor_core::{DType, Shape, Tensor as Elements, TensorInfo};
 
 use crate::{
     Attributes, ConstantDataType, DataType, Error, Fault, OperatorType, Result, UnknownTable,
-    builder::{Builder, MAX_SUBGRAPH_DEPTH, Size},
-    field::Field as _,
     generated::rten as stored,
+    model::builder::{Builder, MAX_SUBGRAPH_DEPTH, Size},
+    model::field::Field as _,
 };
 
 /// A graph: the main one of a model, or a branch or body of an operator.

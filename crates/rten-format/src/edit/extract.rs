@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     Attributes, Error, Graph, GraphFault, Model, Node, NodeKind, Result,
-    change::check_there,
+    edit::change::check_there,
     topology::{Topology, node},
 };
 

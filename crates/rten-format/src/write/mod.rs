@@ -1,5 +1,8 @@
 //! Writing files, front to back.
 
+pub(crate) mod layout;
+pub(crate) mod rewrite;
+
 use std::{
     collections::VecDeque,
     io::{self, BufRead, BufReader, Read, Write},
@@ -13,7 +16,7 @@ use tensor_core::{
 
 use crate::{
     Error, Fault, Header, Model, Reader, Result, Tensor,
-    layout::{Elements, Layout, Part, Rule, Wanted},
+    write::layout::{Elements, Layout, Part, Rule, Wanted},
 };
 
 /// How a file of version 2 is written.

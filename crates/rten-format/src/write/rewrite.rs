@@ -12,7 +12,7 @@ use tensor_core::{Extent, SourceReader, TensorInfo, output::NewFile};
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Header, Model, NodeKind, Reader,
     Result, Version, Wanted, WriteOptions, Writer,
-    check::{self, Unknown},
+    edit::check::{self, Unknown},
     topology,
 };
 

@@ -7,10 +7,10 @@ use crate::{
     AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
     Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode, Result,
     ScatterReduction, UnknownTable,
-    builder::Builder,
-    flat::{Checked, Refused},
     generated::rten as stored,
-    index::Walk,
+    model::builder::Builder,
+    read::flat::{Checked, Refused},
+    read::index::Walk,
 };
 
 /// The value of one attribute, for whoever shows or compares attributes of every kind.

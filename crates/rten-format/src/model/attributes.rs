@@ -11,17 +11,17 @@ use flatbuffers::{UnionWIPOffset, VOffsetT, WIPOffset};
 use proptest::strategy::{BoxedStrategy, Just, Strategy as _, Union};
 
 #[cfg(test)]
-use crate::any::{Any as _, set};
+use crate::model::tests::any::{Any as _, set};
 use crate::{
     AttributeValue, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
     Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode, Result,
     ScatterReduction, UnknownTable,
-    builder::{Builder, Size},
-    field::Field,
-    flat::{Checked, Refused, Table},
     generated::rten as stored,
-    index::Walk,
-    release::since,
+    model::builder::{Builder, Size},
+    model::field::Field,
+    model::release::since,
+    read::flat::{Checked, Refused, Table},
+    read::index::Walk,
 };
 
 /// Declares everything about attribute tables. An entry has the number of the table in the union,

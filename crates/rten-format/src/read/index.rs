@@ -5,9 +5,9 @@ use tensor_core::{DType, Extent};
 
 use crate::{
     Attributes, ConstantDataType, UnknownTable,
-    flat::{Checked, Checker, Refused, Table},
     generated::rten as stored,
     model::SCHEMA_VERSION,
+    read::flat::{Checked, Checker, Refused, Table},
     topology::{self, Place},
 };
 

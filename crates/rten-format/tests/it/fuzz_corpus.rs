@@ -1,9 +1,8 @@
 //! Replays the inputs that fuzzing has found, and the files of `testdata`, through the fuzz target.
 
-#[path = "../../../fuzz/src/rten_read.rs"]
-mod rten_read;
-
 use std::{fs, path::Path};
+
+use crate::rten_read;
 
 #[test]
 fn nothing_in_the_corpus_breaks_the_reader() {

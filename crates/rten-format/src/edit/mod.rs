@@ -12,6 +12,10 @@
 //! A is never touched, and the header changes by one write of 16 bytes, so the file is whole as it
 //! was, or whole as it is to be, wherever a crash comes.
 
+pub(crate) mod change;
+pub(crate) mod check;
+mod extract;
+
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
@@ -24,9 +28,8 @@ use tensor_core::{
 };
 
 use crate::{
-    Error, Header, Model, NodeKind, Reader, Result, Wanted, WriteOptions,
-    check::{self, Unknown},
-    rewrite, topology,
+    Error, Header, Model, NodeKind, Reader, Result, Wanted, WriteOptions, edit::check::Unknown,
+    topology, write::rewrite,
 };
 
 /// A file whose model is being changed, locked against other editors.
