@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::io_ref::stoi;
+use crate::manifest::io_ref::stoi;
 
 /// A configuration file, read as onert reads it.
 ///

@@ -1,9 +1,9 @@
-use std::{borrow::Cow, io};
+use std::io;
 
 use model_archive::name::NameFault;
 use tensor_core::{At, Chain, Report, Severity};
 
-use crate::{BuildFault, Content, EditFault, Position, storage::MANIFEST};
+use crate::{BuildFault, Content, EditFault, Position, read::storage::MANIFEST};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
@@ -258,17 +258,6 @@ pub(crate) fn check_bytes(
     }
     Ok(())
 }
-
-/// Returns a text from a file as far as it is worth showing.
-pub(crate) fn short(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// Characters of a text that messages show.
-const SHOWN: usize = 120;
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,7 +7,7 @@ use std::{
 
 use model_archive::NewFolder;
 
-use crate::{Error, File, Reader, Result, storage};
+use crate::{Error, File, Reader, Result, read::storage};
 
 /// Writes every file of a package into a new folder, as onert needs it: without the folder that it
 /// may be in inside its archive.

@@ -94,61 +94,48 @@
     )
 )]
 
-mod build;
 mod config;
-mod config_edit;
-mod conn;
-mod content;
 mod custom_op;
 mod edit;
-mod editor;
 mod error;
 mod extract;
-mod fault;
-mod file;
 mod golden;
-mod hdf5;
-mod io_ref;
 mod json;
-mod json_edit;
-mod json_tree;
-mod json_write;
 mod manifest;
-mod manifest_edit;
-mod model_file;
 mod model_info;
 mod nearest;
-mod needs;
-mod paths;
 mod position;
 mod read;
-mod renumber;
-mod split;
-mod storage;
 mod sums;
 mod validate;
 mod write;
 
-pub use build::Builder;
 pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
-pub use config_edit::ConfigChange;
-pub use conn::{Partition, PartitionModel, Wiring};
-pub use content::Content;
 pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
-pub use edit::{Connected, Edit};
-pub use editor::{Edited, Editor};
+pub use edit::{
+    Connected, Edit,
+    build::Builder,
+    config::ConfigChange,
+    editor::{Edited, Editor},
+    fault::{BuildFault, EditFault},
+    split::{Merge, split},
+};
 pub use error::{Error, FileFault, Result};
 pub use extract::{ExtractOptions, extract};
-pub use fault::{BuildFault, EditFault};
-pub use file::File;
 pub use golden::GoldenData;
-pub use io_ref::{IoRef, IoRefFault};
-pub use manifest::{Connection, Manifest, PackageVersion, VersionPart};
-pub use model_file::{ModelFile, ModelType};
+pub use manifest::{
+    Connection, Manifest, PackageVersion, VersionPart,
+    io_ref::{IoRef, IoRefFault},
+    partition::{Partition, PartitionModel, Wiring},
+};
 pub use model_info::{ModelInfo, TensorDescription};
 pub use position::Position;
-pub use read::{ReadOptions, Reader};
-pub use split::{Merge, split};
+pub use read::{
+    ReadOptions, Reader,
+    content::Content,
+    file::File,
+    model_file::{ModelFile, ModelType},
+};
 pub use sums::Sums;
 pub use write::WriteOptions;
 

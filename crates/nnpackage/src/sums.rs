@@ -52,7 +52,7 @@ impl Sums {
             let text = String::from_utf8_lossy(text);
             let fail = |column, path: String, found: &str, expected| {
                 let (at, found) =
-                    (Position { line, column }, format!("{:?}", crate::error::short(found)));
+                    (Position { line, column }, format!("{:?}", tensor_core::text::short(found)));
                 Error::Document { what: "SHA256SUMS", at, path, found, expected }
             };
             let pair = text.split_at_checked(64).and_then(|(digits, rest)| {
@@ -158,7 +158,7 @@ pub(crate) fn digest(mut content: impl Read) -> Result<[u8; 32]> {
             Ok(0) => return Ok(sha256(hasher.finish())),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(crate::storage::fault(source, offset)),
+            Err(source) => return Err(crate::read::storage::fault(source, offset)),
         };
         hasher.update(buffer.get(..read).unwrap_or_default());
         offset = offset.saturating_add(read as u64);

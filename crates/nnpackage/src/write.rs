@@ -17,7 +17,7 @@ use tensor_core::{
     parallel,
 };
 
-use crate::{Content, Error, File, Reader, Result, Sums, storage, sums};
+use crate::{Content, Error, File, Reader, Result, Sums, read::storage, sums};
 
 /// How a package is written.
 ///

@@ -2,10 +2,11 @@
 
 use circle_format::Diagnoses;
 
+use tensor_core::text::short;
+
 use crate::{
     Config, ConfigKey, Diagnosis, Error, FileFault, Reaction, Reader,
     config::{ConfigEffect, ConfigEntry, ConfigType, ValueFault, fault, is_true},
-    error::short,
     nearest::nearest,
 };
 
@@ -186,7 +187,7 @@ fn loads(entry: &ConfigEntry, known: ConfigKey) -> Option<Diagnosis> {
 fn consequence(entry: &ConfigEntry, known: ConfigKey, diagnosis: Diagnosis) -> Diagnosis {
     match (known.effect, known.value_type) {
         (ConfigEffect::ThisSession, ConfigType::Int)
-            if crate::io_ref::stoi(&entry.value).is_none() =>
+            if crate::manifest::io_ref::stoi(&entry.value).is_none() =>
         {
             diagnosis.prepare_fails("stoi")
         }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use circle_format::{Diagnoses, model::Tensor};
 use model_archive::name;
-use tensor_core::DType;
+use tensor_core::{DType, text::short};
 
 use crate::{
-    Diagnosis, Error, IoRef, ModelFile, Reader, Sums, error::short, golden, needs,
-    read::is_model_info,
+    Diagnosis, Error, IoRef, ModelFile, Reader, Sums, edit::needs, golden, read::is_model_info,
 };
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
@@ -186,7 +185,7 @@ fn interface(reader: &Reader) -> Option<[Vec<&Tensor>; 2]> {
 fn unused(reader: &Reader, findings: &mut Diagnoses) {
     let manifest = reader.manifest();
     let mut used: BTreeSet<String> = manifest.models.iter().cloned().collect();
-    used.extend([crate::storage::MANIFEST, Sums::PATH].map(str::to_owned));
+    used.extend([crate::read::storage::MANIFEST, Sums::PATH].map(str::to_owned));
     let named = manifest.configs.iter().chain(&manifest.model_infos);
     used.extend(named.chain(&manifest.connection_file).map(|name| format!("metadata/{name}")));
     used.extend(GOLDEN.map(str::to_owned));

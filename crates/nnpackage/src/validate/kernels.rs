@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use circle_format::{Diagnoses, is_builtin_custom};
 
+use tensor_core::text::short;
+
 use crate::{
     CustomOp, Diagnosis, Reader,
     custom_op::{LibraryFormat, is_same_arch},
-    error::short,
 };
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {

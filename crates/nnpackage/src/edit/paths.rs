@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model_archive::name;
 use tensor_core::Limits;
 
-use crate::{BuildFault, Error, Result, storage::MANIFEST, sums};
+use crate::{BuildFault, Error, Result, read::storage::MANIFEST, sums};
 
 /// Paths by what they are where case does not count.
 #[derive(Clone, Debug, Default)]

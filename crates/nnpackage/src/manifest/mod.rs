@@ -1,14 +1,15 @@
 //! The manifest of a package. Format text: "Manifest".
 
+pub(crate) mod io_ref;
+pub(crate) mod partition;
+
 use std::{borrow::Cow, fmt};
 
 use circle_format::Diagnoses;
-use tensor_core::Limits;
+use tensor_core::{Limits, text::short};
 
 use crate::{
     Diagnosis, Error, IoRef, Position, Result,
-    error::short,
-    io_ref,
     json::{Document, Leniency, Member, Node, Value},
     nearest::nearest,
 };
@@ -472,7 +473,7 @@ impl Parsed {
         let diagnosis = Diagnosis::warning(rule, message).path(pointer(&name));
         let diagnosis = diagnosis.position(member.at).ignored();
         // What is not listed needs no hint, and there may be very many.
-        let is_full = self.findings.is_full(rule, crate::storage::MANIFEST);
+        let is_full = self.findings.is_full(rule, crate::read::storage::MANIFEST);
         let known = (!is_full).then(|| nearest(&member.key, ATTRIBUTES.iter().copied())).flatten();
         self.push(match known {
             Some(known) => diagnosis.hint(format!("{known:?} may have been meant")),
@@ -481,7 +482,7 @@ impl Parsed {
     }
 
     fn push(&mut self, diagnosis: Diagnosis) {
-        self.findings.push(diagnosis.entry(crate::storage::MANIFEST));
+        self.findings.push(diagnosis.entry(crate::read::storage::MANIFEST));
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tensor_core::Limits;
+use tensor_core::{Limits, text::short};
 
 use crate::{
     Connection, Error, IoRef, Position, Result,
-    error::short,
     json::{Document, Member, Node, Value},
 };
 

@@ -1,5 +1,15 @@
 //! Changing packages: models, configuration and files, with everything else as it was.
 
+pub(crate) mod build;
+pub(crate) mod config;
+pub(crate) mod editor;
+pub(crate) mod fault;
+pub(crate) mod manifest;
+pub(crate) mod needs;
+pub(crate) mod paths;
+pub(crate) mod renumber;
+pub(crate) mod split;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
@@ -13,11 +23,11 @@ use tensor_core::{Extent, Source};
 use crate::{
     BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
     ModelType, Reader, Result, Sums, WriteOptions,
-    build::{self, check_count, needed_from, open_model},
-    needs::{self, needs},
-    paths::Paths,
+    edit::build::{check_count, needed_from, open_model},
+    edit::needs::needs,
+    edit::paths::Paths,
     read::check_document,
-    storage::MANIFEST,
+    read::storage::MANIFEST,
     write::{Body, NewEntry, Plan, Use},
 };
 

@@ -7,8 +7,10 @@ use model_archive::Archive;
 
 use crate::{
     BuildFault, Builder, CustomOp, EditFault, Error, IoRef, Manifest, ModelFile, Reader, Result,
-    Sums, build, golden, needs,
-    storage::MANIFEST,
+    Sums,
+    edit::{build, needs},
+    golden,
+    read::storage::MANIFEST,
     write::{Body, Use},
 };
 

@@ -1,11 +1,8 @@
 //! Replays the files of `testdata`, and inputs that fuzzing has found, through the fuzz targets.
 
-#[path = "../../../fuzz/src/nnpackage_edit.rs"]
-mod nnpackage_edit;
-#[path = "../../../fuzz/src/nnpackage_read.rs"]
-mod nnpackage_read;
-
 use std::{fs, path::Path};
+
+use crate::{nnpackage_edit, nnpackage_read};
 
 #[test]
 fn nothing_in_the_corpus_breaks_the_reader() {

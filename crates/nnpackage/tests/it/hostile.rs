@@ -5,8 +5,7 @@ use std::{fs, path::Path};
 use nnpackage::{ExtractOptions, Reader, extract, tensor_core::Limits};
 use test_support::{files, testdata, truncations, zip::Zip};
 
-#[path = "../../../fuzz/src/nnpackage_read.rs"]
-mod nnpackage_read;
+use crate::nnpackage_read;
 
 #[test]
 fn every_truncation_of_a_package() {

@@ -1,5 +1,10 @@
 //! Opening packages.
 
+pub(crate) mod content;
+pub(crate) mod file;
+pub(crate) mod model_file;
+pub(crate) mod storage;
+
 use std::{
     collections::HashMap,
     path::Path,
@@ -14,7 +19,7 @@ use crate::{
     Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile, ModelInfo,
     Reaction, Result, Sums, golden,
     manifest::Parsed,
-    storage::{Folder, MANIFEST, Storage},
+    read::storage::{Folder, MANIFEST, Storage},
     sums, validate,
 };
 

@@ -1,8 +1,10 @@
 //! Golden data: what goes into a package and what has to come out. Format text: "nnpkg-tc".
 
+pub(crate) mod hdf5;
+
 use tensor_core::Tensor;
 
-use crate::{File, Reader, Result, hdf5::Hdf5};
+use crate::{File, Reader, Result, golden::hdf5::Hdf5};
 
 /// A handle on one of the two files of golden data.
 #[derive(Clone, Copy, Debug)]

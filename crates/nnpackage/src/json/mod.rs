@@ -1,6 +1,9 @@
 //! JSON as packages in the field have it: read strictly first, then with everything that onert puts
 //! up with, each such thing with its place.
 
+pub(crate) mod edit;
+pub(crate) mod style;
+
 use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use jsonc_parser::{
@@ -74,8 +77,8 @@ impl Value {
         match self {
             Self::Null => "null".into(),
             Self::Bool(value) => value.to_string().into(),
-            Self::Number(number) => crate::error::short(number).into_owned().into(),
-            Self::Text(text) => format!("{:?}", crate::error::short(text)).into(),
+            Self::Number(number) => tensor_core::text::short(number).into_owned().into(),
+            Self::Text(text) => format!("{:?}", tensor_core::text::short(text)).into(),
             Self::Array(_) => "an array".into(),
             Self::Object(_) => "an object".into(),
         }

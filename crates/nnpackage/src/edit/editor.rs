@@ -21,7 +21,7 @@ use tensor_core::{
 use crate::{
     Edit, Error, FileFault, Reader, Result, Sums, WriteOptions,
     edit::Planned,
-    storage::MANIFEST,
+    read::storage::MANIFEST,
     write::{Body, NewEntry, Use, copy},
 };
 

@@ -14,11 +14,11 @@ use crate::{
     BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
     ModelType, PackageVersion, Result, Sums, Wiring, WriteOptions,
     edit::check_type,
+    edit::needs::needs,
+    edit::paths::Paths,
     golden,
-    needs::needs,
-    paths::Paths,
     read::check_document,
-    storage::MANIFEST,
+    read::storage::MANIFEST,
     write::{Body, NewEntry, Plan, Use},
 };
 

@@ -7,7 +7,7 @@ use tensor_core::{Extent, Source};
 
 use crate::{
     Content, Error, FileFault, Reader, Result,
-    storage::{Storage, Stored, StoredReader},
+    read::storage::{Storage, Stored, StoredReader},
 };
 
 /// A handle on a file of a package, which may not be there: whatever the manifest names has one.

@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::{
     IoRef,
     json::{Node, Value},
-    json_edit::indent,
 };
 
 /// A value to be written.
@@ -161,4 +160,18 @@ impl Style {
 fn quote(text: &str) -> String {
     // A text can always be written.
     serde_json::to_string(text).unwrap_or_default()
+}
+
+/// Returns what stands in front of a byte in its line, where that is only blanks; `None` elsewhere,
+/// and in the first line.
+pub(crate) fn indent(text: &[u8], at: usize) -> Option<String> {
+    let start = blanks_start(text, at);
+    let is_line = text.get(..start)?.ends_with(b"\n");
+    is_line.then(|| String::from_utf8_lossy(text.get(start..at).unwrap_or_default()).into_owned())
+}
+
+/// Returns where the blanks in front of a byte start.
+pub(crate) fn blanks_start(text: &[u8], at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default().iter().rev();
+    at.saturating_sub(before.take_while(|byte| b" \t".contains(byte)).count())
 }

@@ -4,8 +4,8 @@ use tensor_core::Limits;
 
 use crate::{
     Connection, EditFault, Manifest, Result, VersionPart,
-    json_edit::Editing,
-    json_write::{NewValue, Style},
+    json::edit::Editing,
+    json::style::{NewValue, Style},
 };
 
 impl Manifest {

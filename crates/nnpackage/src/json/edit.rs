@@ -15,8 +15,10 @@ use tensor_core::Limits;
 
 use crate::{
     Result,
-    json::{self, Document, Node, Value},
-    json_write::{NewValue, Style},
+    json::{
+        self, Document, Node, Value,
+        style::{NewValue, Style, blanks_start, indent},
+    },
 };
 
 /// An object as a text that is changed attribute by attribute.
@@ -262,22 +264,9 @@ fn slice(text: &[u8], range: Range<usize>) -> &[u8] {
     text.get(range).unwrap_or_default()
 }
 
-/// Returns what stands in front of a byte in its line, where that is only blanks; `None` elsewhere,
-/// and in the first line.
-pub(crate) fn indent(text: &[u8], at: usize) -> Option<String> {
-    let start = blanks_start(text, at);
-    let is_line = slice(text, 0..start).ends_with(b"\n");
-    is_line.then(|| String::from_utf8_lossy(slice(text, start..at)).into_owned())
-}
-
 fn blanks_end(text: &[u8], at: usize) -> usize {
     let rest = slice(text, at..text.len());
     at.saturating_add(rest.iter().take_while(|byte| b" \t".contains(byte)).count())
-}
-
-fn blanks_start(text: &[u8], at: usize) -> usize {
-    let before = slice(text, 0..at).iter().rev();
-    at.saturating_sub(before.take_while(|byte| b" \t".contains(byte)).count())
 }
 
 /// Returns where the comma behind a value stands; `None` where there is none.

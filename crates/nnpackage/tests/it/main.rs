@@ -1,0 +1,19 @@
+//! Packages that are read, checked, built and changed.
+
+mod corpus;
+mod edit;
+mod findings;
+mod folder;
+mod fuzz_corpus;
+mod golden;
+mod hostile;
+mod lazy;
+mod read;
+mod reject;
+mod wiring;
+mod write;
+
+#[path = "../../../../fuzz/src/nnpackage_edit.rs"]
+mod nnpackage_edit;
+#[path = "../../../../fuzz/src/nnpackage_read.rs"]
+mod nnpackage_read;
