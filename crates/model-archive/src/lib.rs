@@ -56,45 +56,37 @@
     )
 )]
 
-mod append;
-mod archive;
-mod decode;
-mod directory;
-mod encode;
-mod encoded;
-mod end;
-mod entry;
-mod entry_writer;
 mod error;
+mod fault;
 mod folder;
-mod headers;
 mod kind;
-mod local;
 mod method;
 pub mod name;
-mod names;
-mod options;
-mod pipeline;
-mod storage;
-mod stored;
-mod tree;
-mod unpack;
+mod read;
 mod write;
 
-pub use append::last_whole;
-pub use archive::Archive;
-pub use decode::EntryReader;
-pub use directory::Info;
-pub use encoded::Encoded;
-pub use entry::Entry;
-pub use entry_writer::EntryWriter;
-pub use error::{Class, Error, Fault, FileFault, Flaw, Result, TargetFault, WriteFault};
-pub use folder::Folder;
-pub use headers::Layout;
+pub use error::{Error, Result};
+pub use fault::{Class, Fault, FileFault, Flaw, WriteFault};
+pub use folder::{
+    Folder,
+    new::{NewFolder, UnpackOptions},
+    storage::{Storage, Stored, StoredReader},
+};
 pub use kind::Kind;
 pub use method::Method;
-pub use options::{Options, Profile, Symlinks};
-pub use storage::{Compression, EntryOptions};
-pub use stored::{Storage, Stored, StoredReader};
-pub use unpack::{NewFolder, UnpackOptions};
-pub use write::{ArchiveWriter, Raw, Written};
+pub use name::TargetFault;
+pub use read::{
+    archive::Archive,
+    decode::EntryReader,
+    directory::Info,
+    entry::Entry,
+    options::{Options, Profile, Symlinks},
+};
+pub use write::{
+    ArchiveWriter, Raw, Written,
+    append::last_whole,
+    encoded::Encoded,
+    entry_writer::EntryWriter,
+    headers::Layout,
+    options::{Compression, EntryOptions},
+};

@@ -4,8 +4,6 @@ use std::fmt;
 
 use tensor_core::Limits;
 
-use crate::TargetFault;
-
 /// Checks that a name is the normal form of a relative path: UTF-8 with `/` between components, of
 /// which none is empty, `.` or `..`, and no byte that means something else on some system.
 ///
@@ -177,6 +175,33 @@ impl fmt::Display for NameFault {
             Self::Device => f.write_str("has a component that is a device on Windows"),
         }
     }
+}
+
+/// Why the target of a symbolic link is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetFault {
+    /// It starts at the root of a file system.
+    #[error("is absolute, expected a path relative to the link")]
+    Absolute,
+    /// It leads out of the archive.
+    #[error("leads out of the archive")]
+    Outside,
+    /// There is no such entry.
+    #[error("is not in the archive")]
+    Missing,
+    /// It is a folder.
+    #[error("is a folder, expected a file")]
+    Folder,
+    /// It leads back to itself, or on over more links than systems follow.
+    #[error("leads back to itself or over more than 40 links")]
+    Loop,
+    /// It is longer than a path may be.
+    #[error("is over the limit of {0} bytes (Limits::name_bytes)")]
+    Long(u64),
+    /// It is no path in normal form.
+    #[error("is not UTF-8 text of plain path components")]
+    Malformed,
 }
 
 /// Bytes of a component that every file system takes.

@@ -8,9 +8,9 @@ use tensor_core::digest::{Digest, Hasher};
 
 use crate::{
     ArchiveWriter, Encoded, EntryOptions, Error, Kind, Result, WriteFault, Written,
-    encode::Encoder,
-    headers::{Header, MARK_32, Sums, SumsPlace},
-    storage::Plan,
+    write::encode::Encoder,
+    write::headers::{Header, MARK_32, Sums, SumsPlace},
+    write::options::Plan,
 };
 
 /// A file in the making, made by [`ArchiveWriter::stream`]: a sink for its content.

@@ -1,18 +1,16 @@
-use std::path::Path;
+use tensor_core::Limits;
 
-use tensor_core::{Limits, Source};
-
-use crate::{Archive, Method, Result};
+use crate::Method;
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// What readers may disagree about is refused: for verifying and unpacking. Opening looks at the
     /// directory and reading an entry at its local header; what stands between entries, and data
-    /// descriptors, are left to [`Archive::check`].
+    /// descriptors, are left to [`Archive::check`](crate::Archive::check).
     #[default]
     Strict,
-    /// Whatever is not unsafe is read, and can be asked for with [`Archive::check`]: for looking at
+    /// Whatever is not unsafe is read, and can be asked for with [`Archive::check`](crate::Archive::check): for looking at
     /// broken archives.
     Lenient,
 }
@@ -65,24 +63,6 @@ impl Options {
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
-    }
-
-    /// Opens a file, which is read by position and only where it is asked for.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Archive::open`].
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Archive> {
-        self.from_source(Source::open(path)?)
-    }
-
-    /// Does as [`open`](Self::open) with any source.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Archive::open`].
-    pub fn from_source(self, source: Source) -> Result<Archive> {
-        Archive::read(source, self)
     }
 }
 

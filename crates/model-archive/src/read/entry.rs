@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tensor_core::{AlignedBuf, Extent, Source, SourceReader};
 
 use crate::{
-    Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault, decode::EntryReader,
-    local::Local, name,
+    Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault, name,
+    read::decode::EntryReader, read::local::Local,
 };
 
 /// A handle on an entry of an archive: two words, nothing read.

@@ -12,7 +12,9 @@ use std::io::Write;
 use memchr::memmem;
 use tensor_core::{Cursor, Extent, Source};
 
-use crate::{Archive, ArchiveWriter, Entry, Error, Fault, Flaw, Layout, Result, directory::Header};
+use crate::{
+    Archive, ArchiveWriter, Entry, Error, Fault, Flaw, Layout, Result, read::directory::Header,
+};
 
 impl<W: Write> ArchiveWriter<W> {
     /// Starts what makes changes of an archive take effect: all that is written to `sink` belongs

@@ -1,36 +1,10 @@
 //! Frames of zstd, one behind another.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{io, sync::Arc};
 
 use zstd::stream::raw::{DParameter, Decoder, Operation as _};
 
-use super::Step;
-
-/// Decoders that are not in use: making one costs more than decoding a small tensor.
-#[derive(Default)]
-pub(crate) struct Pool(Mutex<Vec<Decoder<'static>>>);
-
-impl std::fmt::Debug for Pool {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pool")
-    }
-}
-
-impl Pool {
-    fn take(&self) -> Option<Decoder<'static>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-
-    fn give_back(&self, decoder: Decoder<'static>) {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE {
-            idle.push(decoder);
-        }
-    }
-}
+use super::{pool::Pool, step::Step};
 
 /// A decoder of all frames of one entry.
 pub(crate) struct Frames {
@@ -87,5 +61,3 @@ impl Drop for Frames {
 
 /// A decoder keeps the window that it has filled: it is only kept where that is small, in bytes.
 const SMALL: u64 = 1 << 20;
-/// More idle decoders than this are not kept.
-const IDLE: usize = 16;

@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 use tensor_core::parallel;
 
-use crate::{Archive, Entry, EntryReader, Error, Fault, Flaw, Kind, Result, tree::Tree};
+use crate::{Archive, Entry, EntryReader, Error, Fault, Flaw, Kind, Result, folder::tree::Tree};
 
 /// How an archive is unpacked.
 #[derive(Clone, Copy, Debug)]

@@ -14,11 +14,9 @@ use zip::{
 };
 
 use crate::{
-    Error, Fault, Flaw, Kind, Method, Result,
-    end::End,
-    local::Extra,
+    Error, Fault, Flaw, Kind, Method, Options, Result, Symlinks,
     name::{self, NameFault},
-    options::{Options, Symlinks},
+    read::{end::End, extra::Extra},
 };
 
 /// What the directory says of an entry.

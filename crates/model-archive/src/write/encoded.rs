@@ -2,7 +2,10 @@ use std::{borrow::Cow, fmt};
 
 use tensor_core::digest::Digest;
 
-use crate::{EntryOptions, Error, Kind, Method, Result, WriteFault, headers::Sums, storage::Plan};
+use crate::{
+    EntryOptions, Error, Kind, Method, Result, WriteFault, write::headers::Sums,
+    write::options::Plan,
+};
 
 /// An entry that is compressed and ready to be appended by
 /// [`ArchiveWriter::add_encoded`](crate::ArchiveWriter::add_encoded).

@@ -7,7 +7,14 @@ use tensor_core::SourceReader;
 use crate::{Archive, Error, Fault, Info, Method, Result};
 
 #[cfg(feature = "zstd")]
-pub(crate) mod zstd;
+pub(crate) mod pool;
+#[cfg(any(feature = "deflate", feature = "zstd"))]
+mod step;
+#[cfg(feature = "zstd")]
+mod zstd;
+
+#[cfg(any(feature = "deflate", feature = "zstd"))]
+use step::Step;
 
 /// The content of an entry as a stream, in memory that does not grow with it.
 ///
@@ -59,15 +66,6 @@ impl std::fmt::Debug for Codec {
             Self::Zstd(_) => "Zstd",
         })
     }
-}
-
-/// What one step of a codec did.
-#[cfg(any(feature = "deflate", feature = "zstd"))]
-struct Step {
-    consumed: usize,
-    produced: usize,
-    /// The data ends here, if no more bytes are stored.
-    is_end: bool,
 }
 
 impl EntryReader {

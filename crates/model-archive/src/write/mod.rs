@@ -1,5 +1,14 @@
 //! Writing archives, front to back. ZIP application note, version 6.3.
 
+pub(crate) mod append;
+mod encode;
+pub(crate) mod encoded;
+pub(crate) mod entry_writer;
+pub(crate) mod headers;
+mod names;
+pub(crate) mod options;
+mod pipeline;
+
 use std::{
     fmt,
     io::{self, Read, Write},
@@ -10,10 +19,10 @@ use tensor_core::{Error as Core, Limits, digest::Digest};
 
 use crate::{
     Encoded, EntryOptions, EntryWriter, Error, Info, Kind, Method, Result, TargetFault, WriteFault,
-    headers::{Directory, Header, Layout, Sums, SumsPlace},
     name,
-    names::Names,
-    storage::check_alignment,
+    write::headers::{Directory, Header, Layout, Sums, SumsPlace},
+    write::names::Names,
+    write::options::check_alignment,
 };
 
 /// Writes an archive to any sink, from front to back.

@@ -1,5 +1,9 @@
 //! Folders that are read as archives are: nothing outside of them is.
 
+pub(crate) mod new;
+pub(crate) mod storage;
+mod tree;
+
 use std::{
     collections::BTreeSet,
     ffi::OsString,
@@ -316,7 +320,7 @@ fn text(path: &Path) -> String {
 }
 
 #[cfg(unix)]
-use crate::tree::FOLDER;
+use tree::FOLDER;
 /// A pipe that has come there since is not waited for.
 #[cfg(unix)]
 const FILE: rustix::fs::OFlags = rustix::fs::OFlags::RDONLY

@@ -4,7 +4,7 @@ use std::io;
 
 use tensor_core::digest::Algorithm;
 
-use crate::{Method, WriteFault, encode::Codec};
+use crate::{Method, WriteFault, write::encode::Codec};
 
 /// How an entry is written: as it is, without digest, where nothing else is said.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 
 use tensor_core::CursorMut;
 
-use crate::{Kind, Method, local::ALIGNMENT};
+use crate::{Kind, Method, read::extra::ALIGNMENT};
 
 /// Whose records a writer's are like, byte for byte, where the application note leaves a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

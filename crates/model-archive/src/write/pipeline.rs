@@ -10,7 +10,7 @@ use std::{
 
 use tensor_core::digest::{Digest, Hasher};
 
-use crate::{ArchiveWriter, EntryOptions, Error, Result, Written, entry_writer::BLOCK};
+use crate::{ArchiveWriter, EntryOptions, Error, Result, Written, write::entry_writer::BLOCK};
 
 impl<W: Write> ArchiveWriter<W> {
     /// Writes a file whose content is read to its end.
