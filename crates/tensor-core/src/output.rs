@@ -80,6 +80,13 @@ pub enum Edited {
         /// The length of the one that stands there now.
         after: u64,
     },
+    /// Bytes at its end were cut off.
+    Truncated {
+        /// The length of the file before.
+        before: u64,
+        /// Its length now.
+        after: u64,
+    },
     /// Files of the folder were changed.
     Updated {
         /// How many were written.

@@ -1,13 +1,24 @@
 //! The physical file: magics, the size of the manifest, and where blobs may lie. Format text:
 //! Part I, and Part IV, section 1.
 
-use tensor_core::{Cursor, CursorMut, Error as Core, Extent, Limits, Source};
+use tensor_core::{Cursor, CursorMut, Extent, Limit, Limits, Source};
 
 use crate::{
     Generation,
     error::{Error, Result},
     manifest::Manifest,
 };
+
+/// Tells whether some bytes are a zTensor file, by their first 8: also those of generation 2, which
+/// is not read.
+///
+/// # Errors
+///
+/// Where the bytes cannot be read.
+pub fn sniff(source: &Source) -> Result<bool> {
+    let magic = source.read(Extent::first(source.len().min(8)), "magic")?;
+    Ok([MAGIC, MAGIC_V0_1, MAGIC_V2].iter().any(|known| magic == known[..]))
+}
 
 /// What the fixed parts of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +68,7 @@ impl Container {
 
     /// Checks the size of a manifest that ends at `end`, where the size itself stands.
     fn bounded(generation: Generation, size: u64, end: u64, limits: &Limits) -> Result<Self> {
-        if size > limits.manifest_bytes {
-            let (limit, field) = (limits.manifest_bytes, "manifest_bytes");
-            return Err(Core::OverLimit {
-                what: "manifest size in bytes",
-                found: size,
-                limit,
-                field,
-            }
-            .into());
-        }
+        limits.check(Limit::ManifestBytes, "manifest size in bytes", size)?;
         let room = end.saturating_sub(8);
         if size > room {
             return Err(Error::ManifestSize { offset: end, found: size, room });

@@ -1,6 +1,9 @@
-use std::{borrow::Cow, fmt, io};
+use std::{fmt, io};
 
-use tensor_core::{Chain, DType, Shape};
+use tensor_core::{
+    At, Chain, DType, ErrorKind, Shape,
+    text::{Ascii, Quoted, short},
+};
 
 use crate::{Format, Generation, Role};
 
@@ -9,7 +12,7 @@ use crate::{Format, Generation, Role};
 #[non_exhaustive]
 pub enum Error {
     /// The file starts with something else. Format text: Part I, section 1.
-    #[error("magic at byte 0 is {found:?}, expected \"ZTEN1000\" or, in generation 0.1, \"ZTEN0001\"", found = Ascii(.found))]
+    #[error("magic at byte 0 is {found}, expected \"ZTEN1000\" or, in generation 0.1, \"ZTEN0001\"", found = Ascii(.found))]
     BadMagic {
         /// The first bytes, at most 8.
         found: Vec<u8>,
@@ -19,7 +22,7 @@ pub enum Error {
     Generation2,
     /// The end of the file is not the end of a zTensor file: it was cut off, or never finished.
     /// Format text: Part IV, section 1, steps 1 and 2.
-    #[error("footer at byte {offset} is {found:?}, expected \"ZTEN1000\" behind a manifest size", found = Ascii(.found))]
+    #[error("footer at byte {offset} is {found}, expected \"ZTEN1000\" behind a manifest size", found = Ascii(.found))]
     BadFooter {
         /// Where the last 8 bytes start.
         offset: u64,
@@ -48,7 +51,7 @@ pub enum Error {
         problem: Problem,
     },
     /// An object has no component of a role that its format requires. Format text: Part III.
-    #[error("object {object} of format {format:?} has no component {role:?}", object = Quoted(.object), format = short(.format.as_str()), role = short(.role.as_str()))]
+    #[error("object {object} of format {format} has no component {role}", object = Quoted(.object), format = Quoted(.format.as_str()), role = Quoted(.role.as_str()))]
     MissingComponent {
         /// The name of the object.
         object: String,
@@ -58,7 +61,7 @@ pub enum Error {
         role: Role,
     },
     /// An object is read as something that it is not. Format text: Part III.
-    #[error("object {object} has format {found:?}, expected {expected}", object = Quoted(.object), found = short(.found.as_str()))]
+    #[error("object {object} has format {found}, expected {expected}", object = Quoted(.object), found = Quoted(.found.as_str()))]
     WrongFormat {
         /// The name of the object.
         object: String,
@@ -68,7 +71,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A component cannot be used. Format text: Part II, section 3.
-    #[error("component {role:?} of object {object} {fault}", object = Quoted(.object), role = short(.role.as_str()))]
+    #[error("component {role} of object {object} {fault}", object = Quoted(.object), role = Quoted(.role.as_str()))]
     Component {
         /// The name of the object.
         object: String,
@@ -139,42 +142,93 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the offset that the error is about, in bytes from the start of the file, where it
-    /// is about one.
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
-        match self {
-            Self::BadMagic { .. } | Self::Generation2 => Some(0),
-            Self::BadFooter { offset, .. }
-            | Self::ManifestSize { offset, .. }
-            | Self::Manifest { offset, .. }
-            | Self::Write { offset, .. } => Some(*offset),
-            Self::Component { fault, .. } => fault.offset(),
-            Self::Core(error) => error.offset(),
-            _ => None,
-        }
-    }
-
     /// Returns the stable id of the rule that is broken, such as `zt/blob-misaligned`.
     #[must_use]
-    pub fn rule(&self) -> &'static str {
+    pub const fn rule(&self) -> &'static str {
         match self {
             Self::BadMagic { .. } => "zt/magic",
             Self::Generation2 => "zt/generation",
-            Self::BadFooter { .. } => "zt/footer",
+            Self::BadFooter { .. } | Self::NothingToRecover { .. } => "zt/footer",
             Self::ManifestSize { .. } => "zt/manifest-size",
             Self::Manifest { problem, .. } => problem.rule(),
             Self::MissingComponent { .. } => "zt/component-missing",
             Self::WrongFormat { .. } => "zt/format",
             Self::Component { fault, .. } => fault.rule(),
             Self::Layout { .. } => "zt/layout",
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "zt/limit",
-            Self::Core(
-                tensor_core::Error::ShapeOverflow { .. } | tensor_core::Error::SizeOverflow { .. },
-            ) => "zt/shape-overflow",
-            Self::Core(_) => "zt/read",
-            _ => "zt/write",
+            Self::DuplicateObject { .. }
+            | Self::MissingObject { .. }
+            | Self::Unfinished { .. }
+            | Self::Setting { .. }
+            | Self::NotEditable { .. }
+            | Self::Write { .. } => "zt/write",
+            Self::Core(error) => core_rule(error),
         }
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::BadMagic { .. }
+            | Self::BadFooter { .. }
+            | Self::ManifestSize { .. }
+            | Self::MissingComponent { .. }
+            | Self::Layout { .. }
+            | Self::NothingToRecover { .. } => ErrorKind::Malformed,
+            Self::Generation2 => ErrorKind::Unsupported,
+            Self::Manifest { problem, .. } => problem.kind(),
+            Self::Component { fault, .. } => fault.kind(),
+            Self::WrongFormat { .. }
+            | Self::DuplicateObject { .. }
+            | Self::Unfinished { .. }
+            | Self::Setting { .. }
+            | Self::NotEditable { .. } => ErrorKind::Usage,
+            Self::MissingObject { .. } => ErrorKind::NotFound,
+            Self::Write { .. } => ErrorKind::Io,
+            Self::Core(error) => error.kind(),
+        }
+    }
+
+    /// Returns the place that the error is about: object, component and byte, as far as it is about
+    /// one.
+    #[must_use]
+    pub fn at(&self) -> At {
+        let file = At::file();
+        match self {
+            Self::BadMagic { .. } | Self::Generation2 => file.offset(0),
+            Self::BadFooter { offset, .. }
+            | Self::ManifestSize { offset, .. }
+            | Self::Write { offset, .. } => file.offset(*offset),
+            Self::Manifest { path, offset, .. } => file.path(path).offset(*offset),
+            Self::Component { object, role, fault } => {
+                let path = format!("components.{}", Quoted(role.as_str()));
+                file.tensor(short(object)).path(path).offset(fault.offset())
+            }
+            Self::MissingComponent { object, .. }
+            | Self::WrongFormat { object, .. }
+            | Self::Layout { object, .. } => file.tensor(short(object)),
+            Self::DuplicateObject { name }
+            | Self::MissingObject { name }
+            | Self::Unfinished { name } => file.tensor(short(name)),
+            Self::Setting { .. } | Self::NotEditable { .. } | Self::NothingToRecover { .. } => file,
+            Self::Core(error) => error.at(),
+        }
+    }
+}
+
+const fn core_rule(error: &tensor_core::Error) -> &'static str {
+    use tensor_core::Error as Core;
+    if matches!(error, Core::ShapeOverflow { .. } | Core::SizeOverflow { .. }) {
+        return "zt/shape-overflow";
+    }
+    match error.kind() {
+        ErrorKind::OverLimit => "zt/limit",
+        ErrorKind::Malformed
+        | ErrorKind::Unsupported
+        | ErrorKind::NotFound
+        | ErrorKind::Io
+        | ErrorKind::Busy
+        | ErrorKind::Usage => "zt/read",
     }
 }
 
@@ -250,6 +304,18 @@ impl Problem {
             Self::OverLimit { .. } => "zt/limit",
         }
     }
+
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TooDeep { .. } | Self::OverLimit { .. } => ErrorKind::OverLimit,
+            Self::Unexpected { .. }
+            | Self::Truncated { .. }
+            | Self::DuplicateKey { .. }
+            | Self::MissingKey { .. }
+            | Self::NotUtf8
+            | Self::Trailing { .. } => ErrorKind::Malformed,
+        }
+    }
 }
 
 /// What is wrong with a component.
@@ -257,13 +323,13 @@ impl Problem {
 #[non_exhaustive]
 pub enum Fault {
     /// Its `dtype` is none of the format's. Format text: Part II, section 4.
-    #[error("has dtype {:?}, expected one of the format's element types", short(.found))]
+    #[error("has dtype {}, expected one of the format's element types", Quoted(.found))]
     UnknownDtype {
         /// The text.
         found: String,
     },
     /// Its `encoding` is none of the format's, or one that this build leaves out.
-    #[error("has encoding {:?}, expected {expected}", short(.found))]
+    #[error("has encoding {}, expected {expected}", Quoted(.found))]
     UnknownEncoding {
         /// The text.
         found: String,
@@ -342,12 +408,6 @@ pub enum Fault {
         /// The text.
         found: String,
     },
-    /// It holds indices and its element type is no integer. Format text: Part III.
-    #[error("has element type {found}, expected integers")]
-    NotIntegers {
-        /// The element type.
-        found: DType,
-    },
     /// A bool is neither 0 nor 1. Format text: Part II, section 4.
     #[error("has a bool at element {index} that is {found}, expected 0 or 1")]
     NotABool {
@@ -365,18 +425,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    const fn offset(&self) -> Option<u64> {
-        match self {
-            Self::Misaligned { offset }
-            | Self::OutOfBounds { offset, .. }
-            | Self::WrongLength { offset, .. }
-            | Self::DecodedLength { offset, .. }
-            | Self::Zstd { offset, .. }
-            | Self::DigestMismatch { offset, .. } => Some(*offset),
-            _ => None,
-        }
-    }
-
     const fn rule(&self) -> &'static str {
         match self {
             Self::UnknownDtype { .. } => "zt/dtype",
@@ -388,10 +436,39 @@ impl Fault {
             Self::Zstd { .. } => "zt/zstd",
             Self::DigestMismatch { .. } => "zt/digest-mismatch",
             Self::MalformedDigest { .. } => "zt/digest-malformed",
-            Self::NotIntegers { .. } => "zt/index-type",
             Self::NotABool { .. } => "zt/bool",
-            Self::Read { reason: tensor_core::Error::OverLimit { .. } } => "zt/limit",
-            Self::Read { .. } => "zt/read",
+            Self::Read { reason } => core_rule(reason),
+        }
+    }
+
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownDtype { .. } | Self::UnknownEncoding { .. } => ErrorKind::Unsupported,
+            Self::Misaligned { .. }
+            | Self::OutOfBounds { .. }
+            | Self::WrongLength { .. }
+            | Self::DecodedLength { .. }
+            | Self::Zstd { .. }
+            | Self::DigestMismatch { .. }
+            | Self::MalformedDigest { .. }
+            | Self::NotABool { .. } => ErrorKind::Malformed,
+            Self::Read { reason } => reason.kind(),
+        }
+    }
+
+    const fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Misaligned { offset }
+            | Self::OutOfBounds { offset, .. }
+            | Self::WrongLength { offset, .. }
+            | Self::DecodedLength { offset, .. }
+            | Self::Zstd { offset, .. }
+            | Self::DigestMismatch { offset, .. } => Some(*offset),
+            Self::UnknownDtype { .. }
+            | Self::UnknownEncoding { .. }
+            | Self::MalformedDigest { .. }
+            | Self::NotABool { .. }
+            | Self::Read { .. } => None,
         }
     }
 }
@@ -413,36 +490,6 @@ impl fmt::Display for Decoded {
         }
     }
 }
-
-/// Returns a text from a file as far as it is worth showing.
-pub(crate) fn short(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// A name from a file, in quotes and cut where it is long.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", short(self.0))
-    }
-}
-
-/// Bytes that should be ASCII, shown as text with escapes.
-struct Ascii<'a>(&'a [u8]);
-
-impl fmt::Debug for Ascii<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.0.escape_ascii())
-    }
-}
-
-/// Characters of a name that messages show: a file may have names of many megabytes, and as many
-/// messages about them.
-const SHOWN: usize = 120;
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -19,15 +19,15 @@
 //! # Examples
 //!
 //! ```
-//! use ztensor::{Reader, Writer, tensor_core::Tensor};
+//! use ztensor::{Reader, Writer, tensor_core::TensorBuf};
 //!
 //! let mut writer = Writer::new(Vec::new());
-//! writer.add("bias", &Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+//! writer.add("bias", &TensorBuf::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
 //! let file = writer.finish()?;
 //!
 //! let reader = Reader::from_bytes(file)?;
-//! let bias = reader.tensor("bias").expect("just written").view()?;
-//! assert_eq!(bias.view().to_vec::<f32>()?, [0.5, 1.0, 1.5]);
+//! let bias = reader.tensor("bias").expect("just written").read()?;
+//! assert_eq!(bias.to_vec::<f32>()?, [0.5, 1.0, 1.5]);
 //! assert!(reader.validate().is_empty());
 //! # Ok::<(), ztensor::Error>(())
 //! ```
@@ -79,8 +79,8 @@ mod write;
 
 pub use tensor_core;
 
-pub use container::ALIGNMENT;
-pub use edit::{Compacted, Editor, compact, recover};
+pub use container::{ALIGNMENT, sniff};
+pub use edit::{Editor, compact, recover};
 pub use error::{Decoded, Error, Fault, Problem, Result};
 pub use generation::Generation;
 pub use manifest::{
@@ -88,9 +88,7 @@ pub use manifest::{
 };
 pub use migrate::migrate;
 pub use read::{ReadOptions, Reader};
-pub use tensor::{
-    Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, QuantizedGroup, Tensor, Verified,
-};
+pub use tensor::{Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, QuantizedGroup, Tensor};
 pub use write::{
     ComponentWriter, Compression, ObjectWriter, Storage, Version, WriteOptions, Writer,
 };

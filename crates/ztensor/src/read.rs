@@ -1,9 +1,14 @@
 //! Opening files.
 
-use std::{num::NonZeroUsize, path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    num::NonZeroUsize,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use bytes::Bytes;
-use tensor_core::{Extent, Limits, Source, parallel};
+use tensor_core::{Extent, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
     Generation, Manifest,
@@ -32,14 +37,19 @@ struct Inner {
     options: ReadOptions,
     /// Bytes behind the last complete file, where the end is missing.
     lost: Option<u64>,
+    /// What needs no second look under [`Verify::Once`].
+    proved: Mutex<HashSet<Stored>>,
 }
+
+/// Offset, length and digest of a blob, as a manifest says them.
+pub(crate) type Stored = (u64, u64, String);
 
 impl Reader {
     /// Opens a file, which is read by position and only where it is asked for.
     ///
     /// # Errors
     ///
-    /// Where the file is no zTensor file, was cut off, or has a broken manifest.
+    /// Where the file is not a zTensor file, was cut off, or has a broken manifest.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -87,7 +97,7 @@ impl Reader {
     }
 
     /// Returns how many bytes stand behind the file that was read, where the end of a later one is
-    /// missing: see [`ReadOptions::recover`].
+    /// missing: see [`ReadOptions::profile`].
     #[must_use]
     pub fn recovered(&self) -> Option<u64> {
         self.inner.lost
@@ -101,8 +111,25 @@ impl Reader {
         &self.inner.options.limits
     }
 
-    pub(crate) fn verifies(&self) -> bool {
-        self.inner.options.verify
+    /// Tells whether the digest of a stored blob is to be compared now.
+    pub(crate) fn verifies(&self, blob: impl FnOnce() -> Stored) -> bool {
+        match self.inner.options.verify {
+            Verify::Never => false,
+            Verify::Always => true,
+            Verify::Once => !self.proved().contains(&blob()),
+        }
+    }
+
+    /// Notes that the digest of a stored blob was compared, and is right.
+    pub(crate) fn note_proved(&self, blob: impl FnOnce() -> Stored) {
+        if self.inner.options.verify == Verify::Once {
+            self.proved().insert(blob());
+        }
+    }
+
+    fn proved(&self) -> MutexGuard<'_, HashSet<Stored>> {
+        // A set is whole after every call, so a panic elsewhere leaves nothing half done.
+        self.inner.proved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn thread_count(&self) -> NonZeroUsize {
@@ -115,44 +142,45 @@ impl Reader {
 /// # Examples
 ///
 /// ```no_run
-/// let reader = ztensor::Reader::options().verify(true).open("model.zt")?;
+/// use ztensor::tensor_core::Verify;
+///
+/// let reader = ztensor::Reader::options().verify(Verify::Always).open("model.zt")?;
 /// # Ok::<(), ztensor::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     limits: Limits,
-    verify: bool,
-    recover: bool,
+    profile: Profile,
+    verify: Verify,
     threads: Option<NonZeroUsize>,
 }
 
 impl ReadOptions {
     /// Sets what the file may make the reader do.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets whether reading a component compares its digest first; off by default.
+    /// Sets what is tolerated; strict by default. The lenient profile reads a file whose end is
+    /// missing as the last complete file inside it: what an append leaves that was cut off.
     #[must_use]
-    pub fn verify(mut self, verify: bool) -> Self {
+    pub const fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets when reading a component compares its digest; never by default. Streams compare none.
+    #[must_use]
+    pub const fn verify(mut self, verify: Verify) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Sets whether a file whose end is missing is read as the last complete file inside it; off by
-    /// default. That is what an append leaves that was cut off.
+    /// Sets how many threads checks use; by default as many as the system offers.
     #[must_use]
-    pub fn recover(mut self, recover: bool) -> Self {
-        self.recover = recover;
-        self
-    }
-
-    /// Sets how many threads validation uses; by default as many as the system offers.
-    #[must_use]
-    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = Some(threads);
         self
     }
@@ -161,7 +189,7 @@ impl ReadOptions {
         self.limits
     }
 
-    /// Does as [`Reader::open`] with these options.
+    /// Like [`Reader::open`], with these options.
     ///
     /// # Errors
     ///
@@ -170,7 +198,7 @@ impl ReadOptions {
         self.from_source(Source::open(path)?)
     }
 
-    /// Does as [`Reader::from_bytes`] with these options.
+    /// Like [`Reader::from_bytes`], with these options.
     ///
     /// # Errors
     ///
@@ -179,7 +207,7 @@ impl ReadOptions {
         self.from_source(Source::from_bytes(bytes))
     }
 
-    /// Does as [`Reader::from_source`] with these options.
+    /// Like [`Reader::from_source`], with these options.
     ///
     /// # Errors
     ///
@@ -189,7 +217,7 @@ impl ReadOptions {
             .and_then(|container| Ok((container, container.manifest(&source, &self.limits)?)));
         let (source, container, manifest, lost) = match opened {
             Ok((container, manifest)) => (source, container, manifest, None),
-            Err(error) if self.recover => {
+            Err(error) if self.profile == Profile::Lenient => {
                 // Where nothing can be recovered, what is wrong with the file as it is says more.
                 let last = last_complete(&source, &self.limits);
                 let (len, container, manifest) = last.map_err(|_| error)?;
@@ -198,7 +226,8 @@ impl ReadOptions {
             }
             Err(error) => return Err(error),
         };
-        let inner = Inner { source, container, manifest, options: self, lost };
+        let proved = Mutex::default();
+        let inner = Inner { source, container, manifest, options: self, lost, proved };
         Ok(Reader { inner: Arc::new(inner) })
     }
 }
@@ -208,6 +237,6 @@ impl Default for ReadOptions {
         // The format's text bounds neither rank nor depth. Facts: files of rank 5,000 are read, and
         // the reference follows 124 levels of nesting.
         let limits = Limits::default().with_rank(1 << 16).with_depth(128);
-        Self { limits, verify: false, recover: false, threads: None }
+        Self { limits, profile: Profile::Strict, verify: Verify::Never, threads: None }
     }
 }

@@ -1,14 +1,14 @@
 //! What opening does not prove: every rule, over every byte, as a report.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use tensor_core::{At, Chain, DType, Extent, Limits, Report, Severity, parallel};
+use tensor_core::{
+    At, Budget, Chain, DType, Extent, Finding, Report, Verified, parallel,
+    text::{Quoted, short},
+};
 
 use crate::{
     Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Reader, Role, Tensor,
-    Verified,
     container::ALIGNMENT,
-    error::{Decoded, Result, short},
+    error::{Decoded, Result},
     tensor::{
         GroupLayout, LayoutError, Len, Part,
         sparse::{self, RowOrder},
@@ -16,35 +16,43 @@ use crate::{
 };
 
 impl Reader {
-    /// Reads everything and reports every fault: digests, exact lengths, sparse invariants, bool
-    /// bytes, padding, gaps, overlaps, and what the manifest holds beyond the schema.
+    /// Reads everything and reports every fault: what [`lint`](Self::lint) reports, digests, exact
+    /// lengths after decoding, sparse invariants and bool bytes.
     ///
-    /// The stored bytes of a component are read once, on up to [`threads`](ReadOptions::threads)
-    /// threads, in memory that does not grow with the size of the tensors; sparse data of
-    /// generation 0.1 is taken apart in memory. What all objects decode to together is bounded by
-    /// `Limits::expansion`.
+    /// The stored bytes of a component are read once, on up to
+    /// [`threads`](crate::ReadOptions::threads) threads, in memory that does not grow with the size
+    /// of the tensors; sparse data of generation 0.1 is taken apart in memory. What all objects
+    /// decode to together is bounded by `Limits::expansion`.
     #[must_use]
     pub fn validate(&self) -> Report {
-        validate(self, |_| ())
+        self.validate_with(|_| ())
     }
 
-    /// Does as [`validate`](Self::validate), and tells `progress` how many stored bytes were done
-    /// each time an object is finished.
+    /// Like [`validate`](Self::validate), but tells `progress` how many stored bytes were done each
+    /// time an object is finished.
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        validate(self, progress)
+        let what = "bytes of all objects together";
+        let budget = Budget::expansion(what, self.limits(), self.source().len());
+        check(self, Some(&budget), progress)
+    }
+
+    /// Reports what can be said without reading a tensor: faults of the manifest and of every
+    /// definition in it, blobs that overlap, padding and gaps between them.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        check(self, None, |_| ())
     }
 }
 
-fn validate(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+/// Checks all objects: what they hold as well, where there is a budget for reading that.
+fn check(reader: &Reader, budget: Option<&Budget>, progress: impl Fn(u64) + Sync) -> Report {
     let mut report = document(reader);
     let objects: Vec<usize> = (0..reader.manifest().len()).collect();
-    let budget = Budget::of(reader);
     let checked = parallel::map(&objects, reader.thread_count(), |&index| {
         let tensor = Tensor::new(reader, index);
         let (report, extents) = (Report::default(), Vec::new());
-        let mut check = Check { tensor, budget: &budget, report, extents };
-        let result = check.object();
-        if let Err(error) = result {
+        let mut check = Check { tensor, budget, report, extents };
+        if let Err(error) = check.object() {
             check.error(&error);
         }
         progress(check.extents.iter().map(|extent| extent.len()).sum());
@@ -64,6 +72,12 @@ fn validate(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
 /// Checks what the manifest says about the file as a whole.
 fn document(reader: &Reader) -> Report {
     let mut report = Report::default();
+    if let Some(lost) = reader.recovered() {
+        let message = format!(
+            "the last {lost} bytes are not a complete file; what stands before them was read"
+        );
+        report.add(Finding::warning("zt/recovered", message).offset(reader.source().len()));
+    }
     let manifest = reader.manifest();
     let at = || At::file().offset(manifest.offset());
     let plain = match manifest.generation() {
@@ -72,17 +86,12 @@ fn document(reader: &Reader) -> Report {
         Generation::V1_1 | Generation::V1_2 => manifest.version().starts_with("1."),
     };
     if !plain {
-        let message =
-            format!("version is {:?}, expected \"1.1.0\" or the like", manifest.version());
-        report.push(Severity::Warning, "zt/version-text", at().path("version"), message);
+        let version = Quoted(manifest.version());
+        let message = format!("version is {version}, expected \"1.1.0\" or the like");
+        report.add(Finding::warning("zt/version-text", message).at(at().path("version")));
     }
     if let Err(error) = manifest.attributes() {
-        report.push(
-            Severity::Error,
-            error.rule(),
-            at().path("attributes"),
-            Chain(&error).to_string(),
-        );
+        report.add(finding(&error).at(at().path("attributes")));
     }
     unknown_keys(&mut report, &at(), "manifest", manifest.unknown_keys());
     let unusual = manifest.unusual();
@@ -95,36 +104,41 @@ fn document(reader: &Reader) -> Report {
     ] {
         if found {
             let message = format!("manifest has {what}, which some decoders refuse");
-            report.push(Severity::Note, "zt/manifest-encoding", at(), message);
+            report.add(Finding::note("zt/manifest-encoding", message).at(at()));
         }
     }
     report
 }
 
-/// Notes the first of the keys that the format does not name, and how many others there are.
-fn unknown_keys<'k>(
-    report: &mut Report,
-    at: &At,
-    what: &str,
-    mut keys: impl Iterator<Item = &'k str>,
-) {
-    let mut note = |message| report.push(Severity::Note, "zt/unknown-key", at.clone(), message);
-    for key in keys.by_ref().take(KEYS) {
-        note(format!("{what} has the key {:?}, which the format does not name", short(key)));
-    }
-    let others = keys.count();
-    if others > 0 {
-        note(format!("{what} has {others} more keys that the format does not name"));
-    }
+/// Notes the keys that the format does not name.
+fn unknown_keys<'k>(report: &mut Report, at: &At, what: &str, keys: impl Iterator<Item = &'k str>) {
+    report.extend(keys.map(|key| {
+        let message = format!("{what} has the key {}, which the format does not name", Quoted(key));
+        Finding::note("zt/unknown-key", message).at(at.clone())
+    }));
+}
+
+fn finding(error: &Error) -> Finding {
+    Finding::error(error.rule(), Chain(error).to_string()).at(error.at())
 }
 
 /// The check of one object.
 struct Check<'a> {
     tensor: Tensor<'a>,
-    budget: &'a Budget,
+    /// What may be read; `None` where nothing is.
+    budget: Option<&'a Budget>,
     report: Report,
     /// Where the components are that lie where they may.
     extents: Vec<Extent>,
+}
+
+/// What can be read of a component whose definition was checked.
+enum Readable<'a> {
+    /// Its elements.
+    Elements(Blob<'a>),
+    /// Its stored bytes, for their digest.
+    Stored(Blob<'a>),
+    Nothing,
 }
 
 impl<'a> Check<'a> {
@@ -133,61 +147,147 @@ impl<'a> Check<'a> {
         if let Err(error) = self.tensor.attributes() {
             self.error(&error);
         }
-        let at = At::file().tensor(short(self.tensor.name()));
+        let at = self.place();
         unknown_keys(&mut self.report, &at, "object", object.unknown_keys());
         object.shape.elements()?;
         if let Format::Other(format) = &object.format {
-            let message =
-                format!("format {:?} is not known, so its layout is not checked", short(format));
-            self.push(Severity::Warning, "zt/format", None, message);
+            let format = Quoted(format);
+            let message = format!("format {format} is not known, so its layout is not checked");
+            self.report.add(Finding::warning("zt/format", message).at(at));
         }
         let required = object.format.required_roles();
-        let mut usable = true;
+        let mut whole = self.layout_of(&object);
         for role in required {
             if object.component(role).is_none() {
                 let (object_name, format) = (self.tensor.name().to_owned(), object.format.clone());
                 let role = role.clone();
                 self.error(&Error::MissingComponent { object: object_name, format, role });
-                usable = false;
+                whole = false;
             }
         }
+        let mut readable = Vec::new();
         for (role, component) in &object.components {
-            usable &= self.definition(role, component, required);
+            let found = self.definition(&object, role, component, required);
+            whole &= matches!(found, Readable::Elements(_));
+            readable.push(found);
         }
-        if usable {
-            self.contents(&object)?;
+        if whole && object.format == Format::QuantizedGroup {
+            let blobs = self.required(&object, &QUANTIZED_ROLES)?;
+            self.group(&object, &blobs, blobs.each_ref().map(Blob::decoded_len))?;
         }
-        Ok(())
+        match self.budget {
+            None => Ok(()),
+            Some(_) if whole => self.contents(&object),
+            Some(_) => {
+                self.rest(&readable);
+                Ok(())
+            }
+        }
     }
 
-    /// Checks what the manifest says of a component; tells whether its bytes can be read.
-    fn definition(&mut self, role: &Role, component: &Component, required: &[Role]) -> bool {
+    /// Checks what the format asks of shape and element types; tells whether the parts can be read
+    /// together.
+    fn layout_of(&mut self, object: &Object) -> bool {
+        let indices: &[Role] = match object.format {
+            Format::SparseCsr => &[Role::Indices, Role::Indptr],
+            Format::SparseCoo => &[Role::Coords],
+            _ => &[],
+        };
+        let shape = match object.format {
+            Format::SparseCsr | Format::InlineCsr => sparse::matrix(&object.shape).err(),
+            _ => None,
+        };
+        let types = indices.iter().filter_map(|role| {
+            let dtype = object.component(role)?.element_type()?;
+            sparse::index_width(dtype).err()
+        });
+        let problems: Vec<LayoutError> = shape.into_iter().chain(types).collect();
+        let fits = problems.is_empty();
+        problems.into_iter().for_each(|problem| self.layout(problem));
+        fits
+    }
+
+    /// Checks what the manifest says of a component.
+    fn definition(
+        &mut self,
+        object: &Object,
+        role: &Role,
+        component: &Component,
+        required: &[Role],
+    ) -> Readable<'a> {
         let blob = self.tensor.unsized_blob(role, component);
         unknown_keys(&mut self.report, &place(&blob), "component", component.unknown_keys());
         if !required.is_empty() && !required.contains(role) {
-            let message = "the format of the object does not name the role".to_owned();
-            self.push(Severity::Note, "zt/component-extra", Some(&blob), message);
+            let message = "the format of the object does not name the role";
+            self.report.add(Finding::note("zt/component-extra", message).at(place(&blob)));
         }
         if let (Some(logical), Some(dtype)) = (&component.logical_type, component.element_type())
             && component.logical_type_is_unknown()
         {
-            let message = format!("type {logical:?} is not known, so elements are read as {dtype}");
-            self.push(Severity::Warning, "zt/logical-type", Some(&blob), message);
+            let logical = Quoted(logical);
+            let message = format!("type {logical} is not known, so elements are read as {dtype}");
+            self.report.add(Finding::warning("zt/logical-type", message).at(place(&blob)));
         }
-        let mut usable = true;
         match blob.extent() {
             Ok(extent) => self.extents.push(extent),
             Err(error) => {
                 self.error_at(&error, &blob);
-                usable = false;
+                return Readable::Nothing;
             }
         }
-        for error in [blob.element_type().err(), blob.check_encoding().err()].into_iter().flatten()
-        {
-            self.error_at(&error, &blob);
-            usable = false;
+        let digest = blob.check_digest();
+        match &digest {
+            Ok(Verified::UnknownAlgorithm) => {
+                let text = Quoted(component.digest.as_deref().unwrap_or_default());
+                let message =
+                    format!("digest {text} is of no known algorithm, so nothing is proved");
+                self.report.add(Finding::warning("zt/digest-unknown", message).at(place(&blob)));
+            }
+            Ok(Verified::Digest | Verified::NoDigest) => {}
+            Err(error) => self.error_at(error, &blob),
         }
-        usable
+        let stored = |blob| match digest {
+            Ok(Verified::Digest) => Readable::Stored(blob),
+            _ => Readable::Nothing,
+        };
+        let unknown = [blob.element_type().err(), blob.check_encoding().err()];
+        let is_unknown = unknown.iter().any(Option::is_some);
+        for error in unknown.into_iter().flatten() {
+            self.error_at(&error, &blob);
+        }
+        if is_unknown {
+            return stored(blob);
+        }
+        let blob = match self.tensor.blob_of(object, role, component) {
+            Ok(blob) => blob,
+            Err(error) => {
+                self.error(&error);
+                return stored(blob);
+            }
+        };
+        if let Err(error) = blob.check_length() {
+            self.error_at(&error, &blob);
+            return stored(blob);
+        }
+        if let Some(len) = blob.decoded_len() {
+            self.whole_elements(&blob, len);
+            self.recorded_length(&blob, len);
+        }
+        if digest.is_ok() { Readable::Elements(blob) } else { Readable::Nothing }
+    }
+
+    /// Reads what can be read of an object whose parts cannot be read together.
+    fn rest(&mut self, readable: &[Readable<'a>]) {
+        for part in readable {
+            match part {
+                Readable::Elements(blob) => drop(self.elements(blob)),
+                Readable::Stored(blob) => {
+                    let verified = self.take(blob).and_then(|()| blob.verify());
+                    self.outcome(blob, verified);
+                }
+                Readable::Nothing => {}
+            }
+        }
     }
 
     /// Reads all components, once each.
@@ -239,8 +339,8 @@ impl<'a> Check<'a> {
                 decoded = decoded.saturating_add(piece.len() as u64);
             });
             visited.map_err(|error| blob.stream_fault(error))?;
-            if blob.decoded_len().is_none() {
-                self.budget.spend(decoded);
+            if let (None, Some(budget)) = (blob.decoded_len(), self.budget) {
+                budget.spend(decoded);
             }
             blob.finish_hashed(stream)
         });
@@ -252,19 +352,24 @@ impl<'a> Check<'a> {
         if !is_read {
             return None;
         }
-        let width = blob.element_type().ok().and_then(DType::width).unwrap_or(1);
-        if decoded.checked_rem(width) != Some(0) {
-            let problem = format!(
-                "component {:?} decodes to {decoded} bytes, expected whole elements of {width}",
-                blob.role().as_str()
-            );
-            self.layout(LayoutError::from(problem));
+        if blob.decoded_len().is_none() {
+            self.whole_elements(blob, decoded);
         }
-        self.recorded_length(blob, decoded);
         Some(decoded)
     }
 
-    /// Compares the length that generation 1.2 records with the one that came out.
+    fn whole_elements(&mut self, blob: &Blob<'_>, len: u64) {
+        let width = blob.element_type().ok().and_then(DType::width).unwrap_or(1);
+        if len.checked_rem(width) != Some(0) {
+            let role = Quoted(blob.role().as_str());
+            let problem = format!(
+                "component {role} decodes to {len} bytes, expected whole elements of {width}"
+            );
+            self.layout(LayoutError::from(problem));
+        }
+    }
+
+    /// Compares the length that generation 1.2 records with the one that its object needs.
     fn recorded_length(&mut self, blob: &Blob<'_>, decoded: u64) {
         let (recorded, offset) = (blob.component().uncompressed_length, blob.component().offset);
         if let Some(expected) = recorded
@@ -293,7 +398,7 @@ impl<'a> Check<'a> {
             Ok(RowOrder::Ascending) => {}
             Ok(RowOrder::BrokenIn(row)) => {
                 let message = format!("columns of row {row} are not in ascending order");
-                self.push(Severity::Warning, "zt/csr-order", Some(&indices), message);
+                self.report.add(Finding::warning("zt/csr-order", message).at(place(&indices)));
             }
             Err(error) => self.layout(error),
         }
@@ -326,30 +431,43 @@ impl<'a> Check<'a> {
     }
 
     fn quantized(&mut self, object: &Object) -> Result<()> {
-        let roles = [Role::PackedWeight, Role::Scales, Role::Zeros];
-        let blobs = self.required(object, &roles)?;
-        let mut parts = Vec::new();
-        for blob in &blobs {
-            let len = self.elements(blob).unwrap_or_default();
-            parts.push(Part { dtype: blob.element_type()?, len });
+        let blobs = self.required(object, &QUANTIZED_ROLES)?;
+        let decoded = blobs.each_ref().map(|blob| self.elements(blob));
+        if blobs.iter().any(|blob| blob.decoded_len().is_none()) {
+            self.group(object, &blobs, decoded.map(|len| Some(len.unwrap_or_default())))?;
         }
+        self.components(object, &QUANTIZED_ROLES)
+    }
+
+    /// Compares the sizes of quantized parts with what shape and attributes say, where all are
+    /// known. The format's text shows these sizes in an example and asks for none.
+    fn group(
+        &mut self,
+        object: &Object,
+        blobs: &[Blob<'_>; 3],
+        lens: [Option<u64>; 3],
+    ) -> Result<()> {
+        let [Some(packed), Some(scales), Some(zeros)] = lens else { return Ok(()) };
+        let [packed_blob, scales_blob, zeros_blob] = blobs;
+        let part = |blob: &Blob<'_>, len| Ok::<_, Error>(Part { dtype: blob.element_type()?, len });
+        let (packed, scales) = (part(packed_blob, packed)?, part(scales_blob, scales)?);
+        let zeros = part(zeros_blob, zeros)?;
         let attributes = self.tensor.attributes().ok().flatten().unwrap_or_default();
-        match (GroupLayout::parse(&object.shape, &attributes), parts.as_slice()) {
-            (Ok(layout), &[packed, scales, zeros]) => {
-                // The format's text shows these sizes in an example and asks for none.
-                if let Err(error) = layout.check(packed, scales, zeros) {
+        let (rule, message) = match GroupLayout::parse(&object.shape, &attributes) {
+            Ok(layout) => match layout.check(packed, scales, zeros) {
+                Ok(()) => return Ok(()),
+                Err(error) => {
                     let message = Chain(&error.of(self.tensor.name())).to_string();
-                    self.push(Severity::Warning, "zt/quantized-size", None, message);
+                    ("zt/quantized-size", message)
                 }
+            },
+            Err(error) => {
+                let error = error.of(self.tensor.name());
+                ("zt/quantized-attributes", format!("sizes are not checked: {}", Chain(&error)))
             }
-            (Err(error), _) => {
-                let message =
-                    format!("sizes are not checked: {}", Chain(&error.of(self.tensor.name())));
-                self.push(Severity::Warning, "zt/quantized-attributes", None, message);
-            }
-            _ => {}
-        }
-        self.components(object, &roles)
+        };
+        self.report.add(Finding::warning(rule, message).at(self.place()));
+        Ok(())
     }
 
     /// Returns handles on the components of some roles, which are there.
@@ -367,25 +485,20 @@ impl<'a> Check<'a> {
 
     /// Opens a component, unless the file makes us read far more than it holds.
     fn open(&self, blob: &Blob<'_>) -> Result<BlobReader> {
-        let component = blob.component();
-        let decoded = blob.decoded_len().unwrap_or_default();
-        self.budget
-            .take(component.length.max(decoded))
-            .map_err(|reason| blob.fault(Fault::Read { reason }))?;
+        self.take(blob)?;
         blob.hashed_stream()
     }
 
-    /// Notes what reading a component has proved.
+    fn take(&self, blob: &Blob<'_>) -> Result<()> {
+        let bytes = blob.component().length.max(blob.decoded_len().unwrap_or_default());
+        let taken = self.budget.map_or(Ok(()), |budget| budget.take(bytes));
+        taken.map_err(|reason| blob.fault(Fault::Read { reason }))
+    }
+
+    /// Reports what reading a component has met.
     fn outcome(&mut self, blob: &Blob<'_>, result: Result<Verified>) {
-        match result {
-            Ok(Verified::Digest | Verified::NoDigest) => {}
-            Ok(Verified::UnknownAlgorithm) => {
-                let digest = blob.component().digest.as_deref().unwrap_or_default();
-                let message =
-                    format!("digest {digest:?} is of no known algorithm, so nothing is proved");
-                self.push(Severity::Warning, "zt/digest-unknown", Some(blob), message);
-            }
-            Err(error) => self.error_at(&error, blob),
+        if let Err(error) = result {
+            self.error_at(&error, blob);
         }
     }
 
@@ -395,55 +508,15 @@ impl<'a> Check<'a> {
     }
 
     fn error(&mut self, error: &Error) {
-        let at = At::file().tensor(short(self.tensor.name())).offset(error.offset());
-        self.report.push(Severity::Error, error.rule(), at, Chain(error).to_string());
+        self.report.add(finding(error).tensor(short(self.tensor.name())));
     }
 
     fn error_at(&mut self, error: &Error, blob: &Blob<'_>) {
-        self.report.push(Severity::Error, error.rule(), place(blob), Chain(error).to_string());
+        self.report.add(finding(error).at(place(blob)));
     }
 
-    fn push(
-        &mut self,
-        severity: Severity,
-        rule: &'static str,
-        blob: Option<&Blob<'_>>,
-        message: String,
-    ) {
-        let at = blob.map_or_else(|| At::file().tensor(short(self.tensor.name())), place);
-        self.report.push(severity, rule, at, message);
-    }
-}
-
-/// How many bytes a file may make us read and decode, over all its objects: blobs may be shared by
-/// any number of objects, and a few bytes of zstd decode to any number of bytes.
-struct Budget {
-    spent: AtomicU64,
-    limit: u64,
-}
-
-impl Budget {
-    fn of(reader: &Reader) -> Self {
-        let Limits { expansion, decoded_bytes, .. } = *reader.limits();
-        let limit = reader.source().len().saturating_mul(expansion).max(decoded_bytes);
-        Self { spent: AtomicU64::new(0), limit }
-    }
-
-    /// Grants so many bytes, or none.
-    fn take(&self, bytes: u64) -> tensor_core::Result<()> {
-        let add = |spent: u64| spent.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        let taken = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
-        taken.map(drop).map_err(|spent| {
-            let (what, field) = ("bytes of all objects together", "expansion");
-            let found = spent.saturating_add(bytes);
-            tensor_core::Error::OverLimit { what, found, limit: self.limit, field }
-        })
-    }
-
-    /// Notes bytes that were not known before they were decoded.
-    fn spend(&self, bytes: u64) {
-        let add = |spent: u64| Some(spent.saturating_add(bytes));
-        let _ = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    fn place(&self) -> At {
+        At::file().tensor(short(self.tensor.name()))
     }
 }
 
@@ -460,7 +533,7 @@ fn nothing_left(
 }
 
 fn place(blob: &Blob<'_>) -> At {
-    let path = format!("components.{:?}", short(blob.role().as_str()));
+    let path = format!("components.{}", Quoted(blob.role().as_str()));
     At::file().tensor(short(blob.object())).path(path).offset(blob.component().offset)
 }
 
@@ -475,27 +548,26 @@ fn elements_of(blob: &Blob<'_>) -> Option<u64> {
 
 /// Reports blobs that share bytes: a note where they are the same, a warning where they are not.
 fn overlaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
-    let name = |index| short(reader.manifest().name(index));
     // The blob that reaches furthest so far.
     let mut widest: Option<(Extent, usize)> = None;
     for &(extent, index) in blobs.iter().filter(|(extent, _)| !extent.is_empty()) {
         if let Some((before, owner)) = widest
             && before.overlaps(extent)
         {
-            let at = At::file().tensor(name(index)).offset(extent.offset());
-            let other = name(owner);
-            if before == extent {
-                let message = format!("blob is shared with {other:?}");
-                report.push(Severity::Note, "zt/blob-shared", at, message);
+            let other = Quoted(reader.manifest().name(owner));
+            let finding = if before == extent {
+                Finding::note("zt/blob-shared", format!("blob is shared with {other}"))
             } else {
                 let message = format!(
-                    "blob of {} bytes overlaps the one of {other:?}, {} bytes at byte {}",
+                    "blob of {} bytes overlaps the one of {other}, {} bytes at byte {}",
                     extent.len(),
                     before.len(),
                     before.offset()
                 );
-                report.push(Severity::Warning, "zt/blob-overlap", at, message);
-            }
+                Finding::warning("zt/blob-overlap", message)
+            };
+            let name = short(reader.manifest().name(index));
+            report.add(finding.tensor(name).offset(extent.offset()));
         }
         if widest.is_none_or(|(before, _)| extent.end() > before.end()) {
             widest = Some((extent, index));
@@ -521,17 +593,15 @@ fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
             Ok(None) => {}
             Ok(Some(at)) => {
                 let message = "padding is not zero, which hides bytes from every reader";
-                report.push(Severity::Warning, "zt/padding", At::file().offset(at), message);
+                report.add(Finding::warning("zt/padding", message).offset(at));
             }
-            Err(error) => {
-                report.push(Severity::Error, error.rule(), At::file(), Chain(&error).to_string());
-            }
+            Err(error) => report.add(finding(&error)),
         }
         // A gap of zeros is what a coarser alignment leaves.
         if let Ok(Some(at)) = first_nonzero(reader, beyond) {
             let message =
                 format!("{} bytes at byte {} belong to no object", beyond.len(), beyond.offset());
-            report.push(Severity::Note, "zt/gap", At::file().offset(at), message);
+            report.add(Finding::note("zt/gap", message).offset(at));
         }
     }
 }
@@ -557,5 +627,4 @@ fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
     }
 }
 
-/// Keys of one map that are noted one by one.
-const KEYS: usize = 16;
+const QUANTIZED_ROLES: [Role; 3] = [Role::PackedWeight, Role::Scales, Role::Zeros];

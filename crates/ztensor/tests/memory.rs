@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::Value as Json;
 use test_support::{files, hex, mutations, testdata, truncations};
-use ztensor::{Format, Reader, Tensor, tensor_core::Severity};
+use ztensor::{
+    Format, Reader, Tensor,
+    tensor_core::{Profile, Severity},
+};
 
 /// Counts the bytes that each thread holds, and the most that it held.
 struct Counting;
@@ -168,11 +171,11 @@ fn changed_bytes_give_errors_only() {
 
 #[test]
 fn files_inside_blobs_are_not_recovered() {
-    use ztensor::{Writer, tensor_core::Tensor};
+    use ztensor::{Writer, tensor_core::TensorBuf};
     let file = |tensors: &[(&str, &[u8])]| {
         let mut writer = Writer::new(Vec::new());
         for (name, bytes) in tensors {
-            let tensor = Tensor::from_slice([bytes.len() as u64], bytes).unwrap();
+            let tensor = TensorBuf::from_slice([bytes.len() as u64], bytes).unwrap();
             writer.add(name, &tensor).unwrap();
         }
         writer.finish().unwrap()
@@ -180,7 +183,7 @@ fn files_inside_blobs_are_not_recovered() {
     for inner in [file(&[]), file(&[("inner", &[7; 100])])] {
         let mut outer = file(&[("a", &[1; 1000]), ("embedded", &inner), ("z", &[2; 5000])]);
         outer.truncate(outer.len() - 20);
-        let error = Reader::options().recover(true).from_bytes(outer).unwrap_err();
+        let error = Reader::options().profile(Profile::Lenient).from_bytes(outer).unwrap_err();
         assert!(error.to_string().starts_with("footer at byte"), "{error}");
     }
 }
@@ -197,7 +200,7 @@ fn recovery_is_bounded() {
     }
     footers.push(0);
     for bytes in [magics, footers] {
-        let open = || Reader::options().recover(true).from_bytes(bytes).map(drop);
+        let open = || Reader::options().profile(Profile::Lenient).from_bytes(bytes).map(drop);
         let (result, memory, time) = measured(open);
         result.unwrap_err();
         assert!(memory < 16 << 20 && time < Duration::from_secs(5), "{memory} bytes, {time:?}");
@@ -206,10 +209,10 @@ fn recovery_is_bounded() {
 
 #[test]
 fn long_names_are_not_repeated() {
-    use ztensor::{Writer, tensor_core::Tensor};
+    use ztensor::{Writer, tensor_core::TensorBuf};
     let name = "n".repeat(1 << 20);
     let mut writer = Writer::new(Vec::new());
-    writer.add(&name, &Tensor::from_slice([1], &[1_u8]).unwrap()).unwrap();
+    writer.add(&name, &TensorBuf::from_slice([1], &[1_u8]).unwrap()).unwrap();
     let mut bytes = writer.finish().unwrap();
     // The one stored byte becomes part of the header's padding, and the blob misaligned.
     let at = bytes.windows(8).rposition(|word| word == b"offset\x18\x40").unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tensor_core::{
     LockedFile,
-    output::{Durability, Existing, NewFile},
+    output::{Edited, Existing},
 };
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 ///
 /// As for [`Editor::open`]; [`Error::Component`] where a blob does not lie where it may. The file is
 /// as it was.
-pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacted> {
+pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
     options.check()?;
     let path = path.as_ref();
     let file = LockedFile::open(path)?;
@@ -34,8 +34,7 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacte
         Generation::V1_2 => options.version(Version::V1_2),
         found => return Err(Error::NotEditable { found }),
     };
-    let durability = if options.is_durable() { Durability::Synced } else { Durability::Cached };
-    let new = NewFile::create(path, durability)?;
+    let new = options.output.create(path)?;
     let mut writer = Writer::start(new, options, |_, _| Ok(()));
     copy_all(&reader, &mut writer)?;
     let mut new = writer.finish()?;
@@ -43,37 +42,27 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Compacte
     file.check_in_place()?;
     new.commit(Existing::Replace)?;
     file.unlock();
-    Ok(Compacted { before, after })
-}
-
-/// What compacting a file has done to its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Compacted {
-    /// The length before, in bytes.
-    pub before: u64,
-    /// The length afterwards, in bytes, at most the one before.
-    pub after: u64,
+    Ok(Edited::Replaced { before, after })
 }
 
 /// Cuts a file whose end is missing back to the last complete file inside it: what an edit that
-/// was interrupted leaves. Returns how many bytes were cut off.
+/// was interrupted leaves.
 ///
 /// # Errors
 ///
 /// [`Error::NothingToRecover`] where there is none; [`tensor_core::Error::Locked`].
-pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
+pub fn recover(path: impl AsRef<Path>) -> Result<Edited> {
     let mut file = LockedFile::open(path)?;
     let source = file.source()?;
     let len = match Reader::from_source(source.clone()) {
         Ok(_) => {
             file.unlock();
-            return Ok(0);
+            return Ok(Edited::Unchanged);
         }
         Err(_) => last_complete(&source, &Reader::options().into_limits())?.0,
     };
     let truncated = file.set_len(len).and_then(|()| file.sync());
     truncated.map_err(|source| file.failed("truncating", source))?;
     file.unlock();
-    Ok(source.len().saturating_sub(len))
+    Ok(Edited::Truncated { before: source.len(), after: len })
 }

@@ -14,15 +14,15 @@
 mod compact;
 mod tail;
 
-pub use compact::{Compacted, compact, recover};
+pub use compact::{compact, recover};
 
 use std::{io::Write, path::Path};
 
-use tensor_core::{Extent, LockedFile, Tensor as Elements};
+use tensor_core::{Extent, LockedFile, TensorBuf, output::Edited};
 
 use self::tail::Tail;
 use crate::{
-    Generation, Reader, Version, WriteOptions, Writer,
+    Attributes, Generation, Reader, Value, Version, WriteOptions, Writer,
     error::{Error, Result},
 };
 
@@ -35,11 +35,12 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use ztensor::{Editor, tensor_core::Tensor};
+/// use ztensor::{Editor, tensor_core::TensorBuf};
 ///
 /// let mut editor = Editor::open("model.zt")?;
 /// editor.remove("optimizer.step")?;
-/// editor.writer().add("bias", &Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+/// editor.writer().add("bias", &TensorBuf::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+/// editor.set_attribute("license", "MIT")?;
 /// editor.commit()?;
 /// # Ok::<(), ztensor::Error>(())
 /// ```
@@ -47,7 +48,7 @@ use crate::{
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
     writer: Option<Writer<Tail<Option<LockedFile>>>>,
-    /// None in a rehearsal.
+    /// None in a dry run.
     file: Option<LockedFile>,
     reader: Reader,
     options: WriteOptions,
@@ -64,7 +65,7 @@ impl Editor {
         Self::open_with(path, WriteOptions::default())
     }
 
-    /// Does as [`open`](Self::open) with options; the version stays that of the file.
+    /// Like [`open`](Self::open), with options; the version stays that of the file.
     ///
     /// # Errors
     ///
@@ -76,15 +77,15 @@ impl Editor {
         Self::start(reader, options, Some(file))
     }
 
-    /// Opens a file for an edit that changes nothing: everything is checked as in any edit, and
-    /// what would be written is thrown away.
+    /// Opens a file for an edit that changes nothing: everything is checked as in any edit,
+    /// [`commit`](Self::commit) says what that would have done, and nothing is written.
     ///
     /// The file is opened for reading only and is not locked.
     ///
     /// # Errors
     ///
     /// [`Error::NotEditable`] for an older generation; as for [`Reader::open`].
-    pub fn rehearse(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+    pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         options.check()?;
         Self::start(Reader::open(path)?, options, None)
     }
@@ -137,25 +138,88 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error::MissingObject`]; as for [`Writer::add`].
-    pub fn replace(&mut self, name: &str, tensor: &Elements) -> Result<()> {
+    pub fn replace(&mut self, name: &str, tensor: &TensorBuf) -> Result<()> {
         self.remove(name)?;
         self.writer().add(name, tensor)
     }
 
+    /// Sets one attribute of the file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Manifest::attributes`](crate::Manifest::attributes) of the file as it was, and where
+    /// [`Writer::set_attributes`] refuses the value.
+    pub fn set_attribute(&mut self, key: &str, value: impl Into<Value>) -> Result<()> {
+        let value = value.into();
+        self.change_attributes(|attributes| drop(attributes.insert(key, value)))
+    }
+
+    /// Removes one attribute of the file; one that is not there is none to remove.
+    ///
+    /// # Errors
+    ///
+    /// As for [`set_attribute`](Self::set_attribute).
+    pub fn remove_attribute(&mut self, key: &str) -> Result<()> {
+        self.change_attributes(|attributes| drop(attributes.remove(key)))
+    }
+
+    /// Sets one attribute of an object, also of one that was added in this edit.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingObject`]; as for [`set_attribute`](Self::set_attribute).
+    pub fn set_tensor_attribute(
+        &mut self,
+        name: &str,
+        key: &str,
+        value: impl Into<Value>,
+    ) -> Result<()> {
+        let value = value.into();
+        self.change_attributes_of(name, |attributes| drop(attributes.insert(key, value)))
+    }
+
+    /// Removes one attribute of an object; one that is not there is none to remove.
+    ///
+    /// # Errors
+    ///
+    /// As for [`set_tensor_attribute`](Self::set_tensor_attribute).
+    pub fn remove_tensor_attribute(&mut self, name: &str, key: &str) -> Result<()> {
+        self.change_attributes_of(name, |attributes| drop(attributes.remove(key)))
+    }
+
+    fn change_attributes(&mut self, change: impl FnOnce(&mut Attributes)) -> Result<()> {
+        // Says where in the file they are wrong, which the writer does not know.
+        self.reader.manifest().attributes()?;
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.change_attributes(change))
+    }
+
+    fn change_attributes_of(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Attributes),
+    ) -> Result<()> {
+        if let Some(tensor) = self.reader.tensor(name) {
+            tensor.attributes()?;
+        }
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.change_attributes_of(name, change))
+    }
+
     /// Makes the edit take effect: writes the new manifest behind everything else. Where nothing
-    /// changed, nothing is written.
+    /// changed, nothing is written. In a dry run it says what would have been done.
     ///
     /// # Errors
     ///
     /// [`Error::Write`] and [`Error::Unfinished`]; the file is as it was.
-    pub fn commit(mut self) -> Result<()> {
-        let Some(writer) = self.writer.take() else { return Ok(()) };
+    pub fn commit(mut self) -> Result<Edited> {
+        let Some(writer) = self.writer.take() else { return Ok(Edited::Unchanged) };
         let tail = writer.finish()?;
         if !tail.has_written() && tail.buffer == self.unchanged()? {
-            return Ok(());
+            return Ok(Edited::Unchanged);
         }
+        let before = self.reader.source().len();
         let committed = tail.commit(self.options.is_durable());
-        committed.map_err(|source| Error::Write { offset: self.reader.source().len(), source })
+        let after = committed.map_err(|source| Error::Write { offset: before, source })?;
+        Ok(Edited::Appended { before, after })
     }
 
     /// Returns what an edit ends with that changes nothing. The manifest need not be the one in

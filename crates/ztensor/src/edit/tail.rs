@@ -31,7 +31,7 @@ impl WriteAt for LockedFile {
     }
 }
 
-/// Nothing takes what is written: a rehearsal.
+/// Nothing takes what is written: a dry run.
 impl<F: WriteAt> WriteAt for Option<F> {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.as_mut().map_or(Ok(()), |file| file.write_all_at(bytes, offset))
@@ -97,8 +97,9 @@ impl<F: WriteAt> Tail<F> {
         Ok(())
     }
 
-    /// Writes what was gathered last, which ends with the new manifest and its footer.
-    pub(super) fn commit(mut self, durable: bool) -> io::Result<()> {
+    /// Writes what was gathered last, which ends with the new manifest and its footer; returns the
+    /// length of the file.
+    pub(super) fn commit(mut self, durable: bool) -> io::Result<u64> {
         if durable {
             // What the new manifest speaks of is on the disk before the manifest is.
             self.file.sync()?;
@@ -108,7 +109,7 @@ impl<F: WriteAt> Tail<F> {
             self.file.sync()?;
         }
         self.left = None;
-        Ok(())
+        Ok(self.offset.saturating_add(self.buffer.len() as u64))
     }
 
     fn write_buffer(&mut self) -> io::Result<()> {
@@ -154,7 +155,7 @@ const ENOUGH: usize = 4 << 20;
 mod tests {
     use std::{cell::RefCell, rc::Rc};
 
-    use tensor_core::Tensor as Elements;
+    use tensor_core::{Profile, TensorBuf};
 
     use super::*;
     use crate::{Reader, WriteOptions, Writer};
@@ -217,7 +218,7 @@ mod tests {
     fn file(names: &[&str]) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new());
         for name in names {
-            writer.add(name, &Elements::from_slice([40], &[7_u16; 40]).unwrap()).unwrap();
+            writer.add(name, &TensorBuf::from_slice([40], &[7_u16; 40]).unwrap()).unwrap();
         }
         writer.finish().unwrap()
     }
@@ -234,7 +235,7 @@ mod tests {
             Writer::resume(tail, before.len() as u64, reader.manifest(), options).unwrap();
         writer.forget("b").unwrap();
         for name in ["b", "c", "d"] {
-            writer.add(name, &Elements::from_slice([100], &[3_u8; 100]).unwrap()).unwrap();
+            writer.add(name, &TensorBuf::from_slice([100], &[3_u8; 100]).unwrap()).unwrap();
         }
         writer.finish().unwrap().commit(true).unwrap();
         states.0.take()
@@ -282,7 +283,7 @@ mod tests {
         let after = appended(&before).pop().unwrap();
         for len in before.len()..after.len() {
             let cut = after[..len].to_vec();
-            let reader = Reader::options().recover(true).from_bytes(cut).unwrap();
+            let reader = Reader::options().profile(Profile::Lenient).from_bytes(cut).unwrap();
             assert_eq!(names(&reader), ["a", "b"], "{len} bytes");
             assert_eq!(reader.tensor("b").unwrap().bytes().unwrap().len(), 80);
         }

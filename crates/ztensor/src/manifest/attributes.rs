@@ -28,6 +28,11 @@ impl Attributes {
         self.0.insert(key.into(), value.into())
     }
 
+    /// Removes a key and returns the value that it had.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        self.0.remove(key)
+    }
+
     /// Returns keys and values, sorted by key.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {

@@ -28,7 +28,7 @@ use std::{
 
 use bytes::Bytes;
 use hashbrown::HashTable;
-use tensor_core::Limits;
+use tensor_core::{Limits, text::Quoted};
 
 use self::{
     attributes::attributes_range,
@@ -36,10 +36,7 @@ use self::{
     fields::{Fields, require, text_of},
     plain::Plain,
 };
-use crate::{
-    Generation, Problem,
-    error::{Result, short},
-};
+use crate::{Generation, Problem, error::Result};
 
 /// The document of a file: version, attributes, and the objects by name.
 ///
@@ -181,7 +178,7 @@ impl Manifest {
                     None => Object::walk(decoder, &self.bytes, limits, None),
                 },
             };
-            object.map_err(|e| e.inside(format_args!("{:?}", short(&name))))?;
+            object.map_err(|e| e.inside(Quoted(&name)))?;
             let entry = match name {
                 Cow::Borrowed(name) => Self::entry(body.saturating_sub(name.len()), name.len()),
                 Cow::Owned(name) => self.entry_apart(name, body),
@@ -421,9 +418,9 @@ impl Manifest {
     }
 
     /// Returns the root's fields other than the version and the objects, as they are encoded.
-    pub(crate) fn encoded_root(&self) -> (Option<Bytes>, Vec<(String, Bytes)>) {
+    pub(crate) fn encoded_root(&self) -> (Option<Encoded>, Vec<(String, Bytes)>) {
         let other = self.other.iter().map(|(key, item)| (key.clone(), item.bytes.clone()));
-        (self.attributes.as_ref().map(|item| item.bytes.clone()), other.collect())
+        (self.attributes.clone(), other.collect())
     }
 
     pub(crate) const fn unusual(&self) -> Unusual {

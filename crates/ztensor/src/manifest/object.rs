@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use tensor_core::{DType, Limits, Shape};
+use tensor_core::{DType, Limits, Shape, text::Quoted};
 
 use super::{
     attributes::{Encoded, attributes_range},
@@ -14,7 +14,7 @@ use super::{
     fields::{Keys, Seen, skipped, text_of, text_or_null},
     vocabulary::{ByteOrder, Encoding, Format, Role},
 };
-use crate::{Problem, error::short};
+use crate::{Problem, error::Result};
 
 /// A logical tensor. Format text: Part II, section 2.
 ///
@@ -58,6 +58,12 @@ impl Object {
         let mut object = Self::new(Shape::scalar(), Format::Dense);
         Self::walk(decoder, manifest, limits, Some(&mut object))?;
         Ok(object)
+    }
+
+    /// Decodes an object that stands alone.
+    pub(crate) fn from_encoded(bytes: &Bytes, limits: &Limits) -> Result<Self> {
+        let parsed = Self::parse(&mut Decoder::new(bytes, 0, limits.depth), bytes, limits);
+        parsed.map_err(|error| error.into_error(0))
     }
 
     /// Checks an encoded object and, where it is asked for, builds it: opening checks all and builds
@@ -177,7 +183,7 @@ fn walk_components(
             components.last_mut().map(|(_, component)| component)
         });
         Component::walk(decoder, manifest, component)
-            .map_err(|e| e.inside(format_args!("{:?}", short(text_of(&role)))))?;
+            .map_err(|e| e.inside(Quoted(text_of(&role))))?;
     }
     Ok(())
 }
@@ -195,7 +201,7 @@ pub(crate) fn components_at(
         let role = decoder.text_bytes("a role, as text")?;
         roles.insert(at, &role)?;
         let role = text_of(&role);
-        let component = parse(decoder).map_err(|e| e.inside(format_args!("{:?}", short(role))))?;
+        let component = parse(decoder).map_err(|e| e.inside(Quoted(role)))?;
         components.push((Role::parse(role), component));
     }
     Ok(components)

@@ -6,7 +6,7 @@ pub(crate) use translate::{name_as_in_v1_2, translate_to_v1_1, translate_to_v1_2
 
 use std::io::Write;
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{At, Finding, Report};
 
 use crate::{
     Attributes, Blob, ByteOrder, Coo, Csr, Format, Object, Reader, Role, Storage, Tensor, Value,
@@ -77,7 +77,7 @@ impl<W: Write> Migration<'_, W> {
                 "generator became an attribute of the file".to_owned()
             };
             self.writer.set_attributes(&attributes);
-            self.note(Severity::Note, "zt/migrate-generator", At::file(), message);
+            self.report.add(Finding::note("zt/migrate-generator", message));
         }
         for (key, value) in decoded.iter().flat_map(Attributes::iter) {
             if !matches!(value, Value::Text(_)) {
@@ -86,7 +86,7 @@ impl<W: Write> Migration<'_, W> {
                      refuse the file"
                 );
                 let at = At::file().path("attributes");
-                self.note(Severity::Warning, "zt/migrate-attribute", at, message);
+                self.report.add(Finding::warning("zt/migrate-attribute", message).at(at));
             }
         }
         Ok(())
@@ -114,11 +114,11 @@ impl<W: Write> Migration<'_, W> {
                     "type {:?} has no dtype in generation 1.1 and stays as a key that it ignores",
                     component.logical_type.as_deref().unwrap_or_default()
                 );
-                self.report.push(Severity::Warning, "zt/migrate-type", place, message);
+                self.report.add(Finding::warning("zt/migrate-type", message).at(place));
             } else if typed && component.logical_type.is_none() {
                 let message =
                     format!("dtype {from:?} and its type became {:?}", component.dtype.name());
-                self.report.push(Severity::Note, "zt/migrate-type", place, message);
+                self.report.add(Finding::note("zt/migrate-type", message).at(place));
             }
         }
         self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved)
@@ -126,15 +126,15 @@ impl<W: Write> Migration<'_, W> {
 
     /// Writes dense data whose elements are big-endian.
     fn swapped(&mut self, tensor: Tensor<'_>, object: &Object) -> Result<()> {
-        let elements = tensor.view()?;
+        let elements = tensor.read()?;
         let storage = tensor.blob(&Role::Data)?.map(|blob| storage_of(&blob)).unwrap_or_default();
         let at = At::file().tensor(tensor.name());
         let message = "big-endian elements became little-endian".to_owned();
-        self.note(Severity::Note, "zt/migrate-byte-order", at, message);
+        self.report.add(Finding::note("zt/migrate-byte-order", message).at(at));
         let mut out = self.writer.object(tensor.name())?;
         out.set_storage(storage);
         out.set_encoded_attributes(object.attributes.clone());
-        out.put(Role::Data, elements.info().dtype, elements.bytes())?;
+        out.put(Role::Data, elements.dtype(), elements.bytes())?;
         out.finish(Format::Dense, object.shape.clone())
     }
 
@@ -150,24 +150,20 @@ impl<W: Write> Migration<'_, W> {
             Err(error) => {
                 let found = object.format.clone();
                 let message = format!("format {found} is kept, with its one component: {error}");
-                self.note(Severity::Warning, "zt/migrate-sparse", at, message);
+                self.report.add(Finding::warning("zt/migrate-sparse", message).at(at));
                 return self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved);
             }
         };
         let message = format!("inline {} became {format}", object.format);
-        self.note(Severity::Note, "zt/migrate-sparse", at, message);
+        self.report.add(Finding::note("zt/migrate-sparse", message).at(at));
         let storage = tensor.blob(&Role::Data)?.map(|blob| storage_of(&blob)).unwrap_or_default();
         let mut out = self.writer.object(tensor.name())?;
         out.set_storage(storage);
         out.set_encoded_attributes(object.attributes);
         for (role, part) in parts {
-            out.put(role, part.info().dtype, part.bytes())?;
+            out.put(role, part.dtype(), part.bytes())?;
         }
         out.complete(format, object.shape)
-    }
-
-    fn note(&mut self, severity: Severity, rule: &'static str, at: At, message: String) {
-        self.report.push(severity, rule, at, message);
     }
 }
 

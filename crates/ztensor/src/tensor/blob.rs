@@ -4,17 +4,18 @@
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Shape};
+use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Limit, Shape, Verified};
 
 use super::{
     Len,
     digest::{self, DigestText},
-    stream::{BlobReader, Decoder, Stored},
+    stream::{BlobReader, Decoder, StoredReader},
 };
 use crate::{
     ByteOrder, Component, Encoding, Fault, Reader, Role,
     container::ALIGNMENT,
     error::{Decoded, Error, Result},
+    read::Stored,
 };
 
 /// A handle on the bytes of a component; nothing is read before it is asked for.
@@ -25,18 +26,6 @@ pub struct Blob<'a> {
     role: Role,
     component: Component,
     len: Len,
-}
-
-/// What the digest of a component proves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Verified {
-    /// The stored bytes are those that the digest was computed from.
-    Digest,
-    /// There is no digest, so nothing is proved.
-    NoDigest,
-    /// The digest is of an algorithm that this build does not know, so nothing is proved.
-    UnknownAlgorithm,
 }
 
 impl<'a> Blob<'a> {
@@ -118,7 +107,7 @@ impl<'a> Blob<'a> {
         if !self.is_plain() {
             return Ok(self.decode()?.into_bytes());
         }
-        let extent = self.plain_extent()?;
+        let extent = self.exact_extent()?;
         if self.reader.source().as_slice().is_none() {
             self.within_memory(extent.len())?;
         }
@@ -136,7 +125,7 @@ impl<'a> Blob<'a> {
         if !self.is_plain() {
             return self.decode();
         }
-        let extent = self.plain_extent()?;
+        let extent = self.exact_extent()?;
         self.within_memory(extent.len())?;
         let owned = self.reader.source().read_owned(extent, "component");
         let owned = owned.map_err(|source| self.read_fault(source))?;
@@ -153,7 +142,7 @@ impl<'a> Blob<'a> {
         let found = buffer.len() as u64;
         let wrong = |expected| Core::WrongBuffer { what: "component", expected, found };
         if self.is_plain() {
-            let extent = self.plain_extent()?;
+            let extent = self.exact_extent()?;
             let read = self.reader.source().read_into(extent, buffer, "component");
             read.map_err(|source| self.read_fault(source))?;
             return self.verify_when_asked(buffer);
@@ -256,14 +245,20 @@ impl<'a> Blob<'a> {
     pub fn stream_fault(&self, error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(error) => error,
-            Err(reason) if self.component.encoding == Encoding::Zstd => {
-                self.fault(Fault::Zstd { offset: self.component.offset, reason })
-            }
-            Err(source) => {
-                let offset = self.component.offset;
-                self.read_fault(Core::Read { what: "component", offset, source })
-            }
+            Err(error) => match error.downcast::<Core>() {
+                Ok(reason) => self.read_fault(reason),
+                Err(source) => self.io_fault(source),
+            },
         }
+    }
+
+    fn io_fault(&self, source: io::Error) -> Error {
+        let offset = self.component.offset;
+        // The system's errors have a number, those of the decoder have none.
+        if self.component.encoding == Encoding::Zstd && source.raw_os_error().is_none() {
+            return self.fault(Fault::Zstd { offset, reason: source });
+        }
+        self.read_fault(Core::Read { what: "component", offset, source })
     }
 
     /// Tells whether decoding changes nothing.
@@ -271,8 +266,30 @@ impl<'a> Blob<'a> {
         self.component.encoding == Encoding::Raw && self.component.byte_order == ByteOrder::Little
     }
 
-    /// Returns where the bytes of a plain component are, once its length is proved.
-    fn plain_extent(&self) -> Result<Extent> {
+    /// Returns where the decoded bytes are in the file; `None` where they are stored otherwise.
+    pub(super) fn plain_extent(&self) -> Result<Option<Extent>> {
+        self.is_plain().then(|| self.exact_extent()).transpose()
+    }
+
+    /// Proves what can be said of its length without reading it.
+    pub(crate) fn check_length(&self) -> Result<()> {
+        match self.component.encoding {
+            Encoding::Raw => self.exact_extent().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns what comparing its digest could prove.
+    pub(crate) fn check_digest(&self) -> Result<Verified> {
+        Ok(match self.digest()? {
+            DigestText::None => Verified::NoDigest,
+            DigestText::Unknown => Verified::UnknownAlgorithm,
+            DigestText::Known(..) => Verified::Digest,
+        })
+    }
+
+    /// Returns where the stored bytes of a raw component are, once its length is proved.
+    fn exact_extent(&self) -> Result<Extent> {
         self.element_type()?;
         let extent = self.extent()?;
         let Len::Exactly(expected) = self.len else {
@@ -326,13 +343,14 @@ impl<'a> Blob<'a> {
 
     fn open(&self, hasher: Option<digest::Hasher>) -> Result<BlobReader> {
         self.element_type()?;
-        let extent = if self.is_plain() { self.plain_extent()? } else { self.extent()? };
+        let extent = if self.is_plain() { self.exact_extent()? } else { self.extent()? };
         let stored = self.reader.source().stream(extent, "component");
-        let stored = Stored { inner: stored.map_err(|source| self.read_fault(source))?, hasher };
+        let stored =
+            StoredReader { inner: stored.map_err(|source| self.read_fault(source))?, hasher };
         let decoder = match (&self.component.encoding, self.component.byte_order) {
             (Encoding::Raw, ByteOrder::Little) => Decoder::Raw(stored),
             (Encoding::Raw, ByteOrder::Big) => {
-                self.plain_extent()?;
+                self.exact_extent()?;
                 let width = self.element_type()?.width().unwrap_or(1);
                 let width = usize::try_from(width).unwrap_or(1);
                 // Complex elements are two floats, each in its own order; this generation of the
@@ -348,7 +366,7 @@ impl<'a> Blob<'a> {
     }
 
     #[cfg(feature = "zstd")]
-    fn open_zstd(&self, stored: Stored) -> Result<Decoder> {
+    fn open_zstd(&self, stored: StoredReader) -> Result<Decoder> {
         let fault = |reason| self.fault(Fault::Zstd { offset: self.component.offset, reason });
         let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(fault)?;
         let window = self.reader.limits().zstd_window_log;
@@ -357,7 +375,7 @@ impl<'a> Blob<'a> {
     }
 
     #[cfg(not(feature = "zstd"))]
-    fn open_zstd(&self, _stored: Stored) -> Result<Decoder> {
+    fn open_zstd(&self, _stored: StoredReader) -> Result<Decoder> {
         Err(self.unknown_encoding("zstd"))
     }
 
@@ -385,12 +403,9 @@ impl<'a> Blob<'a> {
     }
 
     fn within_memory(&self, found: u64) -> Result<()> {
-        let limit = self.reader.limits().decoded_bytes;
-        if found <= limit {
-            return Ok(());
-        }
-        let (what, field) = ("decoded size in bytes", "decoded_bytes");
-        Err(self.read_fault(Core::OverLimit { what, found, limit, field }))
+        let limits = self.reader.limits();
+        let checked = limits.check(Limit::DecodedBytes, "decoded size in bytes", found);
+        checked.map_err(|reason| self.read_fault(reason))
     }
 
     fn read_fault(&self, reason: Core) -> Error {
@@ -407,7 +422,7 @@ impl<'a> Blob<'a> {
 
     fn hasher_when_asked(&self) -> Result<Option<digest::Hasher>> {
         match self.digest() {
-            _ if !self.reader.verifies() => Ok(None),
+            _ if !self.reader.verifies(|| self.key()) => Ok(None),
             Ok(DigestText::Known(algorithm, _)) => Ok(Some(digest::Hasher::new(algorithm))),
             Ok(DigestText::None | DigestText::Unknown) => Ok(None),
             Err(error) => Err(error),
@@ -425,8 +440,15 @@ impl<'a> Blob<'a> {
         Ok(())
     }
 
+    /// Returns what a reader knows a stored blob by.
+    fn key(&self) -> Stored {
+        let Component { offset, length, digest, .. } = &self.component;
+        (*offset, *length, digest.clone().unwrap_or_default())
+    }
+
     fn compare(&self, found: digest::Digest, expected: digest::Digest) -> Result<Verified> {
         if found == expected {
+            self.reader.note_proved(|| self.key());
             return Ok(Verified::Digest);
         }
         let (found, expected) = (digest::text(found), digest::text(expected));

@@ -7,7 +7,7 @@ mod quantized;
 pub(crate) mod sparse;
 mod stream;
 
-pub use blob::{Blob, Verified};
+pub use blob::Blob;
 pub(crate) use layout::LayoutError;
 pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
 pub(crate) use quantized::{GroupLayout, Part};
@@ -15,7 +15,8 @@ pub use sparse::{Coo, Csr};
 pub use stream::BlobReader;
 pub(crate) use stream::Len;
 
-use tensor_core::{Tensor as Elements, TensorInfo};
+use bytes::Bytes;
+use tensor_core::{Extent, TensorBuf, TensorInfo, Verified};
 
 use crate::{Attributes, Component, Encoding, Error, Format, Object, Reader, Role, error::Result};
 
@@ -90,34 +91,88 @@ impl<'a> Tensor<'a> {
         Ok(TensorInfo { dtype, shape: object.shape })
     }
 
-    /// Returns the bytes of a dense tensor, row-major, elements little-endian: without a copy where
-    /// they are stored raw and the source is in memory.
+    /// Returns where in the file the bytes of the tensor are; `None` where they are not stored as
+    /// they are: compressed, big-endian, sparse or quantized.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongFormat`] where the object is not dense; else as for [`Blob::bytes`].
-    pub fn bytes(self) -> Result<bytes::Bytes> {
-        self.data()?.bytes()
+    /// As for [`bytes`](Self::bytes), but for reading.
+    pub fn extent(self) -> Result<Option<Extent>> {
+        let object = self.object()?;
+        match object.format {
+            Format::Dense => self.required(&object, &Role::Data)?.plain_extent(),
+            _ => Ok(None),
+        }
     }
 
-    /// Fills the caller's buffer with the bytes of a dense tensor.
+    /// Returns the bytes of all elements, row-major, little-endian: without a copy where they are
+    /// stored so and the source is in memory. Those of a sparse tensor are filled up with zeros.
     ///
     /// # Errors
     ///
-    /// As for [`bytes`](Self::bytes), and where the buffer has another length.
+    /// As for [`read`](Self::read).
+    pub fn bytes(self) -> Result<Bytes> {
+        let object = self.object()?;
+        match object.format {
+            Format::Dense => self.required(&object, &Role::Data)?.bytes(),
+            _ => self.read().map(TensorBuf::into_bytes),
+        }
+    }
+
+    /// Fills the caller's buffer with what [`bytes`](Self::bytes) returns. Of a dense tensor nothing
+    /// is held in memory besides.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read), and where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
-        self.data()?.read_into(buffer)
+        let object = self.object()?;
+        match object.format {
+            Format::Dense => return self.required(&object, &Role::Data)?.read_into(buffer),
+            Format::SparseCsr | Format::InlineCsr => self.csr()?.fill(buffer),
+            Format::SparseCoo | Format::InlineCoo => self.coo()?.fill(buffer),
+            found => return Err(self.wrong_format(found, DENSE_OR_SPARSE)),
+        }
+        .map_err(|error| self.layout(error))
     }
 
-    /// Returns a dense tensor as typed elements, over the same bytes as [`bytes`](Self::bytes).
+    /// Reads the tensor with all its elements: a dense one as it is, a sparse one filled up with
+    /// zeros.
     ///
     /// # Errors
     ///
-    /// As for [`bytes`](Self::bytes).
-    pub fn view(self) -> Result<Elements> {
-        let data = self.data()?;
-        let shape = self.object()?.shape;
-        Ok(Elements::new(data.element_type()?, shape, data.bytes()?)?)
+    /// [`Error::WrongFormat`] for other formats; [`Error::Layout`] where an element is stored twice;
+    /// where a sparse tensor is longer than [`Limits::decoded_bytes`](tensor_core::Limits) with its
+    /// zeros; else as for [`Blob::bytes`] and [`csr`](Self::csr).
+    pub fn read(self) -> Result<TensorBuf> {
+        let limits = self.reader.limits();
+        let object = self.object()?;
+        match object.format {
+            Format::Dense => {
+                let data = self.required(&object, &Role::Data)?;
+                return Ok(TensorBuf::new(data.element_type()?, object.shape, data.bytes()?)?);
+            }
+            Format::SparseCsr | Format::InlineCsr => self.csr()?.to_dense(limits),
+            Format::SparseCoo | Format::InlineCoo => self.coo()?.to_dense(limits),
+            found => return Err(self.wrong_format(found, DENSE_OR_SPARSE)),
+        }
+        .map_err(|error| self.layout(error))
+    }
+
+    /// Compares the digests of all components with their stored bytes, and returns the least that
+    /// was proved.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Blob::verify`].
+    pub fn verify(self) -> Result<Verified> {
+        let object = self.object()?;
+        let mut least = None;
+        for (role, component) in &object.components {
+            let proved = self.unsized_blob(role, component).verify()?;
+            least = Some(least.map_or(proved, |least: Verified| least.min(proved)));
+        }
+        Ok(least.unwrap_or(Verified::NoDigest))
     }
 
     /// Reads a sparse matrix in compressed rows, and proves that its parts fit together. Format
@@ -125,7 +180,7 @@ impl<'a> Tensor<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongFormat`] where the object is none; [`Error::Layout`] where an index is out of
+    /// [`Error::WrongFormat`] where the object is not one; [`Error::Layout`] where an index is out of
     /// range or counts contradict each other; else as for [`Blob::bytes`].
     pub fn csr(self) -> Result<Csr> {
         let object = self.object()?;
@@ -183,25 +238,6 @@ impl<'a> Tensor<'a> {
             .map_err(|error| self.layout(error))
     }
 
-    /// Returns the tensor with all its elements: a dense one as it is, a sparse one filled with
-    /// zeros.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongFormat`] for other formats; [`Error::Layout`] where an element is stored twice;
-    /// where the result is longer than [`Limits::decoded_bytes`](tensor_core::Limits); else as for
-    /// [`bytes`](Self::bytes) and [`csr`](Self::csr).
-    pub fn to_dense(self) -> Result<Elements> {
-        let limits = self.reader.limits();
-        match self.object()?.format {
-            Format::Dense => return self.view(),
-            Format::SparseCsr | Format::InlineCsr => self.csr()?.to_dense(limits),
-            Format::SparseCoo | Format::InlineCoo => self.coo()?.to_dense(limits),
-            found => return Err(self.wrong_format(found, "dense, sparse_csr or sparse_coo")),
-        }
-        .map_err(|error| self.layout(error))
-    }
-
     /// Returns handles on all components, in the order of the manifest.
     ///
     /// # Errors
@@ -221,26 +257,6 @@ impl<'a> Tensor<'a> {
     pub fn blob(self, role: &Role) -> Result<Option<Blob<'a>>> {
         let object = self.object()?;
         object.component(role).map(|component| self.blob_of(&object, role, component)).transpose()
-    }
-
-    /// Compares the digests of all components with their stored bytes, and returns the least that
-    /// was proved.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Blob::verify`].
-    pub fn verify(self) -> Result<Verified> {
-        let mut least = Verified::Digest;
-        let object = self.object()?;
-        for (role, component) in &object.components {
-            let blob = self.unsized_blob(role, component);
-            match (blob.verify()?, least) {
-                (Verified::NoDigest, _) | (_, Verified::NoDigest) => least = Verified::NoDigest,
-                (Verified::UnknownAlgorithm, _) => least = Verified::UnknownAlgorithm,
-                (Verified::Digest, _) => {}
-            }
-        }
-        Ok(if object.components.is_empty() { Verified::NoDigest } else { least })
     }
 
     pub(crate) const fn reader(self) -> &'a Reader {
@@ -319,17 +335,9 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    fn data(self) -> Result<Blob<'a>> {
-        let object = self.object()?;
-        if object.format != Format::Dense {
-            return Err(self.wrong_format(object.format, "dense"));
-        }
-        self.required(&object, &Role::Data)
-    }
-
     /// Reads the components of some roles, each as a tensor of one dimension.
-    fn parts<const N: usize>(self, object: &Object, roles: &[Role; N]) -> Result<[Elements; N]> {
-        let parts: Vec<Elements> = roles
+    fn parts<const N: usize>(self, object: &Object, roles: &[Role; N]) -> Result<[TensorBuf; N]> {
+        let parts: Vec<TensorBuf> = roles
             .iter()
             .map(|role| self.required(object, role).and_then(|blob| one_dimension(&blob)))
             .collect::<Result<_>>()?;
@@ -361,10 +369,12 @@ fn bytes_of(component: &Component, elements: Option<u64>) -> Option<u64> {
 }
 
 /// Reads a component as a tensor of one dimension.
-pub(crate) fn one_dimension(blob: &Blob<'_>) -> Result<Elements> {
+pub(crate) fn one_dimension(blob: &Blob<'_>) -> Result<TensorBuf> {
     let dtype = blob.element_type()?;
     let bytes = blob.bytes()?;
     let width = dtype.width().unwrap_or(1);
     let elements = (bytes.len() as u64).checked_div(width).unwrap_or_default();
-    Ok(Elements::new(dtype, [elements], bytes)?)
+    Ok(TensorBuf::new(dtype, [elements], bytes)?)
 }
+
+const DENSE_OR_SPARSE: &str = "dense, sparse_csr or sparse_coo";

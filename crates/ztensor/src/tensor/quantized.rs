@@ -1,6 +1,6 @@
 //! Group-quantized tensors. Format text: Part III, section 4.
 
-use tensor_core::{AlignedBuf, DType, Error as Core, Limits, Shape, Tensor};
+use tensor_core::{AlignedBuf, DType, Error as Core, Limit, Limits, Shape, TensorBuf};
 
 use super::LayoutError;
 use crate::{Attributes, Value, error::Result};
@@ -21,9 +21,9 @@ pub struct QuantizedGroup {
     bits: u32,
     group_size: u64,
     packing: Option<String>,
-    packed_weight: Tensor,
-    scales: Tensor,
-    zeros: Tensor,
+    packed_weight: TensorBuf,
+    scales: TensorBuf,
+    zeros: TensorBuf,
 }
 
 /// How codes are laid out, as the program that packed them did it.
@@ -61,9 +61,9 @@ impl QuantizedGroup {
     pub(crate) fn new(
         shape: Shape,
         attributes: &Attributes,
-        packed_weight: Tensor,
-        scales: Tensor,
-        zeros: Tensor,
+        packed_weight: TensorBuf,
+        scales: TensorBuf,
+        zeros: TensorBuf,
     ) -> Result<Self, LayoutError> {
         let layout = GroupLayout::parse(&shape, attributes)?;
         layout.check(Part::of(&packed_weight), Part::of(&scales), Part::of(&zeros))?;
@@ -101,19 +101,19 @@ impl QuantizedGroup {
 
     /// Returns the packed codes, shape `[words]`.
     #[must_use]
-    pub const fn packed_weight(&self) -> &Tensor {
+    pub const fn packed_weight(&self) -> &TensorBuf {
         &self.packed_weight
     }
 
     /// Returns the scales, shape `[groups]`.
     #[must_use]
-    pub const fn scales(&self) -> &Tensor {
+    pub const fn scales(&self) -> &TensorBuf {
         &self.scales
     }
 
     /// Returns the zero points, shape `[groups]`, or `[words]` where they are packed.
     #[must_use]
-    pub const fn zeros(&self) -> &Tensor {
+    pub const fn zeros(&self) -> &TensorBuf {
         &self.zeros
     }
 
@@ -125,23 +125,20 @@ impl QuantizedGroup {
     /// codes are packed across the borders of words, or where scales are no floats;
     /// [`Error::Core`](crate::Error::Core) where the result is longer than the default of
     /// [`Limits::decoded_bytes`].
-    pub fn dequantize(&self, convention: Convention) -> Result<Tensor> {
+    pub fn dequantize(&self, convention: Convention) -> Result<TensorBuf> {
         let elements = self.elements(convention, &Limits::default());
         elements.map_err(|error| error.of("quantized_group"))
     }
 
-    fn elements(&self, convention: Convention, limits: &Limits) -> Result<Tensor, LayoutError> {
+    fn elements(&self, convention: Convention, limits: &Limits) -> Result<TensorBuf, LayoutError> {
         let elements = self.shape.elements()?;
-        let (found, limit) = (self.shape.byte_len(DType::F32)?, limits.decoded_bytes);
-        if found > limit {
-            let (what, field) = ("dequantized size in bytes", "decoded_bytes");
-            return Err(Core::OverLimit { what, found, limit, field }.into());
-        }
+        let len = self.shape.byte_len(DType::F32)?;
+        limits.check(Limit::DecodedBytes, "dequantized size in bytes", len)?;
         let lanes = self.lanes(&self.packed_weight)?;
         let columns = self.columns(convention.axis, lanes)?;
         let scales = floats(&self.scales)?;
         let zeros = self.zero_points(convention)?;
-        let capacity = usize::try_from(found).unwrap_or(usize::MAX);
+        let capacity = usize::try_from(len).unwrap_or(usize::MAX);
         let mut out = AlignedBuf::with_capacity(capacity)?;
         for element in 0..elements {
             // Position along the packed axis, and which line of them.
@@ -161,12 +158,12 @@ impl QuantizedGroup {
             };
             out.extend_from_slice(&(scale * (f32::from(code) - zero)).to_le_bytes())?;
         }
-        Ok(Tensor::new(DType::F32, self.shape.clone(), out.into_bytes())?)
+        Ok(TensorBuf::new(DType::F32, self.shape.clone(), out.into_bytes())?)
     }
 
     /// Returns how many codes a word of a part holds, at least one.
-    fn lanes(&self, words: &Tensor) -> Result<u64, LayoutError> {
-        let word_bits = words.info().dtype.bits().unwrap_or_default();
+    fn lanes(&self, words: &TensorBuf) -> Result<u64, LayoutError> {
+        let word_bits = words.dtype().bits().unwrap_or_default();
         match (word_bits.checked_div(self.bits), word_bits.checked_rem(self.bits)) {
             (Some(lanes @ 1..), Some(0)) => Ok(lanes.into()),
             _ => Err(format!(
@@ -222,8 +219,8 @@ impl QuantizedGroup {
         Ok(zeros)
     }
 
-    fn code(&self, words: &Tensor, word: u64, lane: u64, order: CodeOrder) -> u16 {
-        let dtype = words.info().dtype;
+    fn code(&self, words: &TensorBuf, word: u64, lane: u64, order: CodeOrder) -> u16 {
+        let dtype = words.dtype();
         let width = dtype.width().unwrap_or(1);
         let start = usize::try_from(word.saturating_mul(width)).unwrap_or(usize::MAX);
         let bytes = words.bytes().get(start..).unwrap_or_default();
@@ -264,8 +261,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn of(tensor: &Tensor) -> Self {
-        Self { dtype: tensor.info().dtype, len: tensor.bytes().len() as u64 }
+    fn of(tensor: &TensorBuf) -> Self {
+        Self { dtype: tensor.dtype(), len: tensor.bytes().len() as u64 }
     }
 
     fn count(self) -> u64 {
@@ -342,7 +339,7 @@ fn packed_bytes(codes: u64, bits: u32, word: DType) -> Option<u64> {
 }
 
 /// Returns the elements of a float tensor, or of small integers, as `f32`.
-fn floats(tensor: &Tensor) -> Result<Vec<f32>, LayoutError> {
+fn floats(tensor: &TensorBuf) -> Result<Vec<f32>, LayoutError> {
     let view = tensor.view();
     let count = Part::of(tensor).count();
     Ok(match view.dtype() {
@@ -376,8 +373,8 @@ mod tests {
     #[test]
     fn results_have_a_limit() {
         let attributes = [("bits", 4_i64), ("group_size", 8)].into_iter().collect();
-        let floats = || Tensor::from_slice([1], &[1.0_f32]).unwrap();
-        let words = Tensor::from_slice([1], &[0_u32]).unwrap();
+        let floats = || TensorBuf::from_slice([1], &[1.0_f32]).unwrap();
+        let words = TensorBuf::from_slice([1], &[0_u32]).unwrap();
         let shape = Shape::from([8]);
         let group = QuantizedGroup::new(shape, &attributes, words, floats(), floats()).unwrap();
         let convention =

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use tensor_core::{AlignedBuf, DType, Error as Core, Limits, Shape, Tensor};
+use tensor_core::{AlignedBuf, DType, Error as Core, Limit, Limits, Shape, TensorBuf};
 
 use super::{Blob, BlobReader, layout::Checked};
 use crate::{ByteOrder, Role, error::Result};
@@ -17,9 +17,9 @@ use crate::{ByteOrder, Role, error::Result};
 #[derive(Clone, Debug)]
 pub struct Csr {
     shape: Shape,
-    values: Tensor,
-    indices: Tensor,
-    indptr: Tensor,
+    values: TensorBuf,
+    indices: TensorBuf,
+    indptr: TensorBuf,
 }
 
 impl Csr {
@@ -28,9 +28,9 @@ impl Csr {
     /// Indices may be of any integer type; columns need not be in order within a row.
     pub(crate) fn new(
         shape: Shape,
-        values: Tensor,
-        indices: Tensor,
-        indptr: Tensor,
+        values: TensorBuf,
+        indices: TensorBuf,
+        indptr: TensorBuf,
     ) -> Checked<Self> {
         let nnz = elements(&values);
         check_csr(
@@ -51,9 +51,9 @@ impl Csr {
     /// each other, or an index is out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
-        values: Tensor,
-        indices: Tensor,
-        indptr: Tensor,
+        values: TensorBuf,
+        indices: TensorBuf,
+        indptr: TensorBuf,
     ) -> Result<Self> {
         Self::new(shape.into(), values, indices, indptr).map_err(|error| error.of(""))
     }
@@ -66,30 +66,35 @@ impl Csr {
 
     /// Returns the stored elements, shape `[nnz]`.
     #[must_use]
-    pub const fn values(&self) -> &Tensor {
+    pub const fn values(&self) -> &TensorBuf {
         &self.values
     }
 
     /// Returns the column indices, shape `[nnz]`.
     #[must_use]
-    pub const fn indices(&self) -> &Tensor {
+    pub const fn indices(&self) -> &TensorBuf {
         &self.indices
     }
 
     /// Returns the row pointers, shape `[rows + 1]`.
     #[must_use]
-    pub const fn indptr(&self) -> &Tensor {
+    pub const fn indptr(&self) -> &TensorBuf {
         &self.indptr
     }
 
-    pub(crate) fn into_parts(self) -> Vec<(Role, Tensor)> {
+    pub(crate) fn into_parts(self) -> Vec<(Role, TensorBuf)> {
         let roles = CSR_ROLES.into_iter();
         roles.zip([self.values, self.indices, self.indptr]).collect()
     }
 
     /// Returns the matrix with all its elements, those that are not stored as zeros.
-    pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<Tensor> {
-        let mut dense = Dense::new(&self.shape, &self.values, limits)?;
+    pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<TensorBuf> {
+        to_dense(&self.shape, &self.values, limits, |bytes| self.fill(bytes))
+    }
+
+    /// Fills a buffer with all elements.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) -> Checked<()> {
+        let mut dense = Dense::new(&self.shape, &self.values, bytes)?;
         let columns = self.shape.dims().get(1).copied().unwrap_or_default();
         let mut columns_of = integers(&self.indices)?;
         let mut row_ends = integers(&self.indptr)?.skip(1);
@@ -104,7 +109,7 @@ impl Csr {
             }
             row = row.saturating_add(1);
         }
-        dense.finish()
+        Ok(())
     }
 }
 
@@ -117,12 +122,12 @@ impl Csr {
 #[derive(Clone, Debug)]
 pub struct Coo {
     shape: Shape,
-    values: Tensor,
-    coords: Tensor,
+    values: TensorBuf,
+    coords: TensorBuf,
 }
 
 impl Coo {
-    pub(crate) fn new(shape: Shape, values: Tensor, coords: Tensor) -> Checked<Self> {
+    pub(crate) fn new(shape: Shape, values: TensorBuf, coords: TensorBuf) -> Checked<Self> {
         check_coo(&shape, elements(&values), elements(&coords), &mut integers(&coords)?)?;
         Ok(Self { shape, values, coords })
     }
@@ -133,7 +138,11 @@ impl Coo {
     ///
     /// [`Error::Layout`] where the coordinates are no integers, not one for each dimension of each
     /// element, or out of range.
-    pub fn from_parts(shape: impl Into<Shape>, values: Tensor, coords: Tensor) -> Result<Self> {
+    pub fn from_parts(
+        shape: impl Into<Shape>,
+        values: TensorBuf,
+        coords: TensorBuf,
+    ) -> Result<Self> {
         Self::new(shape.into(), values, coords).map_err(|error| error.of(""))
     }
 
@@ -145,26 +154,31 @@ impl Coo {
 
     /// Returns the stored elements, shape `[nnz]`.
     #[must_use]
-    pub const fn values(&self) -> &Tensor {
+    pub const fn values(&self) -> &TensorBuf {
         &self.values
     }
 
     /// Returns the coordinates, all of dimension 0 first, shape `[rank × nnz]`.
     #[must_use]
-    pub const fn coords(&self) -> &Tensor {
+    pub const fn coords(&self) -> &TensorBuf {
         &self.coords
     }
 
-    pub(crate) fn into_parts(self) -> Vec<(Role, Tensor)> {
+    pub(crate) fn into_parts(self) -> Vec<(Role, TensorBuf)> {
         COO_ROLES.into_iter().zip([self.values, self.coords]).collect()
     }
 
     /// Returns the tensor with all its elements, those that are not stored as zeros.
-    pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<Tensor> {
-        let mut dense = Dense::new(&self.shape, &self.values, limits)?;
+    pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<TensorBuf> {
+        to_dense(&self.shape, &self.values, limits, |bytes| self.fill(bytes))
+    }
+
+    /// Fills a buffer with all elements.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) -> Checked<()> {
+        let mut dense = Dense::new(&self.shape, &self.values, bytes)?;
         let nnz = elements(&self.values);
         let strides = self.shape.strides()?;
-        let width = self.coords.info().dtype.width().unwrap_or(1);
+        let width = self.coords.dtype().width().unwrap_or(1);
         let coords = self.coords.bytes();
         for index in 0..nnz {
             let mut at = 0_u64;
@@ -173,44 +187,57 @@ impl Coo {
                 let position = dimension.saturating_mul(nnz).saturating_add(index);
                 let start = usize::try_from(position.saturating_mul(width)).unwrap_or(usize::MAX);
                 let bytes = coords.get(start..).unwrap_or_default();
-                let coordinate = integer(self.coords.info().dtype, bytes).unwrap_or_default();
+                let coordinate = integer(self.coords.dtype(), bytes).unwrap_or_default();
                 at = at.saturating_add(coordinate.saturating_mul(*stride));
             }
             dense.put(at, index)?;
         }
-        dense.finish()
+        Ok(())
     }
 }
 
-/// A dense tensor in the making.
+/// Returns a tensor whose elements `fill` puts in their places.
+fn to_dense(
+    shape: &Shape,
+    values: &TensorBuf,
+    limits: &Limits,
+    fill: impl FnOnce(&mut [u8]) -> Checked<()>,
+) -> Checked<TensorBuf> {
+    let dtype = values.dtype();
+    let bytes = shape.byte_len(dtype)?;
+    limits.check(Limit::DecodedBytes, "dense size in bytes", bytes)?;
+    let len = usize::try_from(bytes).map_err(|_| Core::OutOfMemory { bytes })?;
+    let mut dense = AlignedBuf::zeroed(len)?;
+    fill(&mut dense)?;
+    Ok(TensorBuf::new(dtype, shape.clone(), dense.into_bytes())?)
+}
+
+/// A dense tensor in the making, over a buffer that is exactly as long.
 struct Dense<'a> {
     shape: &'a Shape,
-    values: &'a Tensor,
+    values: &'a TensorBuf,
     width: usize,
-    bytes: AlignedBuf,
+    bytes: &'a mut [u8],
     /// A bit for each element, set once it is stored.
     stored: Vec<u64>,
 }
 
 impl<'a> Dense<'a> {
-    fn new(shape: &'a Shape, values: &'a Tensor, limits: &Limits) -> Checked<Self> {
-        let found = shape.byte_len(values.info().dtype)?;
-        let (limit, field) = (limits.decoded_bytes, "decoded_bytes");
-        if found > limit {
-            let what = "dense size in bytes";
-            return Err(Core::OverLimit { what, found, limit, field }.into());
+    /// Fills the buffer with zeros.
+    fn new(shape: &'a Shape, values: &'a TensorBuf, bytes: &'a mut [u8]) -> Checked<Self> {
+        let (expected, found) = (shape.byte_len(values.dtype())?, bytes.len() as u64);
+        if found != expected {
+            return Err(Core::WrongBuffer { what: "tensor", expected, found }.into());
         }
-        let out_of_memory = Core::OutOfMemory { bytes: found };
-        let Ok(len) = usize::try_from(found) else {
-            return Err(out_of_memory.into());
-        };
-        let width = values.info().dtype.width().and_then(|width| usize::try_from(width).ok());
+        let width = values.dtype().width().and_then(|width| usize::try_from(width).ok());
         let width = width.unwrap_or(1);
-        let words = len.div_ceil(width).div_ceil(64);
+        let words = bytes.len().div_ceil(width).div_ceil(64);
         let mut stored = Vec::new();
-        stored.try_reserve_exact(words).map_err(|_| out_of_memory)?;
+        let out_of_memory = |_| Core::OutOfMemory { bytes: words.saturating_mul(8) as u64 };
+        stored.try_reserve_exact(words).map_err(out_of_memory)?;
         stored.resize(words, 0);
-        Ok(Self { shape, values, width, bytes: AlignedBuf::zeroed(len)?, stored })
+        bytes.fill(0);
+        Ok(Self { shape, values, width, bytes, stored })
     }
 
     /// Puts the stored element `index` at element `at`.
@@ -218,7 +245,7 @@ impl<'a> Dense<'a> {
         let (word, bit) = (at >> 6, 1_u64 << (at & 63));
         let word = usize::try_from(word).ok().and_then(|word| self.stored.get_mut(word));
         let from = element(self.values.bytes(), index, self.width);
-        let to = element_mut(&mut self.bytes, at, self.width);
+        let to = element_mut(self.bytes, at, self.width);
         let (Some(word), Some(from), Some(to)) = (word, from, to) else {
             return Err(format!("element {at} lies outside shape {}", self.shape).into());
         };
@@ -228,11 +255,6 @@ impl<'a> Dense<'a> {
         *word |= bit;
         to.copy_from_slice(from);
         Ok(())
-    }
-
-    fn finish(self) -> Checked<Tensor> {
-        let dtype = self.values.info().dtype;
-        Ok(Tensor::new(dtype, self.shape.clone(), self.bytes.into_bytes())?)
     }
 }
 
@@ -258,6 +280,12 @@ pub(crate) enum RowOrder {
 /// Integers that come one after another, from memory or from a stream.
 pub(crate) type Integers<'a> = dyn Iterator<Item = Checked<u64>> + 'a;
 
+/// Returns the dimensions of a matrix.
+pub(crate) fn matrix(shape: &Shape) -> Checked<[u64; 2]> {
+    let dims = shape.dims().try_into();
+    dims.map_err(|_| format!("shape {shape} has rank {}, expected 2", shape.rank()).into())
+}
+
 /// Proves that row pointers and column indices fit the shape and each other, in one pass.
 pub(crate) fn check_csr(
     shape: &Shape,
@@ -266,9 +294,7 @@ pub(crate) fn check_csr(
     indptr: &mut Integers<'_>,
     indices: &mut Integers<'_>,
 ) -> Checked<RowOrder> {
-    let &[rows, columns] = shape.dims() else {
-        return Err(format!("shape {shape} has rank {}, expected 2", shape.rank()).into());
-    };
+    let [rows, columns] = matrix(shape)?;
     if found_indices != nnz {
         return Err(format!("values has {nnz} elements, but indices has {found_indices}").into());
     }
@@ -345,14 +371,14 @@ pub(crate) fn check_coo(
     Ok(())
 }
 
-fn elements(tensor: &Tensor) -> u64 {
-    let width = tensor.info().dtype.width().unwrap_or(1);
+fn elements(tensor: &TensorBuf) -> u64 {
+    let width = tensor.dtype().width().unwrap_or(1);
     (tensor.bytes().len() as u64).checked_div(width).unwrap_or_default()
 }
 
 /// Iterates over the elements of an integer tensor.
-fn integers(tensor: &Tensor) -> Checked<impl Iterator<Item = Checked<u64>>> {
-    let dtype = tensor.info().dtype;
+fn integers(tensor: &TensorBuf) -> Checked<impl Iterator<Item = Checked<u64>>> {
+    let dtype = tensor.dtype();
     let width = index_width(dtype)?;
     Ok(tensor.bytes().chunks_exact(width).map(move |bytes| whole(dtype, bytes)))
 }
@@ -396,7 +422,7 @@ fn fill(stream: &mut BlobReader, chunk: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-fn index_width(dtype: DType) -> Checked<usize> {
+pub(crate) fn index_width(dtype: DType) -> Checked<usize> {
     let width = dtype.width().filter(|_| dtype.is_integer());
     let width = width.and_then(|width| usize::try_from(width).ok());
     width.ok_or_else(|| format!("indices are {dtype}, expected integers").into())
@@ -429,9 +455,7 @@ fn integer(dtype: DType, bytes: &[u8]) -> Option<u64> {
 pub(crate) fn inline_csr(shape: Shape, data: &Blob<'_>) -> Checked<Csr> {
     let (dtype, width) = inline(data)?;
     let bytes = data.bytes()?;
-    let &[rows, _] = shape.dims() else {
-        return Err(format!("shape {shape} has rank {}, expected 2", shape.rank()).into());
-    };
+    let [rows, _] = matrix(&shape)?;
     let len = bytes.len() as u64;
     let pointers = rows.checked_add(1).and_then(|rows| rows.checked_mul(8)).filter(|p| *p <= len);
     let Some(pointers) = pointers else {
@@ -440,9 +464,10 @@ pub(crate) fn inline_csr(shape: Shape, data: &Blob<'_>) -> Checked<Csr> {
     let nnz = whole_records(len.saturating_sub(pointers), width.saturating_add(8))?;
     let split = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
     let values_at = split(pointers.saturating_add(nnz.saturating_mul(8)));
-    let indptr = Tensor::new(DType::U64, [rows.saturating_add(1)], bytes.slice(..split(pointers)))?;
-    let indices = Tensor::new(DType::U64, [nnz], bytes.slice(split(pointers)..values_at))?;
-    let values = Tensor::new(dtype, [nnz], bytes.slice(values_at..))?;
+    let indptr =
+        TensorBuf::new(DType::U64, [rows.saturating_add(1)], bytes.slice(..split(pointers)))?;
+    let indices = TensorBuf::new(DType::U64, [nnz], bytes.slice(split(pointers)..values_at))?;
+    let values = TensorBuf::new(dtype, [nnz], bytes.slice(values_at..))?;
     Csr::new(shape, values, indices, indptr)
 }
 
@@ -476,8 +501,8 @@ pub(crate) fn inline_coo(shape: Shape, data: &Blob<'_>) -> Checked<Coo> {
         values.extend_from_slice(record.get(coordinates..).unwrap_or_default())?;
     }
     let listed = [nnz.saturating_mul(shape.rank() as u64)];
-    let coords = Tensor::new(DType::U64, listed, coords.into_bytes())?;
-    Coo::new(shape, Tensor::new(dtype, [nnz], values.into_bytes())?, coords)
+    let coords = TensorBuf::new(DType::U64, listed, coords.into_bytes())?;
+    Coo::new(shape, TensorBuf::new(dtype, [nnz], values.into_bytes())?, coords)
 }
 
 /// Returns the type of the values and its width in bytes.

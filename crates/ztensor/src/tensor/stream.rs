@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use tensor_core::{Error as Core, SourceReader};
+use tensor_core::{Error as Core, Limit, SourceReader};
 
 use super::digest;
 use crate::{
@@ -29,19 +29,19 @@ pub struct BlobReader {
 }
 
 pub(super) enum Decoder {
-    Raw(Stored),
+    Raw(StoredReader),
     Swapped {
-        stored: Stored,
+        stored: StoredReader,
         width: usize,
         ready: Vec<u8>,
         at: usize,
     },
     #[cfg(feature = "zstd")]
-    Zstd(zstd::stream::read::Decoder<'static, Stored>),
+    Zstd(zstd::stream::read::Decoder<'static, StoredReader>),
 }
 
 /// The stored bytes, hashed on the way where there is a digest to compare.
-pub(super) struct Stored {
+pub(super) struct StoredReader {
     pub(super) inner: SourceReader,
     pub(super) hasher: Option<digest::Hasher>,
 }
@@ -118,7 +118,7 @@ impl Read for BlobReader {
             }
             Len::AtMost(limit) if self.decoded > limit => {
                 let (object, role) = self.fault.clone();
-                let (what, field) = ("decoded size in bytes", "decoded_bytes");
+                let (what, field) = ("decoded size in bytes", Limit::DecodedBytes.name());
                 let reason = Core::OverLimit { what, found: self.decoded, limit, field };
                 let fault = Fault::Read { reason };
                 let error = Error::Component { object, role, fault: Box::new(fault) };
@@ -152,7 +152,7 @@ impl Read for Decoder {
     }
 }
 
-impl BufRead for Stored {
+impl BufRead for StoredReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner.fill_buf()
     }
@@ -168,7 +168,7 @@ impl BufRead for Stored {
     }
 }
 
-impl Read for Stored {
+impl Read for StoredReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut ready = self.fill_buf()?;
         let read = ready.read(out)?;

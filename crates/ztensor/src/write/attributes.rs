@@ -1,12 +1,66 @@
 //! What attributes may be written: such as a reader takes with its default limits.
 
-use tensor_core::{Error as Core, Limits};
+use std::io::Write;
 
+use bytes::Bytes;
+use tensor_core::{Limit, Limits};
+
+use super::Writer;
 use crate::{
-    Attributes, Value,
+    Attributes, Object, Reader, Value,
     error::{Error, Result},
     manifest::{Encoded, cbor::Decoder},
 };
+
+impl<W: Write> Writer<W> {
+    /// Changes the attributes of the file that is written.
+    pub(crate) fn change_attributes(&mut self, change: impl FnOnce(&mut Attributes)) -> Result<()> {
+        if let Some(attributes) = changed("", self.root.attributes.as_ref(), change)? {
+            self.root.attributes = attributes;
+        }
+        Ok(())
+    }
+
+    /// Changes the attributes of an object that was added, or that stood in the file before.
+    pub(crate) fn change_attributes_of(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Attributes),
+    ) -> Result<()> {
+        let missing = || Error::MissingObject { name: name.to_owned() };
+        let body = Bytes::copy_from_slice(self.index.body(name).ok_or_else(missing)?);
+        let mut object = Object::from_encoded(&body, &limits())?;
+        if let Some(attributes) = changed(name, object.attributes.as_ref(), change)? {
+            object.attributes = attributes;
+            self.index.remove(name)?;
+            self.index.push_object(name, &object)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns attributes after a change, where it changed any: `None` of them where none are left.
+fn changed(
+    object: &str,
+    encoded: Option<&Encoded>,
+    change: impl FnOnce(&mut Attributes),
+) -> Result<Option<Option<Encoded>>> {
+    let before = encoded.map(|encoded| encoded.attributes(&limits())).transpose();
+    let before = before.map_err(|error| error.inside("attributes").into_error(0))?;
+    let before = before.unwrap_or_default();
+    let mut after = before.clone();
+    change(&mut after);
+    Ok(match after {
+        after if after == before => None,
+        after if after.is_empty() => Some(None),
+        after => Some(Some(encode_attributes(object, &after)?)),
+    })
+}
+
+/// Returns the limits under which what is edited was opened.
+fn limits() -> Limits {
+    Reader::options().into_limits()
+}
 
 /// Encodes attributes, once they are proved to be such as a reader takes with its default limits.
 pub(super) fn encode_attributes(object: &str, attributes: &Attributes) -> Result<Encoded> {
@@ -16,11 +70,8 @@ pub(super) fn encode_attributes(object: &str, attributes: &Attributes) -> Result
         return Err(Error::Setting { what, found: found.into(), expected });
     }
     let encoded = Encoded::from_attributes(attributes);
-    let (found, limit) = (encoded.bytes.len() as u64, Limits::default().metadata_bytes);
-    if found > limit {
-        let (what, field) = ("length of attributes in bytes", "metadata_bytes");
-        return Err(Core::OverLimit { what, found, limit, field }.into());
-    }
+    let len = encoded.bytes.len() as u64;
+    Limits::default().check(Limit::MetadataBytes, "length of attributes in bytes", len)?;
     // Encoded keys are what must differ, so it takes the decoder to tell.
     let Err(error) = Decoder::new(&encoded.bytes, 0, u32::MAX).value(0) else {
         return Ok(encoded);

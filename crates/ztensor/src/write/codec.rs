@@ -31,7 +31,7 @@ impl<'o, W: Write> Codec<'o, W> {
         expect(unused_variables, clippy::unnecessary_wraps, reason = "nothing is compressed then")
     )]
     pub(crate) fn new(
-        out: &'o mut Output<W>,
+        out: &'o mut Sink<W>,
         storage: &Storage,
         threads: NonZeroUsize,
     ) -> Result<Self> {
@@ -174,7 +174,7 @@ impl<W: Write> Write for FrameWriter<'_, W> {
 
 /// Writes stored bytes, counts them, and hashes them where a digest is wanted.
 pub(crate) struct StoredWriter<'o, W: Write> {
-    out: &'o mut Output<W>,
+    out: &'o mut Sink<W>,
     hasher: Option<digest::Hasher>,
     length: u64,
 }
@@ -196,12 +196,12 @@ impl<W: Write> Write for StoredWriter<'_, W> {
 }
 
 /// A sink that knows how far into the file it is.
-pub(crate) struct Output<W> {
+pub(crate) struct Sink<W> {
     pub(crate) sink: W,
     pub(crate) position: u64,
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> Sink<W> {
     /// Writes the magic, unless the file is begun.
     pub(crate) fn begin(&mut self) -> Result<()> {
         if self.position == 0 { self.put(MAGIC) } else { Ok(()) }

@@ -54,6 +54,12 @@ impl Index {
         self.by_name.find(hash, same).copied()
     }
 
+    /// Returns the encoded body of an object.
+    pub(crate) fn body(&self, name: &str) -> Option<&[u8]> {
+        let entry = self.entries.get(self.position(name)?)?;
+        self.bodies.get(entry.body.clone())
+    }
+
     pub(crate) fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
         self.push_with(name, |body| object.encode(&mut Emitter::new(body)))
     }

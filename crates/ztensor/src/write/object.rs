@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tensor_core::{Error as Core, Shape, Tensor as Elements};
+use tensor_core::{Limit, Limits, Shape, TensorBuf};
 
 use super::{Storage, Version, Writer, attributes::encode_attributes};
 use crate::{
@@ -89,8 +89,8 @@ impl<W: Write> ObjectWriter<'_, W> {
         self.object.attributes = attributes;
     }
 
-    fn put_tensor(&mut self, role: Role, tensor: &Elements) -> Result<()> {
-        self.put(role, tensor.info().dtype, tensor.bytes())
+    fn put_tensor(&mut self, role: Role, tensor: &TensorBuf) -> Result<()> {
+        self.put(role, tensor.dtype(), tensor.bytes())
     }
 
     /// Ends the object: all its components are written.
@@ -104,7 +104,7 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// the data of a dense tensor is not as long as its shape needs; [`Error::Layout`] where sizes
     /// do not fit the attributes of a quantized tensor, or the format is one of generation 0.1;
     /// [`Error::Unfinished`] where a component was begun and not finished; where the rank is over
-    /// 65,536; where the attributes are none that can be [set](Self::set_attributes).
+    /// 65,536; where the attributes cannot be written, see [`Writer::set_attributes`].
     pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
         let format = format.normalized();
         let problem = match format {
@@ -144,10 +144,8 @@ impl<W: Write> ObjectWriter<'_, W> {
         if let Some(refused) = self.refused.take() {
             return Err(refused);
         }
-        let (found, limit) = (shape.rank() as u64, MAX_RANK);
-        if found > limit {
-            return Err(Core::OverLimit { what: "rank", found, limit, field: "rank" }.into());
-        }
+        let limits = Limits::default().with_rank(MAX_RANK);
+        limits.check(Limit::Rank, "rank", shape.rank() as u64)?;
         (self.object.format, self.object.shape) = (format, shape);
         for role in self.object.format.required_roles() {
             if self.object.component(role).is_none() {

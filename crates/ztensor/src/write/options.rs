@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use tensor_core::{
-    output::{Durability, Existing},
+    output::{Durability, Existing, Output},
     parallel,
 };
 
@@ -15,14 +15,12 @@ use crate::{
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct WriteOptions {
     pub(crate) version: Version,
     pub(crate) alignment: u64,
     pub(crate) storage: Storage,
     pub(crate) threads: NonZeroUsize,
-    pub(crate) durability: Durability,
-    pub(crate) existing: Existing,
+    pub(crate) output: Output,
 }
 
 impl WriteOptions {
@@ -57,17 +55,24 @@ impl WriteOptions {
         self
     }
 
+    /// Sets how a finished file takes its place.
+    #[must_use]
+    pub const fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
     /// Sets whether a finished file is forced to the disk; it is by default.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.output.durability = durability;
         self
     }
 
     /// Sets what happens to a file that is there already; it is replaced by default.
     #[must_use]
     pub const fn existing(mut self, existing: Existing) -> Self {
-        self.existing = existing;
+        self.output.existing = existing;
         self
     }
 
@@ -81,7 +86,7 @@ impl WriteOptions {
     }
 
     pub(crate) const fn is_durable(&self) -> bool {
-        matches!(self.durability, Durability::Synced)
+        matches!(self.output.durability, Durability::Synced)
     }
 }
 
@@ -92,8 +97,7 @@ impl Default for WriteOptions {
             alignment: ALIGNMENT,
             storage: Storage::default(),
             threads: parallel::available(),
-            durability: Durability::default(),
-            existing: Existing::default(),
+            output: Output::default(),
         }
     }
 }

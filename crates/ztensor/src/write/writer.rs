@@ -4,17 +4,17 @@
 use std::{fmt, io::Write, path::Path};
 
 use bytes::Bytes;
-use tensor_core::{DType, Error as Core, Limits, Tensor as Elements, TensorView, output::NewFile};
+use tensor_core::{DType, Limit, Limits, TensorBuf, TensorView, output::NewFile};
 
 use super::{
-    Storage, Version, WriteOptions, attributes::encode_attributes, codec::Output, index::Index,
+    Storage, Version, WriteOptions, attributes::encode_attributes, codec::Sink, index::Index,
     object::MAX_RANK,
 };
 use crate::{
     Attributes, Format, Manifest, Role,
     container::footer,
     error::{Error, Result},
-    manifest::{dtype, emit::Emitter, plain::Plain},
+    manifest::{Encoded, dtype, emit::Emitter, plain::Plain},
 };
 
 /// Writes a file of generation 1.1 or 1.2 to any sink, from front to back.
@@ -27,21 +27,21 @@ use crate::{
 /// # Examples
 ///
 /// ```
-/// use ztensor::{Compression, Storage, Writer, tensor_core::Tensor};
+/// use ztensor::{Compression, Storage, Writer, tensor_core::TensorBuf};
 ///
 /// let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
 /// let mut writer = Writer::options().storage(storage).write_to(Vec::new())?;
 /// writer.set_attributes(&[("framework", "none")].into_iter().collect());
-/// writer.add("weight", &Tensor::from_slice([2, 2], &[1_i32, 2, 3, 4])?)?;
+/// writer.add("weight", &TensorBuf::from_slice([2, 2], &[1_i32, 2, 3, 4])?)?;
 /// let file: Vec<u8> = writer.finish()?;
 /// # Ok::<(), ztensor::Error>(())
 /// ```
 #[must_use = "a file without its footer cannot be opened; call finish"]
 pub struct Writer<W: Write> {
-    pub(super) out: Output<W>,
+    pub(super) out: Sink<W>,
     pub(super) options: WriteOptions,
     complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
-    root: Root,
+    pub(super) root: Root,
     pub(super) index: Index,
     /// The object or component that was begun and not finished.
     pub(super) unfinished: Option<String>,
@@ -49,9 +49,9 @@ pub struct Writer<W: Write> {
 
 /// The fields of the root map other than the objects, as they are encoded.
 #[derive(Default)]
-struct Root {
+pub(super) struct Root {
     version: Option<String>,
-    attributes: Option<Bytes>,
+    pub(super) attributes: Option<Encoded>,
     other: Vec<(String, Bytes)>,
     /// Why the attributes that were set cannot be written.
     refused: Option<Error>,
@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
         options: WriteOptions,
         complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
     ) -> Self {
-        let out = Output { sink, position: 0 };
+        let out = Sink { sink, position: 0 };
         let (root, index) = (Root::default(), Index::default());
         Self { out, options, complete, root, index, unfinished: None }
     }
@@ -101,12 +101,12 @@ impl<W: Write> Writer<W> {
     pub fn set_attributes(&mut self, attributes: &Attributes) {
         let encoded = encode_attributes("", attributes);
         (self.root.attributes, self.root.refused) = match encoded {
-            Ok(encoded) => (Some(encoded.bytes), None),
+            Ok(encoded) => (Some(encoded), None),
             Err(error) => (None, Some(error)),
         };
     }
 
-    pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Bytes>) {
+    pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Encoded>) {
         self.root.attributes = attributes;
         self.root.refused = None;
     }
@@ -124,9 +124,9 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::DuplicateObject`]; [`Error::Component`] where the element type is none of the
+    /// [`Error::DuplicateObject`]; [`Error::Component`] where the element type is not one of the
     /// format's, or a bool is neither 0 nor 1; [`Error::Write`].
-    pub fn add(&mut self, name: &str, tensor: &Elements) -> Result<()> {
+    pub fn add(&mut self, name: &str, tensor: &TensorBuf) -> Result<()> {
         self.add_view(name, &tensor.view())
     }
 
@@ -189,8 +189,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Unfinished`]; [`Error::Write`]; where the attributes are none that can be
-    /// [set](Self::set_attributes); where the manifest is over 1 GiB; where the file cannot be put
+    /// [`Error::Unfinished`]; [`Error::Write`]; where the attributes cannot be written, see
+    /// [`set_attributes`](Self::set_attributes); where the manifest is over 1 GiB; where the file cannot be put
     /// in its place, which leaves what was there before.
     pub fn finish(mut self) -> Result<W> {
         self.check_finished()?;
@@ -201,11 +201,7 @@ impl<W: Write> Writer<W> {
         let start = self.out.position;
         self.put_manifest()?;
         let found = self.out.position.saturating_sub(start);
-        let limit = Limits::default().manifest_bytes;
-        if found > limit {
-            let (what, field) = ("manifest size in bytes", "manifest_bytes");
-            return Err(Core::OverLimit { what, found, limit, field }.into());
-        }
+        Limits::default().check(Limit::ManifestBytes, "manifest size in bytes", found)?;
         self.out.put(&footer(found))?;
         let position = self.out.position;
         let mut sink = self.out.sink;
@@ -223,7 +219,7 @@ impl<W: Write> Writer<W> {
         emitter.map(optional.saturating_add(root.other.len()).saturating_add(2));
         emitter.text("version").text(root.version.as_deref().unwrap_or(options.version.text()));
         if let Some(attributes) = &root.attributes {
-            emitter.text("attributes").raw(attributes);
+            emitter.text("attributes").raw(&attributes.bytes);
         }
         let entries = index.sorted();
         emitter.text("objects").map(entries.len());
@@ -269,8 +265,8 @@ impl WriteOptions {
     /// As for [`write_to`](Self::write_to), and where the folder does not let a file be created.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
         self.check()?;
-        let file = NewFile::create(path, self.durability)?;
-        Ok(Writer::start(file, self, |file, options| file.commit(options.existing).map(drop)))
+        let file = self.output.create(path)?;
+        Ok(Writer::start(file, self, |file, options| file.commit(options.output.existing)))
     }
 }
 

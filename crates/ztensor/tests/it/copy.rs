@@ -5,7 +5,7 @@
 use ztensor::{
     Compression, Csr, Error, Format, Reader, Role, Storage, StoredType, Version, WriteOptions,
     Writer, compact,
-    tensor_core::{DType, Limits, Tensor},
+    tensor_core::{DType, Limits, TensorBuf, output::Edited},
 };
 
 const TYPED: [(DType, &str, &str); 4] = [
@@ -29,10 +29,11 @@ fn file(version: Version, storage: Storage) -> Reader {
     let mut writer = options(version).storage(storage).write_to(Vec::new()).unwrap();
     for dtype in TYPED.map(|(dtype, ..)| dtype).into_iter().chain([DType::F32]) {
         let bytes = vec![1; usize::try_from(dtype.byte_len(6).unwrap()).unwrap()];
-        writer.add(dtype.name(), &Tensor::new(dtype, [2, 3], bytes).unwrap()).unwrap();
+        writer.add(dtype.name(), &TensorBuf::new(dtype, [2, 3], bytes).unwrap()).unwrap();
     }
-    let indices = |elements: &[u64]| Tensor::from_slice([elements.len() as u64], elements).unwrap();
-    let values = Tensor::new(DType::C64, [2], vec![1; 16]).unwrap();
+    let indices =
+        |elements: &[u64]| TensorBuf::from_slice([elements.len() as u64], elements).unwrap();
+    let values = TensorBuf::new(DType::C64, [2], vec![1; 16]).unwrap();
     let csr = Csr::from_parts([2, 3], values, indices(&[0, 2]), indices(&[0, 1, 2])).unwrap();
     writer.add_csr("csr", &csr).unwrap();
     Reader::from_bytes(writer.finish().unwrap()).unwrap()
@@ -52,7 +53,7 @@ fn assert_same(left: &Reader, right: &Reader) {
     for name in names {
         let (left, right) = (left.tensor(name).unwrap(), right.tensor(name).unwrap());
         assert_eq!(left.info().unwrap(), right.info().unwrap(), "{name}");
-        assert_eq!(left.to_dense().unwrap().bytes(), right.to_dense().unwrap().bytes(), "{name}");
+        assert_eq!(left.read().unwrap().bytes(), right.read().unwrap().bytes(), "{name}");
     }
 }
 
@@ -131,7 +132,7 @@ fn types_that_are_not_known_stay() {
 fn two_blobs(offset: u8) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new());
     for name in ["a", "b"] {
-        writer.add(name, &Tensor::new(DType::U8, [128], vec![7; 128]).unwrap()).unwrap();
+        writer.add(name, &TensorBuf::new(DType::U8, [128], vec![7; 128]).unwrap()).unwrap();
     }
     let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
     // The text "offset", and a byte behind the head of a number of one byte.
@@ -160,8 +161,9 @@ fn blobs_that_are_the_same_are_copied_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.zt");
     std::fs::write(&path, two_blobs(64)).unwrap();
-    let sizes = compact(&path, WriteOptions::default()).unwrap();
-    assert_eq!(sizes.before - sizes.after, 128);
+    let edited = compact(&path, WriteOptions::default()).unwrap();
+    let Edited::Replaced { before, after } = edited else { panic!("{edited:?}") };
+    assert_eq!(before - after, 128);
     let reader = Reader::open(&path).unwrap();
     for tensor in reader.tensors() {
         assert_eq!(tensor.object().unwrap().components[0].1.offset, 64);
@@ -184,7 +186,7 @@ fn inline_coordinates_hold_to_the_limit() {
     let read = |limit: u64| {
         let limits = Limits::default().with_decoded_bytes(limit);
         let reader = Reader::options().limits(limits).from_bytes(bytes.clone()).unwrap();
-        reader.tensor("s").unwrap().to_dense()
+        reader.tensor("s").unwrap().read()
     };
     assert_eq!(read(34).unwrap().bytes()[..], [0, 0, 5, 6, 0, 0]);
     let error = read(33).unwrap_err();

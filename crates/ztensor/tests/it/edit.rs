@@ -5,8 +5,8 @@ use std::{fs, io::Write as _, path::PathBuf};
 use tempfile::TempDir;
 use test_support::testdata;
 use ztensor::{
-    Editor, Error, Reader, WriteOptions, Writer,
-    tensor_core::{DType, Source, Tensor},
+    Editor, Error, Reader, Value, WriteOptions, Writer,
+    tensor_core::{DType, Profile, Source, TensorBuf, output::Edited},
 };
 
 /// A copy of a valid file in a folder of its own.
@@ -17,8 +17,8 @@ fn copy(file: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn numbers(first: f32) -> Tensor {
-    Tensor::from_slice([3], &[first, 2.0, 3.0]).unwrap()
+fn numbers(first: f32) -> TensorBuf {
+    TensorBuf::from_slice([3], &[first, 2.0, 3.0]).unwrap()
 }
 
 fn names(reader: &Reader) -> Vec<String> {
@@ -38,9 +38,9 @@ fn blobs_that_are_there_stay_where_they_are() {
     assert!(after.starts_with(&before), "the old file is the beginning of the new one");
     let reader = Reader::open(&path).unwrap();
     assert_eq!(names(&reader), ["new", "t", "u"]);
-    let view = |name: &str| reader.tensor(name).unwrap().view().unwrap();
-    assert_eq!(view("new").view().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
-    assert_eq!(view("u").view().to_vec::<f32>().unwrap(), [9.0, 2.0, 3.0]);
+    let view = |name: &str| reader.tensor(name).unwrap().read().unwrap();
+    assert_eq!(view("new").to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(view("u").to_vec::<f32>().unwrap(), [9.0, 2.0, 3.0]);
     let old = Reader::from_bytes(before).unwrap();
     let attributes = |reader: &Reader| reader.tensor("t").unwrap().attributes().unwrap();
     assert_eq!(attributes(&reader), attributes(&old));
@@ -73,7 +73,7 @@ fn dropped_edits_leave_no_trace() {
     let (_folder, path) = copy("v1.1-ref/scalars.zt");
     let before = fs::read(&path).unwrap();
     let mut editor = Editor::open(&path).unwrap();
-    let large = Tensor::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
+    let large = TensorBuf::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
     editor.writer().add("large", &large).unwrap();
     // So much was written that the file has grown, and it opens all the same.
     assert!(fs::metadata(&path).unwrap().len() > before.len() as u64);
@@ -99,7 +99,7 @@ fn dropped_editors_keep_what_others_wrote() {
 
     fs::write(&path, &before).unwrap();
     let mut editor = Editor::open(&path).unwrap();
-    let large = Tensor::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
+    let large = TensorBuf::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
     editor.writer().add("large", &large).unwrap();
     append(b"theirs");
     drop(editor);
@@ -133,23 +133,29 @@ fn edits_of_the_manifest_alone_are_written() {
 }
 
 #[test]
-fn rehearsals_check_and_write_nothing() {
+fn dry_runs_check_and_write_nothing() {
     let (_folder, path) = copy("v1.1-ref/scalars.zt");
     let state = || (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
     let before = state();
     // Nothing is opened for writing, so that another editor is no obstacle.
     let other = Editor::open(&path).unwrap();
-    let mut editor = Editor::rehearse(&path, WriteOptions::default()).unwrap();
-    let large = Tensor::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
+    let mut editor = Editor::dry_run(&path, WriteOptions::default()).unwrap();
+    let large = TensorBuf::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
     editor.writer().add("large", &large).unwrap();
     editor.remove("s_u8").unwrap();
     let error = editor.remove("nothing").unwrap_err();
     assert!(matches!(error, Error::MissingObject { .. }), "{error}");
     assert!(state() == before, "written before the commit");
-    editor.commit().unwrap();
+    let would = editor.commit().unwrap();
     drop(other);
     assert!(state() == before, "written by the commit");
-    let mut editor = Editor::rehearse(&path, WriteOptions::default()).unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    editor.writer().add("large", &large).unwrap();
+    editor.remove("s_u8").unwrap();
+    assert_eq!(editor.commit().unwrap(), would);
+    let (before, after) = (before.0.len() as u64, fs::metadata(&path).unwrap().len());
+    assert_eq!(would, Edited::Appended { before, after });
+    let mut editor = Editor::dry_run(&path, WriteOptions::default()).unwrap();
     drop(editor.writer().object("begun").unwrap());
     let error = editor.commit().unwrap_err();
     assert!(matches!(error, Error::Unfinished { .. }), "{error}");
@@ -210,7 +216,7 @@ fn older_generations_are_migrated_first() {
 fn files_of_1_2_stay_of_1_2() {
     let (_folder, path) = copy("legacy/v12_types.zt");
     let mut editor = Editor::open(&path).unwrap();
-    let float8 = Tensor::new(DType::F8E5M2, [2], vec![1, 2]).unwrap();
+    let float8 = TensorBuf::new(DType::F8E5M2, [2], vec![1, 2]).unwrap();
     editor.writer().add("float8", &float8).unwrap();
     editor.commit().unwrap();
     let reader = Reader::open(&path).unwrap();
@@ -223,10 +229,11 @@ fn files_of_1_2_stay_of_1_2() {
 fn compacting_drops_what_belongs_to_nothing() {
     let (_folder, path) = copy("v1.1-ref/duplicate_add_last_wins.zt");
     let old = Reader::from_bytes(fs::read(&path).unwrap()).unwrap();
-    let sizes = ztensor::compact(&path, WriteOptions::default()).unwrap();
-    assert_eq!(sizes.before, old.source().len());
-    assert_eq!(sizes.after, fs::metadata(&path).unwrap().len());
-    assert!(sizes.before - sizes.after >= 64, "{sizes:?}");
+    let edited = ztensor::compact(&path, WriteOptions::default()).unwrap();
+    let Edited::Replaced { before, after } = edited else { panic!("{edited:?}") };
+    assert_eq!(before, old.source().len());
+    assert_eq!(after, fs::metadata(&path).unwrap().len());
+    assert!(before - after >= 64, "{edited:?}");
     let new = Reader::open(&path).unwrap();
     assert!(new.validate().is_empty());
     assert_eq!(names(&new), names(&old));
@@ -242,9 +249,10 @@ fn compacting_replaces_the_file_behind_a_link() {
     fs::create_dir(&links).unwrap();
     let link = links.join("link.zt");
     std::os::unix::fs::symlink("../model.zt", &link).unwrap();
-    let sizes = ztensor::compact(&link, WriteOptions::default()).unwrap();
+    let edited = ztensor::compact(&link, WriteOptions::default()).unwrap();
+    let Edited::Replaced { after, .. } = edited else { panic!("{edited:?}") };
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(fs::metadata(&path).unwrap().len(), sizes.after);
+    assert_eq!(fs::metadata(&path).unwrap().len(), after);
     assert_eq!(fs::read_dir(&links).unwrap().count(), 1);
 }
 
@@ -286,11 +294,12 @@ fn torn_files_are_recovered() {
     let torn = [&before[..], &[1; 100_000]].concat();
     fs::write(&path, &torn).unwrap();
     assert!(matches!(Reader::open(&path), Err(Error::BadFooter { .. })));
-    let reader = Reader::options().recover(true).open(&path).unwrap();
+    let reader = Reader::options().profile(Profile::Lenient).open(&path).unwrap();
     assert_eq!((reader.manifest().len(), reader.recovered()), (300, Some(100_000)));
-    assert_eq!(ztensor::recover(&path).unwrap(), 100_000);
+    let (len, cut) = (before.len() as u64, torn.len() as u64);
+    assert_eq!(ztensor::recover(&path).unwrap(), Edited::Truncated { before: cut, after: len });
     assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(ztensor::recover(&path).unwrap(), 0);
+    assert_eq!(ztensor::recover(&path).unwrap(), Edited::Unchanged);
 }
 
 #[test]
@@ -317,7 +326,7 @@ fn migrating_loses_nothing() {
                 let twin = new.tensor(tensor.name()).unwrap_or_else(|| panic!("{file:?}"));
                 assert_eq!(twin.attributes().unwrap(), tensor.attributes().unwrap(), "{file:?}");
                 let dense = |tensor: ztensor::Tensor<'_>| {
-                    let dense = tensor.to_dense().ok()?;
+                    let dense = tensor.read().ok()?;
                     Some((dense.info().clone(), dense.bytes().clone()))
                 };
                 assert_eq!(dense(twin), dense(tensor), "{file:?} {}", tensor.name());
@@ -358,4 +367,52 @@ fn what_changes_in_a_migration_is_reported() {
     assert!(found.contains(&"zt/migrate-attribute".to_owned()), "{found:?}");
     let object = new.tensor("f8").unwrap().object().unwrap();
     assert_eq!(object.components[0].1.dtype.name(), "f8_e4m3");
+}
+
+#[test]
+fn attributes_are_edited_one_by_one() {
+    let (_folder, path) = copy("v1.1-hand/object_attributes.zt");
+    let old = Reader::from_bytes(fs::read(&path).unwrap()).unwrap();
+    let of_t = |reader: &Reader| reader.tensor("t").unwrap().attributes().unwrap().unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    editor.set_attribute("license", "MIT").unwrap();
+    editor.set_attribute("license", "Apache-2.0").unwrap();
+    editor.remove_attribute("not there").unwrap();
+    editor.set_tensor_attribute("t", "frozen", true).unwrap();
+    editor.writer().add("new", &numbers(1.0)).unwrap();
+    editor.set_tensor_attribute("new", "unit", "m").unwrap();
+    let error = editor.set_tensor_attribute("none", "unit", "m").unwrap_err();
+    assert!(matches!(error, Error::MissingObject { .. }), "{error}");
+    editor.commit().unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert!(reader.validate().is_valid());
+    let root = reader.manifest().attributes().unwrap().unwrap();
+    assert_eq!(root.get("license"), Some(&"Apache-2.0".into()));
+    let mut expected = of_t(&old);
+    expected.insert("frozen", true);
+    assert_eq!(of_t(&reader), expected);
+    let bytes = |reader: &Reader| reader.tensor("t").unwrap().bytes().unwrap();
+    assert_eq!(bytes(&reader), bytes(&old));
+    let unit = reader.tensor("new").unwrap().attributes().unwrap().unwrap();
+    assert_eq!(unit.get("unit"), Some(&Value::Text("m".to_owned())));
+    let mut editor = Editor::open(&path).unwrap();
+    editor.remove_tensor_attribute("new", "unit").unwrap();
+    editor.commit().unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.tensor("new").unwrap().attributes().unwrap(), None);
+}
+
+#[test]
+fn attributes_that_stay_the_same_are_no_change() {
+    let (_folder, path) = copy("v1.1-hand/object_attributes.zt");
+    let before = fs::read(&path).unwrap();
+    let attributes = Reader::open(&path).unwrap().tensor("t").unwrap().attributes();
+    let attributes = attributes.unwrap().unwrap();
+    let mut editor = Editor::open(&path).unwrap();
+    for (key, value) in attributes.iter() {
+        editor.set_tensor_attribute("t", key, value.clone()).unwrap();
+    }
+    editor.remove_attribute("not there").unwrap();
+    assert_eq!(editor.commit().unwrap(), Edited::Unchanged);
+    assert_eq!(fs::read(&path).unwrap(), before);
 }

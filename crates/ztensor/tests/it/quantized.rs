@@ -2,37 +2,37 @@
 
 use ztensor::{
     Attributes, Axis, CodeOrder, Convention, Format, QuantizedGroup, Reader, Role, Value, Writer,
-    tensor_core::{DType, Tensor},
+    tensor_core::{DType, TensorBuf},
 };
 
 const LAST: Convention =
     Convention { axis: Axis::Last, order: CodeOrder::LowFirst, zero_offset: 0 };
 
 /// Writes and reads a tensor of 4-bit codes in groups of 8.
-fn quantized(shape: [u64; 2], words: &[u32], scales: &[f32], zeros: &Tensor) -> QuantizedGroup {
+fn quantized(shape: [u64; 2], words: &[u32], scales: &[f32], zeros: &TensorBuf) -> QuantizedGroup {
     let mut writer = Writer::new(Vec::new());
     let mut object = writer.object("q").unwrap();
     let attributes: Attributes =
         [("bits", Value::Integer(4)), ("group_size", Value::Integer(8))].into_iter().collect();
     object.set_attributes(&attributes);
-    let words = Tensor::from_slice([words.len() as u64], words).unwrap();
-    let scales = Tensor::from_slice([scales.len() as u64], scales).unwrap();
+    let words = TensorBuf::from_slice([words.len() as u64], words).unwrap();
+    let scales = TensorBuf::from_slice([scales.len() as u64], scales).unwrap();
     for (role, part) in
         [(Role::PackedWeight, &words), (Role::Scales, &scales), (Role::Zeros, zeros)]
     {
-        object.put(role, part.info().dtype, part.bytes()).unwrap();
+        object.put(role, part.dtype(), part.bytes()).unwrap();
     }
     object.finish(Format::QuantizedGroup, shape).unwrap();
     let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
     reader.tensor("q").unwrap().quantized().unwrap()
 }
 
-fn floats(elements: &[f32]) -> Tensor {
-    Tensor::from_slice([elements.len() as u64], elements).unwrap()
+fn floats(elements: &[f32]) -> TensorBuf {
+    TensorBuf::from_slice([elements.len() as u64], elements).unwrap()
 }
 
 fn dequantized(group: &QuantizedGroup, convention: Convention) -> Vec<f32> {
-    group.dequantize(convention).unwrap().view().to_vec().unwrap()
+    group.dequantize(convention).unwrap().to_vec().unwrap()
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn columns_are_packed_along_the_first_axis() {
 #[test]
 fn packed_zero_points_get_the_offset() {
     // Two groups, zero points 2 and 3, each stored one too small.
-    let zeros = Tensor::from_slice([1], &[0x21_u32]).unwrap();
+    let zeros = TensorBuf::from_slice([1], &[0x21_u32]).unwrap();
     let group = quantized([2, 8], &[0, 0], &[1.0, 1.0], &zeros);
     let convention = Convention { zero_offset: 1, ..LAST };
     let elements = dequantized(&group, convention);
@@ -82,7 +82,7 @@ fn a_convention_that_does_not_fit_is_refused() {
 }
 
 /// Writes and reads a tensor of zeros in words of 32 bits, with scales of zero.
-fn of_zeros(shape: [u64; 2], bits: i64, group_size: i64, zeros: &Tensor) -> QuantizedGroup {
+fn of_zeros(shape: [u64; 2], bits: i64, group_size: i64, zeros: &TensorBuf) -> QuantizedGroup {
     let mut writer = Writer::new(Vec::new());
     let mut object = writer.object("q").unwrap();
     let pair = |key: &str, value: i64| (key.to_owned(), Value::from(value));
@@ -94,7 +94,7 @@ fn of_zeros(shape: [u64; 2], bits: i64, group_size: i64, zeros: &Tensor) -> Quan
     let scales = vec![0; 4 * elements / usize::try_from(group_size).unwrap()];
     object.put(Role::PackedWeight, DType::U32, &vec![0; bytes]).unwrap();
     object.put(Role::Scales, DType::F32, &scales).unwrap();
-    object.put(Role::Zeros, zeros.info().dtype, zeros.bytes()).unwrap();
+    object.put(Role::Zeros, zeros.dtype(), zeros.bytes()).unwrap();
     object.finish(Format::QuantizedGroup, shape).unwrap();
     let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
     reader.tensor("q").unwrap().quantized().unwrap()
@@ -103,8 +103,8 @@ fn of_zeros(shape: [u64; 2], bits: i64, group_size: i64, zeros: &Tensor) -> Quan
 #[test]
 fn packed_zero_points_fit_their_words() {
     // One code of 16 bits takes two words of 8 bits; one of 3 bits lies across the border of two.
-    let of_16 = of_zeros([2, 8], 16, 8, &Tensor::from_slice([4], &[0_u8; 4]).unwrap());
-    let of_3 = of_zeros([4, 8], 3, 8, &Tensor::from_slice([1], &[0_u16]).unwrap());
+    let of_16 = of_zeros([2, 8], 16, 8, &TensorBuf::from_slice([4], &[0_u8; 4]).unwrap());
+    let of_3 = of_zeros([4, 8], 3, 8, &TensorBuf::from_slice([1], &[0_u16]).unwrap());
     for (group, message) in [
         (of_16, "codes of 16 bits cross the borders of words of 8 bits"),
         (of_3, "codes of 3 bits cross the borders of words of 32 bits"),

@@ -1,10 +1,12 @@
 //! Every file of `testdata/ztensor/valid` reads back exactly as `expected.json` says.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::Value as Json;
 use test_support::{CountingSource, hex, testdata};
 use ztensor::{
-    Attributes, Blob, ByteOrder, Component, Generation, Reader, Role, Tensor, Value, Verified,
-    tensor_core::{DType, Extent, digest::Algorithm},
+    Attributes, Blob, ByteOrder, Component, Generation, Reader, Role, Tensor, Value,
+    tensor_core::{DType, Extent, ReadAt, Source, Verified, Verify, digest::Algorithm},
 };
 
 fn expected() -> serde_json::Map<String, Json> {
@@ -179,8 +181,8 @@ fn open(file: &str) -> Reader {
 #[test]
 fn big_endian_data_of_0_1_is_swapped() {
     let reader = open("legacy/v0_1_file.zt");
-    let tensor = reader.tensor("be").unwrap().view().unwrap();
-    assert_eq!(tensor.view().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    let tensor = reader.tensor("be").unwrap().read().unwrap();
+    assert_eq!(tensor.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
 }
 
 #[test]
@@ -188,17 +190,17 @@ fn sparse_data_of_0_1_is_taken_apart() {
     // Facts, section 10: nnz × (coordinate u64, value); 32 bytes of zero are two entries at 0.
     let reader = open("legacy/v0_1_file.zt");
     let sparse = reader.tensor("sp").unwrap().coo().unwrap();
-    assert_eq!(sparse.values().view().to_vec::<u64>().unwrap(), [0, 0]);
-    assert_eq!(sparse.coords().view().to_vec::<u64>().unwrap(), [0, 0]);
+    assert_eq!(sparse.values().to_vec::<u64>().unwrap(), [0, 0]);
+    assert_eq!(sparse.coords().to_vec::<u64>().unwrap(), [0, 0]);
 }
 
 #[test]
 fn sparse_matrices_become_dense() {
     let reader = open("legacy/v1_0_file.zt");
-    let dense = reader.tensor("csr").unwrap().to_dense().unwrap();
-    assert_eq!(dense.view().to_vec::<f32>().unwrap(), [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]);
-    let dense = reader.tensor("coo").unwrap().to_dense().unwrap();
-    assert_eq!(dense.view().to_vec::<i32>().unwrap(), [10, 0, 0, 0, 0, 20]);
+    let dense = reader.tensor("csr").unwrap().read().unwrap();
+    assert_eq!(dense.to_vec::<f32>().unwrap(), [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]);
+    let dense = reader.tensor("coo").unwrap().read().unwrap();
+    assert_eq!(dense.to_vec::<i32>().unwrap(), [10, 0, 0, 0, 0, 20]);
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn every_index_type_is_read() {
         let object = tensor.object().unwrap();
         let role = if object.format.as_str() == "sparse_csr" { "indices" } else { "coords" };
         types.push(blob(tensor, role).element_type().unwrap());
-        tensor.to_dense().unwrap();
+        tensor.read().unwrap();
     }
     for dtype in [DType::U8, DType::U16, DType::U32, DType::I32, DType::I64] {
         assert!(types.contains(&dtype), "{dtype} in {types:?}");
@@ -257,5 +259,108 @@ fn raw_bytes_in_memory_are_not_copied() {
             let offset = usize::try_from(data.component().offset).unwrap();
             assert_eq!(tensor.bytes().unwrap().as_ptr(), bytes[offset..].as_ptr());
         }
+    }
+}
+
+#[test]
+fn formats_are_told_by_the_first_bytes() {
+    let sniffed = |bytes: &[u8]| {
+        let store = CountingSource::new(bytes);
+        let found = ztensor::sniff(&store.source()).unwrap();
+        assert!(store.total() <= 8);
+        found
+    };
+    for magic in [b"ZTEN1000", b"ZTEN0001", b"\x89ZT2\r\n\x1a\n"] {
+        assert!(sniffed(magic) && sniffed(&[&magic[..], &[0; 100]].concat()));
+        assert!(!sniffed(&magic[..7]));
+    }
+    assert!(!sniffed(b"") && !sniffed(b"PK\x03\x04 and so on"));
+}
+
+#[test]
+fn every_way_of_reading_gives_the_same() {
+    for (file, _) in expected() {
+        let reader = Reader::open(testdata("ztensor/valid").join(&file)).unwrap();
+        let in_file = Source::open(testdata("ztensor/valid").join(&file)).unwrap();
+        for tensor in reader.tensors() {
+            let Ok(read) = tensor.read() else {
+                tensor.bytes().unwrap_err();
+                tensor.read_into(&mut []).unwrap_err();
+                continue;
+            };
+            let what = format!("{file}: {}", tensor.name());
+            assert_eq!(*read.info(), tensor.info().unwrap(), "{what}");
+            assert_eq!(tensor.bytes().unwrap(), read.bytes(), "{what}");
+            let mut buffer = vec![0xff; read.bytes().len()];
+            tensor.read_into(&mut buffer).unwrap();
+            assert_eq!(buffer, read.bytes()[..], "{what}");
+            buffer.push(0);
+            tensor.read_into(&mut buffer).unwrap_err();
+            if let Some(extent) = tensor.extent().unwrap() {
+                assert_eq!(in_file.read(extent, "tensor").unwrap(), read.bytes(), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn digests_are_compared_when_asked() {
+    let path = testdata("ztensor/invalid/digest_sha_wrong.zt");
+    let read = |verify| {
+        let reader = Reader::options().verify(verify).open(&path).unwrap();
+        reader.tensor("t").unwrap().bytes()
+    };
+    read(Verify::Never).unwrap();
+    for verify in [Verify::Once, Verify::Always] {
+        assert_eq!(read(verify).unwrap_err().rule(), "zt/digest-mismatch");
+    }
+    let path = testdata("ztensor/valid/v1.1-ref/digests.zt");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (once, always) = (Verify::Once, Verify::Always);
+    for (verify, second) in [(once, None), (always, Some("zt/digest-mismatch"))] {
+        let shared = Changing::new(std::mem::take(&mut bytes));
+        let reader = Reader::options().verify(verify).from_source(shared.source()).unwrap();
+        let tensor = reader.tensors().find(|t| t.verify().unwrap() == Verified::Digest).unwrap();
+        tensor.bytes().unwrap();
+        let at = usize::try_from(tensor.extent().unwrap().unwrap().offset()).unwrap();
+        shared.flip(at);
+        let error = tensor.bytes().err();
+        assert_eq!(error.as_ref().map(ztensor::Error::rule), second, "{verify:?}");
+        shared.flip(at);
+        bytes = shared.into_bytes();
+    }
+}
+
+/// Bytes that change while they are read.
+#[derive(Clone, Debug)]
+struct Changing(Arc<Mutex<Vec<u8>>>);
+
+impl Changing {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(bytes)))
+    }
+
+    fn source(&self) -> Source {
+        Source::from_read_at(self.clone())
+    }
+
+    fn flip(&self, at: usize) {
+        self.0.lock().unwrap()[at] ^= 1;
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl ReadAt for Changing {
+    fn len(&self) -> u64 {
+        self.0.lock().unwrap().len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        let start = usize::try_from(offset).unwrap();
+        buffer.copy_from_slice(&self.0.lock().unwrap()[start..start + buffer.len()]);
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use test_support::testdata;
 use ztensor::{
     Reader, Writer,
-    tensor_core::{Limits, Report, Severity, Tensor},
+    tensor_core::{ErrorKind, Finding, Limits, Profile, Report, Severity, Source, TensorBuf},
 };
 
 fn validate(file: &str) -> Report {
@@ -66,7 +66,7 @@ fn every_rule_says_where() {
 fn file() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new());
     for name in ["a", "b"] {
-        writer.add(name, &Tensor::from_slice([40], &[7_u8; 40]).unwrap()).unwrap();
+        writer.add(name, &TensorBuf::from_slice([40], &[7_u8; 40]).unwrap()).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -142,4 +142,115 @@ fn many_objects_over_one_blob_have_a_limit() {
     let expected = "component \"data\" of object \"b\" cannot be read: bytes of all objects together \
                     is 80, over the limit of 79 (Limits::expansion)";
     assert_eq!(report.findings()[0].message, expected);
+}
+
+/// Every file of `testdata` that opens.
+fn opened() -> Vec<(String, Reader)> {
+    ["valid/v1.1-ref", "valid/v1.1-hand", "valid/legacy", "invalid"]
+        .iter()
+        .flat_map(|folder| test_support::files(&format!("ztensor/{folder}"), "zt"))
+        .filter_map(|path| Some((path.display().to_string(), Reader::open(&path).ok()?)))
+        .collect()
+}
+
+#[test]
+fn lint_is_a_part_of_validate() {
+    let mut rules = std::collections::BTreeSet::new();
+    for (file, reader) in opened() {
+        let (mut all, lint) = (reader.validate().findings().to_vec(), reader.lint());
+        for finding in lint.findings() {
+            let at = all.iter().position(|found| found == finding);
+            all.remove(at.unwrap_or_else(|| panic!("{file}: {finding:?} only by lint")));
+            rules.insert(finding.rule.to_string());
+        }
+        // What is left takes reading.
+        for Finding { rule, .. } in all {
+            let reads = ["zt/digest-mismatch", "zt/bool", "zt/zstd", "zt/decoded-length"];
+            let parts = ["zt/layout", "zt/csr-order", "zt/limit", "zt/quantized-size"];
+            assert!(reads.contains(&&*rule) || parts.contains(&&*rule), "{file}: {rule}");
+        }
+    }
+    for rule in ["zt/blob-length", "zt/dtype", "zt/padding", "zt/blob-shared", "zt/gap"] {
+        assert!(rules.contains(rule), "{rule} not in {rules:?}");
+    }
+}
+
+#[test]
+fn lint_reads_no_tensor() {
+    let bytes = std::fs::read(testdata("ztensor/valid/v1.1-ref/digests.zt")).unwrap();
+    let store = test_support::CountingSource::new(&bytes);
+    let reader = Reader::from_source(store.source()).unwrap();
+    drop(store.take_reads());
+    assert!(reader.lint().is_empty());
+    for read in store.take_reads() {
+        for tensor in reader.tensors() {
+            let extent = tensor.extent().unwrap().unwrap();
+            assert!(!extent.overlaps(read), "{read:?} of {}", tensor.name());
+        }
+    }
+}
+
+#[test]
+fn parts_beside_broken_ones_are_read_as_well() {
+    let bytes = std::fs::read(testdata("ztensor/invalid/digest_sha_wrong.zt")).unwrap();
+    let bytes = changed(&bytes, b"cf32", b"cf33");
+    let report = Reader::from_bytes(bytes).unwrap().validate();
+    let rules: Vec<&str> = report.findings().iter().map(|finding| &*finding.rule).collect();
+    assert_eq!(rules, ["zt/dtype", "zt/digest-mismatch"]);
+}
+
+#[test]
+fn indices_that_are_floats() {
+    let mut bytes = std::fs::read(testdata("ztensor/invalid/csr_unsorted_row.zt")).unwrap();
+    let at = bytes.windows(8).position(|word| word == b"gindices").unwrap();
+    let at = at + bytes[at..].windows(3).position(|word| word == b"u64").unwrap();
+    bytes[at] = b'f';
+    let report = Reader::from_bytes(bytes).unwrap().lint();
+    assert_eq!(findings(&report), [("zt/layout", Severity::Error, "t", None)]);
+    assert_eq!(report.findings()[0].message, "object \"t\": indices are f64, expected integers");
+}
+
+#[test]
+fn files_without_their_end_are_reported() {
+    let path = testdata("ztensor/valid/v1.1-ref/scalars.zt");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let whole = bytes.len() as u64;
+    bytes.extend([0; 9]);
+    let reader = Reader::options().profile(Profile::Lenient).from_bytes(bytes).unwrap();
+    for report in [reader.lint(), reader.validate()] {
+        assert_eq!(findings(&report), [("zt/recovered", Severity::Warning, "", Some(whole))]);
+        let expected = "the last 9 bytes are not a complete file; what stands before them was read";
+        assert_eq!(report.findings()[0].message, expected);
+    }
+}
+
+#[test]
+fn progress_adds_up() {
+    let reader = Reader::open(testdata("ztensor/valid/v1.1-ref/many_300.zt")).unwrap();
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let count = |bytes| {
+        done.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+    };
+    assert!(reader.validate_with(count).is_valid());
+    let stored = |t: ztensor::Tensor<'_>| t.extent().unwrap().unwrap().len();
+    assert_eq!(done.into_inner(), reader.tensors().map(stored).sum::<u64>());
+}
+
+#[test]
+fn errors_have_a_kind_and_a_place() {
+    let error = Reader::from_bytes(&b"PK"[..]).unwrap_err();
+    assert_eq!((error.rule(), error.kind()), ("zt/magic", ErrorKind::Malformed));
+    let error = Reader::from_bytes(&b"\x89ZT2\r\n\x1a\n"[..]).unwrap_err();
+    assert_eq!((error.rule(), error.kind()), ("zt/generation", ErrorKind::Unsupported));
+    let limits = Limits::default().with_manifest_bytes(3);
+    let error = Reader::options().limits(limits).from_bytes(file()).unwrap_err();
+    assert_eq!((error.rule(), error.kind()), ("zt/limit", ErrorKind::OverLimit));
+    let error = ztensor::Error::from(Source::open("none.zt").unwrap_err());
+    assert!(!error.kind().is_file_fault());
+    let reader = Reader::open(testdata("ztensor/invalid/offset_misaligned.zt")).unwrap();
+    let error = reader.tensor("t").unwrap().read().unwrap_err();
+    assert_eq!((error.rule(), error.kind()), ("zt/blob-misaligned", ErrorKind::Malformed));
+    let at = error.at();
+    assert_eq!(at.tensor.as_deref(), Some("t"));
+    assert_eq!((at.path.as_deref(), at.offset), (Some("components.\"data\""), Some(72)));
 }

@@ -13,7 +13,7 @@ use test_support::{assert_bytes, files, testdata};
 use ztensor::{
     Attributes, Blob, Compression, Coo, Csr, Encoding, Error, Format, Reader, Role, Storage, Value,
     Version, WriteOptions, Writer,
-    tensor_core::{DType, Tensor, digest::Algorithm},
+    tensor_core::{DType, TensorBuf, digest::Algorithm},
 };
 
 const DTYPES: [DType; 17] = [
@@ -36,11 +36,11 @@ const DTYPES: [DType; 17] = [
     DType::Bool,
 ];
 
-fn tensor(dtype: DType, elements: u64) -> Tensor {
+fn tensor(dtype: DType, elements: u64) -> TensorBuf {
     let len = dtype.byte_len(elements).unwrap();
     let byte = |at: u64| if dtype == DType::Bool { at % 2 } else { at % 251 };
     let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(byte(at)).unwrap()).collect();
-    Tensor::new(dtype, [elements], bytes).unwrap()
+    TensorBuf::new(dtype, [elements], bytes).unwrap()
 }
 
 fn zstd(level: i32) -> Storage {
@@ -202,11 +202,11 @@ fn types_of_1_2_stand_beside_their_storage() {
 
 #[test]
 fn sparse_and_quantized_objects_read_back() {
-    let values = Tensor::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap();
-    let indices = Tensor::from_slice([3], &[0_u16, 2, 1]).unwrap();
-    let indptr = Tensor::from_slice([3], &[0_i32, 2, 3]).unwrap();
+    let values = TensorBuf::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap();
+    let indices = TensorBuf::from_slice([3], &[0_u16, 2, 1]).unwrap();
+    let indptr = TensorBuf::from_slice([3], &[0_i32, 2, 3]).unwrap();
     let csr = Csr::from_parts([2, 3], values.clone(), indices, indptr).unwrap();
-    let coords = Tensor::from_slice([6], &[0_u8, 0, 1, 0, 2, 1]).unwrap();
+    let coords = TensorBuf::from_slice([6], &[0_u8, 0, 1, 0, 2, 1]).unwrap();
     let coo = Coo::from_parts([2, 3], values, coords).unwrap();
     for storage in [Storage::default(), zstd(3)] {
         let mut writer = Writer::options().storage(storage).write_to(Vec::new()).unwrap();
@@ -223,8 +223,8 @@ fn sparse_and_quantized_objects_read_back() {
         let report = reader.validate();
         assert!(report.is_empty(), "{report:?}");
         for name in ["csr", "coo"] {
-            let dense = reader.tensor(name).unwrap().to_dense().unwrap();
-            assert_eq!(dense.view().to_vec::<f32>().unwrap(), [1.0, 0.0, 2.0, 0.0, 3.0, 0.0]);
+            let dense = reader.tensor(name).unwrap().read().unwrap();
+            assert_eq!(dense.to_vec::<f32>().unwrap(), [1.0, 0.0, 2.0, 0.0, 3.0, 0.0]);
         }
         assert_eq!(reader.tensor("q").unwrap().quantized().unwrap().bits(), 4);
     }
@@ -494,7 +494,7 @@ fn attributes_that_are_set_anew_are_written() {
 #[test]
 fn bools_other_than_0_and_1() {
     let mut writer = Writer::new(Vec::new());
-    let odd = Tensor::new(DType::Bool, [3], vec![0, 1, 7]).unwrap();
+    let odd = TensorBuf::new(DType::Bool, [3], vec![0, 1, 7]).unwrap();
     refuses(
         writer.add("b", &odd),
         "component \"data\" of object \"b\" has a bool at element 2 that is 7, expected 0 or 1",
@@ -504,7 +504,7 @@ fn bools_other_than_0_and_1() {
 #[test]
 fn types_that_the_format_lacks() {
     let mut writer = Writer::new(Vec::new());
-    let packed = Tensor::new(DType::I4, [2], vec![0]).unwrap();
+    let packed = TensorBuf::new(DType::I4, [2], vec![0]).unwrap();
     refuses(
         writer.add("p", &packed),
         "component \"data\" of object \"p\" has dtype \"i4\", expected one of the format's element types",
@@ -530,8 +530,8 @@ fn settings_out_of_range() {
 
 #[test]
 fn sparse_parts_that_contradict_each_other() {
-    let values = Tensor::from_slice([2], &[1.0_f32, 2.0]).unwrap();
-    let u64s = |elements: &[u64]| Tensor::from_slice([elements.len() as u64], elements).unwrap();
+    let values = TensorBuf::from_slice([2], &[1.0_f32, 2.0]).unwrap();
+    let u64s = |elements: &[u64]| TensorBuf::from_slice([elements.len() as u64], elements).unwrap();
     let csr = |indices: &[u64], indptr: &[u64]| {
         Csr::from_parts([2, 3], values.clone(), u64s(indices), u64s(indptr))
     };
@@ -622,7 +622,7 @@ fn failing_writes_say_where() {
             let mut writer = Writer::options().storage(storage).write_to(sink).unwrap();
             let error = writer.add("a", &tensor(DType::U8, 100)).unwrap_err();
             assert!(matches!(error, Error::Write { .. }), "{error:?}");
-            assert_eq!(error.offset(), Some(written.get()), "{storage:?}");
+            assert_eq!(error.at().offset, Some(written.get()), "{storage:?}");
             assert_eq!(written.get(), room);
         }
     }
@@ -672,7 +672,7 @@ proptest! {
         prop_assert!(reader.validate().is_empty());
         prop_assert!(reader.manifest().names().eq(set.keys()));
         for (name, (dtype, elements)) in &set {
-            let found = reader.tensor(name).unwrap().view().unwrap();
+            let found = reader.tensor(name).unwrap().read().unwrap();
             let expected = tensor(DTYPES[*dtype], *elements);
             prop_assert_eq!(found.bytes(), expected.bytes());
         }
