@@ -109,8 +109,8 @@ impl Read {
             // SAFETY: the file is in a folder of this process, which writes it only in `prepare`.
             let source = unsafe { Source::map(&self.ztensor)? };
             let reader = Reader::from_source(source)?;
-            let tensor = reader.tensor(NAME).context(NAME)?.view()?;
-            let total = sum(tensor.view().as_slice().context("elements are in place")?);
+            let tensor = reader.tensor(NAME).context(NAME)?.read()?;
+            let total = sum(tensor.as_slice()?);
             Ok((reader, total))
         })
     }

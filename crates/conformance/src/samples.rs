@@ -2,7 +2,7 @@
 
 use ztensor::{
     Coo, Csr,
-    tensor_core::{DType, Shape, Tensor},
+    tensor_core::{DType, Shape, TensorBuf},
 };
 
 /// The element types of zTensor 1.1 that its reference implementation reads.
@@ -58,14 +58,14 @@ pub fn names() -> Vec<String> {
 ///
 /// Where the shape needs more memory than there is.
 #[must_use]
-pub fn tensor(dtype: DType, shape: impl Into<Shape>) -> Tensor {
+pub fn tensor(dtype: DType, shape: impl Into<Shape>) -> TensorBuf {
     let shape = shape.into();
     let len = usize::try_from(shape.byte_len(dtype).expect("a sample is small"));
     let mut bytes = bytes(len.expect("a sample is small"));
     if dtype == DType::Bool {
         bytes.iter_mut().for_each(|byte| *byte %= 2);
     }
-    Tensor::new(dtype, shape, bytes).expect("as many bytes as the shape needs")
+    TensorBuf::new(dtype, shape, bytes).expect("as many bytes as the shape needs")
 }
 
 /// Returns bytes that look random half of the time, so that zstd has something to do.
@@ -118,6 +118,6 @@ pub fn coo(dtype: DType) -> Coo {
 ///
 /// Never.
 #[must_use]
-pub fn u64s(numbers: &[u64]) -> Tensor {
-    Tensor::from_slice([numbers.len() as u64], numbers).expect("one dimension of that length")
+pub fn u64s(numbers: &[u64]) -> TensorBuf {
+    TensorBuf::from_slice([numbers.len() as u64], numbers).expect("one dimension of that length")
 }

@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use anyhow::Result;
 use ztensor::{
     Attributes, Compression, Coo, Csr, Format, Role, Storage, Value, Version, WriteOptions, Writer,
-    tensor_core::{DType, Tensor, digest::Algorithm},
+    tensor_core::{DType, TensorBuf, digest::Algorithm},
 };
 
 use super::Golden;
@@ -68,7 +68,7 @@ fn dense(options: WriteOptions) -> Result<Vec<u8>> {
             let bytes = dtype.byte_len(elements).unwrap_or_default();
             let most = if dtype == DType::Bool { 2 } else { 251 };
             let bytes: Vec<u8> = (0..bytes).map(|at| (at % most).to_le_bytes()[0]).collect();
-            writer.add(&format!("{dtype} {shape:?}"), &Tensor::new(dtype, shape, bytes)?)?;
+            writer.add(&format!("{dtype} {shape:?}"), &TensorBuf::new(dtype, shape, bytes)?)?;
         }
     }
     Ok(writer.finish()?)
@@ -77,11 +77,11 @@ fn dense(options: WriteOptions) -> Result<Vec<u8>> {
 /// An object of every layout but dense, with attributes of every type.
 fn layouts() -> Result<Vec<u8>> {
     let mut writer = Writer::new(Vec::new());
-    let values = Tensor::from_slice([3], &[1.0_f32, 2.0, 3.0])?;
-    let indices = Tensor::from_slice([3], &[0_u64, 2, 1])?;
-    let indptr = Tensor::from_slice([3], &[0_u64, 2, 3])?;
+    let values = TensorBuf::from_slice([3], &[1.0_f32, 2.0, 3.0])?;
+    let indices = TensorBuf::from_slice([3], &[0_u64, 2, 1])?;
+    let indptr = TensorBuf::from_slice([3], &[0_u64, 2, 3])?;
     writer.add_csr("csr", &Csr::from_parts([2, 3], values.clone(), indices, indptr)?)?;
-    let coords = Tensor::from_slice([6], &[0_u16, 0, 1, 0, 2, 1])?;
+    let coords = TensorBuf::from_slice([6], &[0_u16, 0, 1, 0, 2, 1])?;
     writer.add_coo("coo", &Coo::from_parts([2, 3], values, coords)?)?;
 
     let mut quantized = writer.object("quantized")?;

@@ -6,7 +6,7 @@ use reference::LegacyReader;
 use test_support::{files, testdata, unhex};
 use ztensor::{
     Reader, Writer, migrate,
-    tensor_core::{DType, Severity, Tensor},
+    tensor_core::{DType, Severity, TensorBuf},
 };
 
 use crate::{Content, File, assert_dense, open};
@@ -25,8 +25,8 @@ fn legacy(name: &str) -> std::path::PathBuf {
     testdata("ztensor/valid/legacy").join(name)
 }
 
-fn dense(dtype: DType, shape: &[u64], bytes: Vec<u8>) -> Tensor {
-    Tensor::new(dtype, shape, bytes).unwrap()
+fn dense(dtype: DType, shape: &[u64], bytes: Vec<u8>) -> TensorBuf {
+    TensorBuf::new(dtype, shape, bytes).unwrap()
 }
 
 /// The values are those of `expected.json`; the reference itself swaps the bytes of `be`.
@@ -36,7 +36,7 @@ fn generation_0_1() {
     let mut reader = open(&bytes);
     let expected = [
         ("w", dense(DType::F32, &[2, 2], unhex("0000803f000000400000404000008040"))),
-        ("be", Tensor::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap()),
+        ("be", TensorBuf::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap()),
         ("z", dense(DType::BF16, &[64], vec![0x3f; 128])),
         ("b", dense(DType::Bool, &[], vec![1])),
     ];
@@ -73,10 +73,10 @@ fn generation_1_0() {
         ("b", dense(DType::Bool, &[], vec![1])),
     ]);
     let u64s = conformance::samples::u64s;
-    let values = Tensor::from_slice([2], &[1.0_f32, 2.0]).unwrap();
+    let values = TensorBuf::from_slice([2], &[1.0_f32, 2.0]).unwrap();
     let csr = ztensor::Csr::from_parts([2, 3], values, u64s(&[1, 2]), u64s(&[0, 1, 2]));
     expected.push("csr", Content::Csr(csr.unwrap()));
-    let values = Tensor::from_slice([2], &[10_i32, 20]).unwrap();
+    let values = TensorBuf::from_slice([2], &[10_i32, 20]).unwrap();
     let coo = ztensor::Coo::from_parts([2, 3], values, u64s(&[0, 1, 0, 2]));
     expected.push("coo", Content::Coo(coo.unwrap()));
     let generator = ("generator".to_owned(), "zTensor-Rust v0.1.0".to_owned());
@@ -111,7 +111,7 @@ fn generation_1_2_without_what_the_reference_lacks() {
     let mut reader = open(&bytes);
     let plain = dense(DType::F32, &[2, 2], unhex("0000803f000000400000404000008040"));
     assert_dense(&mut reader, "plain", &plain);
-    let z = Tensor::from_slice([512], &[7_u32; 512]).unwrap();
+    let z = TensorBuf::from_slice([512], &[7_u32; 512]).unwrap();
     assert_dense(&mut reader, "z", &z);
     let component = reader.get_object("q").unwrap().components["packed_weight"].clone();
     assert_eq!(reader.read_component(&component).unwrap(), [0x21; 64]);

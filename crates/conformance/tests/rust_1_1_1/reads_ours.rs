@@ -6,7 +6,7 @@ use conformance::samples::{DTYPES, bytes, names, tensor};
 use reference::{ZTensorError, ZTensorReader};
 use ztensor::{
     Attributes, Compression, Format, Reader, Role, Storage, Value, Version, WriteOptions, Writer,
-    tensor_core::{DType, Tensor, digest::Algorithm},
+    tensor_core::{DType, TensorBuf, digest::Algorithm},
 };
 
 use crate::{Content, File, assert_same, every_kind, open, storages, with_element, zstd};
@@ -103,7 +103,7 @@ fn mapped_slices() {
             assert_eq!(reader.get_object_slice(dtype.name()).unwrap(), &expected.bytes()[..]);
             with_element!(dtype, T => {
                 let slice = reader.get_object_slice_as::<T>(dtype.name()).unwrap();
-                assert_same(&Tensor::from_slice([3, 5], slice).unwrap(), &expected);
+                assert_same(&TensorBuf::from_slice([3, 5], slice).unwrap(), &expected);
             });
         }
     }
@@ -198,7 +198,7 @@ fn quantized_components() {
             (Role::Zeros, tensor(DType::F16, [8])),
         ];
         for (role, part) in &parts {
-            object.put(role.clone(), part.info().dtype, part.bytes()).unwrap();
+            object.put(role.clone(), part.dtype(), part.bytes()).unwrap();
         }
         object.finish(Format::QuantizedGroup, [8, 16]).unwrap();
         let file = writer.finish().unwrap();
