@@ -1,8 +1,8 @@
 use std::io;
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{At, Chain, ErrorKind, Finding, Profile, Report};
 
-use crate::{FileFault, Flaw, Kind, Profile, WriteFault};
+use crate::{FileFault, Flaw, Kind, WriteFault};
 
 /// What can go wrong with an archive.
 #[derive(Debug, thiserror::Error)]
@@ -110,28 +110,68 @@ impl Error {
         }
     }
 
-    /// Adds the error to a report; `entry` is named where the error names none.
-    pub fn report_to(&self, report: &mut Report, profile: Profile, entry: Option<&str>) {
-        if let Self::Flaw(flaw) = self {
-            return flaw.report_to(report, profile);
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Directory { .. } | Self::NotWhole { .. } | Self::Kind { .. } => {
+                ErrorKind::Malformed
+            }
+            Self::Flaw(flaw) => flaw.fault.kind(),
+            Self::Write { .. } | Self::Unfinished { .. } => ErrorKind::Usage,
+            Self::Io { source, .. } => {
+                let cause = source.get_ref();
+                let own = cause.and_then(|cause| cause.downcast_ref()).map(Self::kind);
+                let core = cause.and_then(|cause| cause.downcast_ref());
+                own.or(core.map(tensor_core::Error::kind)).unwrap_or(ErrorKind::Io)
+            }
+            Self::Unpack { .. } => ErrorKind::Io,
+            Self::File { fault, .. } => fault.kind(),
+            Self::Core(error) => error.kind(),
         }
-        let mut at = At::file().offset(self.offset());
-        at.entry = self.entry().or(entry).map(str::to_owned);
-        report.push(Severity::Error, self.rule(), at, tensor_core::Chain(self).to_string());
     }
 
-    /// Returns the offset that the error is about, in bytes from the start of the archive, where it
-    /// is about one.
+    /// Returns the place that the error is about: a byte, an entry or both.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            Self::Flaw(flaw) => flaw.at(),
+            Self::Kind { entry, .. }
+            | Self::Write { entry, .. }
+            | Self::Unfinished { entry }
+            | Self::File { path: entry, .. } => At::file().entry(entry),
+            Self::Core(error) => error.at(),
+            Self::Directory { .. }
+            | Self::NotWhole { .. }
+            | Self::Io { .. }
+            | Self::Unpack { .. } => At::file(),
+        }
+    }
+
+    /// Returns the error as a finding, graded as [`Class::severity`](crate::Class::severity) says.
+    #[must_use]
+    pub fn finding(&self, profile: Profile) -> Finding {
+        match self {
+            Self::Flaw(flaw) => flaw.finding(profile),
+            _ => Finding::error(self.rule(), Chain(self).to_string()).at(self.at()),
+        }
+    }
+
+    /// Adds the error to a report; `entry` is named where the error names none.
+    #[doc(hidden)]
+    pub fn report_to(&self, report: &mut Report, profile: Profile, entry: Option<&str>) {
+        let mut finding = self.finding(profile);
+        finding.at.entry = finding.at.entry.or(entry.map(str::to_owned));
+        report.add(finding);
+    }
+
+    #[doc(hidden)]
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
-        match self {
-            Self::Flaw(flaw) => flaw.offset,
-            Self::Core(error) => error.offset(),
-            _ => None,
-        }
+        self.at().offset
     }
 
-    /// Returns the name of the entry that the error is about, where it is about one.
+    #[doc(hidden)]
     #[must_use]
     pub fn entry(&self) -> Option<&str> {
         match self {

@@ -2,12 +2,12 @@
 
 use std::{fmt, io};
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{At, ErrorKind, Finding, Profile, Severity};
 
-use crate::{Method, Profile, TargetFault, name::NameFault};
+use crate::{Method, TargetFault, name::NameFault};
 
 /// A fault and where it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Flaw {
     /// The name of the entry; `None` where the fault is one of the archive as a whole.
@@ -27,11 +27,19 @@ impl Flaw {
         Self { entry: None, offset: Some(offset), fault }
     }
 
-    /// Adds the fault to a report, graded as [`Class::severity`] says.
-    pub fn report_to(&self, report: &mut Report, profile: Profile) {
+    /// Returns the place that it is about.
+    #[must_use]
+    pub fn at(&self) -> At {
         let mut at = At::file().offset(self.offset);
         at.entry.clone_from(&self.entry);
-        report.push(self.fault.class().severity(profile), self.fault.rule(), at, self.to_string());
+        at
+    }
+
+    /// Returns it as a finding, graded as [`Class::severity`] says.
+    #[must_use]
+    pub fn finding(&self, profile: Profile) -> Finding {
+        let severity = self.fault.class().severity(profile);
+        Finding::new(severity, self.fault.rule(), self.to_string()).at(self.at())
     }
 }
 
@@ -55,7 +63,7 @@ impl std::error::Error for Flaw {}
 pub enum Class {
     /// Worth knowing; nothing is wrong.
     Note,
-    /// Readers put up with it; no profile refuses it.
+    /// Readers tolerate it; no profile refuses it.
     Tolerated,
     /// Readers may disagree about what is in the archive: the strict profile refuses it.
     Strict,
@@ -76,7 +84,7 @@ impl Class {
 }
 
 /// What is wrong with an archive or an entry. The numbers are those of the ZIP application note.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// The name is not a normal relative path.
@@ -310,6 +318,44 @@ impl Fault {
         }
     }
 
+    /// Returns what it means for whoever meets it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Name(fault) => fault.kind(),
+            Self::Target { fault: TargetFault::Long(_), .. } => ErrorKind::OverLimit,
+            Self::Method { .. } | Self::Encrypted | Self::Disk { .. } => ErrorKind::Unsupported,
+            Self::Unportable(_)
+            | Self::Duplicate
+            | Self::FileAndFolder { .. }
+            | Self::Case { .. }
+            | Self::Utf8Flag
+            | Self::SecondName { .. }
+            | Self::ExtraTwice { .. }
+            | Self::Special { .. }
+            | Self::Symlink
+            | Self::Target { .. }
+            | Self::FolderContent { .. }
+            | Self::Overlap { .. }
+            | Self::IntoDirectory { .. }
+            | Self::LocalHeader { .. }
+            | Self::Mismatch { .. }
+            | Self::Gap { .. }
+            | Self::Prefix { .. }
+            | Self::Suffix { .. }
+            | Self::EndRecords { .. }
+            | Self::EndMismatch { .. }
+            | Self::Comment { .. }
+            | Self::Size { .. }
+            | Self::StoredSize { .. }
+            | Self::Crc { .. }
+            | Self::Decode { .. }
+            | Self::Leftover { .. }
+            | Self::Frames { .. }
+            | Self::Descriptor => ErrorKind::Malformed,
+        }
+    }
+
     /// Returns how much it matters.
     #[must_use]
     pub const fn class(&self) -> Class {
@@ -382,6 +428,17 @@ impl FileFault {
             Self::Folder | Self::Irregular => "folder/kind",
             Self::Replaced => "folder/replaced",
             Self::Io(_) => "folder/read",
+        }
+    }
+
+    /// Returns what it means for whoever meets it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Name(fault) => fault.kind(),
+            Self::Outside | Self::Folder | Self::Irregular => ErrorKind::Malformed,
+            Self::Replaced => ErrorKind::Busy,
+            Self::Io(_) => ErrorKind::Io,
         }
     }
 }

@@ -28,7 +28,7 @@
 //!
 //! let mut writer = ArchiveWriter::new(Vec::new());
 //! writer.add("weights.bin", &[0; 64], &EntryOptions::default().alignment(64))?;
-//! let archive = Archive::open(Source::from_bytes(writer.finish()?))?;
+//! let archive = Archive::from_bytes(writer.finish()?)?;
 //! let weights = archive.entry("weights.bin").unwrap();
 //! assert!(weights.extent()?.is_aligned(64));
 //! # Ok::<(), model_archive::Error>(())
@@ -80,8 +80,9 @@ pub use read::{
     decode::EntryReader,
     directory::Info,
     entry::Entry,
-    options::{Options, Profile, Symlinks},
+    options::{ReadOptions, Symlinks},
 };
+pub use tensor_core::{self, Profile};
 pub use write::{
     ArchiveWriter, Raw, Written,
     append::last_whole,

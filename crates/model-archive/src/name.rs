@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tensor_core::Limits;
+use tensor_core::{ErrorKind, Limits};
 
 /// Checks that a name is the normal form of a relative path: UTF-8 with `/` between components, of
 /// which none is empty, `.` or `..`, and no byte that means something else on some system.
@@ -152,6 +152,25 @@ pub enum NameFault {
     TrailingDot,
     /// A component is the name of a device on Windows.
     Device,
+}
+
+impl NameFault {
+    /// Returns what it means for whoever meets it in a file.
+    #[must_use]
+    pub const fn kind(self) -> ErrorKind {
+        match self {
+            Self::Long { .. } | Self::Deep { .. } => ErrorKind::OverLimit,
+            Self::Empty
+            | Self::NotUtf8
+            | Self::Absolute
+            | Self::Character(_)
+            | Self::EmptyComponent
+            | Self::DotComponent
+            | Self::LongComponent
+            | Self::TrailingDot
+            | Self::Device => ErrorKind::Malformed,
+        }
+    }
 }
 
 impl fmt::Display for NameFault {

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tensor_core::{Limits, Source};
+use tensor_core::{Limit, Limits, Source};
 
 use crate::{Error, FileFault, Result, name};
 
@@ -150,11 +150,7 @@ impl Folder {
                 tensor_core::Error::File { path, what: "listing", source }
             })?;
             found = found.saturating_add(listed.len() as u64);
-            let limit = self.limits.entries;
-            if found > limit {
-                let (what, field) = ("number of files and folders", "entries");
-                return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-            }
+            self.limits.check(Limit::Entries, "number of files and folders", found)?;
             for (name, is_folder) in listed {
                 let path = folder.join(name);
                 if is_folder {

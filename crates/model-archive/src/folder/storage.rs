@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tensor_core::{Extent, Source, SourceReader};
 
 use crate::{
-    Archive, Entry, EntryReader, Error, FileFault, Folder, Kind, Method, Options, Result, name,
+    Archive, Entry, EntryReader, Error, FileFault, Folder, Kind, Method, ReadOptions, Result, name,
 };
 
 /// The files of a model, whatever holds them.
@@ -18,11 +18,10 @@ use crate::{
 ///
 /// ```
 /// use model_archive::{Archive, ArchiveWriter, EntryOptions, Storage};
-/// use tensor_core::Source;
 ///
 /// let mut writer = ArchiveWriter::new(Vec::new());
 /// writer.add("model/weights", b"content", &EntryOptions::default())?;
-/// let archive = Archive::open(Source::from_bytes(writer.finish()?))?;
+/// let archive = Archive::from_bytes(writer.finish()?)?;
 /// let storage = Storage::from(archive).below("model");
 /// assert_eq!(storage.paths()?, ["weights"]);
 /// assert_eq!(storage.file("weights")?.unwrap().bytes()?, "content");
@@ -59,7 +58,7 @@ impl Storage {
     /// # Errors
     ///
     /// As for [`Folder::open`] and [`Archive::open`].
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>, options: ReadOptions) -> Result<Self> {
         let path = path.as_ref();
         if path.is_dir() {
             return Ok(Folder::open(path)?.limits(options.limits).into());

@@ -1,10 +1,14 @@
-use std::{path::Path, sync::Arc};
+use std::{num::NonZeroUsize, path::Path, sync::Arc};
 
-use tensor_core::{Extent, Source};
+use bytes::Bytes;
+use tensor_core::{Budget, Extent, Profile, Source};
 
 #[cfg(feature = "zstd")]
 use crate::read::decode::pool::Pool;
-use crate::{Class, Entry, Flaw, Info, Options, Profile, Result, read::directory::Directory};
+use crate::{
+    Entry, Info, ReadOptions, Result,
+    read::{directory::Directory, end},
+};
 
 /// An open archive.
 ///
@@ -19,44 +23,92 @@ pub struct Archive {
 #[derive(Debug)]
 struct Inner {
     source: Source,
-    directory: Directory,
-    options: Options,
+    directory: Arc<Directory>,
+    options: ReadOptions,
     #[cfg(feature = "zstd")]
     pool: Arc<Pool>,
 }
 
 impl Archive {
-    /// Opens an archive with the options as they are by default: strict, without symbolic links.
+    /// Opens a file with the options as they are by default: strict, without symbolic links.
     ///
     /// # Errors
     ///
-    /// [`Error::Directory`](crate::Error::Directory) where it is no archive or was cut off;
+    /// [`Error::Directory`](crate::Error::Directory) where it is not an archive or was cut off;
     /// [`Error::Flaw`](crate::Error::Flaw) with what is refused;
-    /// [`Error::Core`](crate::Error::Core) where a limit is exceeded.
-    pub fn open(source: Source) -> Result<Self> {
-        Self::read(source, Options::default())
+    /// [`Error::Core`](crate::Error::Core) where it cannot be read, or a limit is exceeded.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        ReadOptions::default().open(path)
+    }
+
+    /// Like [`open`](Self::open), but of an archive in memory; nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        ReadOptions::default().from_bytes(bytes)
+    }
+
+    /// Like [`open`](Self::open), but of any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_source(source: Source) -> Result<Self> {
+        ReadOptions::default().from_source(source)
     }
 
     /// Returns the options of opening, to be set and opened with.
     #[must_use]
-    pub fn options() -> Options {
-        Options::default()
+    pub fn options() -> ReadOptions {
+        ReadOptions::default()
     }
 
-    pub(crate) fn read(source: Source, options: Options) -> Result<Self> {
-        let mut directory = Directory::read(&source, &options)?;
-        if options.profile == Profile::Strict {
-            let refused = |flaw: &Flaw| flaw.fault.class() >= Class::Strict;
-            if let Some(index) = directory.flaws.iter().position(refused) {
-                return Err(directory.flaws.swap_remove(index).into());
-            }
+    /// Tells whether a file is an archive, broken or not, by its first four bytes, or else by the
+    /// end record in its last 64 KiB.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`](crate::Error::Core) where it cannot be read.
+    pub fn sniff(source: &Source) -> Result<bool> {
+        let start = source.read(Extent::first(source.len().min(4)), "first bytes")?;
+        if *start == *b"PK\x03\x04" {
+            return Ok(true);
         }
+        end::is_there(source)
+    }
+
+    /// Returns the same archive as other options would have opened it; nothing is read again.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open), where these options refuse what those that it was opened with
+    /// did not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use model_archive::{Archive, ArchiveWriter, EntryOptions, tensor_core::Profile};
+    ///
+    /// let mut writer = ArchiveWriter::new(Vec::new());
+    /// writer.add("weights", &[0; 64], &EntryOptions::default())?;
+    /// let mut bytes = writer.finish()?;
+    /// bytes.extend(b"more");
+    /// let lenient = Archive::options().profile(Profile::Lenient).from_bytes(bytes)?;
+    /// let refused = lenient.with_options(Archive::options()).unwrap_err();
+    /// assert_eq!(refused.rule(), "zip/suffix");
+    /// # Ok::<(), model_archive::Error>(())
+    /// ```
+    pub fn with_options(&self, options: ReadOptions) -> Result<Self> {
+        self.directory().check(&options)?;
+        self.directory().check_profile(options.profile)?;
         let inner = Inner {
-            source,
-            directory,
+            source: self.inner.source.clone(),
+            directory: Arc::clone(&self.inner.directory),
             options,
             #[cfg(feature = "zstd")]
-            pool: Arc::default(),
+            pool: Arc::clone(&self.inner.pool),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -132,14 +184,8 @@ impl Archive {
     ///
     /// [`Error::Core`](crate::Error::Core) that names the limit.
     pub fn check_total(&self) -> Result<()> {
-        let limits = &self.inner.options.limits;
-        let limit = self.source().len().saturating_mul(limits.expansion).max(limits.decoded_bytes);
-        let found = self.total_size();
-        if found <= limit {
-            return Ok(());
-        }
-        let (what, field) = ("size of all entries in bytes", "expansion");
-        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+        let (len, limits) = (self.source().len(), &self.inner.options.limits);
+        Ok(Budget::expansion(TOTAL, limits, len).take(self.total_size())?)
     }
 
     pub(crate) fn directory(&self) -> &Directory {
@@ -148,6 +194,10 @@ impl Archive {
 
     pub(crate) fn limits(&self) -> &tensor_core::Limits {
         &self.inner.options.limits
+    }
+
+    pub(crate) fn threads(&self) -> NonZeroUsize {
+        self.inner.options.thread_count()
     }
 
     pub(crate) fn is_strict(&self) -> bool {
@@ -165,7 +215,7 @@ impl Archive {
     }
 }
 
-impl Options {
+impl ReadOptions {
     /// Opens a file, which is read by position and only where it is asked for.
     ///
     /// # Errors
@@ -175,12 +225,33 @@ impl Options {
         self.from_source(Source::open(path)?)
     }
 
-    /// Does as [`open`](Self::open) with any source.
+    /// Like [`open`](Self::open), but of an archive in memory; nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Archive::open`].
+    pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<Archive> {
+        self.from_source(Source::from_bytes(bytes))
+    }
+
+    /// Like [`open`](Self::open), but of any source.
     ///
     /// # Errors
     ///
     /// As for [`Archive::open`].
     pub fn from_source(self, source: Source) -> Result<Archive> {
-        Archive::read(source, self)
+        let directory = Directory::read(&source, &self)?;
+        directory.check_profile(self.profile)?;
+        let inner = Inner {
+            source,
+            directory: Arc::new(directory),
+            options: self,
+            #[cfg(feature = "zstd")]
+            pool: Arc::default(),
+        };
+        Ok(Archive { inner: Arc::new(inner) })
     }
 }
+
+/// What a limit is on.
+const TOTAL: &str = "size of all entries in bytes";

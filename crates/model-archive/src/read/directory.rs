@@ -7,16 +7,19 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::{Cursor, Extent, Source};
+use tensor_core::{Cursor, Extent, Limit, Profile, Source};
 use zip::{
     CompressionMethod, ZipArchive,
     read::{ArchiveOffset, ZipFileEntry},
 };
 
 use crate::{
-    Error, Fault, Flaw, Kind, Method, Options, Result, Symlinks,
+    Class, Error, Fault, Flaw, Kind, Method, ReadOptions, Result,
     name::{self, NameFault},
-    read::{end::End, extra::Extra},
+    read::{
+        end::{BYTES, ENTRIES, End},
+        extra::Extra,
+    },
 };
 
 /// What the directory says of an entry.
@@ -86,7 +89,7 @@ pub(crate) struct Record {
 
 impl Directory {
     /// Reads the directory and refuses what no profile allows.
-    pub(crate) fn read(source: &Source, options: &Options) -> Result<Self> {
+    pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Self> {
         let mut flaws = Vec::new();
         let End { directory: extent, entries, shift, tail, comment } =
             End::read(source, &options.limits, &mut flaws)?;
@@ -124,6 +127,29 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Refuses what other options than those that it was read with do not allow.
+    pub(crate) fn check(&self, options: &ReadOptions) -> Result<()> {
+        let bytes = Extent::between(self.start, self.end).len();
+        options.limits.check(Limit::Entries, ENTRIES, self.len() as u64)?;
+        options.limits.check(Limit::DirectoryBytes, BYTES, bytes)?;
+        for (index, record) in self.records.iter().enumerate() {
+            let name = name::check(self.name(record), &options.limits).map_err(Fault::Name);
+            name.and_then(|()| options.method(record.info.method.code()))
+                .and_then(|_| options.check_kind(record.info.kind))
+                .map_err(|fault| self.flaw(index, fault))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what a profile does not allow.
+    pub(crate) fn check_profile(&self, profile: Profile) -> Result<()> {
+        let is_refused = |flaw: &&Flaw| flaw.fault.class() >= Class::Strict;
+        match self.flaws.iter().find(is_refused) {
+            Some(flaw) if profile == Profile::Strict => Err(flaw.clone().into()),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) const fn len(&self) -> usize {
         self.records.len()
     }
@@ -158,7 +184,7 @@ impl Directory {
         &mut self,
         entry: &ZipFileEntry<'_>,
         stored: &Header<'_>,
-        options: &Options,
+        options: &ReadOptions,
     ) -> Result<()> {
         let header = entry.header_start();
         let Ok(text) = std::str::from_utf8(stored.name) else {
@@ -176,24 +202,22 @@ impl Directory {
         if flags & ENCRYPTED != 0 {
             return refuse(Fault::Encrypted);
         }
-        let code = method_code(entry.compression());
-        let method = Method::from_code(code).filter(|code| options.methods.contains(code));
-        let Some(method) = method else {
-            let expected = options.methods.iter().map(|method| method.code().to_string());
-            let expected = expected.collect::<Vec<_>>().join(" or ");
-            return refuse(Fault::Method { found: code, expected });
+        let method = match options.method(method_code(entry.compression())) {
+            Ok(method) => method,
+            Err(fault) => return refuse(fault),
         };
         let mode = Some(entry.external_attributes() >> 16).filter(|&mode| mode != 0);
         let kind = match mode.unwrap_or_default() & MODE_TYPE {
             0 | MODE_FILE if text.ends_with('/') => Kind::Folder,
             0 | MODE_FILE => Kind::File,
             MODE_FOLDER => Kind::Folder,
-            MODE_SYMLINK if options.symlinks == Symlinks::Kept && !text.ends_with('/') => {
-                Kind::Symlink
-            }
-            MODE_SYMLINK => return refuse(Fault::Symlink),
+            MODE_SYMLINK if text.ends_with('/') => return refuse(Fault::Symlink),
+            MODE_SYMLINK => Kind::Symlink,
             _ => return refuse(Fault::Special { mode: mode.unwrap_or_default() }),
         };
+        if let Err(fault) = options.check_kind(kind) {
+            return refuse(fault);
+        }
         let (size, stored_size) = (entry.size(), entry.compressed_size());
         if kind == Kind::Folder && size != 0 {
             return refuse(Fault::FolderContent { bytes: size });

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use memchr::memmem;
-use tensor_core::{Cursor, Extent, Limits, Source};
+use tensor_core::{Cursor, Extent, Limit, Limits, Source};
 
 use crate::{Error, Fault, Flaw, Result};
 
@@ -35,8 +35,8 @@ impl End {
             Some(wide) if record.claims.are_widened() => wide.claims,
             _ => record.claims,
         };
-        over("entries of the directory", claims.entries, limits.entries, "entries")?;
-        over("directory in bytes", claims.bytes, limits.directory_bytes, "directory_bytes")?;
+        limits.check(Limit::Entries, ENTRIES, claims.entries)?;
+        limits.check(Limit::DirectoryBytes, BYTES, claims.bytes)?;
         if let Some(wide) = &wide
             && let Some(fault) = record.claims.mismatch(&wide.claims)
         {
@@ -53,6 +53,11 @@ impl End {
         let comment = Extent::new(record.position.saturating_add(RECORD), record.comment)?;
         Ok(Self { directory, entries: claims.entries, shift, tail, comment })
     }
+}
+
+/// Tells whether a file has the end of an archive, wherever the archive starts.
+pub(crate) fn is_there(source: &Source) -> Result<bool> {
+    Ok(Last::read(source)?.record().is_ok())
 }
 
 /// The bytes in which an end record with its comment can start.
@@ -276,13 +281,9 @@ fn malformed(text: String) -> Error {
     Error::Directory { source: text.into() }
 }
 
-fn over(what: &'static str, found: u64, limit: u64, field: &'static str) -> Result<()> {
-    if found <= limit {
-        return Ok(());
-    }
-    Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
-}
-
+// What limits are on.
+pub(crate) const ENTRIES: &str = "entries of the directory";
+pub(crate) const BYTES: &str = "directory in bytes";
 const SIGNATURE: [u8; 4] = *b"PK\x05\x06";
 // Bytes of the records without what has no fixed length. Sections 4.3.12 and 4.3.14 to 4.3.16.
 const CENTRAL_HEADER: u64 = 46;

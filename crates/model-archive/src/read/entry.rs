@@ -4,7 +4,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::{AlignedBuf, Extent, Source, SourceReader};
+use tensor_core::{AlignedBuf, Extent, Limit, Source, SourceReader};
 
 use crate::{
     Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault, name,
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
         self.content()
     }
 
-    /// Does as [`reader`](Self::reader), also for a folder, which has no content.
+    /// Like [`reader`](Self::reader), but also for a folder, which has no content.
     fn content(self) -> Result<EntryReader> {
         let local = self.local(self.ahead())?;
         let (source, extent) = match local.stored {
@@ -185,6 +185,11 @@ impl<'a> Entry<'a> {
     ///
     /// As for [`checked_bytes`](Self::checked_bytes), without the limit.
     pub fn verify(self) -> Result<()> {
+        self.verify_with(&|_| {})
+    }
+
+    /// Like [`verify`](Self::verify), but tells `progress` how many bytes were done each time.
+    pub(crate) fn verify_with(self, progress: &impl Fn(u64)) -> Result<()> {
         let info = self.info();
         if info.kind == Kind::Folder && info.stored_size == 0 {
             self.extent()?;
@@ -197,6 +202,7 @@ impl<'a> Entry<'a> {
                 return Ok(());
             }
             reader.consume(ready);
+            progress(ready as u64);
         }
     }
 
@@ -264,12 +270,8 @@ impl<'a> Entry<'a> {
     }
 
     fn check_size(self) -> Result<()> {
-        let (found, limit) = (self.info().size, self.archive.limits().decoded_bytes);
-        if found <= limit {
-            return Ok(());
-        }
-        let (what, field) = ("size of an entry in bytes", "decoded_bytes");
-        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+        let (what, found) = ("size of an entry in bytes", self.info().size);
+        Ok(self.archive.limits().check(Limit::DecodedBytes, what, found)?)
     }
 
     /// Reads the local header, and with it data of up to `ahead` bytes.

@@ -2,42 +2,94 @@
 
 use std::collections::BTreeMap;
 
-use tensor_core::Report;
+use tensor_core::{Profile, Report, parallel};
 
 use crate::{
-    Archive, Entry, Fault, Kind, Profile, Result,
+    Archive, Entry, Fault, Kind, Result,
     name::fold,
     read::local::{self, Local},
 };
 
 impl Archive {
+    /// Reports every fault of the structure and of every byte of content: sizes, checksums, and what
+    /// cannot be decoded.
+    ///
+    /// What the strict profile refuses is an error here, whatever the profile of the archive. Where
+    /// all entries together exceed [`Limits::expansion`](tensor_core::Limits::expansion), that is
+    /// said, and no content is decoded.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        self.validate_with(|_| {})
+    }
+
+    /// Like [`validate`](Self::validate), but tells `progress` how many bytes of content were done
+    /// since it was told last; [`total_size`](Self::total_size) says how many there are.
+    #[must_use]
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        let (mut report, profile) = (Report::default(), Profile::Strict);
+        let sound = self.inspect(profile, &mut report);
+        if let Err(error) = self.check_total() {
+            report.add(error.finding(profile));
+            return report;
+        }
+        let verified = parallel::map(&sound, self.threads(), |&index| {
+            Entry::new(self, index).verify_with(&progress)
+        });
+        for (&index, verified) in sound.iter().zip(verified) {
+            if let Err(error) = verified {
+                let mut finding = error.finding(profile);
+                let entry = Entry::new(self, index).name();
+                finding.at.entry.get_or_insert_with(|| entry.to_owned());
+                report.add(finding);
+            }
+        }
+        report
+    }
+
     /// Reports every fault of the structure: of the directory, of all local headers, of what stands
     /// between entries, and of symbolic links. The content of entries is not read but for those.
     ///
     /// What the strict profile refuses is an error here, whatever the profile of the archive.
     #[must_use]
-    pub fn check(&self) -> Report {
-        self.check_as(Profile::Strict)
+    pub fn lint(&self) -> Report {
+        self.lint_as(Profile::Strict)
     }
 
-    /// Does as [`check`](Self::check); what the given profile refuses is an error.
+    /// Like [`lint`](Self::lint), but what the given profile refuses is an error.
     #[must_use]
-    pub fn check_as(&self, profile: Profile) -> Report {
+    pub fn lint_as(&self, profile: Profile) -> Report {
         let mut report = Report::default();
-        for flaw in &self.directory().flaws {
-            flaw.report_to(&mut report, profile);
-        }
-        for index in self.directory().by_offset() {
-            if let Err(error) = self.check_entry(index, profile, &mut report) {
-                let entry = Entry::new(self, index);
-                error.report_to(&mut report, profile, Some(entry.name()));
-            }
-        }
-        self.check_case(profile, &mut report);
+        self.inspect(profile, &mut report);
         report
     }
 
-    fn check_entry(&self, index: usize, profile: Profile, report: &mut Report) -> Result<()> {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn check_as(&self, profile: Profile) -> Report {
+        self.lint_as(profile)
+    }
+
+    /// Reports faults of the structure; returns the positions of the entries whose content can be
+    /// found.
+    fn inspect(&self, profile: Profile, report: &mut Report) -> Vec<usize> {
+        let mut sound = Vec::new();
+        report.extend(self.directory().flaws.iter().map(|flaw| flaw.finding(profile)));
+        for index in self.directory().by_offset() {
+            match self.inspect_entry(index, profile, report) {
+                Ok(()) => sound.push(index),
+                Err(error) => {
+                    let mut finding = error.finding(profile);
+                    let entry = Entry::new(self, index).name();
+                    finding.at.entry.get_or_insert_with(|| entry.to_owned());
+                    report.add(finding);
+                }
+            }
+        }
+        self.inspect_case(profile, report);
+        sound
+    }
+
+    fn inspect_entry(&self, index: usize, profile: Profile, report: &mut Report) -> Result<()> {
         let directory = self.directory();
         let Some(record) = directory.record(index) else { return Ok(()) };
         let local = Local::read(self.source(), directory, index, 0)?;
@@ -50,7 +102,7 @@ impl Archive {
             None => faults.push(Fault::Descriptor),
         }
         for fault in faults {
-            directory.flaw(index, fault).report_to(report, profile);
+            report.add(directory.flaw(index, fault).finding(profile));
         }
         if record.info.kind == Kind::Symlink {
             Entry::new(self, index).resolve()?;
@@ -60,11 +112,11 @@ impl Archive {
 
     /// Reports names that are one on file systems that do not tell cases apart, and files that are
     /// folders there.
-    fn check_case(&self, profile: Profile, report: &mut Report) {
+    fn inspect_case(&self, profile: Profile, report: &mut Report) {
         let mut folded: BTreeMap<String, usize> = BTreeMap::new();
         let collide = |index: usize, other: usize, report: &mut Report| {
             let other = Entry::new(self, other).name().to_owned();
-            self.directory().flaw(index, Fault::Case { other }).report_to(report, profile);
+            report.add(self.directory().flaw(index, Fault::Case { other }).finding(profile));
         };
         for (index, entry) in self.entries().enumerate() {
             let name = entry.name().trim_end_matches('/');

@@ -1,19 +1,8 @@
-use tensor_core::Limits;
+use std::num::NonZeroUsize;
 
-use crate::Method;
+use tensor_core::{Limits, Profile, parallel};
 
-/// How much a reader puts up with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// What readers may disagree about is refused: for verifying and unpacking. Opening looks at the
-    /// directory and reading an entry at its local header; what stands between entries, and data
-    /// descriptors, are left to [`Archive::check`](crate::Archive::check).
-    #[default]
-    Strict,
-    /// Whatever is not unsafe is read, and can be asked for with [`Archive::check`](crate::Archive::check): for looking at
-    /// broken archives.
-    Lenient,
-}
+use crate::{Fault, Kind, Method};
 
 /// Whether entries may be symbolic links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,15 +17,15 @@ pub enum Symlinks {
 
 /// What an archive may hold and how it is read.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    pub(crate) methods: &'static [Method],
-    pub(crate) symlinks: Symlinks,
+pub struct ReadOptions {
+    methods: &'static [Method],
+    symlinks: Symlinks,
     pub(crate) profile: Profile,
     pub(crate) limits: Limits,
+    pub(crate) threads: Option<NonZeroUsize>,
 }
 
-impl Options {
+impl ReadOptions {
     /// Sets which methods entries may have; all three by default.
     #[must_use]
     pub const fn methods(mut self, methods: &'static [Method]) -> Self {
@@ -51,7 +40,11 @@ impl Options {
         self
     }
 
-    /// Sets how much the reader puts up with; strict by default.
+    /// Sets how much the reader tolerates; strict by default.
+    ///
+    /// The strict profile refuses what readers may disagree about: opening looks at the directory,
+    /// and reading an entry at its local header. What stands between entries, and data descriptors,
+    /// are left to [`Archive::lint`](crate::Archive::lint).
     #[must_use]
     pub const fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
@@ -64,15 +57,43 @@ impl Options {
         self.limits = limits;
         self
     }
+
+    /// Sets how many threads validate content; by default as many as the system offers.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    pub(crate) fn thread_count(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(parallel::available)
+    }
+
+    /// Returns the method of a number, if entries may have it.
+    pub(crate) fn method(&self, code: u16) -> Result<Method, Fault> {
+        let method = Method::from_code(code).filter(|method| self.methods.contains(method));
+        method.ok_or_else(|| {
+            let expected = self.methods.iter().map(|method| method.code().to_string());
+            Fault::Method { found: code, expected: expected.collect::<Vec<_>>().join(" or ") }
+        })
+    }
+
+    pub(crate) fn check_kind(&self, kind: Kind) -> Result<(), Fault> {
+        match (kind, self.symlinks) {
+            (Kind::Symlink, Symlinks::Refused) => Err(Fault::Symlink),
+            _ => Ok(()),
+        }
+    }
 }
 
-impl Default for Options {
+impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             methods: &[Method::Stored, Method::Deflate, Method::Zstd],
             symlinks: Symlinks::default(),
             profile: Profile::default(),
             limits: Limits::default(),
+            threads: None,
         }
     }
 }

@@ -34,14 +34,13 @@ impl<W: Write> ArchiveWriter<W> {
     ///
     /// ```
     /// use model_archive::{Archive, ArchiveWriter, EntryOptions, Layout};
-    /// use tensor_core::Source;
     ///
     /// let mut writer = ArchiveWriter::new(Vec::new());
     /// writer.add("weights", &[0; 64], &EntryOptions::default())?;
     /// writer.add("labels", b"cat", &EntryOptions::default())?;
     /// let mut bytes = writer.finish()?;
     ///
-    /// let archive = Archive::open(Source::from_bytes(bytes.clone()))?;
+    /// let archive = Archive::from_bytes(bytes.clone())?;
     /// let keep = |entry: model_archive::Entry<'_>| entry.name() != "labels";
     /// let mut tail = ArchiveWriter::behind_archive(Vec::new(), &archive, Layout::Plain, keep)?;
     /// tail.add("labels", b"dog", &EntryOptions::default())?;
@@ -49,7 +48,7 @@ impl<W: Write> ArchiveWriter<W> {
     ///
     /// let archive = Archive::options()
     ///     .profile(model_archive::Profile::Lenient)
-    ///     .from_source(Source::from_bytes(bytes))?;
+    ///     .from_bytes(bytes)?;
     /// assert_eq!(archive.entry("labels").unwrap().bytes()?, "dog");
     /// # Ok::<(), model_archive::Error>(())
     /// ```

@@ -12,10 +12,15 @@ mod pipeline;
 use std::{
     fmt,
     io::{self, Read, Write},
+    path::Path,
 };
 
 use bytes::Bytes;
-use tensor_core::{Error as Core, Limits, digest::Digest};
+use tensor_core::{
+    Limit, Limits,
+    digest::Digest,
+    output::{NewFile, Output},
+};
 
 use crate::{
     Encoded, EntryOptions, EntryWriter, Error, Info, Kind, Method, Result, TargetFault, WriteFault,
@@ -57,6 +62,9 @@ pub struct ArchiveWriter<W: Write> {
     /// The entry that was begun and not finished.
     unfinished: Option<String>,
     comment: Bytes,
+    output: Output,
+    /// What is done with the sink once all is in it.
+    put_in_place: fn(&mut W, Output) -> tensor_core::Result<()>,
 }
 
 /// What was written of an entry.
@@ -101,8 +109,32 @@ impl From<Info> for Raw {
     }
 }
 
+impl ArchiveWriter<NewFile> {
+    /// Starts an archive that will stand at `path` once it is finished.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Output::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::create_as(path, Output::default())
+    }
+
+    /// Like [`create`](Self::create), but replaces what stands there, and forces the archive to the
+    /// disk, as `output` says.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Output::create`].
+    pub fn create_as(path: impl AsRef<Path>, output: Output) -> Result<Self> {
+        let mut writer = Self::new(output.create(path)?);
+        writer.output = output;
+        writer.put_in_place = |file, output| file.commit(output.existing);
+        Ok(writer)
+    }
+}
+
 impl<W: Write> ArchiveWriter<W> {
-    /// Starts an archive; nothing is written before the first entry.
+    /// Starts an archive in any sink; nothing is written before the first entry.
     ///
     /// Large pieces are written as they are, and a few small ones for each entry: a `File` wants a
     /// `BufWriter`, a [`NewFile`](tensor_core::output::NewFile) has one.
@@ -113,9 +145,18 @@ impl<W: Write> ArchiveWriter<W> {
     /// Starts an archive behind `position` bytes that are in the sink already. Offsets and
     /// alignment count them, as those of an archive at the end of another file do.
     pub fn behind(sink: W, position: u64) -> Self {
-        let (names, directory) = (Names::default(), Vec::new());
-        let (layout, comment) = (Layout::default(), Bytes::new());
-        Self { sink, layout, position, names, directory, entries: 0, unfinished: None, comment }
+        Self {
+            sink,
+            layout: Layout::default(),
+            position,
+            names: Names::default(),
+            directory: Vec::new(),
+            entries: 0,
+            unfinished: None,
+            comment: Bytes::new(),
+            output: Output::default(),
+            put_in_place: |_, _| Ok(()),
+        }
     }
 
     /// Sets whose records those of the archive are like; to be called before the first entry.
@@ -282,11 +323,13 @@ impl<W: Write> ArchiveWriter<W> {
         self.position
     }
 
-    /// Writes the directory, flushes the sink and returns it.
+    /// Writes the directory, flushes the sink and returns it; a file that was
+    /// [created](Self::create) takes its place.
     ///
     /// # Errors
     ///
-    /// [`Error::Unfinished`]; [`Error::Io`] where the sink fails.
+    /// [`Error::Unfinished`]; [`Error::Io`] where the sink fails; [`Error::Core`] where the file
+    /// cannot take its place.
     pub fn finish(mut self) -> Result<W> {
         self.check_finished()?;
         let records = std::mem::take(&mut self.directory);
@@ -295,6 +338,7 @@ impl<W: Write> ArchiveWriter<W> {
         let end = Directory { entries, len, offset }.end(self.layout, &self.comment);
         self.put(&end)?;
         self.sink.flush().map_err(Error::writing)?;
+        (self.put_in_place)(&mut self.sink, self.output)?;
         Ok(self.sink)
     }
 
@@ -306,19 +350,9 @@ impl<W: Write> ArchiveWriter<W> {
             self.refuse_in_torch(name, "symbolic links")?;
         }
         let limits = Limits::default();
-        for (what, found, limit, field) in [
-            ("number of entries", self.entries.saturating_add(1), limits.entries, "entries"),
-            (
-                "length of the directory in bytes",
-                self.directory.len() as u64,
-                limits.directory_bytes.saturating_sub(RECORD),
-                "directory_bytes",
-            ),
-        ] {
-            if found > limit {
-                return Err(Core::OverLimit { what, found, limit, field }.into());
-            }
-        }
+        limits.check(Limit::Entries, "number of entries", self.entries.saturating_add(1))?;
+        let bytes = (self.directory.len() as u64).saturating_add(RECORD);
+        limits.check(Limit::DirectoryBytes, "length of the directory in bytes", bytes)?;
         self.names.insert(name, kind).map_err(|fault| Error::write(name, fault))?;
         self.unfinished = Some(name.to_owned());
         Ok(())

@@ -16,7 +16,7 @@ type Files = Vec<(String, Vec<u8>)>;
 fn read(bytes: &[u8], profile: Profile) -> Option<Files> {
     let source = Source::from_bytes(bytes.to_vec());
     let archive = Archive::options().profile(profile).from_source(source).ok()?;
-    let report = archive.check();
+    let report = archive.lint();
     let files = archive.entries().map(|entry| {
         let content = content(entry)?;
         if entry.info().kind == Kind::File {
@@ -140,7 +140,7 @@ fn opening_and_reading_strictly_is_enough_for_names_and_contents() {
         let before = read(&bytes, Profile::Strict).unwrap();
         mutations(&bytes, |changed| {
             let source = Source::from_bytes(changed.to_vec());
-            let Ok(archive) = Archive::open(source) else { return };
+            let Ok(archive) = Archive::from_source(source) else { return };
             let files =
                 archive.entries().map(|entry| Some((entry.name().to_owned(), content(entry)?)));
             if let Some(files) = files.collect::<Option<Files>>() {

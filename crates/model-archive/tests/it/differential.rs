@@ -6,13 +6,12 @@ use std::io::{Cursor, Read as _, Write as _};
 
 use model_archive::{Archive, Kind};
 use proptest::{collection::vec, prelude::*, sample::select};
-use tensor_core::Source;
 use test_support::zip::{Entry, Header, Zip, Zip64End, extra, unicode_path};
 
 type Files = Vec<(String, Vec<u8>)>;
 
 fn read(bytes: &[u8]) -> Option<Files> {
-    let archive = Archive::open(Source::from_bytes(bytes.to_vec())).ok()?;
+    let archive = Archive::from_bytes(bytes.to_vec()).ok()?;
     let files = archive.entries().map(|entry| {
         let content = match entry.info().kind {
             Kind::Folder => entry.verify().map(|()| Vec::new()),
@@ -21,7 +20,7 @@ fn read(bytes: &[u8]) -> Option<Files> {
         Some((entry.name().to_owned(), content.ok()?))
     });
     let files = files.collect::<Option<Files>>()?;
-    archive.check().is_valid().then_some(files)
+    archive.lint().is_valid().then_some(files)
 }
 
 fn read_by_zip(bytes: &[u8]) -> Option<Files> {

@@ -9,8 +9,8 @@ use std::{
 };
 
 use model_archive::{
-    Archive, ArchiveWriter, Compression, EntryOptions, Error, FileFault, Folder, Options, Storage,
-    Symlinks,
+    Archive, ArchiveWriter, Compression, EntryOptions, Error, FileFault, Folder, ReadOptions,
+    Storage, Symlinks,
 };
 use tempfile::TempDir;
 use tensor_core::{Extent, Limits, Source};
@@ -206,7 +206,7 @@ fn storages_are_alike() {
         let options = Archive::options().symlinks(Symlinks::Kept);
         options.from_source(Source::from_bytes(writer.finish().unwrap())).unwrap()
     };
-    let folder = Storage::open(case.root(), Options::default()).unwrap();
+    let folder = Storage::open(case.root(), ReadOptions::default()).unwrap();
     assert!(folder.archive().is_none() && folder.folder().is_some());
     let storages = [
         folder.below("ignored"),

@@ -4,20 +4,20 @@
 
 use std::io::{Read as _, Write as _};
 
-use model_archive::{Archive, Method, Options, Profile, Symlinks};
+use model_archive::{Archive, Method, Profile, ReadOptions, Symlinks};
 use tensor_core::{Chain, Limits, Severity, Source};
 use test_support::zip::{self, Entry, Header, Zip, Zip64End};
 
-fn strict() -> Options {
+fn strict() -> ReadOptions {
     Archive::options()
 }
 
-fn lenient() -> Options {
+fn lenient() -> ReadOptions {
     Archive::options().profile(Profile::Lenient)
 }
 
 /// Opens an archive and reads all of it; the error, with its causes, is the verdict.
-fn read(bytes: &[u8], options: Options) -> Result<Archive, String> {
+fn read(bytes: &[u8], options: ReadOptions) -> Result<Archive, String> {
     let shown = |error: model_archive::Error| Chain(&error).to_string();
     let archive = options.from_source(Source::from_bytes(bytes.to_vec())).map_err(shown)?;
     for entry in archive.entries() {
@@ -29,7 +29,7 @@ fn read(bytes: &[u8], options: Options) -> Result<Archive, String> {
 /// Returns what `check` reports in the lenient profile.
 fn findings(bytes: &[u8]) -> Vec<(Severity, String)> {
     let archive = lenient().from_source(Source::from_bytes(bytes.to_vec())).unwrap();
-    archive.check().into_iter().map(|finding| (finding.severity, finding.message)).collect()
+    archive.lint().into_iter().map(|finding| (finding.severity, finding.message)).collect()
 }
 
 /// Expects that no profile reads it.
@@ -333,7 +333,7 @@ mod kinds {
 
     use super::*;
 
-    fn kept() -> Options {
+    fn kept() -> ReadOptions {
         strict().symlinks(Symlinks::Kept)
     }
 
@@ -411,7 +411,7 @@ mod kinds {
         let archive = read(&Zip { entries: links, ..Zip::default() }.to_bytes(), kept())?;
         let first = archive.entries().next().unwrap();
         let found = first.resolve().map(|entry| entry.name().to_owned());
-        let report = archive.check();
+        let report = archive.lint();
         let found = found.map_err(|error| error.to_string());
         let first = report.findings().first().map(|finding| finding.message.clone());
         assert_eq!(first.as_ref(), found.as_ref().err(), "check says what resolving says");
@@ -829,7 +829,7 @@ mod sizes {
         ] {
             let zip = alone(Entry::coded("a", b"hello", 93, data));
             fine(&zip, &[b"hello"]);
-            let archive = Archive::open(Source::from_bytes(zip.to_bytes())).unwrap();
+            let archive = Archive::from_bytes(zip.to_bytes()).unwrap();
             let mut reader = archive.entry("a").unwrap().reader().unwrap();
             reader.read_to_end(&mut Vec::new()).unwrap();
             assert_eq!(reader.frames(), frames);
@@ -885,7 +885,7 @@ mod sizes {
         for entry in by_method(&vec![0; 16 << 20]).split_off(1) {
             let zip = alone(entry.both(|header| header.size = 1000));
             never_read(&zip, "entry \"a\" at byte 0: content is 1001 bytes long, expected 1000");
-            let archive = Archive::open(Source::from_bytes(zip.to_bytes())).unwrap();
+            let archive = Archive::from_bytes(zip.to_bytes()).unwrap();
             let mut content = Vec::new();
             archive.entry("a").unwrap().reader().unwrap().read_to_end(&mut content).unwrap_err();
             assert!(content.is_empty(), "nothing is handed out that is too much");
@@ -1244,9 +1244,9 @@ mod ends {
         zip.zip64 = Some(Zip64End::default());
         zip.end.entries = Some(u16::MAX);
         let source = Source::from_bytes(zip.to_bytes());
-        let archive = Archive::open(source.clone()).unwrap();
+        let archive = Archive::from_source(source.clone()).unwrap();
         assert_eq!(archive.entries().len(), 70_000);
-        assert!(archive.check().is_empty());
+        assert!(archive.lint().is_empty());
         // Counted by 16 bits, the rest of the directory is hidden.
         zip.zip64 = None;
         zip.end.entries = None;
@@ -1412,7 +1412,7 @@ mod checksums {
                 changed.reader().unwrap().read_to_end(&mut Vec::new()).unwrap_err();
                 let is_stored = entry.central.method == 0;
                 assert_eq!(changed.bytes().is_ok(), is_stored, "documented: not compared");
-                assert!(archive.check().is_empty(), "structure is all that is checked");
+                assert!(archive.lint().is_empty(), "structure is all that is checked");
             }
         }
     }
@@ -1420,7 +1420,7 @@ mod checksums {
     #[test]
     fn readers_that_failed_stay_failed() {
         let entry = Entry::stored("a", b"hello").both(|header| header.crc32 = 0);
-        let archive = Archive::open(Source::from_bytes(alone(entry).to_bytes())).unwrap();
+        let archive = Archive::from_bytes(alone(entry).to_bytes()).unwrap();
         let mut reader = archive.entry("a").unwrap().reader().unwrap();
         let mut content = Vec::new();
         reader.read_to_end(&mut content).unwrap_err();
@@ -1431,7 +1431,7 @@ mod checksums {
     #[test]
     fn buffers_of_another_length() {
         for entry in by_method(b"hello") {
-            let archive = Archive::open(Source::from_bytes(alone(entry).to_bytes())).unwrap();
+            let archive = Archive::from_bytes(alone(entry).to_bytes()).unwrap();
             let entry = archive.entry("a").unwrap();
             for len in [0, 4, 6] {
                 let error = entry.read_into(&mut vec![0; len]).unwrap_err();

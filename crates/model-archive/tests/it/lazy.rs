@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use model_archive::{Archive, Profile};
-use tensor_core::{Extent, Source};
+use tensor_core::Extent;
 use test_support::{
     CountingSource,
     zip::{Entry, Zip, Zip64End},
@@ -23,7 +23,7 @@ fn opening_reads_the_end_once() {
         zip.zip64 = zip64;
         let counting = CountingSource::new(&zip.to_bytes());
         let source = counting.source();
-        Archive::open(source.clone()).unwrap();
+        Archive::from_source(source.clone()).unwrap();
         let reads = counting.take_reads();
         // The last 65,557 bytes are where an end record can start; the directory is among them.
         assert_eq!(reads[0], Extent::between(source.len() - 65_557, source.len()));
@@ -39,7 +39,7 @@ fn opening_reads_a_long_directory_once() {
     let zip = Zip::of(&files);
     let counting = CountingSource::new(&zip.to_bytes());
     let source = counting.source();
-    Archive::open(source.clone()).unwrap();
+    Archive::from_source(source.clone()).unwrap();
     let reads = counting.take_reads();
     let directory = Extent::between(zip.directory_offset() as u64, source.len());
     assert_eq!(reads.last(), Some(&directory));
@@ -74,7 +74,7 @@ fn a_small_entry_is_read_with_its_header() {
 fn a_large_entry_is_not_read_with_its_header() {
     let (zip, large) = archive();
     let counting = CountingSource::new(&zip.to_bytes());
-    let archive = Archive::open(counting.source()).unwrap();
+    let archive = Archive::from_source(counting.source()).unwrap();
     let (header, data) = (zip.header_offset(1) as u64, zip.data_offset(1) as u64);
     let _ = counting.take_reads();
     let entry = archive.entry("large").unwrap();
@@ -91,7 +91,7 @@ fn long_extra_fields_are_read_with_a_second_call() {
     let mut zip = archive().0;
     zip.entries[0].local.extra = test_support::zip::extra(0xd935, &[0; 4000]);
     let counting = CountingSource::new(&zip.to_bytes());
-    let archive = Archive::open(counting.source()).unwrap();
+    let archive = Archive::from_source(counting.source()).unwrap();
     let _ = counting.take_reads();
     assert_eq!(archive.entry("a").unwrap().bytes().unwrap(), b"first"[..]);
     let reads = counting.take_reads();
@@ -104,9 +104,9 @@ fn checking_reads_headers_and_no_content() {
     let (mut zip, _) = archive();
     zip.entries[2] = zip.entries[2].clone().described();
     let counting = CountingSource::new(&zip.to_bytes());
-    let archive = Archive::open(counting.source()).unwrap();
+    let archive = Archive::from_source(counting.source()).unwrap();
     let _ = counting.take_reads();
-    assert!(archive.check().is_empty());
+    assert!(archive.lint().is_empty());
     let reads = counting.take_reads();
     assert_eq!(reads.len(), 4, "three headers and a descriptor: {reads:?}");
     assert!(reads.iter().map(|extent| extent.len()).sum::<u64>() < 500);
@@ -116,7 +116,7 @@ fn checking_reads_headers_and_no_content() {
 fn stored_content_in_memory_is_a_slice() {
     let (zip, large) = archive();
     let bytes = bytes::Bytes::from(zip.to_bytes());
-    let archive = Archive::open(Source::from_bytes(bytes.clone())).unwrap();
+    let archive = Archive::from_bytes(bytes.clone()).unwrap();
     let found = archive.entry("large").unwrap().bytes().unwrap();
     assert_eq!(found, large);
     assert_eq!(found.as_ptr(), bytes[zip.data_offset(1)..].as_ptr());
@@ -135,7 +135,7 @@ fn decoded_content_is_read_in_pieces() {
     let entry = Entry::coded("a", &content, 8, encoder.finish().unwrap());
     let zip = Zip { entries: vec![entry], ..Zip::default() };
     let counting = CountingSource::new(&zip.to_bytes());
-    let archive = Archive::open(counting.source()).unwrap();
+    let archive = Archive::from_source(counting.source()).unwrap();
     let _ = counting.take_reads();
     archive.entry("a").unwrap().verify().unwrap();
     let longest = counting.take_reads().iter().map(|extent| extent.len()).max();
