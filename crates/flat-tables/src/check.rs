@@ -56,6 +56,7 @@ impl Fields<'_> {
 
     /// Tells whether a field is set that lies in the list at `vtable_offset` or behind.
     #[must_use]
+    #[inline]
     pub fn has_from(self, vtable_offset: u16) -> bool {
         let rest = self.vtable.get(usize::from(vtable_offset)..).unwrap_or_default();
         rest.iter().any(|byte| *byte != 0)
@@ -125,6 +126,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Ends the visit of a table.
+    #[inline]
     pub const fn leave(&mut self) {
         self.left.depth = self.left.depth.saturating_add(1);
     }
@@ -335,6 +337,7 @@ impl<'a> Checker<'a> {
 }
 
 /// Returns where the list of fields is of a table that is so far behind it.
+#[inline]
 fn vtable_of(position: usize, distance: i32) -> Option<usize> {
     let away = usize::try_from(distance.unsigned_abs()).ok()?;
     if distance > 0 { position.checked_sub(away) } else { position.checked_add(away) }

@@ -96,6 +96,9 @@ pub enum Problem {
     /// A union has a tag and no value, or a value and no tag.
     #[error("is half a union, expected both a tag and a value or neither")]
     HalfUnion,
+    /// The verifier of another crate refuses what was proved here.
+    #[error("is refused by a second verifier")]
+    Unverified,
     /// The buffer is longer than offsets of 31 bits lead.
     #[error("has {found} bytes, over the FlatBuffers limit of 2147483647")]
     LongBuffer {

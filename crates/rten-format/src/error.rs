@@ -1,5 +1,6 @@
 use std::{borrow::Cow, io};
 
+use flat_tables::Problem;
 use tensor_core::{Chain, DType, Shape, TensorInfo};
 
 use crate::AttributesType;
@@ -66,11 +67,11 @@ pub enum Error {
         /// What is wrong with it.
         fault: Fault,
     },
-    /// The model data is no FlatBuffer that fits the schema. Format text: "Model data".
-    #[error("model data is malformed: {reason}")]
+    /// The model data is not a FlatBuffer that fits the schema. Format text: "Model data".
+    #[error("model data is malformed: {fault}")]
     Malformed {
-        /// What the verifier found, with the fields that lead there.
-        reason: String,
+        /// The part, where it is in bytes from the start of the file, and what is wrong with it.
+        fault: flat_tables::Fault,
     },
     /// Tables of the model data are nested too deeply: each level of If and Loop takes four.
     #[error("model data has tables nested deeper than the limit of {limit} (Limits::depth)")]
@@ -205,7 +206,25 @@ pub enum Error {
     Core(#[from] tensor_core::Error),
 }
 
+impl From<flat_tables::Fault> for Error {
+    fn from(fault: flat_tables::Fault) -> Self {
+        match fault.problem() {
+            Problem::TooDeep { limit } => Self::TooDeep { limit },
+            Problem::TooManyTables { limit } => Self::TooManyTables { limit },
+            _ => Self::Malformed { fault },
+        }
+    }
+}
+
 impl Error {
+    /// Counts the place from the start of the file, for model data that starts elsewhere in it.
+    pub(crate) fn moved(self, by: u64) -> Self {
+        match self {
+            Self::Malformed { fault } => Self::Malformed { fault: fault.moved(by) },
+            error => error,
+        }
+    }
+
     /// Returns the offset that the error is about, in bytes from the start of the file, where it
     /// is about one.
     #[must_use]

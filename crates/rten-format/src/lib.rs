@@ -111,13 +111,15 @@ mod show;
 mod validate;
 mod write;
 
+pub use flat_tables::UnknownTable;
 pub use tensor_core;
 
 pub use edit::{Edited, Editor};
 pub use error::{Error, Fault, GraphFault, Result};
 pub use model::{
     Metadata, Model,
-    attributes::{self, Attributes, AttributesType, Scalar},
+    attributes::{self, Attributes, Scalar},
+    attributes_type::AttributesType,
     enums::{
         AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode,
         GeluApproximation, NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode,
@@ -129,7 +131,6 @@ pub use model::{
     operators::{AttributesUse, OperatorInfo, OperatorType},
     release::{Release, UnknownRelease},
     topology,
-    unknown::UnknownTable,
 };
 pub use read::{
     ReadOptions, Reader,

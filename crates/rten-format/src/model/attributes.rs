@@ -3,7 +3,7 @@
 //! `Default` gives what an absent field means in a file. That is often not what the ONNX operator
 //! takes for an attribute that is left out: in [`GemmAttrs`] both factors are 0, not 1.
 
-use std::{fmt, ops::RangeFrom};
+use std::fmt;
 
 use bytes::Bytes;
 use flatbuffers::{UnionWIPOffset, VOffsetT, WIPOffset};
@@ -13,24 +13,26 @@ use proptest::strategy::{BoxedStrategy, Just, Strategy as _, Union};
 #[cfg(test)]
 use crate::model::tests::any::{Any as _, set};
 use crate::{
-    AttributeValue, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
-    Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode, Result,
-    ScatterReduction, UnknownTable,
+    AttributeValue, AttributesType, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode,
+    GeluApproximation, Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode,
+    Result, ScatterReduction,
     generated::rten as stored,
-    model::builder::{Builder, Size},
-    model::field::Field,
-    model::release::since,
-    read::flat::{Checked, Refused, Table},
-    read::index::Walk,
+    model::{
+        builder::{Builder, Size},
+        field::Field,
+        release::since,
+        visit::{Checked, Place, Visit, missing, unknown},
+    },
 };
+use flat_tables::{Fields, UnknownTable};
 
-/// Declares everything about attribute tables. An entry has the number of the table in the union,
-/// the first release that reads it, and the generated getter and arguments that it is stored by; a
-/// field has its default value, and a release where it is newer than its table.
+/// Declares everything about attribute tables but their numbers. An entry has the generated getter
+/// and arguments that it is stored by; a field has its default value, and a release where it is
+/// newer than its table.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*
-        $tag:literal $name:ident since $since:tt from $stored_as:ident:
+        $name:ident from $stored_as:ident:
         struct $table:ident for $args:ident $body:tt
     )*) => {
         /// The attributes of an operator.
@@ -43,60 +45,6 @@ macro_rules! tables {
             )*
             /// A table that this crate does not know, kept as it is.
             Unknown(UnknownTable),
-        }
-
-        /// Which table holds the attributes of an operator.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum AttributesType {
-            $(
-                #[doc = concat!("See [`", stringify!($table), "`].")]
-                $name,
-            )*
-            /// A table that this crate does not know.
-            Unknown(u8),
-        }
-
-        impl AttributesType {
-            /// Every known table, by number.
-            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
-
-            /// Returns what a stored number stands for; `None` for 0, which is no table.
-            #[must_use]
-            pub const fn from_code(code: u8) -> Option<Self> {
-                match code {
-                    0 => None,
-                    $( $tag => Some(Self::$name), )*
-                    _ => Some(Self::Unknown(code)),
-                }
-            }
-
-            /// Returns the number that is stored.
-            #[must_use]
-            pub const fn code(self) -> u8 {
-                match self {
-                    $( Self::$name => $tag, )*
-                    Self::Unknown(code) => code,
-                }
-            }
-
-            /// Returns the name of the table in the format; `None` for an unknown number.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $( Self::$name => Some(stringify!($table)), )*
-                    Self::Unknown(_) => None,
-                }
-            }
-
-            /// Returns the first release that reads it; `None` for an unknown number.
-            #[must_use]
-            pub const fn since(self) -> Option<Release> {
-                match self {
-                    $( Self::$name => Some(Release::new $since), )*
-                    Self::Unknown(_) => None,
-                }
-            }
         }
 
         impl Attributes {
@@ -125,39 +73,44 @@ macro_rules! tables {
             /// Subgraphs do not count.
             #[must_use]
             pub fn since(&self) -> Option<Release> {
+                let oldest = self.attributes_type().since()?;
                 match self {
-                    $( Self::$name(table) => Some(table.newest(Release::new $since)?), )*
+                    $( Self::$name(table) => table.newest(oldest), )*
                     Self::Unknown(_) => None,
                 }
             }
 
             /// Checks the attributes of an operator, to which a reference of this place leads.
-            pub(crate) fn check(tag: u8, reference: usize, walk: &mut Walk<'_>) -> Checked {
-                match tag {
-                    $( $tag => {
-                        let table = walk.checker.enter(reference)?;
+            pub(crate) fn check<'a>(
+                tag: u8,
+                reference: usize,
+                walk: &mut impl Visit<'a>,
+            ) -> Checked {
+                match AttributesType::from_code(tag) {
+                    $( Some(AttributesType::$name) => {
+                        let table = walk.checker().enter(reference)?;
                         $table::check(table, walk)?;
-                        walk.checker.leave();
+                        walk.checker().leave();
                         Ok(())
                     } )*
-                    _ => walk.unknown(tag, reference),
+                    _ => walk.unknown("operator attributes", tag, reference),
                 }
             }
 
-            /// Reads the attributes of an operator in verified model data.
+            /// Reads the attributes of an operator in proved model data.
             pub(crate) fn parse(
                 operator: &stored::OperatorNode<'_>,
                 model: &Bytes,
             ) -> Result<Option<Self>> {
-                Ok(match operator.attrs_type().0 {
-                    $( $tag => match operator.$stored_as() {
+                Ok(match AttributesType::from_code(operator.attrs_type().0) {
+                    $( Some(AttributesType::$name) => match operator.$stored_as() {
                         Some(table) => Some(Self::$name($table::parse(&table, model)?)),
                         None => None,
                     }, )*
-                    0 => None,
-                    tag => {
+                    None => None,
+                    Some(AttributesType::Unknown(tag)) => {
                         let field = stored::OperatorNode::VT_ATTRS;
-                        UnknownTable::parse("operator attributes", tag, operator._tab, field, model)?
+                        unknown("operator attributes", tag, operator._tab, field, model)?
                             .map(Self::Unknown)
                     }
                 })
@@ -222,13 +175,15 @@ macro_rules! table {
 
         #[allow(unused_variables, unused_mut, reason = "some tables are empty")]
         impl $table {
-            fn check(table: Table<'_>, walk: &mut Walk<'_>) -> Checked {
-                let mut fields = FIELDS.step_by(2);
+            fn check<'a>(table: Fields<'_>, walk: &mut impl Visit<'a>) -> Checked {
+                let mut field = FIRST_FIELD;
                 $(
-                    let place = walk.checker.field(table, fields.next().ok_or(Refused)?)?;
-                    <$type as Field<'_>>::check(stringify!($field), place, walk)?;
+                    let place = walk.checker().field(table, field)?;
+                    let place = Place { name: stringify!($field), table, place };
+                    <$type as Field<'_>>::check(place, walk)?;
+                    field = field.saturating_add(2);
                 )*
-                walk.look_beyond(table, fields.next().ok_or(Refused)?);
+                walk.look_beyond(table, field);
                 Ok(())
             }
 
@@ -270,7 +225,7 @@ macro_rules! table {
 
 tables! {
     /// Attributes of `ArgMin` and `ArgMax`.
-    1 ArgMax since (2, 0) from attrs_as_arg_max_attrs:
+    ArgMax from attrs_as_arg_max_attrs:
     struct ArgMaxAttrs for ArgMaxAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
@@ -278,7 +233,7 @@ tables! {
         keep_dims: bool = false;
     }
     /// Attributes of `AveragePool`.
-    2 AveragePool since (2, 0) from attrs_as_average_pool_attrs:
+    AveragePool from attrs_as_average_pool_attrs:
     struct AveragePoolAttrs for AveragePoolAttrsArgs {
         /// Elements of the window along each spatial dimension.
         kernel_size: Vec<u32> = Vec::new();
@@ -295,28 +250,28 @@ tables! {
         ceil_mode: bool = false, since (22, 0);
     }
     /// Attributes of `BatchNormalization` and `InstanceNormalization`.
-    3 BatchNormalization since (2, 0) from attrs_as_batch_normalization_attrs:
+    BatchNormalization from attrs_as_batch_normalization_attrs:
     struct BatchNormalizationAttrs for BatchNormalizationAttrsArgs {
         /// What is added to the variance.
         epsilon: f32 = 0.0;
     }
     /// Attributes of `Cast`.
-    4 Cast since (2, 0) from attrs_as_cast_attrs:
+    Cast from attrs_as_cast_attrs:
     struct CastAttrs for CastAttrsArgs {
         /// The element type of the output.
         to: DataType = DataType::Int32;
     }
     /// Attributes of `Concat`.
-    5 Concat since (2, 0) from attrs_as_concat_attrs:
+    Concat from attrs_as_concat_attrs:
     struct ConcatAttrs for ConcatAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `ConstantOfShape`.
-    6 ConstantOfShape since (2, 0) from attrs_as_constant_of_shape_attrs:
+    ConstantOfShape from attrs_as_constant_of_shape_attrs:
     struct ConstantOfShapeAttrs for ConstantOfShapeAttrsArgs { by hand }
     /// Attributes of `Conv` and `ConvInteger`.
-    7 Conv since (2, 0) from attrs_as_conv_attrs:
+    Conv from attrs_as_conv_attrs:
     struct ConvAttrs for ConvAttrsArgs {
         /// Where the padding comes from.
         auto_pad: AutoPad = AutoPad::Same;
@@ -332,7 +287,7 @@ tables! {
         dilations: Option<Vec<u32>> = None;
     }
     /// Attributes of `ConvTranspose`.
-    8 ConvTranspose since (2, 0) from attrs_as_conv_transpose_attrs:
+    ConvTranspose from attrs_as_conv_transpose_attrs:
     struct ConvTransposeAttrs for ConvTransposeAttrsArgs {
         /// Steps of the window in elements, one per spatial dimension. Where absent, ones.
         strides: Option<Vec<u32>> = None;
@@ -350,19 +305,19 @@ tables! {
         dilations: Option<Vec<u32>> = None, since (26, 0);
     }
     /// Attributes of `Flatten`.
-    9 Flatten since (2, 0) from attrs_as_flatten_attrs:
+    Flatten from attrs_as_flatten_attrs:
     struct FlattenAttrs for FlattenAttrsArgs {
         /// The first dimension of the inner part.
         axis: i32 = 0;
     }
     /// Attributes of `Gather` and `GatherElements`.
-    10 Gather since (2, 0) from attrs_as_gather_attrs:
+    Gather from attrs_as_gather_attrs:
     struct GatherAttrs for GatherAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `Gemm`.
-    11 Gemm since (2, 0) from attrs_as_gemm_attrs:
+    Gemm from attrs_as_gemm_attrs:
     struct GemmAttrs for GemmAttrsArgs {
         /// Factor of the product.
         alpha: f32 = 0.0;
@@ -374,7 +329,7 @@ tables! {
         transpose_b: bool = false;
     }
     /// Attributes of `GRU`.
-    12 GRU since (2, 0) from attrs_as_gruattrs:
+    GRU from attrs_as_gruattrs:
     struct GRUAttrs for GRUAttrsArgs {
         /// The way along the sequence.
         direction: RNNDirection = RNNDirection::Forward;
@@ -384,13 +339,13 @@ tables! {
         linear_before_reset: bool = false;
     }
     /// Attributes of `LeakyRelu`.
-    13 LeakyRelu since (2, 0) from attrs_as_leaky_relu_attrs:
+    LeakyRelu from attrs_as_leaky_relu_attrs:
     struct LeakyReluAttrs for LeakyReluAttrsArgs {
         /// Slope of negative elements.
         alpha: f32 = 0.0;
     }
     /// Attributes of `LSTM`.
-    14 LSTM since (2, 0) from attrs_as_lstmattrs:
+    LSTM from attrs_as_lstmattrs:
     struct LSTMAttrs for LSTMAttrsArgs {
         /// The way along the sequence.
         direction: RNNDirection = RNNDirection::Forward;
@@ -398,7 +353,7 @@ tables! {
         hidden_size: u32 = 0;
     }
     /// Attributes of `MaxPool`.
-    15 MaxPool since (2, 0) from attrs_as_max_pool_attrs:
+    MaxPool from attrs_as_max_pool_attrs:
     struct MaxPoolAttrs for MaxPoolAttrsArgs {
         /// Elements of the window along each spatial dimension.
         kernel_size: Vec<u32> = Vec::new();
@@ -413,7 +368,7 @@ tables! {
         ceil_mode: bool = false, since (22, 0);
     }
     /// Attributes of all operators whose names start with `Reduce`.
-    16 ReduceMean since (2, 0) from attrs_as_reduce_mean_attrs:
+    ReduceMean from attrs_as_reduce_mean_attrs:
     struct ReduceMeanAttrs for ReduceMeanAttrsArgs {
         /// The dimensions to reduce. Where absent, the second input gives them, or all are.
         axes: Option<Vec<i32>> = None;
@@ -423,13 +378,13 @@ tables! {
         noop_with_empty_axes: bool = false, since (24, 0);
     }
     /// Attributes of `Reshape`.
-    17 Reshape since (2, 0) from attrs_as_reshape_attrs:
+    Reshape from attrs_as_reshape_attrs:
     struct ReshapeAttrs for ReshapeAttrsArgs {
         /// Tells whether a 0 in the new shape is an empty dimension, and not a copied one.
         allow_zero: bool = false;
     }
     /// Attributes of `Resize`.
-    18 Resize since (2, 0) from attrs_as_resize_attrs:
+    Resize from attrs_as_resize_attrs:
     struct ResizeAttrs for ResizeAttrsArgs {
         /// How elements are filled in.
         mode: ResizeMode = ResizeMode::Nearest;
@@ -439,7 +394,7 @@ tables! {
         nearest_mode: NearestMode = NearestMode::Floor;
     }
     /// Attributes of `Split`.
-    19 Split since (2, 0) from attrs_as_split_attrs:
+    Split from attrs_as_split_attrs:
     struct SplitAttrs for SplitAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
@@ -447,26 +402,26 @@ tables! {
         num_outputs: Option<i32> = None, since (17, 0);
     }
     /// Attributes of `LogSoftmax` and `Softmax`.
-    20 Softmax since (2, 0) from attrs_as_softmax_attrs:
+    Softmax from attrs_as_softmax_attrs:
     struct SoftmaxAttrs for SoftmaxAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `Transpose`.
-    21 Transpose since (2, 0) from attrs_as_transpose_attrs:
+    Transpose from attrs_as_transpose_attrs:
     struct TransposeAttrs for TransposeAttrsArgs {
         /// The dimension of the input that each dimension of the output is. Where absent, all in
         /// reverse.
         perm: Option<Vec<u32>> = None;
     }
     /// Attributes of `Mod`.
-    22 Mod since (2, 0) from attrs_as_mod_attrs:
+    Mod from attrs_as_mod_attrs:
     struct ModAttrs for ModAttrsArgs {
         /// Tells whether the result has the sign of the dividend.
         fmod: bool = false;
     }
     /// Attributes of `ScatterElements` and `Scatter`.
-    23 ScatterElements since (2, 0) from attrs_as_scatter_elements_attrs:
+    ScatterElements from attrs_as_scatter_elements_attrs:
     struct ScatterElementsAttrs for ScatterElementsAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
@@ -474,13 +429,13 @@ tables! {
         reduction: ScatterReduction = ScatterReduction::None;
     }
     /// Attributes of `OneHot`.
-    24 OneHot since (2, 0) from attrs_as_one_hot_attrs:
+    OneHot from attrs_as_one_hot_attrs:
     struct OneHotAttrs for OneHotAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `TopK`.
-    25 TopK since (2, 0) from attrs_as_top_kattrs:
+    TopK from attrs_as_top_kattrs:
     struct TopKAttrs for TopKAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
@@ -490,7 +445,7 @@ tables! {
         sorted: bool = false;
     }
     /// Attributes of `HardSigmoid`.
-    26 HardSigmoid since (2, 0) from attrs_as_hard_sigmoid_attrs:
+    HardSigmoid from attrs_as_hard_sigmoid_attrs:
     struct HardSigmoidAttrs for HardSigmoidAttrsArgs {
         /// Slope.
         alpha: f32 = 0.0;
@@ -498,25 +453,25 @@ tables! {
         beta: f32 = 0.0;
     }
     /// Attributes of `Trilu`.
-    27 Trilu since (2, 0) from attrs_as_trilu_attrs:
+    Trilu from attrs_as_trilu_attrs:
     struct TriluAttrs for TriluAttrsArgs {
         /// Tells whether the upper triangle is kept, and not the lower.
         upper: bool = false;
     }
     /// Attributes of `ScatterND`.
-    28 ScatterND since (2, 0) from attrs_as_scatter_ndattrs:
+    ScatterND from attrs_as_scatter_ndattrs:
     struct ScatterNDAttrs for ScatterNDAttrsArgs {
         /// How an update and the element that is there are joined.
         reduction: ScatterReduction = ScatterReduction::None;
     }
     /// Attributes of `NonMaxSuppression`.
-    29 NonMaxSuppression since (2, 0) from attrs_as_non_max_suppression_attrs:
+    NonMaxSuppression from attrs_as_non_max_suppression_attrs:
     struct NonMaxSuppressionAttrs for NonMaxSuppressionAttrsArgs {
         /// What the four numbers of a box are.
         box_order: NMSBoxOrder = NMSBoxOrder::TopLeftBottomRight;
     }
     /// Attributes of `LayerNormalization`.
-    30 LayerNormalization since (3, 0) from attrs_as_layer_normalization_attrs:
+    LayerNormalization from attrs_as_layer_normalization_attrs:
     struct LayerNormalizationAttrs for LayerNormalizationAttrsArgs {
         /// The first dimension that is normalised.
         axis: i32 = 0;
@@ -524,7 +479,7 @@ tables! {
         epsilon: f32 = 0.0;
     }
     /// Attributes of `RandomUniform`.
-    31 RandomUniform since (6, 0) from attrs_as_random_uniform_attrs:
+    RandomUniform from attrs_as_random_uniform_attrs:
     struct RandomUniformAttrs for RandomUniformAttrsArgs {
         /// The shape of the output, outermost dimension first.
         shape: Option<Vec<u32>> = None;
@@ -536,13 +491,13 @@ tables! {
         seed: Option<f32> = None;
     }
     /// Attributes of `Elu`.
-    32 Elu since (8, 0) from attrs_as_elu_attrs:
+    Elu from attrs_as_elu_attrs:
     struct EluAttrs for EluAttrsArgs {
         /// Bound of negative elements, with the sign changed.
         alpha: f32 = 0.0;
     }
     /// Attributes of `RandomUniformLike`.
-    33 RandomUniformLike since (9, 0) from attrs_as_random_uniform_like_attrs:
+    RandomUniformLike from attrs_as_random_uniform_like_attrs:
     struct RandomUniformLikeAttrs for RandomUniformLikeAttrsArgs {
         /// Upper bound of the distribution.
         high: f32 = 0.0;
@@ -552,7 +507,7 @@ tables! {
         seed: Option<f32> = None;
     }
     /// Attributes of `RandomNormal`.
-    34 RandomNormal since (9, 0) from attrs_as_random_normal_attrs:
+    RandomNormal from attrs_as_random_normal_attrs:
     struct RandomNormalAttrs for RandomNormalAttrsArgs {
         /// Mean of the distribution.
         mean: f32 = 0.0;
@@ -564,7 +519,7 @@ tables! {
         shape: Option<Vec<u32>> = None;
     }
     /// Attributes of `RandomNormalLike`.
-    35 RandomNormalLike since (9, 0) from attrs_as_random_normal_like_attrs:
+    RandomNormalLike from attrs_as_random_normal_like_attrs:
     struct RandomNormalLikeAttrs for RandomNormalLikeAttrsArgs {
         /// Mean of the distribution.
         mean: f32 = 0.0;
@@ -574,25 +529,25 @@ tables! {
         seed: Option<f32> = None;
     }
     /// Attributes of `GatherND`.
-    36 GatherND since (9, 0) from attrs_as_gather_ndattrs:
+    GatherND from attrs_as_gather_ndattrs:
     struct GatherNDAttrs for GatherNDAttrsArgs {
         /// Leading dimensions that data and indices share.
         batch_dims: i32 = 0;
     }
     /// Attributes of `Gelu`.
-    37 Gelu since (11, 0) from attrs_as_gelu_attrs:
+    Gelu from attrs_as_gelu_attrs:
     struct GeluAttrs for GeluAttrsArgs {
         /// The formula.
         approximate: GeluApproximation = GeluApproximation::None, since (19, 0);
     }
     /// Attributes of `Einsum`.
-    38 Einsum since (12, 0) from attrs_as_einsum_attrs:
+    Einsum from attrs_as_einsum_attrs:
     struct EinsumAttrs for EinsumAttrsArgs {
         /// The equation in the notation of Einstein. Where absent, empty.
         equation: Option<String> = None;
     }
     /// Attributes of `If`.
-    39 If since (13, 0) from attrs_as_if_attrs:
+    If from attrs_as_if_attrs:
     struct IfAttrs for IfAttrsArgs {
         /// What runs where the condition holds. Needed, although a file may leave it out.
         then_branch: Option<Box<Graph>> = None;
@@ -600,19 +555,19 @@ tables! {
         else_branch: Option<Box<Graph>> = None;
     }
     /// Attributes of `Pad`.
-    40 Pad since (13, 1) from attrs_as_pad_attrs:
+    Pad from attrs_as_pad_attrs:
     struct PadAttrs for PadAttrsArgs {
         /// What the padding is filled with.
         mode: PadMode = PadMode::Constant;
     }
     /// Attributes of `DequantizeLinear`.
-    41 DequantizeLinear since (14, 0) from attrs_as_dequantize_linear_attrs:
+    DequantizeLinear from attrs_as_dequantize_linear_attrs:
     struct DequantizeLinearAttrs for DequantizeLinearAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `QuantizeLinear`.
-    42 QuantizeLinear since (14, 0) from attrs_as_quantize_linear_attrs:
+    QuantizeLinear from attrs_as_quantize_linear_attrs:
     struct QuantizeLinearAttrs for QuantizeLinearAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
@@ -620,7 +575,7 @@ tables! {
         output_dtype: Option<DataType> = None;
     }
     /// Attributes of `DepthToSpace`.
-    43 DepthToSpace since (15, 0) from attrs_as_depth_to_space_attrs:
+    DepthToSpace from attrs_as_depth_to_space_attrs:
     struct DepthToSpaceAttrs for DepthToSpaceAttrsArgs {
         /// The order of the channels.
         mode: DepthToSpaceMode = DepthToSpaceMode::DCR;
@@ -628,10 +583,10 @@ tables! {
         block_size: u32 = 0;
     }
     /// Attributes of `CastLike`. There are none, but the empty table is needed.
-    44 CastLike since (17, 0) from attrs_as_cast_like_attrs:
+    CastLike from attrs_as_cast_like_attrs:
     struct CastLikeAttrs for CastLikeAttrsArgs {}
     /// Attributes of `Shape`.
-    45 Shape since (17, 0) from attrs_as_shape_attrs:
+    Shape from attrs_as_shape_attrs:
     struct ShapeAttrs for ShapeAttrsArgs {
         /// The first dimension, counted from the end where negative. Where absent, 0.
         start: Option<i32> = None;
@@ -639,13 +594,13 @@ tables! {
         end: Option<i32> = None;
     }
     /// Attributes of `Dropout`.
-    46 Dropout since (17, 0) from attrs_as_dropout_attrs:
+    Dropout from attrs_as_dropout_attrs:
     struct DropoutAttrs for DropoutAttrsArgs {
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<i32> = None;
     }
     /// Attributes of `EyeLike`.
-    47 EyeLike since (19, 0) from attrs_as_eye_like_attrs:
+    EyeLike from attrs_as_eye_like_attrs:
     struct EyeLikeAttrs for EyeLikeAttrsArgs {
         /// The element type of the output. Where absent, that of the input.
         dtype: Option<DataType> = None;
@@ -653,22 +608,22 @@ tables! {
         k: i32 = 0;
     }
     /// Attributes of `IsInf`. There are none, but the empty table is needed.
-    48 IsInf since (21, 0) from attrs_as_is_inf_attrs:
+    IsInf from attrs_as_is_inf_attrs:
     struct IsInfAttrs for IsInfAttrsArgs {}
     /// Attributes of `Loop`.
-    49 Loop since (22, 0) from attrs_as_loop_attrs:
+    Loop from attrs_as_loop_attrs:
     struct LoopAttrs for LoopAttrsArgs {
         /// What runs in each iteration. Needed, although a file may leave it out.
         body: Option<Box<Graph>> = None;
     }
     /// Attributes of `SequenceEmpty`.
-    50 SequenceEmpty since (22, 0) from attrs_as_sequence_empty_attrs:
+    SequenceEmpty from attrs_as_sequence_empty_attrs:
     struct SequenceEmptyAttrs for SequenceEmptyAttrsArgs {
         /// The element type of what goes into the sequence.
         dtype: Option<DataType> = None;
     }
     /// Attributes of `ConcatFromSequence`.
-    51 ConcatFromSequence since (22, 0) from attrs_as_concat_from_sequence_attrs:
+    ConcatFromSequence from attrs_as_concat_from_sequence_attrs:
     struct ConcatFromSequenceAttrs for ConcatFromSequenceAttrsArgs {
         /// The dimension along which tensors are joined.
         axis: i32 = 0;
@@ -676,7 +631,7 @@ tables! {
         new_axis: bool = false;
     }
     /// Attributes of `SplitToSequence`.
-    52 SplitToSequence since (22, 0) from attrs_as_split_to_sequence_attrs:
+    SplitToSequence from attrs_as_split_to_sequence_attrs:
     struct SplitToSequenceAttrs for SplitToSequenceAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
@@ -684,19 +639,19 @@ tables! {
         keep_dims: bool = true;
     }
     /// Attributes of `GridSample`.
-    53 GridSample since (22, 0) from attrs_as_grid_sample_attrs:
+    GridSample from attrs_as_grid_sample_attrs:
     struct GridSampleAttrs for GridSampleAttrsArgs {
         /// Tells whether −1 and 1 are the centres of the outer elements, and not their edges.
         align_corners: bool = false;
     }
     /// Attributes of `STFT`.
-    54 STFT since (22, 0) from attrs_as_stftattrs:
+    STFT from attrs_as_stftattrs:
     struct STFTAttrs for STFTAttrsArgs {
         /// Tells whether only the half of the spectrum that is not redundant is made.
         onesided: bool = true;
     }
     /// Attributes of `Multinomial`.
-    55 Multinomial since (25, 0) from attrs_as_multinomial_attrs:
+    Multinomial from attrs_as_multinomial_attrs:
     struct MultinomialAttrs for MultinomialAttrsArgs {
         /// Samples to draw. A negative number counts as 0.
         sample_size: i32 = 0;
@@ -704,7 +659,7 @@ tables! {
         seed: Option<f32> = None;
     }
     /// Attributes of `ReverseSequence`.
-    56 ReverseSequence since (25, 0) from attrs_as_reverse_sequence_attrs:
+    ReverseSequence from attrs_as_reverse_sequence_attrs:
     struct ReverseSequenceAttrs for ReverseSequenceAttrsArgs {
         /// The dimension of the batch.
         batch_axis: i32 = 1;
@@ -712,7 +667,7 @@ tables! {
         time_axis: i32 = 0;
     }
     /// Attributes of `DFT`.
-    57 DFT since (25, 0) from attrs_as_dftattrs:
+    DFT from attrs_as_dftattrs:
     struct DFTAttrs for DFTAttrsArgs {
         /// Tells whether the inverse transformation is made.
         inverse: bool = false;
@@ -720,13 +675,13 @@ tables! {
         onesided: bool = false;
     }
     /// Attributes of `Upsample`.
-    58 Upsample since (25, 0) from attrs_as_upsample_attrs:
+    Upsample from attrs_as_upsample_attrs:
     struct UpsampleAttrs for UpsampleAttrsArgs {
         /// How elements are filled in.
         mode: ResizeMode = ResizeMode::Nearest;
     }
     /// Attributes of `RotaryEmbedding`.
-    59 RotaryEmbedding since (25, 0) from attrs_as_rotary_embedding_attrs:
+    RotaryEmbedding from attrs_as_rotary_embedding_attrs:
     struct RotaryEmbeddingAttrs for RotaryEmbeddingAttrsArgs {
         /// Tells whether the two halves of a rotation alternate.
         interleaved: bool = false;
@@ -736,7 +691,7 @@ tables! {
         rotary_embedding_dim: u32 = 0;
     }
     /// Attributes of `Attention`.
-    60 Attention since (25, 0) from attrs_as_attention_attrs:
+    Attention from attrs_as_attention_attrs:
     struct AttentionAttrs for AttentionAttrsArgs {
         /// Tells whether positions see only those before them.
         is_causal: bool = false;
@@ -750,7 +705,7 @@ tables! {
         softcap: f32 = 0.0;
     }
     /// Attributes of `CumSum`.
-    61 CumSum since (26, 0) from attrs_as_cum_sum_attrs:
+    CumSum from attrs_as_cum_sum_attrs:
     struct CumSumAttrs for CumSumAttrsArgs {
         /// Tells whether a sum leaves out the element at its own place.
         exclusive: bool = false;
@@ -758,7 +713,7 @@ tables! {
         reverse: bool = false;
     }
     /// Attributes of `LpNormalization`.
-    62 LpNormalization since (26, 0) from attrs_as_lp_normalization_attrs:
+    LpNormalization from attrs_as_lp_normalization_attrs:
     struct LpNormalizationAttrs for LpNormalizationAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = -1;
@@ -793,21 +748,21 @@ impl Default for Scalar {
 }
 
 impl ConstantOfShapeAttrs {
-    fn check(table: Table<'_>, walk: &mut Walk<'_>) -> Checked {
+    fn check<'a>(table: Fields<'_>, walk: &mut impl Visit<'a>) -> Checked {
         type Attrs = stored::ConstantOfShapeAttrs<'static>;
-        let value = walk.checker.union(table, Attrs::VT_VALUE_TYPE, Attrs::VT_VALUE)?;
+        let value = walk.checker().union(table, Attrs::VT_VALUE_TYPE, Attrs::VT_VALUE)?;
         walk.look_beyond(table, Attrs::VT_VALUE.saturating_add(2));
-        let (tag, reference) = value.ok_or(Refused)?;
+        let (tag, reference) = value.ok_or_else(|| missing("value", table))?;
         if !matches!(stored::Scalar(tag), stored::Scalar::IntScalar | stored::Scalar::FloatScalar) {
-            return walk.unknown(tag, reference);
+            return walk.unknown("scalar", tag, reference);
         }
-        let scalar = walk.checker.enter(reference)?;
+        let scalar = walk.checker().enter(reference)?;
         // Both tables have one field of one id.
-        if let Some(number) = walk.checker.field(scalar, stored::IntScalar::VT_VALUE)? {
-            walk.checker.read::<4>(number)?;
+        if let Some(number) = walk.checker().field(scalar, stored::IntScalar::VT_VALUE)? {
+            walk.checker().read::<4>(number)?;
         }
         walk.look_beyond(scalar, stored::IntScalar::VT_VALUE.saturating_add(2));
-        walk.checker.leave();
+        walk.checker().leave();
         Ok(())
     }
 
@@ -823,7 +778,7 @@ impl ConstantOfShapeAttrs {
             stored::Scalar::NONE => Scalar::default(),
             stored::Scalar(tag) => {
                 let field = stored::ConstantOfShapeAttrs::VT_VALUE;
-                UnknownTable::parse("scalar", tag, table._tab, field, model)?
+                unknown("scalar", tag, table._tab, field, model)?
                     .map_or_else(Scalar::default, Scalar::Unknown)
             }
         };
@@ -931,7 +886,7 @@ impl Attributes {
 }
 
 /// Where the list of fields of a table has its entries, each of 2 bytes, behind two lengths.
-const FIELDS: RangeFrom<VOffsetT> = 4..;
+const FIRST_FIELD: VOffsetT = 4;
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! Model data in the making.
 
 use bytes::Bytes;
+use flat_tables::UnknownTable;
 use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, Vector, WIPOffset};
 
-use crate::{Error, Result, UnknownTable};
+use crate::{Error, Result};
 
 /// Builds a FlatBuffer from its end to its start: what a table refers to is built before it.
 ///
@@ -36,9 +37,9 @@ impl Builder {
     ///
     /// All offsets in it are relative and all alignment is kept, so that it stays as good as it is.
     pub(crate) fn unknown(&mut self, table: &UnknownTable) -> Result<WIPOffset<UnionWIPOffset>> {
-        let distance = match self.distance(table.model()) {
+        let distance = match self.distance(table.buffer()) {
             Some(distance) => distance,
-            None => self.store(table.model()),
+            None => self.store(table.buffer()),
         };
         let position = u32::try_from(table.position()).ok();
         let distance = position.and_then(|position| distance.checked_sub(position));
@@ -102,9 +103,9 @@ impl Size {
 
     /// Adds the model data around an unknown table, once.
     pub(crate) fn unknown(&mut self, table: &UnknownTable) {
-        if !self.foreign.iter().any(|counted| is_same(counted, table.model())) {
-            self.foreign.push(table.model().clone());
-            self.bytes(TABLE.saturating_add(table.model().len() as u64));
+        if !self.foreign.iter().any(|counted| is_same(counted, table.buffer())) {
+            self.foreign.push(table.buffer().clone());
+            self.bytes(TABLE.saturating_add(table.buffer().len() as u64));
         }
     }
 

@@ -1,16 +1,18 @@
 //! How each type of attribute is stored, and how it is shown.
 
 use bytes::Bytes;
+use flat_tables::UnknownTable;
 use flatbuffers::{Vector, WIPOffset};
 
 use crate::{
     AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode, GeluApproximation,
     Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode, Result,
-    ScatterReduction, UnknownTable,
+    ScatterReduction,
     generated::rten as stored,
-    model::builder::Builder,
-    read::flat::{Checked, Refused},
-    read::index::Walk,
+    model::{
+        builder::Builder,
+        visit::{Checked, Place, Visit, missing},
+    },
 };
 
 /// The value of one attribute, for whoever shows or compares attributes of every kind.
@@ -53,9 +55,8 @@ pub(crate) trait Field<'a>: Sized {
     /// What the generated arguments take.
     type Built;
 
-    /// Checks what is stored for the field of this name, of which the place is given where it is
-    /// there.
-    fn check(name: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked;
+    /// Checks what is stored for the field of a table.
+    fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked;
 
     fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self>;
 
@@ -75,9 +76,9 @@ macro_rules! numbers {
             type Stored = Self;
             type Built = Self;
 
-            fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-                if let Some(place) = place {
-                    walk.checker.read::<{ size_of::<Self>() }>(place)?;
+            fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+                if let Some(place) = at.place {
+                    walk.checker().read::<{ size_of::<Self>() }>(place)?;
                 }
                 Ok(())
             }
@@ -110,9 +111,9 @@ macro_rules! enums {
             type Stored = stored::$type;
             type Built = stored::$type;
 
-            fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-                if let Some(place) = place {
-                    walk.checker.read::<{ size_of::<stored::$type>() }>(place)?;
+            fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+                if let Some(place) = at.place {
+                    walk.checker().read::<{ size_of::<stored::$type>() }>(place)?;
                 }
                 Ok(())
             }
@@ -149,8 +150,8 @@ macro_rules! optional {
             type Stored = Option<<$type as Field<'a>>::Stored>;
             type Built = Option<<$type as Field<'a>>::Built>;
 
-            fn check(name: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-                <$type as Field<'a>>::check(name, place, walk)
+            fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+                <$type as Field<'a>>::check(at, walk)
             }
 
             fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self> {
@@ -180,9 +181,9 @@ macro_rules! vectors {
             type Stored = Option<Vector<'a, $type>>;
             type Built = Option<WIPOffset<Vector<'static, $type>>>;
 
-            fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-                if let Some(place) = place {
-                    walk.checker.vector::<{ size_of::<$type>() }>(place)?;
+            fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+                if let Some(place) = at.place {
+                    walk.checker().vector::<{ size_of::<$type>() }>(place)?;
                 }
                 Ok(())
             }
@@ -212,8 +213,9 @@ impl<'a> Field<'a> for Vec<u32> {
     type Stored = Vector<'a, u32>;
     type Built = Option<WIPOffset<Vector<'static, u32>>>;
 
-    fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-        walk.checker.vector::<{ size_of::<u32>() }>(place.ok_or(Refused)?)?;
+    fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+        let place = at.place.ok_or_else(|| missing(at.name, at.table))?;
+        walk.checker().vector::<{ size_of::<u32>() }>(place)?;
         Ok(())
     }
 
@@ -234,9 +236,9 @@ impl<'a> Field<'a> for Option<String> {
     type Stored = Option<&'a str>;
     type Built = Option<WIPOffset<&'static str>>;
 
-    fn check(_: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-        if let Some(place) = place {
-            walk.checker.text(place)?;
+    fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+        if let Some(place) = at.place {
+            walk.checker().text(place)?;
         }
         Ok(())
     }
@@ -258,8 +260,8 @@ impl<'a> Field<'a> for Option<Box<Graph>> {
     type Stored = Option<stored::Graph<'a>>;
     type Built = Option<WIPOffset<stored::Graph<'static>>>;
 
-    fn check(name: &'static str, place: Option<usize>, walk: &mut Walk<'_>) -> Checked {
-        place.map_or(Ok(()), |place| walk.graph(name, place))
+    fn check<'b>(at: Place<'_>, walk: &mut impl Visit<'b>) -> Checked {
+        at.place.map_or(Ok(()), |place| walk.graph(at.name, place))
     }
 
     fn parse(stored: Self::Stored, model: &Bytes) -> Result<Self> {

@@ -1,14 +1,16 @@
 //! Graphs of nodes, as model data holds them.
 
 use bytes::Bytes;
+use flat_tables::UnknownTable;
 use flatbuffers::{UnionWIPOffset, Vector, WIPOffset};
 use tensor_core::{DType, Shape, Tensor as Elements, TensorInfo};
 
 use crate::{
-    Attributes, ConstantDataType, DataType, Error, Fault, OperatorType, Result, UnknownTable,
+    Attributes, ConstantDataType, DataType, Error, Fault, OperatorType, Result,
     generated::rten as stored,
     model::builder::{Builder, MAX_SUBGRAPH_DEPTH, Size},
     model::field::Field as _,
+    model::visit::unknown,
 };
 
 /// A graph: the main one of a model, or a branch or body of an operator.
@@ -225,10 +227,8 @@ impl Node {
                 None => NodeKind::Missing,
             },
             stored::NodeKind::NONE => NodeKind::Missing,
-            stored::NodeKind(tag) => {
-                UnknownTable::parse("node", tag, node._tab, stored::Node::VT_DATA, model)?
-                    .map_or(NodeKind::Missing, NodeKind::Unknown)
-            }
+            stored::NodeKind(tag) => unknown("node", tag, node._tab, stored::Node::VT_DATA, model)?
+                .map_or(NodeKind::Missing, NodeKind::Unknown),
         };
         Ok(Self { name, kind })
     }
@@ -462,8 +462,7 @@ impl ConstantData {
             stored::ConstantData::NONE => None,
             stored::ConstantData(tag) => {
                 let field = stored::ConstantNode::VT_DATA;
-                UnknownTable::parse("constant data", tag, constant._tab, field, model)?
-                    .map(Self::Unknown)
+                unknown("constant data", tag, constant._tab, field, model)?.map(Self::Unknown)
             }
         })
     }

@@ -1,4 +1,5 @@
 pub mod attributes;
+pub(crate) mod attributes_type;
 pub(crate) mod builder;
 pub(crate) mod enums;
 pub(crate) mod field;
@@ -9,14 +10,12 @@ pub(crate) mod release;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod topology;
-pub(crate) mod unknown;
+pub(crate) mod visit;
 
-use bytes::Bytes;
-use flatbuffers::{InvalidFlatbuffer, VerifierOptions, WIPOffset};
-use tensor_core::Limits;
+use flatbuffers::WIPOffset;
 
 use crate::{
-    Error, Graph, Result,
+    Graph, Result,
     generated::rten as stored,
     model::builder::{Builder, Size},
     model::field::Field as _,
@@ -58,28 +57,6 @@ pub struct Metadata {
 pub(crate) const SCHEMA_VERSION: i32 = 1;
 
 impl Model {
-    /// Reads model data. Constants in it are slices of `model`, without a copy.
-    ///
-    /// What nodes refer to, and whether constants have as many elements as their shapes say, is not
-    /// looked at.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Malformed`] and its like where it is no FlatBuffer of the schema.
-    pub fn parse(model: impl Into<Bytes>, limits: &Limits) -> Result<Self> {
-        let model = model.into();
-        let options = verifier_options(model.len(), limits);
-        let root = stored::root_as_model_with_opts(&options, &model)
-            .map_err(|error| malformed(&error, &options))?;
-        if root.schema_version() != SCHEMA_VERSION {
-            return Err(Error::SchemaVersion { found: root.schema_version() });
-        }
-        Ok(Self {
-            graph: Graph::parse(&root.graph(), &model)?,
-            metadata: root.metadata().map(|metadata| Metadata::parse(&metadata)),
-        })
-    }
-
     /// Returns model data that [`parse`](Self::parse) reads as this model.
     ///
     /// The same model gives the same bytes.
@@ -116,46 +93,10 @@ impl Model {
     }
 }
 
-/// Returns what bounds the verifier, for model data of this many bytes.
-///
-/// A table takes at least 4 bytes where it is and as many where it is referred to. Beyond what is
-/// there for each of them, tables are shared, of which typed values would be copies.
-pub(crate) fn verifier_options(len: usize, limits: &Limits) -> VerifierOptions {
-    let depth = usize::try_from(limits.depth).unwrap_or(MAX_DEPTH);
-    VerifierOptions {
-        max_depth: depth.min(MAX_DEPTH),
-        max_tables: (len / 4).min(MAX_TABLES),
-        max_apparent_size: len.saturating_mul(16).clamp(1 << 20, 1 << 31),
-        ignore_missing_null_terminator: false,
-    }
-}
-
-/// What RTen itself allows, in tables.
-const MAX_DEPTH: usize = 64;
-
-/// Ten times what RTen itself allows.
-const MAX_TABLES: usize = 10_000_000;
-
-fn malformed(error: &InvalidFlatbuffer, options: &VerifierOptions) -> Error {
-    match error {
-        InvalidFlatbuffer::DepthLimitReached => Error::TooDeep { limit: options.max_depth },
-        InvalidFlatbuffer::TooManyTables => Error::TooManyTables { limit: options.max_tables },
-        _ => {
-            let text = error.to_string();
-            let words: Vec<&str> = text.split_whitespace().collect();
-            let mut reason = words.join(" ").trim_end_matches('.').to_owned();
-            if let Some(first) = reason.get_mut(..1) {
-                first.make_ascii_lowercase();
-            }
-            Error::Malformed { reason }
-        }
-    }
-}
-
 macro_rules! metadata {
     ($($field:ident)*) => {
         impl Metadata {
-            fn parse(metadata: &stored::Metadata<'_>) -> Self {
+            pub(crate) fn parse(metadata: &stored::Metadata<'_>) -> Self {
                 Self { $( $field: metadata.$field().map(str::to_owned), )* }
             }
 

@@ -1,13 +1,14 @@
 //! What a reader knows of model data from one look at all of it: where the constants are.
 
-use flatbuffers::{VOffsetT, VerifierOptions};
+use flat_tables::{Bounds, Checker, Fields, Problem};
+use flatbuffers::VOffsetT;
 use tensor_core::{DType, Extent};
 
 use crate::{
-    Attributes, ConstantDataType, UnknownTable,
+    Attributes, ConstantDataType, Error, Result,
     generated::rten as stored,
     model::SCHEMA_VERSION,
-    read::flat::{Checked, Checker, Refused, Table},
+    model::visit::{Checked, Visit, missing},
     topology::{self, Place},
 };
 
@@ -51,61 +52,62 @@ pub(crate) enum Inline {
 }
 
 impl Index {
-    /// Looks through model data; `None` where [`Model::parse`](crate::Model::parse) would refuse it
-    /// under the same options, and only there.
-    pub(crate) fn of(model_data: &[u8], options: &VerifierOptions) -> Option<Self> {
-        let checker = Checker::new(model_data, options);
+    /// Looks through model data, and proves all of it.
+    pub(crate) fn new(model_data: &[u8], bounds: Bounds) -> Result<Self> {
+        let checker = Checker::new(model_data, bounds)?;
         let newer = Newer::default();
-        let mut walk =
-            Walk { checker, node: None, places: Vec::new(), constants: Vec::new(), newer };
-        walk.model().ok()?;
+        let (places, constants) = (Vec::new(), Vec::new());
+        let mut walk = Walk { checker, node: None, places, constants, newer, refused: None };
+        if let Err(fault) = walk.model() {
+            return Err(walk.refused.unwrap_or_else(|| fault.into()));
+        }
         let Walk { mut places, constants, newer, .. } = walk;
         topology::name_paths(&mut places);
-        Some(Self { places, constants, newer })
+        Ok(Self { places, constants, newer })
     }
 }
 
 /// A walk over all tables of model data, as deep as the checker allows them to be nested.
-pub(crate) struct Walk<'a> {
-    pub(crate) checker: Checker<'a>,
+struct Walk<'a> {
+    checker: Checker<'a>,
     /// The node that is visited, and the graph that it is in.
     node: Option<(usize, u32)>,
     places: Vec<Place>,
     constants: Vec<Entry>,
     newer: Newer,
+    /// What is wrong, where a fault alone would not say it.
+    refused: Option<Error>,
 }
 
-impl<'a> Walk<'a> {
-    /// Takes note of a table that has fields from this one on.
-    pub(crate) fn look_beyond(&mut self, table: Table<'_>, field: VOffsetT) {
+impl<'a> Visit<'a> for Walk<'a> {
+    fn checker(&mut self) -> &mut Checker<'a> {
+        &mut self.checker
+    }
+
+    fn look_beyond(&mut self, table: Fields<'_>, field: VOffsetT) {
         if table.has_from(field) {
             self.newer.count = self.newer.count.saturating_add(1);
             self.newer.first = self.newer.first.or(self.node);
         }
     }
 
-    fn model(&mut self) -> Checked {
-        type Model = stored::Model<'static>;
-        let model = self.checker.enter(0)?;
-        let version = self.checker.field(model, Model::VT_SCHEMA_VERSION)?.ok_or(Refused)?;
-        if i32::from_le_bytes(self.checker.read(version)?) != SCHEMA_VERSION {
-            return Err(Refused);
+    fn unknown(&mut self, what: &'static str, tag: u8, reference: usize) -> Checked {
+        if tag == 0 {
+            return Ok(());
         }
-        let graph = self.checker.field(model, Model::VT_GRAPH)?.ok_or(Refused)?;
-        self.graph("graph", graph)?;
-        if let Some(metadata) = self.checker.field(model, Model::VT_METADATA)? {
-            let metadata = self.checker.enter(metadata)?;
-            for field in METADATA {
-                self.text(metadata, field)?;
-            }
-            self.look_beyond(metadata, behind(stored::Metadata::VT_RUN_URL));
+        let found = self.checker.unknown(reference);
+        if let Err(fault) = &found {
+            let offset = match fault.problem() {
+                Problem::Dangling { target, .. } => target,
+                _ => fault.at(),
+            };
+            let len = self.checker.bytes().len() as u64;
+            self.refused = Some(Error::UnknownTable { what, tag, offset, len });
         }
-        self.look_beyond(model, behind(Model::VT_METADATA));
-        Ok(())
+        found
     }
 
-    /// Visits the graph that an attribute of the node leads to.
-    pub(crate) fn graph(&mut self, branch: &'static str, reference: usize) -> Checked {
+    fn graph(&mut self, branch: &'static str, reference: usize) -> Checked {
         type Graph = stored::Graph<'static>;
         let graph = self.checker.enter(reference)?;
         let (scope, parent) = (self.places.len(), self.node);
@@ -124,6 +126,32 @@ impl<'a> Walk<'a> {
         self.checker.leave();
         Ok(())
     }
+}
+
+impl Walk<'_> {
+    fn model(&mut self) -> Checked {
+        type Model = stored::Model<'static>;
+        let model = self.checker.enter(0)?;
+        let version = match self.checker.field(model, Model::VT_SCHEMA_VERSION)? {
+            Some(version) => i32::from_le_bytes(self.checker.read(version)?),
+            None => 0,
+        };
+        if version != SCHEMA_VERSION {
+            self.refused = Some(Error::SchemaVersion { found: version });
+            return Err(missing("schema version", model));
+        }
+        let graph = self.checker.required(model, Model::VT_GRAPH, "graph")?;
+        self.graph("graph", graph)?;
+        if let Some(metadata) = self.checker.field(model, Model::VT_METADATA)? {
+            let metadata = self.checker.enter(metadata)?;
+            for field in METADATA {
+                self.text(metadata, field)?;
+            }
+            self.look_beyond(metadata, behind(stored::Metadata::VT_RUN_URL));
+        }
+        self.look_beyond(model, behind(Model::VT_METADATA));
+        Ok(())
+    }
 
     fn visit(&mut self, reference: usize) -> Checked {
         type Node = stored::Node<'static>;
@@ -135,7 +163,7 @@ impl<'a> Walk<'a> {
                 stored::NodeKind::OperatorNode => self.operator(data)?,
                 stored::NodeKind::ConstantNode => self.constant(name, data)?,
                 stored::NodeKind::ValueNode => self.value(data)?,
-                _ => self.unknown(tag, data)?,
+                _ => self.unknown("node", tag, data)?,
             }
         }
         self.look_beyond(node, behind(Node::VT_DATA));
@@ -165,7 +193,8 @@ impl<'a> Walk<'a> {
     fn constant(&mut self, name: Option<Extent>, reference: usize) -> Checked {
         type Constant = stored::ConstantNode<'static>;
         let constant = self.checker.enter(reference)?;
-        let shape = self.words(constant, Constant::VT_SHAPE)?.ok_or(Refused)?;
+        let shape = self.checker.required(constant, Constant::VT_SHAPE, "shape")?;
+        let shape = self.checker.vector::<4>(shape)?;
         let data = self.checker.union(constant, Constant::VT_DATA_TYPE, Constant::VT_DATA)?;
         let data = match data {
             Some((tag, data)) => self.inline(tag, data)?,
@@ -181,7 +210,7 @@ impl<'a> Walk<'a> {
         };
         self.look_beyond(constant, behind(Constant::VT_DATA_OFFSET));
         self.checker.leave();
-        let (scope, node) = self.node.ok_or(Refused)?;
+        let (scope, node) = self.node.ok_or_else(|| missing("node", constant))?;
         let dtype = dtype.map(ConstantDataType::from_code);
         self.constants.push(Entry { scope, node, name, shape, dtype, data, data_offset });
         Ok(())
@@ -194,13 +223,13 @@ impl<'a> Walk<'a> {
             stored::ConstantData::Int8Data => DType::I8,
             stored::ConstantData::UInt8Data => DType::U8,
             _ => {
-                self.unknown(tag, reference)?;
+                self.unknown("constant data", tag, reference)?;
                 return Ok((tag != 0).then_some(Inline::Unknown(tag)));
             }
         };
         let table = self.checker.enter(reference)?;
         // All four tables have one field of one id.
-        let data = self.checker.field(table, stored::FloatData::VT_DATA)?.ok_or(Refused)?;
+        let data = self.checker.required(table, stored::FloatData::VT_DATA, "data")?;
         let elements = match dtype {
             DType::F32 | DType::I32 => self.checker.vector::<4>(data)?,
             _ => self.checker.vector::<1>(data)?,
@@ -233,21 +262,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Visits a table of a kind that the verifier does not know: only that it is there counts, and
-    /// not even that where the tag says that there is none.
-    pub(crate) fn unknown(&mut self, tag: u8, reference: usize) -> Checked {
-        let is_sound = tag == 0 || UnknownTable::is_at(reference, self.checker.bytes());
-        if is_sound { Ok(()) } else { Err(Refused) }
-    }
-
-    fn text(&mut self, table: Table<'_>, field: u16) -> Checked<Option<Extent>> {
+    fn text(&mut self, table: Fields<'_>, field: u16) -> Checked<Option<Extent>> {
         match self.checker.field(table, field)? {
             Some(text) => self.checker.text(text).map(Some),
             None => Ok(None),
         }
     }
 
-    fn words(&mut self, table: Table<'_>, field: u16) -> Checked<Option<Extent>> {
+    fn words(&mut self, table: Fields<'_>, field: u16) -> Checked<Option<Extent>> {
         match self.checker.field(table, field)? {
             Some(words) => self.checker.vector::<4>(words).map(Some),
             None => Ok(None),
@@ -302,7 +324,9 @@ mod tests {
     use super::*;
     use crate::{
         Constant, ConstantData, Graph, Model, Node, NodeKind, Operator, OperatorType, Reader,
-        Value, attributes::LoopAttrs, model::verifier_options,
+        Value,
+        attributes::LoopAttrs,
+        read::model_data::{bounds, options},
     };
 
     /// Returns the model data of every valid file.
@@ -326,15 +350,36 @@ mod tests {
         })
     }
 
-    /// Asserts that the index and the model are both refused, or have the same in them.
+    /// Tells whether an error is about what the verifier does not look at.
+    fn is_own(error: &Error) -> bool {
+        match error {
+            Error::SchemaVersion { .. } | Error::UnknownTable { .. } => true,
+            Error::Malformed { fault } => matches!(
+                fault.problem(),
+                Problem::NoOffset | Problem::VtableLength { .. } | Problem::TableLength { .. }
+            ),
+            _ => false,
+        }
+    }
+
+    /// Asserts that model data is refused that the verifier of the crate `flatbuffers` refuses, or
+    /// else for a reason that it does not know, and that the index has in it what the model has.
     #[track_caller]
     fn agree(model_data: &[u8]) {
         let limits = Limits::default();
-        let index = Index::of(model_data, &verifier_options(model_data.len(), &limits));
-        let model_data = Bytes::copy_from_slice(model_data);
-        let model = Model::parse(model_data.clone(), &limits);
-        assert_eq!(index.is_some(), model.is_ok(), "{:?}", model.err());
-        let (Some(index), Ok(model)) = (index, model) else { return };
+        // A buffer of its own, which ends where the model data does.
+        let model_data: Box<[u8]> = model_data.into();
+        let bounds = bounds(model_data.len(), &limits);
+        let index = Index::new(&model_data, bounds);
+        let verified = stored::root_as_model_with_opts(&options(bounds), &model_data).is_ok();
+        let index = match index {
+            Ok(index) => index,
+            Err(error) if verified => return assert!(is_own(&error), "{error}"),
+            Err(_) => return,
+        };
+        assert!(verified);
+        let model_data = Bytes::from(model_data);
+        let model = Model::parse(model_data.clone(), &limits).unwrap();
         let mut entries: VecDeque<_> = index.constants.iter().collect();
         let scopes = topology::walk(&model.graph, |scope, id, node| {
             if let NodeKind::Constant(constant) = &node.kind {
@@ -370,8 +415,7 @@ mod tests {
     fn files_are_indexed_as_they_are_read() {
         for model_data in samples() {
             agree(&model_data);
-            let options = verifier_options(model_data.len(), &Limits::default());
-            assert!(Index::of(&model_data, &options).is_some());
+            Index::new(&model_data, bounds(model_data.len(), &Limits::default())).unwrap();
         }
     }
 
@@ -455,23 +499,24 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_verifier() {
-        type Set = fn(&mut VerifierOptions, usize);
+        type Set = fn(&mut Bounds, usize);
         let set: [Set; 3] = [
-            |options, limit| options.max_tables = limit,
-            |options, limit| options.max_depth = limit,
-            |options, limit| options.max_apparent_size = limit,
+            |bounds, limit| bounds.tables = limit,
+            |bounds, limit| bounds.depth = limit,
+            |bounds, limit| bounds.apparent_size = limit,
         ];
         for model_data in samples() {
             for set in set {
-                let options = |limit| {
-                    let mut options = VerifierOptions::default();
-                    set(&mut options, limit);
-                    options
+                let bounds = |limit| {
+                    let mut bounds = Bounds::default();
+                    set(&mut bounds, limit);
+                    bounds
                 };
                 let verified = least(|limit| {
-                    stored::root_as_model_with_opts(&options(limit), &model_data).is_ok()
+                    let options = options(bounds(limit));
+                    stored::root_as_model_with_opts(&options, &model_data).is_ok()
                 });
-                let indexed = least(|limit| Index::of(&model_data, &options(limit)).is_some());
+                let indexed = least(|limit| Index::new(&model_data, bounds(limit)).is_ok());
                 assert_eq!(indexed, verified);
             }
         }

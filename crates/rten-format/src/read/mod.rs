@@ -1,8 +1,8 @@
 //! Opening files.
 
-pub(crate) mod flat;
 pub(crate) mod header;
 pub(crate) mod index;
+pub(crate) mod model_data;
 pub(crate) mod tensor;
 
 use std::{
@@ -17,8 +17,8 @@ use tensor_core::{Error as Core, Extent, Limits, Report, Source};
 use crate::{
     Constant, Error, Graph, Header, Model, NodeKind, Release, Requirement, Requirements, Result,
     Tensor, Version,
-    model::verifier_options,
     read::index::{Entry, Index},
+    read::model_data::bounds,
     topology::{self, Place},
     validate,
 };
@@ -102,7 +102,7 @@ impl Reader {
     pub fn model(&self) -> &Model {
         let Inner { model, model_data, limits, .. } = &*self.inner;
         // Opening has proved that these bytes are a model.
-        model.get_or_init(|| Model::parse(model_data.clone(), limits).unwrap_or_default())
+        model.get_or_init(|| Model::proved(model_data, limits).unwrap_or_default())
     }
 
     /// Returns handles on the constants of all graphs in the order of the file: those of a subgraph
@@ -294,22 +294,14 @@ impl ReadOptions {
         let extent = header.map_or(Extent::first(source.len()), |header| header.model_data);
         within(extent.len(), limits.manifest_bytes, "model data in bytes", "manifest_bytes")?;
         let model_data = source.read(extent, "model data")?;
-        let options = verifier_options(model_data.len(), &limits);
-        let Some(index) = Index::of(&model_data, &options) else {
-            return Err(fault(model_data, &limits));
-        };
+        let index = Index::new(&model_data, bounds(model_data.len(), &limits));
+        let index = index.map_err(|error| error.moved(extent.offset()))?;
         let constants = index.constants.len() as u64;
         within(constants, limits.tensors, "number of constants", "tensors")?;
         let (model, by_name) = (OnceLock::new(), OnceLock::new());
         let inner = Inner { source, header, model_data, index, model, by_name, limits };
         Ok(Reader { inner: Arc::new(inner) })
     }
-}
-
-/// Says why model data is refused.
-fn fault(model_data: Bytes, limits: &Limits) -> Error {
-    let reason = "its tables cannot be followed".to_owned();
-    Model::parse(model_data, limits).err().unwrap_or(Error::Malformed { reason })
 }
 
 impl Default for ReadOptions {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Constant, ConstantData, ConstantDataType, Model, NodeKind, Operator, Release, Version,
-    attributes::AttributesType, topology,
+    AttributesType, Constant, ConstantData, ConstantDataType, Model, NodeKind, Operator, Release,
+    Version, topology,
 };
 
 /// What a file asks of the release of RTen that reads it.

@@ -3,9 +3,12 @@
 pub(crate) mod any;
 mod wire;
 
+use bytes::Bytes;
+use tensor_core::Limits;
+
 use super::*;
 use crate::{
-    Constant, ConstantData, Dim, Node, NodeKind, Operator, OperatorType, Value,
+    Constant, ConstantData, Dim, Error, Node, NodeKind, Operator, OperatorType, Value,
     attributes::{EinsumAttrs, IfAttrs, LoopAttrs},
 };
 
@@ -143,7 +146,11 @@ fn tables_shared_too_often() {
 fn vectors_shared_too_often() {
     let bytes = vec![0; 1 << 20];
     let node = Node::named("shared", constant(ConstantData::UInt8(bytes.into())));
-    rejects(repeated(&node, 17), "model data is malformed: apparent size too large");
+    rejects(
+        repeated(&node, 17),
+        "model data is malformed: part at byte 188 needs more bytes than the limit of 16780224 for \
+         all parts, shared ones counted each time",
+    );
 }
 
 #[test]
@@ -159,8 +166,12 @@ fn other_schema_version() {
 fn missing_graph() {
     let mut builder = Builder::new();
     let table = builder.fbb().start_table();
+    builder.fbb().push_slot_always(stored::Model::VT_SCHEMA_VERSION, SCHEMA_VERSION);
     let table = builder.fbb().end_table(table);
-    rejects(builder.finish(table), "model data is malformed: missing required field `graph`");
+    rejects(
+        builder.finish(table),
+        "model data is malformed: graph at byte 12 is absent, expected in every such table",
+    );
 }
 
 #[test]
