@@ -2,13 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     time::{Duration, Instant},
 };
 
 use anyhow::Result;
 
 use crate::{
-    cargo, codegen, golden, oracles, shown, succeed, tidy,
+    cargo, codegen, command, golden, oracles, output, shown, succeed, tidy,
     workspace::{self, Member},
 };
 
@@ -53,17 +54,68 @@ fn steps(members: &[Member]) -> Vec<Step> {
         Step::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Step::here("xtask oracles", oracles::install),
         Step::cargo("test --workspace"),
+        Step::here("xtask conformance", conformance),
         documentation(),
         each_crate_alone(members),
+        other_targets(),
+        packages(members),
+        Step::here("cargo deny", deny),
         Step::here("xtask golden --check", golden::check),
         benches(members),
     ]
 }
 
+/// Runs the tests that need the real clients of the formats, and the peers from the registry, which
+/// take longer to build than everything of ours.
+pub(crate) fn conformance() -> Result<()> {
+    Call::new("test -p conformance --features peers").run()
+}
+
+/// With all features, as docs.rs builds it, and with those that a user has by default.
 fn documentation() -> Step {
-    let mut call = Call::new("doc --workspace --no-deps --all-features");
-    call.variables = &[("RUSTDOCFLAGS", "-D warnings")];
-    Step::calls("documentation", vec![call])
+    let features = ["--all-features", ""].into_iter();
+    let calls = features.map(|features| Call {
+        variables: &[("RUSTDOCFLAGS", "-D warnings")],
+        ..Call::new(&format!("doc --workspace --no-deps {features}"))
+    });
+    Step::calls("documentation", calls.collect())
+}
+
+/// Checks the crates that need no C compiler on targets of 32 bits and without a system, where
+/// their standard libraries are installed.
+fn other_targets() -> Step {
+    let packages: String = PORTABLE.iter().map(|name| format!("-p {name} ")).collect();
+    let flags = format!("{packages}--no-default-features");
+    let libraries = output(command("rustc").args(["--print", "sysroot"])).unwrap_or_default();
+    let libraries = Path::new(libraries.trim()).join("lib/rustlib");
+    let (installed, missing): (Vec<&str>, Vec<&str>) =
+        TARGETS.into_iter().partition(|target| libraries.join(target).join("lib").is_dir());
+    for target in missing {
+        println!("skipped: the standard library for {target} is not installed");
+    }
+    let calls =
+        installed.iter().map(|target| Call::new(&format!("check {flags} --target {target}")));
+    Step::calls("other targets", calls.collect())
+}
+
+const TARGETS: [&str; 2] = ["i686-unknown-linux-gnu", "wasm32-unknown-unknown"];
+
+/// The libraries that compile without a C compiler once their default features are off.
+const PORTABLE: [&str; 6] =
+    ["tensor-core", "flat-tables", "ztensor-format", "rten-format", "circle-format", "nnpackage"];
+
+/// Makes the packages that a registry would get, and builds each from what is in it.
+fn packages(members: &[Member]) -> Step {
+    let published = members.iter().filter(|member| member.is_published);
+    let names: String = published.map(|member| format!(" -p {}", member.name)).collect();
+    Step::calls("packages", vec![Call::new(&format!("package --locked{names}"))])
+}
+
+/// Checks the licences, versions and sources of the dependencies.
+///
+/// Advisories need a copy of their database, which is fetched from elsewhere than the registry.
+fn deny() -> Result<()> {
+    Call::new("deny --log-level error check --hide-inclusion-graph licenses bans sources").run()
 }
 
 /// Checks every published library without the others, which would turn its features on.
@@ -81,7 +133,8 @@ fn each_crate_alone(members: &[Member]) -> Step {
 
 fn benches(members: &[Member]) -> Step {
     if members.iter().any(|member| member.name == "benches") {
-        let call = Call::new("bench --profile dev -p benches --bench * -- --test");
+        let flags = "--profile dev -p benches --features peers --bench *";
+        let call = Call::new(&format!("bench {flags} -- --test"));
         return Step::calls("one pass of the benchmarks", vec![call]);
     }
     Step {

@@ -8,7 +8,9 @@
 
 mod ci;
 mod codegen;
+mod descriptions;
 mod golden;
+mod newcomer;
 mod oracles;
 mod python;
 mod tidy;
@@ -31,7 +33,9 @@ Commands:
   ci                  run every check that a change has to pass, in order
   tidy                check the crate graph, the manifests, the sources and the test data
   codegen [--check]   make code from the FlatBuffers schemas, or check that it is up to date
+  conformance         run the real clients of the formats on our files, and us on theirs
   golden [--check]    write the golden files, or compare them with what the writers make
+  newcomer            measure what the first builds cost, from clean, and compare with the limits
   oracles [--check]   install the real clients of the formats, or say which are installed
   help                print this text";
 
@@ -53,8 +57,10 @@ fn run(args: &[&str]) -> Result<()> {
         ["tidy"] => tidy::run(),
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),
+        ["conformance"] => ci::conformance(),
         ["golden"] => golden::write(),
         ["golden", "--check"] => golden::check(),
+        ["newcomer"] => newcomer::run(),
         ["oracles"] => oracles::install(),
         ["oracles", "--check"] => oracles::check(),
         [] | ["help" | "-h" | "--help"] => {

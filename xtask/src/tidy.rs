@@ -1,7 +1,9 @@
 //! What a reviewer should not have to look for: the crate graph, manifests, sources, test data.
 
+mod circles;
 mod graph;
 mod manifest;
+mod package;
 mod source;
 mod testdata;
 mod text;
@@ -18,7 +20,9 @@ pub(crate) fn run() -> Result<()> {
     let members = workspace::members()?;
     let mut violations = Vec::new();
     graph::check(&members, &mut violations);
+    circles::check(&members, &files, &mut violations);
     manifest::check(&members, &files, &mut violations)?;
+    package::check(&members, &files, &mut violations);
     source::check(&members, &files, &mut violations);
     text::check(&files, &mut violations);
     testdata::check(&files, &mut violations)?;

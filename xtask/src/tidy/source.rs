@@ -23,6 +23,9 @@ pub(super) fn check(members: &[Member], files: &Files, violations: &mut Vec<Viol
         if member.is_library && member.folder.starts_with("crates/") {
             check_library(member, files, violations);
         }
+        if matches!(Role::of(member), Some(Role::Format | Role::Package)) {
+            check_skeleton(member, files, violations);
+        }
         if Role::of(member) == Some(Role::Core) {
             check_unsafe(&member.folder, files, violations);
         }
@@ -32,6 +35,28 @@ pub(super) fn check(members: &[Member], files: &Files, violations: &mut Vec<Viol
             let message = format!("line {line} has `{word}`, expected finished code");
             violations.push(Violation::new(path, message));
         }
+    }
+}
+
+/// The files that every format crate has, each a file or a folder: who knows one crate finds his
+/// way in all.
+const SKELETON: [&str; 6] = ["error", "read", "tensor", "validate", "edit", "write"];
+
+/// Formats that are read and edited, but not written from nothing.
+const WITHOUT_WRITER: [&str; 1] = ["ptl-spec"];
+
+fn check_skeleton(member: &Member, files: &Files, violations: &mut Vec<Violation>) {
+    let has = |path: &str| files.0.contains_key(&format!("{}/{path}", member.folder));
+    for name in SKELETON {
+        let is_exempt = name == "write" && WITHOUT_WRITER.contains(&member.name.as_str());
+        if !is_exempt && !has(&format!("src/{name}.rs")) && !has(&format!("src/{name}/mod.rs")) {
+            let message = "there is no such module, expected the files that every format has";
+            violations.push(Violation::new(format!("{}/src/{name}.rs", member.folder), message));
+        }
+    }
+    if !has("tests/it/main.rs") {
+        let message = "there is no such file, expected one binary for the tests of a crate";
+        violations.push(Violation::new(format!("{}/tests/it/main.rs", member.folder), message));
     }
 }
 
@@ -132,21 +157,41 @@ mod tests {
 
     #[test]
     fn complete_library_passes() {
-        let files =
-            [("crates/ztensor/README.md", "# ztensor\n"), ("crates/ztensor/src/lib.rs", ROOT)];
-        assert_eq!(found("crates/ztensor", files), [""; 0]);
+        let files = [
+            ("crates/model-archive/README.md", "# model-archive\n"),
+            ("crates/model-archive/src/lib.rs", ROOT),
+        ];
+        assert_eq!(found("crates/model-archive", files), [""; 0]);
+    }
+
+    #[test]
+    fn a_format_has_the_files_of_all_formats() {
+        let ptl = [
+            ("crates/ptl-spec/README.md", "# ptl-spec\n"),
+            ("crates/ptl-spec/src/edit/mod.rs", ""),
+            ("crates/ptl-spec/src/error.rs", ""),
+            ("crates/ptl-spec/src/lib.rs", ROOT),
+            ("crates/ptl-spec/src/read.rs", ""),
+            ("crates/ptl-spec/src/validate.rs", ""),
+            ("crates/ptl-spec/tests/it/main.rs", ""),
+        ];
+        assert_eq!(
+            found("crates/ptl-spec", ptl),
+            ["crates/ptl-spec/src/tensor.rs: there is no such module, \
+                 expected the files that every format has"]
+        );
     }
 
     #[test]
     fn missing_front_page_docs_and_attribute_are_found() {
         assert_eq!(
-            found("crates/ztensor", [("crates/ztensor/src/lib.rs", "")]),
+            found("crates/model-archive", [("crates/model-archive/src/lib.rs", "")]),
             [
-                "crates/ztensor/src/lib.rs: there are no crate docs, \
+                "crates/model-archive/src/lib.rs: there are no crate docs, \
                  expected lines that start with `//!`",
-                "crates/ztensor/src/lib.rs: unsafe code is not ruled out, \
+                "crates/model-archive/src/lib.rs: unsafe code is not ruled out, \
                  expected `#![forbid(unsafe_code)]`",
-                "crates/ztensor/README.md: there is no front page, \
+                "crates/model-archive/README.md: there is no front page, \
                  expected a file with a heading",
             ]
         );
@@ -157,7 +202,7 @@ mod tests {
         let files = Files::of([("crates/rten-format/src/generated/mod.rs", "")]);
         let attribute = |folder| unsafe_attribute(folder, &files);
         assert_eq!(attribute("crates/rten-format"), "#![deny(unsafe_code)]");
-        assert_eq!(attribute("crates/ztensor"), "#![forbid(unsafe_code)]");
+        assert_eq!(attribute("crates/model-archive"), "#![forbid(unsafe_code)]");
     }
 
     #[test]
