@@ -7,11 +7,8 @@ use std::{
 
 use anyhow::Error;
 use modelcrate::{
-    carton_format::{self, FileFault, WriteFault, model_archive},
-    nnpackage, ptl_spec,
-    rten_format::{self, onnx},
-    tensor_core::{self, Chain},
-    ztensor,
+    kind_of,
+    tensor_core::{Chain, ErrorKind},
 };
 
 /// Names the file that an error is about.
@@ -55,7 +52,7 @@ impl fmt::Display for Failure {
 // The causes are in the text already.
 impl std::error::Error for Failure {}
 
-/// What is wrong with a file that is no model, such as one of `NumPy`.
+/// What is wrong with a file that is not a model, such as one of `NumPy`.
 #[derive(Debug)]
 pub(crate) struct Malformed(pub(crate) String);
 
@@ -86,166 +83,7 @@ pub(crate) fn chain(error: &Error) -> String {
 /// because what was asked for cannot be done.
 pub(crate) fn is_invalid(error: &Error) -> bool {
     let error = bare(error);
-    if let Some(error) = error.downcast_ref::<modelcrate::Error>() {
-        return match error {
-            modelcrate::Error::UnknownFormat { .. } => true,
-            modelcrate::Error::Carton(error) => carton_is_invalid(error),
-            modelcrate::Error::NnPackage(error) => nnpackage_is_invalid(error),
-            modelcrate::Error::Ptl(error) => ptl_is_invalid(error),
-            modelcrate::Error::Rten(error) => rten_is_invalid(error),
-            modelcrate::Error::ZTensor(error) => ztensor_is_invalid(error),
-            modelcrate::Error::Core(error) => core_is_invalid(error),
-            _ => false,
-        };
-    }
-    error.is::<Malformed>()
-        || error.downcast_ref().is_some_and(ztensor_is_invalid)
-        || error.downcast_ref().is_some_and(carton_is_invalid)
-        || error.downcast_ref().is_some_and(nnpackage_is_invalid)
-        || error.downcast_ref().is_some_and(ptl_is_invalid)
-        || error.downcast_ref().is_some_and(rten_is_invalid)
-        || error.downcast_ref().is_some_and(|error| match error {
-            // Anything else may be sound, and only have no counterpart in ONNX.
-            onnx::Error::Rten(error) => rten_is_invalid(error),
-            _ => false,
-        })
-}
-
-fn ztensor_is_invalid(error: &ztensor::Error) -> bool {
-    use ztensor::Error;
-    match error {
-        Error::Core(error) => core_is_invalid(error),
-        Error::BadMagic { .. }
-        | Error::Generation2
-        | Error::BadFooter { .. }
-        | Error::ManifestSize { .. }
-        | Error::Manifest { .. }
-        | Error::MissingComponent { .. }
-        | Error::Component { .. }
-        | Error::NothingToRecover { .. } => true,
-        _ => false,
-    }
-}
-
-fn carton_is_invalid(error: &carton_format::Error) -> bool {
-    use carton_format::Error;
-    match error {
-        Error::Core(error) => core_is_invalid(error),
-        Error::Archive(error) => archive_is_invalid(error),
-        Error::MissingDocument { .. }
-        | Error::Manifest { .. }
-        | Error::Document(_)
-        | Error::MissingFile { .. }
-        | Error::Digest { .. }
-        | Error::Tensor { .. }
-        | Error::UnknownTensor { .. } => true,
-        Error::File { fault, .. } => !matches!(fault, FileFault::Io(_)),
-        // What is wrong with a carton that is written is wrong with the one that it is made from.
-        Error::Write { fault, .. } => {
-            matches!(fault, WriteFault::Target { .. } | WriteFault::OtherFiles)
-        }
-        _ => false,
-    }
-}
-
-fn nnpackage_is_invalid(error: &nnpackage::Error) -> bool {
-    use nnpackage::{BuildFault, ConstantFault, Error, FileFault, ModelFault};
-    match error {
-        Error::Core(error) | Error::Constant { fault: ConstantFault::Core(error), .. } => {
-            core_is_invalid(error)
-        }
-        Error::Archive(error) => archive_is_invalid(error),
-        Error::NotAPackage { .. }
-        | Error::SeveralPackages { .. }
-        | Error::ManifestMissing { .. }
-        | Error::Json { .. }
-        | Error::Document { .. }
-        | Error::ModelsMissing
-        | Error::NotAModel { .. }
-        | Error::Malformed { .. }
-        | Error::TooDeep { .. }
-        | Error::TooManyTables { .. }
-        | Error::UnknownTable { .. }
-        | Error::Constant { .. }
-        | Error::CustomOptions { .. }
-        | Error::Hdf5 { .. }
-        | Error::Library { .. }
-        | Error::Build { fault: BuildFault::Model(_) | BuildFault::NotAModel { .. }, .. } => true,
-        Error::File { fault, .. } => !matches!(fault, FileFault::Io(_)),
-        // Anything else is sound, and cannot be what was asked for.
-        Error::Unwritable { fault, .. } => {
-            matches!(fault, ModelFault::OutOfBounds { .. } | ModelFault::TwoPlaces)
-        }
-        _ => false,
-    }
-}
-
-fn ptl_is_invalid(error: &ptl_spec::Error) -> bool {
-    use ptl_spec::Error;
-    match error {
-        Error::Core(error) => core_is_invalid(error),
-        Error::Archive(error) => archive_is_invalid(error),
-        Error::Json { .. }
-        | Error::Spec { .. }
-        | Error::NoRoot { .. }
-        | Error::OutsideRoot { .. }
-        | Error::NotLite
-        | Error::NoEnd { .. }
-        | Error::Pickle { .. }
-        | Error::Table(_)
-        | Error::TooLong { .. }
-        | Error::Tensor { .. } => true,
-        _ => false,
-    }
-}
-
-const fn rten_is_invalid(error: &rten_format::Error) -> bool {
-    use rten_format::{Error, Fault};
-    match error {
-        Error::Core(error) | Error::Constant { fault: Fault::Core(error), .. } => {
-            core_is_invalid(error)
-        }
-        Error::NotRten { .. }
-        | Error::BadMagic { .. }
-        | Error::UnsupportedVersion { .. }
-        | Error::SegmentOffset { .. }
-        | Error::SegmentLength { .. }
-        | Error::Malformed { .. }
-        | Error::TooDeep { .. }
-        | Error::TooManyTables { .. }
-        | Error::SchemaVersion { .. }
-        | Error::UnknownTable { .. }
-        | Error::Constant { .. } => true,
-        _ => false,
-    }
-}
-
-fn archive_is_invalid(error: &model_archive::Error) -> bool {
-    use model_archive::Error;
-    match error {
-        Error::Core(error) => core_is_invalid(error),
-        Error::Directory { .. } | Error::Flaw(_) | Error::Kind { .. } => true,
-        // Content that cannot be decoded is an error of the stream that gives it.
-        Error::Io { source, .. } => source.get_ref().is_some_and(|source| {
-            source.downcast_ref().is_some_and(core_is_invalid)
-                || source.downcast_ref().is_some_and(archive_is_invalid)
-                || source.downcast_ref().is_some_and(carton_is_invalid)
-        }),
-        _ => false,
-    }
-}
-
-const fn core_is_invalid(error: &tensor_core::Error) -> bool {
-    use tensor_core::Error;
-    !matches!(
-        error,
-        Error::Read { .. }
-            | Error::File { .. }
-            | Error::NotAFile { .. }
-            | Error::Locked { .. }
-            | Error::Replaced { .. }
-            | Error::OutOfMemory { .. }
-    )
+    error.is::<Malformed>() || kind_of(error.as_ref()).is_some_and(ErrorKind::is_file_fault)
 }
 
 #[cfg(test)]

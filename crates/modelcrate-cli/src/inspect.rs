@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 
 use modelcrate::{
-    FileSummary, GraphSummary, OpenOptions, Port, Profile, Summary, SummaryOptions, TensorSummary,
-    Verdict,
+    AnyReader, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary, Verdict,
+    tensor_core::Profile,
 };
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ impl Inspect {
     }
 
     fn summary(&self, input: &Input) -> anyhow::Result<File> {
-        let options = OpenOptions::default().profile(Profile::Lenient);
+        let options = AnyReader::options().profile(Profile::Lenient);
         let reader = output::open(input, options)?;
         let options = SummaryOptions::default().digests(self.digests).stats(self.stats);
         let summary = reader.summary(options);

@@ -4,23 +4,39 @@
 //! command could not be carried out.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(all(
+        feature = "carton",
+        feature = "http",
+        feature = "nnpackage",
+        feature = "ptl",
+        feature = "rten",
+        feature = "ztensor"
+    )),
+    allow(dead_code, unused_imports, reason = "few commands use a part of what all share")
+)]
 
 mod args;
+#[cfg(feature = "carton")]
 mod carton;
 mod escape;
 mod failure;
 mod generate;
 mod inspect;
+#[cfg(feature = "nnpackage")]
 mod nnpackage;
 mod options;
 mod outcome;
 mod output;
 mod paths;
+#[cfg(feature = "ptl")]
 mod ptl;
+#[cfg(feature = "rten")]
 mod rten;
 mod tensor_file;
 mod verify;
 mod write;
+#[cfg(feature = "ztensor")]
 mod ztensor;
 
 use std::{io, process::ExitCode};

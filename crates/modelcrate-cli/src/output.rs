@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use modelcrate::{
-    AnyReader, OpenOptions,
+    AnyReader, ReadOptions,
     tensor_core::{At, Finding, Severity, Source},
 };
 use serde::Serialize;
@@ -121,7 +121,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Opens a file, or reads standard input, which is held in memory up to a limit.
-pub(crate) fn open(input: &Input, options: OpenOptions) -> anyhow::Result<AnyReader> {
+pub(crate) fn open(input: &Input, options: ReadOptions) -> anyhow::Result<AnyReader> {
     if !is_stdio(input) {
         return Ok(options.open(input)?);
     }

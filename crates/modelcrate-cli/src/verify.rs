@@ -6,8 +6,8 @@ use std::{
 
 use anstream::eprintln;
 use modelcrate::{
-    Error, Format as ModelFormat, OpenOptions, Profile, Verdict, detect, is_model_folder,
-    tensor_core::{At, Report, Severity, Source},
+    AnyReader, Error, Format as ModelFormat, Verdict, detect, is_model_folder,
+    tensor_core::{At, Finding, Profile, Report, Source},
 };
 use serde::Serialize;
 
@@ -22,9 +22,9 @@ use crate::{
 /// Read model files whole and report every fault: structure, digests, contents
 ///
 /// A folder with MANIFEST and carton.toml is verified as the carton that it was, one with
-/// metadata/MANIFEST as an nnpackage. Other folders are walked; links in them and files that are no model files, neither by content nor by
-/// name, are passed over and counted. A file that cannot be opened is invalid, with the reason as
-/// its finding.
+/// metadata/MANIFEST as an nnpackage. Other folders are walked; links in them, and files that are
+/// not model files, neither by content nor by name, are passed over and counted. A file that cannot
+/// be opened is invalid, with the reason as its finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +34,7 @@ pub(crate) struct Verify {
     /// Files or folders; - is standard input
     #[arg(required = true, value_name = "FILE|FOLDER")]
     files: Vec<Input>,
-    /// Put up with a file whose end is missing: check the last complete one inside it
+    /// Tolerate a file whose end is missing: check the last complete one inside it
     #[arg(long)]
     lenient: bool,
     /// How many threads read and hash; as many as the system offers by default
@@ -97,21 +97,24 @@ impl Verify {
 
     fn verify(&self, path: &Input) -> anyhow::Result<File> {
         let profile = if self.lenient { Profile::Lenient } else { Profile::Strict };
-        let options = OpenOptions::default().profile(profile).threads(self.threads);
+        let mut options = AnyReader::options().profile(profile);
+        if let Some(threads) = self.threads {
+            options = options.threads(threads);
+        }
         let reader = match output::open(path, options) {
             Ok(reader) => reader,
             Err(error) if is_invalid(&error) => {
                 let known = error.downcast_ref::<Error>();
                 let rule = known.map_or("file/read", Error::rule);
                 let at = known.map(Error::at).unwrap_or_default();
-                let message = known.map_or_else(|| chain(&error), Error::message);
+                let message = chain(&error);
                 let file = File::invalid(path, rule, at, message);
                 return Ok(File { format: known.and_then(Error::format), ..file });
             }
             Err(error) => return Err(error),
         };
         let bar = output::progress(self.print, reader.byte_len());
-        let findings = reader.verify_with(|bytes| bar.inc(bytes));
+        let findings = reader.validate_with(|bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let verdict = Verdict::from(&findings);
         let path = path.display().to_string();
@@ -123,7 +126,7 @@ impl Verify {
 impl File {
     fn invalid(path: &Path, rule: &'static str, at: At, message: String) -> Self {
         let mut findings = Report::default();
-        findings.push(Severity::Error, rule, at, message);
+        findings.add(Finding::error(rule, message).at(at));
         let path = path.display().to_string();
         let verdict = Verdict::Invalid;
         Self { path, format: None, model_hash: None, verdict, findings }
@@ -185,13 +188,8 @@ impl Walked {
 /// Tells whether a file is worth opening: what is named as a model is, so that damage to its start
 /// does not hide it, and what cannot be read is, so that it is reported.
 fn is_model(path: &Path) -> bool {
-    let named = path.extension().is_some_and(|extension| {
-        ["carton", "circle", "ptl", "rten", "tflite", "zt"]
-            .iter()
-            .any(|known| extension.eq_ignore_ascii_case(known))
-    });
-    let detected = || Source::open(path).and_then(|source| detect(&source));
-    named || detected().map_or(true, |format| format.is_some())
+    let detected = || detect(&Source::open(path)?);
+    ModelFormat::from_path(path).is_some() || detected().map_or(true, |format| format.is_some())
 }
 
 fn text(file: &File) -> String {

@@ -1,8 +1,10 @@
-use tensor_core::{At, Chain};
+use tensor_core::{At, ErrorKind};
 
-use crate::Format;
+#[allow(unused_imports)]
+use crate::shim::ErrorFace as _;
+use crate::{Format, formats::each};
 
-/// Why a file could not be opened as any format.
+/// Why a file of any format could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,23 +14,31 @@ pub enum Error {
         /// What it looks like, in words.
         found: String,
     },
-    /// A carton is broken.
+    /// A carton cannot be read.
     #[cfg(feature = "carton")]
     #[error(transparent)]
     Carton(#[from] carton_format::Error),
-    /// An nnpackage, or a Circle or TFLite model, is broken.
+    /// A Circle model cannot be read, or a TFLite model that is open already.
+    #[cfg(feature = "circle")]
+    #[error(transparent)]
+    Circle(#[from] circle_format::Error),
+    /// An nnpackage cannot be read.
     #[cfg(feature = "nnpackage")]
     #[error(transparent)]
     NnPackage(#[from] nnpackage::Error),
-    /// A PyTorch Live model or spec is broken.
+    /// A PyTorch Live model or spec cannot be read.
     #[cfg(feature = "ptl")]
     #[error(transparent)]
     Ptl(#[from] ptl_spec::Error),
-    /// An RTen model is broken.
+    /// An `RTen` model cannot be read.
     #[cfg(feature = "rten")]
     #[error(transparent)]
     Rten(#[from] rten_format::Error),
-    /// A zTensor file is broken.
+    /// A TFLite model cannot be opened.
+    #[cfg(feature = "circle")]
+    #[error(transparent)]
+    TfLite(circle_format::Error),
+    /// A zTensor file cannot be read.
     #[cfg(feature = "ztensor")]
     #[error(transparent)]
     ZTensor(#[from] ztensor::Error),
@@ -41,75 +51,86 @@ impl Error {
     /// Returns the stable id of the rule that is broken.
     #[must_use]
     pub fn rule(&self) -> &'static str {
-        match self {
+        each!(Error: self, error => error.rule(),
             Self::UnknownFormat { .. } => "file/unknown-format",
-            #[cfg(feature = "carton")]
-            Self::Carton(error) => error.rule(),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(error) => error.rule(),
-            #[cfg(feature = "ptl")]
-            Self::Ptl(error) => error.rule(),
-            #[cfg(feature = "rten")]
-            Self::Rten(error) => error.rule(),
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(error) => error.rule(),
             Self::Core(_) => "file/read",
-        }
+        )
+    }
+
+    /// Returns what the error is about: the file, what was asked for, or the system.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        each!(Error: self, error => error.kind(),
+            Self::UnknownFormat { .. } => ErrorKind::Unsupported,
+            Self::Core(error) => error.kind(),
+        )
+    }
+
+    /// Returns where in the file the error is, as far as that is known.
+    #[must_use]
+    pub fn at(&self) -> At {
+        each!(Error: self, error => error.at(),
+            Self::UnknownFormat { .. } => At::file().offset(0),
+            Self::Core(error) => error.at(),
+        )
     }
 
     /// Returns the format that the file is of, where that was made out.
     #[must_use]
-    pub fn format(&self) -> Option<Format> {
+    pub const fn format(&self) -> Option<Format> {
         match self {
             #[cfg(feature = "carton")]
             Self::Carton(_) => Some(Format::Carton),
+            #[cfg(feature = "circle")]
+            Self::Circle(_) => Some(Format::Circle),
             #[cfg(feature = "nnpackage")]
             Self::NnPackage(_) => Some(Format::NnPackage),
             #[cfg(feature = "ptl")]
             Self::Ptl(_) => Some(Format::Ptl),
             #[cfg(feature = "rten")]
             Self::Rten(_) => Some(Format::Rten),
+            #[cfg(feature = "circle")]
+            Self::TfLite(_) => Some(Format::TfLite),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => Some(Format::ZTensor),
             Self::UnknownFormat { .. } | Self::Core(_) => None,
         }
     }
-
-    /// Returns where in the file the error is, as far as that is known.
-    #[must_use]
-    pub fn at(&self) -> At {
-        match self {
-            Self::UnknownFormat { .. } => At::file().offset(0),
-            #[cfg(feature = "carton")]
-            Self::Carton(error) => error.at(),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(error) => error.at(),
-            #[cfg(feature = "ptl")]
-            Self::Ptl(_) => At::file(),
-            #[cfg(feature = "rten")]
-            Self::Rten(error) => At::file().offset(error.offset()),
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(error) => At::file().offset(error.offset()),
-            Self::Core(error) => At::file().offset(error.offset()),
-        }
-    }
 }
 
-impl Error {
-    /// Returns what is wrong and its causes in one line, without the line of a text, which
-    /// [`at`](Self::at) has.
-    #[must_use]
-    pub fn message(&self) -> String {
-        match self {
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(error @ nnpackage::Error::Json { at, .. }) => {
-                format!("{} at column {}", error.message(), at.column)
+/// Returns the kind of an error of any crate that this build reads a format with, or of one that they
+/// stand on; `None` for all others.
+#[must_use]
+pub fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
+    macro_rules! first_of {
+        ($($(#[$on:meta])? $Error:ty),* $(,)?) => {$(
+            $(#[$on])?
+            if let Some(error) = error.downcast_ref::<$Error>() {
+                return Some(error.kind());
             }
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(error) => error.message(),
-            _ => Chain(self).to_string(),
-        }
+        )*};
     }
+    first_of!(
+        Error,
+        tensor_core::Error,
+        #[cfg(feature = "archive")]
+        model_archive::Error,
+        #[cfg(feature = "carton")]
+        carton_format::Error,
+        #[cfg(feature = "circle")]
+        circle_format::Error,
+        #[cfg(feature = "nnpackage")]
+        nnpackage::Error,
+        #[cfg(feature = "ptl")]
+        ptl_spec::Error,
+        #[cfg(feature = "rten")]
+        rten_format::Error,
+        #[cfg(feature = "rten-onnx")]
+        rten_format::onnx::Error,
+        #[cfg(feature = "ztensor")]
+        ztensor::Error,
+    );
+    None
 }
 
 /// The result of everything here that can fail.

@@ -7,25 +7,26 @@
 //! # Data path
 //!
 //! ```text
-//! 1. Source           where the bytes are                   tensor_core::Source
-//! 2. detect           which format they are, by content     detect.rs
-//! 3. AnyReader::open  the reader of that format             reader.rs
-//! 4. summary, verify  the same description of any format    summary.rs, the module of the format
+//! 1. Source             where the bytes are                 tensor_core::Source
+//! 2. detect             which format they are, by content   detect.rs, archive.rs
+//! 3. AnyReader::open    the reader of that format           reader.rs
+//! 4. summary, validate  the same description of any format  summary.rs, formats/
+//! 5. AnyTensor::read    first touch of the data             tensor.rs
 //! ```
 //!
 //! # Examples
 //!
 //! ```
 //! use modelcrate::{AnyReader, SummaryOptions, ztensor::Writer};
-//! use tensor_core::{Source, Tensor};
+//! use tensor_core::TensorBuf;
 //!
 //! let mut writer = Writer::new(Vec::new());
-//! writer.add("bias", &Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
-//! let reader = AnyReader::from_source(Source::from_bytes(writer.finish()?))?;
+//! writer.add("bias", &TensorBuf::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+//! let reader = AnyReader::from_bytes(writer.finish()?)?;
 //!
 //! let summary = reader.summary(SummaryOptions::default());
 //! assert_eq!(summary.tensors[0].name, "bias");
-//! assert!(reader.verify().is_valid());
+//! assert!(reader.validate().is_valid());
 //! # Ok::<(), modelcrate::Error>(())
 //! ```
 //!
@@ -34,8 +35,9 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `carton` | yes | Carton (`.carton`), spec version 1 |
-//! | `carton-http` | no | fetching the files that a carton links to |
-//! | `nnpackage` | yes | nnpackages 1.0 to 1.3, Circle and TFLite models |
+//! | `http` | no | fetching the files that a carton links to, the module `http` |
+//! | `circle` | yes | Circle and TFLite models (`.circle`, `.tflite`) |
+//! | `nnpackage` | yes | nnpackages 1.0 to 1.3 |
 //! | `ptl` | yes | PyTorch Live models (`.ptl`) and specs |
 //! | `ptl-image` | no | pictures as parameters of specs |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
@@ -57,18 +59,46 @@
         clippy::unwrap_used
     )
 )]
+#![cfg_attr(
+    not(all(
+        feature = "carton",
+        feature = "circle",
+        feature = "nnpackage",
+        feature = "ptl",
+        feature = "rten",
+        feature = "ztensor"
+    )),
+    allow(
+        dead_code,
+        unused_macros,
+        unused_imports,
+        unused_variables,
+        clippy::needless_pass_by_value,
+        reason = "few formats use a part of what all share"
+    )
+)]
 
-#[cfg(any(feature = "nnpackage", feature = "ptl", feature = "rten"))]
-mod budget;
+#[cfg(feature = "archive")]
+mod archive;
 mod detect;
 mod error;
+mod format;
 mod formats;
+#[cfg(feature = "http")]
+pub mod http;
+mod options;
 mod reader;
+mod shim;
 mod stats;
 mod summary;
+mod tensor;
 
 #[cfg(feature = "carton")]
 pub use carton_format;
+#[cfg(feature = "circle")]
+pub use circle_format;
+#[cfg(feature = "archive")]
+pub use model_archive;
 #[cfg(feature = "nnpackage")]
 pub use nnpackage;
 #[cfg(feature = "ptl")]
@@ -79,13 +109,16 @@ pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
 
-pub use detect::{Format, detect, is_model_folder};
-pub use error::{Error, Result};
+pub use detect::{detect, is_model_folder};
+pub use error::{Error, Result, kind_of};
+pub use format::Format;
 #[cfg(feature = "ptl")]
-pub use formats::ptl::SpecFile;
-pub use reader::{AnyReader, OpenOptions, Profile};
+pub use formats::ptl_spec::SpecFile;
+pub use options::ReadOptions;
+pub use reader::AnyReader;
 pub use stats::Stats;
 pub use summary::{
     ComponentSummary, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary,
     Verdict,
 };
+pub use tensor::AnyTensor;

@@ -1,61 +1,54 @@
-use std::{num::NonZeroUsize, path::Path};
+use std::path::Path;
 
-use tensor_core::{Report, Source, Tensor, TensorInfo};
+use bytes::Bytes;
+use tensor_core::{Report, Source};
 
 use crate::{
-    Error, Format, Summary, SummaryOptions, detect,
-    detect::{looks_like, model_folder},
+    AnyTensor, Error, Format, ReadOptions, Summary, SummaryOptions,
+    detect::{Found, looks_like, model_folder},
     error::Result,
-    formats,
+    formats::{self, each},
 };
 
-/// How much a reader puts up with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// What breaks a format's text is refused.
-    #[default]
-    Strict,
-    /// Whatever can be made out is read: a file whose end is missing is read as the last complete
-    /// one inside it.
-    Lenient,
-}
-
-/// How a file is opened.
-#[derive(Clone, Copy, Debug, Default)]
+/// An open file of any format that this build knows.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct OpenOptions {
-    /// How much the reader puts up with.
-    pub profile: Profile,
-    /// How many threads verification uses; as many as the system offers where it is not set.
-    pub threads: Option<NonZeroUsize>,
-}
-
-#[cfg_attr(
-    not(any(
+pub enum AnyReader {
+    /// A carton.
+    #[cfg(feature = "carton")]
+    Carton(carton_format::Reader),
+    /// A Circle or TFLite model.
+    #[cfg(feature = "circle")]
+    Circle(circle_format::Reader),
+    /// An nnpackage.
+    #[cfg(feature = "nnpackage")]
+    NnPackage(nnpackage::Reader),
+    /// A PyTorch Live model.
+    #[cfg(feature = "ptl")]
+    Ptl(ptl_spec::Reader),
+    /// A PyTorch Live spec in a file of its own.
+    #[cfg(feature = "ptl")]
+    PtlSpec(Box<formats::ptl_spec::SpecFile>),
+    /// An RTen model.
+    #[cfg(feature = "rten")]
+    Rten(rten_format::Reader),
+    /// A zTensor file.
+    #[cfg(feature = "ztensor")]
+    ZTensor(ztensor::Reader),
+    /// No file: this build reads no format.
+    #[cfg(not(any(
         feature = "carton",
-        feature = "nnpackage",
+        feature = "circle",
         feature = "ptl",
         feature = "rten",
         feature = "ztensor"
-    )),
-    expect(clippy::needless_pass_by_value, reason = "without a format nothing is kept")
-)]
-impl OpenOptions {
-    /// Sets how much the reader puts up with.
-    #[must_use]
-    pub const fn profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
-        self
-    }
+    )))]
+    #[doc(hidden)]
+    None(std::convert::Infallible),
+}
 
-    /// Sets how many threads verification uses.
-    #[must_use]
-    pub const fn threads(mut self, threads: Option<NonZeroUsize>) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Opens a file of any format that this build knows.
+impl ReadOptions {
+    /// Opens a file, or the folder of a carton or an nnpackage, of any format that this build knows.
     ///
     /// # Errors
     ///
@@ -65,131 +58,114 @@ impl OpenOptions {
         match model_folder(path) {
             #[cfg(feature = "carton")]
             Some(Format::Carton) => {
-                Ok(AnyReader::Carton(formats::carton::open_folder(path, self)?))
+                Ok(AnyReader::Carton(formats::carton::options(self).open(path)?))
             }
             #[cfg(feature = "nnpackage")]
             Some(Format::NnPackage) => {
-                Ok(AnyReader::NnPackage(formats::nnpackage::open_folder(path, self)?))
+                Ok(AnyReader::NnPackage(formats::nnpackage::options(self).open(path)?))
             }
             _ => self.from_source(Source::open(path)?),
         }
     }
 
-    /// Does as [`open`](Self::open) with any source.
+    /// Like [`open`](Self::open), but with a file that is in memory, which is not copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<AnyReader> {
+        self.from_source(Source::from_bytes(bytes))
+    }
+
+    /// Like [`open`](Self::open), but with any source.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open).
     pub fn from_source(self, source: Source) -> Result<AnyReader> {
-        match detect(&source)? {
+        let found = Found::look(&source, self)?;
+        match found.format {
             #[cfg(feature = "carton")]
-            Some(Format::Carton) => Ok(AnyReader::Carton(formats::carton::open(source, self)?)),
+            Some(Format::Carton) => {
+                Ok(AnyReader::Carton(formats::carton::open(source, found.archive, self)?))
+            }
+            #[cfg(feature = "circle")]
+            Some(format @ (Format::Circle | Format::TfLite)) => {
+                let reader = formats::circle::options(self).from_source(source);
+                Ok(AnyReader::Circle(reader.map_err(|error| match format {
+                    Format::TfLite => Error::TfLite(error),
+                    _ => Error::Circle(error),
+                })?))
+            }
             #[cfg(feature = "nnpackage")]
             Some(Format::NnPackage) => {
-                Ok(AnyReader::NnPackage(formats::nnpackage::open(source, self)?))
-            }
-            #[cfg(feature = "nnpackage")]
-            Some(Format::Circle | Format::TfLite) => {
-                Ok(AnyReader::NnModel(nnpackage::ModelReader::from_source(source)?))
+                Ok(AnyReader::NnPackage(formats::nnpackage::open(source, found.archive, self)?))
             }
             #[cfg(feature = "ptl")]
-            Some(Format::Ptl) => Ok(AnyReader::Ptl(ptl_spec::Reader::from_source(source)?)),
+            Some(Format::Ptl) => {
+                Ok(AnyReader::Ptl(formats::ptl::open(source, found.archive, self)?))
+            }
             #[cfg(feature = "ptl")]
             Some(Format::PtlSpec) => {
-                Ok(AnyReader::PtlSpec(Box::new(formats::ptl::SpecFile::open(source)?)))
+                Ok(AnyReader::PtlSpec(Box::new(formats::ptl_spec::SpecFile::open(source)?)))
             }
             #[cfg(feature = "rten")]
-            Some(Format::Rten) => Ok(AnyReader::Rten(formats::rten::open(source)?)),
+            Some(Format::Rten) => {
+                Ok(AnyReader::Rten(formats::rten::options(self).from_source(source)?))
+            }
             #[cfg(feature = "ztensor")]
-            Some(Format::ZTensor) => Ok(AnyReader::ZTensor(formats::ztensor::open(source, self)?)),
-            #[cfg(not(all(
-                feature = "carton",
-                feature = "nnpackage",
-                feature = "ptl",
-                feature = "rten",
-                feature = "ztensor"
-            )))]
-            Some(format) => Err(Error::UnknownFormat { found: format.to_string() }),
-            None => Err(Error::UnknownFormat { found: looks_like(&source)? }),
+            Some(Format::ZTensor) => {
+                Ok(AnyReader::ZTensor(formats::ztensor::options(self).from_source(source)?))
+            }
+            _ => Err(Error::UnknownFormat { found: looks_like(&source)? }),
         }
     }
 }
 
-/// An open file of any format that this build knows.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum AnyReader {
-    /// A carton.
-    #[cfg(feature = "carton")]
-    Carton(carton_format::Reader),
-    /// An nnpackage.
-    #[cfg(feature = "nnpackage")]
-    NnPackage(nnpackage::Reader),
-    /// A Circle or TFLite model that is in no package.
-    #[cfg(feature = "nnpackage")]
-    NnModel(nnpackage::ModelReader),
-    /// A PyTorch Live model.
-    #[cfg(feature = "ptl")]
-    Ptl(ptl_spec::Reader),
-    /// A PyTorch Live spec in a file of its own.
-    #[cfg(feature = "ptl")]
-    PtlSpec(Box<formats::ptl::SpecFile>),
-    /// An RTen model.
-    #[cfg(feature = "rten")]
-    Rten(rten_format::Reader),
-    /// A zTensor file.
-    #[cfg(feature = "ztensor")]
-    ZTensor(ztensor::Reader),
-}
-
-#[cfg_attr(
-    not(any(
-        feature = "carton",
-        feature = "nnpackage",
-        feature = "ptl",
-        feature = "rten",
-        feature = "ztensor"
-    )),
-    expect(unused_variables, reason = "without a format there is nothing to read")
-)]
 impl AnyReader {
-    /// Opens a file of any format that this build knows.
+    /// Opens a file, or the folder of a carton or an nnpackage, of any format that this build knows.
     ///
     /// # Errors
     ///
-    /// As for [`OpenOptions::open`].
+    /// As for [`ReadOptions::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        OpenOptions::default().open(path)
+        Self::options().open(path)
     }
 
-    /// Does as [`open`](Self::open) with any source.
+    /// Like [`open`](Self::open), but with a file that is in memory, which is not copied.
     ///
     /// # Errors
     ///
-    /// As for [`OpenOptions::open`].
+    /// As for [`ReadOptions::open`].
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Like [`open`](Self::open), but with any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ReadOptions::open`].
     pub fn from_source(source: Source) -> Result<Self> {
-        OpenOptions::default().from_source(source)
+        Self::options().from_source(source)
+    }
+
+    /// Returns the options of opening, to be set and opened with.
+    #[must_use]
+    pub fn options() -> ReadOptions {
+        ReadOptions::default()
     }
 
     /// Returns the format of the file.
     #[must_use]
     pub fn format(&self) -> Format {
-        match *self {
-            #[cfg(feature = "carton")]
-            Self::Carton(_) => Format::Carton,
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(_) => Format::NnPackage,
-            #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => formats::nnpackage::format(reader),
-            #[cfg(feature = "ptl")]
-            Self::Ptl(_) => Format::Ptl,
-            #[cfg(feature = "ptl")]
-            Self::PtlSpec(_) => Format::PtlSpec,
-            #[cfg(feature = "rten")]
-            Self::Rten(_) => Format::Rten,
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(_) => Format::ZTensor,
-        }
+        each!(AnyReader: self, format, reader => format::format(reader))
+    }
+
+    /// Returns what the file is read from; `None` for a folder.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        each!(AnyReader: self, format, reader => format::source(reader))
     }
 
     /// Describes the file: document, tensors and, where asked for, their contents.
@@ -197,166 +173,56 @@ impl AnyReader {
     /// Reads the document only, unless the options ask for digests or statistics.
     #[must_use]
     pub fn summary(&self, options: SummaryOptions) -> Summary {
-        match *self {
-            #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => formats::carton::summary(reader, options),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => formats::nnpackage::summary(reader, options),
-            #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => formats::nnpackage::model_summary(reader, options),
-            #[cfg(feature = "ptl")]
-            Self::Ptl(ref reader) => formats::ptl::summary(reader, options),
-            #[cfg(feature = "ptl")]
-            Self::PtlSpec(ref file) => formats::ptl::spec_summary(file),
-            #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => formats::rten::summary(reader, options),
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => formats::ztensor::summary(reader, options),
-        }
+        each!(AnyReader: self, format, reader => format::summary(reader, options))
     }
 
-    /// Reads everything and reports every fault.
+    /// Checks every rule of the format over every byte, tensor data included.
     #[must_use]
-    pub fn verify(&self) -> Report {
-        self.verify_with(|_| ())
+    pub fn validate(&self) -> Report {
+        self.validate_with(|_| ())
     }
 
-    /// Does as [`verify`](Self::verify), and tells `progress` how many bytes were done each time
-    /// some are.
-    pub fn verify_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        match *self {
-            #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => formats::carton::verify(reader, progress),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => whole(reader.verify(), self.byte_len(), progress),
-            #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => {
-                whole(formats::nnpackage::verify_model(reader), self.byte_len(), progress)
-            }
-            #[cfg(feature = "ptl")]
-            Self::Ptl(ref reader) => whole(reader.validate(), self.byte_len(), progress),
-            #[cfg(feature = "ptl")]
-            Self::PtlSpec(ref file) => {
-                whole(formats::ptl::verify_spec(file), self.byte_len(), progress)
-            }
-            #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => formats::rten::verify(reader, progress),
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => formats::ztensor::verify(reader, progress),
-        }
+    /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time
+    /// some are: [`byte_len`](Self::byte_len) in all.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        each!(AnyReader: self, format, reader => format::validate_with(reader, progress))
+    }
+
+    /// Returns handles on all tensors, in the order of the file; those of a package in the order of
+    /// its models.
+    ///
+    /// # Errors
+    ///
+    /// Where the list of them cannot be read, which some formats have in a file of its own.
+    pub fn tensors(&self) -> Result<impl Iterator<Item = AnyTensor<'_>>> {
+        each!(AnyReader: self, format, reader => format::tensors(reader))
+    }
+
+    /// Returns a handle on the tensor of a name, as the reader of the format finds it; `None` where
+    /// there is none of the name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`tensors`](Self::tensors).
+    pub fn tensor(&self, name: &str) -> Result<Option<AnyTensor<'_>>> {
+        each!(AnyReader: self, format, reader => format::tensor(reader, name))
+    }
+
+    /// Returns how many bytes [`validate`](Self::validate) reads: of the file, or of its content
+    /// where that is decoded.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        each!(AnyReader: self, format, reader => format::byte_len(reader))
     }
 
     /// Returns what identifies the model whatever its file, where the format has such a digest.
     #[must_use]
     pub fn model_hash(&self) -> Option<String> {
-        match *self {
+        match self {
             #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => Some(reader.model_hash().to_string()),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(_) | Self::NnModel(_) => None,
-            #[cfg(feature = "ptl")]
-            Self::Ptl(_) | Self::PtlSpec(_) => None,
-            #[cfg(feature = "rten")]
-            Self::Rten(_) => None,
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(_) => None,
+            Self::Carton(reader) => Some(reader.model_hash().to_string()),
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => None,
         }
     }
-
-    /// Reads the tensor of a name, decoded, as the reader of the format finds it; `None` where there
-    /// is none with numbers for elements.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be read.
-    pub fn tensor(&self, name: &str) -> Result<Option<Tensor>> {
-        match *self {
-            #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => Ok(formats::carton::tensor(reader, name)?),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => formats::nnpackage::tensor(reader, name),
-            #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => {
-                Ok(reader.tensor(name).map(nnpackage::Constant::view).transpose()?)
-            }
-            #[cfg(feature = "ptl")]
-            Self::Ptl(ref reader) => {
-                Ok(reader.tensor(name)?.map(ptl_spec::Tensor::to_tensor).transpose()?)
-            }
-            #[cfg(feature = "ptl")]
-            Self::PtlSpec(_) => Ok(None),
-            #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => {
-                Ok(reader.tensor(name).map(rten_format::Tensor::view).transpose()?)
-            }
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => {
-                Ok(reader.tensor(name).map(ztensor::Tensor::to_dense).transpose()?)
-            }
-        }
-    }
-
-    /// Describes the tensor of a name without reading it; `None` where there is none with numbers for
-    /// elements.
-    ///
-    /// # Errors
-    ///
-    /// Where its type or shape cannot be told.
-    pub fn tensor_info(&self, name: &str) -> Result<Option<TensorInfo>> {
-        match *self {
-            #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => {
-                Ok(reader.tensor(name)?.and_then(carton_format::Tensor::info))
-            }
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => formats::nnpackage::tensor_info(reader, name),
-            #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => {
-                Ok(reader.tensor(name).map(nnpackage::Constant::info).transpose()?)
-            }
-            #[cfg(feature = "ptl")]
-            Self::Ptl(ref reader) => {
-                Ok(reader.tensor(name)?.map(ptl_spec::Tensor::info).transpose()?)
-            }
-            #[cfg(feature = "ptl")]
-            Self::PtlSpec(_) => Ok(None),
-            #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => {
-                Ok(reader.tensor(name).map(rten_format::Tensor::info).transpose()?)
-            }
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => {
-                Ok(reader.tensor(name).map(ztensor::Tensor::info).transpose()?)
-            }
-        }
-    }
-
-    /// Returns how many bytes [`verify`](Self::verify) reads: of the file, or of its content where
-    /// that is decoded.
-    #[must_use]
-    pub fn byte_len(&self) -> u64 {
-        match *self {
-            #[cfg(feature = "carton")]
-            Self::Carton(ref reader) => reader.content_len(),
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(ref reader) => formats::nnpackage::byte_len(reader),
-            #[cfg(feature = "nnpackage")]
-            Self::NnModel(ref reader) => reader.source().len(),
-            #[cfg(feature = "ptl")]
-            Self::Ptl(ref reader) => reader.source().len(),
-            #[cfg(feature = "ptl")]
-            Self::PtlSpec(ref file) => file.source().len(),
-            #[cfg(feature = "rten")]
-            Self::Rten(ref reader) => reader.source().len(),
-            #[cfg(feature = "ztensor")]
-            Self::ZTensor(ref reader) => reader.source().len(),
-        }
-    }
-}
-
-/// Tells `progress` that all was done at once.
-#[cfg(any(feature = "nnpackage", feature = "ptl"))]
-fn whole(report: Report, bytes: u64, progress: impl Fn(u64)) -> Report {
-    progress(bytes);
-    report
 }

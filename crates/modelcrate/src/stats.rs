@@ -1,6 +1,9 @@
 use std::io::{self, Read};
 
-use tensor_core::{DType, F8E4M3, F8E5M2};
+use tensor_core::{
+    DType, F8E4M3, F8E5M2,
+    float16::{bf16_to_f32, f16_to_f32},
+};
 
 /// The range and the mean of the elements of a tensor, computed in `f64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
@@ -102,8 +105,8 @@ fn reader_of(dtype: DType) -> Option<(usize, Number)> {
         DType::I64 => (8, |b| i64::from_le_bytes(first(b)) as f64),
         DType::F8E4M3 => (1, |b| F8E4M3::from_bits(u8::from_le_bytes(first(b))).into()),
         DType::F8E5M2 => (1, |b| F8E5M2::from_bits(u8::from_le_bytes(first(b))).into()),
-        DType::F16 => (2, |b| half::f16::from_le_bytes(first(b)).into()),
-        DType::BF16 => (2, |b| half::bf16::from_le_bytes(first(b)).into()),
+        DType::F16 => (2, |b| f16_to_f32(u16::from_le_bytes(first(b))).into()),
+        DType::BF16 => (2, |b| bf16_to_f32(u16::from_le_bytes(first(b))).into()),
         DType::F32 => (4, |b| f32::from_le_bytes(first(b)).into()),
         DType::F64 => (8, |b| f64::from_le_bytes(first(b))),
         _ => return None,

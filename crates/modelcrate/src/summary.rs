@@ -67,16 +67,6 @@ pub struct Summary {
 
 impl Summary {
     /// Starts with nothing but format and version.
-    #[cfg_attr(
-        not(any(
-            feature = "carton",
-            feature = "nnpackage",
-            feature = "ptl",
-            feature = "rten",
-            feature = "ztensor"
-        )),
-        expect(dead_code, reason = "without a format there is nothing to describe")
-    )]
     pub(crate) fn new(format: Format, version: String) -> Self {
         Self {
             format,
@@ -113,10 +103,6 @@ pub struct Port {
 }
 
 impl Port {
-    #[cfg_attr(
-        not(any(feature = "carton", feature = "nnpackage", feature = "ptl", feature = "rten")),
-        expect(dead_code, reason = "only some formats say")
-    )]
     pub(crate) fn new(name: impl Into<String>, dtype: String, shape: &SymbolicShape) -> Self {
         let shape = match shape {
             SymbolicShape::Any => "*".into(),
@@ -175,10 +161,6 @@ pub struct FileSummary {
 }
 
 impl FileSummary {
-    #[cfg_attr(
-        not(any(feature = "carton", feature = "nnpackage", feature = "ptl")),
-        expect(dead_code, reason = "only containers have files")
-    )]
     pub(crate) fn new(path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -232,16 +214,6 @@ pub struct TensorSummary {
 
 impl TensorSummary {
     /// Starts with nothing but a name.
-    #[cfg_attr(
-        not(any(
-            feature = "carton",
-            feature = "nnpackage",
-            feature = "ptl",
-            feature = "rten",
-            feature = "ztensor"
-        )),
-        expect(dead_code, reason = "without a format there are no tensors")
-    )]
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -286,7 +258,7 @@ pub struct ComponentSummary {
 pub enum Verdict {
     /// Nothing but notes.
     Valid,
-    /// Readers put up with it, but someone should mend it.
+    /// Readers tolerate it, but someone should mend it.
     Warnings,
     /// It breaks the format's text, lies, or is unsafe to read.
     Invalid,

@@ -74,7 +74,8 @@ impl Weights {
         }
         for old in reader.tensors() {
             let Some(name) = old.name().filter(|name| !name.is_empty()) else { continue };
-            let Some(new) = weights.tensor_info(name).about(path)? else { continue };
+            let Some(new) = weights.tensor(name).about(path)? else { continue };
+            let new = new.info().about(path)?;
             let count = counts.get(name).copied().unwrap_or_default();
             ensure!(count == 1, "{name:?} is the name of {count} constants, expected one");
             same(name, &new, &old.info()?).about(path)?;
@@ -130,11 +131,11 @@ impl Weights {
     /// Reads the elements of a constant.
     pub(super) fn read(&self, wanted: &Wanted) -> rten_format::Result<bytes::Bytes> {
         match self.from.get(&(wanted.scope, wanted.node)) {
-            Some(Place::Named(reader, name)) => match reader.tensor(name) {
-                Ok(Some(tensor)) => Ok(tensor.bytes().clone()),
-                Ok(None) => Err(rten_format::Error::NotWanted),
-                Err(error) => Err(foreign(error)),
-            },
+            Some(Place::Named(reader, name)) => {
+                let tensor = reader.tensor(name).map_err(foreign)?;
+                let tensor = tensor.ok_or(rten_format::Error::NotWanted)?;
+                Ok(tensor.read().map_err(foreign)?.into_bytes())
+            }
             Some(Place::Elements(source)) => {
                 Ok(source.read(Extent::first(source.len()), "elements")?)
             }

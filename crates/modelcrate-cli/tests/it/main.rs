@@ -1,9 +1,22 @@
 //! The command, run as a process.
 
+#[cfg(all(feature = "carton", feature = "http"))]
 mod carton;
+#[cfg(all(
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
 mod command;
+#[cfg(feature = "nnpackage")]
 mod edit_model;
+#[cfg(feature = "nnpackage")]
 mod nnpackage;
+#[cfg(all(feature = "ptl", feature = "ztensor"))]
 mod ptl;
+#[cfg(all(feature = "rten", feature = "ztensor"))]
 mod rten;
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a slim command has few tests"))]
 mod run;

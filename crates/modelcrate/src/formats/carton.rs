@@ -1,52 +1,76 @@
 //! Cartons, described as any other file.
 
-use std::{collections::BTreeMap, io::BufRead as _, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, io::BufRead as _};
 
 use carton_format::{
-    Description, Error, File, FileReader, Place, Platform, ReadOptions, Reader, Reference, Tensor,
-    TensorKind, TensorSpec,
+    Description, Error, File, FileReader, Place, Platform, Reader, Reference, Tensor, TensorKind,
+    TensorSpec,
     model_archive::{self, Entry},
 };
+use model_archive::Archive;
 use serde_json::{Value as Json, json};
-use tensor_core::{Chain, Extent, Report, Severity, Source, TensorInfo};
+use tensor_core::{Chain, Extent, Finding, Report, Severity, Source, TensorBuf, TensorInfo};
 
+use super::Tensors;
 use crate::{
-    FileSummary, Format, OpenOptions, Port, Profile, Stats, Summary, SummaryOptions, TensorSummary,
+    AnyTensor, FileSummary, Format, Port, ReadOptions, Result, Stats, Summary, SummaryOptions,
+    TensorSummary,
 };
 
-pub(crate) fn open(source: Source, options: OpenOptions) -> carton_format::Result<Reader> {
-    read_options(options).from_source(source)
-}
-
-pub(crate) fn open_folder(path: &Path, options: OpenOptions) -> carton_format::Result<Reader> {
-    read_options(options).open(path)
-}
-
-/// Broken archives are opened as far as that is safe: what is wrong with them is in the findings.
-fn read_options(options: OpenOptions) -> ReadOptions {
-    let graded = match options.profile {
-        Profile::Strict => model_archive::Profile::Strict,
-        Profile::Lenient => model_archive::Profile::Lenient,
-    };
-    let open = Reader::options().profile(model_archive::Profile::Lenient).graded(graded);
-    match options.threads {
-        Some(threads) => open.threads(threads),
-        None => open,
+pub(crate) fn open(
+    source: Source,
+    archive: Option<Archive>,
+    options: ReadOptions,
+) -> carton_format::Result<Reader> {
+    match archive {
+        // Broken ones are opened as far as that is safe: what is wrong is in the findings.
+        Some(archive) => self::options(options).from_archive(archive),
+        None => self::options(options).from_source(source),
     }
 }
 
-/// Reads a tensor; `None` where there is none of the name, or its elements are no numbers.
-pub(crate) fn tensor(
-    reader: &Reader,
-    name: &str,
-) -> carton_format::Result<Option<tensor_core::Tensor>> {
-    let Some(tensor) = reader.tensor(name)? else { return Ok(None) };
-    let Some(TensorInfo { dtype, shape }) = tensor.info() else { return Ok(None) };
-    Ok(Some(tensor_core::Tensor::new(dtype, shape, tensor.bytes()?)?))
+pub(crate) fn options(options: ReadOptions) -> carton_format::ReadOptions {
+    options_of!(Reader, options)
 }
 
-pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+pub(crate) const fn format(_: &Reader) -> Format {
+    Format::Carton
+}
+
+pub(crate) fn source(reader: &Reader) -> Option<&Source> {
+    reader.source()
+}
+
+pub(crate) fn byte_len(reader: &Reader) -> u64 {
+    reader.content_len()
+}
+
+pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
     reader.validate_with(progress)
+}
+
+pub(crate) fn sniff_archive(archive: &Archive) -> bool {
+    carton_format::sniff_archive(archive)
+}
+
+pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
+    Ok(Box::new(reader.tensors()?.map(AnyTensor::Carton)))
+}
+
+pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
+    Ok(reader.tensor(name)?.map(AnyTensor::Carton))
+}
+
+pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
+    Some(Cow::Borrowed(tensor.name()))
+}
+
+pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
+    Ok(tensor.info()?)
+}
+
+pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
+    Ok(tensor.read()?)
 }
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
@@ -83,7 +107,7 @@ fn report(error: &Error, findings: &mut Report) {
         Error::NotFetched { .. } => Severity::Note,
         _ => Severity::Error,
     };
-    findings.push(severity, error.rule(), error.at(), Chain(error).to_string());
+    findings.add(Finding::new(severity, error.rule(), Chain(error).to_string()).at(error.at()));
 }
 
 fn describe_file(file: File<'_>) -> FileSummary {
@@ -94,7 +118,7 @@ fn describe_file(file: File<'_>) -> FileSummary {
         Place::Linked => Some("linked"),
         Place::Missing => Some("missing"),
     };
-    summary.bytes = file.len();
+    summary.bytes = file.len().ok();
     if let Some(entry) = file.entry() {
         let info = entry.info();
         if info.kind == model_archive::Kind::Symlink {
@@ -109,7 +133,7 @@ fn describe_file(file: File<'_>) -> FileSummary {
 
 fn plain(tensor: Tensor<'_>) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name());
-    summary.dtype = tensor.dtype().map(carton_format::DType::dtype);
+    summary.dtype = tensor.dtype();
     summary.shape = tensor.shape().cloned().unwrap_or_default();
     summary.layout = match tensor.kind() {
         TensorKind::Nested => Some(format!("nested, {} tensors", tensor.inner().count())),
@@ -119,7 +143,7 @@ fn plain(tensor: Tensor<'_>) -> TensorSummary {
     if !names.is_empty() {
         summary.metadata.insert("inner".to_owned(), json!(names));
     }
-    let bytes = tensor.info().and_then(|info| info.byte_len().ok());
+    let bytes = tensor.info().ok().and_then(|info| info.byte_len().ok());
     summary.bytes = bytes.unwrap_or_default();
     summary
 }
@@ -147,7 +171,7 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions) -> carton_format::Resul
     }
     if let Some(dtype) = tensor.dtype().filter(|_| options.stats) {
         let mut stream = file.reader()?;
-        summary.stats = Stats::of(dtype.dtype(), &mut stream).map_err(FileReader::fault)?;
+        summary.stats = Stats::of(dtype, &mut stream).map_err(FileReader::fault)?;
         stream.fill_buf().map_err(FileReader::fault)?;
     }
     Ok(summary)

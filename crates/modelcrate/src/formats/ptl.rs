@@ -1,58 +1,82 @@
 //! PyTorch Live models and specs, described as any other file.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use ptl_spec::{Error, ExtraFile, Place, Reader, Record, Signature, Spec, SpecOptions, Tensor};
+use model_archive::Archive;
+use ptl_spec::{Error, ExtraFile, Place, Reader, Record, Signature, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Report, Severity, Source, digest::Algorithm, symbolic::SymbolicShape,
+    At, Budget, Chain, Extent, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
+    digest::Algorithm, symbolic::SymbolicShape,
 };
 
+use super::Tensors;
 use crate::{
-    FileSummary, Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary,
-    budget::Budget,
+    AnyTensor, FileSummary, Format, GraphSummary, Port, ReadOptions, Result, Stats, Summary,
+    SummaryOptions, TensorSummary,
 };
 
-/// A spec in a file of its own.
-#[derive(Clone, Debug)]
-pub struct SpecFile {
+pub(crate) fn open(
     source: Source,
-    text: bytes::Bytes,
-    spec: Spec,
+    archive: Option<Archive>,
+    options: ReadOptions,
+) -> ptl_spec::Result<Reader> {
+    drop(archive);
+    self::options(options).from_source(source)
 }
 
-impl SpecFile {
-    pub(crate) fn open(source: Source) -> ptl_spec::Result<Self> {
-        let (what, found, limit) = ("spec in bytes", source.len(), SPEC);
-        if found > limit {
-            let field = "manifest_bytes";
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
-        let text = source.read(tensor_core::Extent::first(found), "spec")?;
-        Ok(Self { spec: Spec::parse(&text)?, text, source })
-    }
-
-    /// Returns the spec.
-    #[must_use]
-    pub const fn spec(&self) -> &Spec {
-        &self.spec
-    }
-
-    /// Returns what it was read from.
-    #[must_use]
-    pub const fn source(&self) -> &Source {
-        &self.source
-    }
+pub(crate) fn options(options: ReadOptions) -> ptl_spec::ReadOptions {
+    Reader::options().limits(options.limits)
 }
 
-pub(crate) fn verify_spec(file: &SpecFile) -> Report {
-    Spec::options().check(&file.text)
+pub(crate) const fn format(_: &Reader) -> Format {
+    Format::Ptl
 }
 
-pub(crate) fn spec_summary(file: &SpecFile) -> Summary {
-    let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
-    add_signature(&file.spec.signature(), &mut summary);
-    summary
+pub(crate) fn source(reader: &Reader) -> Option<&Source> {
+    Some(reader.source())
+}
+
+pub(crate) fn byte_len(reader: &Reader) -> u64 {
+    reader.source().len()
+}
+
+pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+    let report = reader.validate();
+    progress(reader.source().len());
+    report
+}
+
+pub(crate) fn sniff(source: &Source) -> tensor_core::Result<bool> {
+    let magic = Extent::new(4, 4)?;
+    Ok(magic.end() <= source.len() && source.read(magic, "magic")?[..] == *b"PTMF")
+}
+
+pub(crate) fn sniff_archive(archive: &Archive) -> bool {
+    archive.entries().any(|entry| {
+        let name = entry.name();
+        name.split_once('/').is_some_and(|(_, name)| matches!(name, "data.pkl" | "bytecode.pkl"))
+    })
+}
+
+pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
+    Ok(Box::new(reader.tensors()?.map(AnyTensor::Ptl)))
+}
+
+pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
+    Ok(reader.tensor(name)?.map(AnyTensor::Ptl))
+}
+
+pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
+    Some(Cow::Owned(tensor.name()))
+}
+
+pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
+    Ok(tensor.info()?)
+}
+
+pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
+    Ok(tensor.to_tensor()?)
 }
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
@@ -70,11 +94,10 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     summary.files = reader.records().map(describe_record).collect();
     match reader.tensors() {
         Ok(tensors) => {
-            let mut budget = Budget::default();
-            budget.allow(reader.source().len());
+            let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
             let mut has_constants = false;
             for tensor in tensors {
-                let described = describe(tensor, options, &mut budget, &mut summary.findings);
+                let described = describe(tensor, options, &budget, &mut summary.findings);
                 has_constants |= tensor.place() == Place::Constants;
                 // Old bytecode versions hold constants twice.
                 let is_copy = has_constants && tensor.place() == Place::Bytecode;
@@ -101,7 +124,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
 }
 
 fn report(error: &Error, at: At, findings: &mut Report) {
-    findings.push(Severity::Error, error.rule(), at, Chain(error).to_string());
+    findings.add(Finding::error(error.rule(), Chain(error).to_string()).at(at));
 }
 
 fn metadata(reader: &Reader, findings: &mut Report) -> BTreeMap<String, Json> {
@@ -124,7 +147,7 @@ fn metadata(reader: &Reader, findings: &mut Report) -> BTreeMap<String, Json> {
     metadata
 }
 
-fn add_signature(signature: &Signature, summary: &mut Summary) {
+pub(super) fn add_signature(signature: &Signature, summary: &mut Summary) {
     let port = |name: &str, kind: &str| Port::new(name, kind.to_owned(), &SymbolicShape::Any);
     for parameter in &signature.parameters {
         summary.inputs.push(port(&parameter.name, parameter.kind.name()));
@@ -147,7 +170,7 @@ fn describe_record(record: Record<'_>) -> FileSummary {
 fn describe(
     tensor: Tensor<'_>,
     options: SummaryOptions,
-    budget: &mut Budget,
+    budget: &Budget,
     findings: &mut Report,
 ) -> TensorSummary {
     let mut summary = TensorSummary::new(&tensor.name());
@@ -161,7 +184,7 @@ fn describe(
 fn fill(
     tensor: Tensor<'_>,
     options: SummaryOptions,
-    budget: &mut Budget,
+    budget: &Budget,
     summary: &mut TensorSummary,
 ) -> ptl_spec::Result<()> {
     let info = tensor.info()?;
@@ -186,5 +209,5 @@ fn fill(
     Ok(())
 }
 
-/// What a spec may have, in bytes, as inside a model.
-const SPEC: u64 = 64 << 20;
+/// What a limit on reading is about.
+const READ: &str = "bytes of all tensors";

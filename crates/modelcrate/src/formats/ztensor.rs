@@ -1,41 +1,74 @@
 //! zTensor files, described as any other.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Chain, Report, Severity, Source,
+    Chain, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
     digest::{Algorithm, HashingReader},
 };
+pub(crate) use ztensor::sniff;
 use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
 
+use super::Tensors;
 use crate::{
-    ComponentSummary, Format, OpenOptions, Profile, Stats, Summary, SummaryOptions, TensorSummary,
+    AnyTensor, ComponentSummary, Format, ReadOptions, Result, Stats, Summary, SummaryOptions,
+    TensorSummary,
 };
 
-pub(crate) fn open(source: Source, options: OpenOptions) -> ztensor::Result<Reader> {
-    let mut open = Reader::options().recover(options.profile == Profile::Lenient);
+pub(crate) fn options(options: ReadOptions) -> ztensor::ReadOptions {
+    let ReadOptions { limits, profile, verify, .. } = options;
+    let mut open = Reader::options().profile(profile).verify(verify);
+    // By default the format has higher ceilings of its own, on rank and nesting.
+    if limits != Limits::default() {
+        open = open.limits(limits);
+    }
     if let Some(threads) = options.threads {
         open = open.threads(threads);
     }
-    open.from_source(source)
+    open
 }
 
-pub(crate) fn verify(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
-    let mut report = recovered(reader);
-    report.append(reader.validate_with(progress));
-    report
+pub(crate) const fn format(_: &Reader) -> Format {
+    Format::ZTensor
+}
+
+pub(crate) fn source(reader: &Reader) -> Option<&Source> {
+    Some(reader.source())
+}
+
+pub(crate) fn byte_len(reader: &Reader) -> u64 {
+    reader.source().len()
+}
+
+pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+    reader.validate_with(progress)
+}
+
+pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
+    Ok(Box::new(reader.tensors().map(AnyTensor::ZTensor)))
+}
+
+pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
+    Ok(reader.tensor(name).map(AnyTensor::ZTensor))
+}
+
+pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
+    Some(Cow::Borrowed(tensor.name()))
+}
+
+pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
+    Ok(tensor.info()?)
+}
+
+pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
+    Ok(tensor.read()?)
 }
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let mut findings = recovered(reader);
     let attributes = reader.manifest().attributes().unwrap_or_else(|error| {
-        findings.push(
-            Severity::Error,
-            error.rule(),
-            At::file().offset(error.offset()),
-            error.to_string(),
-        );
+        findings.add(Finding::error(error.rule(), error.to_string()).at(error.at()));
         None
     });
     let mut metadata = metadata(attributes);
@@ -47,14 +80,11 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     Summary { metadata, tensors, findings, ..summary }
 }
 
-/// Says where a file whose end is missing was read as the last complete one inside it.
+/// Returns what is said of a file whose end is missing.
 fn recovered(reader: &Reader) -> Report {
     let mut report = Report::default();
-    if let Some(lost) = reader.recovered() {
-        let message =
-            format!("the last {lost} bytes are no complete file; what stands before them was read");
-        let at = At::file().offset(reader.source().len());
-        report.push(Severity::Warning, "zt/recovered", at, message);
+    if reader.recovered().is_some() {
+        report.extend(reader.lint().into_iter().filter(|finding| finding.rule == "zt/recovered"));
     }
     report
 }
@@ -62,8 +92,8 @@ fn recovered(reader: &Reader) -> Report {
 fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) -> TensorSummary {
     let described = try_describe(tensor, options);
     described.unwrap_or_else(|error| {
-        let at = At::file().tensor(tensor.name()).offset(error.offset());
-        findings.push(Severity::Error, error.rule(), at, Chain(&error).to_string());
+        let at = error.at().tensor(tensor.name());
+        findings.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
         let plain = SummaryOptions::default();
         try_describe(tensor, plain).unwrap_or_else(|_| unreadable(tensor))
     })

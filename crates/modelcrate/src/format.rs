@@ -1,0 +1,121 @@
+use std::{fmt, path::Path};
+
+/// A format that this crate knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Carton (`.carton`): a ZIP archive, or a folder, with `MANIFEST` and `carton.toml`.
+    Carton,
+    /// A Circle model (`.circle`).
+    Circle,
+    /// nnpackage: a ZIP archive, or a folder, with `metadata/MANIFEST`.
+    NnPackage,
+    /// PyTorch Live (`.ptl`): a ZIP archive of one folder, or a FlatBuffer.
+    Ptl,
+    /// A PyTorch Live spec in a file of its own (`.live.spec.json`).
+    PtlSpec,
+    /// RTen (`.rten`), version 1, which has no magic, or 2.
+    Rten,
+    /// A TFLite model (`.tflite`).
+    TfLite,
+    /// zTensor (`.zt`), generations 0.1 to 1.2. Generation 2 is recognised and refused.
+    ZTensor,
+}
+
+impl Format {
+    /// All of them, whether this build reads them or not.
+    pub const ALL: [Self; 8] = [
+        Self::Carton,
+        Self::Circle,
+        Self::NnPackage,
+        Self::Ptl,
+        Self::PtlSpec,
+        Self::Rten,
+        Self::TfLite,
+        Self::ZTensor,
+    ];
+
+    /// Returns the one word for it: in results, as a command and as a feature.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Carton => "carton",
+            Self::Circle => "circle",
+            Self::NnPackage => "nnpackage",
+            Self::Ptl => "ptl",
+            Self::PtlSpec => "ptl-spec",
+            Self::Rten => "rten",
+            Self::TfLite => "tflite",
+            Self::ZTensor => "ztensor",
+        }
+    }
+
+    /// Returns what names of files of this format, and of no other, end in behind a point: the usual
+    /// one first.
+    #[must_use]
+    pub const fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Carton => &["carton"],
+            Self::Circle => &["circle"],
+            Self::NnPackage => &["nnpackage", "nnpkg"],
+            Self::Ptl => &["ptl"],
+            Self::PtlSpec => &["live.spec.json"],
+            Self::Rten => &["rten"],
+            Self::TfLite => &["tflite"],
+            Self::ZTensor => &["zt"],
+        }
+    }
+
+    /// Returns what the ids of its rules start with, before the slash.
+    #[must_use]
+    pub const fn rule_prefix(self) -> &'static str {
+        match self {
+            Self::Carton => "carton",
+            Self::Circle | Self::TfLite => "model",
+            Self::NnPackage => "nnp",
+            Self::Ptl | Self::PtlSpec => "ptl",
+            Self::Rten => "rten",
+            Self::ZTensor => "zt",
+        }
+    }
+
+    /// Returns the format that the name of a file says, in letters of either case.
+    #[must_use]
+    pub fn from_path(path: impl AsRef<Path>) -> Option<Self> {
+        let name = path.as_ref().file_name()?.to_string_lossy().to_ascii_lowercase();
+        let ends_in = |extension: &&str| {
+            name.strip_suffix(*extension).is_some_and(|stem| stem.ends_with('.'))
+        };
+        Self::ALL.into_iter().find(|format| format.extensions().iter().any(ends_in))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl serde::Serialize for Format {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_mean_one_format() {
+        for format in Format::ALL {
+            for extension in format.extensions() {
+                assert_eq!(Format::from_path(format!("a/b.{extension}")), Some(format));
+            }
+        }
+        assert_eq!(Format::from_path("MODEL.ZT"), Some(Format::ZTensor));
+        for path in ["zt", "a.zip", "a.json", "spec.json", "a.zt/b", ".."] {
+            assert_eq!(Format::from_path(path), None, "{path}");
+        }
+    }
+}

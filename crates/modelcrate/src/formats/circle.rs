@@ -1,0 +1,224 @@
+//! Circle and TFLite models, described as any other file.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
+
+use circle_format::{
+    Error, Reader, Schema, Tensor,
+    model::{self, Model, Subgraph},
+};
+use serde_json::json;
+use tensor_core::{
+    Budget, Chain, Extent, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
+    digest::Algorithm,
+    symbolic::{Dim, SymbolicShape},
+};
+
+use super::Tensors;
+use crate::{
+    AnyTensor, Format, GraphSummary, Port, ReadOptions, Result, Stats, Summary, SummaryOptions,
+    TensorSummary,
+};
+
+pub(crate) fn options(options: ReadOptions) -> circle_format::ReadOptions {
+    Reader::options().limits(options.limits)
+}
+
+pub(crate) fn sniff(source: &Source) -> tensor_core::Result<Option<Format>> {
+    let identifier = Extent::new(4, 4)?;
+    if identifier.end() > source.len() {
+        return Ok(None);
+    }
+    Ok(match &source.read(identifier, "identifier")?[..] {
+        b"CIR0" => Some(Format::Circle),
+        b"TFL3" => Some(Format::TfLite),
+        _ => None,
+    })
+}
+
+pub(crate) fn format(reader: &Reader) -> Format {
+    match reader.model().schema {
+        Schema::Circle => Format::Circle,
+        Schema::Tflite => Format::TfLite,
+    }
+}
+
+pub(crate) fn source(reader: &Reader) -> Option<&Source> {
+    Some(reader.source())
+}
+
+pub(crate) fn byte_len(reader: &Reader) -> u64 {
+    reader.source().len()
+}
+
+pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
+    Ok(Box::new(reader.tensors().map(AnyTensor::Circle)))
+}
+
+pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
+    Ok(reader.tensor(name).map(AnyTensor::Circle))
+}
+
+pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
+    tensor.name().map(Cow::Borrowed)
+}
+
+pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
+    Ok(tensor.info()?)
+}
+
+pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
+    Ok(tensor.view()?)
+}
+
+/// Describes a model that is in no package.
+pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+    let model = reader.model();
+    let mut summary = Summary::new(format(reader), model.version.to_string());
+    if let Some(description) = &model.description {
+        summary.metadata.insert("description".to_owned(), json!(description));
+    }
+    let signatures: Vec<&str> =
+        model.signatures.iter().filter_map(|signature| signature.key.as_deref()).collect();
+    if !signatures.is_empty() {
+        summary.metadata.insert("signatures".to_owned(), json!(signatures));
+    }
+    let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
+    describe(reader, options, &budget, &mut summary);
+    summary
+}
+
+/// Reads all constants, as the format has no digests that could be compared.
+pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
+    let mut report = reader.validate();
+    let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
+    let mut seen = HashSet::new();
+    for constant in reader.tensors() {
+        // What has no place in the file was reported already.
+        let Ok(extent) = constant.stored_extent() else { continue };
+        // Constants may share their bytes, wholly or in part.
+        if !seen.insert((extent.offset(), extent.len())) {
+            continue;
+        }
+        let is_allowed = budget.take(extent.len()).map_err(Error::from);
+        if let Err(error) = is_allowed.and_then(|()| constant.verify()) {
+            report.add(finding(constant, &error));
+        }
+    }
+    progress(reader.source().len());
+    report
+}
+
+/// Adds what is in a model: inputs and outputs of its first graph, counts, constants.
+pub(crate) fn describe(
+    reader: &Reader,
+    options: SummaryOptions,
+    budget: &Budget,
+    summary: &mut Summary,
+) {
+    let model = reader.model();
+    if let Some(main) = model.subgraphs.first() {
+        summary.inputs.extend(ports(main, &main.inputs));
+        summary.outputs.extend(ports(main, &main.outputs));
+    }
+    for constant in reader.tensors() {
+        let described = describe_constant(constant, options, budget, &mut summary.findings);
+        let elements = described.shape.elements().unwrap_or(u64::MAX);
+        let graph = summary.graph.get_or_insert_default();
+        graph.parameters = graph.parameters.saturating_add(elements);
+        summary.tensors.push(described);
+    }
+    count(model, summary.graph.get_or_insert_default());
+}
+
+fn count(model: &Model, graph: &mut GraphSummary) {
+    graph.graphs = graph.graphs.saturating_add(model.subgraphs.len() as u64);
+    // By code first: names are as long as a file likes.
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    for operator in model.subgraphs.iter().flat_map(|subgraph| &subgraph.operators) {
+        let count = counts.entry(operator.opcode_index).or_default();
+        *count = count.saturating_add(1);
+    }
+    for (index, operators) in counts {
+        graph.operators = graph.operators.saturating_add(operators);
+        let code = usize::try_from(index).ok().and_then(|index| model.operator_codes.get(index));
+        let name = code.map_or_else(|| "?".to_owned(), ToString::to_string);
+        let count = graph.by_operator.entry(name).or_default();
+        *count = count.saturating_add(operators);
+    }
+}
+
+/// Describes inputs or outputs, each once: a list may name one without end.
+fn ports(subgraph: &Subgraph, ids: &[i32]) -> Vec<Port> {
+    let mut seen = HashSet::new();
+    let ids = ids.iter().filter(|id| seen.insert(**id));
+    ids.map(|id| match subgraph.tensor(*id) {
+        Some(tensor) => port(tensor, *id),
+        None => Port::new(format!("tensor {id}"), "?".to_owned(), &SymbolicShape::Any),
+    })
+    .collect()
+}
+
+fn port(tensor: &model::Tensor, id: i32) -> Port {
+    let name = tensor.name.clone().unwrap_or_else(|| format!("tensor {id}"));
+    let dims = tensor.shape_signature.as_ref().unwrap_or(&tensor.shape).iter();
+    let dims = dims.map(|dim| u64::try_from(*dim).map_or(Dim::Any, Dim::Fixed));
+    Port::new(name, tensor.tensor_type.to_string(), &SymbolicShape::Dims(dims.collect()))
+}
+
+fn describe_constant(
+    constant: Tensor<'_>,
+    options: SummaryOptions,
+    budget: &Budget,
+    findings: &mut Report,
+) -> TensorSummary {
+    let mut summary = TensorSummary::new(constant.name().unwrap_or_default());
+    if let Some(tensor) = constant.tensor() {
+        summary.dtype = tensor.dtype();
+        summary.shape = tensor.shape().unwrap_or_default();
+        if summary.dtype.is_none() {
+            summary.layout = Some(tensor.tensor_type.to_string());
+        }
+        if tensor.quantization.is_some() {
+            summary.metadata.insert("quantized".to_owned(), json!(true));
+        }
+    }
+    if let Err(error) = fill(constant, options, budget, &mut summary) {
+        findings.add(finding(constant, &error));
+    }
+    summary
+}
+
+fn fill(
+    constant: Tensor<'_>,
+    options: SummaryOptions,
+    budget: &Budget,
+    summary: &mut TensorSummary,
+) -> circle_format::Result<()> {
+    let extent = constant.stored_extent()?;
+    summary.bytes = extent.len();
+    summary.offset = Some(extent.offset());
+    if !options.digests && !options.stats {
+        return Ok(());
+    }
+    budget.take(extent.len())?;
+    let bytes = constant.stored_bytes()?;
+    if options.digests {
+        let found = Algorithm::Sha256.digest(&bytes);
+        summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
+    }
+    if let Some(dtype) = summary.dtype.filter(|_| options.stats) {
+        summary.stats = Stats::of(dtype, &bytes[..]).ok().flatten();
+    }
+    Ok(())
+}
+
+fn finding(constant: Tensor<'_>, error: &Error) -> Finding {
+    let at = error.at().path(constant.path());
+    Finding::error(error.rule(), Chain(error).to_string()).at(at)
+}
+
+/// What a limit on reading is about.
+pub(crate) const READ: &str = "bytes of all tensors";

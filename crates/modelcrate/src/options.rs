@@ -1,0 +1,56 @@
+use std::num::NonZeroUsize;
+
+use tensor_core::{Limits, Profile, Verify};
+
+/// How a file is opened: the same for all formats.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    pub(crate) limits: Limits,
+    pub(crate) profile: Profile,
+    pub(crate) verify: Verify,
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+impl ReadOptions {
+    /// Sets the ceilings on what a file may make the reader do.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how much the reader tolerates; strict by default.
+    #[must_use]
+    pub const fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets when digests are compared; only by [`AnyReader::validate`](crate::AnyReader::validate)
+    /// by default. No effect on formats that have none: Circle, TFLite, PyTorch Live and `RTen`.
+    #[must_use]
+    pub const fn verify(mut self, verify: Verify) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Sets how many threads validation uses; as many as the system offers by default.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+}
+
+/// Turns these options into those of a format, which have the same setters.
+macro_rules! options_of {
+    ($Reader:ty, $options:expr) => {{
+        let $crate::ReadOptions { limits, profile, verify, threads } = $options;
+        let options = <$Reader>::options().limits(limits).profile(profile).verify(verify);
+        match threads {
+            Some(threads) => options.threads(threads),
+            None => options,
+        }
+    }};
+}
+pub(crate) use options_of;
