@@ -12,13 +12,13 @@ pub const ENUM_MIN_TENSOR_TYPE: i8 = -7;
     since = "2.0.0",
     note = "Use associated constants instead. This will no longer be generated in 2021."
 )]
-pub const ENUM_MAX_TENSOR_TYPE: i8 = 18;
+pub const ENUM_MAX_TENSOR_TYPE: i8 = 22;
 #[deprecated(
     since = "2.0.0",
     note = "Use associated constants instead. This will no longer be generated in 2021."
 )]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_TENSOR_TYPE: [TensorType; 26] = [
+pub const ENUM_VALUES_TENSOR_TYPE: [TensorType; 30] = [
     TensorType::MXINT8,
     TensorType::MXFP4,
     TensorType::GGML_Q8_1,
@@ -45,9 +45,13 @@ pub const ENUM_VALUES_TENSOR_TYPE: [TensorType; 26] = [
     TensorType::UINT16,
     TensorType::INT4,
     TensorType::BFLOAT16,
+    TensorType::INT2,
+    TensorType::TFLITE_UINT4,
+    TensorType::FLOAT8_E4M3FN,
+    TensorType::FLOAT8_E5M2,
 ];
 
-/// The element type of a tensor. Numbers below zero are of Circle alone.
+/// The element type of a tensor. Numbers below zero are of Circle alone, from 19 on of TFLite.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct TensorType(pub i8);
@@ -79,9 +83,13 @@ impl TensorType {
     pub const UINT16: Self = Self(16);
     pub const INT4: Self = Self(17);
     pub const BFLOAT16: Self = Self(18);
+    pub const INT2: Self = Self(19);
+    pub const TFLITE_UINT4: Self = Self(20);
+    pub const FLOAT8_E4M3FN: Self = Self(21);
+    pub const FLOAT8_E5M2: Self = Self(22);
 
     pub const ENUM_MIN: i8 = -7;
-    pub const ENUM_MAX: i8 = 18;
+    pub const ENUM_MAX: i8 = 22;
     pub const ENUM_VALUES: &'static [Self] = &[
         Self::MXINT8,
         Self::MXFP4,
@@ -109,6 +117,10 @@ impl TensorType {
         Self::UINT16,
         Self::INT4,
         Self::BFLOAT16,
+        Self::INT2,
+        Self::TFLITE_UINT4,
+        Self::FLOAT8_E4M3FN,
+        Self::FLOAT8_E5M2,
     ];
     /// Returns the variant's name or "" if unknown.
     pub fn variant_name(self) -> Option<&'static str> {
@@ -139,6 +151,10 @@ impl TensorType {
             Self::UINT16 => Some("UINT16"),
             Self::INT4 => Some("INT4"),
             Self::BFLOAT16 => Some("BFLOAT16"),
+            Self::INT2 => Some("INT2"),
+            Self::TFLITE_UINT4 => Some("TFLITE_UINT4"),
+            Self::FLOAT8_E4M3FN => Some("FLOAT8_E4M3FN"),
+            Self::FLOAT8_E5M2 => Some("FLOAT8_E5M2"),
             _ => None,
         }
     }
@@ -3697,6 +3713,111 @@ pub struct QuantizationDetailsUnionTableOffset {}
     since = "2.0.0",
     note = "Use associated constants instead. This will no longer be generated in 2021."
 )]
+pub const ENUM_MIN_TFLITE_QUANTIZATION_DETAILS: u8 = 0;
+#[deprecated(
+    since = "2.0.0",
+    note = "Use associated constants instead. This will no longer be generated in 2021."
+)]
+pub const ENUM_MAX_TFLITE_QUANTIZATION_DETAILS: u8 = 3;
+#[deprecated(
+    since = "2.0.0",
+    note = "Use associated constants instead. This will no longer be generated in 2021."
+)]
+#[allow(non_camel_case_types)]
+pub const ENUM_VALUES_TFLITE_QUANTIZATION_DETAILS: [TfliteQuantizationDetails; 4] = [
+    TfliteQuantizationDetails::NONE,
+    TfliteQuantizationDetails::CustomQuantization,
+    TfliteQuantizationDetails::TfliteBlockwiseQuantization,
+    TfliteQuantizationDetails::MultiAxisQuantization,
+];
+
+/// The same in TFLite, under other numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct TfliteQuantizationDetails(pub u8);
+#[allow(non_upper_case_globals)]
+impl TfliteQuantizationDetails {
+    pub const NONE: Self = Self(0);
+    pub const CustomQuantization: Self = Self(1);
+    pub const TfliteBlockwiseQuantization: Self = Self(2);
+    pub const MultiAxisQuantization: Self = Self(3);
+
+    pub const ENUM_MIN: u8 = 0;
+    pub const ENUM_MAX: u8 = 3;
+    pub const ENUM_VALUES: &'static [Self] = &[
+        Self::NONE,
+        Self::CustomQuantization,
+        Self::TfliteBlockwiseQuantization,
+        Self::MultiAxisQuantization,
+    ];
+    /// Returns the variant's name or "" if unknown.
+    pub fn variant_name(self) -> Option<&'static str> {
+        match self {
+            Self::NONE => Some("NONE"),
+            Self::CustomQuantization => Some("CustomQuantization"),
+            Self::TfliteBlockwiseQuantization => Some("TfliteBlockwiseQuantization"),
+            Self::MultiAxisQuantization => Some("MultiAxisQuantization"),
+            _ => None,
+        }
+    }
+}
+impl ::core::fmt::Debug for TfliteQuantizationDetails {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+        if let Some(name) = self.variant_name() {
+            f.write_str(name)
+        } else {
+            f.write_fmt(format_args!("<UNKNOWN {:?}>", self.0))
+        }
+    }
+}
+impl<'a> ::flatbuffers::Follow<'a> for TfliteQuantizationDetails {
+    type Inner = Self;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        let b = unsafe { ::flatbuffers::read_scalar_at::<u8>(buf, loc) };
+        Self(b)
+    }
+}
+
+impl ::flatbuffers::Push for TfliteQuantizationDetails {
+    type Output = TfliteQuantizationDetails;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        unsafe { ::flatbuffers::emplace_scalar::<u8>(dst, self.0) };
+    }
+}
+
+impl ::flatbuffers::EndianScalar for TfliteQuantizationDetails {
+    type Scalar = u8;
+    #[inline]
+    fn to_little_endian(self) -> u8 {
+        self.0.to_le()
+    }
+    #[inline]
+    #[allow(clippy::wrong_self_convention)]
+    fn from_little_endian(v: u8) -> Self {
+        let b = u8::from_le(v);
+        Self(b)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for TfliteQuantizationDetails {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        u8::run_verifier(v, pos)
+    }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for TfliteQuantizationDetails {}
+pub struct TfliteQuantizationDetailsUnionTableOffset {}
+
+#[deprecated(
+    since = "2.0.0",
+    note = "Use associated constants instead. This will no longer be generated in 2021."
+)]
 pub const ENUM_MIN_SPARSE_INDEX_VECTOR: u8 = 0;
 #[deprecated(
     since = "2.0.0",
@@ -4139,6 +4260,436 @@ impl ::core::fmt::Debug for Model<'_> {
         ds.finish()
     }
 }
+pub enum TfliteModelOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// The root of a file of TFLite.
+pub struct TfliteModel<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TfliteModel<'a> {
+    type Inner = TfliteModel<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> TfliteModel<'a> {
+    pub const VT_VERSION: ::flatbuffers::VOffsetT = 4;
+    pub const VT_OPERATOR_CODES: ::flatbuffers::VOffsetT = 6;
+    pub const VT_SUBGRAPHS: ::flatbuffers::VOffsetT = 8;
+    pub const VT_DESCRIPTION: ::flatbuffers::VOffsetT = 10;
+    pub const VT_BUFFERS: ::flatbuffers::VOffsetT = 12;
+    pub const VT_METADATA_BUFFER: ::flatbuffers::VOffsetT = 14;
+    pub const VT_METADATA: ::flatbuffers::VOffsetT = 16;
+    pub const VT_SIGNATURE_DEFS: ::flatbuffers::VOffsetT = 18;
+    pub const VT_EXTERNAL_BUFFER_GROUPS: ::flatbuffers::VOffsetT = 20;
+    pub const VT_EXTERNAL_BUFFERS: ::flatbuffers::VOffsetT = 22;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TfliteModel { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TfliteModelArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TfliteModel<'bldr>> {
+        let mut builder = TfliteModelBuilder::new(_fbb);
+        if let Some(x) = args.external_buffers {
+            builder.add_external_buffers(x);
+        }
+        if let Some(x) = args.external_buffer_groups {
+            builder.add_external_buffer_groups(x);
+        }
+        if let Some(x) = args.signature_defs {
+            builder.add_signature_defs(x);
+        }
+        if let Some(x) = args.metadata {
+            builder.add_metadata(x);
+        }
+        if let Some(x) = args.metadata_buffer {
+            builder.add_metadata_buffer(x);
+        }
+        if let Some(x) = args.buffers {
+            builder.add_buffers(x);
+        }
+        if let Some(x) = args.description {
+            builder.add_description(x);
+        }
+        if let Some(x) = args.subgraphs {
+            builder.add_subgraphs(x);
+        }
+        if let Some(x) = args.operator_codes {
+            builder.add_operator_codes(x);
+        }
+        builder.add_version(args.version);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn version(&self) -> u32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u32>(TfliteModel::VT_VERSION, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn operator_codes(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<OperatorCode<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<OperatorCode>>,
+            >>(TfliteModel::VT_OPERATOR_CODES, None)
+        }
+    }
+    #[inline]
+    pub fn subgraphs(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<TfliteSubGraph<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<TfliteSubGraph>>,
+            >>(TfliteModel::VT_SUBGRAPHS, None)
+        }
+    }
+    #[inline]
+    pub fn description(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(TfliteModel::VT_DESCRIPTION, None)
+        }
+    }
+    #[inline]
+    pub fn buffers(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Buffer<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Buffer>>,
+            >>(TfliteModel::VT_BUFFERS, None)
+        }
+    }
+    #[inline]
+    pub fn metadata_buffer(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                TfliteModel::VT_METADATA_BUFFER,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn metadata(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Metadata<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Metadata>>,
+            >>(TfliteModel::VT_METADATA, None)
+        }
+    }
+    #[inline]
+    pub fn signature_defs(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<SignatureDef<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<SignatureDef>>,
+            >>(TfliteModel::VT_SIGNATURE_DEFS, None)
+        }
+    }
+    #[inline]
+    pub fn external_buffer_groups(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ExternalBufferGroup<'a>>>>
+    {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ExternalBufferGroup>>,
+            >>(TfliteModel::VT_EXTERNAL_BUFFER_GROUPS, None)
+        }
+    }
+    #[inline]
+    pub fn external_buffers(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ExternalBuffer<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ExternalBuffer>>,
+            >>(TfliteModel::VT_EXTERNAL_BUFFERS, None)
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TfliteModel<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<u32>("version", Self::VT_VERSION, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<OperatorCode>>,
+            >>("operator_codes", Self::VT_OPERATOR_CODES, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<TfliteSubGraph>>,
+            >>("subgraphs", Self::VT_SUBGRAPHS, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>(
+                "description",
+                Self::VT_DESCRIPTION,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Buffer>>,
+            >>("buffers", Self::VT_BUFFERS, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "metadata_buffer",
+                Self::VT_METADATA_BUFFER,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Metadata>>,
+            >>("metadata", Self::VT_METADATA, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<SignatureDef>>,
+            >>("signature_defs", Self::VT_SIGNATURE_DEFS, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<ExternalBufferGroup>>,
+            >>("external_buffer_groups", Self::VT_EXTERNAL_BUFFER_GROUPS, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<ExternalBuffer>>,
+            >>("external_buffers", Self::VT_EXTERNAL_BUFFERS, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct TfliteModelArgs<'a> {
+    pub version: u32,
+    pub operator_codes: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<OperatorCode<'a>>>,
+        >,
+    >,
+    pub subgraphs: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<TfliteSubGraph<'a>>>,
+        >,
+    >,
+    pub description: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub buffers: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Buffer<'a>>>,
+        >,
+    >,
+    pub metadata_buffer: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+    pub metadata: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Metadata<'a>>>,
+        >,
+    >,
+    pub signature_defs: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<SignatureDef<'a>>>,
+        >,
+    >,
+    pub external_buffer_groups: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ExternalBufferGroup<'a>>>,
+        >,
+    >,
+    pub external_buffers: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<ExternalBuffer<'a>>>,
+        >,
+    >,
+}
+impl<'a> Default for TfliteModelArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TfliteModelArgs {
+            version: 0,
+            operator_codes: None,
+            subgraphs: None,
+            description: None,
+            buffers: None,
+            metadata_buffer: None,
+            metadata: None,
+            signature_defs: None,
+            external_buffer_groups: None,
+            external_buffers: None,
+        }
+    }
+}
+
+pub struct TfliteModelBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TfliteModelBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_version(&mut self, version: u32) {
+        self.fbb_.push_slot::<u32>(TfliteModel::VT_VERSION, version, 0);
+    }
+    #[inline]
+    pub fn add_operator_codes(
+        &mut self,
+        operator_codes: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<OperatorCode<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteModel::VT_OPERATOR_CODES,
+            operator_codes,
+        );
+    }
+    #[inline]
+    pub fn add_subgraphs(
+        &mut self,
+        subgraphs: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<TfliteSubGraph<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteModel::VT_SUBGRAPHS, subgraphs);
+    }
+    #[inline]
+    pub fn add_description(&mut self, description: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteModel::VT_DESCRIPTION,
+            description,
+        );
+    }
+    #[inline]
+    pub fn add_buffers(
+        &mut self,
+        buffers: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<Buffer<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteModel::VT_BUFFERS, buffers);
+    }
+    #[inline]
+    pub fn add_metadata_buffer(
+        &mut self,
+        metadata_buffer: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteModel::VT_METADATA_BUFFER,
+            metadata_buffer,
+        );
+    }
+    #[inline]
+    pub fn add_metadata(
+        &mut self,
+        metadata: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<Metadata<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteModel::VT_METADATA, metadata);
+    }
+    #[inline]
+    pub fn add_signature_defs(
+        &mut self,
+        signature_defs: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<SignatureDef<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteModel::VT_SIGNATURE_DEFS,
+            signature_defs,
+        );
+    }
+    #[inline]
+    pub fn add_external_buffer_groups(
+        &mut self,
+        external_buffer_groups: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<ExternalBufferGroup<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteModel::VT_EXTERNAL_BUFFER_GROUPS,
+            external_buffer_groups,
+        );
+    }
+    #[inline]
+    pub fn add_external_buffers(
+        &mut self,
+        external_buffers: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<ExternalBuffer<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteModel::VT_EXTERNAL_BUFFERS,
+            external_buffers,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TfliteModelBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TfliteModelBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TfliteModel<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TfliteModel<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TfliteModel");
+        ds.field("version", &self.version());
+        ds.field("operator_codes", &self.operator_codes());
+        ds.field("subgraphs", &self.subgraphs());
+        ds.field("description", &self.description());
+        ds.field("buffers", &self.buffers());
+        ds.field("metadata_buffer", &self.metadata_buffer());
+        ds.field("metadata", &self.metadata());
+        ds.field("signature_defs", &self.signature_defs());
+        ds.field("external_buffer_groups", &self.external_buffer_groups());
+        ds.field("external_buffers", &self.external_buffers());
+        ds.finish()
+    }
+}
 pub enum SubGraphOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -4413,6 +4964,269 @@ impl ::core::fmt::Debug for SubGraph<'_> {
         ds.field("operators", &self.operators());
         ds.field("name", &self.name());
         ds.field("data_format", &self.data_format());
+        ds.field("debug_metadata_index", &self.debug_metadata_index());
+        ds.finish()
+    }
+}
+pub enum TfliteSubGraphOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A graph in TFLite.
+pub struct TfliteSubGraph<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TfliteSubGraph<'a> {
+    type Inner = TfliteSubGraph<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> TfliteSubGraph<'a> {
+    pub const VT_TENSORS: ::flatbuffers::VOffsetT = 4;
+    pub const VT_INPUTS: ::flatbuffers::VOffsetT = 6;
+    pub const VT_OUTPUTS: ::flatbuffers::VOffsetT = 8;
+    pub const VT_OPERATORS: ::flatbuffers::VOffsetT = 10;
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 12;
+    pub const VT_DEBUG_METADATA_INDEX: ::flatbuffers::VOffsetT = 14;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TfliteSubGraph { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TfliteSubGraphArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TfliteSubGraph<'bldr>> {
+        let mut builder = TfliteSubGraphBuilder::new(_fbb);
+        builder.add_debug_metadata_index(args.debug_metadata_index);
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        if let Some(x) = args.operators {
+            builder.add_operators(x);
+        }
+        if let Some(x) = args.outputs {
+            builder.add_outputs(x);
+        }
+        if let Some(x) = args.inputs {
+            builder.add_inputs(x);
+        }
+        if let Some(x) = args.tensors {
+            builder.add_tensors(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn tensors(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<TfliteTensor<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<TfliteTensor>>,
+            >>(TfliteSubGraph::VT_TENSORS, None)
+        }
+    }
+    #[inline]
+    pub fn inputs(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                TfliteSubGraph::VT_INPUTS,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn outputs(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                TfliteSubGraph::VT_OUTPUTS,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn operators(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Operator<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Operator>>,
+            >>(TfliteSubGraph::VT_OPERATORS, None)
+        }
+    }
+    #[inline]
+    pub fn name(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(TfliteSubGraph::VT_NAME, None)
+        }
+    }
+    #[inline]
+    pub fn debug_metadata_index(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<i32>(TfliteSubGraph::VT_DEBUG_METADATA_INDEX, Some(-1)).unwrap() }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TfliteSubGraph<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<TfliteTensor>>,
+            >>("tensors", Self::VT_TENSORS, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "inputs",
+                Self::VT_INPUTS,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "outputs",
+                Self::VT_OUTPUTS,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<Operator>>,
+            >>("operators", Self::VT_OPERATORS, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, false)?
+            .visit_field::<i32>("debug_metadata_index", Self::VT_DEBUG_METADATA_INDEX, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct TfliteSubGraphArgs<'a> {
+    pub tensors: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<TfliteTensor<'a>>>,
+        >,
+    >,
+    pub inputs: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+    pub outputs: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+    pub operators: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<Operator<'a>>>,
+        >,
+    >,
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub debug_metadata_index: i32,
+}
+impl<'a> Default for TfliteSubGraphArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TfliteSubGraphArgs {
+            tensors: None,
+            inputs: None,
+            outputs: None,
+            operators: None,
+            name: None,
+            debug_metadata_index: -1,
+        }
+    }
+}
+
+pub struct TfliteSubGraphBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TfliteSubGraphBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_tensors(
+        &mut self,
+        tensors: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<TfliteTensor<'b>>>,
+        >,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteSubGraph::VT_TENSORS, tensors);
+    }
+    #[inline]
+    pub fn add_inputs(&mut self, inputs: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteSubGraph::VT_INPUTS, inputs);
+    }
+    #[inline]
+    pub fn add_outputs(
+        &mut self,
+        outputs: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>,
+    ) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteSubGraph::VT_OUTPUTS, outputs);
+    }
+    #[inline]
+    pub fn add_operators(
+        &mut self,
+        operators: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<Operator<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteSubGraph::VT_OPERATORS,
+            operators,
+        );
+    }
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteSubGraph::VT_NAME, name);
+    }
+    #[inline]
+    pub fn add_debug_metadata_index(&mut self, debug_metadata_index: i32) {
+        self.fbb_.push_slot::<i32>(
+            TfliteSubGraph::VT_DEBUG_METADATA_INDEX,
+            debug_metadata_index,
+            -1,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TfliteSubGraphBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TfliteSubGraphBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TfliteSubGraph<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TfliteSubGraph<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TfliteSubGraph");
+        ds.field("tensors", &self.tensors());
+        ds.field("inputs", &self.inputs());
+        ds.field("outputs", &self.outputs());
+        ds.field("operators", &self.operators());
+        ds.field("name", &self.name());
         ds.field("debug_metadata_index", &self.debug_metadata_index());
         ds.finish()
     }
@@ -4774,6 +5588,364 @@ impl ::core::fmt::Debug for Tensor<'_> {
         ds.field("has_rank", &self.has_rank());
         ds.field("variant_tensors", &self.variant_tensors());
         ds.field("compression_type", &self.compression_type());
+        ds.finish()
+    }
+}
+pub enum TfliteTensorOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A value of a graph in TFLite.
+pub struct TfliteTensor<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TfliteTensor<'a> {
+    type Inner = TfliteTensor<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> TfliteTensor<'a> {
+    pub const VT_SHAPE: ::flatbuffers::VOffsetT = 4;
+    pub const VT_TYPE_: ::flatbuffers::VOffsetT = 6;
+    pub const VT_BUFFER: ::flatbuffers::VOffsetT = 8;
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 10;
+    pub const VT_QUANTIZATION: ::flatbuffers::VOffsetT = 12;
+    pub const VT_IS_VARIABLE: ::flatbuffers::VOffsetT = 14;
+    pub const VT_SPARSITY: ::flatbuffers::VOffsetT = 16;
+    pub const VT_SHAPE_SIGNATURE: ::flatbuffers::VOffsetT = 18;
+    pub const VT_HAS_RANK: ::flatbuffers::VOffsetT = 20;
+    pub const VT_VARIANT_TENSORS: ::flatbuffers::VOffsetT = 22;
+    pub const VT_EXTERNAL_BUFFER: ::flatbuffers::VOffsetT = 24;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TfliteTensor { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TfliteTensorArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TfliteTensor<'bldr>> {
+        let mut builder = TfliteTensorBuilder::new(_fbb);
+        builder.add_external_buffer(args.external_buffer);
+        if let Some(x) = args.variant_tensors {
+            builder.add_variant_tensors(x);
+        }
+        if let Some(x) = args.shape_signature {
+            builder.add_shape_signature(x);
+        }
+        if let Some(x) = args.sparsity {
+            builder.add_sparsity(x);
+        }
+        if let Some(x) = args.quantization {
+            builder.add_quantization(x);
+        }
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.add_buffer(args.buffer);
+        if let Some(x) = args.shape {
+            builder.add_shape(x);
+        }
+        builder.add_has_rank(args.has_rank);
+        builder.add_is_variable(args.is_variable);
+        builder.add_type_(args.type_);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn shape(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                TfliteTensor::VT_SHAPE,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn type_(&self) -> TensorType {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<TensorType>(TfliteTensor::VT_TYPE_, Some(TensorType::FLOAT32)).unwrap()
+        }
+    }
+    #[inline]
+    pub fn buffer(&self) -> u32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u32>(TfliteTensor::VT_BUFFER, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn name(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(TfliteTensor::VT_NAME, None)
+        }
+    }
+    #[inline]
+    pub fn quantization(&self) -> Option<TfliteQuantizationParameters<'a>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<TfliteQuantizationParameters>>(
+                TfliteTensor::VT_QUANTIZATION,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn is_variable(&self) -> bool {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<bool>(TfliteTensor::VT_IS_VARIABLE, Some(false)).unwrap() }
+    }
+    #[inline]
+    pub fn sparsity(&self) -> Option<SparsityParameters<'a>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<SparsityParameters>>(
+                TfliteTensor::VT_SPARSITY,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn shape_signature(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                TfliteTensor::VT_SHAPE_SIGNATURE,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn has_rank(&self) -> bool {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<bool>(TfliteTensor::VT_HAS_RANK, Some(false)).unwrap() }
+    }
+    #[inline]
+    pub fn variant_tensors(
+        &self,
+    ) -> Option<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<VariantSubType<'a>>>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<VariantSubType>>,
+            >>(TfliteTensor::VT_VARIANT_TENSORS, None)
+        }
+    }
+    #[inline]
+    pub fn external_buffer(&self) -> u32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u32>(TfliteTensor::VT_EXTERNAL_BUFFER, Some(0)).unwrap() }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TfliteTensor<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "shape",
+                Self::VT_SHAPE,
+                false,
+            )?
+            .visit_field::<TensorType>("type_", Self::VT_TYPE_, false)?
+            .visit_field::<u32>("buffer", Self::VT_BUFFER, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<TfliteQuantizationParameters>>(
+                "quantization",
+                Self::VT_QUANTIZATION,
+                false,
+            )?
+            .visit_field::<bool>("is_variable", Self::VT_IS_VARIABLE, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<SparsityParameters>>(
+                "sparsity",
+                Self::VT_SPARSITY,
+                false,
+            )?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "shape_signature",
+                Self::VT_SHAPE_SIGNATURE,
+                false,
+            )?
+            .visit_field::<bool>("has_rank", Self::VT_HAS_RANK, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<
+                ::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<VariantSubType>>,
+            >>("variant_tensors", Self::VT_VARIANT_TENSORS, false)?
+            .visit_field::<u32>("external_buffer", Self::VT_EXTERNAL_BUFFER, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct TfliteTensorArgs<'a> {
+    pub shape: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+    pub type_: TensorType,
+    pub buffer: u32,
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub quantization: Option<::flatbuffers::WIPOffset<TfliteQuantizationParameters<'a>>>,
+    pub is_variable: bool,
+    pub sparsity: Option<::flatbuffers::WIPOffset<SparsityParameters<'a>>>,
+    pub shape_signature: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+    pub has_rank: bool,
+    pub variant_tensors: Option<
+        ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<VariantSubType<'a>>>,
+        >,
+    >,
+    pub external_buffer: u32,
+}
+impl<'a> Default for TfliteTensorArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TfliteTensorArgs {
+            shape: None,
+            type_: TensorType::FLOAT32,
+            buffer: 0,
+            name: None,
+            quantization: None,
+            is_variable: false,
+            sparsity: None,
+            shape_signature: None,
+            has_rank: false,
+            variant_tensors: None,
+            external_buffer: 0,
+        }
+    }
+}
+
+pub struct TfliteTensorBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TfliteTensorBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_shape(&mut self, shape: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteTensor::VT_SHAPE, shape);
+    }
+    #[inline]
+    pub fn add_type_(&mut self, type_: TensorType) {
+        self.fbb_.push_slot::<TensorType>(TfliteTensor::VT_TYPE_, type_, TensorType::FLOAT32);
+    }
+    #[inline]
+    pub fn add_buffer(&mut self, buffer: u32) {
+        self.fbb_.push_slot::<u32>(TfliteTensor::VT_BUFFER, buffer, 0);
+    }
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(TfliteTensor::VT_NAME, name);
+    }
+    #[inline]
+    pub fn add_quantization(
+        &mut self,
+        quantization: ::flatbuffers::WIPOffset<TfliteQuantizationParameters<'b>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<TfliteQuantizationParameters>>(
+            TfliteTensor::VT_QUANTIZATION,
+            quantization,
+        );
+    }
+    #[inline]
+    pub fn add_is_variable(&mut self, is_variable: bool) {
+        self.fbb_.push_slot::<bool>(TfliteTensor::VT_IS_VARIABLE, is_variable, false);
+    }
+    #[inline]
+    pub fn add_sparsity(&mut self, sparsity: ::flatbuffers::WIPOffset<SparsityParameters<'b>>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<SparsityParameters>>(
+            TfliteTensor::VT_SPARSITY,
+            sparsity,
+        );
+    }
+    #[inline]
+    pub fn add_shape_signature(
+        &mut self,
+        shape_signature: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteTensor::VT_SHAPE_SIGNATURE,
+            shape_signature,
+        );
+    }
+    #[inline]
+    pub fn add_has_rank(&mut self, has_rank: bool) {
+        self.fbb_.push_slot::<bool>(TfliteTensor::VT_HAS_RANK, has_rank, false);
+    }
+    #[inline]
+    pub fn add_variant_tensors(
+        &mut self,
+        variant_tensors: ::flatbuffers::WIPOffset<
+            ::flatbuffers::Vector<'b, ::flatbuffers::ForwardsUOffset<VariantSubType<'b>>>,
+        >,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteTensor::VT_VARIANT_TENSORS,
+            variant_tensors,
+        );
+    }
+    #[inline]
+    pub fn add_external_buffer(&mut self, external_buffer: u32) {
+        self.fbb_.push_slot::<u32>(TfliteTensor::VT_EXTERNAL_BUFFER, external_buffer, 0);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TfliteTensorBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TfliteTensorBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TfliteTensor<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TfliteTensor<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TfliteTensor");
+        ds.field("shape", &self.shape());
+        ds.field("type_", &self.type_());
+        ds.field("buffer", &self.buffer());
+        ds.field("name", &self.name());
+        ds.field("quantization", &self.quantization());
+        ds.field("is_variable", &self.is_variable());
+        ds.field("sparsity", &self.sparsity());
+        ds.field("shape_signature", &self.shape_signature());
+        ds.field("has_rank", &self.has_rank());
+        ds.field("variant_tensors", &self.variant_tensors());
+        ds.field("external_buffer", &self.external_buffer());
         ds.finish()
     }
 }
@@ -10521,6 +11693,371 @@ impl ::core::fmt::Debug for QuantizationParameters<'_> {
         ds.finish()
     }
 }
+pub enum TfliteQuantizationParametersOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// The same in TFLite.
+pub struct TfliteQuantizationParameters<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TfliteQuantizationParameters<'a> {
+    type Inner = TfliteQuantizationParameters<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> TfliteQuantizationParameters<'a> {
+    pub const VT_MIN: ::flatbuffers::VOffsetT = 4;
+    pub const VT_MAX: ::flatbuffers::VOffsetT = 6;
+    pub const VT_SCALE: ::flatbuffers::VOffsetT = 8;
+    pub const VT_ZERO_POINT: ::flatbuffers::VOffsetT = 10;
+    pub const VT_DETAILS_TYPE: ::flatbuffers::VOffsetT = 12;
+    pub const VT_DETAILS: ::flatbuffers::VOffsetT = 14;
+    pub const VT_QUANTIZED_DIMENSION: ::flatbuffers::VOffsetT = 16;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TfliteQuantizationParameters { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TfliteQuantizationParametersArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TfliteQuantizationParameters<'bldr>> {
+        let mut builder = TfliteQuantizationParametersBuilder::new(_fbb);
+        builder.add_quantized_dimension(args.quantized_dimension);
+        if let Some(x) = args.details {
+            builder.add_details(x);
+        }
+        if let Some(x) = args.zero_point {
+            builder.add_zero_point(x);
+        }
+        if let Some(x) = args.scale {
+            builder.add_scale(x);
+        }
+        if let Some(x) = args.max {
+            builder.add_max(x);
+        }
+        if let Some(x) = args.min {
+            builder.add_min(x);
+        }
+        builder.add_details_type(args.details_type);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn min(&self) -> Option<::flatbuffers::Vector<'a, f32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, f32>>>(
+                TfliteQuantizationParameters::VT_MIN,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn max(&self) -> Option<::flatbuffers::Vector<'a, f32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, f32>>>(
+                TfliteQuantizationParameters::VT_MAX,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn scale(&self) -> Option<::flatbuffers::Vector<'a, f32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, f32>>>(
+                TfliteQuantizationParameters::VT_SCALE,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn zero_point(&self) -> Option<::flatbuffers::Vector<'a, i64>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i64>>>(
+                TfliteQuantizationParameters::VT_ZERO_POINT,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn details_type(&self) -> TfliteQuantizationDetails {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<TfliteQuantizationDetails>(
+                    TfliteQuantizationParameters::VT_DETAILS_TYPE,
+                    Some(TfliteQuantizationDetails::NONE),
+                )
+                .unwrap()
+        }
+    }
+    #[inline]
+    pub fn details(&self) -> Option<::flatbuffers::Table<'a>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Table<'a>>>(
+                TfliteQuantizationParameters::VT_DETAILS,
+                None,
+            )
+        }
+    }
+    #[inline]
+    pub fn quantized_dimension(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<i32>(TfliteQuantizationParameters::VT_QUANTIZED_DIMENSION, Some(0))
+                .unwrap()
+        }
+    }
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn details_as_custom_quantization(&self) -> Option<CustomQuantization<'a>> {
+        if self.details_type() == TfliteQuantizationDetails::CustomQuantization {
+            self.details().map(|t| {
+                // Safety:
+                // Created from a valid Table for this object
+                // Which contains a valid union in this slot
+                unsafe { CustomQuantization::init_from_table(t) }
+            })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn details_as_tflite_blockwise_quantization(
+        &self,
+    ) -> Option<TfliteBlockwiseQuantization<'a>> {
+        if self.details_type() == TfliteQuantizationDetails::TfliteBlockwiseQuantization {
+            self.details().map(|t| {
+                // Safety:
+                // Created from a valid Table for this object
+                // Which contains a valid union in this slot
+                unsafe { TfliteBlockwiseQuantization::init_from_table(t) }
+            })
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    #[allow(non_snake_case)]
+    pub fn details_as_multi_axis_quantization(&self) -> Option<MultiAxisQuantization<'a>> {
+        if self.details_type() == TfliteQuantizationDetails::MultiAxisQuantization {
+            self.details().map(|t| {
+                // Safety:
+                // Created from a valid Table for this object
+                // Which contains a valid union in this slot
+                unsafe { MultiAxisQuantization::init_from_table(t) }
+            })
+        } else {
+            None
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TfliteQuantizationParameters<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("min", Self::VT_MIN, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("max", Self::VT_MAX, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("scale", Self::VT_SCALE, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i64>>>("zero_point", Self::VT_ZERO_POINT, false)?
+     .visit_loose_union::<TfliteQuantizationDetails, _>("details_type", Self::VT_DETAILS_TYPE, "details", Self::VT_DETAILS, false, |key, v, pos| {
+        match key {
+          TfliteQuantizationDetails::CustomQuantization => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<CustomQuantization>>("TfliteQuantizationDetails::CustomQuantization", pos),
+          TfliteQuantizationDetails::TfliteBlockwiseQuantization => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<TfliteBlockwiseQuantization>>("TfliteQuantizationDetails::TfliteBlockwiseQuantization", pos),
+          TfliteQuantizationDetails::MultiAxisQuantization => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<MultiAxisQuantization>>("TfliteQuantizationDetails::MultiAxisQuantization", pos),
+          _ => Ok(()),
+        }
+     })?
+     .visit_field::<i32>("quantized_dimension", Self::VT_QUANTIZED_DIMENSION, false)?
+     .finish();
+        Ok(())
+    }
+}
+pub struct TfliteQuantizationParametersArgs<'a> {
+    pub min: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
+    pub max: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
+    pub scale: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
+    pub zero_point: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i64>>>,
+    pub details_type: TfliteQuantizationDetails,
+    pub details: Option<::flatbuffers::WIPOffset<::flatbuffers::UnionWIPOffset>>,
+    pub quantized_dimension: i32,
+}
+impl<'a> Default for TfliteQuantizationParametersArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TfliteQuantizationParametersArgs {
+            min: None,
+            max: None,
+            scale: None,
+            zero_point: None,
+            details_type: TfliteQuantizationDetails::NONE,
+            details: None,
+            quantized_dimension: 0,
+        }
+    }
+}
+
+pub struct TfliteQuantizationParametersBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TfliteQuantizationParametersBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_min(&mut self, min: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, f32>>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteQuantizationParameters::VT_MIN,
+            min,
+        );
+    }
+    #[inline]
+    pub fn add_max(&mut self, max: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, f32>>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteQuantizationParameters::VT_MAX,
+            max,
+        );
+    }
+    #[inline]
+    pub fn add_scale(&mut self, scale: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, f32>>) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteQuantizationParameters::VT_SCALE,
+            scale,
+        );
+    }
+    #[inline]
+    pub fn add_zero_point(
+        &mut self,
+        zero_point: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i64>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteQuantizationParameters::VT_ZERO_POINT,
+            zero_point,
+        );
+    }
+    #[inline]
+    pub fn add_details_type(&mut self, details_type: TfliteQuantizationDetails) {
+        self.fbb_.push_slot::<TfliteQuantizationDetails>(
+            TfliteQuantizationParameters::VT_DETAILS_TYPE,
+            details_type,
+            TfliteQuantizationDetails::NONE,
+        );
+    }
+    #[inline]
+    pub fn add_details(
+        &mut self,
+        details: ::flatbuffers::WIPOffset<::flatbuffers::UnionWIPOffset>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteQuantizationParameters::VT_DETAILS,
+            details,
+        );
+    }
+    #[inline]
+    pub fn add_quantized_dimension(&mut self, quantized_dimension: i32) {
+        self.fbb_.push_slot::<i32>(
+            TfliteQuantizationParameters::VT_QUANTIZED_DIMENSION,
+            quantized_dimension,
+            0,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TfliteQuantizationParametersBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TfliteQuantizationParametersBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TfliteQuantizationParameters<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TfliteQuantizationParameters<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TfliteQuantizationParameters");
+        ds.field("min", &self.min());
+        ds.field("max", &self.max());
+        ds.field("scale", &self.scale());
+        ds.field("zero_point", &self.zero_point());
+        ds.field("details_type", &self.details_type());
+        match self.details_type() {
+            TfliteQuantizationDetails::CustomQuantization => {
+                if let Some(x) = self.details_as_custom_quantization() {
+                    ds.field("details", &x)
+                } else {
+                    ds.field(
+                        "details",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            TfliteQuantizationDetails::TfliteBlockwiseQuantization => {
+                if let Some(x) = self.details_as_tflite_blockwise_quantization() {
+                    ds.field("details", &x)
+                } else {
+                    ds.field(
+                        "details",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            TfliteQuantizationDetails::MultiAxisQuantization => {
+                if let Some(x) = self.details_as_multi_axis_quantization() {
+                    ds.field("details", &x)
+                } else {
+                    ds.field(
+                        "details",
+                        &"InvalidFlatbuffer: Union discriminant does not match value.",
+                    )
+                }
+            }
+            _ => {
+                let x: Option<()> = None;
+                ds.field("details", &x)
+            }
+        };
+        ds.field("quantized_dimension", &self.quantized_dimension());
+        ds.finish()
+    }
+}
 pub enum CustomQuantizationOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -10857,6 +12394,179 @@ impl ::core::fmt::Debug for BlockwiseQuantization<'_> {
         ds.field("scales", &self.scales());
         ds.field("zero_points", &self.zero_points());
         ds.field("block_size", &self.block_size());
+        ds.finish()
+    }
+}
+pub enum TfliteBlockwiseQuantizationOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// The same in TFLite.
+pub struct TfliteBlockwiseQuantization<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for TfliteBlockwiseQuantization<'a> {
+    type Inner = TfliteBlockwiseQuantization<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> TfliteBlockwiseQuantization<'a> {
+    pub const VT_SCALES: ::flatbuffers::VOffsetT = 4;
+    pub const VT_ZERO_POINTS: ::flatbuffers::VOffsetT = 6;
+    pub const VT_BLOCK_SIZE: ::flatbuffers::VOffsetT = 8;
+    pub const VT_BLOCK_SHAPE: ::flatbuffers::VOffsetT = 10;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        TfliteBlockwiseQuantization { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args TfliteBlockwiseQuantizationArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<TfliteBlockwiseQuantization<'bldr>> {
+        let mut builder = TfliteBlockwiseQuantizationBuilder::new(_fbb);
+        if let Some(x) = args.block_shape {
+            builder.add_block_shape(x);
+        }
+        builder.add_block_size(args.block_size);
+        builder.add_zero_points(args.zero_points);
+        builder.add_scales(args.scales);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn scales(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<i32>(TfliteBlockwiseQuantization::VT_SCALES, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn zero_points(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<i32>(TfliteBlockwiseQuantization::VT_ZERO_POINTS, Some(0)).unwrap()
+        }
+    }
+    #[inline]
+    pub fn block_size(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<i32>(TfliteBlockwiseQuantization::VT_BLOCK_SIZE, Some(0)).unwrap()
+        }
+    }
+    #[inline]
+    pub fn block_shape(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                TfliteBlockwiseQuantization::VT_BLOCK_SHAPE,
+                None,
+            )
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for TfliteBlockwiseQuantization<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<i32>("scales", Self::VT_SCALES, false)?
+            .visit_field::<i32>("zero_points", Self::VT_ZERO_POINTS, false)?
+            .visit_field::<i32>("block_size", Self::VT_BLOCK_SIZE, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "block_shape",
+                Self::VT_BLOCK_SHAPE,
+                false,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct TfliteBlockwiseQuantizationArgs<'a> {
+    pub scales: i32,
+    pub zero_points: i32,
+    pub block_size: i32,
+    pub block_shape: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+}
+impl<'a> Default for TfliteBlockwiseQuantizationArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        TfliteBlockwiseQuantizationArgs {
+            scales: 0,
+            zero_points: 0,
+            block_size: 0,
+            block_shape: None,
+        }
+    }
+}
+
+pub struct TfliteBlockwiseQuantizationBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> TfliteBlockwiseQuantizationBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_scales(&mut self, scales: i32) {
+        self.fbb_.push_slot::<i32>(TfliteBlockwiseQuantization::VT_SCALES, scales, 0);
+    }
+    #[inline]
+    pub fn add_zero_points(&mut self, zero_points: i32) {
+        self.fbb_.push_slot::<i32>(TfliteBlockwiseQuantization::VT_ZERO_POINTS, zero_points, 0);
+    }
+    #[inline]
+    pub fn add_block_size(&mut self, block_size: i32) {
+        self.fbb_.push_slot::<i32>(TfliteBlockwiseQuantization::VT_BLOCK_SIZE, block_size, 0);
+    }
+    #[inline]
+    pub fn add_block_shape(
+        &mut self,
+        block_shape: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            TfliteBlockwiseQuantization::VT_BLOCK_SHAPE,
+            block_shape,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> TfliteBlockwiseQuantizationBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        TfliteBlockwiseQuantizationBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<TfliteBlockwiseQuantization<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for TfliteBlockwiseQuantization<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("TfliteBlockwiseQuantization");
+        ds.field("scales", &self.scales());
+        ds.field("zero_points", &self.zero_points());
+        ds.field("block_size", &self.block_size());
+        ds.field("block_shape", &self.block_shape());
         ds.finish()
     }
 }
@@ -11969,6 +13679,452 @@ impl ::core::fmt::Debug for VariantSubType<'_> {
         ds.field("shape", &self.shape());
         ds.field("type_", &self.type_());
         ds.field("has_rank", &self.has_rank());
+        ds.finish()
+    }
+}
+pub enum MultiAxisQuantizationOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// Parameters in tensors of the graph, over several dimensions.
+pub struct MultiAxisQuantization<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for MultiAxisQuantization<'a> {
+    type Inner = MultiAxisQuantization<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> MultiAxisQuantization<'a> {
+    pub const VT_SCALES: ::flatbuffers::VOffsetT = 4;
+    pub const VT_ZERO_POINTS: ::flatbuffers::VOffsetT = 6;
+    pub const VT_BLOCK_SIZE: ::flatbuffers::VOffsetT = 8;
+    pub const VT_QUANTIZED_DIMENSIONS: ::flatbuffers::VOffsetT = 10;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        MultiAxisQuantization { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args MultiAxisQuantizationArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<MultiAxisQuantization<'bldr>> {
+        let mut builder = MultiAxisQuantizationBuilder::new(_fbb);
+        if let Some(x) = args.quantized_dimensions {
+            builder.add_quantized_dimensions(x);
+        }
+        builder.add_block_size(args.block_size);
+        builder.add_zero_points(args.zero_points);
+        builder.add_scales(args.scales);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn scales(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<i32>(MultiAxisQuantization::VT_SCALES, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn zero_points(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<i32>(MultiAxisQuantization::VT_ZERO_POINTS, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn block_size(&self) -> i32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<i32>(MultiAxisQuantization::VT_BLOCK_SIZE, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn quantized_dimensions(&self) -> Option<::flatbuffers::Vector<'a, i32>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, i32>>>(
+                MultiAxisQuantization::VT_QUANTIZED_DIMENSIONS,
+                None,
+            )
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for MultiAxisQuantization<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<i32>("scales", Self::VT_SCALES, false)?
+            .visit_field::<i32>("zero_points", Self::VT_ZERO_POINTS, false)?
+            .visit_field::<i32>("block_size", Self::VT_BLOCK_SIZE, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, i32>>>(
+                "quantized_dimensions",
+                Self::VT_QUANTIZED_DIMENSIONS,
+                false,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct MultiAxisQuantizationArgs<'a> {
+    pub scales: i32,
+    pub zero_points: i32,
+    pub block_size: i32,
+    pub quantized_dimensions: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, i32>>>,
+}
+impl<'a> Default for MultiAxisQuantizationArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        MultiAxisQuantizationArgs {
+            scales: 0,
+            zero_points: 0,
+            block_size: 0,
+            quantized_dimensions: None,
+        }
+    }
+}
+
+pub struct MultiAxisQuantizationBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> MultiAxisQuantizationBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_scales(&mut self, scales: i32) {
+        self.fbb_.push_slot::<i32>(MultiAxisQuantization::VT_SCALES, scales, 0);
+    }
+    #[inline]
+    pub fn add_zero_points(&mut self, zero_points: i32) {
+        self.fbb_.push_slot::<i32>(MultiAxisQuantization::VT_ZERO_POINTS, zero_points, 0);
+    }
+    #[inline]
+    pub fn add_block_size(&mut self, block_size: i32) {
+        self.fbb_.push_slot::<i32>(MultiAxisQuantization::VT_BLOCK_SIZE, block_size, 0);
+    }
+    #[inline]
+    pub fn add_quantized_dimensions(
+        &mut self,
+        quantized_dimensions: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, i32>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            MultiAxisQuantization::VT_QUANTIZED_DIMENSIONS,
+            quantized_dimensions,
+        );
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> MultiAxisQuantizationBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        MultiAxisQuantizationBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<MultiAxisQuantization<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for MultiAxisQuantization<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("MultiAxisQuantization");
+        ds.field("scales", &self.scales());
+        ds.field("zero_points", &self.zero_points());
+        ds.field("block_size", &self.block_size());
+        ds.field("quantized_dimensions", &self.quantized_dimensions());
+        ds.finish()
+    }
+}
+pub enum ExternalBufferOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// Bytes that stand in another file.
+pub struct ExternalBuffer<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for ExternalBuffer<'a> {
+    type Inner = ExternalBuffer<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> ExternalBuffer<'a> {
+    pub const VT_ID: ::flatbuffers::VOffsetT = 4;
+    pub const VT_GROUP: ::flatbuffers::VOffsetT = 6;
+    pub const VT_OFFSET: ::flatbuffers::VOffsetT = 8;
+    pub const VT_LENGTH: ::flatbuffers::VOffsetT = 10;
+    pub const VT_PACKING: ::flatbuffers::VOffsetT = 12;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        ExternalBuffer { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args ExternalBufferArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<ExternalBuffer<'bldr>> {
+        let mut builder = ExternalBufferBuilder::new(_fbb);
+        builder.add_length(args.length);
+        builder.add_offset(args.offset);
+        if let Some(x) = args.packing {
+            builder.add_packing(x);
+        }
+        builder.add_group(args.group);
+        builder.add_id(args.id);
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn id(&self) -> u32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u32>(ExternalBuffer::VT_ID, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn group(&self) -> u32 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u32>(ExternalBuffer::VT_GROUP, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u64>(ExternalBuffer::VT_OFFSET, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn length(&self) -> u64 {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe { self._tab.get::<u64>(ExternalBuffer::VT_LENGTH, Some(0)).unwrap() }
+    }
+    #[inline]
+    pub fn packing(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(ExternalBuffer::VT_PACKING, None)
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for ExternalBuffer<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<u32>("id", Self::VT_ID, false)?
+            .visit_field::<u32>("group", Self::VT_GROUP, false)?
+            .visit_field::<u64>("offset", Self::VT_OFFSET, false)?
+            .visit_field::<u64>("length", Self::VT_LENGTH, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>(
+                "packing",
+                Self::VT_PACKING,
+                false,
+            )?
+            .finish();
+        Ok(())
+    }
+}
+pub struct ExternalBufferArgs<'a> {
+    pub id: u32,
+    pub group: u32,
+    pub offset: u64,
+    pub length: u64,
+    pub packing: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for ExternalBufferArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        ExternalBufferArgs { id: 0, group: 0, offset: 0, length: 0, packing: None }
+    }
+}
+
+pub struct ExternalBufferBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ExternalBufferBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_id(&mut self, id: u32) {
+        self.fbb_.push_slot::<u32>(ExternalBuffer::VT_ID, id, 0);
+    }
+    #[inline]
+    pub fn add_group(&mut self, group: u32) {
+        self.fbb_.push_slot::<u32>(ExternalBuffer::VT_GROUP, group, 0);
+    }
+    #[inline]
+    pub fn add_offset(&mut self, offset: u64) {
+        self.fbb_.push_slot::<u64>(ExternalBuffer::VT_OFFSET, offset, 0);
+    }
+    #[inline]
+    pub fn add_length(&mut self, length: u64) {
+        self.fbb_.push_slot::<u64>(ExternalBuffer::VT_LENGTH, length, 0);
+    }
+    #[inline]
+    pub fn add_packing(&mut self, packing: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(ExternalBuffer::VT_PACKING, packing);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> ExternalBufferBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        ExternalBufferBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<ExternalBuffer<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for ExternalBuffer<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("ExternalBuffer");
+        ds.field("id", &self.id());
+        ds.field("group", &self.group());
+        ds.field("offset", &self.offset());
+        ds.field("length", &self.length());
+        ds.field("packing", &self.packing());
+        ds.finish()
+    }
+}
+pub enum ExternalBufferGroupOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+/// A file with such bytes.
+pub struct ExternalBufferGroup<'a> {
+    pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for ExternalBufferGroup<'a> {
+    type Inner = ExternalBufferGroup<'a>;
+    #[inline]
+    unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+        Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+    }
+}
+
+impl<'a> ExternalBufferGroup<'a> {
+    pub const VT_NAME: ::flatbuffers::VOffsetT = 4;
+
+    #[inline]
+    pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+        ExternalBufferGroup { _tab: table }
+    }
+    #[allow(unused_mut)]
+    pub fn create<
+        'bldr: 'args,
+        'args: 'mut_bldr,
+        'mut_bldr,
+        A: ::flatbuffers::Allocator + 'bldr,
+    >(
+        _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+        args: &'args ExternalBufferGroupArgs<'args>,
+    ) -> ::flatbuffers::WIPOffset<ExternalBufferGroup<'bldr>> {
+        let mut builder = ExternalBufferGroupBuilder::new(_fbb);
+        if let Some(x) = args.name {
+            builder.add_name(x);
+        }
+        builder.finish()
+    }
+
+    #[inline]
+    pub fn name(&self) -> Option<&'a str> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab
+                .get::<::flatbuffers::ForwardsUOffset<&str>>(ExternalBufferGroup::VT_NAME, None)
+        }
+    }
+}
+
+impl ::flatbuffers::Verifiable for ExternalBufferGroup<'_> {
+    #[inline]
+    fn run_verifier(
+        v: &mut ::flatbuffers::Verifier,
+        pos: usize,
+    ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+        v.visit_table(pos)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("name", Self::VT_NAME, false)?
+            .finish();
+        Ok(())
+    }
+}
+pub struct ExternalBufferGroupArgs<'a> {
+    pub name: Option<::flatbuffers::WIPOffset<&'a str>>,
+}
+impl<'a> Default for ExternalBufferGroupArgs<'a> {
+    #[inline]
+    fn default() -> Self {
+        ExternalBufferGroupArgs { name: None }
+    }
+}
+
+pub struct ExternalBufferGroupBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+    fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ExternalBufferGroupBuilder<'a, 'b, A> {
+    #[inline]
+    pub fn add_name(&mut self, name: ::flatbuffers::WIPOffset<&'b str>) {
+        self.fbb_
+            .push_slot_always::<::flatbuffers::WIPOffset<_>>(ExternalBufferGroup::VT_NAME, name);
+    }
+    #[inline]
+    pub fn new(
+        _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+    ) -> ExternalBufferGroupBuilder<'a, 'b, A> {
+        let start = _fbb.start_table();
+        ExternalBufferGroupBuilder { fbb_: _fbb, start_: start }
+    }
+    #[inline]
+    pub fn finish(self) -> ::flatbuffers::WIPOffset<ExternalBufferGroup<'a>> {
+        let o = self.fbb_.end_table(self.start_);
+        ::flatbuffers::WIPOffset::new(o.value())
+    }
+}
+
+impl ::core::fmt::Debug for ExternalBufferGroup<'_> {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let mut ds = f.debug_struct("ExternalBufferGroup");
+        ds.field("name", &self.name());
         ds.finish()
     }
 }
@@ -13250,6 +15406,7 @@ impl<'a> FullyConnectedOptions<'a> {
     pub const VT_KEEP_NUM_DIMS: ::flatbuffers::VOffsetT = 8;
     pub const VT_ASYMMETRIC_QUANTIZE_INPUTS: ::flatbuffers::VOffsetT = 10;
     pub const VT_QUANTIZED_BIAS_TYPE: ::flatbuffers::VOffsetT = 12;
+    pub const VT_QUANT_SPEC: ::flatbuffers::VOffsetT = 14;
 
     #[inline]
     pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -13263,9 +15420,12 @@ impl<'a> FullyConnectedOptions<'a> {
         A: ::flatbuffers::Allocator + 'bldr,
     >(
         _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
-        args: &'args FullyConnectedOptionsArgs,
+        args: &'args FullyConnectedOptionsArgs<'args>,
     ) -> ::flatbuffers::WIPOffset<FullyConnectedOptions<'bldr>> {
         let mut builder = FullyConnectedOptionsBuilder::new(_fbb);
+        if let Some(x) = args.quant_spec {
+            builder.add_quant_spec(x);
+        }
         builder.add_quantized_bias_type(args.quantized_bias_type);
         builder.add_asymmetric_quantize_inputs(args.asymmetric_quantize_inputs);
         builder.add_keep_num_dims(args.keep_num_dims);
@@ -13336,6 +15496,18 @@ impl<'a> FullyConnectedOptions<'a> {
                 .unwrap()
         }
     }
+    #[inline]
+    pub fn quant_spec(&self) -> Option<::flatbuffers::Vector<'a, u8>> {
+        // Safety:
+        // Created from valid Table for this object
+        // which contains a valid value in this slot
+        unsafe {
+            self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, u8>>>(
+                FullyConnectedOptions::VT_QUANT_SPEC,
+                None,
+            )
+        }
+    }
 }
 
 impl ::flatbuffers::Verifiable for FullyConnectedOptions<'_> {
@@ -13362,18 +15534,24 @@ impl ::flatbuffers::Verifiable for FullyConnectedOptions<'_> {
                 false,
             )?
             .visit_field::<TensorType>("quantized_bias_type", Self::VT_QUANTIZED_BIAS_TYPE, false)?
+            .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, u8>>>(
+                "quant_spec",
+                Self::VT_QUANT_SPEC,
+                false,
+            )?
             .finish();
         Ok(())
     }
 }
-pub struct FullyConnectedOptionsArgs {
+pub struct FullyConnectedOptionsArgs<'a> {
     pub fused_activation_function: ActivationFunctionType,
     pub weights_format: FullyConnectedOptionsWeightsFormat,
     pub keep_num_dims: bool,
     pub asymmetric_quantize_inputs: bool,
     pub quantized_bias_type: TensorType,
+    pub quant_spec: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, u8>>>,
 }
-impl<'a> Default for FullyConnectedOptionsArgs {
+impl<'a> Default for FullyConnectedOptionsArgs<'a> {
     #[inline]
     fn default() -> Self {
         FullyConnectedOptionsArgs {
@@ -13382,6 +15560,7 @@ impl<'a> Default for FullyConnectedOptionsArgs {
             keep_num_dims: false,
             asymmetric_quantize_inputs: false,
             quantized_bias_type: TensorType::FLOAT32,
+            quant_spec: None,
         }
     }
 }
@@ -13431,6 +15610,16 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> FullyConnectedOptionsBuilder<
         );
     }
     #[inline]
+    pub fn add_quant_spec(
+        &mut self,
+        quant_spec: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b, u8>>,
+    ) {
+        self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(
+            FullyConnectedOptions::VT_QUANT_SPEC,
+            quant_spec,
+        );
+    }
+    #[inline]
     pub fn new(
         _fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
     ) -> FullyConnectedOptionsBuilder<'a, 'b, A> {
@@ -13452,6 +15641,7 @@ impl ::core::fmt::Debug for FullyConnectedOptions<'_> {
         ds.field("keep_num_dims", &self.keep_num_dims());
         ds.field("asymmetric_quantize_inputs", &self.asymmetric_quantize_inputs());
         ds.field("quantized_bias_type", &self.quantized_bias_type());
+        ds.field("quant_spec", &self.quant_spec());
         ds.finish()
     }
 }
@@ -30488,4 +32678,1467 @@ pub fn finish_size_prefixed_model_buffer<'a, 'b, A: ::flatbuffers::Allocator + '
     root: ::flatbuffers::WIPOffset<Model<'a>>,
 ) {
     fbb.finish_size_prefixed(root, Some(MODEL_IDENTIFIER));
+}
+
+/// What there is to prove of each table before anything above may be used on it.
+pub(crate) mod tables {
+    use flat_tables::{Field, FieldType, Halves, Member, TableType, Union};
+
+    pub(crate) static MODEL: TableType = TableType {
+        name: "Model",
+        fields: &[
+            Field::new("version", FieldType::scalar(4)),
+            Field::new("operator_codes", FieldType::Tables(&OPERATOR_CODE)),
+            Field::new("subgraphs", FieldType::Tables(&SUB_GRAPH)),
+            Field::new("description", FieldType::Text),
+            Field::new("buffers", FieldType::Tables(&BUFFER)),
+            Field::new("metadata_buffer", FieldType::scalars(4)),
+            Field::new("metadata", FieldType::Tables(&METADATA)),
+            Field::new("signature_defs", FieldType::Tables(&SIGNATURE_DEF)),
+        ],
+    };
+
+    pub(crate) static TFLITE_MODEL: TableType = TableType {
+        name: "TfliteModel",
+        fields: &[
+            Field::new("version", FieldType::scalar(4)),
+            Field::new("operator_codes", FieldType::Tables(&OPERATOR_CODE)),
+            Field::new("subgraphs", FieldType::Tables(&TFLITE_SUB_GRAPH)),
+            Field::new("description", FieldType::Text),
+            Field::new("buffers", FieldType::Tables(&BUFFER)),
+            Field::new("metadata_buffer", FieldType::scalars(4)),
+            Field::new("metadata", FieldType::Tables(&METADATA)),
+            Field::new("signature_defs", FieldType::Tables(&SIGNATURE_DEF)),
+            Field::new("external_buffer_groups", FieldType::Tables(&EXTERNAL_BUFFER_GROUP)),
+            Field::new("external_buffers", FieldType::Tables(&EXTERNAL_BUFFER)),
+        ],
+    };
+
+    pub(crate) static SUB_GRAPH: TableType = TableType {
+        name: "SubGraph",
+        fields: &[
+            Field::new("tensors", FieldType::Tables(&TENSOR)),
+            Field::new("inputs", FieldType::scalars(4)),
+            Field::new("outputs", FieldType::scalars(4)),
+            Field::new("operators", FieldType::Tables(&OPERATOR)),
+            Field::new("name", FieldType::Text),
+            Field::new("data_format", FieldType::scalar(1)),
+            Field::new("debug_metadata_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static TFLITE_SUB_GRAPH: TableType = TableType {
+        name: "TfliteSubGraph",
+        fields: &[
+            Field::new("tensors", FieldType::Tables(&TFLITE_TENSOR)),
+            Field::new("inputs", FieldType::scalars(4)),
+            Field::new("outputs", FieldType::scalars(4)),
+            Field::new("operators", FieldType::Tables(&OPERATOR)),
+            Field::new("name", FieldType::Text),
+            Field::new("debug_metadata_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static TENSOR: TableType = TableType {
+        name: "Tensor",
+        fields: &[
+            Field::new("shape", FieldType::scalars(4)),
+            Field::new("type_", FieldType::scalar(1)),
+            Field::new("buffer", FieldType::scalar(4)),
+            Field::new("name", FieldType::Text),
+            Field::new("quantization", FieldType::Table(&QUANTIZATION_PARAMETERS)),
+            Field::new("is_variable", FieldType::scalar(1)),
+            Field::new("sparsity", FieldType::Table(&SPARSITY_PARAMETERS)),
+            Field::new("shape_signature", FieldType::scalars(4)),
+            Field::new("has_rank", FieldType::scalar(1)),
+            Field::new("variant_tensors", FieldType::Tables(&VARIANT_SUB_TYPE)),
+            Field::new("compression_type", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static TFLITE_TENSOR: TableType = TableType {
+        name: "TfliteTensor",
+        fields: &[
+            Field::new("shape", FieldType::scalars(4)),
+            Field::new("type_", FieldType::scalar(1)),
+            Field::new("buffer", FieldType::scalar(4)),
+            Field::new("name", FieldType::Text),
+            Field::new("quantization", FieldType::Table(&TFLITE_QUANTIZATION_PARAMETERS)),
+            Field::new("is_variable", FieldType::scalar(1)),
+            Field::new("sparsity", FieldType::Table(&SPARSITY_PARAMETERS)),
+            Field::new("shape_signature", FieldType::scalars(4)),
+            Field::new("has_rank", FieldType::scalar(1)),
+            Field::new("variant_tensors", FieldType::Tables(&VARIANT_SUB_TYPE)),
+            Field::new("external_buffer", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static OPERATOR: TableType = TableType {
+        name: "Operator",
+        fields: &[
+            Field::new("opcode_index", FieldType::scalar(4)),
+            Field::new("inputs", FieldType::scalars(4)),
+            Field::new("outputs", FieldType::scalars(4)),
+            Field::new("builtin_options_type", FieldType::Tag),
+            Field::new("builtin_options", FieldType::Union(&BUILTIN_OPTIONS)),
+            Field::new("custom_options", FieldType::scalars(1)),
+            Field::new("custom_options_format", FieldType::scalar(1)),
+            Field::new("mutating_variable_inputs", FieldType::scalars(1)),
+            Field::new("intermediates", FieldType::scalars(4)),
+            Field::new("large_custom_options_offset", FieldType::scalar(8)),
+            Field::new("large_custom_options_size", FieldType::scalar(8)),
+            Field::new("builtin_options_2_type", FieldType::Tag),
+            Field::new("builtin_options_2", FieldType::Union(&BUILTIN_OPTIONS2)),
+            Field::new("debug_metadata_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static OPERATOR_CODE: TableType = TableType {
+        name: "OperatorCode",
+        fields: &[
+            Field::new("deprecated_builtin_code", FieldType::scalar(1)),
+            Field::new("custom_code", FieldType::Text),
+            Field::new("version", FieldType::scalar(4)),
+            Field::new("builtin_code", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static BUFFER: TableType = TableType {
+        name: "Buffer",
+        fields: &[
+            Field::new("data", FieldType::scalars(1)),
+            Field::new("offset", FieldType::scalar(8)),
+            Field::new("size", FieldType::scalar(8)),
+        ],
+    };
+
+    pub(crate) static METADATA: TableType = TableType {
+        name: "Metadata",
+        fields: &[Field::new("name", FieldType::Text), Field::new("buffer", FieldType::scalar(4))],
+    };
+
+    pub(crate) static SIGNATURE_DEF: TableType = TableType {
+        name: "SignatureDef",
+        fields: &[
+            Field::new("inputs", FieldType::Tables(&TENSOR_MAP)),
+            Field::new("outputs", FieldType::Tables(&TENSOR_MAP)),
+            Field::new("signature_key", FieldType::Text),
+            Field::new("tag", FieldType::Text),
+            Field::new("subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static TENSOR_MAP: TableType = TableType {
+        name: "TensorMap",
+        fields: &[
+            Field::new("name", FieldType::Text),
+            Field::new("tensor_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static QUANTIZATION_PARAMETERS: TableType = TableType {
+        name: "QuantizationParameters",
+        fields: &[
+            Field::new("min", FieldType::scalars(4)),
+            Field::new("max", FieldType::scalars(4)),
+            Field::new("scale", FieldType::scalars(4)),
+            Field::new("zero_point", FieldType::scalars(8)),
+            Field::new("details_type", FieldType::Tag),
+            Field::new("details", FieldType::Union(&QUANTIZATION_DETAILS)),
+            Field::new("quantized_dimension", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static TFLITE_QUANTIZATION_PARAMETERS: TableType = TableType {
+        name: "TfliteQuantizationParameters",
+        fields: &[
+            Field::new("min", FieldType::scalars(4)),
+            Field::new("max", FieldType::scalars(4)),
+            Field::new("scale", FieldType::scalars(4)),
+            Field::new("zero_point", FieldType::scalars(8)),
+            Field::new("details_type", FieldType::Tag),
+            Field::new("details", FieldType::Union(&TFLITE_QUANTIZATION_DETAILS)),
+            Field::new("quantized_dimension", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static CUSTOM_QUANTIZATION: TableType = TableType {
+        name: "CustomQuantization",
+        fields: &[Field::new("custom", FieldType::scalars(1))],
+    };
+
+    pub(crate) static MXQUANTIZATION: TableType =
+        TableType { name: "MXQuantization", fields: &[Field::new("axis", FieldType::scalar(4))] };
+
+    pub(crate) static BLOCKWISE_QUANTIZATION: TableType = TableType {
+        name: "BlockwiseQuantization",
+        fields: &[
+            Field::new("scales", FieldType::scalar(4)),
+            Field::new("zero_points", FieldType::scalar(4)),
+            Field::new("block_size", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static TFLITE_BLOCKWISE_QUANTIZATION: TableType = TableType {
+        name: "TfliteBlockwiseQuantization",
+        fields: &[
+            Field::new("scales", FieldType::scalar(4)),
+            Field::new("zero_points", FieldType::scalar(4)),
+            Field::new("block_size", FieldType::scalar(4)),
+            Field::new("block_shape", FieldType::scalars(4)),
+        ],
+    };
+
+    pub(crate) static SPARSITY_PARAMETERS: TableType = TableType {
+        name: "SparsityParameters",
+        fields: &[
+            Field::new("traversal_order", FieldType::scalars(4)),
+            Field::new("block_map", FieldType::scalars(4)),
+            Field::new("dim_metadata", FieldType::Tables(&DIMENSION_METADATA)),
+        ],
+    };
+
+    pub(crate) static DIMENSION_METADATA: TableType = TableType {
+        name: "DimensionMetadata",
+        fields: &[
+            Field::new("format", FieldType::scalar(1)),
+            Field::new("dense_size", FieldType::scalar(4)),
+            Field::new("array_segments_type", FieldType::Tag),
+            Field::new("array_segments", FieldType::Union(&SPARSE_INDEX_VECTOR)),
+            Field::new("array_indices_type", FieldType::Tag),
+            Field::new("array_indices", FieldType::Union(&SPARSE_INDEX_VECTOR)),
+        ],
+    };
+
+    pub(crate) static INT32_VECTOR: TableType =
+        TableType { name: "Int32Vector", fields: &[Field::new("values", FieldType::scalars(4))] };
+
+    pub(crate) static UINT16_VECTOR: TableType =
+        TableType { name: "Uint16Vector", fields: &[Field::new("values", FieldType::scalars(2))] };
+
+    pub(crate) static UINT8_VECTOR: TableType =
+        TableType { name: "Uint8Vector", fields: &[Field::new("values", FieldType::scalars(1))] };
+
+    pub(crate) static VARIANT_SUB_TYPE: TableType = TableType {
+        name: "VariantSubType",
+        fields: &[
+            Field::new("shape", FieldType::scalars(4)),
+            Field::new("type_", FieldType::scalar(1)),
+            Field::new("has_rank", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static MULTI_AXIS_QUANTIZATION: TableType = TableType {
+        name: "MultiAxisQuantization",
+        fields: &[
+            Field::new("scales", FieldType::scalar(4)),
+            Field::new("zero_points", FieldType::scalar(4)),
+            Field::new("block_size", FieldType::scalar(4)),
+            Field::new("quantized_dimensions", FieldType::scalars(4)),
+        ],
+    };
+
+    pub(crate) static EXTERNAL_BUFFER: TableType = TableType {
+        name: "ExternalBuffer",
+        fields: &[
+            Field::new("id", FieldType::scalar(4)),
+            Field::new("group", FieldType::scalar(4)),
+            Field::new("offset", FieldType::scalar(8)),
+            Field::new("length", FieldType::scalar(8)),
+            Field::new("packing", FieldType::Text),
+        ],
+    };
+
+    pub(crate) static EXTERNAL_BUFFER_GROUP: TableType =
+        TableType { name: "ExternalBufferGroup", fields: &[Field::new("name", FieldType::Text)] };
+
+    pub(crate) static CONV2_DOPTIONS: TableType = TableType {
+        name: "Conv2DOptions",
+        fields: &[
+            Field::new("padding", FieldType::scalar(1)),
+            Field::new("stride_w", FieldType::scalar(4)),
+            Field::new("stride_h", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("dilation_w_factor", FieldType::scalar(4)),
+            Field::new("dilation_h_factor", FieldType::scalar(4)),
+            Field::new("quantized_bias_type", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static DEPTHWISE_CONV2_DOPTIONS: TableType = TableType {
+        name: "DepthwiseConv2DOptions",
+        fields: &[
+            Field::new("padding", FieldType::scalar(1)),
+            Field::new("stride_w", FieldType::scalar(4)),
+            Field::new("stride_h", FieldType::scalar(4)),
+            Field::new("depth_multiplier", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("dilation_w_factor", FieldType::scalar(4)),
+            Field::new("dilation_h_factor", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static CONCAT_EMBEDDINGS_OPTIONS: TableType = TableType {
+        name: "ConcatEmbeddingsOptions",
+        fields: &[
+            Field::new("num_channels", FieldType::scalar(4)),
+            Field::new("num_columns_per_channel", FieldType::scalars(4)),
+            Field::new("embedding_dim_per_channel", FieldType::scalars(4)),
+        ],
+    };
+
+    pub(crate) static LSHPROJECTION_OPTIONS: TableType = TableType {
+        name: "LSHProjectionOptions",
+        fields: &[Field::new("type_", FieldType::scalar(1))],
+    };
+
+    pub(crate) static POOL2_DOPTIONS: TableType = TableType {
+        name: "Pool2DOptions",
+        fields: &[
+            Field::new("padding", FieldType::scalar(1)),
+            Field::new("stride_w", FieldType::scalar(4)),
+            Field::new("stride_h", FieldType::scalar(4)),
+            Field::new("filter_width", FieldType::scalar(4)),
+            Field::new("filter_height", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static SVDFOPTIONS: TableType = TableType {
+        name: "SVDFOptions",
+        fields: &[
+            Field::new("rank", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static RNNOPTIONS: TableType = TableType {
+        name: "RNNOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static FULLY_CONNECTED_OPTIONS: TableType = TableType {
+        name: "FullyConnectedOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("weights_format", FieldType::scalar(1)),
+            Field::new("keep_num_dims", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+            Field::new("quantized_bias_type", FieldType::scalar(1)),
+            Field::new("quant_spec", FieldType::scalars(1)),
+        ],
+    };
+
+    pub(crate) static SOFTMAX_OPTIONS: TableType =
+        TableType { name: "SoftmaxOptions", fields: &[Field::new("beta", FieldType::scalar(4))] };
+
+    pub(crate) static CONCATENATION_OPTIONS: TableType = TableType {
+        name: "ConcatenationOptions",
+        fields: &[
+            Field::new("axis", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static ADD_OPTIONS: TableType = TableType {
+        name: "AddOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("pot_scale_int16", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static L2_NORM_OPTIONS: TableType = TableType {
+        name: "L2NormOptions",
+        fields: &[Field::new("fused_activation_function", FieldType::scalar(1))],
+    };
+
+    pub(crate) static LOCAL_RESPONSE_NORMALIZATION_OPTIONS: TableType = TableType {
+        name: "LocalResponseNormalizationOptions",
+        fields: &[
+            Field::new("radius", FieldType::scalar(4)),
+            Field::new("bias", FieldType::scalar(4)),
+            Field::new("alpha", FieldType::scalar(4)),
+            Field::new("beta", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static LSTMOPTIONS: TableType = TableType {
+        name: "LSTMOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("cell_clip", FieldType::scalar(4)),
+            Field::new("proj_clip", FieldType::scalar(4)),
+            Field::new("kernel_type", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static RESIZE_BILINEAR_OPTIONS: TableType = TableType {
+        name: "ResizeBilinearOptions",
+        fields: &[
+            Field::new("new_height", FieldType::scalar(4)),
+            Field::new("new_width", FieldType::scalar(4)),
+            Field::new("align_corners", FieldType::scalar(1)),
+            Field::new("half_pixel_centers", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static CALL_OPTIONS: TableType =
+        TableType { name: "CallOptions", fields: &[Field::new("subgraph", FieldType::scalar(4))] };
+
+    pub(crate) static RESHAPE_OPTIONS: TableType = TableType {
+        name: "ReshapeOptions",
+        fields: &[Field::new("new_shape", FieldType::scalars(4))],
+    };
+
+    pub(crate) static SKIP_GRAM_OPTIONS: TableType = TableType {
+        name: "SkipGramOptions",
+        fields: &[
+            Field::new("ngram_size", FieldType::scalar(4)),
+            Field::new("max_skip_size", FieldType::scalar(4)),
+            Field::new("include_all_ngrams", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static SPACE_TO_DEPTH_OPTIONS: TableType = TableType {
+        name: "SpaceToDepthOptions",
+        fields: &[Field::new("block_size", FieldType::scalar(4))],
+    };
+
+    pub(crate) static EMBEDDING_LOOKUP_SPARSE_OPTIONS: TableType = TableType {
+        name: "EmbeddingLookupSparseOptions",
+        fields: &[Field::new("combiner", FieldType::scalar(1))],
+    };
+
+    pub(crate) static MUL_OPTIONS: TableType = TableType {
+        name: "MulOptions",
+        fields: &[Field::new("fused_activation_function", FieldType::scalar(1))],
+    };
+
+    pub(crate) static PAD_OPTIONS: TableType = TableType { name: "PadOptions", fields: &[] };
+
+    pub(crate) static GATHER_OPTIONS: TableType = TableType {
+        name: "GatherOptions",
+        fields: &[
+            Field::new("axis", FieldType::scalar(4)),
+            Field::new("batch_dims", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static BATCH_TO_SPACE_NDOPTIONS: TableType =
+        TableType { name: "BatchToSpaceNDOptions", fields: &[] };
+
+    pub(crate) static SPACE_TO_BATCH_NDOPTIONS: TableType =
+        TableType { name: "SpaceToBatchNDOptions", fields: &[] };
+
+    pub(crate) static TRANSPOSE_OPTIONS: TableType =
+        TableType { name: "TransposeOptions", fields: &[] };
+
+    pub(crate) static REDUCER_OPTIONS: TableType = TableType {
+        name: "ReducerOptions",
+        fields: &[Field::new("keep_dims", FieldType::scalar(1))],
+    };
+
+    pub(crate) static SUB_OPTIONS: TableType = TableType {
+        name: "SubOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("pot_scale_int16", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static DIV_OPTIONS: TableType = TableType {
+        name: "DivOptions",
+        fields: &[Field::new("fused_activation_function", FieldType::scalar(1))],
+    };
+
+    pub(crate) static SQUEEZE_OPTIONS: TableType = TableType {
+        name: "SqueezeOptions",
+        fields: &[Field::new("squeeze_dims", FieldType::scalars(4))],
+    };
+
+    pub(crate) static SEQUENCE_RNNOPTIONS: TableType = TableType {
+        name: "SequenceRNNOptions",
+        fields: &[
+            Field::new("time_major", FieldType::scalar(1)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static STRIDED_SLICE_OPTIONS: TableType = TableType {
+        name: "StridedSliceOptions",
+        fields: &[
+            Field::new("begin_mask", FieldType::scalar(4)),
+            Field::new("end_mask", FieldType::scalar(4)),
+            Field::new("ellipsis_mask", FieldType::scalar(4)),
+            Field::new("new_axis_mask", FieldType::scalar(4)),
+            Field::new("shrink_axis_mask", FieldType::scalar(4)),
+            Field::new("offset", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static EXP_OPTIONS: TableType = TableType { name: "ExpOptions", fields: &[] };
+
+    pub(crate) static TOP_KV2_OPTIONS: TableType = TableType { name: "TopKV2Options", fields: &[] };
+
+    pub(crate) static SPLIT_OPTIONS: TableType = TableType {
+        name: "SplitOptions",
+        fields: &[Field::new("num_splits", FieldType::scalar(4))],
+    };
+
+    pub(crate) static LOG_SOFTMAX_OPTIONS: TableType =
+        TableType { name: "LogSoftmaxOptions", fields: &[] };
+
+    pub(crate) static CAST_OPTIONS: TableType = TableType {
+        name: "CastOptions",
+        fields: &[
+            Field::new("in_data_type", FieldType::scalar(1)),
+            Field::new("out_data_type", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static DEQUANTIZE_OPTIONS: TableType =
+        TableType { name: "DequantizeOptions", fields: &[] };
+
+    pub(crate) static MAXIMUM_MINIMUM_OPTIONS: TableType =
+        TableType { name: "MaximumMinimumOptions", fields: &[] };
+
+    pub(crate) static ARG_MAX_OPTIONS: TableType = TableType {
+        name: "ArgMaxOptions",
+        fields: &[Field::new("output_type", FieldType::scalar(1))],
+    };
+
+    pub(crate) static LESS_OPTIONS: TableType = TableType { name: "LessOptions", fields: &[] };
+
+    pub(crate) static NEG_OPTIONS: TableType = TableType { name: "NegOptions", fields: &[] };
+
+    pub(crate) static PAD_V2_OPTIONS: TableType = TableType { name: "PadV2Options", fields: &[] };
+
+    pub(crate) static GREATER_OPTIONS: TableType =
+        TableType { name: "GreaterOptions", fields: &[] };
+
+    pub(crate) static GREATER_EQUAL_OPTIONS: TableType =
+        TableType { name: "GreaterEqualOptions", fields: &[] };
+
+    pub(crate) static LESS_EQUAL_OPTIONS: TableType =
+        TableType { name: "LessEqualOptions", fields: &[] };
+
+    pub(crate) static SELECT_OPTIONS: TableType = TableType { name: "SelectOptions", fields: &[] };
+
+    pub(crate) static SLICE_OPTIONS: TableType = TableType { name: "SliceOptions", fields: &[] };
+
+    pub(crate) static TRANSPOSE_CONV_OPTIONS: TableType = TableType {
+        name: "TransposeConvOptions",
+        fields: &[
+            Field::new("padding", FieldType::scalar(1)),
+            Field::new("stride_w", FieldType::scalar(4)),
+            Field::new("stride_h", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("quantized_bias_type", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static SPARSE_TO_DENSE_OPTIONS: TableType = TableType {
+        name: "SparseToDenseOptions",
+        fields: &[Field::new("validate_indices", FieldType::scalar(1))],
+    };
+
+    pub(crate) static TILE_OPTIONS: TableType = TableType { name: "TileOptions", fields: &[] };
+
+    pub(crate) static EXPAND_DIMS_OPTIONS: TableType =
+        TableType { name: "ExpandDimsOptions", fields: &[] };
+
+    pub(crate) static EQUAL_OPTIONS: TableType = TableType { name: "EqualOptions", fields: &[] };
+
+    pub(crate) static NOT_EQUAL_OPTIONS: TableType =
+        TableType { name: "NotEqualOptions", fields: &[] };
+
+    pub(crate) static SHAPE_OPTIONS: TableType =
+        TableType { name: "ShapeOptions", fields: &[Field::new("out_type", FieldType::scalar(1))] };
+
+    pub(crate) static POW_OPTIONS: TableType = TableType { name: "PowOptions", fields: &[] };
+
+    pub(crate) static ARG_MIN_OPTIONS: TableType = TableType {
+        name: "ArgMinOptions",
+        fields: &[Field::new("output_type", FieldType::scalar(1))],
+    };
+
+    pub(crate) static FAKE_QUANT_OPTIONS: TableType = TableType {
+        name: "FakeQuantOptions",
+        fields: &[
+            Field::new("min", FieldType::scalar(4)),
+            Field::new("max", FieldType::scalar(4)),
+            Field::new("num_bits", FieldType::scalar(4)),
+            Field::new("narrow_range", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static PACK_OPTIONS: TableType = TableType {
+        name: "PackOptions",
+        fields: &[
+            Field::new("values_count", FieldType::scalar(4)),
+            Field::new("axis", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static LOGICAL_OR_OPTIONS: TableType =
+        TableType { name: "LogicalOrOptions", fields: &[] };
+
+    pub(crate) static ONE_HOT_OPTIONS: TableType =
+        TableType { name: "OneHotOptions", fields: &[Field::new("axis", FieldType::scalar(4))] };
+
+    pub(crate) static LOGICAL_AND_OPTIONS: TableType =
+        TableType { name: "LogicalAndOptions", fields: &[] };
+
+    pub(crate) static LOGICAL_NOT_OPTIONS: TableType =
+        TableType { name: "LogicalNotOptions", fields: &[] };
+
+    pub(crate) static UNPACK_OPTIONS: TableType = TableType {
+        name: "UnpackOptions",
+        fields: &[
+            Field::new("num", FieldType::scalar(4)),
+            Field::new("axis", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static FLOOR_DIV_OPTIONS: TableType =
+        TableType { name: "FloorDivOptions", fields: &[] };
+
+    pub(crate) static SQUARE_OPTIONS: TableType = TableType { name: "SquareOptions", fields: &[] };
+
+    pub(crate) static ZEROS_LIKE_OPTIONS: TableType =
+        TableType { name: "ZerosLikeOptions", fields: &[] };
+
+    pub(crate) static FILL_OPTIONS: TableType = TableType { name: "FillOptions", fields: &[] };
+
+    pub(crate) static BIDIRECTIONAL_SEQUENCE_LSTMOPTIONS: TableType = TableType {
+        name: "BidirectionalSequenceLSTMOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("cell_clip", FieldType::scalar(4)),
+            Field::new("proj_clip", FieldType::scalar(4)),
+            Field::new("merge_outputs", FieldType::scalar(1)),
+            Field::new("time_major", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static BIDIRECTIONAL_SEQUENCE_RNNOPTIONS: TableType = TableType {
+        name: "BidirectionalSequenceRNNOptions",
+        fields: &[
+            Field::new("time_major", FieldType::scalar(1)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("merge_outputs", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static UNIDIRECTIONAL_SEQUENCE_LSTMOPTIONS: TableType = TableType {
+        name: "UnidirectionalSequenceLSTMOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("cell_clip", FieldType::scalar(4)),
+            Field::new("proj_clip", FieldType::scalar(4)),
+            Field::new("time_major", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+            Field::new("diagonal_recurrent_tensors", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static FLOOR_MOD_OPTIONS: TableType =
+        TableType { name: "FloorModOptions", fields: &[] };
+
+    pub(crate) static RANGE_OPTIONS: TableType = TableType { name: "RangeOptions", fields: &[] };
+
+    pub(crate) static RESIZE_NEAREST_NEIGHBOR_OPTIONS: TableType = TableType {
+        name: "ResizeNearestNeighborOptions",
+        fields: &[
+            Field::new("align_corners", FieldType::scalar(1)),
+            Field::new("half_pixel_centers", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static LEAKY_RELU_OPTIONS: TableType = TableType {
+        name: "LeakyReluOptions",
+        fields: &[Field::new("alpha", FieldType::scalar(4))],
+    };
+
+    pub(crate) static SQUARED_DIFFERENCE_OPTIONS: TableType =
+        TableType { name: "SquaredDifferenceOptions", fields: &[] };
+
+    pub(crate) static MIRROR_PAD_OPTIONS: TableType =
+        TableType { name: "MirrorPadOptions", fields: &[Field::new("mode", FieldType::scalar(1))] };
+
+    pub(crate) static ABS_OPTIONS: TableType = TableType { name: "AbsOptions", fields: &[] };
+
+    pub(crate) static SPLIT_VOPTIONS: TableType = TableType {
+        name: "SplitVOptions",
+        fields: &[Field::new("num_splits", FieldType::scalar(4))],
+    };
+
+    pub(crate) static UNIQUE_OPTIONS: TableType = TableType {
+        name: "UniqueOptions",
+        fields: &[Field::new("idx_out_type", FieldType::scalar(1))],
+    };
+
+    pub(crate) static REVERSE_V2_OPTIONS: TableType =
+        TableType { name: "ReverseV2Options", fields: &[] };
+
+    pub(crate) static ADD_NOPTIONS: TableType = TableType { name: "AddNOptions", fields: &[] };
+
+    pub(crate) static GATHER_ND_OPTIONS: TableType =
+        TableType { name: "GatherNdOptions", fields: &[] };
+
+    pub(crate) static COS_OPTIONS: TableType = TableType { name: "CosOptions", fields: &[] };
+
+    pub(crate) static WHERE_OPTIONS: TableType = TableType { name: "WhereOptions", fields: &[] };
+
+    pub(crate) static RANK_OPTIONS: TableType = TableType { name: "RankOptions", fields: &[] };
+
+    pub(crate) static REVERSE_SEQUENCE_OPTIONS: TableType = TableType {
+        name: "ReverseSequenceOptions",
+        fields: &[
+            Field::new("seq_dim", FieldType::scalar(4)),
+            Field::new("batch_dim", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static MATRIX_DIAG_OPTIONS: TableType =
+        TableType { name: "MatrixDiagOptions", fields: &[] };
+
+    pub(crate) static QUANTIZE_OPTIONS: TableType =
+        TableType { name: "QuantizeOptions", fields: &[] };
+
+    pub(crate) static MATRIX_SET_DIAG_OPTIONS: TableType =
+        TableType { name: "MatrixSetDiagOptions", fields: &[] };
+
+    pub(crate) static HARD_SWISH_OPTIONS: TableType =
+        TableType { name: "HardSwishOptions", fields: &[] };
+
+    pub(crate) static IF_OPTIONS: TableType = TableType {
+        name: "IfOptions",
+        fields: &[
+            Field::new("then_subgraph_index", FieldType::scalar(4)),
+            Field::new("else_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static WHILE_OPTIONS: TableType = TableType {
+        name: "WhileOptions",
+        fields: &[
+            Field::new("cond_subgraph_index", FieldType::scalar(4)),
+            Field::new("body_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static DEPTH_TO_SPACE_OPTIONS: TableType = TableType {
+        name: "DepthToSpaceOptions",
+        fields: &[Field::new("block_size", FieldType::scalar(4))],
+    };
+
+    pub(crate) static NON_MAX_SUPPRESSION_V4_OPTIONS: TableType =
+        TableType { name: "NonMaxSuppressionV4Options", fields: &[] };
+
+    pub(crate) static NON_MAX_SUPPRESSION_V5_OPTIONS: TableType =
+        TableType { name: "NonMaxSuppressionV5Options", fields: &[] };
+
+    pub(crate) static SCATTER_ND_OPTIONS: TableType =
+        TableType { name: "ScatterNdOptions", fields: &[] };
+
+    pub(crate) static SELECT_V2_OPTIONS: TableType =
+        TableType { name: "SelectV2Options", fields: &[] };
+
+    pub(crate) static DENSIFY_OPTIONS: TableType =
+        TableType { name: "DensifyOptions", fields: &[] };
+
+    pub(crate) static SEGMENT_SUM_OPTIONS: TableType =
+        TableType { name: "SegmentSumOptions", fields: &[] };
+
+    pub(crate) static BATCH_MAT_MUL_OPTIONS: TableType = TableType {
+        name: "BatchMatMulOptions",
+        fields: &[
+            Field::new("adjoint_lhs", FieldType::scalar(1)),
+            Field::new("adjoint_rhs", FieldType::scalar(1)),
+            Field::new("asymmetric_quantize_inputs", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static CUMSUM_OPTIONS: TableType = TableType {
+        name: "CumsumOptions",
+        fields: &[
+            Field::new("exclusive", FieldType::scalar(1)),
+            Field::new("reverse", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static CALL_ONCE_OPTIONS: TableType = TableType {
+        name: "CallOnceOptions",
+        fields: &[Field::new("init_subgraph_index", FieldType::scalar(4))],
+    };
+
+    pub(crate) static BROADCAST_TO_OPTIONS: TableType =
+        TableType { name: "BroadcastToOptions", fields: &[] };
+
+    pub(crate) static RFFT2D_OPTIONS: TableType = TableType { name: "Rfft2dOptions", fields: &[] };
+
+    pub(crate) static CONV3_DOPTIONS: TableType = TableType {
+        name: "Conv3DOptions",
+        fields: &[
+            Field::new("padding", FieldType::scalar(1)),
+            Field::new("stride_d", FieldType::scalar(4)),
+            Field::new("stride_w", FieldType::scalar(4)),
+            Field::new("stride_h", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("dilation_d_factor", FieldType::scalar(4)),
+            Field::new("dilation_w_factor", FieldType::scalar(4)),
+            Field::new("dilation_h_factor", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static HASHTABLE_OPTIONS: TableType = TableType {
+        name: "HashtableOptions",
+        fields: &[
+            Field::new("table_id", FieldType::scalar(4)),
+            Field::new("key_dtype", FieldType::scalar(1)),
+            Field::new("value_dtype", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static HASHTABLE_FIND_OPTIONS: TableType =
+        TableType { name: "HashtableFindOptions", fields: &[] };
+
+    pub(crate) static HASHTABLE_IMPORT_OPTIONS: TableType =
+        TableType { name: "HashtableImportOptions", fields: &[] };
+
+    pub(crate) static HASHTABLE_SIZE_OPTIONS: TableType =
+        TableType { name: "HashtableSizeOptions", fields: &[] };
+
+    pub(crate) static VAR_HANDLE_OPTIONS: TableType = TableType {
+        name: "VarHandleOptions",
+        fields: &[
+            Field::new("container", FieldType::Text),
+            Field::new("shared_name", FieldType::Text),
+        ],
+    };
+
+    pub(crate) static READ_VARIABLE_OPTIONS: TableType =
+        TableType { name: "ReadVariableOptions", fields: &[] };
+
+    pub(crate) static ASSIGN_VARIABLE_OPTIONS: TableType =
+        TableType { name: "AssignVariableOptions", fields: &[] };
+
+    pub(crate) static RANDOM_OPTIONS: TableType = TableType {
+        name: "RandomOptions",
+        fields: &[
+            Field::new("seed", FieldType::scalar(8)),
+            Field::new("seed2", FieldType::scalar(8)),
+        ],
+    };
+
+    pub(crate) static BUCKETIZE_OPTIONS: TableType = TableType {
+        name: "BucketizeOptions",
+        fields: &[Field::new("boundaries", FieldType::scalars(4))],
+    };
+
+    pub(crate) static GELU_OPTIONS: TableType = TableType {
+        name: "GeluOptions",
+        fields: &[Field::new("approximate", FieldType::scalar(1))],
+    };
+
+    pub(crate) static DYNAMIC_UPDATE_SLICE_OPTIONS: TableType =
+        TableType { name: "DynamicUpdateSliceOptions", fields: &[] };
+
+    pub(crate) static UNSORTED_SEGMENT_PROD_OPTIONS: TableType =
+        TableType { name: "UnsortedSegmentProdOptions", fields: &[] };
+
+    pub(crate) static UNSORTED_SEGMENT_MAX_OPTIONS: TableType =
+        TableType { name: "UnsortedSegmentMaxOptions", fields: &[] };
+
+    pub(crate) static UNSORTED_SEGMENT_MIN_OPTIONS: TableType =
+        TableType { name: "UnsortedSegmentMinOptions", fields: &[] };
+
+    pub(crate) static UNSORTED_SEGMENT_SUM_OPTIONS: TableType =
+        TableType { name: "UnsortedSegmentSumOptions", fields: &[] };
+
+    pub(crate) static ATAN2_OPTIONS: TableType = TableType { name: "ATan2Options", fields: &[] };
+
+    pub(crate) static SIGN_OPTIONS: TableType = TableType { name: "SignOptions", fields: &[] };
+
+    pub(crate) static BITCAST_OPTIONS: TableType =
+        TableType { name: "BitcastOptions", fields: &[] };
+
+    pub(crate) static BITWISE_XOR_OPTIONS: TableType =
+        TableType { name: "BitwiseXorOptions", fields: &[] };
+
+    pub(crate) static RIGHT_SHIFT_OPTIONS: TableType =
+        TableType { name: "RightShiftOptions", fields: &[] };
+
+    pub(crate) static ATTENTION_OPTIONS: TableType =
+        TableType { name: "AttentionOptions", fields: &[] };
+
+    pub(crate) static RUN_MODEL_OPTIONS: TableType = TableType {
+        name: "RunModelOptions",
+        fields: &[
+            Field::new("location", FieldType::Text),
+            Field::new("signature", FieldType::Text),
+        ],
+    };
+
+    pub(crate) static RO_PEOPTIONS: TableType =
+        TableType { name: "RoPEOptions", fields: &[Field::new("mode", FieldType::scalar(4))] };
+
+    pub(crate) static RMS_NORM_OPTIONS: TableType = TableType {
+        name: "RmsNormOptions",
+        fields: &[Field::new("epsilon", FieldType::scalar(4))],
+    };
+
+    pub(crate) static GRUOPTIONS: TableType = TableType {
+        name: "GRUOptions",
+        fields: &[
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+            Field::new("return_sequences", FieldType::scalar(1)),
+            Field::new("time_major", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static BCQGATHER_OPTIONS: TableType = TableType {
+        name: "BCQGatherOptions",
+        fields: &[
+            Field::new("input_hidden_size", FieldType::scalar(4)),
+            Field::new("axis", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static BCQFULLY_CONNECTED_OPTIONS: TableType = TableType {
+        name: "BCQFullyConnectedOptions",
+        fields: &[
+            Field::new("weights_hidden_size", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static INSTANCE_NORM_OPTIONS: TableType = TableType {
+        name: "InstanceNormOptions",
+        fields: &[
+            Field::new("epsilon", FieldType::scalar(4)),
+            Field::new("fused_activation_function", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_CONCATENATE_OPTIONS: TableType = TableType {
+        name: "StablehloConcatenateOptions",
+        fields: &[Field::new("dimension", FieldType::scalar(8))],
+    };
+
+    pub(crate) static STABLEHLO_BROADCAST_IN_DIM_OPTIONS: TableType = TableType {
+        name: "StablehloBroadcastInDimOptions",
+        fields: &[Field::new("broadcast_dimensions", FieldType::scalars(8))],
+    };
+
+    pub(crate) static STABLEHLO_SLICE_OPTIONS: TableType = TableType {
+        name: "StablehloSliceOptions",
+        fields: &[
+            Field::new("start_indices", FieldType::scalars(8)),
+            Field::new("limit_indices", FieldType::scalars(8)),
+            Field::new("strides", FieldType::scalars(8)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_CONVOLUTION_OPTIONS: TableType = TableType {
+        name: "StablehloConvolutionOptions",
+        fields: &[
+            Field::new("window_strides", FieldType::scalars(8)),
+            Field::new("padding", FieldType::scalars(8)),
+            Field::new("lhs_dilation", FieldType::scalars(8)),
+            Field::new("rhs_dilation", FieldType::scalars(8)),
+            Field::new("window_reversal", FieldType::scalars(1)),
+            Field::new("input_batch_dimension", FieldType::scalar(8)),
+            Field::new("input_feature_dimension", FieldType::scalar(8)),
+            Field::new("input_spatial_dimensions", FieldType::scalars(8)),
+            Field::new("kernel_input_feature_dimension", FieldType::scalar(8)),
+            Field::new("kernel_output_feature_dimension", FieldType::scalar(8)),
+            Field::new("kernel_spatial_dimensions", FieldType::scalars(8)),
+            Field::new("output_batch_dimension", FieldType::scalar(8)),
+            Field::new("output_feature_dimension", FieldType::scalar(8)),
+            Field::new("output_spatial_dimensions", FieldType::scalars(8)),
+            Field::new("feature_group_count", FieldType::scalar(8)),
+            Field::new("batch_group_count", FieldType::scalar(8)),
+            Field::new("precision_config", FieldType::scalars(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_CUSTOM_CALL_OPTIONS: TableType = TableType {
+        name: "StablehloCustomCallOptions",
+        fields: &[
+            Field::new("call_target_name", FieldType::Text),
+            Field::new("has_side_effect", FieldType::scalar(1)),
+            Field::new("backend_config", FieldType::Text),
+            Field::new("api_version", FieldType::scalar(4)),
+            Field::new("called_computations", FieldType::scalars(4)),
+            Field::new("custom_attributes", FieldType::scalars(1)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_REDUCE_OPTIONS: TableType = TableType {
+        name: "StablehloReduceOptions",
+        fields: &[
+            Field::new("dimensions", FieldType::scalars(8)),
+            Field::new("body_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_SCATTER_OPTIONS: TableType = TableType {
+        name: "StablehloScatterOptions",
+        fields: &[
+            Field::new("indices_are_sorted", FieldType::scalar(1)),
+            Field::new("update_window_dims", FieldType::scalars(8)),
+            Field::new("inserted_window_dims", FieldType::scalars(8)),
+            Field::new("scatter_dims_to_operand_dims", FieldType::scalars(8)),
+            Field::new("index_vector_dim", FieldType::scalar(8)),
+            Field::new("unique_indices", FieldType::scalar(1)),
+            Field::new("update_computation_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_COMPARE_OPTIONS: TableType = TableType {
+        name: "StablehloCompareOptions",
+        fields: &[
+            Field::new("comparison_direction", FieldType::scalar(4)),
+            Field::new("compare_type", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_DYNAMIC_SLICE_OPTIONS: TableType = TableType {
+        name: "StablehloDynamicSliceOptions",
+        fields: &[Field::new("slice_sizes", FieldType::scalars(8))],
+    };
+
+    pub(crate) static STABLEHLO_PAD_OPTIONS: TableType = TableType {
+        name: "StablehloPadOptions",
+        fields: &[
+            Field::new("edge_padding_low", FieldType::scalars(8)),
+            Field::new("edge_padding_high", FieldType::scalars(8)),
+            Field::new("interior_padding", FieldType::scalars(8)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_IOTA_OPTIONS: TableType = TableType {
+        name: "StablehloIotaOptions",
+        fields: &[Field::new("iota_dimension", FieldType::scalar(8))],
+    };
+
+    pub(crate) static STABLEHLO_DOT_GENERAL_OPTIONS: TableType = TableType {
+        name: "StablehloDotGeneralOptions",
+        fields: &[
+            Field::new("lhs_batching_dimensions", FieldType::scalars(8)),
+            Field::new("rhs_batching_dimensions", FieldType::scalars(8)),
+            Field::new("lhs_contracting_dimensions", FieldType::scalars(8)),
+            Field::new("rhs_contracting_dimensions", FieldType::scalars(8)),
+            Field::new("precision_config", FieldType::scalars(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_REDUCE_WINDOW_OPTIONS: TableType = TableType {
+        name: "StablehloReduceWindowOptions",
+        fields: &[
+            Field::new("window_dimensions", FieldType::scalars(8)),
+            Field::new("window_strides", FieldType::scalars(8)),
+            Field::new("base_dilations", FieldType::scalars(8)),
+            Field::new("window_dilations", FieldType::scalars(8)),
+            Field::new("padding", FieldType::scalars(8)),
+            Field::new("body_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_SORT_OPTIONS: TableType = TableType {
+        name: "StablehloSortOptions",
+        fields: &[
+            Field::new("dimension", FieldType::scalar(8)),
+            Field::new("is_stable", FieldType::scalar(1)),
+            Field::new("comparator_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_WHILE_OPTIONS: TableType = TableType {
+        name: "StablehloWhileOptions",
+        fields: &[
+            Field::new("cond_subgraph_index", FieldType::scalar(4)),
+            Field::new("body_subgraph_index", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_GATHER_OPTIONS: TableType = TableType {
+        name: "StablehloGatherOptions",
+        fields: &[
+            Field::new("offset_dims", FieldType::scalars(8)),
+            Field::new("collapsed_slice_dims", FieldType::scalars(8)),
+            Field::new("start_index_map", FieldType::scalars(8)),
+            Field::new("index_vector_dim", FieldType::scalar(8)),
+            Field::new("slice_sizes", FieldType::scalars(8)),
+            Field::new("indices_are_sorted", FieldType::scalar(1)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_TRANSPOSE_OPTIONS: TableType = TableType {
+        name: "StablehloTransposeOptions",
+        fields: &[Field::new("permutation", FieldType::scalars(8))],
+    };
+
+    pub(crate) static DILATE_OPTIONS: TableType = TableType { name: "DilateOptions", fields: &[] };
+
+    pub(crate) static STABLEHLO_RNG_BIT_GENERATOR_OPTIONS: TableType = TableType {
+        name: "StablehloRngBitGeneratorOptions",
+        fields: &[Field::new("algorithm", FieldType::scalar(1))],
+    };
+
+    pub(crate) static REDUCE_WINDOW_OPTIONS: TableType = TableType {
+        name: "ReduceWindowOptions",
+        fields: &[Field::new("reduce_function", FieldType::scalar(4))],
+    };
+
+    pub(crate) static STABLE_HLOCOMPOSITE_OPTIONS: TableType = TableType {
+        name: "StableHLOCompositeOptions",
+        fields: &[
+            Field::new("name", FieldType::Text),
+            Field::new("decomposition_subgraph_index", FieldType::scalar(4)),
+            Field::new("composite_attributes", FieldType::scalars(1)),
+            Field::new("composite_attributes_format", FieldType::scalar(1)),
+            Field::new("version", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static STABLEHLO_SHIFT_LEFT_OPTIONS: TableType =
+        TableType { name: "StablehloShiftLeftOptions", fields: &[] };
+
+    pub(crate) static STABLEHLO_CASE_OPTIONS: TableType = TableType {
+        name: "StablehloCaseOptions",
+        fields: &[Field::new("branch_subgraph_indices", FieldType::scalars(4))],
+    };
+
+    static BUILTIN_OPTIONS: Union = Union {
+        halves: Halves::Absent,
+        members: &[
+            Member::Nothing,
+            Member::Table(&CONV2_DOPTIONS),
+            Member::Table(&DEPTHWISE_CONV2_DOPTIONS),
+            Member::Table(&CONCAT_EMBEDDINGS_OPTIONS),
+            Member::Table(&LSHPROJECTION_OPTIONS),
+            Member::Table(&POOL2_DOPTIONS),
+            Member::Table(&SVDFOPTIONS),
+            Member::Table(&RNNOPTIONS),
+            Member::Table(&FULLY_CONNECTED_OPTIONS),
+            Member::Table(&SOFTMAX_OPTIONS),
+            Member::Table(&CONCATENATION_OPTIONS),
+            Member::Table(&ADD_OPTIONS),
+            Member::Table(&L2_NORM_OPTIONS),
+            Member::Table(&LOCAL_RESPONSE_NORMALIZATION_OPTIONS),
+            Member::Table(&LSTMOPTIONS),
+            Member::Table(&RESIZE_BILINEAR_OPTIONS),
+            Member::Table(&CALL_OPTIONS),
+            Member::Table(&RESHAPE_OPTIONS),
+            Member::Table(&SKIP_GRAM_OPTIONS),
+            Member::Table(&SPACE_TO_DEPTH_OPTIONS),
+            Member::Table(&EMBEDDING_LOOKUP_SPARSE_OPTIONS),
+            Member::Table(&MUL_OPTIONS),
+            Member::Table(&PAD_OPTIONS),
+            Member::Table(&GATHER_OPTIONS),
+            Member::Table(&BATCH_TO_SPACE_NDOPTIONS),
+            Member::Table(&SPACE_TO_BATCH_NDOPTIONS),
+            Member::Table(&TRANSPOSE_OPTIONS),
+            Member::Table(&REDUCER_OPTIONS),
+            Member::Table(&SUB_OPTIONS),
+            Member::Table(&DIV_OPTIONS),
+            Member::Table(&SQUEEZE_OPTIONS),
+            Member::Table(&SEQUENCE_RNNOPTIONS),
+            Member::Table(&STRIDED_SLICE_OPTIONS),
+            Member::Table(&EXP_OPTIONS),
+            Member::Table(&TOP_KV2_OPTIONS),
+            Member::Table(&SPLIT_OPTIONS),
+            Member::Table(&LOG_SOFTMAX_OPTIONS),
+            Member::Table(&CAST_OPTIONS),
+            Member::Table(&DEQUANTIZE_OPTIONS),
+            Member::Table(&MAXIMUM_MINIMUM_OPTIONS),
+            Member::Table(&ARG_MAX_OPTIONS),
+            Member::Table(&LESS_OPTIONS),
+            Member::Table(&NEG_OPTIONS),
+            Member::Table(&PAD_V2_OPTIONS),
+            Member::Table(&GREATER_OPTIONS),
+            Member::Table(&GREATER_EQUAL_OPTIONS),
+            Member::Table(&LESS_EQUAL_OPTIONS),
+            Member::Table(&SELECT_OPTIONS),
+            Member::Table(&SLICE_OPTIONS),
+            Member::Table(&TRANSPOSE_CONV_OPTIONS),
+            Member::Table(&SPARSE_TO_DENSE_OPTIONS),
+            Member::Table(&TILE_OPTIONS),
+            Member::Table(&EXPAND_DIMS_OPTIONS),
+            Member::Table(&EQUAL_OPTIONS),
+            Member::Table(&NOT_EQUAL_OPTIONS),
+            Member::Table(&SHAPE_OPTIONS),
+            Member::Table(&POW_OPTIONS),
+            Member::Table(&ARG_MIN_OPTIONS),
+            Member::Table(&FAKE_QUANT_OPTIONS),
+            Member::Table(&PACK_OPTIONS),
+            Member::Table(&LOGICAL_OR_OPTIONS),
+            Member::Table(&ONE_HOT_OPTIONS),
+            Member::Table(&LOGICAL_AND_OPTIONS),
+            Member::Table(&LOGICAL_NOT_OPTIONS),
+            Member::Table(&UNPACK_OPTIONS),
+            Member::Table(&FLOOR_DIV_OPTIONS),
+            Member::Table(&SQUARE_OPTIONS),
+            Member::Table(&ZEROS_LIKE_OPTIONS),
+            Member::Table(&FILL_OPTIONS),
+            Member::Table(&BIDIRECTIONAL_SEQUENCE_LSTMOPTIONS),
+            Member::Table(&BIDIRECTIONAL_SEQUENCE_RNNOPTIONS),
+            Member::Table(&UNIDIRECTIONAL_SEQUENCE_LSTMOPTIONS),
+            Member::Table(&FLOOR_MOD_OPTIONS),
+            Member::Table(&RANGE_OPTIONS),
+            Member::Table(&RESIZE_NEAREST_NEIGHBOR_OPTIONS),
+            Member::Table(&LEAKY_RELU_OPTIONS),
+            Member::Table(&SQUARED_DIFFERENCE_OPTIONS),
+            Member::Table(&MIRROR_PAD_OPTIONS),
+            Member::Table(&ABS_OPTIONS),
+            Member::Table(&SPLIT_VOPTIONS),
+            Member::Table(&UNIQUE_OPTIONS),
+            Member::Table(&REVERSE_V2_OPTIONS),
+            Member::Table(&ADD_NOPTIONS),
+            Member::Table(&GATHER_ND_OPTIONS),
+            Member::Table(&COS_OPTIONS),
+            Member::Table(&WHERE_OPTIONS),
+            Member::Table(&RANK_OPTIONS),
+            Member::Table(&REVERSE_SEQUENCE_OPTIONS),
+            Member::Table(&MATRIX_DIAG_OPTIONS),
+            Member::Table(&QUANTIZE_OPTIONS),
+            Member::Table(&MATRIX_SET_DIAG_OPTIONS),
+            Member::Table(&HARD_SWISH_OPTIONS),
+            Member::Table(&IF_OPTIONS),
+            Member::Table(&WHILE_OPTIONS),
+            Member::Table(&DEPTH_TO_SPACE_OPTIONS),
+            Member::Table(&NON_MAX_SUPPRESSION_V4_OPTIONS),
+            Member::Table(&NON_MAX_SUPPRESSION_V5_OPTIONS),
+            Member::Table(&SCATTER_ND_OPTIONS),
+            Member::Table(&SELECT_V2_OPTIONS),
+            Member::Table(&DENSIFY_OPTIONS),
+            Member::Table(&SEGMENT_SUM_OPTIONS),
+            Member::Table(&BATCH_MAT_MUL_OPTIONS),
+            Member::Table(&CUMSUM_OPTIONS),
+            Member::Table(&CALL_ONCE_OPTIONS),
+            Member::Table(&BROADCAST_TO_OPTIONS),
+            Member::Table(&RFFT2D_OPTIONS),
+            Member::Table(&CONV3_DOPTIONS),
+            Member::Table(&HASHTABLE_OPTIONS),
+            Member::Table(&HASHTABLE_FIND_OPTIONS),
+            Member::Table(&HASHTABLE_IMPORT_OPTIONS),
+            Member::Table(&HASHTABLE_SIZE_OPTIONS),
+            Member::Table(&VAR_HANDLE_OPTIONS),
+            Member::Table(&READ_VARIABLE_OPTIONS),
+            Member::Table(&ASSIGN_VARIABLE_OPTIONS),
+            Member::Table(&RANDOM_OPTIONS),
+            Member::Table(&BUCKETIZE_OPTIONS),
+            Member::Table(&GELU_OPTIONS),
+            Member::Table(&DYNAMIC_UPDATE_SLICE_OPTIONS),
+            Member::Table(&UNSORTED_SEGMENT_PROD_OPTIONS),
+            Member::Table(&UNSORTED_SEGMENT_MAX_OPTIONS),
+            Member::Table(&UNSORTED_SEGMENT_MIN_OPTIONS),
+            Member::Table(&UNSORTED_SEGMENT_SUM_OPTIONS),
+            Member::Table(&ATAN2_OPTIONS),
+            Member::Table(&SIGN_OPTIONS),
+            Member::Table(&BITCAST_OPTIONS),
+            Member::Table(&BITWISE_XOR_OPTIONS),
+            Member::Table(&RIGHT_SHIFT_OPTIONS),
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Unknown,
+            Member::Table(&ATTENTION_OPTIONS),
+            Member::Table(&RUN_MODEL_OPTIONS),
+            Member::Table(&RO_PEOPTIONS),
+            Member::Table(&RMS_NORM_OPTIONS),
+            Member::Table(&GRUOPTIONS),
+            Member::Table(&BCQGATHER_OPTIONS),
+            Member::Table(&BCQFULLY_CONNECTED_OPTIONS),
+            Member::Table(&INSTANCE_NORM_OPTIONS),
+        ],
+    };
+
+    static BUILTIN_OPTIONS2: Union = Union {
+        halves: Halves::Absent,
+        members: &[
+            Member::Nothing,
+            Member::Table(&STABLEHLO_CONCATENATE_OPTIONS),
+            Member::Table(&STABLEHLO_BROADCAST_IN_DIM_OPTIONS),
+            Member::Table(&STABLEHLO_SLICE_OPTIONS),
+            Member::Table(&STABLEHLO_CONVOLUTION_OPTIONS),
+            Member::Table(&STABLEHLO_CUSTOM_CALL_OPTIONS),
+            Member::Table(&STABLEHLO_REDUCE_OPTIONS),
+            Member::Table(&STABLEHLO_SCATTER_OPTIONS),
+            Member::Table(&STABLEHLO_COMPARE_OPTIONS),
+            Member::Table(&STABLEHLO_DYNAMIC_SLICE_OPTIONS),
+            Member::Table(&STABLEHLO_PAD_OPTIONS),
+            Member::Table(&STABLEHLO_IOTA_OPTIONS),
+            Member::Table(&STABLEHLO_DOT_GENERAL_OPTIONS),
+            Member::Table(&STABLEHLO_REDUCE_WINDOW_OPTIONS),
+            Member::Table(&STABLEHLO_SORT_OPTIONS),
+            Member::Table(&STABLEHLO_WHILE_OPTIONS),
+            Member::Table(&STABLEHLO_GATHER_OPTIONS),
+            Member::Table(&STABLEHLO_TRANSPOSE_OPTIONS),
+            Member::Table(&DILATE_OPTIONS),
+            Member::Table(&STABLEHLO_RNG_BIT_GENERATOR_OPTIONS),
+            Member::Table(&REDUCE_WINDOW_OPTIONS),
+            Member::Table(&STABLE_HLOCOMPOSITE_OPTIONS),
+            Member::Table(&STABLEHLO_SHIFT_LEFT_OPTIONS),
+            Member::Table(&STABLEHLO_CASE_OPTIONS),
+        ],
+    };
+
+    static QUANTIZATION_DETAILS: Union = Union {
+        halves: Halves::Absent,
+        members: &[
+            Member::Nothing,
+            Member::Table(&CUSTOM_QUANTIZATION),
+            Member::Table(&MXQUANTIZATION),
+            Member::Table(&BLOCKWISE_QUANTIZATION),
+        ],
+    };
+
+    static SPARSE_INDEX_VECTOR: Union = Union {
+        halves: Halves::Absent,
+        members: &[
+            Member::Nothing,
+            Member::Table(&INT32_VECTOR),
+            Member::Table(&UINT16_VECTOR),
+            Member::Table(&UINT8_VECTOR),
+        ],
+    };
+
+    static TFLITE_QUANTIZATION_DETAILS: Union = Union {
+        halves: Halves::Absent,
+        members: &[
+            Member::Nothing,
+            Member::Table(&CUSTOM_QUANTIZATION),
+            Member::Table(&TFLITE_BLOCKWISE_QUANTIZATION),
+            Member::Table(&MULTI_AXIS_QUANTIZATION),
+        ],
+    };
 }

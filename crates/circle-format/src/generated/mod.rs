@@ -1,5 +1,5 @@
-//! What flatc makes of `schemas/circle.fbs`, `schemas/tflite.fbs` and `schemas/circle_training.fbs`,
-//! with unions as below. Nothing of it is public: the typed modules beside this one are.
+//! What flatc makes of `schemas/circle.fbs` and `schemas/circle_training.fbs`, with unions as below.
+//! Nothing of it is public: the typed modules beside this one are.
 
 #![allow(
     unsafe_code,
@@ -17,10 +17,34 @@
 )]
 
 pub(crate) mod circle;
-pub(crate) mod tflite;
 pub(crate) mod training;
 
+use flat_tables::{Bounds, Fault};
 use flatbuffers::{Follow, InvalidFlatbuffer, TableVerifier, VOffsetT, Verifiable, Verifier};
+
+/// Returns the root of a Circle model, of which everything is proved that accessors rely on.
+pub(crate) fn circle_model(bytes: &[u8], bounds: Bounds) -> Result<circle::Model<'_>, Fault> {
+    circle::tables::MODEL.verify(bytes, bounds)?;
+    // SAFETY: all tables of the type that can be reached are where they have to be.
+    Ok(unsafe { flatbuffers::root_unchecked::<circle::Model<'_>>(bytes) })
+}
+
+/// Returns the root of a TFLite model, of which everything is proved that accessors rely on.
+pub(crate) fn tflite_model(bytes: &[u8], bounds: Bounds) -> Result<circle::TfliteModel<'_>, Fault> {
+    circle::tables::TFLITE_MODEL.verify(bytes, bounds)?;
+    // SAFETY: as above.
+    Ok(unsafe { flatbuffers::root_unchecked::<circle::TfliteModel<'_>>(bytes) })
+}
+
+/// Returns the root of training information, of which everything is proved that accessors rely on.
+pub(crate) fn model_training(
+    bytes: &[u8],
+    bounds: Bounds,
+) -> Result<training::ModelTraining<'_>, Fault> {
+    training::tables::MODEL_TRAINING.verify(bytes, bounds)?;
+    // SAFETY: as above.
+    Ok(unsafe { flatbuffers::root_unchecked::<training::ModelTraining<'_>>(bytes) })
+}
 
 /// Verifies unions as C++ does: one of which a field is absent has no value. Writers that store
 /// defaults say of every union without a value that it is NONE, and the crate `flatbuffers` would

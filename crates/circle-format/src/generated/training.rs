@@ -1616,3 +1616,68 @@ pub fn finish_size_prefixed_model_training_buffer<'a, 'b, A: ::flatbuffers::Allo
 ) {
     fbb.finish_size_prefixed(root, Some(MODEL_TRAINING_IDENTIFIER));
 }
+
+/// What there is to prove of each table before anything above may be used on it.
+pub(crate) mod tables {
+    use flat_tables::{Field, FieldType, Halves, Member, TableType, Union};
+
+    pub(crate) static MODEL_TRAINING: TableType = TableType {
+        name: "ModelTraining",
+        fields: &[
+            Field::new("version", FieldType::scalar(4)),
+            Field::new("optimizer", FieldType::scalar(1)),
+            Field::new("optimizer_opt_type", FieldType::Tag),
+            Field::new("optimizer_opt", FieldType::Union(&OPTIMIZER_OPTIONS)),
+            Field::new("lossfn", FieldType::scalar(1)),
+            Field::new("lossfn_opt_type", FieldType::Tag),
+            Field::new("lossfn_opt", FieldType::Union(&LOSS_FN_OPTIONS)),
+            Field::new("epochs", FieldType::scalar(4)),
+            Field::new("batch_size", FieldType::scalar(4)),
+            Field::new("loss_reduction_type", FieldType::scalar(1)),
+            Field::new("trainable_ops", FieldType::scalars(4)),
+        ],
+    };
+
+    pub(crate) static SGDOPTIONS: TableType = TableType {
+        name: "SGDOptions",
+        fields: &[Field::new("learning_rate", FieldType::scalar(4))],
+    };
+
+    pub(crate) static ADAM_OPTIONS: TableType = TableType {
+        name: "AdamOptions",
+        fields: &[
+            Field::new("learning_rate", FieldType::scalar(4)),
+            Field::new("beta_1", FieldType::scalar(4)),
+            Field::new("beta_2", FieldType::scalar(4)),
+            Field::new("epsilon", FieldType::scalar(4)),
+        ],
+    };
+
+    pub(crate) static SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS: TableType = TableType {
+        name: "SparseCategoricalCrossentropyOptions",
+        fields: &[Field::new("from_logits", FieldType::scalar(1))],
+    };
+
+    pub(crate) static CATEGORICAL_CROSSENTROPY_OPTIONS: TableType = TableType {
+        name: "CategoricalCrossentropyOptions",
+        fields: &[Field::new("from_logits", FieldType::scalar(1))],
+    };
+
+    pub(crate) static MEAN_SQUARED_ERROR_OPTIONS: TableType =
+        TableType { name: "MeanSquaredErrorOptions", fields: &[] };
+
+    static LOSS_FN_OPTIONS: Union = Union {
+        halves: Halves::Absent,
+        members: &[
+            Member::Nothing,
+            Member::Table(&SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS),
+            Member::Table(&CATEGORICAL_CROSSENTROPY_OPTIONS),
+            Member::Table(&MEAN_SQUARED_ERROR_OPTIONS),
+        ],
+    };
+
+    static OPTIMIZER_OPTIONS: Union = Union {
+        halves: Halves::Absent,
+        members: &[Member::Nothing, Member::Table(&SGDOPTIONS), Member::Table(&ADAM_OPTIONS)],
+    };
+}
