@@ -1,5 +1,6 @@
 use std::{borrow::Cow, io};
 
+use flat_tables::Fault;
 use tensor_core::{At, Chain, Report, Severity, Shape};
 
 use crate::model::{Schema, TensorType};
@@ -17,11 +18,8 @@ pub enum Error {
         found: [u8; 4],
     },
     /// A model is no FlatBuffer that fits its schema.
-    #[error("model is malformed: {reason}")]
-    Malformed {
-        /// What the verifier found, with the fields that lead there.
-        reason: String,
-    },
+    #[error("model is malformed: {0}")]
+    Malformed(Fault),
     /// Training information is no FlatBuffer of its schema.
     #[error("training information is malformed: {reason}")]
     TrainingInfo {
@@ -39,21 +37,6 @@ pub enum Error {
     TooManyTables {
         /// The limit, in tables.
         limit: usize,
-    },
-    /// A table of a kind that this crate does not know is not in the model.
-    #[error(
-        "{what} of unknown type {tag} at byte {offset} of the model does not lie within its {len} \
-         bytes"
-    )]
-    UnknownTable {
-        /// What the table is for.
-        what: &'static str,
-        /// Its number in the union.
-        tag: u8,
-        /// Where it should be, in bytes from the start of the model.
-        offset: u64,
-        /// Bytes of the model.
-        len: u64,
     },
     /// The elements of a constant cannot be read.
     #[error("{path} {fault}")]
@@ -102,10 +85,9 @@ impl Error {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::NotAModel { .. } => "model/identifier",
-            Self::Malformed { .. } => "model/malformed",
+            Self::Malformed(_) => "model/malformed",
             Self::TrainingInfo { .. } => "model/training-info",
             Self::TooDeep { .. } | Self::TooManyTables { .. } => "model/limit",
-            Self::UnknownTable { .. } => "model/unknown-table",
             Self::Constant { fault, .. } => fault.rule(),
             Self::Unwritable { fault, .. } => fault.rule(),
             Self::CustomOptions { .. } => "model/custom-options",
@@ -124,7 +106,7 @@ impl Error {
     pub fn offset(&self) -> Option<u64> {
         match self {
             Self::NotAModel { .. } => Some(4),
-            Self::UnknownTable { offset, .. } => Some(*offset),
+            Self::Malformed(fault) => Some(fault.at()),
             Self::Constant { fault, .. } => fault.offset(),
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.offset(),

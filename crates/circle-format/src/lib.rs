@@ -22,7 +22,7 @@
 //!     println!("{:?}: {:?}", tensor.name(), tensor.info()?);
 //! }
 //! let half = reader.tensor("half").ok_or("missing")?.view()?;
-//! assert_eq!(half.view()?.to_vec::<f32>()?, [0.5]);
+//! assert_eq!(half.view().to_vec::<f32>()?, [0.5]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -64,10 +64,10 @@ mod edit;
 mod error;
 pub mod flex;
 mod generated;
-mod holes;
 pub mod model;
 mod onert;
 mod read;
+mod tables;
 mod tensor;
 mod validate;
 mod write;

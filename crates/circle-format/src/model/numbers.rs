@@ -5,19 +5,10 @@
 
 use std::fmt;
 
-use super::{
-    encode::{Encoder, ToStored},
-    parse::{FromStored, Scan},
-};
-use crate::{
-    WriteFault,
-    generated::{circle, tflite, training},
-};
-
 macro_rules! numbers {
     ($(
         $(#[$doc:meta])*
-        $name:ident: $code:ident by $($stored:ident)+ { $( $value:literal $constant:ident; )* }
+        $name:ident: $code:ident { $( $value:literal $constant:ident; )* }
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,26 +61,12 @@ macro_rules! numbers {
                 }
             }
         }
-
-        $(
-            impl FromStored<$stored::$name> for $name {
-                fn from_stored(stored: $stored::$name, _: &Scan<'_>) -> Self {
-                    Self(stored.0)
-                }
-            }
-
-            impl ToStored<$stored::$name> for $name {
-                fn to_stored(&self, _: &mut Encoder) -> Result<$stored::$name, WriteFault> {
-                    Ok($stored::$name(self.0))
-                }
-            }
-        )+
     )*};
 }
 
 numbers! {
     /// What an operator computes. Numbers below zero are of Circle alone.
-    BuiltinOperator: i32 by circle tflite {
+    BuiltinOperator: i32 {
         -9 ATTENTION;
         -8 RUN_MODEL;
         -7 ROPE;
@@ -311,7 +288,7 @@ numbers! {
     }
 
     /// What is applied to the result of an operator before it is stored.
-    ActivationFunctionType: i8 by circle tflite {
+    ActivationFunctionType: i8 {
         0 NONE;
         1 RELU;
         2 RELU_N1_TO_1;
@@ -321,89 +298,89 @@ numbers! {
     }
 
     /// How `EMBEDDING_LOOKUP_SPARSE` joins the rows of one output.
-    CombinerType: i8 by circle tflite {
+    CombinerType: i8 {
         0 SUM;
         1 MEAN;
         2 SQRTN;
     }
 
     /// How the elements of a constant are packed. Schema 0.9 and later.
-    CompressionType: i8 by circle {
+    CompressionType: i8 {
         0 NONE;
         1 HUFFMAN;
     }
 
     /// How the options of an operator without a number of its own are written.
-    CustomOptionsFormat: i8 by circle tflite {
+    CustomOptionsFormat: i8 {
         0 FLEXBUFFERS;
     }
 
     /// Where the channels are among the dimensions.
-    DataFormat: i8 by circle {
+    DataFormat: i8 {
         0 CHANNELS_LAST;
         1 CHANNELS_FIRST;
     }
 
     /// How one level of a sparse tensor is stored: every index, or those that are there.
-    DimensionType: i8 by circle tflite {
+    DimensionType: i8 {
         0 DENSE;
         1 SPARSE_CSR;
     }
 
     /// In which order the weights of `FULLY_CONNECTED` are stored.
-    FullyConnectedOptionsWeightsFormat: i8 by circle tflite {
+    FullyConnectedOptionsWeightsFormat: i8 {
         0 DEFAULT;
         1 SHUFFLED4x16INT8;
         127 SHUFFLED16x1FLOAT32;
     }
 
     /// What `LSH_PROJECTION` puts out.
-    LSHProjectionType: i8 by circle tflite {
+    LSHProjectionType: i8 {
         0 UNKNOWN;
         1 SPARSE;
         2 DENSE;
     }
 
     /// Which of two sets of operands `LSTM` has.
-    LSTMKernelType: i8 by circle tflite {
+    LSTMKernelType: i8 {
         0 FULL;
         1 BASIC;
     }
 
     /// How far outputs are from what they should be, in training.
-    LossFn: i8 by training {
+    LossFn: i8 {
         0 SPARSE_CATEGORICAL_CROSSENTROPY;
         1 CATEGORICAL_CROSSENTROPY;
         2 MEAN_SQUARED_ERROR;
     }
 
     /// How the losses of a batch become one number: their sum, or that by the size of the batch.
-    LossReductionType: i8 by training {
+    LossReductionType: i8 {
         0 SumOverBatchSize;
         1 Sum;
     }
 
     /// Whether the element at the edge is mirrored with the others (`SYMMETRIC`).
-    MirrorPadMode: i8 by circle tflite {
+    MirrorPadMode: i8 {
         0 REFLECT;
         1 SYMMETRIC;
     }
 
     /// How weights are changed after a batch, in training.
-    Optimizer: i8 by training {
+    Optimizer: i8 {
         0 SGD;
         1 ADAM;
     }
 
     /// How a window that reaches over the edge is dealt with: `SAME` fills with zeros, `VALID`
     /// leaves it out.
-    Padding: i8 by circle tflite {
+    Padding: i8 {
         0 SAME;
         1 VALID;
     }
 
     /// What `REDUCE_WINDOW` does to the elements of a window.
-    ReduceWindowFunction: i32 by circle tflite {
+    ReduceWindowFunction: i32 {
         0 UNSUPPORTED;
         1 ADD;
         2 MUL;
@@ -414,20 +391,20 @@ numbers! {
     }
 
     /// The generator of `STABLEHLO_RNG_BIT_GENERATOR`.
-    RngAlgorithm: i8 by circle tflite {
+    RngAlgorithm: i8 {
         0 DEFAULT;
         1 PHILOX;
         2 THREEFRY;
     }
 
     /// Which elements `ROPE` turns together: halves (`GPT_NEOX`) or neighbours (`GPT_J`).
-    RoPEMode: i32 by circle {
+    RoPEMode: i32 {
         0 GPT_NEOX;
         1 GPT_J;
     }
 
     /// What `STABLEHLO_COMPARE` asks.
-    StablehloComparisonDirection: u32 by circle tflite {
+    StablehloComparisonDirection: u32 {
         0 STABLEHLO_COMPARISON_DIRECTION_EQ;
         1 STABLEHLO_COMPARISON_DIRECTION_NE;
         2 STABLEHLO_COMPARISON_DIRECTION_GE;
@@ -437,7 +414,7 @@ numbers! {
     }
 
     /// As what `STABLEHLO_COMPARE` takes its operands.
-    StablehloComparisonType: u32 by circle tflite {
+    StablehloComparisonType: u32 {
         0 STABLEHLO_COMPARISON_TYPE_NOTYPE;
         1 STABLEHLO_COMPARISON_TYPE_FLOAT;
         2 STABLEHLO_COMPARISON_TYPE_FLOAT_TOTAL_ORDER;
@@ -446,7 +423,7 @@ numbers! {
     }
 
     /// How exact a product of `STABLEHLO` has to be.
-    StablehloPrecisionConfig: u32 by circle tflite {
+    StablehloPrecisionConfig: u32 {
         0 DEFAULT;
         1 HIGH;
         2 HIGHEST;

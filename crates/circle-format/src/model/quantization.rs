@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 
-use super::{DimensionType, UnknownTable};
+use flat_tables::UnknownTable;
+
+use super::DimensionType;
 
 /// How the stored numbers of a tensor become real ones: `scale * (stored - zero_point)`.
 #[derive(Clone, Debug, Default, PartialEq)]

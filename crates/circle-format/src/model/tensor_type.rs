@@ -2,15 +2,7 @@ use std::fmt;
 
 use tensor_core::{DType, Shape};
 
-use super::{
-    Schema,
-    encode::{Encoder, ToStored},
-    parse::{FromStored, Scan},
-};
-use crate::{
-    WriteFault,
-    generated::{circle, tflite},
-};
+use super::Schema;
 
 /// Declares element types: the number in Circle, that in TFLite, name, and what stands for one.
 macro_rules! tensor_types {
@@ -152,11 +144,6 @@ impl TensorType {
         self.dtype()?.byte_len(elements)
     }
 
-    fn stored(self, schema: Schema) -> Result<i8, WriteFault> {
-        let what = || format!("the element type {self}");
-        self.code(schema).ok_or_else(|| WriteFault::NotInSchema { what: what(), schema })
-    }
-
     /// Returns the bytes of a block of 32 elements; `None` for types that are not stored in blocks.
     const fn block_bytes(self) -> Option<u64> {
         Some(match self {
@@ -184,30 +171,6 @@ impl Default for TensorType {
     /// Returns what an absent field means.
     fn default() -> Self {
         Self::Float32
-    }
-}
-
-impl FromStored<circle::TensorType> for TensorType {
-    fn from_stored(stored: circle::TensorType, _: &Scan<'_>) -> Self {
-        Self::from_code(stored.0, Schema::Circle)
-    }
-}
-
-impl FromStored<tflite::TensorType> for TensorType {
-    fn from_stored(stored: tflite::TensorType, _: &Scan<'_>) -> Self {
-        Self::from_code(stored.0, Schema::Tflite)
-    }
-}
-
-impl ToStored<circle::TensorType> for TensorType {
-    fn to_stored(&self, _: &mut Encoder) -> Result<circle::TensorType, WriteFault> {
-        self.stored(Schema::Circle).map(circle::TensorType)
-    }
-}
-
-impl ToStored<tflite::TensorType> for TensorType {
-    fn to_stored(&self, _: &mut Encoder) -> Result<tflite::TensorType, WriteFault> {
-        self.stored(Schema::Tflite).map(tflite::TensorType)
     }
 }
 

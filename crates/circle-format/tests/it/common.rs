@@ -1,7 +1,7 @@
 //! Models of the test data.
 
 use bytes::Bytes;
-use circle_format::{Reader, tensor_core::Source};
+use circle_format::Reader;
 use model_archive::Archive;
 use test_support::files;
 
@@ -9,7 +9,7 @@ use test_support::files;
 pub(crate) fn packed_models() -> Vec<(String, Bytes)> {
     let mut models = Vec::new();
     for path in files("nnpackage/valid", "zip") {
-        let archive = Archive::open(Source::open(&path).unwrap()).unwrap();
+        let archive = Archive::open(&path).unwrap();
         for entry in archive.entries() {
             let bytes = entry.bytes().unwrap_or_default();
             if Reader::from_bytes(bytes.clone()).is_ok() {

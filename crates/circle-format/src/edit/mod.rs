@@ -1,5 +1,7 @@
 //! Changing model files: a new file takes the place of the old one.
 
+mod change;
+
 use std::path::{Path, PathBuf};
 
 use tensor_core::{

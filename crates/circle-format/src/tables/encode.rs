@@ -1,11 +1,12 @@
-//! From values of ours to FlatBuffers, for both schemas: the way back of [`parse`](super::parse).
+//! From values of ours to FlatBuffers: the way back of [`scan`](super::scan).
 
 use bytes::Bytes;
-use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, Vector, WIPOffset};
+use flat_tables::UnknownTable;
+use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, Push, Vector, WIPOffset};
 
-use crate::{Error, Result, WriteFault};
+use crate::{Error, Result, WriteFault, model::Schema};
 
-/// A value that a field of one of the two schemas is written from.
+/// A value that a field is written from.
 pub(crate) trait ToStored<S> {
     fn to_stored(&self, encoder: &mut Encoder) -> Result<S, WriteFault>;
 }
@@ -14,6 +15,7 @@ pub(crate) trait ToStored<S> {
 /// before it.
 pub(crate) struct Encoder {
     builder: FlatBufferBuilder<'static>,
+    schema: Schema,
     /// An upper bound of the bytes that were built. Beyond what offsets reach the builder would
     /// panic.
     len: u64,
@@ -22,8 +24,36 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub(crate) fn new() -> Self {
-        Self { builder: FlatBufferBuilder::new(), len: 0, path: Vec::new() }
+    pub(crate) fn new(schema: Schema) -> Self {
+        Self { builder: FlatBufferBuilder::new(), schema, len: 0, path: Vec::new() }
+    }
+
+    /// Returns which schema the model is to have.
+    pub(crate) const fn schema(&self) -> Schema {
+        self.schema
+    }
+
+    /// Says that the schema has no place for something.
+    pub(crate) fn missing(&self, what: impl Into<String>) -> WriteFault {
+        WriteFault::NotInSchema { what: what.into(), schema: self.schema }
+    }
+
+    /// Refuses what the schema has no place for.
+    pub(crate) fn only(&self, is_so: bool, what: &str) -> Result<(), WriteFault> {
+        if is_so { Ok(()) } else { Err(self.missing(what)) }
+    }
+
+    /// Writes a list of numbers.
+    pub(crate) fn vector<T: Push + Copy>(
+        &mut self,
+        numbers: &[T],
+    ) -> Result<Option<WIPOffset<Vector<'static, T>>>, WriteFault>
+    where
+        T: Push<Output = T>,
+    {
+        self.take(size_of::<T>(), numbers.len())?;
+        let vector = self.builder.create_vector(numbers);
+        Ok(Some(WIPOffset::new(vector.value())))
     }
 
     /// Writes what a table refers to, or the value of a field.
@@ -99,6 +129,11 @@ impl Encoder {
     }
 }
 
+/// Says that a table cannot be written: what it refers to is somewhere around it.
+pub(crate) const fn unknown(what: &'static str, table: &UnknownTable) -> WriteFault {
+    WriteFault::Unknown { what, tag: table.tag() }
+}
+
 /// Returns what a function that creates a table takes, with every field absent.
 ///
 /// Generated names cannot be put together by macros; this finds one by its function.
@@ -171,35 +206,6 @@ impl ToStored<Option<WIPOffset<Vector<'static, u8>>>> for Option<Bytes> {
     ) -> Result<Option<WIPOffset<Vector<'static, u8>>>, WriteFault> {
         self.as_ref().map_or(Ok(None), |bytes| encoder.write(bytes))
     }
-}
-
-/// Lists of numbers that stand for something.
-macro_rules! lists {
-    ($( $schema:ident $name:ident )*) => {$(
-        impl ToStored<Option<WIPOffset<Vector<'static, crate::generated::$schema::$name>>>>
-            for Vec<super::numbers::$name>
-        {
-            fn to_stored(
-                &self,
-                encoder: &mut Encoder,
-            ) -> Result<
-                Option<WIPOffset<Vector<'static, crate::generated::$schema::$name>>>,
-                WriteFault,
-            > {
-                let numbers = self.iter().map(|number| encoder.write(number));
-                let numbers: Vec<crate::generated::$schema::$name> =
-                    numbers.collect::<Result<_, _>>()?;
-                encoder.take(size_of::<crate::generated::$schema::$name>(), numbers.len())?;
-                let vector = encoder.builder.create_vector(&numbers);
-                Ok(Some(WIPOffset::new(vector.value())))
-            }
-        }
-    )*};
-}
-
-lists! {
-    circle StablehloPrecisionConfig
-    tflite StablehloPrecisionConfig
 }
 
 /// What signed offsets of 32 bits reach, in bytes.

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use super::{
-    Buffer, BuiltinOperator, Metadata, Model, OperatorCode, Placed, Schema, Signature, TensorType,
-    tables,
+use crate::{
+    Error, Result, WriteFault,
+    model::{
+        Buffer, BuiltinOperator, Metadata, Model, OperatorCode, Schema, Signature, TensorType,
+    },
+    tables::{Placed, tables},
 };
-use crate::{Error, Result, WriteFault};
 
 impl Model {
     /// Makes a model of a schema with nothing in it, and the version that tools write.

@@ -1,5 +1,7 @@
 //! Opening models.
 
+mod holes;
+
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
@@ -9,8 +11,9 @@ use bytes::Bytes;
 use tensor_core::{Extent, Limits, Source};
 
 use crate::{
-    Error, Result, Tensor, holes,
-    model::{Model, Parsed, Schema, TrainingInfo, identify},
+    Error, Result, Tensor,
+    model::{Model, Schema, TrainingInfo},
+    tables::{Parsed, identify},
 };
 
 /// An open Circle or TFLite model, in a package or bare.
@@ -314,11 +317,9 @@ impl ReadOptions {
             }
             let bytes = source.read(Extent::first(len), "model")?;
             match Parsed::of(&bytes, schema, &self.limits) {
-                Err(
-                    Error::Malformed { .. }
-                    | Error::UnknownTable { .. }
-                    | Error::TooManyTables { .. },
-                ) if len < all => len = len.saturating_mul(GROWTH).min(all),
+                Err(Error::Malformed(_) | Error::TooManyTables { .. }) if len < all => {
+                    len = len.saturating_mul(GROWTH).min(all)
+                }
                 parsed => return Ok((bytes, parsed?)),
             }
         }

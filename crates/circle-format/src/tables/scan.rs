@@ -1,14 +1,14 @@
-//! From verified FlatBuffers to values of ours, for both schemas.
+//! From proved FlatBuffers to values of ours.
 
 use std::{cell::Cell, ops::Range};
 
 use bytes::Bytes;
+use flat_tables::UnknownTable;
 use flatbuffers::{Follow, Table, VOffsetT, Vector};
 
-use super::unknown::UnknownTable;
-use crate::Result;
+use crate::{Error, Result, model::Schema};
 
-/// A value that a field of one of the two schemas is read into.
+/// A value that a field is read into.
 pub(crate) trait FromStored<S> {
     fn from_stored(stored: S, scan: &Scan<'_>) -> Self;
 }
@@ -16,6 +16,7 @@ pub(crate) trait FromStored<S> {
 /// A walk over the tables of one model, which notes how far they reach.
 pub(crate) struct Scan<'a> {
     model: &'a Bytes,
+    schema: Schema,
     end: Cell<usize>,
     has_unknown: Cell<bool>,
     /// Where the first table is that has fields which are not known.
@@ -26,9 +27,21 @@ pub(crate) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(model: &'a Bytes, holes: &'a [Range<usize>]) -> Self {
-        let (end, has_unknown, unknown_field) = (Cell::new(8), Cell::new(false), Cell::new(None));
-        Self { model, end, has_unknown, unknown_field, holes, is_in_hole: Cell::new(false) }
+    pub(crate) fn new(model: &'a Bytes, schema: Schema, holes: &'a [Range<usize>]) -> Self {
+        Self {
+            model,
+            schema,
+            end: Cell::new(8),
+            has_unknown: Cell::new(false),
+            unknown_field: Cell::new(None),
+            holes,
+            is_in_hole: Cell::new(false),
+        }
+    }
+
+    /// Returns which schema the model has: what some numbers mean follows from that.
+    pub(crate) const fn schema(&self) -> Schema {
+        self.schema
     }
 
     pub(crate) fn read<S, T: FromStored<S>>(&self, stored: S) -> T {
@@ -114,7 +127,12 @@ impl<'a> Scan<'a> {
         field: VOffsetT,
     ) -> Result<Option<UnknownTable>> {
         self.has_unknown.set(true);
-        UnknownTable::parse(what, tag, parent, field, self.model)
+        let place = usize::from(parent.vtable().get(field));
+        if place == 0 {
+            return Ok(None);
+        }
+        let table = UnknownTable::new(self.model, parent.loc().saturating_add(place), tag, what);
+        table.map(Some).map_err(Error::Malformed)
     }
 
     /// Returns how many bytes of the model its parts take, padding behind the last one included;
@@ -131,7 +149,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Notes the elements of a list, and their number before them.
-    fn note(&self, part: &[u8]) {
+    pub(crate) fn note(&self, part: &[u8]) {
         let start = self.start(part);
         self.note_range(start.saturating_sub(4)..start.saturating_add(part.len()));
     }
@@ -203,27 +221,4 @@ impl FromStored<Option<Vector<'_, u8>>> for Option<Bytes> {
     fn from_stored(stored: Option<Vector<'_, u8>>, scan: &Scan<'_>) -> Self {
         stored.map(|stored| scan.slice(stored.bytes()))
     }
-}
-
-/// Lists of numbers that stand for something.
-macro_rules! lists {
-    ($( $schema:ident $name:ident )*) => {$(
-        impl<'a> FromStored<Option<Vector<'a, crate::generated::$schema::$name>>>
-            for Vec<super::numbers::$name>
-        {
-            fn from_stored(
-                stored: Option<Vector<'a, crate::generated::$schema::$name>>,
-                scan: &Scan<'_>,
-            ) -> Self {
-                let Some(stored) = stored else { return Self::new() };
-                scan.note(stored.bytes());
-                stored.iter().map(|number| scan.read(number)).collect()
-            }
-        }
-    )*};
-}
-
-lists! {
-    circle StablehloPrecisionConfig
-    tflite StablehloPrecisionConfig
 }

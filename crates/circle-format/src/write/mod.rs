@@ -21,7 +21,8 @@ use tensor_core::{
 
 use crate::{
     Error, Reader, Result, WriteFault,
-    model::{Buffer, Model, Operator, Placed, tables},
+    model::{Buffer, Model, Operator},
+    tables::{Placed, tables},
 };
 
 /// Where the bytes of buffers go.
