@@ -29,7 +29,7 @@ impl End {
     pub(crate) fn read(source: &Source, limits: &Limits, flaws: &mut Vec<Flaw>) -> Result<Self> {
         let last = Last::read(source)?;
         let record = last.record()?;
-        let wide = Wide::read(source, &record)?;
+        let wide = Wide::read(source, &last, &record)?;
         record.check_disks(wide.as_ref())?;
         let claims = match &wide {
             Some(wide) if record.claims.are_widened() => wide.claims,
@@ -49,7 +49,8 @@ impl End {
             flaws.push(Flaw::archive(record.position, Fault::EndRecords { found }));
         }
         record.check_rest(source.len(), flaws);
-        let tail = last.or_read(source, Extent::between(directory.offset(), record.end()))?;
+        let tail =
+            last.or_read(source, Extent::between(directory.offset(), record.end()), "directory")?;
         let comment = Extent::new(record.position.saturating_add(RECORD), record.comment)?;
         Ok(Self { directory, entries: claims.entries, shift, tail, comment })
     }
@@ -104,14 +105,14 @@ impl Last {
     }
 
     /// Returns the bytes of `extent`, read again only where they are not among these.
-    fn or_read(&self, source: &Source, extent: Extent) -> Result<Bytes> {
+    fn or_read(&self, source: &Source, extent: Extent, what: &'static str) -> Result<Bytes> {
         let within = extent.offset().checked_sub(self.start).and_then(|start| {
             let end = usize::try_from(extent.end().checked_sub(self.start)?).ok()?;
             Some(usize::try_from(start).ok()?..end)
         });
         match within {
             Some(range) if range.end <= self.bytes.len() => Ok(self.bytes.slice(range)),
-            _ => Ok(source.read(extent, "directory")?),
+            _ => Ok(source.read(extent, what)?),
         }
     }
 }
@@ -228,9 +229,9 @@ struct Wide {
 impl Wide {
     /// Reads the zip64 record where there is one; some writers put it beside an end record that
     /// does not need it.
-    fn read(source: &Source, record: &Record) -> Result<Option<Self>> {
+    fn read(source: &Source, last: &Last, record: &Record) -> Result<Option<Self>> {
         let Some(position) = record.position.checked_sub(LOCATOR) else { return Ok(None) };
-        let locator = source.read(Extent::new(position, LOCATOR)?, "zip64 locator")?;
+        let locator = last.or_read(source, Extent::new(position, LOCATOR)?, "zip64 locator")?;
         let mut cursor = Cursor::new(&locator, position);
         if cursor.take::<4>("signature")? != *b"PK\x06\x07" {
             return Ok(None);
@@ -241,7 +242,7 @@ impl Wide {
         // The offset does not count what stands before the archive, but where the record has
         // nothing more in it than it must, it stands right before its locator.
         for at in [at, position.saturating_sub(WIDE)] {
-            if let Some(mut wide) = Self::read_at(source, at, position)? {
+            if let Some(mut wide) = Self::read_at(source, last, at, position)? {
                 wide.is_one_disk &= disk == 0 && disks <= 1;
                 return Ok(Some(wide));
             }
@@ -253,11 +254,11 @@ impl Wide {
     }
 
     /// Reads the record at `position`, if one is there that ends where the locator starts.
-    fn read_at(source: &Source, position: u64, locator: u64) -> Result<Option<Self>> {
+    fn read_at(source: &Source, last: &Last, position: u64, locator: u64) -> Result<Option<Self>> {
         let Some(len) = locator.checked_sub(position).filter(|&len| len >= WIDE) else {
             return Ok(None);
         };
-        let bytes = source.read(Extent::new(position, WIDE)?, "zip64 end record")?;
+        let bytes = last.or_read(source, Extent::new(position, WIDE)?, "zip64 end record")?;
         let mut cursor = Cursor::new(&bytes, position);
         if cursor.take::<4>("signature")? != *b"PK\x06\x06"
             || cursor.u64("size of the record")?.checked_add(12) != Some(len)
