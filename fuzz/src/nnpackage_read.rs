@@ -2,8 +2,8 @@
 
 use nnpackage::{
     Config, Library, Manifest, Partition, Reader,
-    model_archive::{ArchiveWriter, EntryOptions, Profile},
-    tensor_core::Limits,
+    model_archive::{ArchiveWriter, EntryOptions},
+    tensor_core::{Limits, Profile},
 };
 
 /// Reads any bytes as a package where they start like an archive, and as all documents of a package
@@ -35,7 +35,7 @@ fn archive(bytes: &[u8]) {
 }
 
 fn package(reader: &Reader) {
-    let _ = reader.verify();
+    let _ = reader.validate();
     let _ = reader.forecast();
     for file in reader.files().into_iter().flatten() {
         let _ = file.bytes();

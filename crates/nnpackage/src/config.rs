@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::manifest::io_ref::stoi;
+use crate::{File, Reader, Result, layout, manifest::io_ref::stoi};
 
 /// A configuration file, read as onert reads it.
 ///
@@ -83,6 +83,26 @@ impl Config {
     #[must_use]
     pub const fn has_bom(&self) -> bool {
         self.has_bom
+    }
+}
+
+impl Reader {
+    /// Returns the configuration that onert reads: the first one of the manifest. `None` where it
+    /// names none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`](crate::Error::File) where it is not in the package;
+    /// [`Error::Core`](crate::Error::Core) where it is over the limit.
+    pub fn config(&self) -> Result<Option<Config>> {
+        let Some(path) = self.config_path() else { return Ok(None) };
+        Ok(Some(Config::parse(&File::new(self, &path).document("configuration file in bytes")?)))
+    }
+
+    /// Returns the path of that configuration from the root of the package.
+    #[must_use]
+    pub fn config_path(&self) -> Option<String> {
+        self.manifest().config().map(layout::document)
     }
 }
 

@@ -1,15 +1,15 @@
 use std::io;
 
 use model_archive::name::NameFault;
-use tensor_core::{At, Chain, Report, Severity};
+use tensor_core::{At, Chain, ErrorKind, Finding, digest::Digest};
 
-use crate::{BuildFault, Content, EditFault, Position, read::storage::MANIFEST};
+use crate::{BuildFault, Content, EditFault, Position};
 
 /// What can be wrong with a package or a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file is no package. Format text: "Packaging Format".
+    /// A file is not a package. Format text: "Packaging Format".
     #[error("file is {found}, expected a ZIP archive or a folder with \"metadata/MANIFEST\"")]
     NotAPackage {
         /// What it is.
@@ -29,7 +29,7 @@ pub enum Error {
         /// A file that may have been meant to be it.
         found: Option<String>,
     },
-    /// A document is no JSON, not even such as onert reads. Format text: "Manifest".
+    /// A document is not JSON, not even such as onert reads. Format text: "Manifest".
     #[error("{what} {at}: {reason}")]
     Json {
         /// The document.
@@ -64,7 +64,17 @@ pub enum Error {
         /// What is wrong.
         fault: FileFault,
     },
-    /// Golden data are no HDF5 file, or one of a form that is not read.
+    /// A file does not hash to what the list of digests has for it.
+    #[error("{path:?} hashes to {found}, but \"metadata/SHA256SUMS\" has {expected}")]
+    Digest {
+        /// Its path in the package.
+        path: String,
+        /// That of its content.
+        found: Digest,
+        /// That in the list.
+        expected: Digest,
+    },
+    /// Golden data are not an HDF5 file, or one of a form that is not read.
     #[error("golden data: what is at byte {offset} {reason}")]
     Hdf5 {
         /// Where, in bytes from the start of the file.
@@ -97,20 +107,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A file could not be written to its end.
-    #[error("writing at byte {offset} failed")]
-    Output {
-        /// How far it was written, in bytes.
-        offset: u64,
-        /// What the system said.
-        source: io::Error,
-    },
     /// A model is broken, or cannot be written.
     #[error(transparent)]
     Model(#[from] circle_format::Error),
     /// The archive is broken or refused.
     #[error(transparent)]
-    Archive(#[from] model_archive::Error),
+    Archive(model_archive::Error),
     /// Bytes could not be read, a range in the file lies, or a limit is exceeded.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
@@ -128,78 +130,99 @@ impl Error {
             Self::Document { .. } => "nnp/document",
             Self::ModelsMissing => "nnp/models-missing",
             Self::File { fault, .. } => fault.rule(),
+            Self::Digest { .. } => "nnp/digest",
             Self::Hdf5 { .. } => "nnp/golden-data",
             Self::Library { .. } => "nnp/library",
-            Self::Build { fault: BuildFault::Model(error), .. } => error.rule(),
-            Self::Build { .. } => "nnp/build",
+            Self::Build { fault, .. } => fault.rule(),
             Self::Edit(_) => "nnp/edit",
-            Self::Write { .. } | Self::Output { .. } => "nnp/write",
+            Self::Write { .. } => "nnp/write",
             Self::Model(error) => error.rule(),
             Self::Archive(error) => error.rule(),
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "nnp/limit",
-            Self::Core(tensor_core::Error::OutOfBounds { .. }) => "nnp/truncated",
-            Self::Core(_) => "nnp/read",
+            Self::Core(error) => match error.kind() {
+                ErrorKind::OverLimit => "nnp/limit",
+                ErrorKind::Malformed if matches!(error, tensor_core::Error::OutOfBounds { .. }) => {
+                    "nnp/truncated"
+                }
+                ErrorKind::Malformed
+                | ErrorKind::Unsupported
+                | ErrorKind::NotFound
+                | ErrorKind::Io
+                | ErrorKind::Busy
+                | ErrorKind::Usage => "nnp/read",
+            },
         }
     }
 
-    /// Returns the offset that the error is about, in bytes from the start of the file, where it is
-    /// about one.
+    /// Returns what the error means for whoever meets it.
     #[must_use]
-    pub fn offset(&self) -> Option<u64> {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Hdf5 { offset, .. } => Some(*offset),
-            Self::Model(error) => error.offset(),
-            Self::Archive(error) => error.offset(),
-            Self::Core(error) => error.offset(),
-            _ => None,
+            Self::NotAPackage { .. }
+            | Self::SeveralPackages { .. }
+            | Self::ManifestMissing { .. }
+            | Self::Json { .. }
+            | Self::Document { .. }
+            | Self::ModelsMissing
+            | Self::Digest { .. }
+            | Self::Hdf5 { .. }
+            | Self::Library { .. } => ErrorKind::Malformed,
+            Self::File { fault, .. } => fault.kind(),
+            Self::Build { fault, .. } => fault.kind(),
+            Self::Edit(fault) => fault.kind(),
+            Self::Write { .. } => ErrorKind::Io,
+            Self::Model(circle_format::Error::Core(error)) => error.kind(),
+            Self::Model(_) => ErrorKind::Malformed,
+            Self::Archive(error) => error.kind(),
+            Self::Core(error) => error.kind(),
         }
     }
 
     /// Returns where the error is, as far as that is known.
     #[must_use]
     pub fn at(&self) -> At {
-        let at = At::file().offset(self.offset());
+        let at = At::file();
         match self {
-            Self::Json { what, at: position, .. } => of_text(what, at).line(position.line),
-            Self::Document { what, at: position, path, .. } => {
-                of_text(what, at).line(position.line).path(path)
-            }
-            Self::File { path, .. } | Self::Build { path, .. } | Self::Write { path, .. } => {
-                at.entry(path)
-            }
+            Self::Json { what, at: found, .. } => in_text(what, *found),
+            Self::Document { what, at: found, path, .. } => in_text(what, *found).path(path),
+            Self::File { path, .. }
+            | Self::Digest { path, .. }
+            | Self::Build { path, .. }
+            | Self::Write { path, .. } => at.entry(path),
+            Self::Hdf5 { offset, .. } => at.offset(*offset),
             Self::Model(error) => error.at(),
-            Self::Archive(error) => match error.entry() {
-                Some(entry) => at.entry(entry),
-                None => at,
+            Self::Archive(error) => error.at(),
+            Self::Core(error) => error.at(),
+            Self::NotAPackage { .. }
+            | Self::SeveralPackages { .. }
+            | Self::ManifestMissing { .. }
+            | Self::ModelsMissing
+            | Self::Library { .. }
+            | Self::Edit(_) => at,
+        }
+    }
+
+    /// Returns the error as something that a check found.
+    pub(crate) fn finding(&self) -> Finding {
+        Finding::error(self.rule(), Chain(self).to_string()).at(self.at())
+    }
+}
+
+impl From<model_archive::Error> for Error {
+    fn from(error: model_archive::Error) -> Self {
+        match error {
+            model_archive::Error::File { path, fault } => match fault.try_into() {
+                Ok(fault) => Self::File { path, fault },
+                Err(fault) => Self::Archive(model_archive::Error::File { path, fault }),
             },
-            _ => at,
+            error => Self::Archive(error),
         }
     }
+}
 
-    /// Returns where in its line the error is, in characters from 1, where it is about a text.
-    #[must_use]
-    pub const fn column(&self) -> Option<u64> {
-        match self {
-            Self::Json { at, .. } | Self::Document { at, .. } => Some(at.column),
-            _ => None,
-        }
-    }
-
-    /// Returns what is wrong and its causes, without the place in a text, which [`at`](Self::at) and
-    /// [`column`](Self::column) have.
-    #[must_use]
-    pub fn message(&self) -> String {
-        match self {
-            Self::Json { reason, .. } => reason.clone(),
-            Self::Document { found, expected, .. } => format!("is {found}, expected {expected}"),
-            _ => Chain(self).to_string(),
-        }
-    }
-
-    /// Adds the error to a report.
-    pub fn report_to(&self, severity: Severity, report: &mut Report) {
-        report.push(severity, self.rule(), self.at(), self.message());
-    }
+/// Returns a place in a text; a manifest is always the same file.
+fn in_text(what: &str, Position { line, column }: Position) -> At {
+    let at = At::file().line(line).column(column);
+    if what == "MANIFEST" { at.entry("metadata/MANIFEST") } else { at }
 }
 
 /// What is wrong with a file of a package. It reads on from its path.
@@ -207,7 +230,7 @@ impl Error {
 #[non_exhaustive]
 pub enum FileFault {
     /// Its path is not one that stays in the package. Format text: "models".
-    #[error("is no path in the package: it {0}")]
+    #[error("is not a path in the package: it {0}")]
     Path(NameFault),
     /// It is not there.
     #[error("is not in the package")]
@@ -219,8 +242,11 @@ pub enum FileFault {
     #[error("leads out of the folder")]
     Outside,
     /// It is a device, a pipe or the like.
-    #[error("is no regular file")]
+    #[error("is not a regular file")]
     Irregular,
+    /// Something else was put in its place while it was opened.
+    #[error("was replaced while it was opened")]
+    Replaced,
     /// The system could not say what it is.
     #[error("cannot be looked up: {0}")]
     Io(io::Error),
@@ -231,32 +257,42 @@ impl FileFault {
         match self {
             Self::Path(_) | Self::Outside => "nnp/outside",
             Self::Missing | Self::Folder => "nnp/missing-file",
-            Self::Irregular | Self::Io(_) => "nnp/file",
+            Self::Irregular | Self::Replaced | Self::Io(_) => "nnp/file",
+        }
+    }
+
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Path(_) | Self::Missing | Self::Folder | Self::Outside | Self::Irregular => {
+                ErrorKind::Malformed
+            }
+            Self::Replaced => ErrorKind::Busy,
+            Self::Io(_) => ErrorKind::Io,
         }
     }
 }
 
-/// Adds the file of a package that a text always is.
-fn of_text(what: &str, at: At) -> At {
-    if what == "MANIFEST" { at.entry(MANIFEST) } else { at }
+impl TryFrom<model_archive::FileFault> for FileFault {
+    /// One of another kind.
+    type Error = model_archive::FileFault;
+
+    fn try_from(fault: model_archive::FileFault) -> Result<Self, Self::Error> {
+        use model_archive::FileFault as Theirs;
+        Ok(match fault {
+            Theirs::Name(fault) => Self::Path(fault),
+            Theirs::Outside => Self::Outside,
+            Theirs::Folder => Self::Folder,
+            Theirs::Irregular => Self::Irregular,
+            Theirs::Replaced => Self::Replaced,
+            Theirs::Io(error) => Self::Io(error),
+            other => return Err(other),
+        })
+    }
 }
 
 /// Says which file may have been meant to be the manifest.
 fn misplaced(found: Option<&str>) -> String {
     found.map_or_else(String::new, |found| format!("; {found:?} is not where it has to be"))
-}
-
-/// Refuses what is larger than a limit.
-pub(crate) fn check_bytes(
-    what: &'static str,
-    found: u64,
-    limit: u64,
-    field: &'static str,
-) -> Result<()> {
-    if found > limit {
-        return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-    }
-    Ok(())
 }
 
 /// The result of everything here that can fail.

@@ -7,7 +7,7 @@ use std::{
 
 use model_archive::NewFolder;
 
-use crate::{Error, File, Reader, Result, read::storage};
+use crate::{Error, File, Reader, Result, read::storage::fault};
 
 /// Writes every file of a package into a new folder, as onert needs it: without the folder that it
 /// may be in inside its archive.
@@ -41,7 +41,6 @@ pub fn extract(reader: &Reader, folder: impl AsRef<Path>, options: &ExtractOptio
 
 /// How a package is unpacked.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct ExtractOptions {
     spare: u64,
 }
@@ -62,11 +61,11 @@ impl Default for ExtractOptions {
 }
 
 fn write(folder: &NewFolder, file: File<'_>) -> Result<()> {
-    let mut content = file.stream()?;
+    let mut content = file.reader()?;
     let mut out = folder.file(file.path())?;
     let mut copied = 0_u64;
     loop {
-        let ready = content.fill_buf().map_err(|source| storage::fault(source, copied))?;
+        let ready = content.fill_buf().map_err(|source| fault(source, copied))?;
         if ready.is_empty() {
             return Ok(());
         }

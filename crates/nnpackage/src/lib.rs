@@ -96,11 +96,13 @@
 
 mod config;
 mod custom_op;
+mod draw;
 mod edit;
 mod error;
 mod extract;
 mod golden;
 mod json;
+mod layout;
 mod manifest;
 mod model_info;
 mod nearest;
@@ -110,13 +112,17 @@ mod sums;
 mod validate;
 mod write;
 
+pub use circle_format::{Diagnosis, Reaction, Stage, Tensor};
 pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
-pub use custom_op::{CustomOp, CustomOpName, Library, LibraryFormat};
+#[cfg(feature = "kernels")]
+pub use custom_op::library::{Library, LibraryFormat};
+pub use custom_op::{CustomOp, CustomOpName};
+pub use draw::Diagram;
 pub use edit::{
     Connected, Edit,
     build::Builder,
     config::ConfigChange,
-    editor::{Edited, Editor},
+    editor::Editor,
     fault::{BuildFault, EditFault},
     split::{Merge, split},
 };
@@ -135,11 +141,12 @@ pub use read::{
     content::Content,
     file::File,
     model_file::{ModelFile, ModelType},
+    sniff::{sniff, sniff_archive},
 };
 pub use sums::Sums;
-pub use write::WriteOptions;
+pub use tensor_core::output::Edited;
+pub use write::{Package, WriteOptions};
 
 pub use circle_format;
-pub use circle_format::{Diagnosis, Reaction, Stage};
 pub use model_archive;
 pub use tensor_core;

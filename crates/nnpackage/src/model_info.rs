@@ -3,8 +3,9 @@
 use tensor_core::Limits;
 
 use crate::{
-    Error, Result,
+    Error, File, Reader, Result,
     json::{Document, Member, Value},
+    layout::is_model_info,
 };
 
 /// What a package says about one of its models, for whom nothing else does, such as a binary of a
@@ -55,6 +56,22 @@ impl ModelInfo {
             }
         }
         Ok(info)
+    }
+}
+
+impl Reader {
+    /// Reads the information about models in `metadata/*.json`, sorted by path.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where a folder cannot be listed; for each file as for [`ModelInfo::parse`].
+    pub fn model_infos(&self) -> Result<impl Iterator<Item = (File<'_>, Result<ModelInfo>)>> {
+        let read = |file: File<'_>| {
+            let bytes = file.document("model information in bytes")?;
+            ModelInfo::parse(&bytes, self.limits())
+        };
+        let files = self.files()?.filter(|file| is_model_info(file.path()));
+        Ok(files.map(move |file| (file, read(file))))
     }
 }
 

@@ -9,17 +9,17 @@ use std::{
 
 use model_archive::name;
 use tensor_core::{
-    At, Chain, Limits, Report, Severity,
+    Limits,
     digest::{Algorithm, Digest, Hasher, from_hex},
 };
 
-use crate::{Error, Position, Reader, Result};
+use crate::{Error, Position, Reader, Result, layout, read::storage::fault};
 
 /// The digests of the files of a package, by path from its root, as `metadata/SHA256SUMS` lists them.
 ///
 /// The list holds every file but itself, one a line, sorted by path: 64 hex digits, two blanks, the
 /// path. `sha256sum --check metadata/SHA256SUMS` in the unpacked package does the same as
-/// [`Reader::verify`]. The format of packages knows no digests; onert takes no notice of the file.
+/// [`Reader::validate`]. The format of packages knows no digests; onert takes no notice of the file.
 ///
 /// # Examples
 ///
@@ -37,7 +37,7 @@ pub struct Sums(BTreeMap<String, [u8; 32]>);
 
 impl Sums {
     /// The path of the list from the root of a package.
-    pub const PATH: &str = PATH;
+    pub const PATH: &str = layout::SUMS;
 
     /// Reads a list. Lines may be in any order, and may have a star in front of the path.
     ///
@@ -84,13 +84,6 @@ impl Sums {
         text.into_bytes()
     }
 
-    /// Returns the text, where it is one that readers take.
-    pub(crate) fn to_document(&self) -> Result<Vec<u8>> {
-        let text = self.to_bytes();
-        crate::read::check_document("SHA256SUMS in bytes", &text)?;
-        Ok(text)
-    }
-
     /// Returns the SHA-256 of the file of a path; `None` where it is not listed.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&[u8; 32]> {
@@ -117,34 +110,15 @@ impl Sums {
     }
 }
 
-/// Compares the files of a package with its list; without one there is nothing to say.
-pub(crate) fn verify(reader: &Reader, report: &mut Report) {
-    // What cannot be read has its finding already.
-    let Ok(Some(sums)) = reader.sums() else { return };
-    let mut push = |rule: &'static str, path: &str, message: String| {
-        report.push(Severity::Error, rule, At::file().entry(path), message);
-    };
-    for (path, expected) in sums.iter() {
-        let Some(file) = reader.file(path) else {
-            let message = format!("is listed in {PATH:?}, but is not in the package");
-            push("nnp/digest-missing-file", path, message);
-            continue;
-        };
-        match file.stream().and_then(digest) {
-            Ok(found) if found == *expected => {}
-            Ok(found) => {
-                let message =
-                    format!("hashes to {}, but {PATH:?} has {}", Hex(&found), Hex(expected));
-                push("nnp/digest", path, message);
-            }
-            // What an archive cannot decode has its finding already.
-            Err(_) if reader.archive().is_some() => {}
-            Err(error) => push(error.rule(), path, Chain(&error).to_string()),
-        }
-    }
-    let Ok(paths) = reader.paths() else { return };
-    for path in paths.iter().filter(|path| *path != PATH && sums.get(path).is_none()) {
-        push("nnp/digest-unlisted-file", path, format!("is not listed in {PATH:?}"));
+impl Reader {
+    /// Reads the list of digests; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sums::parse`]; [`Error::Core`] where it is over the limit.
+    pub fn sums(&self) -> Result<Option<Sums>> {
+        let Some(file) = self.file(Sums::PATH) else { return Ok(None) };
+        Ok(Some(Sums::parse(&file.document("SHA256SUMS in bytes")?)?))
     }
 }
 
@@ -158,7 +132,7 @@ pub(crate) fn digest(mut content: impl Read) -> Result<[u8; 32]> {
             Ok(0) => return Ok(sha256(hasher.finish())),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(crate::read::storage::fault(source, offset)),
+            Err(source) => return Err(fault(source, offset)),
         };
         hasher.update(buffer.get(..read).unwrap_or_default());
         offset = offset.saturating_add(read as u64);
@@ -173,7 +147,7 @@ pub(crate) fn sha256(digest: Digest) -> [u8; 32] {
     }
 }
 
-struct Hex<'a>(&'a [u8; 32]);
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8; 32]);
 
 impl std::fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -181,8 +155,6 @@ impl std::fmt::Display for Hex<'_> {
     }
 }
 
-/// Where the list is.
-pub(crate) const PATH: &str = "metadata/SHA256SUMS";
 /// Bytes that are read at once.
 const BUFFER: usize = 256 << 10;
 

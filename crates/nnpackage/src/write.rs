@@ -8,34 +8,39 @@ use std::{
 
 use bytes::Bytes;
 use model_archive::{
-    Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw,
+    Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw, Stored,
 };
 use tensor_core::{
-    Extent, Source,
+    Extent, Limit, Limits, Source,
     digest::{Algorithm, Hasher},
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing, Output},
     parallel,
 };
 
-use crate::{Content, Error, File, Reader, Result, Sums, read::storage, sums};
+use crate::{
+    Content, Error, File, Reader, Result, Sums,
+    layout::{DOCUMENT_BYTES, SUMS},
+    read::storage::{self, entry},
+    sums,
+};
 
 /// How a package is written.
 ///
 /// # Examples
 ///
-/// ```
-/// use nnpackage::WriteOptions;
+/// ```no_run
+/// use nnpackage::{Builder, WriteOptions};
 ///
-/// let options = WriteOptions::default().alignment(64);
-/// # let _ = options;
+/// let mut builder = Builder::default();
+/// builder.model_from("add.circle", "models/add.circle")?;
+/// WriteOptions::default().alignment(64).create("add.zip", &builder)?;
+/// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct WriteOptions {
     alignment: u32,
     level: i32,
-    durability: Durability,
-    existing: Existing,
+    output: Output,
 }
 
 impl WriteOptions {
@@ -55,11 +60,18 @@ impl WriteOptions {
         self
     }
 
+    /// Sets how finished files take their places.
+    #[must_use]
+    pub const fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
     /// Sets whether finished files are forced to the disk; they are by default, but for those of a
     /// new folder.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.output.durability = durability;
         self
     }
 
@@ -67,23 +79,62 @@ impl WriteOptions {
     /// never replaced.
     #[must_use]
     pub const fn existing(mut self, existing: Existing) -> Self {
-        self.existing = existing;
+        self.output.existing = existing;
         self
     }
 
+    /// Writes an archive that stands at `path` once it is whole; a failure before leaves what was
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write_to`](Self::write_to).
+    pub fn create(&self, path: impl AsRef<Path>, package: &impl Package) -> Result<()> {
+        let plan = package.plan()?;
+        let file = plan.write_to(self.output.create(path)?, self)?;
+        Ok(self.output.commit(file)?)
+    }
+
+    /// Writes an archive to any sink; nothing is sought.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] where a file that a model needs is missing; [`Error::Edit`] where the
+    /// manifest cannot be written, as without a model; where a file cannot be read, or the sink
+    /// fails.
+    pub fn write_to<W: Write>(&self, sink: W, package: &impl Package) -> Result<W> {
+        package.plan()?.write_to(sink, self)
+    }
+
+    /// Writes a folder, which must not be there before, or be empty, and appears once it is whole.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write_to`](Self::write_to).
+    pub fn create_folder(&self, path: impl AsRef<Path>, package: &impl Package) -> Result<()> {
+        package.plan()?.create_folder(path.as_ref())
+    }
+
     pub(crate) const fn durability_of(&self) -> Durability {
-        self.durability
+        self.output.durability
     }
 }
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self {
-            alignment: 4096,
-            level: 6,
-            durability: Durability::default(),
-            existing: Existing::default(),
-        }
+        Self { alignment: 4096, level: 6, output: Output::default() }
+    }
+}
+
+/// What can be written as a package: a [`Builder`](crate::Builder) or an [`Edit`](crate::Edit).
+pub trait Package: sealed::Plans {}
+
+impl<P: sealed::Plans> Package for P {}
+
+pub(crate) mod sealed {
+    /// What can say what is where.
+    pub trait Plans {
+        fn plan(&self) -> crate::Result<super::Plan>;
     }
 }
 
@@ -122,7 +173,7 @@ impl Body {
             Self::Disk(path) => stream(&Source::open(path)?),
             Self::File { reader, path } => stream(&File::new(reader, path).source()?),
             Self::Entry { archive, name } => {
-                let entry = storage::entry(archive, name)?;
+                let entry = entry(archive, name)?;
                 Ok((entry.info().size, Box::new(entry.reader()?)))
             }
         }
@@ -134,9 +185,7 @@ impl Body {
             Self::Source(source) => Ok(source.clone()),
             Self::Disk(path) => Ok(Source::open(path)?),
             Self::File { reader, path } => File::new(reader, path).source(),
-            Self::Entry { archive, name } => {
-                storage::Stored::Entry(archive, storage::entry(archive, name)?).source()
-            }
+            Self::Entry { archive, name } => Ok(entry(archive, name)?.source()?),
         }
     }
 
@@ -144,7 +193,8 @@ impl Body {
     pub(crate) fn content(&self) -> Result<Content> {
         match self {
             Self::Entry { archive, name } => {
-                storage::Stored::Entry(archive, storage::entry(archive, name)?).content()
+                let stored = Stored::Entry(entry(archive, name)?);
+                Ok(Content::of(&stored.start(Content::START)?))
             }
             _ => Ok(Content::of_source(&self.source()?)?),
         }
@@ -190,15 +240,15 @@ pub(crate) struct NewEntry {
 
 /// A package that is to be written: what is where.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// The folder in the archive that is the package: empty, or with a slash at its end.
     pub(crate) root: String,
     /// Files in the order of the archive, without the list of digests.
     pub(crate) files: Vec<NewEntry>,
     /// Folders that have entries of their own, by path from the root of the package.
     pub(crate) folders: Vec<String>,
-    /// Entries outside of the package, by their whole names.
-    pub(crate) strays: Vec<NewEntry>,
+    /// Entries of the archive outside of the package, by their whole names.
+    pub(crate) outside: Vec<NewEntry>,
     /// Digests that are known already, where a list is written.
     pub(crate) sums: Option<Sums>,
     /// Files that stay out of that list.
@@ -218,22 +268,15 @@ impl Plan {
             let wants_digest = self.wants_digest(&file.path);
             writer.file(&format!("{}{}", self.root, file.path), file, wants_digest)?;
         }
-        for stray in &self.strays {
-            writer.file(&stray.path, stray, false)?;
+        for file in &self.outside {
+            writer.file(&file.path, file, false)?;
         }
         if let Some(sums) = writer.sums.take() {
             let options = writer.options_of(Use::Whole);
-            let name = format!("{}{}", self.root, sums::PATH);
-            writer.archive.add(&name, &sums.to_document()?, &options)?;
+            let name = format!("{}{}", self.root, SUMS);
+            writer.archive.add(&name, &document(&sums)?, &options)?;
         }
         Ok(writer.archive.finish()?)
-    }
-
-    /// Writes an archive that appears once it is whole.
-    pub(crate) fn create(&self, path: &Path, options: &WriteOptions) -> Result<()> {
-        let file = NewFile::create(path, options.durability)?;
-        let mut file = self.write_to(file, options)?;
-        Ok(file.commit(options.existing)?)
     }
 
     /// Writes a folder that appears once it is whole.
@@ -257,8 +300,8 @@ impl Plan {
             }
         }
         if let Some(sums) = sums {
-            let written = folder.file(sums::PATH)?.write_all(&sums.to_document()?);
-            written.map_err(|source| Error::Write { path: sums::PATH.to_owned(), source })?;
+            let written = folder.file(SUMS)?.write_all(&document(&sums)?);
+            written.map_err(|source| Error::Write { path: SUMS.to_owned(), source })?;
         }
         Ok(folder.commit()?)
     }
@@ -268,6 +311,19 @@ impl Plan {
         let is_known = self.sums.as_ref().is_none_or(|sums| sums.get(path).is_some());
         !is_known && !self.unlisted.contains(path)
     }
+}
+
+/// Returns the text of a list of digests, where it is one that readers take.
+pub(crate) fn document(sums: &Sums) -> Result<Vec<u8>> {
+    let text = sums.to_bytes();
+    check_document("SHA256SUMS in bytes", &text)?;
+    Ok(text)
+}
+
+/// Refuses to write a document that readers do not take by default.
+pub(crate) fn check_document(what: &'static str, text: &[u8]) -> Result<()> {
+    let limits = Limits::default().with_document_bytes(DOCUMENT_BYTES);
+    Ok(limits.check(Limit::DocumentBytes, what, text.len() as u64)?)
 }
 
 /// Copies a file to the disk and returns its digest.
@@ -343,7 +399,7 @@ impl<W: Write> Writer<'_, W> {
 
     /// Copies an entry as it is stored.
     fn copy_raw(&mut self, name: &str, archive: &Archive, from: &str, used: Use) -> Result<()> {
-        let entry = storage::entry(archive, from)?;
+        let entry = entry(archive, from)?;
         let info = entry.info();
         let raw = Raw {
             kind: Kind::File,
@@ -364,7 +420,7 @@ impl<W: Write> Writer<'_, W> {
 
 /// Tells whether an entry is stored in a way that will do.
 fn is_fit(archive: &Archive, name: &str, used: Use) -> Result<bool> {
-    let method = storage::entry(archive, name)?.info().method;
+    let method = entry(archive, name)?.info().method;
     Ok(used != Use::InPlace || method == Method::Stored)
 }
 

@@ -43,7 +43,7 @@ fn old_or_new_but_whole() {
 /// Returns the models of a package, which has to be sound.
 fn models(path: &Path) -> Vec<Vec<u8>> {
     let reader = Reader::open(path).unwrap();
-    let report = reader.verify();
+    let report = reader.validate();
     let errors = report.findings().iter().filter(|found| found.severity == Severity::Error);
     // A third model that nothing is connected to is what half of the edits are about.
     let errors: Vec<_> = errors.filter(|found| found.rule != "nnp/input-unfed").collect();

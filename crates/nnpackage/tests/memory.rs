@@ -130,13 +130,13 @@ fn models_are_never_whole_in_memory() {
         let zeros = Source::from_read_at(Zeros);
         builder.model_as("zeros.bin", zeros, ModelType::Bin).unwrap();
         builder.digests(true);
-        builder.create(&built, &options).unwrap();
+        options.create(&built, &builder).unwrap();
     });
     assert!(taken < 32 << 20, "{taken} bytes to build");
     let taken = peak(|| {
-        let mut edit = Edit::of(&Reader::open(&built).unwrap());
+        let mut edit = Edit::new(&Reader::open(&built).unwrap());
         edit.change_config(&[ConfigChange::set("NUM_THREADS", "1")]).unwrap();
-        edit.create(&edited, &options).unwrap();
+        options.create(&edited, &edit).unwrap();
         edit.create_folder(folder.path().join("folder")).unwrap();
     });
     assert!(taken < 32 << 20, "{taken} bytes to edit");

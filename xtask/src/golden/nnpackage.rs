@@ -31,7 +31,7 @@ pub(super) fn goldens() -> Vec<Golden> {
 }
 
 fn written(builder: &Builder, options: WriteOptions) -> Result<Vec<u8>> {
-    Ok(builder.write_to(Vec::new(), &options)?)
+    Ok(options.write_to(Vec::new(), builder)?)
 }
 
 fn package(name: &str) -> Result<Reader> {
@@ -71,7 +71,7 @@ fn everything() -> Result<Builder> {
 
 /// A change of everything that can be changed; what is not touched keeps its bytes.
 fn edited() -> Result<Vec<u8>> {
-    let mut edit = Edit::of(&package("05_three_types_custom_op")?);
+    let mut edit = Edit::new(&package("05_three_types_custom_op")?);
     edit.add_model("more/add.circle", part("01_minimal_circle_stored", "add.circle")?)?;
     edit.replace_model(0, part("04_top_folder_no_types", "add.circle")?)?;
     edit.connect(IoRef::new(0, 0, 0), IoRef::new(3, 0, 0));
@@ -80,7 +80,7 @@ fn edited() -> Result<Vec<u8>> {
     edit.remove("custom_op/libMyOp.x86_64-linux.release.so")?;
     edit.put("LICENSE", Source::from_bytes(&b"MIT\n"[..]))?;
     edit.digests(true);
-    Ok(edit.write_to(Vec::new(), &WriteOptions::default().alignment(64))?)
+    Ok(WriteOptions::default().alignment(64).write_to(Vec::new(), &edit)?)
 }
 
 fn merged() -> Result<Vec<u8>> {

@@ -209,14 +209,14 @@ pub(super) fn write(
     let bytes = if folder {
         super::given::check_folder(path).about(path)?;
         if write.dry_run {
-            let written = builder.write_to(std::io::sink(), &options);
+            let written = options.write_to(std::io::sink(), builder);
             written.map(drop).or_else(|error| about_culprit(error, path))?;
         } else {
             builder.create_folder(path).or_else(|error| about_culprit(error, path))?;
         }
         None
     } else {
-        Some(write_archive(path, write, path, |sink| builder.write_to(sink, &options))?)
+        Some(write_archive(path, write, path, |sink| options.write_to(sink, builder))?)
     };
     Ok(Built { dry_run: write.dry_run, bytes, ..Built::planned(builder, path) })
 }

@@ -103,10 +103,10 @@ impl Checked {
         let (kind, archive, diagnoses) = match opened {
             Opened::Package(reader) => {
                 let archive = reader.archive().map(Archive::check).unwrap_or_default();
-                ("package", archive, reader.check())
+                ("package", archive, reader.diagnoses())
             }
             Opened::Model(reader) => {
-                (reader.model().schema.name(), Report::default(), reader.check())
+                (reader.model().schema.name(), Report::default(), reader.diagnoses())
             }
         };
         let forecast = Diagnosis::forecast(&diagnoses);

@@ -1,14 +1,13 @@
-mod draw;
-mod wiring;
-
 use std::path::Path;
 
 use anyhow::ensure;
 use clap::ValueEnum;
-use modelcrate::{nnpackage::Partition, tensor_core::Limits};
-use serde::Serialize;
+use modelcrate::{
+    nnpackage::{Connection, Diagram, IoRef, ModelFile, Partition},
+    tensor_core::{Extent, Limits},
+};
+use serde::{Serialize, Serializer};
 
-use self::wiring::{Attributes, Wiring};
 use crate::{
     escape::escape,
     failure::About,
@@ -55,52 +54,99 @@ enum Language {
 }
 
 #[derive(Serialize)]
-struct Connected<'a> {
+struct Connected {
     path: String,
     /// What stands in a manifest.
-    manifest: Attributes<'a>,
+    manifest: Attributes,
     /// Names that are read or put out, and that nothing makes.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    missing: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+}
+
+/// The attributes of a manifest, under their names there.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Attributes {
+    models: Vec<String>,
+    #[serde(serialize_with = "references")]
+    pkg_inputs: Vec<IoRef>,
+    #[serde(serialize_with = "references")]
+    pkg_outputs: Vec<IoRef>,
+    model_connect: Vec<Pair>,
+}
+
+#[derive(Serialize)]
+struct Pair {
+    #[serde(serialize_with = "reference")]
+    from: IoRef,
+    #[serde(serialize_with = "references")]
+    to: Vec<IoRef>,
 }
 
 impl Connect {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let (path, wiring) = match (&self.package, &self.from_conn) {
-            (Some(package), _) => (package, Wiring::of_package(&super::package(package)?)),
-            (None, Some(file)) => (file, partition(file).about(file)?),
+        let (path, diagram, connected) = match (&self.package, &self.from_conn) {
+            (Some(package), _) => of_package(package)?,
+            (None, Some(file)) => of_partition(file).about(file)?,
             (None, None) => anyhow::bail!("there is neither a package nor --from-conn"),
         };
-        let path = path.display().to_string();
-        let is_whole = wiring.missing.is_empty();
         match self.print.format {
             Format::Human => {
-                let wiring = wiring.in_effect();
                 let text = match self.language {
-                    Language::Text => format!("{}\n{}", escape(&path), draw::text(&wiring)),
-                    Language::Dot => draw::dot(&wiring),
-                    Language::Mermaid => draw::mermaid(&wiring),
+                    Language::Text => format!("{}\n{diagram}", escape(&path)),
+                    Language::Dot => diagram.dot().to_string(),
+                    Language::Mermaid => diagram.mermaid().to_string(),
                 };
                 output::print_text(&text)?;
             }
-            Format::Json | Format::Jsonl => {
-                let manifest = wiring.attributes();
-                let connected = Connected { path, manifest, missing: &wiring.missing };
-                output::print_result(self.print, &connected, "")?;
-            }
+            Format::Json | Format::Jsonl => output::print_result(self.print, &connected, "")?,
         }
-        Ok(if is_whole { Outcome::Fine } else { Outcome::Invalid })
+        Ok(if connected.missing.is_empty() { Outcome::Fine } else { Outcome::Invalid })
     }
 }
 
+fn of_package(package: &Path) -> anyhow::Result<(String, Diagram, Connected)> {
+    let (reader, path) = (super::package(package)?, package.display().to_string());
+    let manifest = reader.manifest().clone();
+    let models = reader.models().map(ModelFile::path).map(str::to_owned);
+    let manifest = Attributes {
+        models: models.collect(),
+        pkg_inputs: manifest.pkg_inputs,
+        pkg_outputs: manifest.pkg_outputs,
+        model_connect: pairs(manifest.connections),
+    };
+    let connected = Connected { path: path.clone(), manifest, missing: Vec::new() };
+    Ok((path, reader.diagram(), connected))
+}
+
 /// Reads a file of circle-partitioner and matches its names.
-fn partition(file: &Path) -> anyhow::Result<Wiring> {
+fn of_partition(file: &Path) -> anyhow::Result<(String, Diagram, Connected)> {
     let source = super::source(file)?;
     let len = source.len();
     ensure!(len <= MAX_CONN, "has {len} bytes, over the limit of {MAX_CONN} for a *.conn.json");
-    let extent = modelcrate::tensor_core::Extent::first(len);
-    let partition = Partition::parse(&source.read(extent, "conn.json")?, &Limits::default())?;
-    Ok(Wiring::of_partition(&partition, partition.wiring()?))
+    let text = source.read(Extent::first(len), "conn.json")?;
+    let partition = Partition::parse(&text, &Limits::default())?;
+    let (wiring, path) = (partition.wiring()?, file.display().to_string());
+    let manifest = Attributes {
+        models: partition.parts.iter().map(|part| part.file.clone()).collect(),
+        pkg_inputs: wiring.pkg_inputs,
+        pkg_outputs: wiring.pkg_outputs,
+        model_connect: pairs(wiring.connections),
+    };
+    let connected = Connected { path: path.clone(), manifest, missing: wiring.missing };
+    Ok((path, partition.diagram()?, connected))
+}
+
+fn pairs(connections: Vec<Connection>) -> Vec<Pair> {
+    connections.into_iter().map(|Connection { from, to }| Pair { from, to }).collect()
+}
+
+fn reference<S: Serializer>(of: &IoRef, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(of)
+}
+
+fn references<S: Serializer>(of: &[IoRef], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(of.iter().map(IoRef::to_string))
 }
 
 /// Bytes that a file of circle-partitioner may have.

@@ -157,7 +157,7 @@ impl Edit {
             "standard input cannot be replaced: say where the package goes"
         );
         let editor = if self.write.dry_run {
-            Editor::rehearse(package)
+            Editor::dry_run(package, self.store.options())
         } else {
             Editor::open_with(package, self.store.options())
         };
@@ -165,7 +165,7 @@ impl Edit {
         self.changes.apply(editor.edit_mut()).about(package)?;
         let done = self.done(package, editor.edit());
         Ok(match editor.commit().about(package)? {
-            Edited::Replaced { len } => Done { bytes: Some(len), ..done },
+            Edited::Replaced { after, .. } => Done { bytes: Some(after), ..done },
             Edited::Updated { written, removed } => {
                 Done { written: Some(written), removed: Some(removed), ..done }
             }
@@ -185,16 +185,16 @@ impl Edit {
             if self.folder { check_folder(output) } else { Ok(()) }
         };
         check().about(output)?;
-        let mut edit = Edits::of(&super::package(package)?);
+        let mut edit = Edits::new(&super::package(package)?);
         self.changes.apply(&mut edit).about(package)?;
         let (options, done) = (self.store.options(), self.done(output, &edit));
         if !self.folder {
-            let write = |sink| edit.write_to(sink, &options);
+            let write = |sink| options.write_to(sink, &edit);
             let bytes = Some(write_archive(output, self.write, package, write)?);
             return Ok(Done { bytes, ..done });
         }
         if self.write.dry_run {
-            edit.write_to(std::io::sink(), &options).about(package)?;
+            options.write_to(std::io::sink(), &edit).about(package)?;
         } else {
             edit.create_folder(output).or_else(|error| about_culprit(error, package))?;
         }
@@ -355,6 +355,6 @@ fn version(text: &str) -> anyhow::Result<PackageVersion> {
         .map(|part| part.parse().ok().filter(|number: &u64| number.to_string() == part));
     match numbers.collect::<Option<Vec<_>>>().as_deref() {
         Some([major, minor, patch]) => Ok(PackageVersion::new(*major, *minor, *patch)),
-        _ => Err(anyhow!("{text:?} is no version, such as 1.3.0")),
+        _ => Err(anyhow!("{text:?} is not a version, such as 1.3.0")),
     }
 }

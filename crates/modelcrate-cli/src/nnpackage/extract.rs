@@ -52,7 +52,7 @@ impl Extract {
         self.check_folder().about(&self.folder)?;
         let extracted = self.measure(&package).about(&self.package)?;
         if self.dry_run {
-            rehearse(&package).about(&self.package)?;
+            dry_run(&package).about(&self.package)?;
         } else {
             let done = extract(&package, &self.folder, &ExtractOptions::default());
             done.or_else(|error| about_culprit(error, &self.package))?;
@@ -93,7 +93,7 @@ fn about_culprit(error: Error, package: &Path) -> anyhow::Result<()> {
 }
 
 /// Reads all files, and compares their checksums.
-fn rehearse(package: &Reader) -> anyhow::Result<()> {
+fn dry_run(package: &Reader) -> anyhow::Result<()> {
     if let Some(archive) = package.archive() {
         archive.check_total().map_err(Error::from)?;
     }

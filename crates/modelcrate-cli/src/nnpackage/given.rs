@@ -166,8 +166,8 @@ impl FromStr for TypeOf {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let (index, name) = indexed(text, "INDEX=TYPE")?;
-        if let ModelType::Other(name) = ModelType::of(name) {
-            bail!("{name:?} is no type, expected circle, tflite, bin or tvn");
+        if let ModelType::Other(name) = ModelType::from_name(name) {
+            bail!("{name:?} is not a type, expected circle, tflite, bin or tvn");
         }
         Ok(Self { index, name: name.to_owned() })
     }
@@ -175,7 +175,7 @@ impl FromStr for TypeOf {
 
 impl TypeOf {
     pub(super) fn model_type(&self) -> ModelType<'_> {
-        ModelType::of(&self.name)
+        ModelType::from_name(&self.name)
     }
 
     /// Returns the type that is given for a model.

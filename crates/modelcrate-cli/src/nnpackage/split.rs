@@ -60,7 +60,7 @@ impl Split {
         let package = super::package(&self.package)?;
         let check = || {
             ensure!(!is_stdio(&self.into), "standard output takes no folder");
-            ensure!(!self.into.exists() || self.into.is_dir(), "is no folder");
+            ensure!(!self.into.exists() || self.into.is_dir(), "is not a folder");
             ensure!(
                 !is_inside(&self.into.join("x"), &self.package),
                 "is in the folder that is read"
@@ -88,7 +88,7 @@ impl Split {
                 left.remove(path);
             }
             let built = if self.write.dry_run {
-                let written = builder.write_to(std::io::sink(), &self.store.options());
+                let written = self.store.options().write_to(std::io::sink(), builder);
                 written.map(drop).about(&self.package)?;
                 Built::planned(builder, target)
             } else {

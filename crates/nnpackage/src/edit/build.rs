@@ -1,25 +1,20 @@
 //! Building packages: models and what belongs to them, collected in any order.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fmt, io::Write, path::Path};
 
 use bytes::Bytes;
 use tensor_core::{Limits, Source};
 
 use crate::{
-    BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
-    ModelType, PackageVersion, Result, Sums, Wiring, WriteOptions,
-    edit::check_type,
-    edit::needs::needs,
-    edit::paths::Paths,
-    golden,
-    read::check_document,
-    read::storage::MANIFEST,
-    write::{Body, NewEntry, Plan, Use},
+    BuildFault, Config, ConfigChange, EditFault, Error, IoRef, Manifest, ModelType, PackageVersion,
+    Result, Sums, Wiring, WriteOptions,
+    edit::{
+        models::{check_count, check_type, needed_from, open_model},
+        needs::needs,
+        paths::Paths,
+    },
+    layout::{self, CONFIG, GOLDEN_EXPECTED, GOLDEN_INPUT, KERNELS, MANIFEST},
+    write::{Body, NewEntry, Plan, Use, check_document, sealed::Plans},
 };
 
 /// A package in the making: models, configuration, connections and other files.
@@ -34,13 +29,13 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{Builder, Reader, WriteOptions};
+/// use nnpackage::{Builder, Reader};
 ///
 /// let mut builder = Builder::default();
 /// builder.model_from("add.circle", "models/add.circle")?;
 /// builder.mmap()?;
-/// builder.create("add.zip", &WriteOptions::default())?;
-/// assert!(Reader::open("add.zip")?.verify().is_valid());
+/// builder.create("add.zip")?;
+/// assert!(Reader::open("add.zip")?.validate().is_valid());
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Default)]
@@ -115,7 +110,7 @@ impl Builder {
     ///
     /// [`Error::Build`] where the path is taken, as by another configuration.
     pub fn config(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
-        let path = format!("metadata/{name}");
+        let path = layout::document(name);
         if let Some(old) = self.manifest.config() {
             let by = format!("configs[0]: {old:?}");
             return Err(Error::Build { path, fault: BuildFault::Named { by } });
@@ -136,7 +131,7 @@ impl Builder {
         let Some(name) = self.manifest.config() else {
             return self.config(CONFIG, Config::edit(b"", changes)?);
         };
-        let path = format!("metadata/{name}");
+        let path = layout::document(name);
         let Some((body, _)) = self.files.get_mut(&path) else {
             return Err(Error::Build { path, fault: BuildFault::Missing });
         };
@@ -167,7 +162,7 @@ impl Builder {
 
     /// Leads an output of a model into an input of another.
     pub fn connect(&mut self, from: IoRef, to: IoRef) {
-        connect(&mut self.manifest, from, to);
+        self.manifest.connect(from, to);
     }
 
     /// Takes inputs, outputs and connections from what a partitioner wrote.
@@ -183,7 +178,7 @@ impl Builder {
     ///
     /// As for [`file`](Self::file).
     pub fn custom_op(&mut self, name: &str, source: Source) -> Result<()> {
-        self.file(&format!("custom_op/{name}"), source)
+        self.file(&format!("{KERNELS}{name}"), source)
     }
 
     /// Adds the golden data that go in, a file of HDF5.
@@ -192,7 +187,7 @@ impl Builder {
     ///
     /// As for [`file`](Self::file).
     pub fn golden_input(&mut self, source: Source) -> Result<()> {
-        self.file(golden::INPUT, source)
+        self.file(GOLDEN_INPUT, source)
     }
 
     /// Adds the golden data that have to come out, a file of HDF5.
@@ -201,7 +196,7 @@ impl Builder {
     ///
     /// As for [`file`](Self::file).
     pub fn golden_expected(&mut self, source: Source) -> Result<()> {
-        self.file(golden::EXPECTED, source)
+        self.file(GOLDEN_EXPECTED, source)
     }
 
     /// Adds information about a model, by its name in the folder `metadata`.
@@ -221,8 +216,8 @@ impl Builder {
         }
         let content = content.into();
         check_document("model information in bytes", &content)?;
-        self.put(&format!("metadata/{name}"), Body::from_bytes(content), Use::Whole)?;
-        name_info(&mut self.manifest, model, name);
+        self.put(&layout::document(name), Body::from_bytes(content), Use::Whole)?;
+        self.manifest.name_info(model, name);
         Ok(())
     }
 
@@ -265,59 +260,32 @@ impl Builder {
         self.files.keys().map(String::as_str)
     }
 
-    /// Writes an archive to any sink; nothing is sought.
+    /// Writes an archive that stands at `path` once it is whole, as [`WriteOptions::create`] does by
+    /// default.
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] where a file that a model needs is missing; [`Error::Edit`] without a model;
-    /// where a file cannot be read, or the sink fails.
-    pub fn write_to<W: Write>(&self, sink: W, options: &WriteOptions) -> Result<W> {
-        self.plan()?.write_to(sink, options)
+    /// As for [`WriteOptions::write_to`].
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<()> {
+        WriteOptions::default().create(path, self)
     }
 
-    /// Writes an archive that stands at `path` once it is whole; a failure before leaves what was
-    /// there.
+    /// Writes an archive to any sink, as [`WriteOptions::write_to`] does by default.
     ///
     /// # Errors
     ///
-    /// As for [`write_to`](Self::write_to).
-    pub fn create(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<()> {
-        self.plan()?.create(path.as_ref(), options)
+    /// As for [`WriteOptions::write_to`].
+    pub fn write_to<W: Write>(&self, sink: W) -> Result<W> {
+        WriteOptions::default().write_to(sink, self)
     }
 
-    /// Writes a folder, which must not be there before, or be empty, and appears once it is whole.
+    /// Writes a folder, as [`WriteOptions::create_folder`] does by default.
     ///
     /// # Errors
     ///
-    /// As for [`write_to`](Self::write_to).
+    /// As for [`WriteOptions::write_to`].
     pub fn create_folder(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.plan()?.create_folder(path.as_ref())
-    }
-
-    fn plan(&self) -> Result<Plan> {
-        check_count(self.manifest.models.len())?;
-        for (path, reader) in &self.opened {
-            for (location, needed) in needs(path, reader)? {
-                if !self.files.contains_key(&needed) {
-                    let fault = BuildFault::NeedsFile { location };
-                    return Err(Error::Build { path: path.clone(), fault });
-                }
-            }
-        }
-        let manifest = self.manifest();
-        let text = manifest.to_bytes();
-        check_document("MANIFEST in bytes", &text)?;
-        manifest.check_text(&text, &Limits::default())?;
-        let first =
-            NewEntry { path: MANIFEST.to_owned(), body: Body::from_bytes(text), used: Use::Whole };
-        let others = self.files.iter().map(|(path, (body, used))| NewEntry {
-            path: path.clone(),
-            body: body.clone(),
-            used: *used,
-        });
-        let files = std::iter::once(first).chain(others).collect();
-        let sums = self.digests.then(Sums::default);
-        Ok(Plan { files, sums, ..Plan::default() })
+        WriteOptions::default().create_folder(path, self)
     }
 
     /// Adds a model whose type is known.
@@ -374,6 +342,34 @@ impl Builder {
     }
 }
 
+impl Plans for Builder {
+    fn plan(&self) -> Result<Plan> {
+        check_count(self.manifest.models.len())?;
+        for (path, reader) in &self.opened {
+            for (location, needed) in needs(path, reader)? {
+                if !self.files.contains_key(&needed) {
+                    let fault = BuildFault::NeedsFile { location };
+                    return Err(Error::Build { path: path.clone(), fault });
+                }
+            }
+        }
+        let manifest = self.manifest();
+        let text = manifest.to_bytes();
+        check_document("MANIFEST in bytes", &text)?;
+        manifest.check_text(&text, &Limits::default())?;
+        let first =
+            NewEntry { path: MANIFEST.to_owned(), body: Body::from_bytes(text), used: Use::Whole };
+        let others = self.files.iter().map(|(path, (body, used))| NewEntry {
+            path: path.clone(),
+            body: body.clone(),
+            used: *used,
+        });
+        let files = std::iter::once(first).chain(others).collect();
+        let sums = self.digests.then(Sums::default);
+        Ok(Plan { files, sums, ..Plan::default() })
+    }
+}
+
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
@@ -382,110 +378,3 @@ impl fmt::Debug for Builder {
             .finish_non_exhaustive()
     }
 }
-
-/// A file of the disk that a model needs.
-pub(crate) struct Needed {
-    /// In the package.
-    pub(crate) path: String,
-    /// On the disk, with every link resolved.
-    pub(crate) from: PathBuf,
-    /// Where it is a model itself.
-    pub(crate) reader: Option<circle_format::Reader>,
-}
-
-/// Finds the files that a model of the disk needs, and that these need, each once.
-pub(crate) fn needed_from(
-    path: &str,
-    from: &Path,
-    reader: &circle_format::Reader,
-) -> Result<Vec<Needed>> {
-    let folder = match from.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let looking = |source| {
-        let (path, what) = (folder.to_owned(), "looking up the folder");
-        Error::Core(tensor_core::Error::File { path, what, source })
-    };
-    let folder = folder.canonicalize().map_err(looking)?;
-    let base = path.rsplit_once('/').map_or("", |(base, _)| base);
-    let (mut found, mut seen) = (Vec::new(), BTreeSet::from([path.to_owned()]));
-    let mut open = vec![(path.to_owned(), reader.clone())];
-    while let Some((path, reader)) = open.pop() {
-        for (location, needed) in needs(&path, &reader)? {
-            let fail = |fault| Error::Build { path: path.clone(), fault };
-            if !seen.insert(needed.clone()) {
-                continue;
-            }
-            let out_of = "the folder of the model";
-            let outside = || fail(BuildFault::NeedsOutside { location: location.clone(), out_of });
-            let below = match base {
-                "" => Some(needed.as_str()),
-                base => needed.strip_prefix(base).and_then(|rest| rest.strip_prefix('/')),
-            };
-            let below = folder.join(below.ok_or_else(outside)?);
-            let missing = |_| fail(BuildFault::NeedsFile { location: location.clone() });
-            let from = below.canonicalize().map_err(missing)?;
-            if !from.starts_with(&folder) {
-                return Err(outside());
-            }
-            let source = Source::open(&from)?;
-            let is_model = Content::of_source(&source)?.schema().is_some();
-            let reader = is_model.then(|| open_model(&needed, &source)).transpose()?;
-            let reader = reader.map(|(reader, _)| reader);
-            if let Some(reader) = &reader {
-                open.push((needed.clone(), reader.clone()));
-            }
-            found.push(Needed { path: needed, from, reader });
-            check_count(found.len())?;
-        }
-    }
-    Ok(found)
-}
-
-/// Opens a model; returns it with its type by its identifier.
-pub(crate) fn open_model(path: &str, source: &Source) -> Result<(circle_format::Reader, String)> {
-    let fail = |fault| Error::Build { path: path.to_owned(), fault };
-    let found = Content::of_source(source)?;
-    let Some(schema) = found.schema() else {
-        return Err(fail(BuildFault::NotAModel { found }));
-    };
-    let opened = circle_format::Reader::from_source(source.clone());
-    let reader = opened.map_err(|error| fail(BuildFault::Model(Box::new(error.into()))))?;
-    Ok((reader, schema.name().to_owned()))
-}
-
-/// Refuses a number of models that a manifest cannot have.
-pub(crate) fn check_count(count: usize) -> Result<(), EditFault> {
-    match count {
-        0 => Err(EditFault::NoModels),
-        1..=65_535 => Ok(()),
-        _ => Err(EditFault::ManyModels { count }),
-    }
-}
-
-/// Adds a connection that there is not, to that of the same output where there is one.
-pub(crate) fn connect(manifest: &mut Manifest, from: IoRef, to: IoRef) {
-    if manifest.edges().any(|edge| edge == (from, to)) {
-        return;
-    }
-    let known = manifest.connections.iter_mut().find(|connection| connection.from == from);
-    match known {
-        Some(connection) => connection.to.push(to),
-        None => manifest.connections.push(Connection { from, to: vec![to] }),
-    }
-}
-
-/// Names a file of information about a model.
-pub(crate) fn name_info(manifest: &mut Manifest, model: usize, name: &str) {
-    let infos = &mut manifest.model_infos;
-    if infos.len() <= model {
-        infos.resize(model.saturating_add(1), String::new());
-    }
-    if let Some(info) = infos.get_mut(model) {
-        name.clone_into(info);
-    }
-}
-
-/// The name of a configuration that is made.
-pub(crate) const CONFIG: &str = "config.cfg";

@@ -13,16 +13,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use model_archive::Archive;
 use tensor_core::{
     LockedFile,
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Edited, Existing, NewFile},
 };
 
 use crate::{
     Edit, Error, FileFault, Reader, Result, Sums, WriteOptions,
     edit::Planned,
-    read::storage::MANIFEST,
-    write::{Body, NewEntry, Use, copy},
+    layout::MANIFEST,
+    write::{Body, NewEntry, Use, copy, document},
 };
 
 /// A package that is being changed in place, locked against other editors.
@@ -43,30 +44,10 @@ use crate::{
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
     path: PathBuf,
-    /// None in a rehearsal.
+    /// None in a dry run.
     lock: Option<LockedFile>,
     edit: Edit,
     options: WriteOptions,
-}
-
-/// What an edit has done to a package.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Edited {
-    /// Nothing: the package is the same.
-    Unchanged,
-    /// The archive was written anew.
-    Replaced {
-        /// Its length in bytes.
-        len: u64,
-    },
-    /// Files of the folder were changed.
-    Updated {
-        /// How many were written.
-        written: usize,
-        /// How many were removed.
-        removed: usize,
-    },
 }
 
 impl Editor {
@@ -79,7 +60,7 @@ impl Editor {
         Self::open_with(path, WriteOptions::default())
     }
 
-    /// Does as [`open`](Self::open) with options; those of entries are for what is new.
+    /// Like [`open`](Self::open), but with options; those of entries are for what is new.
     ///
     /// # Errors
     ///
@@ -96,19 +77,25 @@ impl Editor {
             let reader = Reader::from_source(lock.source()?)?;
             (lock, reader)
         };
-        Ok(Self { path: path.to_owned(), lock: Some(lock), edit: Edit::of(&reader), options })
+        Ok(Self { path: path.to_owned(), lock: Some(lock), edit: Edit::new(&reader), options })
     }
 
-    /// Opens a package for an edit that changes nothing: everything is checked as in any edit, and
-    /// what would be written is thrown away. The package is not locked.
+    /// Opens a package for a dry run: everything is checked as in any edit, and what would be written
+    /// is thrown away. The package is not locked.
     ///
     /// # Errors
     ///
     /// As for [`Reader::open`].
-    pub fn rehearse(path: impl AsRef<Path>) -> Result<Self> {
-        let (path, options) = (path.as_ref().to_owned(), WriteOptions::default());
-        let edit = Edit::of(&Reader::open(&path)?);
+    pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let edit = Edit::new(&Reader::open(&path)?);
         Ok(Self { path, lock: None, edit, options })
+    }
+
+    /// Returns the package as it was.
+    #[must_use]
+    pub const fn reader(&self) -> &Reader {
+        self.edit.reader()
     }
 
     /// Returns the changes so far.
@@ -125,48 +112,39 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`Edit::write_to`]; [`tensor_core::Error::Replaced`] where somebody else has changed
+    /// As for [`WriteOptions::write_to`]; [`tensor_core::Error::Replaced`] where somebody else has changed
     /// the package; [`Error::Write`] and [`Error::Core`] where it cannot be written. The package is
     /// as it was.
     pub fn commit(self) -> Result<Edited> {
-        let planned = self.edit.plan()?;
+        let planned = self.edit.planned()?;
         if planned.is_nothing() {
             return Ok(Edited::Unchanged);
         }
         match (self.edit.reader().archive(), &self.lock) {
-            (Some(_), Some(lock)) => self.replace(&planned, lock),
-            (Some(_), None) => {
-                let len = planned.whole.write_to(Counter(0), &self.options)?.0;
-                Ok(Edited::Replaced { len })
+            (Some(archive), Some(lock)) => self.replace(&planned, archive, lock),
+            (Some(archive), None) => {
+                let after = planned.whole.write_to(Counter(0), &self.options)?.0;
+                Ok(Edited::Replaced { before: archive.source().len(), after })
             }
             (None, lock) => {
                 let update = Update::of(&self.path, &planned)?;
-                let Some(lock) = lock else { return update.rehearse() };
+                let Some(lock) = lock else { return update.dry_run() };
                 update.commit(lock, self.options.durability_of())
             }
         }
     }
 
-    fn replace(&self, planned: &Planned, lock: &LockedFile) -> Result<Edited> {
+    fn replace(&self, planned: &Planned, old: &Archive, lock: &LockedFile) -> Result<Edited> {
         let new = NewFile::create(&self.path, self.options.durability_of())?;
         let mut new = planned.whole.write_to(new, &self.options)?;
-        let len = new.written();
-        self.check_unchanged(lock)?;
-        new.commit(Existing::Replace)?;
-        Ok(Edited::Replaced { len })
-    }
-
-    /// Proves that nobody else has changed the archive since it was opened: the lock only keeps out
-    /// those who ask for it.
-    fn check_unchanged(&self, lock: &LockedFile) -> Result<()> {
+        let (before, after) = (old.source().len(), new.written());
+        // Nobody else may have changed it: the lock only keeps out those who ask for it.
         lock.check_in_place()?;
-        let archive = self.edit.reader().archive();
-        if archive
-            .is_some_and(|archive| lock.byte_len().is_ok_and(|len| len == archive.source().len()))
-        {
-            return Ok(());
+        if !lock.byte_len().is_ok_and(|len| len == before) {
+            return Err(tensor_core::Error::Replaced { path: self.path.clone() }.into());
         }
-        Err(tensor_core::Error::Replaced { path: self.path.clone() }.into())
+        new.commit(Existing::Replace)?;
+        Ok(Edited::Replaced { before, after })
     }
 }
 
@@ -215,7 +193,7 @@ impl<'p> Update<'p> {
     }
 
     /// Does everything but to write.
-    fn rehearse(&self) -> Result<Edited> {
+    fn dry_run(&self) -> Result<Edited> {
         for file in self.files.iter().copied().chain(self.manifest) {
             copy(file, &mut io::sink())?;
         }
@@ -256,7 +234,7 @@ impl<'p> Update<'p> {
                     sums.insert(&file.path, copy(file, &mut io::sink())?);
                 }
             }
-            let body = Body::from_bytes(sums.to_document()?);
+            let body = Body::from_bytes(document(&sums)?);
             let file = NewEntry { path: Sums::PATH.to_owned(), body, used: Use::Whole };
             let (target, mut out) = done.start(&file.path, durability)?;
             copy(&file, &mut out)?;

@@ -1,7 +1,7 @@
 //! What cannot be written: files that do not fit into a package, and edits that cannot be made.
 
 use model_archive::name::NameFault;
-use tensor_core::Chain;
+use tensor_core::{Chain, ErrorKind};
 
 use crate::{Content, Error};
 
@@ -76,6 +76,43 @@ pub enum BuildFault {
         /// Where.
         by: String,
     },
+}
+
+impl BuildFault {
+    pub(crate) fn rule(&self) -> &'static str {
+        match self {
+            Self::Model(error) => error.rule(),
+            Self::Path(_)
+            | Self::Reserved
+            | Self::Taken
+            | Self::Case { .. }
+            | Self::FileAndFolder { .. }
+            | Self::NotAModel { .. }
+            | Self::OtherType { .. }
+            | Self::NoType { .. }
+            | Self::NeedsFile { .. }
+            | Self::NeedsOutside { .. }
+            | Self::Missing
+            | Self::Named { .. } => "nnp/build",
+        }
+    }
+
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Model(error) => error.kind(),
+            Self::NotAModel { .. } => ErrorKind::Malformed,
+            Self::NeedsFile { .. } | Self::Missing => ErrorKind::NotFound,
+            Self::Path(_)
+            | Self::Reserved
+            | Self::Taken
+            | Self::Case { .. }
+            | Self::FileAndFolder { .. }
+            | Self::OtherType { .. }
+            | Self::NoType { .. }
+            | Self::NeedsOutside { .. }
+            | Self::Named { .. } => ErrorKind::Usage,
+        }
+    }
 }
 
 /// Why an edit of a package cannot be made.
@@ -172,4 +209,24 @@ pub enum EditFault {
         /// How many packages there are.
         count: usize,
     },
+}
+
+impl EditFault {
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoModel { .. }
+            | Self::NotConnected { .. }
+            | Self::NotSet { .. }
+            | Self::NoConfig
+            | Self::NoPackage { .. } => ErrorKind::NotFound,
+            Self::Connected { .. }
+            | Self::NoModels
+            | Self::ManyModels { .. }
+            | Self::Manifest { .. }
+            | Self::ConfigKey { .. }
+            | Self::ConfigValue { .. }
+            | Self::AlreadySet { .. }
+            | Self::Configs { .. } => ErrorKind::Usage,
+        }
+    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod editor;
 pub(crate) mod fault;
 pub(crate) mod manifest;
+pub(crate) mod models;
 pub(crate) mod needs;
 pub(crate) mod paths;
 pub(crate) mod renumber;
@@ -18,17 +19,19 @@ use std::{
 
 use bytes::Bytes;
 use model_archive::Archive;
-use tensor_core::{Extent, Source};
+use tensor_core::{Extent, Limit, Source};
 
 use crate::{
-    BuildFault, Config, ConfigChange, Connection, Content, EditFault, Error, IoRef, Manifest,
+    BuildFault, Config, ConfigChange, Connection, EditFault, Error, File, IoRef, Manifest,
     ModelType, Reader, Result, Sums, WriteOptions,
-    edit::build::{check_count, needed_from, open_model},
-    edit::needs::needs,
-    edit::paths::Paths,
-    read::check_document,
-    read::storage::MANIFEST,
-    write::{Body, NewEntry, Plan, Use},
+    edit::{
+        models::{check_count, check_type, needed_from, open_model},
+        needs::needs,
+        paths::Paths,
+    },
+    layout::{self, CONFIG, MANIFEST},
+    read::storage::outside,
+    write::{Body, NewEntry, Plan, Use, check_document, sealed::Plans},
 };
 
 /// Changes of a package, to be written elsewhere; an [`Editor`](crate::Editor) makes them in place.
@@ -44,12 +47,12 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{ConfigChange, Edit, Reader, WriteOptions};
+/// use nnpackage::{ConfigChange, Edit, Reader};
 ///
 /// let reader = Reader::open("old.zip")?;
-/// let mut edit = Edit::of(&reader);
+/// let mut edit = Edit::new(&reader);
 /// edit.change_config(&[ConfigChange::set("NUM_THREADS", "4")])?;
-/// edit.create("new.zip", &WriteOptions::default())?;
+/// edit.create("new.zip")?;
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -76,7 +79,7 @@ pub enum Connected {
 
 impl Edit {
     /// Starts with a package as it is.
-    pub fn of(reader: &Reader) -> Self {
+    pub fn new(reader: &Reader) -> Self {
         let (reader, manifest) = (reader.clone(), reader.manifest().clone());
         let (changes, opened) = (BTreeMap::new(), BTreeMap::new());
         Self { reader, manifest, changes, opened, digests: None }
@@ -238,7 +241,7 @@ impl Edit {
         }
         let before = self.needed(std::iter::once(path.as_str()));
         let info = self.manifest.model_infos.get(index).filter(|name| !name.is_empty());
-        let info = info.map(|name| format!("metadata/{name}"));
+        let info = info.map(|name| layout::document(name));
         self.manifest.without_model(index);
         let used: Vec<String> = self.manifest.models.clone();
         let still = self.needed(used.iter().map(String::as_str));
@@ -252,7 +255,7 @@ impl Edit {
 
     /// Leads an output of a model into an input of another.
     pub fn connect(&mut self, from: IoRef, to: IoRef) {
-        build::connect(&mut self.manifest, from, to);
+        self.manifest.connect(from, to);
     }
 
     /// Cuts a connection.
@@ -280,7 +283,7 @@ impl Edit {
     ///
     /// [`Error::Build`] where the path is taken by something else.
     pub fn set_config(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
-        let (path, content) = (format!("metadata/{name}"), content.into());
+        let (path, content) = (layout::document(name), content.into());
         check_document("configuration file in bytes", &content)?;
         let is_new = self.manifest.config() != Some(name);
         if is_new || !self.has(&path) {
@@ -300,9 +303,9 @@ impl Edit {
     ///
     /// As for [`Config::edit`] and [`set_config`](Self::set_config).
     pub fn change_config(&mut self, changes: &[ConfigChange]) -> Result<()> {
-        let name = self.manifest.config().unwrap_or(build::CONFIG).to_owned();
+        let name = self.manifest.config().unwrap_or(CONFIG).to_owned();
         let old = match self.manifest.config() {
-            Some(_) => self.body(&format!("metadata/{name}")),
+            Some(_) => self.body(&layout::document(&name)),
             None => None,
         };
         let text = match &old {
@@ -340,12 +343,12 @@ impl Edit {
         let content = content.into();
         check_document("model information in bytes", &content)?;
         self.model_path(index)?;
-        let path = format!("metadata/{name}");
+        let path = layout::document(name);
         if let Some(by) = self.named(&path).filter(|by| !by.starts_with("model-infos")) {
             return Err(Error::Build { path, fault: BuildFault::Named { by } });
         }
         self.put(&path, Source::from_bytes(content))?;
-        build::name_info(&mut self.manifest, index, name);
+        self.manifest.name_info(index, name);
         Ok(())
     }
 
@@ -398,44 +401,40 @@ impl Edit {
         self.digests = Some(digests);
     }
 
-    /// Writes an archive to any sink; nothing is sought.
+    /// Writes an archive that stands at `path` once it is whole, as [`WriteOptions::create`] does by
+    /// default.
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] where a model would lack a file that it needs; [`EditFault::Manifest`];
-    /// [`Error::Archive`] and [`Error::Core`] where something cannot be read or written.
-    pub fn write_to<W: Write>(&self, sink: W, options: &WriteOptions) -> Result<W> {
-        self.plan()?.whole.write_to(sink, options)
+    /// As for [`WriteOptions::write_to`].
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<()> {
+        WriteOptions::default().create(path, self)
     }
 
-    /// Writes an archive that stands at `path` once it is whole; a failure before leaves what was
-    /// there.
+    /// Writes an archive to any sink, as [`WriteOptions::write_to`] does by default.
     ///
     /// # Errors
     ///
-    /// As for [`write_to`](Self::write_to).
-    pub fn create(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<()> {
-        self.plan()?.whole.create(path.as_ref(), options)
+    /// As for [`WriteOptions::write_to`].
+    pub fn write_to<W: Write>(&self, sink: W) -> Result<W> {
+        WriteOptions::default().write_to(sink, self)
     }
 
-    /// Writes a folder, which must not be there before, or be empty, and appears once it is whole.
+    /// Writes a folder, as [`WriteOptions::create_folder`] does by default.
     ///
     /// # Errors
     ///
-    /// As for [`write_to`](Self::write_to).
+    /// As for [`WriteOptions::write_to`].
     pub fn create_folder(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.plan()?.whole.create_folder(path.as_ref())
+        WriteOptions::default().create_folder(path, self)
     }
 
     /// Works out what is to be written.
-    pub(crate) fn plan(&self) -> Result<Planned> {
+    pub(crate) fn planned(&self) -> Result<Planned> {
         check_count(self.manifest.models.len())?;
         self.reader.archive().map(Archive::check_total).transpose()?;
         self.check_needs()?;
-        let storage = self.reader.storage();
-        let old = storage.file(MANIFEST, self.reader.limits())?;
-        let old = old.ok_or(Error::ManifestMissing { found: None })?;
-        let old = old.document("MANIFEST in bytes", self.reader.limits().document_bytes)?;
+        let old = File::new(&self.reader, MANIFEST).document("MANIFEST in bytes")?;
         let text = self.manifest().edit(&old, self.reader.limits())?;
         if text != old {
             check_document("MANIFEST in bytes", &text)?;
@@ -543,8 +542,7 @@ impl Edit {
         let storage = self.reader.storage();
         plan.folders = storage.folders().into_iter().map(str::to_owned).collect();
         let Some(archive) = self.reader.archive() else { return };
-        plan.strays = storage
-            .strays()
+        plan.outside = outside(storage)
             .into_iter()
             .map(|name| {
                 let (path, archive) = (name.to_owned(), archive.clone());
@@ -642,8 +640,8 @@ impl Edit {
 
     fn document(&self, body: &Body) -> Result<Bytes> {
         let source = body.source()?;
-        let (what, limit) = ("configuration file in bytes", self.reader.limits().document_bytes);
-        crate::error::check_bytes(what, source.len(), limit, "document_bytes")?;
+        let what = "configuration file in bytes";
+        self.reader.limits().check(Limit::DocumentBytes, what, source.len())?;
         Ok(source.read(Extent::first(source.len()), what)?)
     }
 
@@ -746,7 +744,7 @@ impl Edit {
 
     fn drop_config(&mut self) {
         let Some(name) = self.manifest.config() else { return };
-        let path = format!("metadata/{name}");
+        let path = layout::document(name);
         self.manifest.configs.clear();
         if self.has(&path) && self.named(&path).is_none() {
             self.take(&path);
@@ -782,6 +780,12 @@ impl Edit {
     }
 }
 
+impl Plans for Edit {
+    fn plan(&self) -> Result<Plan> {
+        Ok(self.planned()?.whole)
+    }
+}
+
 /// What an edit writes.
 #[derive(Debug)]
 pub(crate) struct Planned {
@@ -806,21 +810,4 @@ impl Planned {
 /// Tells whether a file is one that is not put in, but made.
 fn is_made(path: &str) -> bool {
     path == MANIFEST || path == Sums::PATH
-}
-
-/// Refuses a type that a model has not.
-pub(crate) fn check_type(path: &str, source: &Source, model_type: ModelType<'_>) -> Result<()> {
-    let refuse = |fault| Err(Error::Build { path: path.to_owned(), fault });
-    let given = model_type.name().to_owned();
-    match model_type {
-        ModelType::Circle | ModelType::Tflite => {
-            let found = Content::of_source(source)?;
-            if found.schema() != model_type.schema() {
-                return refuse(BuildFault::OtherType { found, given });
-            }
-            Ok(())
-        }
-        ModelType::Bin | ModelType::Tvn => Ok(()),
-        ModelType::Other(_) => refuse(BuildFault::NoType { given }),
-    }
 }

@@ -10,7 +10,7 @@ use crate::{BuildFault, Error, Reader, Result};
 /// can be read.
 pub(crate) fn of_package(reader: &Reader) -> BTreeSet<String> {
     let models = reader.distinct_models().filter_map(|file| {
-        let is_model = file.content().is_ok_and(|content| content.schema().is_some());
+        let is_model = file.is_model();
         Some((file.path().to_owned(), is_model.then(|| file.open().ok()).flatten()?.clone()))
     });
     let mut found = BTreeSet::new();

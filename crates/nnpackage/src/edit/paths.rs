@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use model_archive::name;
 use tensor_core::Limits;
 
-use crate::{BuildFault, Error, Result, read::storage::MANIFEST, sums};
+use crate::{
+    BuildFault, Error, Result,
+    layout::{MANIFEST, SUMS},
+};
 
 /// Paths by what they are where case does not count.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +31,7 @@ impl Paths {
             return refuse(BuildFault::Path(name::NameFault::EmptyComponent));
         }
         let folded = name::fold(path);
-        if [MANIFEST, sums::PATH].iter().any(|made| name::fold(made) == folded) {
+        if [MANIFEST, SUMS].iter().any(|made| name::fold(made) == folded) {
             return refuse(BuildFault::Reserved);
         }
         match self.0.get(&folded) {
@@ -49,7 +52,7 @@ impl Paths {
             return Some(MANIFEST.to_owned());
         }
         let folders = folded.match_indices('/').filter_map(|(at, _)| folded.get(..at));
-        let made = [MANIFEST, sums::PATH].map(|made| (name::fold(made), made.to_owned()));
+        let made = [MANIFEST, SUMS].map(|made| (name::fold(made), made.to_owned()));
         for folder in folders {
             if let Some((_, made)) = made.iter().find(|(made, _)| made == folder) {
                 return Some(made.clone());

@@ -72,6 +72,29 @@ impl Manifest {
         types.truncate(self.models.len());
         types
     }
+
+    /// Adds a connection that there is not, to that of the same output where there is one.
+    pub(crate) fn connect(&mut self, from: IoRef, to: IoRef) {
+        if self.edges().any(|edge| edge == (from, to)) {
+            return;
+        }
+        let known = self.connections.iter_mut().find(|connection| connection.from == from);
+        match known {
+            Some(connection) => connection.to.push(to),
+            None => self.connections.push(Connection { from, to: vec![to] }),
+        }
+    }
+
+    /// Names a file of information about a model.
+    pub(crate) fn name_info(&mut self, model: usize, name: &str) {
+        let infos = &mut self.model_infos;
+        if infos.len() <= model {
+            infos.resize(model.saturating_add(1), String::new());
+        }
+        if let Some(info) = infos.get_mut(model) {
+            name.clone_into(info);
+        }
+    }
 }
 
 fn extension(path: &str) -> Option<&str> {

@@ -8,9 +8,8 @@ use model_archive::Archive;
 use crate::{
     BuildFault, Builder, CustomOp, EditFault, Error, IoRef, Manifest, ModelFile, Reader, Result,
     Sums,
-    edit::{build, needs},
-    golden,
-    read::storage::MANIFEST,
+    edit::{models::check_count, needs},
+    layout::{self, GOLDEN_EXPECTED, GOLDEN_INPUT, MANIFEST},
     write::{Body, Use},
 };
 
@@ -30,11 +29,11 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{Reader, WriteOptions, split};
+/// use nnpackage::{Reader, split};
 ///
 /// let reader = Reader::open("models.zip")?;
 /// for (index, builder) in split(&reader)?.into_iter().enumerate() {
-///     builder.create(format!("model{index}.zip"), &WriteOptions::default())?;
+///     builder.create(format!("model{index}.zip"))?;
 /// }
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
@@ -61,8 +60,7 @@ struct Belongs {
 impl Belongs {
     fn to(reader: &Reader, model: ModelFile<'_>) -> Self {
         let (mut needed, mut operators) = (BTreeSet::new(), BTreeSet::new());
-        let is_model = model.content().is_ok_and(|content| content.schema().is_some());
-        if let Some(opened) = is_model.then(|| model.open().ok()).flatten() {
+        if let Some(opened) = model.is_model().then(|| model.open().ok()).flatten() {
             needs::follow(reader, model.path().to_owned(), opened.clone(), &mut needed);
             let codes = opened.model().operator_codes.iter().filter(|code| code.is_custom());
             let names = codes.filter_map(|code| code.custom_code.clone());
@@ -91,7 +89,7 @@ fn single(
         }
     }
     if let Some(name) = reader.manifest().config() {
-        let path = format!("metadata/{name}");
+        let path = layout::document(name);
         if reader.file(&path).is_some() {
             builder.put(&path, body(&path), Use::Whole)?;
             builder.manifest_mut().configs = vec![name.to_owned()];
@@ -99,12 +97,12 @@ fn single(
     }
     let info = reader.manifest().model_infos.get(model.index());
     if let Some(name) = info.filter(|name| !name.is_empty()) {
-        let path = format!("metadata/{name}");
+        let path = layout::document(name);
         if reader.file(&path).is_some() {
             if builder.body(&path).is_none() {
                 builder.put(&path, body(&path), Use::Whole)?;
             }
-            build::name_info(builder.manifest_mut(), 0, name);
+            builder.manifest_mut().name_info(0, name);
         }
     }
     let used = &belongs.operators;
@@ -116,7 +114,7 @@ fn single(
         }
     }
     if is_whole(reader, model) {
-        for path in [golden::INPUT, golden::EXPECTED] {
+        for path in [GOLDEN_INPUT, GOLDEN_EXPECTED] {
             if reader.file(path).is_some() {
                 builder.put(path, body(path), Use::Whole)?;
             }
@@ -166,13 +164,13 @@ fn interface(model: ModelFile<'_>, index: usize) -> Option<[Vec<IoRef>; 2]> {
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{IoRef, Merge, Reader, WriteOptions};
+/// use nnpackage::{IoRef, Merge, Reader};
 ///
 /// let [first, second] = [Reader::open("first.zip")?, Reader::open("second.zip")?];
 /// let mut merge = Merge::default();
 /// merge.package(&first).package_in("second", &second);
 /// merge.connect(IoRef::new(0, 0, 0), IoRef::new(1, 0, 0));
-/// merge.build()?.create("both.zip", &WriteOptions::default())?;
+/// merge.build()?.create("both.zip")?;
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -232,7 +230,7 @@ impl Merge {
             part.add_to(&mut builder)?;
         }
         let count = builder.manifest().models.len();
-        build::check_count(count)?;
+        check_count(count)?;
         for (from, to) in &self.connections {
             let beyond = [from, to].map(|end| usize::from(end.model)).into_iter().max();
             if let Some(index) = beyond.filter(|index| *index >= count) {
@@ -278,11 +276,11 @@ impl Merge {
             new.pkg_inputs.extend(old.pkg_inputs.iter().map(moved));
             new.pkg_outputs.extend(old.pkg_outputs.iter().map(moved));
             for (from, to) in old.edges() {
-                build::connect(new, moved(&from), moved(&to));
+                new.connect(moved(&from), moved(&to));
             }
         }
         for (from, to) in &self.connections {
-            build::connect(new, *from, *to);
+            new.connect(*from, *to);
             new.pkg_inputs.retain(|input| input != to);
             new.pkg_outputs.retain(|output| output != from);
         }
@@ -305,7 +303,7 @@ impl Merge {
                     let Some((name, reader)) = config(second) else { continue };
                     match found {
                         Some((first, other, before)) => {
-                            let path = |name: &str| format!("metadata/{name}");
+                            let path = |name: &str| layout::document(name);
                             let same = Body::of(before, &path(other));
                             if !same.is_same(&Body::of(reader, &path(name)))? {
                                 return Err(EditFault::Configs { first, second }.into());
@@ -318,7 +316,7 @@ impl Merge {
             }
         };
         if let Some((name, reader)) = chosen {
-            let path = format!("metadata/{name}");
+            let path = layout::document(name);
             builder.put(&path, Body::of(reader, &path), Use::Whole)?;
             builder.manifest_mut().configs = vec![name.to_owned()];
         }
@@ -350,15 +348,15 @@ impl Part {
             let info = manifest.model_infos.get(model.index()).filter(|name| !name.is_empty());
             if let Some(name) = info {
                 let name = format!("{}{name}", self.prefix);
-                build::name_info(builder.manifest_mut(), index, &name);
+                builder.manifest_mut().name_info(index, &name);
             }
         }
         let needed = needs::of_package(reader);
         let configs: BTreeSet<String> =
-            manifest.configs.iter().map(|name| format!("metadata/{name}")).collect();
+            manifest.configs.iter().map(|name| layout::document(name)).collect();
         for file in reader.files()? {
             let path = file.path();
-            let is_left = [MANIFEST, Sums::PATH, golden::INPUT, golden::EXPECTED].contains(&path)
+            let is_left = [MANIFEST, Sums::PATH, GOLDEN_INPUT, GOLDEN_EXPECTED].contains(&path)
                 || configs.contains(path);
             if is_left || models.contains_key(path) {
                 continue;

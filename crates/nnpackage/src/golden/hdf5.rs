@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use tensor_core::{DType, Shape, Tensor};
+use tensor_core::{DType, Shape, TensorBuf};
 
 use crate::{Error, Result};
 
@@ -85,7 +85,7 @@ impl Hdf5 {
     }
 
     /// Reads a dataset; elements become little-endian.
-    pub(crate) fn dataset(&self, header: u64) -> Result<Tensor> {
+    pub(crate) fn dataset(&self, header: u64) -> Result<TensorBuf> {
         let need = |kind, what: &'static str| {
             let found = self.message(header, kind)?;
             found.ok_or_else(|| fault(header, what))
@@ -111,7 +111,7 @@ impl Hdf5 {
             }
             false => self.bytes.slice_ref(data),
         };
-        Ok(Tensor::new(dtype, shape, data)?)
+        Ok(TensorBuf::new(dtype, shape, data)?)
     }
 
     fn shape(&self, at: u64) -> Result<Shape> {

@@ -1,10 +1,17 @@
 //! Golden data: what goes into a package and what has to come out. Format text: "nnpkg-tc".
 
-pub(crate) mod hdf5;
+#[cfg(feature = "golden")]
+mod hdf5;
 
-use tensor_core::Tensor;
+#[cfg(feature = "golden")]
+use tensor_core::TensorBuf;
 
-use crate::{File, Reader, Result, golden::hdf5::Hdf5};
+use crate::{
+    File, Reader,
+    layout::{GOLDEN_EXPECTED, GOLDEN_INPUT},
+};
+#[cfg(feature = "golden")]
+use crate::{Result, golden::hdf5::Hdf5};
 
 /// A handle on one of the two files of golden data.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +37,8 @@ impl<'a> GoldenData<'a> {
     ///
     /// [`Error::Hdf5`](crate::Error::Hdf5) where the file is none, broken, or in a form that the
     /// library of HDF5 writes only when it is told to; as for [`File::bytes`].
-    pub fn values(self) -> Result<Vec<Tensor>> {
+    #[cfg(feature = "golden")]
+    pub fn values(self) -> Result<Vec<TensorBuf>> {
         let (file, root) = Hdf5::open(self.file.bytes()?)?;
         let Some((_, group)) = root.into_iter().find(|(name, _)| name == "value") else {
             return Ok(Vec::new());
@@ -45,7 +53,16 @@ impl<'a> GoldenData<'a> {
     }
 }
 
-/// What goes in.
-pub(crate) const INPUT: &str = "metadata/tc/input.h5";
-/// What has to come out.
-pub(crate) const EXPECTED: &str = "metadata/tc/expected.h5";
+impl Reader {
+    /// Returns a handle on the golden data that go in; `None` where there are none.
+    #[must_use]
+    pub fn golden_input(&self) -> Option<GoldenData<'_>> {
+        GoldenData::of(self, GOLDEN_INPUT)
+    }
+
+    /// Returns a handle on the golden data that have to come out; `None` where there are none.
+    #[must_use]
+    pub fn golden_expected(&self) -> Option<GoldenData<'_>> {
+        GoldenData::of(self, GOLDEN_EXPECTED)
+    }
+}

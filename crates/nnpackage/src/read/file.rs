@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use tensor_core::{Extent, Source};
+use model_archive::{Stored, StoredReader};
+use tensor_core::{Extent, Limit, Source, Verified, digest::Digest};
 
-use crate::{
-    Content, Error, FileFault, Reader, Result,
-    read::storage::{Storage, Stored, StoredReader},
-};
+use crate::{Content, Error, FileFault, Reader, Result};
 
 /// A handle on a file of a package, which may not be there: whatever the manifest names has one.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +51,17 @@ impl<'a> File<'a> {
     ///
     /// As for [`len`](Self::len), and where it cannot be read.
     pub fn bytes(self) -> Result<Bytes> {
-        let source = self.source()?;
-        Ok(source.read(Extent::first(source.len()), "file")?)
+        Ok(self.stored()?.bytes()?)
+    }
+
+    /// Returns its content as a stream, in memory that does not grow with it. It is compared with
+    /// the checksum of the archive: the stream ends well only where that is right.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn reader(self) -> Result<StoredReader> {
+        Ok(self.stored()?.reader()?)
     }
 
     /// Returns its content as a source: where it lies in the archive or the folder, or else decoded
@@ -64,7 +71,7 @@ impl<'a> File<'a> {
     ///
     /// As for [`bytes`](Self::bytes).
     pub fn source(self) -> Result<Source> {
-        self.stored()?.source()
+        Ok(self.stored()?.source()?)
     }
 
     /// Returns where its bytes are in the archive; `None` where they are compressed, or in a
@@ -74,7 +81,7 @@ impl<'a> File<'a> {
     ///
     /// As for [`len`](Self::len).
     pub fn extent(self) -> Result<Option<Extent>> {
-        self.stored()?.extent()
+        Ok(self.stored()?.extent()?)
     }
 
     /// Returns where it is in the file system, links resolved; `None` in an archive.
@@ -86,7 +93,7 @@ impl<'a> File<'a> {
     /// As for [`len`](Self::len).
     pub fn disk_path(self) -> Result<Option<PathBuf>> {
         self.stored()?;
-        self.reader.storage().disk_path(self.path)
+        Ok(self.reader.storage().disk_path(self.path)?)
     }
 
     /// Returns what it is by its first bytes.
@@ -95,42 +102,57 @@ impl<'a> File<'a> {
     ///
     /// As for [`bytes`](Self::bytes).
     pub fn content(self) -> Result<Content> {
-        self.stored()?.content()
+        Ok(Content::of(&self.stored()?.start(Content::START)?))
     }
 
-    /// Reads all of it and compares it with the checksum of the archive; a folder has none.
+    /// Reads all of it, and compares it with the checksum of the archive, and with
+    /// `metadata/SHA256SUMS` where that lists it.
     ///
     /// # Errors
     ///
-    /// As for [`bytes`](Self::bytes), and where the checksum differs.
-    pub fn verify(self) -> Result<()> {
-        match self.stored()? {
-            Stored::Entry(_, entry) => Ok(entry.verify()?),
-            Stored::Source(source) => {
-                let mut stream = source.stream(Extent::first(source.len()), "file")?;
-                let copied = std::io::copy(&mut stream, &mut std::io::sink());
-                let (what, offset) = ("file", 0);
-                copied.map_err(|source| tensor_core::Error::Read { what, offset, source })?;
-                Ok(())
-            }
+    /// [`Error::Digest`]; as for [`bytes`](Self::bytes), and where the checksum differs.
+    pub fn verify(self) -> Result<Verified> {
+        let sums = self.reader.sums()?;
+        let Some(expected) = sums.as_ref().and_then(|sums| sums.get(self.path)) else {
+            self.stored()?.verify()?;
+            return Ok(Verified::NoDigest);
+        };
+        let found = crate::sums::digest(self.reader()?)?;
+        if found != *expected {
+            let [found, expected] = [found, *expected].map(Digest::Sha256);
+            return Err(Error::Digest { path: self.path.to_owned(), found, expected });
         }
+        Ok(Verified::Digest)
     }
 
+    /// Returns all of a document, which is bounded.
     pub(crate) fn document(self, what: &'static str) -> Result<Bytes> {
-        self.stored()?.document(what, self.reader.limits().document_bytes)
-    }
-
-    pub(crate) fn stream(self) -> Result<StoredReader> {
-        self.stored()?.reader()
+        let stored = self.stored()?;
+        self.reader.limits().check(Limit::DocumentBytes, what, stored.len())?;
+        Ok(stored.checked_bytes()?)
     }
 
     fn stored(self) -> Result<Stored<'a>> {
-        let storage: &'a Storage = self.reader.storage();
-        if let Some(stored) = storage.file(self.path, self.reader.limits())? {
-            return Ok(stored);
-        }
-        let is_folder = storage.is_folder(self.path);
-        let fault = if is_folder { FileFault::Folder } else { FileFault::Missing };
-        Err(Error::File { path: self.path.to_owned(), fault })
+        let stored = self.reader.storage().file(self.path)?;
+        let (path, fault) = (self.path, FileFault::Missing);
+        stored.ok_or_else(|| Error::File { path: path.to_owned(), fault })
+    }
+}
+
+impl Reader {
+    /// Returns handles on all files, sorted by path.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where a folder cannot be listed.
+    pub fn files(&self) -> Result<impl Iterator<Item = File<'_>>> {
+        Ok(self.paths()?.iter().map(|path| File::new(self, path)))
+    }
+
+    /// Returns a handle on the file of a path; `None` where there is none that may be read.
+    #[must_use]
+    pub fn file<'a>(&'a self, path: &'a str) -> Option<File<'a>> {
+        let file = File::new(self, path);
+        file.len().is_ok().then_some(file)
     }
 }

@@ -3,24 +3,25 @@
 pub(crate) mod content;
 pub(crate) mod file;
 pub(crate) mod model_file;
+pub(crate) mod sniff;
 pub(crate) mod storage;
 
 use std::{
     collections::HashMap,
+    num::NonZeroUsize,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
 use bytes::Bytes;
-use model_archive::{Archive, Method, Profile};
-use tensor_core::{Limits, Report, Source};
+use model_archive::{Archive, Entry, Folder, Kind, Method, Storage};
+use tensor_core::{Limit, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
-    Config, Content, CustomOp, Diagnosis, Error, File, GoldenData, Manifest, ModelFile, ModelInfo,
-    Reaction, Result, Sums, golden,
-    manifest::Parsed,
-    read::storage::{Folder, MANIFEST, Storage},
-    sums, validate,
+    Content, Error, Manifest, Result,
+    layout::{DOCUMENT_BYTES, MANIFEST},
+    manifest::parse::Parsed,
+    read::storage::{in_archive, similar},
 };
 
 /// An open package: an archive, or a folder.
@@ -96,156 +97,16 @@ impl Reader {
         self.storage().root()
     }
 
-    /// Returns handles on the models, in the order of the manifest.
-    #[must_use = "iterators do nothing unless they are consumed"]
-    pub fn models(&self) -> impl ExactSizeIterator<Item = ModelFile<'_>> {
-        (0..self.manifest().models.len()).map(|index| ModelFile::new(self, index))
-    }
-
-    /// Returns a handle on the model of a position in the manifest; `None` where there are not as
-    /// many.
-    #[must_use]
-    pub fn model(&self, index: usize) -> Option<ModelFile<'_>> {
-        (index < self.manifest().models.len()).then(|| ModelFile::new(self, index))
-    }
-
-    /// Returns the configuration that onert reads: the first one of the manifest. `None` where it
-    /// names none.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::File`] where it is not in the package; [`Error::Core`] where it is over the limit.
-    pub fn config(&self) -> Result<Option<Config>> {
-        let Some(path) = self.config_path() else { return Ok(None) };
-        Ok(Some(Config::parse(&File::new(self, &path).document("configuration file in bytes")?)))
-    }
-
-    /// Returns the path of that configuration from the root of the package.
-    #[must_use]
-    pub fn config_path(&self) -> Option<String> {
-        self.manifest().config().map(|name| format!("metadata/{name}"))
-    }
-
-    /// Returns handles on the files in the folder `custom_op`, sorted by path.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Core`] where a folder cannot be listed.
-    pub fn custom_ops(&self) -> Result<impl Iterator<Item = CustomOp<'_>>> {
-        let files = self.files()?;
-        Ok(files.filter(|file| file.path().starts_with("custom_op/")).map(CustomOp::new))
-    }
-
-    /// Reads the information about models in `metadata/*.json`, sorted by path.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Core`] where a folder cannot be listed; for each file as for [`ModelInfo::parse`].
-    pub fn model_infos(&self) -> Result<impl Iterator<Item = (File<'_>, Result<ModelInfo>)>> {
-        let read = |file: File<'_>| {
-            let bytes = file.document("model information in bytes")?;
-            ModelInfo::parse(&bytes, self.limits())
-        };
-        let files = self.files()?.filter(|file| is_model_info(file.path()));
-        Ok(files.map(move |file| (file, read(file))))
-    }
-
-    /// Returns a handle on the golden data that go in; `None` where there are none.
-    #[must_use]
-    pub fn golden_input(&self) -> Option<GoldenData<'_>> {
-        GoldenData::of(self, golden::INPUT)
-    }
-
-    /// Returns a handle on the golden data that have to come out; `None` where there are none.
-    #[must_use]
-    pub fn golden_expected(&self) -> Option<GoldenData<'_>> {
-        GoldenData::of(self, golden::EXPECTED)
-    }
-
-    /// Reads the list of digests; `None` where there is none.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Sums::parse`]; [`Error::Core`] where it is over the limit.
-    pub fn sums(&self) -> Result<Option<Sums>> {
-        let Some(file) = self.file(Sums::PATH) else { return Ok(None) };
-        Ok(Some(Sums::parse(&file.document("SHA256SUMS in bytes")?)?))
-    }
-
-    /// Returns handles on all files, sorted by path.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Core`] where a folder cannot be listed.
-    pub fn files(&self) -> Result<impl Iterator<Item = File<'_>>> {
-        Ok(self.paths()?.iter().map(|path| File::new(self, path)))
-    }
-
-    /// Returns a handle on the file of a path; `None` where there is none that may be read.
-    #[must_use]
-    pub fn file<'a>(&'a self, path: &'a str) -> Option<File<'a>> {
-        let file = File::new(self, path);
-        file.len().is_ok().then_some(file)
-    }
-
-    /// Reports every fault: of the archive, the manifest, configurations, models and kernels, and
-    /// how they fit together. Bytes of constants are not read; [`verify`](Self::verify) reads them.
-    #[must_use]
-    pub fn validate(&self) -> Report {
-        let mut report = self.archive_report();
-        for diagnosis in self.check() {
-            diagnosis.report_to(&mut report);
-        }
-        report
-    }
-
-    /// Does as [`validate`](Self::validate), and compares every file with the checksum of the
-    /// archive, and with the list of digests, where there is one.
-    #[must_use]
-    pub fn verify(&self) -> Report {
-        let mut report = self.validate();
-        let Some(archive) = self.archive() else {
-            sums::verify(self, &mut report);
-            return report;
-        };
-        if let Err(error) = archive.check_total() {
-            Error::from(error).report_to(tensor_core::Severity::Error, &mut report);
-            return report;
-        }
-        for entry in archive.entries() {
-            if let Err(error) = entry.verify() {
-                error.report_to(&mut report, Profile::Strict, Some(entry.name()));
-            }
-        }
-        sums::verify(self, &mut report);
-        report
-    }
-
-    /// Finds what [`validate`](Self::validate) reports about everything but the archive, with what
-    /// onert does about each thing.
-    #[must_use]
-    pub fn check(&self) -> Vec<Diagnosis> {
-        validate::package(self)
-    }
-
-    /// Returns what stops onert 0.1.0 on the unpacked package, or makes it go wrong, as far as that
-    /// follows from what is in it; `None` where nothing does. Whoever has the diagnoses already asks
-    /// [`Diagnosis::forecast`].
-    #[must_use]
-    pub fn forecast(&self) -> Option<Reaction> {
-        Diagnosis::forecast(&self.check())
-    }
-
     /// Returns the archive; `None` for a folder.
     #[must_use]
     pub fn archive(&self) -> Option<&Archive> {
         self.storage().archive()
     }
 
-    fn archive_report(&self) -> Report {
-        self.archive()
-            .map(|archive| archive.check_as(self.inner.options.graded))
-            .unwrap_or_default()
+    /// Returns what the archive is read from; `None` for a folder.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        self.archive().map(Archive::source)
     }
 
     pub(crate) fn storage(&self) -> &Storage {
@@ -256,8 +117,14 @@ impl Reader {
         &self.inner.parsed
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    /// Returns the ceilings on what the file may make the reader do.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
         &self.inner.options.limits
+    }
+
+    pub(crate) fn read_options(&self) -> &ReadOptions {
+        &self.inner.options
     }
 
     pub(crate) fn paths(&self) -> Result<&[String]> {
@@ -268,52 +135,23 @@ impl Reader {
         Ok(self.inner.paths.get_or_init(|| paths))
     }
 
-    /// Returns the models that the manifest names, each path once.
-    pub(crate) fn distinct_models(&self) -> impl Iterator<Item = ModelFile<'_>> {
-        let first = self.inner.first.iter().enumerate();
-        let first = first.filter(|(index, first)| index == *first);
-        first.map(|(index, _)| ModelFile::new(self, index))
+    /// Returns the position of the first model that has the path of one.
+    pub(crate) fn first_model(&self, index: usize) -> usize {
+        self.inner.first.get(index).copied().unwrap_or(index)
     }
 
-    pub(crate) fn model_reader(&self, index: usize) -> Result<&circle_format::Reader> {
-        let index = self.inner.first.get(index).copied().unwrap_or(index);
-        let slot = self.inner.models.get(index);
-        if let Some(reader) = slot.and_then(OnceLock::get) {
-            return Ok(reader);
-        }
-        // What is compressed stays in memory, so all of it together has to be within bounds.
-        self.archive().map(Archive::check_total).transpose()?;
-        let file = ModelFile::new(self, index).file();
-        let reader =
-            circle_format::Reader::options().limits(*self.limits()).from_source(file.source()?)?;
-        match slot {
-            Some(slot) => Ok(slot.get_or_init(|| reader)),
-            // Handles are made for models that there are.
-            None => Err(Error::ModelsMissing),
-        }
+    /// Returns where an open model is kept.
+    pub(crate) fn model_cell(&self, index: usize) -> Option<&OnceLock<circle_format::Reader>> {
+        self.inner.models.get(index)
     }
-}
-
-/// Returns for each path the position of the first one that is equal.
-fn first_of_path(paths: &[String]) -> Vec<usize> {
-    let mut seen = HashMap::new();
-    let first = paths.iter().enumerate().map(|(index, path)| *seen.entry(path).or_insert(index));
-    first.collect()
-}
-
-/// Tells whether a file says something about a model.
-pub(crate) fn is_model_info(path: &str) -> bool {
-    let name = path.strip_prefix("metadata/");
-    name.is_some_and(|name| !name.contains('/') && name.ends_with(".json"))
 }
 
 /// How a package is opened.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct ReadOptions {
     limits: Limits,
-    profile: Profile,
-    graded: Profile,
+    pub(crate) profile: Profile,
+    threads: Option<NonZeroUsize>,
 }
 
 impl ReadOptions {
@@ -325,18 +163,27 @@ impl ReadOptions {
         self
     }
 
-    /// Sets how much is put up with in the archive; strict by default.
+    /// Sets how much is tolerated in an archive when it is opened, and which profile
+    /// [`Reader::validate`] grades its faults by; strict by default. A folder is opened in either
+    /// profile, and what onert tolerates in a manifest is read in both.
     #[must_use]
     pub const fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// Sets which profile [`Reader::validate`] grades findings of the archive by; strict by
-    /// default.
+    /// Has no effect: packages have no digests that reading could compare.
+    /// [`File::verify`](crate::File::verify) and [`Reader::validate`] compare those of
+    /// `metadata/SHA256SUMS`, where there is such a list.
     #[must_use]
-    pub const fn graded(mut self, profile: Profile) -> Self {
-        self.graded = profile;
+    pub const fn verify(self, _: Verify) -> Self {
+        self
+    }
+
+    /// Sets how many threads [`Reader::validate`] uses; by default as many as the system offers.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads);
         self
     }
 
@@ -348,7 +195,7 @@ impl ReadOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         if path.is_dir() {
-            return self.read(Storage::Folder(Folder::open(path)?));
+            return self.read(Folder::open(path)?.limits(self.limits).into());
         }
         self.from_source(Source::open(path)?)
     }
@@ -375,14 +222,39 @@ impl ReadOptions {
             Err(_) if content != Content::Zip => return Err(Error::NotAPackage { found: content }),
             Err(error) => return Err(error.into()),
         };
-        self.read(Storage::of_archive(archive)?)
+        self.read(in_archive(archive)?)
+    }
+
+    /// Reads a package whose archive is open already. How much was tolerated when it was opened is
+    /// settled; the profile is what [`Reader::validate`] grades by. Symbolic links, and methods that
+    /// packages do not have, are refused.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn from_archive(self, archive: Archive) -> Result<Reader> {
+        let may_be = |entry: Entry<'_>| {
+            entry.info().kind != Kind::Symlink && METHODS.contains(&entry.info().method)
+        };
+        if archive.entries().all(may_be) {
+            return self.read(in_archive(archive)?);
+        }
+        // That says which entry it is.
+        self.from_source(archive.source().clone())
+    }
+
+    pub(crate) fn thread_count(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(parallel::available)
     }
 
     fn read(self, storage: Storage) -> Result<Reader> {
-        let manifest = storage.file(MANIFEST, &self.limits)?;
-        let manifest = manifest.ok_or(Error::ManifestMissing { found: None })?;
-        let bytes = manifest.document("MANIFEST in bytes", self.limits.document_bytes)?;
-        let parsed = Parsed::of(&bytes, &self.limits)?;
+        let Some(manifest) = storage.file(MANIFEST)? else {
+            let paths = storage.paths()?;
+            let found = similar(paths.iter().map(String::as_str));
+            return Err(Error::ManifestMissing { found });
+        };
+        self.limits.check(Limit::DocumentBytes, "MANIFEST in bytes", manifest.len())?;
+        let parsed = Parsed::of(&manifest.checked_bytes()?, &self.limits)?;
         let models = parsed.manifest.models.iter().map(|_| OnceLock::new()).collect();
         let first = first_of_path(&parsed.manifest.models);
         let paths = OnceLock::new();
@@ -393,21 +265,17 @@ impl ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self {
-            limits: Limits::default().with_document_bytes(DOCUMENT_BYTES),
-            profile: Profile::Strict,
-            graded: Profile::Strict,
-        }
+        let limits = Limits::default().with_document_bytes(DOCUMENT_BYTES);
+        Self { limits, profile: Profile::Strict, threads: None }
     }
 }
 
-/// Bytes of a document that readers take by default, and that writers stay within.
-const DOCUMENT_BYTES: u64 = 1 << 20;
-
-/// Refuses to write a document that readers do not take by default.
-pub(crate) fn check_document(what: &'static str, text: &[u8]) -> Result<()> {
-    crate::error::check_bytes(what, text.len() as u64, DOCUMENT_BYTES, "document_bytes")
+/// Returns for each path the position of the first one that is equal.
+fn first_of_path(paths: &[String]) -> Vec<usize> {
+    let mut seen = HashMap::new();
+    let first = paths.iter().enumerate().map(|(index, path)| *seen.entry(path).or_insert(index));
+    first.collect()
 }
 
 /// Format text: "Packaging Format".
-const METHODS: &[Method] = &[Method::Stored, Method::Deflate];
+pub(crate) const METHODS: &[Method] = &[Method::Stored, Method::Deflate];

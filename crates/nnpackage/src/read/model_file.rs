@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use circle_format::Schema;
+use circle_format::{Schema, Tensor};
+use model_archive::Archive;
 
-use crate::{Content, File, Reader, Result};
+use crate::{Content, Error, File, Reader, Result};
 
 /// A handle on a model that the manifest of a package names.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +48,11 @@ impl<'a> ModelFile<'a> {
     #[must_use]
     pub fn model_type(self) -> Option<ModelType<'a>> {
         if let Some(declared) = self.declared_type() {
-            return Some(ModelType::of(declared));
+            return Some(ModelType::from_name(declared));
         }
         let name = self.path().rsplit('/').next().unwrap_or_default();
         let (_, extension) = name.rsplit_once('.')?;
-        Some(ModelType::of(extension))
+        Some(ModelType::from_name(extension))
     }
 
     /// Returns what the file is by its first bytes.
@@ -70,7 +71,77 @@ impl<'a> ModelFile<'a> {
     /// [`Error::NotAModel`](crate::Error::NotAModel) where it is no Circle or TFLite model; else as
     /// for [`File::source`] and [`circle_format::Reader::open`].
     pub fn open(self) -> Result<&'a circle_format::Reader> {
-        self.reader.model_reader(self.index)
+        let reader = self.reader;
+        let Some(cell) = reader.model_cell(reader.first_model(self.index)) else {
+            // Handles are made for models that there are.
+            return Err(Error::ModelsMissing);
+        };
+        if let Some(opened) = cell.get() {
+            return Ok(opened);
+        }
+        // What is compressed stays in memory, so all of it together has to be within bounds.
+        reader.archive().map(Archive::check_total).transpose()?;
+        let options = circle_format::Reader::options().limits(*reader.limits());
+        let opened = options.from_source(self.file().source()?)?;
+        Ok(cell.get_or_init(|| opened))
+    }
+
+    /// Tells whether it is declared as a binary of a backend and is one: no other is without tensors.
+    fn is_binary(self) -> bool {
+        let is_declared = matches!(self.model_type(), Some(ModelType::Bin | ModelType::Tvn));
+        is_declared && !self.is_model()
+    }
+
+    /// Tells whether the file is a Circle or TFLite model by its first bytes.
+    pub(crate) fn is_model(self) -> bool {
+        self.content().is_ok_and(|content| content.schema().is_some())
+    }
+}
+
+impl Reader {
+    /// Returns handles on the models, in the order of the manifest.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn models(&self) -> impl ExactSizeIterator<Item = ModelFile<'_>> {
+        (0..self.manifest().models.len()).map(|index| ModelFile::new(self, index))
+    }
+
+    /// Returns a handle on the model of a position in the manifest; `None` where there are not as
+    /// many.
+    #[must_use]
+    pub fn model(&self, index: usize) -> Option<ModelFile<'_>> {
+        (index < self.manifest().models.len()).then(|| ModelFile::new(self, index))
+    }
+
+    /// Returns handles on the constants of all Circle and TFLite models, each model once, in the
+    /// order of the manifest.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ModelFile::open`].
+    pub fn tensors(&self) -> Result<impl Iterator<Item = Tensor<'_>>> {
+        let models = self.distinct_models().filter(|file| !file.is_binary());
+        let models = models.map(ModelFile::open).collect::<Result<Vec<_>>>()?;
+        Ok(models.into_iter().flat_map(circle_format::Reader::tensors))
+    }
+
+    /// Returns a handle on the constant of a name: of several the first, in the first model that has
+    /// one; [`tensors`](Self::tensors) has all. `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ModelFile::open`].
+    pub fn tensor(&self, name: &str) -> Result<Option<Tensor<'_>>> {
+        for file in self.distinct_models().filter(|file| !file.is_binary()) {
+            if let Some(found) = file.open()?.tensor(name) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the models that the manifest names, each path once.
+    pub(crate) fn distinct_models(&self) -> impl Iterator<Item = ModelFile<'_>> {
+        self.models().filter(|file| self.first_model(file.index) == file.index)
     }
 }
 
@@ -93,7 +164,7 @@ pub enum ModelType<'a> {
 impl<'a> ModelType<'a> {
     /// Tells what a type is by its name; case counts.
     #[must_use]
-    pub fn of(name: &'a str) -> Self {
+    pub fn from_name(name: &'a str) -> Self {
         match name {
             "circle" => Self::Circle,
             "tflite" => Self::Tflite,

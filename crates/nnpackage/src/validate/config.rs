@@ -1,7 +1,6 @@
 //! The configuration that onert reads, and what it does not do.
 
 use circle_format::Diagnoses;
-
 use tensor_core::text::short;
 
 use crate::{

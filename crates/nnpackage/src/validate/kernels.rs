@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use circle_format::{Diagnoses, is_builtin_custom};
-
 use tensor_core::text::short;
 
-use crate::{
-    CustomOp, Diagnosis, Reader,
-    custom_op::{LibraryFormat, is_same_arch},
-};
+#[cfg(feature = "kernels")]
+use crate::custom_op::library::{LibraryFormat, is_same_arch};
+use crate::{CustomOp, Diagnosis, Reader};
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let used = used(reader);
@@ -40,7 +38,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
 fn used(reader: &Reader) -> BTreeMap<String, &str> {
     let mut used = BTreeMap::new();
     for file in reader.distinct_models() {
-        let is_model = file.content().is_ok_and(|content| content.schema().is_some());
+        let is_model = file.is_model();
         let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
         let codes = model.model().operator_codes.iter().filter(|code| code.is_custom());
         for name in codes.filter_map(|code| code.custom_code.as_deref()) {
@@ -53,19 +51,33 @@ fn used(reader: &Reader) -> BTreeMap<String, &str> {
 }
 
 fn check_kernel(kernel: CustomOp<'_>, used: &BTreeMap<String, &str>, findings: &mut Diagnoses) {
-    let library = match kernel.library() {
-        Ok(library) => library,
-        Err(error) => {
-            let message = tensor_core::Chain(&error).to_string();
-            findings.push(Diagnosis::warning(error.rule(), message).ignored());
-            return;
-        }
-    };
+    #[cfg(feature = "kernels")]
+    if !check_library(kernel, findings) {
+        return;
+    }
     let Some(name) = kernel.name() else {
         let message = "has a name that is not \"lib<operator>.<arch>-<os>.<build>.a\"";
         findings.push(Diagnosis::warning("nnp/kernel-name", message).ignored());
         return;
     };
+    if !used.contains_key(name.op) {
+        let message = format!("is for operator {:?}, which no model uses", short(name.op));
+        findings.push(Diagnosis::warning("nnp/kernel-unused", message).ignored());
+    }
+}
+
+/// Looks into a kernel; tells whether it is a library.
+#[cfg(feature = "kernels")]
+fn check_library(kernel: CustomOp<'_>, findings: &mut Diagnoses) -> bool {
+    let library = match kernel.library() {
+        Ok(library) => library,
+        Err(error) => {
+            let message = tensor_core::Chain(&error).to_string();
+            findings.push(Diagnosis::warning(error.rule(), message).ignored());
+            return false;
+        }
+    };
+    let Some(name) = kernel.name() else { return true };
     let format = library.format;
     let is_archive = format == LibraryFormat::Ar;
     if is_archive != (name.extension == "a") {
@@ -83,8 +95,5 @@ fn check_kernel(kernel: CustomOp<'_>, used: &BTreeMap<String, &str>, findings: &
         let message = "defines nothing that could be registered as a kernel";
         findings.push(Diagnosis::error("nnp/kernel-symbols", message).ignored());
     }
-    if !used.contains_key(name.op) {
-        let message = format!("is for operator {:?}, which no model uses", short(name.op));
-        findings.push(Diagnosis::warning("nnp/kernel-unused", message).ignored());
-    }
+    true
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use circle_format::Diagnoses;
-
 use tensor_core::text::short;
 
 use crate::{
-    Content, Diagnosis, Error, FileFault, ModelFile, ModelType, Reader, Stage, nearest::nearest,
+    Content, Diagnosis, Error, FileFault, ModelFile, ModelType, Reader, Stage, layout::MANIFEST,
+    nearest::nearest,
 };
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
@@ -18,7 +18,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
         declared(reader, file, content, findings);
     }
     for file in reader.distinct_models() {
-        if file.content().is_ok_and(|content| content.schema().is_some()) {
+        if file.is_model() {
             structure(reader, file, findings);
         }
     }
@@ -94,7 +94,7 @@ fn present(reader: &Reader, file: ModelFile<'_>, findings: &mut Diagnoses) -> Op
         }
         Error::File { fault: FileFault::Missing, .. } => {
             // What is not listed needs no hint, and there may be very many.
-            let is_full = findings.is_full(error.rule(), crate::read::storage::MANIFEST);
+            let is_full = findings.is_full(error.rule(), MANIFEST);
             let other = (!is_full).then(|| other_case(reader, path)).flatten();
             let diagnosis = match other {
                 Some(other) => diagnosis.hint(format!("{other:?} may have been meant")),
@@ -221,5 +221,5 @@ fn place(reader: &Reader, diagnosis: Diagnosis, index: usize) -> Diagnosis {
 }
 
 pub(super) fn at_manifest(diagnosis: Diagnosis, pointer: &str) -> Diagnosis {
-    diagnosis.entry(crate::read::storage::MANIFEST).path(pointer)
+    diagnosis.entry(MANIFEST).path(pointer)
 }

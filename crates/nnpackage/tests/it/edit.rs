@@ -49,7 +49,7 @@ fn contents(reader: &Reader) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn written(edit: &Edit) -> Reader {
-    Reader::from_bytes(edit.write_to(Vec::new(), &WriteOptions::default()).unwrap()).unwrap()
+    Reader::from_bytes(edit.write_to(Vec::new()).unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -75,7 +75,7 @@ fn differ(before: &Reader, after: &Reader) -> Vec<String> {
 fn edits_of_nothing_copy_all_bytes() {
     for path in test_support::files("nnpackage/valid", "zip") {
         let before = Reader::open(&path).unwrap();
-        let after = written(&Edit::of(&before));
+        let after = written(&Edit::new(&before));
         assert_eq!(differ(&before, &after), [""; 0], "{path:?}");
         assert_eq!(after.root(), before.root());
         let methods = |reader: &Reader| -> Vec<(String, Method, u32)> {
@@ -119,7 +119,7 @@ fn rebuilt_packages_say_the_same() {
         let before = Reader::open(&path).unwrap();
         let mut merge = Merge::default();
         let after = merge.package(&before).build().unwrap();
-        let after = after.write_to(Vec::new(), &WriteOptions::default()).unwrap();
+        let after = after.write_to(Vec::new()).unwrap();
         let after = Reader::from_bytes(after).unwrap();
         let (old, new) = (before.manifest(), after.manifest());
         assert_eq!(new.models, old.models, "{path:?}");
@@ -147,7 +147,7 @@ fn rebuilt_packages_say_the_same() {
 #[test]
 fn text_around_a_change_stays() {
     let before = open("02");
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     edit.change_config(&[ConfigChange::set("BACKENDS", "ruy")]).unwrap();
     edit.add_model("second.circle", circle()).unwrap();
     let after = written(&edit);
@@ -168,13 +168,13 @@ fn text_around_a_change_stays() {
 
 #[test]
 fn models_behind_a_removed_one_move_up() {
-    let mut edit = Edit::of(&open("03"));
+    let mut edit = Edit::new(&open("03"));
     edit.add_model("m2.circle", model("03", "m1.circle")).unwrap();
     edit.connect(io("1:0:0"), io("2:0:0"));
     edit.manifest_mut().pkg_outputs = vec![io("2:0:0")];
     let three = written(&edit);
     let connected = "models[1] is connected by model-connect[0], expected that this is dropped too";
-    let mut edit = Edit::of(&three);
+    let mut edit = Edit::new(&three);
     refuses(edit.remove_model(1, Connected::Refuse), connected);
     edit.remove_model(1, Connected::Drop).unwrap();
     let two = written(&edit);
@@ -186,7 +186,7 @@ fn models_behind_a_removed_one_move_up() {
         (&manifest.pkg_inputs[..], &manifest.pkg_outputs[..]),
         (&[io("0:0:0")][..], &[io("1:0:0")][..])
     );
-    let mut edit = Edit::of(&two);
+    let mut edit = Edit::new(&two);
     edit.connect(io("0:0:0"), io("1:0:0"));
     edit.disconnect(io("0:0:0"), io("1:0:0")).unwrap();
     refuses(
@@ -202,7 +202,7 @@ fn models_behind_a_removed_one_move_up() {
 #[test]
 fn information_goes_with_its_model() {
     let before = open("05");
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     edit.remove_model(2, Connected::Refuse).unwrap();
     let after = written(&edit);
     let gone = ["metadata/MANIFEST", "metadata/pre-compiled.json", "pre-compiled.model"];
@@ -215,7 +215,7 @@ fn information_goes_with_its_model() {
 #[test]
 fn replaced_models_have_their_own_type() {
     let before = open("01");
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     edit.replace_model(0, model("04", "sub/add.tflite")).unwrap();
     let after = written(&edit);
     assert_eq!(after.manifest().models, ["add.circle"]);
@@ -231,7 +231,7 @@ fn replaced_models_have_their_own_type() {
 
 #[test]
 fn types_are_added_where_extensions_do_not_tell() {
-    let mut edit = Edit::of(&open("04"));
+    let mut edit = Edit::new(&open("04"));
     edit.add_model("other.circle", circle()).unwrap();
     assert_eq!(written(&edit).manifest().model_types, None);
     edit.add_model("weights", circle()).unwrap();
@@ -244,8 +244,8 @@ fn version_rises_with_what_is_used() {
     let version = |edit: &Edit| edit.manifest().version.to_string();
     let mut builder = Builder::default();
     builder.model("a.circle", circle()).unwrap();
-    let packed = builder.write_to(Vec::new(), &WriteOptions::default()).unwrap();
-    let mut edit = Edit::of(&Reader::from_bytes(packed).unwrap());
+    let packed = builder.write_to(Vec::new()).unwrap();
+    let mut edit = Edit::new(&Reader::from_bytes(packed).unwrap());
     assert_eq!(version(&edit), "1.0.0");
     edit.set_config("a.cfg", "NUM_THREADS=1\n").unwrap();
     assert_eq!(version(&edit), "1.1.0");
@@ -253,7 +253,7 @@ fn version_rises_with_what_is_used() {
     assert_eq!(version(&edit), "1.0.0");
     refuses(edit.remove_config(), "the package has no configuration");
     // One that was too low, or not there, is left alone.
-    let mut edit = Edit::of(&open("04"));
+    let mut edit = Edit::new(&open("04"));
     edit.set_config("a.cfg", "NUM_THREADS=1\n").unwrap();
     assert_eq!(version(&edit), open("04").manifest().version.to_string());
 }
@@ -261,7 +261,7 @@ fn version_rises_with_what_is_used() {
 #[test]
 fn configurations_are_made_replaced_and_removed() {
     let before = open("02");
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     edit.set_config("other.cfg", "NUM_THREADS=1\n").unwrap();
     let changed = ["metadata/MANIFEST", "metadata/model.cfg", "metadata/other.cfg"];
     assert_eq!(differ(&before, &written(&edit)), changed);
@@ -278,7 +278,7 @@ fn configurations_are_made_replaced_and_removed() {
 
 #[test]
 fn files_that_are_named_stay() {
-    let mut edit = Edit::of(&open("05"));
+    let mut edit = Edit::new(&open("05"));
     refuses(edit.remove("mymodel.model"), "\"mymodel.model\" is named as models[0]");
     refuses(
         edit.remove("metadata/pre-compiled.json"),
@@ -314,16 +314,16 @@ fn faulty_packages_are_edited_or_refused() {
         let mut count = |built: Result<Vec<u8>, Error>| match built {
             Ok(bytes) => {
                 let reader = Reader::from_bytes(bytes).unwrap_or_else(|e| panic!("{path:?}: {e}"));
-                drop(reader.verify());
+                drop(reader.validate());
                 edited += 1;
             }
             Err(_) => refused += 1,
         };
         let options = WriteOptions::default();
         let write = |change: &dyn Fn(&mut Edit) -> Result<(), Error>| {
-            let mut edit = Edit::of(&reader);
+            let mut edit = Edit::new(&reader);
             change(&mut edit)?;
-            edit.write_to(Vec::new(), &options)
+            options.write_to(Vec::new(), &edit)
         };
         count(write(&|edit| edit.put("new", bytes("x"))));
         count(write(&|edit| edit.add_model("new.circle", circle()).map(drop)));
@@ -335,12 +335,12 @@ fn faulty_packages_are_edited_or_refused() {
             edit.remove_model(0, Connected::Drop)
         }));
         for builder in split(&reader).unwrap_or_default() {
-            count(builder.write_to(Vec::new(), &options));
+            count(options.write_to(Vec::new(), &builder));
         }
         let mut merge = Merge::default();
         let (first, sound) = (open("01"), reader.clone());
         let merged = merge.package_in("first", &first).package(&sound).build();
-        count(merged.and_then(|builder| builder.write_to(Vec::new(), &options)));
+        count(merged.and_then(|builder| options.write_to(Vec::new(), &builder)));
     }
     assert!(edited > 300 && refused > 10, "{edited} {refused}");
 }
@@ -362,16 +362,16 @@ impl std::io::Write for Full {
 
 #[test]
 fn full_sinks_are_errors() {
-    let mut edit = Edit::of(&open("02"));
+    let mut edit = Edit::new(&open("02"));
     edit.add_model("new.circle", circle()).unwrap();
     edit.digests(true);
     let options = WriteOptions::default().alignment(64);
-    let whole = edit.write_to(Vec::new(), &options).unwrap().len();
+    let whole = options.write_to(Vec::new(), &edit).unwrap().len();
     for len in 0..whole {
-        let error = edit.write_to(Full(len), &options).map(drop).unwrap_err();
+        let error = options.write_to(Full(len), &edit).map(drop).unwrap_err();
         assert_eq!(error.to_string(), "writing the archive failed", "{len} bytes");
     }
-    edit.write_to(Full(whole), &options).map(drop).unwrap();
+    options.write_to(Full(whole), &edit).map(drop).unwrap();
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn documents_stay_within_what_readers_take() {
         format!("{what} in bytes is 1048577, over the limit of 1048576 (Limits::document_bytes)")
     };
     let text = vec![b'#'; (1 << 20) + 1];
-    let mut edit = Edit::of(&open("01"));
+    let mut edit = Edit::new(&open("01"));
     refuses(edit.set_config("a.cfg", text.clone()), &long("configuration file"));
     refuses(edit.set_model_info(0, "a.json", text.clone()), &long("model information"));
     let mut builder = Builder::default();
@@ -390,10 +390,10 @@ fn documents_stay_within_what_readers_take() {
     for index in 0..14_000 {
         builder.file(&format!("files/{index}"), bytes("")).unwrap();
     }
-    let error = builder.write_to(Vec::new(), &WriteOptions::default()).unwrap_err().to_string();
+    let error = builder.write_to(Vec::new()).unwrap_err().to_string();
     assert!(error.starts_with("SHA256SUMS in bytes is 1"), "{error}");
     builder.digests(false);
-    builder.write_to(Vec::new(), &WriteOptions::default()).unwrap();
+    builder.write_to(Vec::new()).unwrap();
 }
 
 /// A folder with a model that runs another, and a package of it.
@@ -405,18 +405,18 @@ fn running() -> (tempfile::TempDir, Reader) {
     let mut builder = Builder::default();
     builder.model("add.circle", circle()).unwrap();
     builder.model_from("a/run.circle", &model).unwrap();
-    let package = builder.write_to(Vec::new(), &WriteOptions::default()).unwrap();
+    let package = builder.write_to(Vec::new()).unwrap();
     (folder, Reader::from_bytes(package).unwrap())
 }
 
 #[test]
 fn files_that_a_model_needs_go_with_it() {
     let (_folder, reader) = running();
-    let mut edit = Edit::of(&reader);
+    let mut edit = Edit::new(&reader);
     edit.remove("a/other.tvn").unwrap();
     let named = "\"a/other.tvn\" is named as \"other.tvn\" by models[1]";
-    refuses(edit.write_to(Vec::new(), &WriteOptions::default()), named);
-    let mut edit = Edit::of(&reader);
+    refuses(edit.write_to(Vec::new()), named);
+    let mut edit = Edit::new(&reader);
     edit.remove_model(1, Connected::Refuse).unwrap();
     let gone = ["a/other.tvn", "a/run.circle", "metadata/MANIFEST"];
     assert_eq!(differ(&reader, &written(&edit)), gone);
@@ -426,27 +426,27 @@ fn files_that_a_model_needs_go_with_it() {
 fn files_that_a_new_model_needs_come_with_it() {
     let (folder, _) = running();
     let before = open("01");
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     edit.add_model_from("run.circle", folder.path().join("run.circle")).unwrap();
     let new = ["metadata/MANIFEST", "other.tvn", "run.circle"];
     assert_eq!(differ(&before, &written(&edit)), new);
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     edit.replace_model_from(0, folder.path().join("run.circle")).unwrap();
     assert_eq!(differ(&before, &written(&edit)), ["add.circle", "other.tvn"]);
-    let mut edit = Edit::of(&before);
+    let mut edit = Edit::new(&before);
     let source = Source::open(folder.path().join("run.circle")).unwrap();
     edit.add_model("run.circle", source).unwrap();
     let missing = "\"run.circle\" needs the file \"other.tvn\", which is not in the package";
-    refuses(edit.write_to(Vec::new(), &WriteOptions::default()), missing);
+    refuses(edit.write_to(Vec::new()), missing);
 }
 
 #[test]
 fn digests_are_kept_up() {
     let folder = tempfile::tempdir().unwrap();
     let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
-    let mut edit = Edit::of(&open("03"));
+    let mut edit = Edit::new(&open("03"));
     edit.digests(true);
-    edit.create(&archive, &WriteOptions::default()).unwrap();
+    edit.create(&archive).unwrap();
     edit.create_folder(&unpacked).unwrap();
     for place in [archive, unpacked] {
         assert_eq!(Reader::open(&place).unwrap().sums().unwrap().unwrap().iter().len(), 5);
@@ -455,13 +455,13 @@ fn digests_are_kept_up() {
         editor.edit_mut().put("new", bytes("x")).unwrap();
         editor.commit().unwrap();
         let reader = Reader::open(&place).unwrap();
-        assert!(reader.verify().is_valid(), "{:?}", reader.verify());
+        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
         assert_eq!(reader.sums().unwrap().unwrap().iter().len(), 7);
         let mut editor = Editor::open(&place).unwrap();
         editor.edit_mut().remove("new").unwrap();
         editor.commit().unwrap();
         let reader = Reader::open(&place).unwrap();
-        assert!(reader.verify().is_valid(), "{:?}", reader.verify());
+        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
         let mut editor = Editor::open(&place).unwrap();
         editor.edit_mut().digests(false);
         editor.commit().unwrap();
@@ -470,14 +470,14 @@ fn digests_are_kept_up() {
         editor.edit_mut().digests(true);
         editor.commit().unwrap();
         let reader = Reader::open(&place).unwrap();
-        assert!(reader.verify().is_valid(), "{:?}", reader.verify());
+        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
         assert_eq!(reader.sums().unwrap().unwrap().iter().len(), 6);
     }
 }
 
 #[test]
 fn edits_do_not_hide_what_was_broken_before() {
-    let mut edit = Edit::of(&open("03"));
+    let mut edit = Edit::new(&open("03"));
     edit.digests(true);
     let folder = tempfile::tempdir().unwrap();
     let [package, archive] = ["a", "a.zip"].map(|name| folder.path().join(name));
@@ -485,9 +485,9 @@ fn edits_do_not_hide_what_was_broken_before() {
     fs::write(package.join("m0.circle"), contents(&open("01"))["add.circle"].clone()).unwrap();
     fs::remove_file(package.join("metadata/tc/input.h5")).unwrap();
     fs::write(package.join("stray"), "x").unwrap();
-    Edit::of(&Reader::open(&package).unwrap()).create(&archive, &WriteOptions::default()).unwrap();
+    Edit::new(&Reader::open(&package).unwrap()).create(&archive).unwrap();
     let faults = |place: &Path| -> Vec<(String, Option<String>)> {
-        let report = Reader::open(place).unwrap().verify();
+        let report = Reader::open(place).unwrap().validate();
         let about = report.findings().iter().filter(|found| found.rule.starts_with("nnp/digest"));
         let about = about.filter(|found| found.rule != "nnp/digests");
         about.map(|found| (found.rule.to_string(), found.at.entry.clone())).collect()
@@ -520,11 +520,11 @@ fn rehearsals_change_nothing() {
     extract(&open("02"), &unpacked, &ExtractOptions::default()).unwrap();
     for place in [archive, unpacked] {
         let before = contents(&Reader::open(&place).unwrap());
-        let mut editor = Editor::rehearse(&place).unwrap();
+        let mut editor = Editor::dry_run(&place, WriteOptions::default()).unwrap();
         editor.edit_mut().change_config(&[ConfigChange::set("NUM_THREADS", "1")]).unwrap();
         editor.edit_mut().remove("metadata/mymodel.json").unwrap();
         match editor.commit().unwrap() {
-            Edited::Replaced { len } => assert!(len > 500, "{len}"),
+            Edited::Replaced { after, .. } => assert!(after > 500, "{after}"),
             edited => assert_eq!(edited, Edited::Updated { written: 1, removed: 1 }),
         }
         assert!(contents(&Reader::open(&place).unwrap()) == before);
@@ -613,9 +613,9 @@ fn split_packages_have_what_belongs_to_each() {
         builders.iter().map(|builder| builder.manifest().model_types.unwrap().remove(0)).collect();
     assert_eq!(types, ["tflite", "circle", "bin"]);
     for builder in builders {
-        let packed = builder.write_to(Vec::new(), &WriteOptions::default()).unwrap();
+        let packed = builder.write_to(Vec::new()).unwrap();
         let reader = Reader::from_bytes(packed).unwrap();
-        assert!(reader.verify().is_valid(), "{:?}", reader.verify());
+        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
     }
 }
 
@@ -624,7 +624,7 @@ fn golden_data_stay_with_one_model() {
     let with_golden = |builder: &Builder| builder.paths().any(|path| path.ends_with("input.h5"));
     let reader = open("03");
     assert!(split(&reader).unwrap().iter().all(|builder| !with_golden(builder)));
-    let mut edit = Edit::of(&reader);
+    let mut edit = Edit::new(&reader);
     edit.remove_model(1, Connected::Drop).unwrap();
     let builders = split(&written(&edit)).unwrap();
     assert!(builders.len() == 1 && with_golden(&builders[0]));
@@ -636,12 +636,12 @@ fn split_and_merged_packages_are_as_before() {
     let parts: Vec<Reader> = split(&before)
         .unwrap()
         .iter()
-        .map(|part| part.write_to(Vec::new(), &WriteOptions::default()).unwrap())
+        .map(|part| part.write_to(Vec::new()).unwrap())
         .map(|bytes| Reader::from_bytes(bytes).unwrap())
         .collect();
     let mut merge = Merge::default();
     merge.package(&parts[0]).package(&parts[1]).connect(io("0:0:0"), io("1:0:0"));
-    let merged = merge.build().unwrap().write_to(Vec::new(), &WriteOptions::default()).unwrap();
+    let merged = merge.build().unwrap().write_to(Vec::new()).unwrap();
     let merged = Reader::from_bytes(merged).unwrap();
     let expected = Manifest { configs: Vec::new(), ..before.manifest().clone() };
     assert_eq!(*merged.manifest(), expected);
@@ -663,8 +663,8 @@ fn merged_packages_keep_their_connections() {
     assert_eq!(edges, ["1:0:0-2:0:0", "3:0:0-4:0:0", "2:0:0-3:0:0"]);
     assert_eq!(manifest.pkg_inputs, [io("0:0:0"), io("0:0:1"), io("1:0:0")]);
     assert_eq!(manifest.pkg_outputs, [io("0:0:0"), io("4:0:0")]);
-    let reader = merged.write_to(Vec::new(), &WriteOptions::default()).unwrap();
-    let report = Reader::from_bytes(reader).unwrap().verify();
+    let reader = merged.write_to(Vec::new()).unwrap();
+    let report = Reader::from_bytes(reader).unwrap().validate();
     assert!(report.is_valid(), "{report:?}");
 }
 
@@ -674,14 +674,14 @@ fn packages_that_cannot_be_merged() {
     let mut merge = Merge::default();
     let taken = "\"m0.circle\" is in the package already";
     refuses(merge.package(&pair).package(&pair).build(), taken);
-    let mut edit = Edit::of(&config);
+    let mut edit = Edit::new(&config);
     edit.change_config(&[ConfigChange::set("NUM_THREADS", "7")]).unwrap();
     let other = written(&edit);
     let mut merge = Merge::default();
     merge.package(&pair).package(&config).package_in("x", &other);
     let configs = "packages 1 and 2 have different configurations, expected one to be chosen";
     refuses(merge.build(), configs);
-    let merged = merge.config(2).build().unwrap().write_to(Vec::new(), &WriteOptions::default());
+    let merged = merge.config(2).build().unwrap().write_to(Vec::new());
     let config = Reader::from_bytes(merged.unwrap()).unwrap().config().unwrap().unwrap();
     assert_eq!(config.value("NUM_THREADS"), Some("7"));
     refuses(merge.config(3).build(), "package 3 is not there: there are 3 packages");
@@ -802,7 +802,7 @@ fn files_behind_models_stay() {
     let model = reader.model(0).unwrap().path();
     fs::rename(path.join(model), path.join("real.circle")).unwrap();
     std::os::unix::fs::symlink("real.circle", path.join(model)).unwrap();
-    let mut edit = Edit::of(&Reader::open(&path).unwrap());
+    let mut edit = Edit::new(&Reader::open(&path).unwrap());
     let error = edit.remove("real.circle").unwrap_err().to_string();
     assert!(error.contains("models[0]"), "{error}");
 }
@@ -815,9 +815,9 @@ fn lists_are_made_anew_in_place() {
     let path = folder.path().join("package");
     extract(&archive, &path, &ExtractOptions::default()).unwrap();
     fs::write(path.join("metadata/SHA256SUMS"), "").unwrap();
-    assert!(!Reader::open(&path).unwrap().verify().is_valid());
+    assert!(!Reader::open(&path).unwrap().validate().is_valid());
     let mut editor = Editor::open(&path).unwrap();
     editor.edit_mut().digests(true);
     editor.commit().unwrap();
-    assert!(Reader::open(&path).unwrap().verify().is_valid());
+    assert!(Reader::open(&path).unwrap().validate().is_valid());
 }

@@ -6,7 +6,7 @@ use test_support::{files, testdata};
 /// Returns severity, rule and place of every finding of a package.
 fn findings(name: &str) -> Vec<String> {
     let reader = Reader::open(testdata("nnpackage/valid").join(name)).unwrap();
-    let report = reader.verify();
+    let report = reader.validate();
     let found = report.findings().iter().map(|finding| {
         let at = &finding.at;
         let parts = [at.entry.clone(), at.path.clone(), at.line.map(|line| line.to_string())];
@@ -105,7 +105,7 @@ fn what_onert_cannot_run() {
 fn sound_packages_are_valid() {
     for path in files("nnpackage/valid", "zip") {
         let reader = Reader::open(&path).unwrap();
-        assert!(reader.verify().is_valid(), "{path:?}");
+        assert!(reader.validate().is_valid(), "{path:?}");
         for model in reader.models() {
             if let Ok(model) = model.open() {
                 assert!(model.validate().is_valid(), "{path:?}");
@@ -118,7 +118,7 @@ fn sound_packages_are_valid() {
 #[test]
 fn diagnoses_say_what_to_do() {
     let reader = Reader::open(testdata("nnpackage/invalid/types_capital")).unwrap();
-    let diagnoses = reader.check();
+    let diagnoses = reader.diagnoses();
     let [diagnosis] = &diagnoses[..] else { panic!("{diagnoses:?}") };
     assert_eq!((diagnosis.severity, &*diagnosis.rule), (Severity::Error, "nnp/model-type"));
     assert_eq!(diagnosis.at.path.as_deref(), Some("/model-types/0"));
@@ -126,7 +126,7 @@ fn diagnoses_say_what_to_do() {
     assert_eq!(diagnosis.hint.as_deref(), Some("\"circle\" may have been meant"));
     let message = "model-types[0] is \"Circle\", expected \"tflite\", \"circle\" or \"bin\"; \"circle\" \
                    may have been meant (onert fails to load: \"Failed to open Circle loader\")";
-    assert_eq!(reader.validate().findings()[0].message, message);
+    assert_eq!(reader.lint().findings()[0].message, message);
 }
 
 /// Millions of faults are counted, not listed.
@@ -141,7 +141,7 @@ fn many_faults_of_one_kind() {
     let names = vec!["\"no.circle\""; 1000].join(",");
     let manifest = format!("{{\"models\": [{names}], \"model-types\": [{names}]}}");
     std::fs::write(folder.path().join("metadata/MANIFEST"), manifest).unwrap();
-    let diagnoses = Reader::open(folder.path()).unwrap().check();
+    let diagnoses = Reader::open(folder.path()).unwrap().diagnoses();
     let missing: Vec<_> =
         diagnoses.iter().filter(|found| found.rule == "nnp/missing-file").collect();
     assert_eq!(missing.len(), 65);

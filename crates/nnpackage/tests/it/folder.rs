@@ -37,7 +37,7 @@ impl Case {
 
     /// Returns the rules of all findings.
     fn rules(&self) -> Vec<String> {
-        let diagnoses = Reader::open(self.root()).unwrap().check();
+        let diagnoses = Reader::open(self.root()).unwrap().diagnoses();
         diagnoses.into_iter().map(|diagnosis| diagnosis.rule.into_owned()).collect()
     }
 }
@@ -66,7 +66,8 @@ fn models_lead_out() {
         let model = reader.model(0).unwrap();
         let error = model.file().bytes().unwrap_err();
         assert_eq!(error.to_string(), "\"add.circle\" leads out of the folder");
-        let found = reader.check().into_iter().find(|found| found.rule == "nnp/outside").unwrap();
+        let found =
+            reader.diagnoses().into_iter().find(|found| found.rule == "nnp/outside").unwrap();
         assert_eq!(found.onert, Some(Reaction::Follows));
     }
 }

@@ -95,7 +95,7 @@ fn types_by_declaration_and_by_extension() {
     let expected =
         [None, Some(ModelType::Tflite), Some(ModelType::Circle), Some(ModelType::Other("Circle"))];
     assert_eq!(types, expected);
-    assert_eq!(ModelType::of("bin").name(), "bin");
+    assert_eq!(ModelType::from_name("bin").name(), "bin");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Verdict {
 
 fn verdict(path: &Path) -> Verdict {
     match Reader::open(path) {
-        Ok(reader) => Verdict::of_report(&reader.verify(), reader.forecast()),
+        Ok(reader) => Verdict::of_report(&reader.validate(), reader.forecast()),
         Err(error) => Verdict::of_open(&error),
     }
 }

@@ -75,7 +75,7 @@ fn what_stops_onert() {
         let folder = tempfile::tempdir().unwrap();
         package(folder.path(), models, inputs, outputs, &edges);
         let reader = Reader::open(folder.path()).unwrap();
-        let found = reader.check();
+        let found = reader.diagnoses();
         let found = found.iter().map(|found| &found.rule[..]);
         let found: Vec<_> = found.filter(|rule| *rule != "nnp/multi-model").collect();
         assert_eq!(found, rules, "case {at}");

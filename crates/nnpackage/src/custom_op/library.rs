@@ -1,5 +1,4 @@
-//! Kernels of custom operators, which are looked at and never loaded. Format text: "Packaging
-//! Structure"; the names of files follow the document about custom operators.
+//! What is in a kernel: object files, shared libraries, and archives of the former.
 
 use object::{
     Architecture, BinaryFormat, Object as _, ObjectKind, ObjectSymbol as _,
@@ -10,72 +9,20 @@ use object::{
     },
 };
 
-use crate::{Error, File, Result};
+use tensor_core::{Limit, Limits};
 
-/// A handle on a file in the folder `custom_op`.
-#[derive(Clone, Copy, Debug)]
-pub struct CustomOp<'a> {
-    file: File<'a>,
-}
+use crate::{CustomOp, Error, Result};
 
-impl<'a> CustomOp<'a> {
-    pub(crate) const fn new(file: File<'a>) -> Self {
-        Self { file }
-    }
-
-    /// Returns the file.
-    #[must_use]
-    pub const fn file(self) -> File<'a> {
-        self.file
-    }
-
-    /// Returns what its name says; `None` where that does not follow the rule.
-    #[must_use]
-    pub fn name(self) -> Option<CustomOpName<'a>> {
-        let name = self.file.path().rsplit('/').next().unwrap_or_default();
-        CustomOpName::parse(name)
-    }
-
+impl CustomOp<'_> {
     /// Looks into it, whatever its name says.
     ///
     /// # Errors
     ///
     /// [`Error::Library`] where it is in no object format, or broken; as for [`File::bytes`].
     pub fn library(self) -> Result<Library> {
-        let len = self.file.len()?;
-        crate::error::check_bytes("library in bytes", len, MAX_LIBRARY, "decoded_bytes")?;
-        Library::parse(&self.file.bytes()?)
-    }
-}
-
-/// What the name of a kernel says: `lib<operator>.<arch>-<os>.<build>.a`, or `.so`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CustomOpName<'a> {
-    /// The operator.
-    pub op: &'a str,
-    /// The architecture, such as `armv7l`.
-    pub arch: &'a str,
-    /// The system, such as `linux`.
-    pub os: &'a str,
-    /// The kind of build, such as `release`.
-    pub build: &'a str,
-    /// The extension: `a` or `so`.
-    pub extension: &'a str,
-}
-
-impl<'a> CustomOpName<'a> {
-    /// Reads the name of a file; `None` where it does not follow the rule.
-    #[must_use]
-    pub fn parse(name: &'a str) -> Option<Self> {
-        let (rest, extension) = name.strip_prefix("lib")?.rsplit_once('.')?;
-        let (rest, build) = rest.rsplit_once('.')?;
-        let (op, target) = rest.rsplit_once('.')?;
-        let (arch, os) = target.rsplit_once('-')?;
-        let is_known = matches!(extension, "a" | "so");
-        let parts = [op, arch, os, build];
-        let is_full = parts.iter().all(|part| !part.is_empty());
-        (is_known && is_full).then_some(Self { op, arch, os, build, extension })
+        let limits = Limits::default().with_decoded_bytes(MAX_LIBRARY);
+        limits.check(Limit::DecodedBytes, "library in bytes", self.file().len()?)?;
+        Library::parse(&self.file().bytes()?)
     }
 }
 
@@ -263,27 +210,6 @@ const MAX_SYMBOLS: usize = 1_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_follow_the_rule() {
-        let name = CustomOpName::parse("libFillFrom.armv7l-linux.debug.a").unwrap();
-        assert_eq!(
-            (name.op, name.arch, name.os, name.build, name.extension),
-            ("FillFrom", "armv7l", "linux", "debug", "a")
-        );
-        let name = CustomOpName::parse("liba.b.x86_64-linux.release.so").unwrap();
-        assert_eq!((name.op, name.arch), ("a.b", "x86_64"));
-        for name in [
-            "FillFrom.armv7l-linux.debug.a",
-            "libFillFrom.a",
-            "libFillFrom.armv7l.debug.a",
-            "lib.armv7l-linux.debug.a",
-            "libFillFrom.armv7l-linux.debug.dll",
-            "libX.-linux.debug.a",
-        ] {
-            assert_eq!(CustomOpName::parse(name), None, "{name}");
-        }
-    }
 
     #[test]
     fn architectures_of_one_family() {

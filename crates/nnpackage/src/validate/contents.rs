@@ -1,0 +1,132 @@
+//! Every byte of every file, against checksums and digests.
+
+use std::io::BufRead;
+
+use model_archive::{Entry, Kind, Stored, StoredReader};
+use tensor_core::{
+    Finding, Profile, Report,
+    digest::{Algorithm, Hasher},
+    parallel,
+};
+
+use crate::{
+    Error, File, Reader, Result, Sums,
+    sums::{Hex, sha256},
+};
+
+/// Something that is read whole.
+#[derive(Clone, Copy)]
+enum Content<'a> {
+    /// An entry of the archive, in the package or beside it.
+    Entry(Entry<'a>),
+    /// A file of the folder.
+    File(File<'a>),
+}
+
+pub(super) fn check(reader: &Reader, progress: &(impl Fn(u64) + Sync), report: &mut Report) {
+    if let Some(Err(error)) = reader.archive().map(|archive| archive.check_total()) {
+        // What it would decode to is more than anyone should wait for.
+        return report.add(Error::from(error).finding());
+    }
+    let contents: Vec<_> = match (reader.archive(), reader.files()) {
+        (Some(archive), _) => archive.entries().map(Content::Entry).collect(),
+        (None, Ok(files)) => files.map(Content::File).collect(),
+        // That has its finding already.
+        (None, Err(_)) => return,
+    };
+    // A list that cannot be read has its finding already.
+    let sums = reader.sums().ok().flatten();
+    let check = |content: &Content<'_>| content.check(reader, sums.as_ref(), progress);
+    let found = parallel::map(&contents, reader.read_options().thread_count(), check);
+    report.extend(found.into_iter().flatten());
+    if let Some(sums) = &sums {
+        compare(reader, sums, report);
+    }
+}
+
+/// Compares the names of files with those in the list of digests.
+fn compare(reader: &Reader, sums: &Sums, report: &mut Report) {
+    for (path, _) in sums.iter().filter(|(path, _)| reader.file(path).is_none()) {
+        let message = format!("is listed in {:?}, but is not in the package", Sums::PATH);
+        report.add(Finding::error("nnp/digest-missing-file", message).entry(path));
+    }
+    let Ok(paths) = reader.paths() else { return };
+    for path in paths.iter().filter(|path| *path != Sums::PATH && sums.get(path).is_none()) {
+        let message = format!("is not listed in {:?}", Sums::PATH);
+        report.add(Finding::error("nnp/digest-unlisted-file", message).entry(path));
+    }
+}
+
+impl<'a> Content<'a> {
+    /// Reads all of it, and says what is wrong with it.
+    fn check(
+        self,
+        reader: &Reader,
+        sums: Option<&Sums>,
+        progress: &impl Fn(u64),
+    ) -> Option<Finding> {
+        let (path, content) = match self {
+            Self::Entry(entry) if entry.info().kind == Kind::Folder => {
+                (None, entry.verify().map(|()| None).map_err(Error::from))
+            }
+            Self::Entry(entry) => {
+                let content = Stored::Entry(entry).reader().map(Some);
+                (entry.name().strip_prefix(reader.root()), content.map_err(Error::from))
+            }
+            Self::File(file) => (Some(file.path()), file.reader().map(Some)),
+        };
+        let expected = path.zip(sums).and_then(|(path, sums)| sums.get(path));
+        let found = content.and_then(|content| match content {
+            Some(content) => read(content, expected.is_some(), progress),
+            None => Ok(None),
+        });
+        match found {
+            Ok(found) if found.as_ref() == expected => None,
+            Ok(found) => {
+                let [found, expected] = [found.as_ref(), expected].map(|found| found.map(Hex));
+                let (found, expected) = found.zip(expected)?;
+                let message = format!("hashes to {found}, but {:?} has {expected}", Sums::PATH);
+                Some(Finding::error("nnp/digest", message).entry(path?))
+            }
+            Err(error) => Some(self.fault(&error, reader.read_options().profile)),
+        }
+    }
+
+    fn name(self) -> &'a str {
+        match self {
+            Self::Entry(entry) => entry.name(),
+            Self::File(file) => file.path(),
+        }
+    }
+
+    /// Returns what a reader of the archive makes of an error; other errors are errors.
+    fn fault(self, error: &Error, profile: Profile) -> Finding {
+        let mut finding = error.finding();
+        finding.at.entry.get_or_insert_with(|| self.name().to_owned());
+        if let Error::Archive(model_archive::Error::Flaw(flaw)) = error {
+            finding.severity = flaw.fault.class().severity(profile);
+        }
+        finding
+    }
+}
+
+/// Reads a stream to its end, and hashes it where that is asked for.
+fn read(
+    mut content: StoredReader,
+    is_listed: bool,
+    progress: &impl Fn(u64),
+) -> Result<Option<[u8; 32]>> {
+    let mut hasher = is_listed.then(|| Hasher::new(Algorithm::Sha256));
+    loop {
+        let ready = content.fill_buf().map_err(StoredReader::fault)?;
+        let len = ready.len();
+        if len == 0 {
+            return Ok(hasher.map(|hasher| sha256(hasher.finish())));
+        }
+        if let Some(hasher) = &mut hasher {
+            hasher.update(ready);
+        }
+        content.consume(len);
+        progress(len as u64);
+    }
+}
