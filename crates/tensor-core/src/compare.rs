@@ -4,9 +4,10 @@
 //! numbers beside floats as `f64`, complex numbers by the modulus of their difference. A bool is
 //! its byte. The tensors are read once, side by side, in blocks that stay in the processor's cache.
 
-use half::{bf16, f16};
-
-use crate::{DType, Error, F8E4M3, F8E5M2, Shape, TensorView};
+use crate::{
+    DType, Error, F8E4M3, F8E5M2, Shape, TensorView,
+    float16::{bf16_to_f32, f16_to_f32},
+};
 
 /// Compares every element of `actual` with the one of `expected` at the same place.
 ///
@@ -497,8 +498,8 @@ fn reals<T: FromFloat>(dtype: DType) -> Option<Decode<T>> {
     Some(match dtype {
         DType::F8E4M3 => |b, out| each(b, out, |[byte]| float(F8E4M3::from_bits(byte))),
         DType::F8E5M2 => |b, out| each(b, out, |[byte]| float(F8E5M2::from_bits(byte))),
-        DType::F16 => |b, out| each(b, out, |e| float(f16::from_le_bytes(e))),
-        DType::BF16 => |b, out| each(b, out, |e| float(bf16::from_le_bytes(e))),
+        DType::F16 => |b, out| each(b, out, |e| float(f16_to_f32(u16::from_le_bytes(e)))),
+        DType::BF16 => |b, out| each(b, out, |e| float(bf16_to_f32(u16::from_le_bytes(e)))),
         DType::F32 => |b, out| each(b, out, |e| float(f32::from_le_bytes(e))),
         DType::F64 => |b, out| each(b, out, |e| float(f64::from_le_bytes(e))),
         _ => return wide_integers(dtype),

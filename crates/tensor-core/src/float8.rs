@@ -14,7 +14,7 @@ use std::{cmp::Ordering, fmt};
 /// An OCP 8-bit float with 4 exponent bits, `float8_e4m3fn` elsewhere.
 ///
 /// Values compare as floats do: NaN is unequal to itself, and -0 equals 0.
-#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct F8E4M3(u8);
 
@@ -54,7 +54,7 @@ impl F8E4M3 {
 /// An OCP 8-bit float with 5 exponent bits, the upper byte of an IEEE 754 binary16.
 ///
 /// Values compare as floats do: NaN is unequal to itself, and -0 equals 0.
-#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct F8E5M2(u8);
 
@@ -257,6 +257,22 @@ static E4M3_VALUES: [f32; 256] = E4M3.decode_all();
 static E5M2_VALUES: [f32; 256] = E5M2.decode_all();
 
 const SIGN: u8 = 0x80;
+
+macro_rules! plain_bytes {
+    ($($float:ty),*) => {
+        $(
+            // SAFETY: a transparent u8, of which 0 is a value.
+            #[expect(unsafe_code, reason = "a promise about the layout of the type above")]
+            unsafe impl bytemuck::Zeroable for $float {}
+
+            // SAFETY: a transparent u8, without padding, of which every value is one.
+            #[expect(unsafe_code, reason = "a promise about the layout of the type above")]
+            unsafe impl bytemuck::Pod for $float {}
+        )*
+    };
+}
+
+plain_bytes!(F8E4M3, F8E5M2);
 
 #[cfg(test)]
 mod tests {

@@ -33,6 +33,8 @@
 //! |---|---|
 //! | `mmap` | [`Source::map`], an `unsafe` constructor over a memory-mapped file |
 //! | `digest` | the module `digest`: sha256 and crc32c over bytes, streams and many ranges at once |
+//! | `output` | the module `output`: files that appear whole or not at all, locks |
+//! | `half` | `half::f16` and `half::bf16` as elements |
 //! | `ndarray` | tensors as arrays of the crate `ndarray`, and back |
 //! | `safetensors` | element types and tensors of the crate `safetensors`, and back |
 //! | `serde` | `serde::Serialize` for element types, shapes and reports |
@@ -60,12 +62,15 @@ pub mod digest;
 mod dtype;
 mod error;
 mod extent;
+pub mod float16;
 pub mod float8;
 mod limits;
+#[cfg(feature = "output")]
 mod locked;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod options;
+#[cfg(feature = "output")]
 pub mod output;
 pub mod parallel;
 pub mod report;
@@ -85,6 +90,7 @@ pub use error::{Chain, Error, ErrorKind, Result};
 pub use extent::Extent;
 pub use float8::{F8E4M3, F8E5M2};
 pub use limits::{Limit, Limits};
+#[cfg(feature = "output")]
 pub use locked::LockedFile;
 pub use options::{Profile, Verified, Verify};
 pub use report::{At, Finding, Report, Severity};

@@ -267,6 +267,13 @@ impl Report {
         }
     }
 
+    /// Says of every finding that it is in an entry of an archive.
+    #[must_use]
+    pub fn in_entry(mut self, name: &str) -> Self {
+        self.findings.iter_mut().for_each(|finding| finding.at.entry = Some(name.to_owned()));
+        self
+    }
+
     /// Tells whether no more findings of a rule are kept, so that none need be made.
     #[must_use]
     pub fn is_full(&self, rule: &str) -> bool {

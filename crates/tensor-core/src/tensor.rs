@@ -2,9 +2,13 @@ use std::{borrow::Cow, fmt};
 
 use bytemuck::{CheckedBitPattern, NoUninit, checked};
 use bytes::Bytes;
+#[cfg(feature = "half")]
 use half::{bf16, f16};
 
-use crate::{AlignedBuf, DType, Error, F8E4M3, F8E5M2, Result, Shape};
+use crate::{
+    AlignedBuf, DType, Error, F8E4M3, F8E5M2, Result, Shape,
+    float16::{bf16_to_f32, f16_to_f32},
+};
 
 /// What a tensor is, without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -168,6 +172,16 @@ impl TensorBuf {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         to_vec(&self.info, &self.bytes)
     }
+
+    /// Returns the elements as `f32`, where all that their type can hold fits in it: floats of 8, 16
+    /// and 32 bits, integers of 8 and 16.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongType`] for any other element type; [`Error::OutOfMemory`].
+    pub fn to_f32(&self) -> Result<Vec<f32>> {
+        to_f32(&self.info, &self.bytes)
+    }
 }
 
 impl fmt::Display for TensorBuf {
@@ -261,6 +275,16 @@ impl<'a> TensorView<'a> {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         to_vec(&self.info, self.bytes)
     }
+
+    /// Returns the elements as `f32`, where all that their type can hold fits in it: floats of 8, 16
+    /// and 32 bits, integers of 8 and 16.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongType`] for any other element type; [`Error::OutOfMemory`].
+    pub fn to_f32(&self) -> Result<Vec<f32>> {
+        to_f32(&self.info, self.bytes)
+    }
 }
 
 fn as_slice<'a, T: Element>(info: &TensorInfo, bytes: &'a [u8]) -> Result<&'a [T]> {
@@ -310,6 +334,30 @@ fn to_vec<T: Element>(info: &TensorInfo, bytes: &[u8]) -> Result<Vec<T>> {
     Ok(elements)
 }
 
+fn to_f32(info: &TensorInfo, bytes: &[u8]) -> Result<Vec<f32>> {
+    match info.dtype {
+        DType::F32 => to_vec(info, bytes),
+        DType::F16 => widen(bytes, |e| f16_to_f32(u16::from_le_bytes(e))),
+        DType::BF16 => widen(bytes, |e| bf16_to_f32(u16::from_le_bytes(e))),
+        DType::F8E4M3 => widen(bytes, |[e]| F8E4M3::from_bits(e).to_f32()),
+        DType::F8E5M2 => widen(bytes, |[e]| F8E5M2::from_bits(e).to_f32()),
+        DType::U8 => widen(bytes, |e| u8::from_le_bytes(e).into()),
+        DType::I8 => widen(bytes, |e| i8::from_le_bytes(e).into()),
+        DType::U16 => widen(bytes, |e| u16::from_le_bytes(e).into()),
+        DType::I16 => widen(bytes, |e| i16::from_le_bytes(e).into()),
+        found => Err(Error::WrongType { found, asked: DType::F32 }),
+    }
+}
+
+fn widen<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Result<Vec<f32>> {
+    let (elements, _) = bytes.as_chunks::<N>();
+    let mut values = Vec::new();
+    let out_of_memory = |_| Error::OutOfMemory { bytes: size_of_val(elements) as u64 };
+    values.try_reserve_exact(elements.len()).map_err(out_of_memory)?;
+    values.extend(elements.iter().map(|&element| value(element)));
+    Ok(values)
+}
+
 /// Names the first byte that is neither 0 nor 1.
 fn not_a_bool(bytes: &[u8]) -> Error {
     let first = (0..).zip(bytes).find(|&(_, &byte)| byte > 1);
@@ -322,8 +370,8 @@ const IN_ORDER: bool = cfg!(target_endian = "little");
 
 /// A Rust type that is the element type of a tensor.
 ///
-/// Sealed: `bool`, the integers from 8 to 64 bits, [`F8E4M3`], [`F8E5M2`], `half::f16`,
-/// `half::bf16`, `f32`, `f64`, and `[f32; 2]` and `[f64; 2]` for complex numbers.
+/// Sealed: `bool`, the integers from 8 to 64 bits, [`F8E4M3`], [`F8E5M2`], `f32`, `f64`, `[f32; 2]`
+/// and `[f64; 2]` for complex numbers, and with the feature `half` `half::f16` and `half::bf16`.
 pub trait Element: sealed::Sealed + CheckedBitPattern + NoUninit + Send + Sync {
     /// The element type.
     const DTYPE: DType;
@@ -371,12 +419,16 @@ elements! {
     u64 => U64, |x| Self::from_le(x);
     F8E4M3 => F8E4M3, |x| x;
     F8E5M2 => F8E5M2, |x| x;
-    f16 => F16, |x| Self::from_bits(u16::from_le(x.to_bits()));
-    bf16 => BF16, |x| Self::from_bits(u16::from_le(x.to_bits()));
     f32 => F32, |x| Self::from_bits(u32::from_le(x.to_bits()));
     f64 => F64, |x| Self::from_bits(u64::from_le(x.to_bits()));
     [f32; 2] => C64, |x| x.map(sealed::Sealed::from_le);
     [f64; 2] => C128, |x| x.map(sealed::Sealed::from_le);
+}
+
+#[cfg(feature = "half")]
+elements! {
+    f16 => F16, |x| Self::from_bits(u16::from_le(x.to_bits()));
+    bf16 => BF16, |x| Self::from_bits(u16::from_le(x.to_bits()));
 }
 
 #[cfg(test)]
@@ -423,12 +475,31 @@ mod tests {
         check(&[u64::MAX, 3]);
         check(&[F8E4M3::from_f32(1.5), F8E4M3::from_f32(-448.0)]);
         check(&[F8E5M2::from_f32(1.5), F8E5M2::from_f32(-2.0)]);
+        #[cfg(feature = "half")]
         check(&[f16::from_f32(1.5), f16::MIN]);
+        #[cfg(feature = "half")]
         check(&[bf16::from_f32(1.5), bf16::MIN]);
         check(&[1.5_f32, f32::MIN]);
         check(&[1.5_f64, f64::MIN]);
         check(&[[1.5_f32, -2.0]]);
         check(&[[1.5_f64, -2.0]]);
+    }
+
+    #[test]
+    fn what_fits_widens_to_f32() {
+        let widened = |dtype, bytes: &[u8]| {
+            let elements = bytes.len() as u64 / DType::width(dtype).unwrap();
+            TensorView::new(dtype, [elements], bytes).unwrap().to_f32()
+        };
+        assert_eq!(widened(DType::F16, &[0, 0x3c, 0, 0xc0]).unwrap(), [1.0, -2.0]);
+        assert_eq!(widened(DType::BF16, &[0x80, 0x3f]).unwrap(), [1.0]);
+        assert_eq!(widened(DType::F8E4M3, &[0x38]).unwrap(), [1.0]);
+        assert_eq!(widened(DType::F8E5M2, &[0x3c]).unwrap(), [1.0]);
+        assert_eq!(widened(DType::F32, &1.5_f32.to_le_bytes()).unwrap(), [1.5]);
+        assert_eq!(widened(DType::I8, &[0xff]).unwrap(), [-1.0]);
+        assert_eq!(widened(DType::U16, &[1, 1]).unwrap(), [257.0]);
+        let error = widened(DType::I32, &[0; 4]).unwrap_err();
+        assert_eq!(error.to_string(), "elements are i32, not f32");
     }
 
     #[test]

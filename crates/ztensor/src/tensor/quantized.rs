@@ -340,20 +340,14 @@ fn packed_bytes(codes: u64, bits: u32, word: DType) -> Option<u64> {
 
 /// Returns the elements of a float tensor, or of small integers, as `f32`.
 fn floats(tensor: &TensorBuf) -> Result<Vec<f32>, LayoutError> {
-    let view = tensor.view();
-    let count = Part::of(tensor).count();
-    Ok(match view.dtype() {
-        DType::F32 => view.to_vec::<f32>()?,
-        DType::F16 => collect(count, view.to_vec::<half::f16>()?.into_iter().map(f32::from))?,
-        DType::BF16 => collect(count, view.to_vec::<half::bf16>()?.into_iter().map(f32::from))?,
-        DType::U8 => collect(count, view.to_vec::<u8>()?.into_iter().map(f32::from))?,
-        DType::I8 => collect(count, view.to_vec::<i8>()?.into_iter().map(f32::from))?,
-        DType::U16 => collect(count, view.to_vec::<u16>()?.into_iter().map(f32::from))?,
-        DType::I16 => collect(count, view.to_vec::<i16>()?.into_iter().map(f32::from))?,
-        dtype => {
-            return Err(format!("scales or zeros are {dtype}, expected f32, f16 or bf16").into());
-        }
-    })
+    match tensor.dtype() {
+        DType::F8E4M3 | DType::F8E5M2 => {}
+        _ => match tensor.to_f32() {
+            Err(tensor_core::Error::WrongType { .. }) => {}
+            floats => return Ok(floats?),
+        },
+    }
+    Err(format!("scales or zeros are {}, expected f32, f16 or bf16", tensor.dtype()).into())
 }
 
 /// Collects so many numbers, with an error where there is no memory for them.
