@@ -4,18 +4,6 @@
 //! A zTensor file is a row of blobs on 64-byte boundaries, followed by a CBOR manifest that says
 //! which of them make up which tensor, and a footer that says how long the manifest is.
 //!
-//! # Data path
-//!
-//! ```text
-//! 1. Source            where the bytes are                          tensor_core::Source
-//! 2. Container::read   finds and bounds the manifest                container.rs
-//! 3. Manifest::parse   walks it once, checks it, indexes the names  manifest.rs, cbor.rs
-//! 4. Reader::tensor    hands out a two-word handle                  read.rs, tensor.rs
-//! 5. Tensor::object    decodes one entry                            object.rs, plain.rs, legacy.rs
-//! 6. Blob::bytes       first touch of the data                      blob.rs
-//! 7. Csr, Coo, …       typed parts, proved to fit together          sparse.rs, quantized.rs
-//! ```
-//!
 //! # Examples
 //!
 //! ```
@@ -33,7 +21,8 @@
 //! ```
 //!
 //! A mapped file gives typed slices without a copy: open it with
-//! `Reader::from_source(unsafe { Source::map(path)? })` (feature `mmap`).
+//! `Reader::from_source(unsafe { Source::map(path)? })` (feature `mmap`). Bytes that are elsewhere,
+//! such as in an object store, are read by an implementation of [`tensor_core::ReadAt`].
 //!
 //! # What is proved when
 //!
@@ -41,7 +30,23 @@
 //! |---|---|
 //! | opening | magics, manifest size, well-formed CBOR, the schema of every entry, unique names |
 //! | reading an object | known element type and encoding, blob on the grid and between header and manifest, exact lengths before and after decoding, sparse indices in range |
-//! | [`Reader::validate`] | digests, bools, padding, gaps, overlaps, recorded lengths, version text |
+//! | reading with [`Verify`](tensor_core::Verify) | digests |
+//! | [`Reader::lint`] | all definitions, without reading a tensor; overlaps, padding, gaps, recorded lengths, version text |
+//! | [`Reader::validate`] | all of these, every byte of every tensor, digests and bools |
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source            where the bytes are                          tensor_core::Source
+//! 2. Container::read   finds and bounds the manifest                container.rs
+//! 3. Manifest::parse   walks it once, checks it, indexes the names  manifest/
+//! 4. Reader::tensor    hands out a two-word handle                  read.rs, tensor/mod.rs
+//! 5. Tensor::object    decodes one entry                            manifest/{object,plain,legacy}.rs
+//! 6. Blob::bytes       first touch of the data                      tensor/{blob,stream}.rs
+//! 7. Csr, Coo, …       typed parts, proved to fit together          tensor/{sparse,quantized}.rs
+//! 8. validate, lint    every rule, as a report                      validate.rs
+//! 9. Writer, Editor    the way back                                 write/ edit/ migrate/
+//! ```
 //!
 //! # Features
 //!
@@ -92,3 +97,7 @@ pub use tensor::{Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, Quanti
 pub use write::{
     ComponentWriter, Compression, ObjectWriter, Storage, Version, WriteOptions, Writer,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

@@ -1,57 +1,21 @@
 //! Every file of `testdata/ztensor/invalid` gets the verdict of `cases.toml`, within its bounds of
 //! memory and time; and no cut or change of a small file does more than give an error.
-#![expect(unsafe_code, reason = "memory is counted by the allocator of this test")]
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    time::{Duration, Instant},
+use std::time::Duration;
+
+use test_support::{
+    cases::cases,
+    files, hex,
+    memory::{Counting, measure},
+    mutations, truncations,
 };
-
-use serde_json::Value as Json;
-use test_support::{files, hex, mutations, testdata, truncations};
 use ztensor::{
-    Format, Reader, Tensor,
-    tensor_core::{Profile, Severity},
+    Format, Reader, Tensor, Writer,
+    tensor_core::{Profile, Severity, TensorBuf},
 };
-
-/// Counts the bytes that each thread holds, and the most that it held.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static MOST: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = HELD.try_with(|held| {
-            held.set(held.get().saturating_add(layout.size()));
-            let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
-        });
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(layout.size())));
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Runs something and returns the most memory that it held, in bytes, and how long it took.
-fn measured<T>(run: impl FnOnce() -> T) -> (T, usize, Duration) {
-    let before = HELD.get();
-    MOST.set(before);
-    let start = Instant::now();
-    let result = run();
-    (result, MOST.get().saturating_sub(before), start.elapsed())
-}
 
 /// Reads the elements of an object in the way of its format.
 fn elements(tensor: Tensor<'_>) -> ztensor::Result<Vec<u8>> {
@@ -104,35 +68,25 @@ fn attempt(bytes: &[u8]) -> Outcome {
     }
 }
 
-fn cases() -> Vec<Json> {
-    let text = std::fs::read_to_string(testdata("ztensor/cases.toml")).unwrap();
-    let table: toml::Table = text.parse().unwrap();
-    serde_json::to_value(table).unwrap()["case"].as_array().unwrap().clone()
-}
-
 #[test]
 fn every_invalid_file_gets_its_verdict() {
-    let cases = cases();
+    let cases = cases("ztensor");
     assert_eq!(cases.len(), 39);
     let mut wrong = Vec::new();
     for case in cases {
-        let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
-        let file = text("file");
-        let bytes = std::fs::read(testdata("ztensor/invalid").join(&file)).unwrap();
-        let (outcome, memory, time) = measured(|| attempt(&bytes));
-        let (verdict, message) = match (text("expect").as_str(), &outcome) {
+        let bytes = case.bytes();
+        let taken = measure(|| attempt(&bytes));
+        let (verdict, message) = match (case.text("expect"), &taken.result) {
             ("open-error", Outcome::NotOpened(message))
             | ("object-error", Outcome::NotOpened(message) | Outcome::NotRead(message))
             | ("verify-error", Outcome::NotValid(message)) => (true, message.clone()),
-            ("ok", Outcome::Fine(read)) => (hex(read) == text("decoded"), String::new()),
+            ("ok", Outcome::Fine(read)) => (hex(read) == case.text("decoded"), String::new()),
             ("either", Outcome::Fine(_)) => (true, String::new()),
             _ => (false, String::new()),
         };
-        let number = |key: &str, default: u64| case[key].as_u64().unwrap_or(default);
-        let within = memory as u64 <= number("max_rss_mb", 64) << 20
-            && time <= Duration::from_secs(number("max_seconds", 5));
-        if !verdict || !within || message != text("message") {
-            wrong.push(format!("{file}: {outcome:?}, {memory} bytes, {time:?}"));
+        let within = taken.bytes <= case.bytes_allowed() && taken.time <= case.time_allowed();
+        if !verdict || !within || message != case.text("message") {
+            wrong.push(format!("{}: {taken:?}", case.file()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -163,7 +117,7 @@ fn every_truncation_is_an_error() {
 fn changed_bytes_give_errors_only() {
     for (_, bytes) in small_files() {
         mutations(&bytes, |changed| {
-            let (_, memory, _) = measured(|| attempt(changed));
+            let memory = measure(|| attempt(changed)).bytes;
             assert!(memory < 64 << 20, "{memory} bytes of memory");
         });
     }
@@ -171,7 +125,6 @@ fn changed_bytes_give_errors_only() {
 
 #[test]
 fn files_inside_blobs_are_not_recovered() {
-    use ztensor::{Writer, tensor_core::TensorBuf};
     let file = |tensors: &[(&str, &[u8])]| {
         let mut writer = Writer::new(Vec::new());
         for (name, bytes) in tensors {
@@ -201,15 +154,14 @@ fn recovery_is_bounded() {
     footers.push(0);
     for bytes in [magics, footers] {
         let open = || Reader::options().profile(Profile::Lenient).from_bytes(bytes).map(drop);
-        let (result, memory, time) = measured(open);
-        result.unwrap_err();
-        assert!(memory < 16 << 20 && time < Duration::from_secs(5), "{memory} bytes, {time:?}");
+        let taken = measure(open);
+        assert!(taken.bytes < 16 << 20 && taken.time < Duration::from_secs(5), "{taken:?}");
+        taken.result.unwrap_err();
     }
 }
 
 #[test]
 fn long_names_are_not_repeated() {
-    use ztensor::{Writer, tensor_core::TensorBuf};
     let name = "n".repeat(1 << 20);
     let mut writer = Writer::new(Vec::new());
     writer.add(&name, &TensorBuf::from_slice([1], &[1_u8]).unwrap()).unwrap();

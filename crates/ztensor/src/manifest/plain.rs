@@ -169,8 +169,14 @@ mod tests {
     fn changed_entries_mean_the_same() {
         let mut read = 0_u32;
         for entry in entries() {
-            test_support::mutations(&entry, |changed| read += u32::from(agrees(changed)));
-            test_support::truncations(&entry, |cut| assert!(!agrees(cut)));
+            for at in 0..entry.len() {
+                assert!(!agrees(&entry[..at]));
+                let mut changed = entry.clone();
+                for byte in 0..=255 {
+                    changed[at] = byte;
+                    read += u32::from(byte != entry[at] && agrees(&changed));
+                }
+            }
         }
         assert!(read > 50, "{read}");
     }

@@ -1,0 +1,51 @@
+//! Reads tensors from a store of one's own: here a vector that counts its requests.
+//!
+//! ```sh
+//! cargo run -p ztensor-format --example read_at
+//! ```
+#![allow(clippy::print_stdout, reason = "an example talks through its output")]
+
+use std::{
+    error::Error,
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use ztensor::{
+    Reader, Writer,
+    tensor_core::{ReadAt, Source, TensorBuf},
+};
+
+#[derive(Debug)]
+struct Store {
+    bytes: Vec<u8>,
+    requests: AtomicU64,
+}
+
+impl ReadAt for Store {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let request = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        println!("request {request}: {} bytes at byte {offset}", buffer.len());
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let found = self.bytes.get(start..start + buffer.len());
+        buffer.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut writer = Writer::new(Vec::new());
+    for name in ["a", "b", "c"] {
+        writer.add(name, &TensorBuf::from_vec([1000], vec![1.0_f32; 1000])?)?;
+    }
+    let store = Store { bytes: writer.finish()?, requests: AtomicU64::new(0) };
+    let reader = Reader::from_source(Source::from_read_at(store))?;
+    let mut bytes = vec![0; 4000];
+    reader.tensor("b").ok_or("there is no \"b\"")?.read_into(&mut bytes)?;
+    println!("{} bytes of one tensor", bytes.len());
+    Ok(())
+}
