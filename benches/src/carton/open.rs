@@ -73,7 +73,7 @@ fn describe(path: &Path) -> Result<(Reader, Option<String>)> {
     let reader = Reader::open(path)?;
     let name = reader.description()?.model_name.clone();
     let weights = reader.file("model/weights").context("weights")?;
-    weights.len().context("weights are here")?;
+    weights.len()?;
     Ok((reader, name))
 }
 

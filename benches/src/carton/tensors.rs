@@ -12,7 +12,7 @@ use bytes::Bytes;
 use carton_format::{
     Pack, Reader, Value,
     model_archive::Compression,
-    tensor_core::{DType, Source, Tensor},
+    tensor_core::{DType, Source, TensorBuf},
 };
 use criterion::Throughput;
 use tempfile::TempDir;
@@ -94,7 +94,7 @@ fn write(path: &Path, compression: Compression, count: usize) -> Result<()> {
     let mut pack = Pack::from_toml(DESCRIPTION)?;
     let content = Bytes::from(fixture::weights(BYTES));
     for name in fixture::names(count) {
-        let tensor = Tensor::new(DType::F32, [BYTES as u64 / 4], content.clone())?;
+        let tensor = TensorBuf::new(DType::F32, [BYTES as u64 / 4], content.clone())?;
         pack.tensor(&name, &Value::Numeric(tensor))?;
     }
     pack.write(unsynced(compression).create(path)?)?;

@@ -43,7 +43,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `deflate` | yes | files compressed by DEFLATE |
-//! | `edit` | yes | the module `edit`: changes of `carton.toml` that keep comments and unknown keys |
+//! | `edit` | yes | [`Description::edit`], [`Editor::change`]: changes of `carton.toml` that keep comments and unknown keys |
 //! | `zstd` | yes | files compressed by zstd, which needs a compiler of C |
 //! | `mmap` | no | memory-mapped sources |
 
@@ -63,17 +63,14 @@
 )]
 
 mod description;
-#[cfg(feature = "edit")]
-pub mod edit;
+mod edit;
 mod error;
-mod limits;
 mod links;
 mod manifest;
 mod paths;
 mod read;
 pub mod self_test;
 mod sha256;
-mod shown;
 mod tensor;
 mod text;
 mod validate;
@@ -88,20 +85,26 @@ pub use description::{
     runner::{FrameworkVersion, OptionValue, Runner},
     tensor_spec::TensorSpec,
 };
+pub use edit::Editor;
+#[cfg(feature = "edit")]
+pub use edit::change::{Change, NewValue};
+#[cfg(feature = "edit")]
+pub use error::EditFault;
 pub use error::{
-    DocumentError, DocumentFault, Error, FileFault, InvalidText, ManifestFault, PackFault, Result,
+    DocumentError, DocumentFault, Error, InvalidText, ManifestFault, PackFault, Result,
     TensorFault, WriteFault,
 };
 pub use links::{Links, fetch};
 pub use manifest::Manifest;
 pub use read::{
-    ReadOptions, Reader, Verify,
+    ReadOptions, Reader,
     file::{File, FileReader, Place},
     media_type::MediaType,
+    sniff::{sniff, sniff_archive},
     unpack::{Linked, UnpackOptions, unpack},
 };
 pub use sha256::{ParseSha256Error, Sha256};
-pub use tensor::{Tensor, TensorKind, Value, dtype::DType};
+pub use tensor::{Tensor, TensorKind, Value, dtype};
 pub use text::UnknownKey;
 pub use write::{
     Finished, WriteOptions, Writer,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use model_archive::name;
-use tensor_core::{At, Limits, Report, Severity};
+use tensor_core::{Finding, Limit, Limits, Report};
 
 use crate::{
     Error, ManifestFault, Result, Sha256,
@@ -39,11 +39,7 @@ impl Manifest {
     /// unsafe, stands twice, or is never listed; [`Error::Core`] where it is over
     /// [`Limits::manifest_bytes`].
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
-        let (found, limit) = (bytes.len() as u64, limits.manifest_bytes);
-        if found > limit {
-            let (what, field) = ("MANIFEST in bytes", "manifest_bytes");
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
+        limits.check(Limit::ManifestBytes, "MANIFEST in bytes", bytes.len() as u64)?;
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(error) => {
@@ -118,11 +114,11 @@ impl Manifest {
         self.lines.get(self.position(path)?).map(|line| line.sha256)
     }
 
-    /// Adds what readers put up with to a report.
+    /// Adds what readers tolerate to a report.
     pub(crate) fn report_to(&self, report: &mut Report) {
         for (line, fault) in &self.flaws {
-            let at = At::file().entry(MANIFEST).line(*line);
-            report.push(Severity::Warning, fault.rule(), at, fault.to_string());
+            let finding = Finding::warning(fault.rule(), fault.to_string());
+            report.add(finding.entry(MANIFEST).line(*line));
         }
     }
 

@@ -6,12 +6,12 @@
 use std::collections::HashSet;
 
 use tensor_core::{
-    Shape,
+    DType, Shape,
     compare::{CompareError, Comparison, Tolerance, compare},
     symbolic::{BindError, Bindings},
 };
 
-use crate::{DType, Description, Named, Reader, Result, SelfTest, TensorSpec, Value};
+use crate::{Description, Named, Reader, Result, SelfTest, TensorSpec, Value, tensor::dtype::Name};
 
 /// Runs a model: what a caller implements.
 pub trait Runner {
@@ -205,7 +205,7 @@ pub enum CallError {
         name: String,
     },
     /// A tensor is of another type.
-    #[error("{side} {name:?} is of {found}, expected {expected}")]
+    #[error("{side} {name:?} is of {found}, expected {}", Name(*.expected))]
     DType {
         /// Input or output.
         side: Side,
@@ -310,8 +310,8 @@ fn check_dtype(side: Side, spec: &TensorSpec, value: &Value) -> Result<(), CallE
 
 fn dtype_text(value: &Value) -> String {
     match (value.dtype(), value) {
-        (Some(dtype), _) => dtype.to_string(),
-        (None, Value::Numeric(tensor)) => tensor.info().dtype.to_string(),
+        (Some(dtype), _) => Name(dtype).to_string(),
+        (None, Value::Numeric(tensor)) => tensor.dtype().to_string(),
         (None, _) => "nested".to_owned(),
     }
 }
@@ -321,7 +321,7 @@ fn compare_values(found: &Value, expected: &Value, tolerance: Tolerance) -> Tens
         (Value::Numeric(found), Value::Numeric(expected)) => {
             match compare(&found.view(), &expected.view(), tolerance) {
                 Ok(comparison) => {
-                    TensorResult::Numeric { comparison, shape: expected.info().shape.clone() }
+                    TensorResult::Numeric { comparison, shape: expected.shape().clone() }
                 }
                 Err(error) => TensorResult::Compare(error),
             }
@@ -360,7 +360,7 @@ fn describe(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use tensor_core::{
-        Tensor,
+        TensorBuf,
         symbolic::{Dim, SymbolicShape},
     };
 
@@ -368,7 +368,7 @@ mod tests {
     use crate::Runner as RunnerTable;
 
     fn value(shape: impl Into<Shape>, elements: &[f32]) -> Value {
-        Value::Numeric(Tensor::from_slice(shape, elements).unwrap())
+        Value::Numeric(TensorBuf::from_slice(shape, elements).unwrap())
     }
 
     fn named<const N: usize>(values: [(&str, Value); N]) -> Named<Value> {
@@ -382,7 +382,7 @@ mod tests {
     fn description() -> Description {
         let shape = || SymbolicShape::Dims(vec![Dim::Symbol("batch".to_owned()), Dim::Fixed(2)]);
         let mut description = Description::new(RunnerTable::new("noop", "=1".parse().unwrap()));
-        let spec = |name| TensorSpec::new(name, DType::Float32, shape());
+        let spec = |name| TensorSpec::new(name, DType::F32, shape());
         description.inputs = Some(vec![spec("x"), spec("y")]);
         description.outputs = Some(vec![spec("out")]);
         description
@@ -453,7 +453,7 @@ mod tests {
             outcome(pair(), value([2, 2], &[0.0; 4]), pair()),
             r#"input "y" dimension 0: symbol "batch" is 2, but input "x" dimension 0 bound it to 1"#,
         );
-        let whole = Value::Numeric(Tensor::from_slice([1, 2], &[1_i64, 2]).unwrap());
+        let whole = Value::Numeric(TensorBuf::from_slice([1, 2], &[1_i64, 2]).unwrap());
         fails(outcome(pair(), whole, pair()), r#"input "y" is of int64, expected float32"#);
         fails(outcome(pair(), value([1, 2], &[f32::NAN; 2]), pair()), "run failed: not a number");
         let (x, both) = (named([("x", pair())]), description());

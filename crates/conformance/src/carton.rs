@@ -5,11 +5,11 @@ mod printed;
 use std::collections::BTreeMap;
 
 use carton_format::{
-    DType, Description, Example, Finished, Named, OptionValue, Place, Reader, Reference, Runner,
-    SelfTest, TensorSpec, Value, WriteOptions, Writer,
+    Description, Example, Finished, Named, OptionValue, Place, Reader, Reference, Runner, SelfTest,
+    TensorSpec, Value, WriteOptions, Writer, dtype,
 };
 use tensor_core::{
-    Shape,
+    DType, Shape,
     symbolic::{Dim, SymbolicShape},
 };
 
@@ -146,10 +146,11 @@ impl Sample {
         let platforms = platforms.map(|platform| platform.parse().expect("a target triple"));
         description.required_platforms = Some(platforms.into());
         description.runner.options = Some(options());
-        let mut inputs: Vec<TensorSpec> =
-            DType::ALL.map(|dtype| TensorSpec::new(dtype.name(), dtype, SymbolicShape::Any)).into();
+        let mut inputs: Vec<TensorSpec> = dtype::STORED
+            .map(|(dtype, name)| TensorSpec::new(name, dtype, SymbolicShape::Any))
+            .into();
         for (at, shape) in shapes().into_iter().enumerate() {
-            let mut spec = TensorSpec::new(format!("shape {at}"), DType::ALL[at], shape);
+            let mut spec = TensorSpec::new(format!("shape {at}"), dtype::STORED[at].0, shape);
             spec.description = (at % 2 == 0).then(|| format!("an input\nof shape {at}"));
             spec.internal_name = (at % 3 == 0).then(|| format!("scope/{at}:0"));
             inputs.push(spec);
@@ -165,12 +166,12 @@ impl Sample {
             let mut inputs = Named::default();
             // The reference's binding to Python has no form for no strings.
             let is_empty = shape.contains(&0);
-            for dtype in DType::ALL {
-                if dtype == DType::String && is_empty {
+            for (dtype, stored) in dtype::STORED {
+                if dtype == DType::Str && is_empty {
                     continue;
                 }
-                let name = format!("{dtype} {shape:?}");
-                inputs.insert(dtype.name(), name.clone());
+                let name = format!("{stored} {shape:?}");
+                inputs.insert(stored, name.clone());
                 self.tensors.push((name, tensor(dtype, shape)));
             }
             let mut test = SelfTest::new(inputs.clone());
@@ -330,8 +331,8 @@ fn noise(len: usize) -> Vec<u8> {
 
 fn tensor(dtype: DType, dims: &[u64]) -> Value {
     let shape: Shape = dims.iter().copied().collect();
-    if dtype != DType::String {
-        return Value::Numeric(samples::tensor(dtype.dtype(), shape));
+    if dtype != DType::Str {
+        return Value::Numeric(samples::tensor(dtype, shape));
     }
     let count = shape.elements().expect("a sample is small");
     let strings: Vec<String> = texts().into_iter().cycle().zip(0..count).map(|(t, _)| t).collect();

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use carton_format::{
-    DType, Description, Example, Links, Named, OptionValue, Pack, Reader, Reference, Runner,
-    SelfTest, TensorSpec, Value, WriteOptions, Writer,
+    Description, Example, Links, Named, OptionValue, Pack, Reader, Reference, Runner, SelfTest,
+    TensorSpec, Value, WriteOptions, Writer,
     model_archive::Compression,
     shrink,
     tensor_core::{
-        Tensor,
+        DType, TensorBuf,
         symbolic::{Dim, SymbolicShape},
     },
 };
@@ -49,24 +49,24 @@ fn packed(options: WriteOptions) -> Result<Vec<u8>> {
     let texts = ["", "it's \"quoted\"", "\u{1b}\0\r\n\t\u{7f}\u{1f600}"].map(str::to_owned);
     let strings = Value::Strings { shape: [3].into(), strings: texts.to_vec() };
     pack.tensor("string", &strings)?;
-    let inner = Value::Numeric(Tensor::from_slice([0, 2], &[0_u8; 0])?);
+    let inner = Value::Numeric(TensorBuf::from_slice([0, 2], &[0_u8; 0])?);
     pack.tensor("nested", &Value::Nested(vec![inner, strings]))?;
     Ok(pack.write(options.write_to(Vec::new()))?.sink)
 }
 
-fn tensors() -> Result<Vec<(&'static str, Tensor)>> {
+fn tensors() -> Result<Vec<(&'static str, TensorBuf)>> {
     let shape = [2, 1];
     Ok(vec![
-        ("float32", Tensor::from_slice(shape, &[1.5_f32, f32::NAN])?),
-        ("float64", Tensor::from_slice(shape, &[-0.0_f64, f64::INFINITY])?),
-        ("int8", Tensor::from_slice(shape, &[i8::MIN, i8::MAX])?),
-        ("int16", Tensor::from_slice(shape, &[i16::MIN, i16::MAX])?),
-        ("int32", Tensor::from_slice(shape, &[i32::MIN, i32::MAX])?),
-        ("int64", Tensor::from_slice(shape, &[i64::MIN, i64::MAX])?),
-        ("uint8", Tensor::from_slice(shape, &[0, u8::MAX])?),
-        ("uint16", Tensor::from_slice(shape, &[0, u16::MAX])?),
-        ("uint32", Tensor::from_slice(shape, &[0, u32::MAX])?),
-        ("uint64", Tensor::from_slice(shape, &[0, u64::MAX])?),
+        ("float32", TensorBuf::from_slice(shape, &[1.5_f32, f32::NAN])?),
+        ("float64", TensorBuf::from_slice(shape, &[-0.0_f64, f64::INFINITY])?),
+        ("int8", TensorBuf::from_slice(shape, &[i8::MIN, i8::MAX])?),
+        ("int16", TensorBuf::from_slice(shape, &[i16::MIN, i16::MAX])?),
+        ("int32", TensorBuf::from_slice(shape, &[i32::MIN, i32::MAX])?),
+        ("int64", TensorBuf::from_slice(shape, &[i64::MIN, i64::MAX])?),
+        ("uint8", TensorBuf::from_slice(shape, &[0, u8::MAX])?),
+        ("uint16", TensorBuf::from_slice(shape, &[0, u16::MAX])?),
+        ("uint32", TensorBuf::from_slice(shape, &[0, u32::MAX])?),
+        ("uint64", TensorBuf::from_slice(shape, &[0, u64::MAX])?),
     ])
 }
 
@@ -90,18 +90,18 @@ fn description() -> Result<Description> {
     description.required_platforms = Some(vec!["x86_64-unknown-linux-gnu".parse()?]);
     let rows = || Dim::Symbol("rows".to_owned());
     let columns = SymbolicShape::Dims(vec![rows(), Dim::Fixed(1)]);
-    let mut first = TensorSpec::new("x", DType::Float32, columns);
+    let mut first = TensorSpec::new("x", DType::F32, columns);
     first.internal_name = Some("graph/x:0".to_owned());
     first.description = Some("The first".to_owned());
     description.inputs = Some(vec![
         first,
-        TensorSpec::new("any", DType::String, SymbolicShape::Any),
-        TensorSpec::new("same", DType::Uint8, SymbolicShape::Symbol("shape".to_owned())),
+        TensorSpec::new("any", DType::Str, SymbolicShape::Any),
+        TensorSpec::new("same", DType::U8, SymbolicShape::Symbol("shape".to_owned())),
     ]);
     let free = SymbolicShape::Dims(vec![rows(), Dim::Any]);
     description.outputs = Some(vec![
-        TensorSpec::new("y", DType::Int64, free),
-        TensorSpec::new("same_again", DType::Uint16, SymbolicShape::Symbol("shape".to_owned())),
+        TensorSpec::new("y", DType::I64, free),
+        TensorSpec::new("same_again", DType::U16, SymbolicShape::Symbol("shape".to_owned())),
     ]);
     let inputs = [("x", "float32"), ("any", "string"), ("same", "uint8")];
     let mut test = SelfTest::new(named(inputs));
@@ -122,7 +122,7 @@ fn named<const N: usize>(tensors: [(&str, &str); N]) -> Named<String> {
 fn shrunk() -> Result<Vec<u8>> {
     let whole = Reader::from_bytes(packed(WriteOptions::default())?)?;
     let mut links = Links::default();
-    for file in whole.model().filter(|file| file.len() > Some(100)) {
+    for file in whole.model().filter(|file| file.len().is_ok_and(|len| len > 100)) {
         links.add(file.sha256(), "https://models.example.com/weights.bin");
         links.add(file.sha256(), "https://mirror.example.com/weights.bin");
     }

@@ -3,15 +3,15 @@
 use std::collections::{HashMap, HashSet};
 
 use tensor_core::{
-    At, Report, Severity,
+    Finding, Report,
     symbolic::{Dim, SymbolicShape},
+    text::Quoted,
 };
 
 use crate::{
     Description, Named, ParsedDescription, TensorSpec,
     description::markdown,
     links::url::is_url,
-    shown::shown,
     text::{Key, report_toml_1_1, report_unknown},
 };
 
@@ -36,30 +36,33 @@ impl Description {
     /// | `carton/no-compat-version` | warning | no `runner_compat_version` |
     #[must_use]
     pub fn lint(&self) -> Report {
-        let mut report = Report::default();
-        self.lint_texts(&mut report);
-        self.lint_platforms(&mut report);
-        self.lint_tensors(&mut report);
-        self.lint_calls(&mut report);
-        self.lint_runner(&mut report);
-        report
+        self.lint_with(Lint { report: Report::default(), parsed: None })
     }
 
-    fn lint_texts(&self, report: &mut Report) {
+    fn lint_with(&self, mut lint: Lint<'_>) -> Report {
+        self.lint_texts(&mut lint);
+        self.lint_platforms(&mut lint);
+        self.lint_tensors(&mut lint);
+        self.lint_calls(&mut lint);
+        self.lint_runner(&mut lint);
+        lint.report
+    }
+
+    fn lint_texts(&self, lint: &mut Lint<'_>) {
         if let Some(text) = &self.short_description {
             let characters = text.chars().count();
             if characters > SHORT_DESCRIPTION {
                 let message =
                     format!("has {characters} characters, expected {SHORT_DESCRIPTION} at most");
-                warn(report, "carton/short-description-length", "short_description", message);
+                lint.warn("carton/short-description-length", "short_description", message);
             }
         }
         for (key, text) in [("repository", &self.repository), ("homepage", &self.homepage)] {
             if let Some(text) = text
                 && !is_url(text, &["https://", "http://"])
             {
-                let message = format!("is {}, expected an http or https URL", shown(text));
-                warn(report, "carton/not-a-url", key, message);
+                let message = format!("is {}, expected an http or https URL", Quoted(text));
+                lint.warn("carton/not-a-url", key, message);
             }
         }
         let Some(markdown) = &self.model_description else { return };
@@ -70,18 +73,18 @@ impl Description {
                 let message = format!(
                     "line {} of the text links to {}, expected an https URL or \"@misc/<path>\"",
                     link.line,
-                    shown(&link.target)
+                    Quoted(&link.target)
                 );
-                warn(report, "carton/description-link", "model_description", message);
+                lint.warn("carton/description-link", "model_description", message);
             }
         }
         for line in scan.html {
             let message = format!("line {line} of the text has raw HTML, expected Markdown only");
-            warn(report, "carton/description-html", "model_description", message);
+            lint.warn("carton/description-html", "model_description", message);
         }
     }
 
-    fn lint_platforms(&self, report: &mut Report) {
+    fn lint_platforms(&self, lint: &mut Lint<'_>) {
         let mut first = HashMap::new();
         for (index, platform) in self.required_platforms.iter().flatten().enumerate() {
             let first = *first.entry(platform.normal()).or_insert(index);
@@ -89,36 +92,36 @@ impl Description {
                 let path = format!("required_platforms[{index}]");
                 let message = format!(
                     "{} is the platform of required_platforms[{first}]",
-                    shown(platform.as_str())
+                    Quoted(platform.as_str())
                 );
-                warn(report, "carton/duplicate-platform", path, message);
+                lint.warn("carton/duplicate-platform", path, message);
             }
         }
     }
 
-    fn lint_tensors(&self, report: &mut Report) {
+    fn lint_tensors(&self, lint: &mut Lint<'_>) {
         for (here, specs, there, others) in [
             ("input", &self.inputs, "output", &self.outputs),
             ("output", &self.outputs, "input", &self.inputs),
         ] {
             if specs.as_ref().is_some_and(|specs| !specs.is_empty()) && others.is_none() {
                 let message = format!("is given, but {there} is not, expected all of both or none");
-                warn(report, "carton/inputs-without-outputs", here, message);
+                lint.warn("carton/inputs-without-outputs", here, message);
             }
             let mut first = HashMap::new();
             for (index, spec) in specs.iter().flatten().enumerate() {
                 let first = *first.entry(spec.name.as_str()).or_insert(index);
                 if first != index {
                     let path = format!("{here}[{index}].name");
-                    let message = format!("{} is the name of {here}[{first}]", shown(&spec.name));
-                    error(report, "carton/duplicate-name", path, message);
+                    let message = format!("{} is the name of {here}[{first}]", Quoted(&spec.name));
+                    lint.error("carton/duplicate-name", path, message);
                 }
             }
         }
-        self.lint_symbols(report);
+        self.lint_symbols(lint);
     }
 
-    fn lint_symbols(&self, report: &mut Report) {
+    fn lint_symbols(&self, lint: &mut Lint<'_>) {
         let mut uses: HashMap<&str, (SymbolUse, String)> = HashMap::new();
         let mut clashes = HashSet::new();
         for (list, specs) in [("input", &self.inputs), ("output", &self.outputs)] {
@@ -132,11 +135,11 @@ impl Description {
                         Some((first, place)) => {
                             let message = format!(
                                 "symbol {} stands for a {}, but in {place} for a {}",
-                                shown(symbol),
+                                Quoted(symbol),
                                 used.name(),
                                 first.name()
                             );
-                            error(report, "carton/symbol-shape-and-dimension", path(), message);
+                            lint.error("carton/symbol-shape-and-dimension", path(), message);
                         }
                     }
                 }
@@ -144,7 +147,7 @@ impl Description {
         }
     }
 
-    fn lint_calls(&self, report: &mut Report) {
+    fn lint_calls(&self, lint: &mut Lint<'_>) {
         let inputs = Declared::new("input", self.inputs.as_deref());
         let outputs = Declared::new("output", self.outputs.as_deref());
         for (key, is_empty) in [
@@ -154,16 +157,16 @@ impl Description {
             for declared in [&inputs, &outputs] {
                 if !is_empty && declared.names.is_none() {
                     let message = format!("is given, but {} is not", declared.list);
-                    warn(report, "carton/call-without-declarations", key, message);
+                    lint.warn("carton/call-without-declarations", key, message);
                 }
             }
         }
         for (index, test) in self.self_tests.iter().flatten().enumerate() {
             let path = format!("self_test[{index}]");
-            inputs.lint_names(report, &format!("{path}.inputs"), &test.inputs);
-            inputs.lint_missing(report, &format!("{path}.inputs"), &test.inputs);
+            inputs.lint_names(lint, &format!("{path}.inputs"), &test.inputs);
+            inputs.lint_missing(lint, &format!("{path}.inputs"), &test.inputs);
             if let Some(expected) = &test.expected_out {
-                outputs.lint_names(report, &format!("{path}.expected_out"), expected);
+                outputs.lint_names(lint, &format!("{path}.expected_out"), expected);
             }
         }
         for (index, example) in self.examples.iter().flatten().enumerate() {
@@ -173,25 +176,25 @@ impl Description {
             ] {
                 let path = format!("example[{index}].{key}");
                 match references {
-                    Some(references) => declared.lint_names(report, &path, references),
+                    Some(references) => declared.lint_names(lint, &path, references),
                     None => {
                         let message = "is missing, and some readers need it";
-                        warn(report, "carton/example-incomplete", path, message);
+                        lint.warn("carton/example-incomplete", path, message);
                     }
                 }
             }
         }
     }
 
-    fn lint_runner(&self, report: &mut Report) {
+    fn lint_runner(&self, lint: &mut Lint<'_>) {
         let runner = &self.runner;
         if runner.name.is_empty() {
             let message = "is empty, expected the name of a runner";
-            error(report, "carton/empty-runner-name", "runner.runner_name", message);
+            lint.error("carton/empty-runner-name", "runner.runner_name", message);
         }
         if runner.compat_version.is_none() {
             let message = "is missing, and some readers need it";
-            warn(report, "carton/no-compat-version", "runner.runner_compat_version", message);
+            lint.warn("carton/no-compat-version", "runner.runner_compat_version", message);
         }
     }
 }
@@ -208,12 +211,29 @@ impl ParsedDescription {
         let mut report = Report::default();
         report_toml_1_1(self.toml_1_1, Description::PATH, &mut report);
         report_unknown(&self.unknown_keys, Description::PATH, &mut report);
-        for finding in self.description.lint() {
-            let line = finding.at.path.as_deref().and_then(|path| self.line_of(path));
-            let at = finding.at.line(line);
-            report.push(finding.severity, finding.rule, at, finding.message);
-        }
-        report
+        self.description.lint_with(Lint { report, parsed: Some(self) })
+    }
+}
+
+/// What was found so far.
+struct Lint<'a> {
+    report: Report,
+    /// What knows the lines of values.
+    parsed: Option<&'a ParsedDescription>,
+}
+
+impl Lint<'_> {
+    fn warn(&mut self, rule: &'static str, path: impl Into<String>, message: impl Into<String>) {
+        self.add(Finding::warning(rule, message), path.into());
+    }
+
+    fn error(&mut self, rule: &'static str, path: impl Into<String>, message: impl Into<String>) {
+        self.add(Finding::error(rule, message), path.into());
+    }
+
+    fn add(&mut self, finding: Finding, path: String) {
+        let line = self.parsed.and_then(|parsed| parsed.line_of(&path));
+        self.report.add(finding.entry(Description::PATH).line(line).path(path));
     }
 }
 
@@ -232,31 +252,31 @@ impl<'a> Declared<'a> {
     }
 
     /// Looks for names of a call that are not declared.
-    fn lint_names<V>(&self, report: &mut Report, path: &str, named: &Named<V>) {
+    fn lint_names<V>(&self, lint: &mut Lint<'_>, path: &str, named: &Named<V>) {
         let Some(declared) = &self.names else { return };
         for (name, _) in named.iter().filter(|(name, _)| !declared.contains(name)) {
             let path = format!("{path}.{}", Key(name));
-            let message = format!("{} is the name of no {}", shown(name), self.list);
-            warn(report, "carton/undeclared-name", path, message);
+            let message = format!("{} is the name of no {}", Quoted(name), self.list);
+            lint.warn("carton/undeclared-name", path, message);
         }
     }
 
     /// Looks for declared names that a call lacks. Names one and counts the rest, so that many
     /// calls that lack many names stay one finding each.
-    fn lint_missing<V>(&self, report: &mut Report, path: &str, named: &Named<V>) {
+    fn lint_missing<V>(&self, lint: &mut Lint<'_>, path: &str, named: &Named<V>) {
         let Some(declared) = &self.names else { return };
         let given = named.iter().filter(|(name, _)| declared.contains(name)).count();
         // The first that is missing comes at the latest after all that are given.
         let first = self.specs.iter().find(|spec| named.get(&spec.name).is_none());
         let Some(first) = first else { return };
         let message = match declared.len().saturating_sub(given) {
-            1 => format!("lacks {} {}", self.list, shown(&first.name)),
+            1 => format!("lacks {} {}", self.list, Quoted(&first.name)),
             missing => {
                 let others = missing.saturating_sub(1);
-                format!("lacks {} {} and {others} more", self.list, shown(&first.name))
+                format!("lacks {} {} and {others} more", self.list, Quoted(&first.name))
             }
         };
-        warn(report, "carton/self-test-lacks-input", path, message);
+        lint.warn("carton/self-test-lacks-input", path, message);
     }
 }
 
@@ -290,34 +310,12 @@ impl TensorSpec {
     }
 }
 
-fn warn(
-    report: &mut Report,
-    rule: &'static str,
-    path: impl Into<String>,
-    message: impl Into<String>,
-) {
-    report.push(Severity::Warning, rule, at(path), message);
-}
-
-fn error(
-    report: &mut Report,
-    rule: &'static str,
-    path: impl Into<String>,
-    message: impl Into<String>,
-) {
-    report.push(Severity::Error, rule, at(path), message);
-}
-
-fn at(path: impl Into<String>) -> At {
-    At::file().entry(Description::PATH).path(path)
-}
-
 /// Characters of a short description, as Unicode scalar values.
 const SHORT_DESCRIPTION: usize = 100;
 
 #[cfg(test)]
 mod tests {
-    use tensor_core::Limits;
+    use tensor_core::{At, Limits};
 
     use super::*;
 
@@ -574,7 +572,9 @@ runner_compat_version = 0
         let _ = write!(text, "[[self_test]]\ninputs = {{ '{long}' = '@tensor_data/x' }}\n");
         text.push_str("[runner]\nrunner_name = 'r'\nrequired_framework_version = '=1.2.3'\n");
         let found = lint(&text);
-        assert_eq!(found.len(), 2000 + 2 + 1);
+        // As many of one rule as a report keeps, and how many more there are.
+        assert_eq!(found.len(), Report::PER_RULE + 1 + 2);
+        assert!(found.iter().any(|line| line.ends_with("1001 more are not listed")));
         assert!(found[0].ends_with("lacks input \"0\" and 1999 more"), "{}", found[0]);
     }
 }

@@ -1,12 +1,13 @@
 //! What a model takes and gives. Format text: "`carton.toml`", `[[input]]` and `[[output]]`.
 
 use tensor_core::{
-    Limits,
+    DType, Limit, Limits,
     symbolic::{Dim, SymbolicShape},
 };
 
 use crate::{
-    DType, DocumentFault, Result,
+    DocumentFault, Result,
+    tensor::dtype,
     text::emit::{Emitter, List, Text},
     text::{Kind, Node, Unknown},
 };
@@ -17,7 +18,7 @@ use crate::{
 pub struct TensorSpec {
     /// The name by which callers know it.
     pub name: String,
-    /// The type of its elements.
+    /// The type of its elements, one of those that the format stores.
     pub dtype: DType,
     /// Its shape.
     pub shape: SymbolicShape,
@@ -42,7 +43,7 @@ impl TensorSpec {
         let mut table = node.table()?;
         let spec = Self {
             name: table.required("name")?.string()?.to_owned(),
-            dtype: table.required("dtype")?.parse()?,
+            dtype: dtype_of(table.required("dtype")?)?,
             shape: shape(table.required("shape")?, limits)?,
             description: table.optional_string("description")?,
             internal_name: table.optional_string("internal_name")?,
@@ -52,7 +53,8 @@ impl TensorSpec {
     }
 
     pub(crate) fn emit(&self, emitter: &mut Emitter) {
-        emitter.text("name", &self.name).text("dtype", self.dtype.name());
+        // It was checked that there is one.
+        emitter.text("name", &self.name).text("dtype", dtype::name(self.dtype).unwrap_or_default());
         match &self.shape {
             SymbolicShape::Any => emitter.text("shape", ANY),
             SymbolicShape::Symbol(symbol) => emitter.text("shape", symbol),
@@ -63,13 +65,17 @@ impl TensorSpec {
             .optional_text("internal_name", self.internal_name.as_deref());
     }
 
-    /// Checks that the shape has a form in the document; gives the path of what has none, from the
-    /// spec on, and why.
+    /// Checks that type and shape have a form in the document; gives the path of what has none,
+    /// from the spec on, and why.
     pub(crate) fn check(&self) -> Result<(), (String, DocumentFault)> {
         let fault = |found: String, expected: &'static str| DocumentFault::Value {
             found,
             expected: expected.into(),
         };
+        if dtype::name(self.dtype).is_none() {
+            let (found, expected) = (self.dtype.to_string(), dtype::expected().into());
+            return Err(("dtype".to_owned(), DocumentFault::Value { found, expected }));
+        }
         let star = || "the symbol \"*\"".to_owned();
         let dims = match &self.shape {
             SymbolicShape::Symbol(symbol) if symbol == ANY => {
@@ -91,12 +97,16 @@ impl TensorSpec {
     }
 }
 
+fn dtype_of(node: Node<'_>) -> Result<DType> {
+    dtype::parse(node.string()?).ok_or_else(|| node.fault(dtype::expected()))
+}
+
 fn shape(node: Node<'_>, limits: &Limits) -> Result<SymbolicShape> {
     match node.kind() {
         Kind::String(ANY) => Ok(SymbolicShape::Any),
         Kind::String(symbol) => Ok(SymbolicShape::Symbol(symbol.to_owned())),
         Kind::Array => {
-            node.check_count("dimensions", node.array()?.len(), limits.rank, "rank")?;
+            node.check_count("dimensions", node.array()?.len(), limits, Limit::Rank)?;
             Ok(SymbolicShape::Dims(node.list(dim)?))
         }
         _ => Err(node.fault("an array of dimensions, a symbol or \"*\"")),

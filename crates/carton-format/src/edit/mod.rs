@@ -1,663 +1,243 @@
-//! Edits of `carton.toml` as text: comments, order and unknown keys stay as they are.
-//!
-//! # Examples
-//!
-//! ```
-//! use carton_format::edit::{self, Change, NewValue};
-//! use tensor_core::Limits;
-//!
-//! let text = "\
-//! spec_version = 1 # of Carton
-//! [runner]
-//! runner_name = \"python\"
-//! required_framework_version = \"=3.11\"
-//! ";
-//! let changes = [
-//!     Change::set("runner.runner_name", NewValue::guess("torchscript")),
-//!     Change::set("runner.opts.num_threads", NewValue::guess("4")),
-//! ];
-//! let edited = edit::apply(text.as_bytes(), &changes, &Limits::default())?;
-//! assert_eq!(
-//!     String::from_utf8(edited)?,
-//!     "\
-//! spec_version = 1 # of Carton
-//! [runner]
-//! runner_name = \"torchscript\"
-//! required_framework_version = \"=3.11\"
-//!
-//! [runner.opts]
-//! num_threads = 4
-//! "
-//! );
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Changes of cartons that are there already.
 
-use tensor_core::Limits;
-use toml_edit::{
-    Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, TableLike, TomlError, Value,
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::{Path, PathBuf},
 };
 
-use crate::{Description, DocumentFault, Error, Result, text::Document};
+use bytes::Bytes;
+use tensor_core::{
+    LockedFile,
+    output::{Edited, Existing},
+};
 
-pub use crate::error::EditFault;
+#[cfg(feature = "edit")]
+use crate::Change;
+use crate::{
+    Description, Error, File, Finished, Reader, Result, Sha256, WriteFault, WriteOptions, Writer,
+    manifest::check_path, paths::CARTON_TOML, write::rewrite::replace_files,
+};
 
-/// One change of a document.
+#[cfg(feature = "edit")]
+pub(crate) mod change;
+
+/// Changes the files of a carton: `carton.toml`, or any other.
 ///
-/// Paths are written as errors and findings write them: keys with dots between them, bare or in
-/// quotes, and items of arrays by their index, such as `input[0].description` or
-/// `runner.opts."a b"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Puts a value in place of another, or where there is none. Tables and arrays on the way are
-    /// made where they are missing; an index that is the length of its array adds an item.
-    Set {
-        /// Where.
-        path: String,
-        /// What.
-        value: NewValue,
-    },
-    /// Takes away a value with the comments that belong to it.
-    Remove {
-        /// Where.
-        path: String,
-    },
+/// The carton is locked until the editor is gone, so that of two editors one is told that there is
+/// another. [`commit`](Self::commit) writes a new file, which takes the place of the old one whole
+/// or not at all; what stays the same is copied as it is stored. Links and symbolic links stay. The
+/// model hash changes with what is changed.
+///
+/// # Examples
+///
+/// ```
+/// use carton_format::{
+///     Description, Editor, Reader, Runner, Writer,
+///     tensor_core::output::Edited,
+/// };
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model.carton");
+/// let mut writer = Writer::create(&path)?;
+/// writer.description(&Description::new(Runner::new("noop", "=1".parse()?)))?;
+/// writer.file("model/weights.bin", b"1234")?;
+/// writer.finish()?;
+///
+/// let mut editor = Editor::open(&path)?;
+/// let mut description = editor.reader().description()?.clone();
+/// description.license = Some("MIT".to_owned());
+/// editor.description(&description)?.put("misc/notes.txt", "tuned")?;
+/// assert!(matches!(editor.commit()?, Edited::Replaced { .. }));
+///
+/// let reader = Reader::open(&path)?;
+/// assert_eq!(reader.description()?.license.as_deref(), Some("MIT"));
+/// assert_eq!(reader.file("misc/notes.txt").unwrap().bytes()?, "tuned");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is changed before `commit`"]
+pub struct Editor {
+    path: PathBuf,
+    lock: LockedFile,
+    mode: Mode,
+    reader: Reader,
+    options: WriteOptions,
+    /// The new content of files; `None` of those that are removed.
+    changes: BTreeMap<String, Option<Bytes>>,
 }
 
-impl Change {
-    /// Makes a [`Change::Set`].
-    #[must_use]
-    pub fn set(path: impl Into<String>, value: NewValue) -> Self {
-        Self::Set { path: path.into(), value }
-    }
-
-    /// Makes a [`Change::Remove`].
-    #[must_use]
-    pub fn remove(path: impl Into<String>) -> Self {
-        Self::Remove { path: path.into() }
-    }
-
-    fn path(&self) -> &str {
-        match self {
-            Self::Set { path, .. } | Self::Remove { path } => path,
-        }
-    }
-
-    fn apply(&self, document: &mut DocumentMut) -> Result<(), EditFault> {
-        let path = Path::parse(self.path())?;
-        match self {
-            Self::Set { value, .. } => path.set(document, value.to_value()?),
-            Self::Remove { .. } => path.remove(document),
-        }
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Real,
+    Dry,
 }
 
-/// A value to be put into a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewValue {
-    /// A value as TOML 1.0 writes it, such as `4`, `true`, `"text"` or `{ a = 1 }`.
-    Toml(String),
-    /// A string.
-    Text(String),
-}
-
-impl NewValue {
-    /// Takes a text for TOML where it is that, and for a string where it is not.
-    #[must_use]
-    pub fn guess(text: &str) -> Self {
-        match text.parse::<Value>() {
-            Ok(_) => Self::Toml(text.to_owned()),
-            Err(_) => Self::Text(text.to_owned()),
-        }
+impl Editor {
+    /// Opens and locks a carton.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::Locked`] where another editor has it;
+    /// [`tensor_core::Error::NotAFile`] for a folder; as for [`Reader::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, WriteOptions::default())
     }
 
-    fn to_value(&self) -> Result<Value, EditFault> {
-        let text = match self {
-            Self::Text(text) => return Ok(Value::from(text)),
-            Self::Toml(text) => text,
+    /// Like [`open`](Self::open), but says how new files are compressed and how the carton is
+    /// written. What happens to a file that is there already has no meaning here.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        Self::lock(LockedFile::open(path)?, Mode::Real, options)
+    }
+
+    /// Like [`open_with`](Self::open_with), but [`commit`](Self::commit) only says what it would
+    /// do: nothing is written, and the file need not be writable.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        Self::lock(LockedFile::shared(path)?, Mode::Dry, options)
+    }
+
+    fn lock(lock: LockedFile, mode: Mode, options: WriteOptions) -> Result<Self> {
+        let reader = Reader::from_source(lock.source()?)?;
+        let path = lock.path().to_owned();
+        Ok(Self { path, lock, mode, reader, options, changes: BTreeMap::new() })
+    }
+
+    /// Puts another description in the place of the one that is there, without its comments.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Document`] where it cannot be written.
+    pub fn description(&mut self, description: &Description) -> Result<&mut Self> {
+        self.put(CARTON_TOML, description.to_bytes()?)
+    }
+
+    /// Makes changes of `carton.toml`, whose comments, order and unknown keys stay.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Description::edit`].
+    #[cfg(feature = "edit")]
+    pub fn change(&mut self, changes: &[Change]) -> Result<&mut Self> {
+        let text = Description::edit(&self.carton_toml()?, changes, self.reader.limits())?;
+        self.put(CARTON_TOML, text)
+    }
+
+    /// Puts a file into the carton, in the place of one that is there or linked under its path.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where the path is unsafe or reserved; [`Error::Document`] where it is that of
+    /// `carton.toml` and the content is not a description.
+    pub fn put(&mut self, path: &str, content: impl Into<Bytes>) -> Result<&mut Self> {
+        let content = content.into();
+        check_path(path, self.reader.limits())
+            .map_err(|fault| refused(path, WriteFault::Path(fault)))?;
+        if path == CARTON_TOML {
+            Description::parse(&content, self.reader.limits())?;
+        }
+        self.changes.insert(path.to_owned(), Some(content));
+        Ok(self)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where there is none of the path.
+    pub fn remove(&mut self, path: &str) -> Result<&mut Self> {
+        let is_there = match self.changes.get(path) {
+            Some(change) => change.is_some(),
+            None => self.reader.file(path).is_some(),
         };
-        let fault = |error: TomlError| EditFault::Value { reason: error.message().to_owned() };
-        let value: Value = text.parse().map_err(fault)?;
-        let line = format!("value = {text}");
-        if Document::parse("value", line.as_bytes()).is_ok_and(|d| d.needs_toml_1_1().is_some()) {
-            return Err(EditFault::Value {
-                reason: "needs TOML 1.1, expected TOML 1.0".to_owned(),
-            });
+        if !is_there {
+            return Err(refused(path, WriteFault::Absent));
         }
-        Ok(value)
+        self.changes.insert(path.to_owned(), None);
+        Ok(self)
     }
-}
 
-/// Makes changes, in order, and returns the new document.
-///
-/// # Errors
-///
-/// [`Error::Edit`] where a change cannot be made; any error of [`Description::parse`] where the
-/// result is no description. Edits mend as well: the document as it was need not be one.
-pub fn apply(bytes: &[u8], changes: &[Change], limits: &Limits) -> Result<Vec<u8>> {
-    Description::check_len(bytes, limits)?;
-    let parsed = Document::parse(Description::PATH, bytes)?;
-    let mut document: DocumentMut = parsed.text().parse().map_err(|error: TomlError| {
-        Description::error(String::new(), DocumentFault::Syntax(error.message().to_owned()))
-    })?;
-    for change in changes {
-        change
-            .apply(&mut document)
-            .map_err(|fault| Error::Edit { path: change.path().to_owned(), fault })?;
+    /// Returns the carton as it is.
+    #[must_use]
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
     }
-    let edited = like(parsed.text(), document.to_string()).into_bytes();
-    Description::parse(&edited, limits)?;
-    Ok(edited)
-}
 
-/// Gives a text the byte order mark and the line ends of another: `toml_edit` writes neither.
-///
-/// Where the other has line ends of both kinds, they all become line feeds.
-fn like(old: &str, mut new: String) -> String {
-    if old.contains("\r\n") && old.matches("\r\n").count() == old.matches('\n').count() {
-        new = new.replace("\r\n", "\n").replace('\n', "\r\n");
+    /// Returns `carton.toml` with the changes made so far; it need not be a description.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingDocument`]; as for [`File::bytes`].
+    pub fn carton_toml(&self) -> Result<Bytes> {
+        match self.changes.get(CARTON_TOML) {
+            Some(changed) => changed.clone(),
+            None => self.reader.file(CARTON_TOML).map(File::bytes).transpose()?,
+        }
+        .ok_or(Error::MissingDocument { path: CARTON_TOML })
     }
-    if old.starts_with(MARK) {
-        new.insert(0, MARK);
+
+    /// Writes the carton with the changes made so far to somewhere else.
+    ///
+    /// # Errors
+    ///
+    /// As for [`commit`](Self::commit).
+    pub fn write<W: Write>(&self, writer: Writer<W>) -> Result<Finished<W>> {
+        replace_files(&self.reader, &self.changes, writer)
     }
-    new
-}
 
-/// A path, parsed.
-#[derive(Debug)]
-struct Path<'a> {
-    text: &'a str,
-    first: Vec<Segment>,
-    last: Segment,
-}
-
-#[derive(Debug)]
-struct Segment {
-    step: Step,
-    /// Where it ends in the path, in bytes.
-    end: usize,
-}
-
-#[derive(Debug)]
-enum Step {
-    Key(String),
-    Index(usize),
-}
-
-impl Step {
-    /// Makes what may hold the value that this step leads to.
-    fn holder(&self, is_inline: bool, is_last: bool) -> Item {
-        match self {
-            Self::Key(_) if is_inline => Item::Value(InlineTable::new().into()),
-            Self::Key(_) => {
-                let mut table = Table::new();
-                // Its header is only written where it holds more than other tables.
-                table.set_implicit(true);
-                Item::Table(table)
+    /// Makes the changes. Where there are none, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] where a symbolic link would lead to nothing, or the description refers to
+    /// what is not there; [`Error::MissingDocument`] where `carton.toml` was removed;
+    /// [`tensor_core::Error::Replaced`] where another file has taken the place of the carton; as
+    /// for [`Writer::copy`]. The carton is as it was before.
+    pub fn commit(self) -> Result<Edited> {
+        if self.changes.iter().all(|(path, change)| self.is_same(path, change.as_ref())) {
+            return Ok(Edited::Unchanged);
+        }
+        let before = self.reader.source().map_or(0, tensor_core::Source::len);
+        let after = match self.mode {
+            Mode::Dry => self.write(self.options.write_to(Count(0)))?.sink.0,
+            Mode::Real => {
+                let file = self.options.output.create(&self.path)?;
+                let mut file = self.write(self.options.write_to(file))?.sink;
+                self.lock.check_in_place()?;
+                file.commit(Existing::Replace)?;
+                file.written()
             }
-            Self::Index(_) if is_inline || is_last => Item::Value(Array::new().into()),
-            Self::Index(_) => Item::ArrayOfTables(ArrayOfTables::new()),
-        }
-    }
-}
-
-impl<'a> Path<'a> {
-    fn parse(text: &'a str) -> Result<Self, EditFault> {
-        let mut first = Vec::new();
-        let mut last = Segment::key(text, 0)?;
-        while let Some(rest) = text.get(last.end..).filter(|rest| !rest.is_empty()) {
-            let next = match rest.strip_prefix('.') {
-                Some(_) => Segment::key(text, last.end.saturating_add(1))?,
-                None => Segment::index(text, last.end)?,
-            };
-            first.push(std::mem::replace(&mut last, next));
-            if first.len() >= STEPS {
-                let expected = "the end: no path has more than 64 steps";
-                return Err(EditFault::Path { offset: last.end, expected });
-            }
-        }
-        Ok(Self { text, first, last })
-    }
-
-    fn set(&self, document: &mut DocumentMut, value: Value) -> Result<(), EditFault> {
-        let mut place = Place::Table(document.as_table_mut());
-        let mut at = 0;
-        let next = self.first.iter().skip(1).chain([&self.last]);
-        for (segment, next) in self.first.iter().zip(next) {
-            let is_last = next.end == self.last.end;
-            place = match &segment.step {
-                Step::Key(key) => {
-                    let is_inline = place.is_inline();
-                    let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
-                    let holder = || next.step.holder(is_inline, is_last);
-                    Place::Item(table.entry(key).or_insert_with(holder))
-                }
-                Step::Index(index) => {
-                    let list = place.list().ok_or_else(|| self.wrong(at, ARRAY))?;
-                    list.get_or_push(*index).ok_or_else(|| self.missing(segment))?
-                }
-            };
-            at = segment.end;
-        }
-        match &self.last.step {
-            Step::Key(key) => {
-                let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
-                match table.get_mut(key) {
-                    Some(item) if !item.is_none() => replace(item, value),
-                    _ => drop(table.insert(key, Item::Value(value))),
-                }
-                Ok(())
-            }
-            Step::Index(index) => {
-                let list = place.list().ok_or_else(|| self.wrong(at, ARRAY))?;
-                if *index > list.len() {
-                    return Err(self.missing(&self.last));
-                }
-                list.set(*index, value).ok_or_else(|| EditFault::Value {
-                    reason: "items of an array of tables have to be tables".to_owned(),
-                })
-            }
-        }
-    }
-
-    fn remove(&self, document: &mut DocumentMut) -> Result<(), EditFault> {
-        let mut place = Place::Table(document.as_table_mut());
-        let mut at = 0;
-        for segment in &self.first {
-            let found = match &segment.step {
-                Step::Key(key) => {
-                    let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
-                    table.get_mut(key).map(Place::Item)
-                }
-                Step::Index(index) => {
-                    let list = place.list().ok_or_else(|| self.wrong(at, ARRAY))?;
-                    list.get(*index)
-                }
-            };
-            place = found.ok_or_else(|| self.missing(segment))?;
-            at = segment.end;
-        }
-        match &self.last.step {
-            Step::Key(key) => {
-                let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
-                table.remove(key).map(drop)
-            }
-            Step::Index(index) => {
-                let list = place.list().ok_or_else(|| self.wrong(at, ARRAY))?;
-                list.remove(*index)
-            }
-        }
-        .ok_or_else(|| self.missing(&self.last))
-    }
-
-    fn missing(&self, segment: &Segment) -> EditFault {
-        EditFault::Missing { at: self.text.get(..segment.end).unwrap_or_default().to_owned() }
-    }
-
-    fn wrong(&self, end: usize, expected: &'static str) -> EditFault {
-        EditFault::WrongType { at: self.text.get(..end).unwrap_or_default().to_owned(), expected }
-    }
-}
-
-impl Segment {
-    fn key(path: &str, start: usize) -> Result<Self, EditFault> {
-        let rest = path.get(start..).unwrap_or_default();
-        let len = match rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => quoted_len(rest, quote),
-            _ => rest.find(['.', '[']).unwrap_or(rest.len()),
         };
-        let end = start.saturating_add(len);
-        let keys = Key::parse(path.get(start..end).unwrap_or_default());
-        match keys.as_deref() {
-            Ok([key]) => Ok(Self { step: Step::Key(key.get().to_owned()), end }),
-            _ => Err(EditFault::Path { offset: start, expected: "a key" }),
-        }
+        Ok(Edited::Replaced { before, after })
     }
 
-    fn index(path: &str, start: usize) -> Result<Self, EditFault> {
-        let rest = path.get(start..).unwrap_or_default();
-        let digits = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')?.0.into());
-        let index = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        let end = start.saturating_add(digits.map_or(0, str::len)).saturating_add(2);
-        match index.and_then(|digits| digits.parse().ok()) {
-            Some(index) => Ok(Self { step: Step::Index(index), end }),
-            None => Err(EditFault::Path { offset: start, expected: "a dot, an index or the end" }),
-        }
+    fn is_same(&self, path: &str, change: Option<&Bytes>) -> bool {
+        let old = self.reader.file(path).map(File::sha256);
+        old == change.map(|content| Sha256::of(content))
     }
 }
 
-/// Returns the length in bytes of a quoted key at the start of a text, or of all the text where it
-/// has no end.
-fn quoted_len(text: &str, quote: char) -> usize {
-    let mut is_escaped = false;
-    for (at, char) in text.char_indices().skip(1) {
-        match char {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = quote == '"',
-            _ if char == quote => return at.saturating_add(1),
-            _ => {}
-        }
-    }
-    text.len()
+fn refused(path: &str, fault: WriteFault) -> Error {
+    Error::Write { path: path.to_owned(), fault }
 }
 
-/// A value of a document, by whatever the parser keeps it in.
-enum Place<'d> {
-    Item(&'d mut Item),
-    Value(&'d mut Value),
-    Table(&'d mut Table),
-}
+/// Counts bytes and keeps none.
+struct Count(u64);
 
-impl<'d> Place<'d> {
-    fn is_inline(&self) -> bool {
-        matches!(self, Self::Value(_) | Self::Item(Item::Value(_)))
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len() as u64);
+        Ok(bytes.len())
     }
 
-    fn table(self) -> Option<&'d mut dyn TableLike> {
-        match self {
-            Self::Item(item) => item.as_table_like_mut(),
-            Self::Value(value) => match value.as_inline_table_mut() {
-                Some(table) => Some(table),
-                None => None,
-            },
-            Self::Table(table) => Some(table),
-        }
-    }
-
-    fn list(self) -> Option<List<'d>> {
-        match self {
-            Self::Item(Item::ArrayOfTables(tables)) => Some(List::Tables(tables)),
-            Self::Item(Item::Value(Value::Array(array))) | Self::Value(Value::Array(array)) => {
-                Some(List::Array(array))
-            }
-            _ => None,
-        }
-    }
-}
-
-enum List<'d> {
-    Array(&'d mut Array),
-    Tables(&'d mut ArrayOfTables),
-}
-
-impl<'d> List<'d> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Array(array) => array.len(),
-            Self::Tables(tables) => tables.len(),
-        }
-    }
-
-    fn get(self, index: usize) -> Option<Place<'d>> {
-        match self {
-            Self::Array(array) => array.get_mut(index).map(Place::Value),
-            Self::Tables(tables) => tables.get_mut(index).map(Place::Table),
-        }
-    }
-
-    /// Returns an item, where need be a new one at the end, which is a table.
-    fn get_or_push(mut self, index: usize) -> Option<Place<'d>> {
-        if index == self.len() {
-            match &mut self {
-                Self::Array(array) => array.push(InlineTable::new()),
-                Self::Tables(tables) => tables.push(Table::new()),
-            }
-        }
-        self.get(index)
-    }
-
-    /// Puts a value in place of an item, or at the end; `None` where it has to be a table and is
-    /// not.
-    fn set(self, index: usize, value: Value) -> Option<()> {
-        match self {
-            Self::Array(array) if index < array.len() => drop(array.replace(index, value)),
-            Self::Array(array) => array.push(value),
-            Self::Tables(tables) => {
-                let Value::InlineTable(table) = value else { return None };
-                match tables.get_mut(index) {
-                    Some(old) => replace_table(old, table),
-                    None => tables.push(table.into_table()),
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn remove(self, index: usize) -> Option<()> {
-        if index >= self.len() {
-            return None;
-        }
-        match self {
-            Self::Array(array) => drop(array.remove(index)),
-            Self::Tables(tables) => drop(tables.remove(index)),
-        }
-        Some(())
-    }
-}
-
-/// Puts a value in place of another, with the comments of the other.
-fn replace(item: &mut Item, new: Value) {
-    match (item, new) {
-        (Item::Table(table), Value::InlineTable(new)) => replace_table(table, new),
-        (item, mut new) => {
-            if let Some(old) = item.as_value() {
-                *new.decor_mut() = old.decor().clone();
-            }
-            *item = Item::Value(new);
-        }
-    }
-}
-
-/// Puts a table in place of another, with its header and the comments there.
-fn replace_table(table: &mut Table, new: InlineTable) {
-    let mut new = new.into_table();
-    *new.decor_mut() = table.decor().clone();
-    new.set_position(table.position());
-    *table = new;
-}
-
-/// Steps of a path. Deeper documents are not read, and to make one takes stack.
-const STEPS: usize = 64;
-
-/// The byte order mark.
-const MARK: char = '\u{feff}';
-
-const TABLE: &str = "a table";
-const ARRAY: &str = "an array";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "\
-# A model.
-spec_version = 1 # of Carton
-extra.key = [1, 2] # kept
-
-[[input]] # first
-name = 'x'  # a name
-dtype = \"int8\"
-shape = ['n', 3]
-
-# About the runner.
-[runner]
-required_framework_version = '*'
-runner_name = \"r\" # last
-
-[later]
-\"a b\" = { c = 1 }
-";
-
-    fn edit(changes: &[Change]) -> Result<String> {
-        let edited = apply(TEXT.as_bytes(), changes, &Limits::default())?;
-        Ok(String::from_utf8(edited).unwrap())
-    }
-
-    fn toml(text: &str) -> NewValue {
-        NewValue::Toml(text.to_owned())
-    }
-
-    /// Changes the lines `old` of the document into `new`, and nothing else.
-    #[track_caller]
-    fn changes(change: Change, old: &str, new: &str) {
-        assert!(TEXT.contains(old), "{old}");
-        assert_eq!(edit(&[change]).unwrap(), TEXT.replacen(old, new, 1));
-    }
-
-    #[track_caller]
-    fn refuses(change: Change, message: &str) {
-        assert_eq!(edit(&[change]).unwrap_err().to_string(), message);
-    }
-
-    #[test]
-    fn no_change() {
-        assert_eq!(edit(&[]).unwrap(), TEXT);
-        let marked = format!("\u{feff}{}", TEXT.replace('\n', "\r\n"));
-        let edited = apply(marked.as_bytes(), &[], &Limits::default()).unwrap();
-        assert_eq!(String::from_utf8(edited).unwrap(), marked);
-        let text = "'''a\r\nb'''";
-        let change = Change::set("model_description", NewValue::Toml(text.to_owned()));
-        let edited = apply(marked.as_bytes(), &[change], &Limits::default()).unwrap();
-        let expected = format!("# kept\r\nmodel_description = {text}\r\n");
-        assert_eq!(String::from_utf8(edited).unwrap(), marked.replacen("# kept\r\n", &expected, 1));
-    }
-
-    #[test]
-    fn values_are_replaced() {
-        let set = |path, value| Change::set(path, NewValue::guess(value));
-        changes(set("input[0].name", "y"), "'x'  # a", "\"y\"  # a");
-        changes(set("input[0].shape[1]", "4"), "3]", "4]");
-        changes(set("input[0].shape[2]", "*"), "3]", "3, \"*\"]");
-        changes(set("input[0].shape", "[ ]"), "['n', 3]", "[ ]");
-        changes(set("later.\"a b\".c", "2"), "c = 1", "c = 2");
-        changes(set("later.'a b'.d", "2"), "c = 1 ", "c = 1 , d = 2 ");
-        changes(set("extra", "1"), "extra.key = [1, 2] # kept", "extra = 1");
-        changes(
-            Change::set("runner.runner_name", NewValue::Text("1".to_owned())),
-            "\"r\" #",
-            "\"1\" #",
-        );
-    }
-
-    #[test]
-    fn values_are_added() {
-        let set = |path, value| Change::set(path, NewValue::guess(value));
-        changes(set("model_name", "m"), "# kept\n", "# kept\nmodel_name = \"m\"\n");
-        changes(
-            set("runner.opts.'x y'", "2.5"),
-            "# last\n",
-            "# last\n\n[runner.opts]\n\"x y\" = 2.5\n",
-        );
-        changes(set("runner.opts", "{ a = 1 }"), "# last\n", "# last\nopts = { a = 1 }\n");
-        changes(
-            set("required_platforms[0]", "x86_64"),
-            "# kept\n",
-            "# kept\nrequired_platforms = [\"x86_64\"]\n",
-        );
-        changes(set("later.'a b'.d.e[0].f", "2"), "c = 1 ", "c = 1 , d = { e = [{ f = 2 }] } ");
-        changes(set("later.deep.er.x", "2"), "c = 1 }\n", "c = 1 }\n\n[later.deep.er]\nx = 2\n");
-    }
-
-    #[test]
-    fn items_are_added() {
-        let added = "['n', 3]\n\n[[input]]\nname = \"y\"\ndtype = \"int8\"\nshape = \"*\"\n";
-        let spec = toml("{ name = \"y\", dtype = \"int8\", shape = \"*\" }");
-        changes(Change::set("input[1]", spec.clone()), "['n', 3]\n", added);
-        let set = |path, value| Change::set(path, NewValue::guess(value));
-        let by_key =
-            [set("input[1].name", "y"), set("input[1].dtype", "int8"), set("input[1].shape", "*")];
-        assert_eq!(edit(&by_key).unwrap(), TEXT.replacen("['n', 3]\n", added, 1));
-        let replaced = "[[input]] # first\nname = \"y\"\ndtype = \"int8\"\nshape = \"*\"\n";
-        let old = "[[input]] # first\nname = 'x'  # a name\ndtype = \"int8\"\nshape = ['n', 3]\n";
-        changes(Change::set("input[0]", spec), old, replaced);
-    }
-
-    #[test]
-    fn values_are_removed() {
-        changes(Change::remove("extra.key"), "extra.key = [1, 2] # kept\n", "");
-        changes(Change::remove("input[0].shape[0]"), "['n', 3]", "[ 3]");
-        changes(Change::remove("later.\"a b\".c"), "{ c = 1 }", "{}");
-        changes(
-            Change::remove("input[0]"),
-            "[[input]] # first\nname = 'x'  # a name\ndtype = \"int8\"\nshape = ['n', 3]\n\n",
-            "",
-        );
-        changes(Change::remove("later"), "\n[later]\n\"a b\" = { c = 1 }\n", "");
-    }
-
-    #[test]
-    fn paths_that_lead_nowhere() {
-        for (path, message) in [
-            ("", "path at byte 0 is not a key"),
-            ("a..b", "path at byte 2 is not a key"),
-            ("a b", "path at byte 0 is not a key"),
-            ("a.\"b", "path at byte 2 is not a key"),
-            ("input[x]", "path at byte 5 is not a dot, an index or the end"),
-            ("input[0", "path at byte 5 is not a dot, an index or the end"),
-            ("input[-1]", "path at byte 5 is not a dot, an index or the end"),
-            ("input[]", "path at byte 5 is not a dot, an index or the end"),
-            ("input[0]name", "path at byte 8 is not a dot, an index or the end"),
-            ("[0]", "path at byte 0 is not a key"),
-            ("input[2]", "input[2] is missing"),
-            ("input[2].name", "input[2] is missing"),
-            ("input.name", "input is not a table"),
-            ("runner[0]", "runner is not an array"),
-            ("spec_version.x", "spec_version is not a table"),
-            ("later.\"a b\"[0].x", "later.\"a b\" is not an array"),
-        ] {
-            let message = format!("{path:?} cannot be edited: {message}");
-            refuses(Change::remove(path), &message);
-            refuses(Change::set(path, toml("{}")), &message);
-        }
-        refuses(
-            Change::remove("runner.opts.x"),
-            "\"runner.opts.x\" cannot be edited: runner.opts is missing",
-        );
-        let long = ["a", &".a".repeat(100_000)].concat();
-        let message = format!(
-            "{long:?} cannot be edited: path at byte 129 is not the end: no path has more than 64 \
-             steps"
-        );
-        refuses(Change::set(long, toml("1")), &message);
-        refuses(Change::remove("'x'"), "\"'x'\" cannot be edited: 'x' is missing");
-    }
-
-    #[test]
-    fn values_that_are_no_toml() {
-        for (text, reason) in [
-            ("", "string values must be quoted, expected literal string"),
-            ("1\nb = 2", "unexpected content, expected nothing"),
-            ("1 # c", "unexpected content, expected nothing"),
-            ("{ a = 1, }", "needs TOML 1.1, expected TOML 1.0"),
-            ("\"\\e\"", "needs TOML 1.1, expected TOML 1.0"),
-        ] {
-            refuses(
-                Change::set("extra", toml(text)),
-                &format!("\"extra\" cannot be edited: value is refused: {reason}"),
-            );
-        }
-        refuses(
-            Change::set("input[0]", toml("1")),
-            "\"input[0]\" cannot be edited: value is refused: items of an array of tables have to \
-             be tables",
-        );
-    }
-
-    #[test]
-    fn result_that_is_no_description() {
-        refuses(
-            Change::set("input[0].dtype", NewValue::guess("int9")),
-            "carton.toml line 7: input[0].dtype is \"int9\", expected one of float32, float64, \
-             string, int8, int16, int32, int64, uint8, uint16, uint32, uint64",
-        );
-        refuses(Change::remove("runner"), "carton.toml: runner is missing");
-    }
-
-    #[test]
-    fn broken_documents_are_mended() {
-        let text = TEXT.replace("int8", "int9");
-        let change = Change::set("input[0].dtype", NewValue::guess("int8"));
-        assert_eq!(apply(text.as_bytes(), &[change], &Limits::default()).unwrap(), TEXT.as_bytes());
-        let error = apply(b"a = 1\na = 2", &[], &Limits::default()).unwrap_err();
-        assert_eq!(error.to_string(), "carton.toml line 2: duplicate key");
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

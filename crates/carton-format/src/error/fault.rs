@@ -1,28 +1,11 @@
 //! What the errors of this crate carry.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io};
 
 use model_archive::name::NameFault;
+use tensor_core::{DType, ErrorKind, text::Quoted};
 
-use crate::shown::shown;
-
-/// What is wrong with a file of a folder.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileFault {
-    /// Its path is unsafe.
-    #[error("{0}")]
-    Name(NameFault),
-    /// It leads out of the folder, over a symbolic link.
-    #[error("leads out of the folder")]
-    Outside,
-    /// It is no regular file.
-    #[error("is no regular file")]
-    Irregular,
-    /// The system says no.
-    #[error("cannot be read: {0}")]
-    Io(std::io::Error),
-}
+use crate::tensor::dtype::Name;
 
 /// Why a carton cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +17,9 @@ pub enum WriteFault {
     /// The path was written before.
     #[error("it was written before")]
     Duplicate,
+    /// There is no file of the path that could be removed.
+    #[error("it is not in the carton")]
+    Absent,
     /// A symbolic link leads nowhere, or out of the carton.
     #[error("it links to {target:?}, which {fault}")]
     Target {
@@ -67,7 +53,7 @@ pub enum WriteFault {
     #[error("element type {found} is none of the format's")]
     DType {
         /// The element type.
-        found: tensor_core::DType,
+        found: DType,
     },
     /// The shape has more dimensions, or larger ones, than readers take.
     #[error("shape is {shape}, expected up to 64 dimensions below 2^63")]
@@ -99,7 +85,7 @@ pub enum WriteFault {
 pub enum PackFault {
     /// The system says no.
     #[error("{0}")]
-    Io(std::io::Error),
+    Io(io::Error),
     /// It has changed since it was added.
     #[error("it is {found} bytes long, but was {expected} when it was added")]
     Changed {
@@ -131,7 +117,8 @@ pub enum PackFault {
 pub enum TensorFault {
     /// The bytes of its file are not those of its shape and element type.
     #[error(
-        "is stored in {file:?} with {found} bytes, but shape {shape} of {dtype} needs {expected}"
+        "is stored in {file:?} with {found} bytes, but shape {shape} of {} needs {expected}",
+        Name(*.dtype)
     )]
     Length {
         /// The file in `tensor_data/`.
@@ -139,7 +126,7 @@ pub enum TensorFault {
         /// Its shape.
         shape: tensor_core::Shape,
         /// Its element type.
-        dtype: crate::DType,
+        dtype: DType,
         /// Bytes that are there.
         found: u64,
         /// Bytes that the shape needs.
@@ -399,6 +386,39 @@ pub enum EditFault {
     },
 }
 
+impl WriteFault {
+    /// What is wrong with a carton that is written may be wrong with the one that it is made from.
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Target { .. } | Self::OtherFiles => ErrorKind::Malformed,
+            Self::Absent => ErrorKind::NotFound,
+            Self::Path(_)
+            | Self::Duplicate
+            | Self::TargetLinked { .. }
+            | Self::Url { .. }
+            | Self::NoUrl
+            | Self::Description(_)
+            | Self::DuplicateTensor
+            | Self::DType { .. }
+            | Self::Shape { .. }
+            | Self::NestedInNested
+            | Self::Strings { .. } => ErrorKind::Usage,
+        }
+    }
+}
+
+impl PackFault {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io(error) => io_kind(error),
+            Self::Changed { .. } => ErrorKind::Busy,
+            Self::Irregular | Self::NotUtf8 | Self::Path(_) | Self::Loop | Self::Deep(_) => {
+                ErrorKind::Usage
+            }
+        }
+    }
+}
+
 impl TensorFault {
     /// Returns the stable id of the rule.
     #[must_use]
@@ -410,6 +430,18 @@ impl TensorFault {
             Self::Kind { .. } => "carton/tensor-kind",
         }
     }
+
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Length { .. }
+            | Self::Strings { .. }
+            | Self::NoFile { .. }
+            | Self::FileName { .. }
+            | Self::NoInner { .. }
+            | Self::NestedInNested { .. } => ErrorKind::Malformed,
+            Self::Kind { .. } => ErrorKind::Usage,
+        }
+    }
 }
 
 impl DocumentError {
@@ -419,8 +451,28 @@ impl DocumentError {
         match self.fault {
             DocumentFault::Syntax(_) | DocumentFault::NotUtf8 { .. } => "carton/toml-syntax",
             DocumentFault::OverLimit { .. } => "carton/limit",
-            _ => "carton/toml-value",
+            DocumentFault::UnsupportedVersion { .. }
+            | DocumentFault::Missing
+            | DocumentFault::Value { .. } => "carton/toml-value",
         }
+    }
+
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        match self.fault {
+            DocumentFault::UnsupportedVersion { .. } => ErrorKind::Unsupported,
+            DocumentFault::OverLimit { .. } => ErrorKind::OverLimit,
+            DocumentFault::Syntax(_)
+            | DocumentFault::NotUtf8 { .. }
+            | DocumentFault::Missing
+            | DocumentFault::Value { .. } => ErrorKind::Malformed,
+        }
+    }
+}
+
+pub(crate) fn io_kind(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
+        _ => ErrorKind::Io,
     }
 }
 
@@ -434,7 +486,7 @@ fn path_text(at: &str) -> String {
 
 /// Returns a part of a line as a message shows it: whole, unless it is longer than any may be.
 fn cut(text: &str) -> String {
-    if text.len() > SHOWN { shown(text) } else { format!("{text:?}") }
+    if text.len() > SHOWN { Quoted(text).to_string() } else { format!("{text:?}") }
 }
 
 /// Bytes of a part of a line that a message shows: those of the longest path.

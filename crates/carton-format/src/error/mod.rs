@@ -1,6 +1,7 @@
 use std::fmt;
 
-use tensor_core::{At, Report, Severity};
+use model_archive::FileFault;
+use tensor_core::{At, Chain, ErrorKind, Finding};
 
 use crate::{
     Sha256,
@@ -12,8 +13,7 @@ mod fault;
 #[cfg(feature = "edit")]
 pub use fault::EditFault;
 pub use fault::{
-    DocumentError, DocumentFault, FileFault, InvalidText, ManifestFault, PackFault, TensorFault,
-    WriteFault,
+    DocumentError, DocumentFault, InvalidText, ManifestFault, PackFault, TensorFault, WriteFault,
 };
 
 /// What can go wrong with a carton.
@@ -52,7 +52,7 @@ pub enum Error {
     Core(#[from] tensor_core::Error),
     /// The archive is broken.
     #[error(transparent)]
-    Archive(#[from] model_archive::Error),
+    Archive(model_archive::Error),
     /// A file is listed in `MANIFEST` and neither in the carton nor in `LINKS`. Format text: "LINKS".
     #[error("{path:?} is listed in MANIFEST, but is neither in the carton nor in LINKS")]
     MissingFile {
@@ -151,12 +151,36 @@ impl Error {
             Self::Write { .. } | Self::WriteTensor { .. } | Self::Pack { .. } => "carton/write",
             Self::UnknownTensor { .. } => "carton/unknown-tensor",
             Self::Fetch { .. } => "carton/fetch",
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "carton/limit",
-            Self::Core(
-                tensor_core::Error::ShapeOverflow { .. } | tensor_core::Error::SizeOverflow { .. },
-            ) => "carton/tensor-shape",
-            Self::Core(_) => "carton/read",
+            Self::Core(error) => match error {
+                tensor_core::Error::OverLimit { .. } => "carton/limit",
+                tensor_core::Error::ShapeOverflow { .. }
+                | tensor_core::Error::SizeOverflow { .. } => "carton/tensor-shape",
+                _ => "carton/read",
+            },
             Self::Archive(error) => error.rule(),
+        }
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::MissingDocument { .. }
+            | Self::Manifest { .. }
+            | Self::MissingFile { .. }
+            | Self::Digest { .. }
+            | Self::UnknownTensor { .. } => ErrorKind::Malformed,
+            Self::Document(error) => error.kind(),
+            #[cfg(feature = "edit")]
+            Self::Edit { .. } => ErrorKind::Usage,
+            Self::NotFetched { .. } => ErrorKind::NotFound,
+            Self::File { fault, .. } => fault.kind(),
+            Self::Tensor { fault, .. } => fault.kind(),
+            Self::Write { fault, .. } | Self::WriteTensor { fault, .. } => fault.kind(),
+            Self::Pack { fault, .. } => fault.kind(),
+            Self::Fetch { source, .. } => source.kind(),
+            Self::Core(error) => error.kind(),
+            Self::Archive(error) => error.kind(),
         }
     }
 
@@ -183,18 +207,23 @@ impl Error {
                 At::file().tensor(name)
             }
             Self::Pack { .. } => At::file(),
-            Self::Core(error) => At::file().offset(error.offset()),
-            Self::Archive(error) => {
-                let mut at = At::file().offset(error.offset());
-                at.entry = error.entry().map(str::to_owned);
-                at
-            }
+            Self::Core(error) => error.at(),
+            Self::Archive(error) => error.at(),
         }
     }
 
-    /// Adds the error to a report.
-    pub(crate) fn report_to(&self, severity: Severity, report: &mut Report) {
-        report.push(severity, self.rule(), self.at(), tensor_core::Chain(self).to_string());
+    /// Returns the error as a finding.
+    pub(crate) fn finding(&self) -> Finding {
+        Finding::error(self.rule(), Chain(self).to_string()).at(self.at())
+    }
+}
+
+impl From<model_archive::Error> for Error {
+    fn from(error: model_archive::Error) -> Self {
+        match error {
+            model_archive::Error::File { path, fault } => Self::File { path, fault },
+            error => Self::Archive(error),
+        }
     }
 }
 

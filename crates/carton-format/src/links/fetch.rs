@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, io, net::IpAddr, path::PathBuf, time::Duration};
 
-use tensor_core::{Chain, Source, digest::Digest};
+use tensor_core::{Chain, ErrorKind, Source, digest::Digest};
 
 use crate::Sha256;
 
@@ -146,6 +146,18 @@ impl FetchError {
     #[must_use]
     pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Other(error.into())
+    }
+
+    /// Returns what the error means for whoever meets it: nothing is wrong with the carton.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoUrl { .. } | Self::Offline { .. } => ErrorKind::NotFound,
+            Self::NoneWorks { .. } | Self::Cache { .. } | Self::Core(_) | Self::Other(_) => {
+                ErrorKind::Io
+            }
+            Self::Setting { .. } => ErrorKind::Usage,
+        }
     }
 }
 

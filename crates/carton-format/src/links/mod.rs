@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use tensor_core::{At, Limits, Report, Severity};
+use tensor_core::{Finding, Limit, Limits, Report, Severity};
 
 use crate::{
     DocumentFault, Result, Sha256,
-    limits::check_bytes,
     links::url::{bare, has_credentials, is_url},
     paths::LINKS,
     sha256::Case,
+    text::emit::{Basic, List},
     text::{Document, Unknown, UnknownKey, report_toml_1_1, report_unknown},
 };
 
@@ -35,7 +35,7 @@ impl Links {
     /// [`Error::Document`](crate::Error::Document) where it is no TOML, has no `version` 1 or no
     /// `urls`, or where a key is no digest or a value no list of strings.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
-        check_bytes("LINKS in bytes", bytes.len() as u64, limits.metadata_bytes, "metadata_bytes")?;
+        limits.check(Limit::MetadataBytes, "LINKS in bytes", bytes.len() as u64)?;
         let document = Document::parse(LINKS, bytes)?;
         let mut unknown = Unknown::new(&document);
         let mut root = document.root();
@@ -67,8 +67,7 @@ impl Links {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!("version = {VERSION}\n\n[urls]\n");
         for (sha256, urls) in &self.urls {
-            let urls: Vec<String> = urls.iter().map(|url| basic_string(url)).collect();
-            let _ = writeln!(text, "{sha256} = [{}]", urls.join(", "));
+            let _ = writeln!(text, "{sha256} = {}", List(urls.iter().map(|url| Basic(url))));
         }
         text.into_bytes()
     }
@@ -84,10 +83,15 @@ impl Links {
     /// Adds what other links have behind what there is; a digest without a URL stays one.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (sha256, urls) in other.iter() {
-            self.urls.entry(sha256).or_default();
-            for url in urls {
-                self.add(sha256, url.as_str());
-            }
+            self.extend(sha256, urls);
+        }
+    }
+
+    /// Adds what links to a digest behind what there is.
+    pub(crate) fn extend(&mut self, sha256: Sha256, urls: &[String]) {
+        self.urls.entry(sha256).or_default();
+        for url in urls {
+            self.add(sha256, url.as_str());
         }
     }
 
@@ -115,15 +119,15 @@ impl Links {
         report_toml_1_1(self.needs_toml_1_1, LINKS, report);
         report_unknown(&self.unknown, LINKS, report);
         for (sha256, line) in &self.upper_case {
-            let at = At::file().entry(LINKS).path(format!("urls.{sha256}")).line(*line);
             let message = "is written with capital letters, which the format's own library does \
                            not find";
-            report.push(Severity::Warning, "carton/links-digest", at, message);
+            let finding = Finding::warning("carton/links-digest", message).entry(LINKS);
+            report.add(finding.path(format!("urls.{sha256}")).line(*line));
         }
         for (sha256, urls) in self.iter() {
             let mut add = |severity, path, message: String| {
-                let at = At::file().entry(LINKS).path(path);
-                report.push(severity, "carton/links-url", at, message);
+                let finding = Finding::new(severity, "carton/links-url", message);
+                report.add(finding.entry(LINKS).path(path));
             };
             if urls.is_empty() {
                 let message = "has no URL, expected one".to_owned();
@@ -141,27 +145,6 @@ impl Links {
             }
         }
     }
-}
-
-/// Writes a text as a basic string of TOML 1.0.
-pub(crate) fn basic_string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().saturating_add(2));
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            control if control.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(control));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }
 
 const VERSION: u64 = 1;

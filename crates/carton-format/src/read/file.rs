@@ -5,15 +5,16 @@ use std::{
 };
 
 use bytes::Bytes;
-use model_archive::{Entry, Kind, name};
-use tensor_core::digest::{Algorithm, Hasher};
+use model_archive::{Entry, FileFault, Kind, Stored, StoredReader, name};
+use tensor_core::{
+    Verified, Verify,
+    digest::{Algorithm, Hasher},
+};
 
 use crate::{
     Error, MediaType, Reader, Result, Sha256,
     links::fetch::Link,
     paths::{MISC, MODEL},
-    read::Verify,
-    read::storage::{Storage, Stored, StoredReader},
 };
 
 /// A handle on a file that `MANIFEST` lists: two words, nothing read.
@@ -55,9 +56,16 @@ impl<'a> File<'a> {
     /// Tells where its content is.
     #[must_use]
     pub fn place(self) -> Place {
-        let is_here = match self.reader.storage() {
-            Storage::Archive(_) => self.entry().is_some(),
-            Storage::Folder(folder) => folder.has(self.path()),
+        let is_here = match self.reader.storage().folder() {
+            None => self.entry().is_some(),
+            // What is there and may not be read is said to be here: reading tells why not.
+            Some(folder) => match folder.disk_path(self.path()) {
+                Ok(found) => found.is_some(),
+                Err(model_archive::Error::File { fault, .. }) => {
+                    matches!(fault, FileFault::Outside)
+                }
+                Err(_) => false,
+            },
         };
         if is_here {
             Place::Here
@@ -68,19 +76,29 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Returns the length of its content in bytes; `None` where that is not known without fetching.
-    #[must_use]
-    pub fn len(self) -> Option<u64> {
-        if self.place() != Place::Here {
-            return None;
+    /// Returns the length of its content in bytes; nothing is fetched for that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFetched`] where it is only linked; [`Error::MissingFile`]; as for
+    /// [`bytes`](Self::bytes).
+    pub fn len(self) -> Result<u64> {
+        match self.reader.stored_here(self)? {
+            Some(stored) => Ok(stored.len()),
+            None => {
+                let (path, urls) = (self.path().to_owned(), self.reader.urls(self)?.to_owned());
+                Err(Error::NotFetched { path, urls })
+            }
         }
-        Some(self.reader.stored(self).ok()?.len())
     }
 
-    /// Tells whether it is known to have no content.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == Some(0)
+    /// Tells whether it has no content.
+    ///
+    /// # Errors
+    ///
+    /// As for [`len`](Self::len).
+    pub fn is_empty(self) -> Result<bool> {
+        Ok(self.len()? == 0)
     }
 
     /// Returns its content: a slice without a copy where it is stored as it is and in memory.
@@ -100,6 +118,19 @@ impl<'a> File<'a> {
         Ok(bytes)
     }
 
+    /// Fills the caller's buffer with its content; it is held nowhere else.
+    pub(crate) fn read_into(self, buffer: &mut [u8]) -> Result<()> {
+        let stored = self.reader.stored(self)?;
+        match self.reader.archive().zip(stored.extent()?) {
+            Some((archive, extent)) => archive.source().read_into(extent, buffer, "file")?,
+            None => stored.read_into(buffer)?,
+        }
+        if self.reader.wants_digest(self.index) {
+            self.compare(Sha256::of(buffer))?;
+        }
+        Ok(())
+    }
+
     /// Returns its content as a stream, in memory that does not grow with it.
     ///
     /// Unless [`Verify::Never`] was asked for, the stream ends well only where the digest is right.
@@ -117,13 +148,13 @@ impl<'a> File<'a> {
     /// # Errors
     ///
     /// As for [`bytes`](Self::bytes).
-    pub fn verify(self) -> Result<()> {
+    pub fn verify(self) -> Result<Verified> {
         let mut reader = self.open(true)?;
         loop {
             let ready = reader.fill_buf().map_err(FileReader::fault)?.len();
             if ready == 0 {
                 self.reader.note_digest(self.index);
-                return Ok(());
+                return Ok(Verified::Digest);
             }
             reader.consume(ready);
         }
@@ -144,7 +175,7 @@ impl<'a> File<'a> {
 
     /// Returns the path of what it leads to, one step far, where it is a symbolic link.
     pub(crate) fn target(self) -> Result<Option<String>> {
-        if let Storage::Folder(folder) = self.reader.storage() {
+        if let Some(folder) = self.reader.storage().folder() {
             return Ok(folder.target(self.path()));
         }
         let Some(entry) = self.entry().filter(|entry| entry.info().kind == Kind::Symlink) else {
@@ -222,18 +253,12 @@ impl FileReader {
 
     /// Returns how many zstd frames were decoded so far; 0 where there are none.
     pub(crate) fn frames(&self) -> u64 {
-        match &self.stored {
-            StoredReader::Entry(reader) => reader.frames(),
-            StoredReader::Source(_) => 0,
-        }
+        self.stored.frames()
     }
 
     /// Returns how many stored bytes stand behind the end of the data.
     pub(crate) fn leftover(&self) -> u64 {
-        match &self.stored {
-            StoredReader::Entry(reader) => reader.leftover(),
-            StoredReader::Source(_) => 0,
-        }
+        self.stored.leftover()
     }
 
     /// Turns an error of this stream into what it is about.
@@ -241,7 +266,7 @@ impl FileReader {
     pub fn fault(error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(error) => error,
-            Err(error) => model_archive::EntryReader::fault(error).into(),
+            Err(error) => StoredReader::fault(error).into(),
         }
     }
 }
@@ -308,19 +333,10 @@ impl Reader {
 
     /// Returns where the content of a file is; fetches what is only linked.
     pub(crate) fn stored(&self, file: File<'_>) -> Result<Stored<'_>> {
-        let here = match self.storage() {
-            Storage::Archive(_) => {
-                let entry = self.entry(file.index()).map(Entry::resolve);
-                entry.transpose()?.map(Stored::Entry)
-            }
-            Storage::Folder(folder) => folder.file(file.path())?.map(Stored::Source),
-        };
-        if let Some(stored) = here {
+        if let Some(stored) = self.stored_here(file)? {
             return Ok(stored);
         }
-        let (path, sha256) = (file.path().to_owned(), file.sha256());
-        let urls = self.links().and_then(|links| links.urls(sha256));
-        let Some(urls) = urls else { return Err(Error::MissingFile { path }) };
+        let (urls, path, sha256) = (self.urls(file)?, file.path().to_owned(), file.sha256());
         if let Some((_, source)) = self.fetched().iter().find(|(found, _)| *found == sha256) {
             return Ok(Stored::Source(source.clone()));
         }
@@ -344,6 +360,23 @@ impl Reader {
         Ok(Stored::Source(source))
     }
 
+    /// Returns where the content of a file is; `None` where that is not in the carton.
+    fn stored_here(&self, file: File<'_>) -> Result<Option<Stored<'_>>> {
+        match self.storage().folder() {
+            None => {
+                let entry = self.entry(file.index()).map(Entry::resolve);
+                Ok(entry.transpose()?.map(Stored::Entry))
+            }
+            Some(folder) => Ok(folder.file(file.path())?.map(Stored::Source)),
+        }
+    }
+
+    /// Returns where the content of a file that is not in the carton can be fetched.
+    fn urls(&self, file: File<'_>) -> Result<&[String]> {
+        let urls = self.links().and_then(|links| links.urls(file.sha256()));
+        urls.ok_or_else(|| Error::MissingFile { path: file.path().to_owned() })
+    }
+
     /// Returns the entry of a line of the manifest; `None` where there is none, or for a folder.
     pub(crate) fn entry(&self, index: usize) -> Option<Entry<'_>> {
         let position = self.inner.positions.get(index).copied().flatten()?;
@@ -356,7 +389,7 @@ impl Reader {
 
     pub(crate) fn note_digest(&self, index: usize) {
         // In a folder, the next read opens whatever stands there by then.
-        if let Storage::Archive(_) = self.storage()
+        if self.archive().is_some()
             && let Some(flag) = self.inner.compared.get(index)
         {
             flag.store(true, Ordering::Relaxed);
@@ -364,7 +397,11 @@ impl Reader {
     }
 
     pub(crate) fn wants_digest(&self, index: usize) -> bool {
-        self.verifies() == Verify::Once && !self.is_compared(index)
+        match self.read_options().verify {
+            Verify::Once => !self.is_compared(index),
+            Verify::Always => true,
+            Verify::Never => false,
+        }
     }
 }
 

@@ -8,22 +8,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use model_archive::{Archive, Method, Profile, Symlinks};
-use tensor_core::{Limits, Source, parallel};
+use model_archive::{Archive, Entry, Folder, Kind, Method, Storage, Symlinks};
+use tensor_core::{Limit, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
     Description, Error, Links, Manifest, Result, Sha256,
     description::ParsedDescription,
-    limits::check_bytes,
     links::fetch::Fetch,
     paths::{CARTON_TOML, LINKS, MANIFEST},
-    read::storage::{Folder, Storage},
     tensor::index::Index,
 };
 
 pub(crate) mod file;
 pub(crate) mod media_type;
-pub(crate) mod storage;
+pub(crate) mod sniff;
 pub(crate) mod unpack;
 
 /// An open carton: an archive, or a folder that looks like one.
@@ -60,7 +58,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Error::Archive`] where it is no archive or an unsafe one; [`Error::MissingDocument`]
+    /// [`Error::Archive`] where it is not an archive or an unsafe one; [`Error::MissingDocument`]
     /// without `MANIFEST`; [`Error::Manifest`] and [`Error::Document`] where that or `LINKS` is
     /// broken.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
@@ -124,6 +122,12 @@ impl Reader {
         self.storage().archive()
     }
 
+    /// Returns what the archive is read from; `None` for a folder.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        self.archive().map(Archive::source)
+    }
+
     pub(crate) fn storage(&self) -> &Storage {
         &self.inner.storage
     }
@@ -136,20 +140,14 @@ impl Reader {
         &self.inner.options.limits
     }
 
-    pub(crate) fn verifies(&self) -> Verify {
-        self.inner.options.verify
-    }
-
     pub(crate) fn parsed(&self) -> Result<&ParsedDescription> {
         if let Some(parsed) = self.inner.description.get() {
             return Ok(parsed);
         }
         let file = self.file(CARTON_TOML);
         let file = file.ok_or(Error::MissingDocument { path: CARTON_TOML })?;
-        let (what, limit) = ("carton.toml in bytes", self.limits().document_bytes);
-        check_bytes(what, file.stored()?.len(), limit, "document_bytes")?;
-        let bytes = file.bytes()?;
-        let parsed = Description::parse(&bytes, self.limits())?;
+        Description::check_len(file.stored()?.len(), self.limits())?;
+        let parsed = Description::parse(&file.bytes()?, self.limits())?;
         Ok(self.inner.description.get_or_init(|| parsed))
     }
 
@@ -162,24 +160,12 @@ impl Reader {
     }
 }
 
-/// When the digests of files are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verify {
-    /// At the first read of a file by a reader and its clones. In a folder it is every read, as
-    /// the file may be another one by then.
-    #[default]
-    Once,
-    /// Only by [`File::verify`] and [`Reader::validate`]: a mapped file is then not read before
-    /// it is used.
-    Never,
-}
-
 /// How a carton is opened.
 ///
 /// # Examples
 ///
 /// ```no_run
-/// use carton_format::{Reader, Verify};
+/// use carton_format::{Reader, tensor_core::Verify};
 ///
 /// let reader = Reader::options().verify(Verify::Never).open("model.carton")?;
 /// # Ok::<(), carton_format::Error>(())
@@ -187,9 +173,8 @@ pub enum Verify {
 #[derive(Clone)]
 pub struct ReadOptions {
     pub(crate) limits: Limits,
-    profile: Profile,
-    pub(crate) graded: Profile,
-    verify: Verify,
+    pub(crate) profile: Profile,
+    pub(crate) verify: Verify,
     fetch: Option<Arc<dyn Fetch>>,
     threads: Option<NonZeroUsize>,
 }
@@ -203,21 +188,18 @@ impl ReadOptions {
         self
     }
 
-    /// Sets how much is put up with in the archive; strict by default.
+    /// Sets how much is tolerated in an archive when it is opened, and which profile
+    /// [`Reader::validate`] grades its faults by; strict by default. A folder is opened in either
+    /// profile.
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// Sets which profile [`Reader::validate`] grades findings of the archive by; strict by default.
-    #[must_use]
-    pub fn graded(mut self, profile: Profile) -> Self {
-        self.graded = profile;
-        self
-    }
-
-    /// Sets when digests are compared.
+    /// Sets when digests are compared with what is read; once by default. In a folder that is every
+    /// time, as the file may be another one by then. [`File::verify`](crate::File::verify) and
+    /// [`Reader::validate`] compare them always.
     #[must_use]
     pub fn verify(mut self, verify: Verify) -> Self {
         self.verify = verify;
@@ -246,8 +228,8 @@ impl ReadOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         if path.is_dir() {
-            let storage = Storage::Folder(Folder::open(path)?);
-            return self.read(storage);
+            let folder = Folder::open(path)?.limits(self.limits);
+            return self.read(folder.into());
         }
         self.from_source(Source::open(path)?)
     }
@@ -273,7 +255,18 @@ impl ReadOptions {
             .profile(self.profile)
             .limits(self.limits)
             .from_source(source)?;
-        self.read(Storage::Archive(archive))
+        self.from_archive(archive)
+    }
+
+    /// Reads a carton whose archive is open already, with
+    /// [symbolic links kept](model_archive::Symlinks::Kept) where it may have some. How much was
+    /// tolerated when it was opened is settled; the profile is what [`Reader::validate`] grades by.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn from_archive(self, archive: Archive) -> Result<Reader> {
+        self.read(archive.into())
     }
 
     pub(crate) fn thread_count(&self) -> NonZeroUsize {
@@ -281,21 +274,18 @@ impl ReadOptions {
     }
 
     fn read(self, storage: Storage) -> Result<Reader> {
-        let document = |path, what, limit, field| -> Result<Option<Bytes>> {
+        let document = |path, limit, what| -> Result<Option<Bytes>> {
             let Some(stored) = storage.file(path)? else { return Ok(None) };
-            check_bytes(what, stored.len(), limit, field)?;
+            self.limits.check(limit, what, stored.len())?;
             Ok(Some(stored.checked_bytes()?))
         };
-        let limits = &self.limits;
-        let what = "MANIFEST in bytes";
-        let manifest = document(MANIFEST, what, limits.manifest_bytes, "manifest_bytes")?
+        let manifest = document(MANIFEST, Limit::ManifestBytes, "MANIFEST in bytes")?
             .ok_or(Error::MissingDocument { path: MANIFEST })?;
-        let manifest = Manifest::parse(&manifest, limits)?;
-        let what = "LINKS in bytes";
-        let links = document(LINKS, what, limits.metadata_bytes, "metadata_bytes")?;
-        let links = links.map(|links| Links::parse(&links, limits)).transpose()?;
+        let manifest = Manifest::parse(&manifest, &self.limits)?;
+        let links = document(LINKS, Limit::MetadataBytes, "LINKS in bytes")?;
+        let links = links.map(|links| Links::parse(&links, &self.limits)).transpose()?;
         let inner = Inner {
-            positions: storage.positions(&manifest),
+            positions: storage.archive().map(|a| positions(a, &manifest)).unwrap_or_default(),
             compared: (0..manifest.len()).map(|_| AtomicBool::new(false)).collect(),
             storage,
             manifest,
@@ -312,9 +302,8 @@ impl ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         let limits = Limits::default().with_manifest_bytes(MANIFEST_BYTES);
-        let profile = Profile::default();
-        let verify = Verify::default();
-        Self { limits, profile, graded: profile, verify, fetch: None, threads: None }
+        let (profile, verify) = (Profile::default(), Verify::Once);
+        Self { limits, profile, verify, fetch: None, threads: None }
     }
 }
 
@@ -323,7 +312,6 @@ impl std::fmt::Debug for ReadOptions {
         f.debug_struct("ReadOptions")
             .field("limits", &self.limits)
             .field("profile", &self.profile)
-            .field("graded", &self.graded)
             .field("verify", &self.verify)
             .field("fetch", &self.fetch.is_some())
             .field("threads", &self.threads)
@@ -331,7 +319,24 @@ impl std::fmt::Debug for ReadOptions {
     }
 }
 
+/// Returns for each line of a manifest the position of its entry in the archive.
+fn positions(archive: &Archive, manifest: &Manifest) -> Vec<Option<usize>> {
+    let mut positions = vec![None; manifest.len()];
+    // Both are sorted by name.
+    let files = archive.entries_below("").filter(|entry| entry.info().kind != Kind::Folder);
+    let mut files = files.peekable();
+    for line in manifest.sorted() {
+        let path = manifest.path_at(line);
+        while files.next_if(|file| file.name() < path).is_some() {}
+        let found = files.next_if(|file| file.name() == path);
+        if let Some(position) = positions.get_mut(line) {
+            *position = found.map(Entry::index);
+        }
+    }
+    positions
+}
+
 /// The methods of entries. Format text: "Carton format".
-pub(crate) const METHODS: &[Method] = &[Method::Stored, Method::Deflate, Method::Zstd];
+const METHODS: &[Method] = &[Method::Stored, Method::Deflate, Method::Zstd];
 /// About 2.5 million files.
 const MANIFEST_BYTES: u64 = 256 << 20;

@@ -16,7 +16,6 @@ use crate::{
 
 /// How a carton is unpacked.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct UnpackOptions {
     threads: NonZeroUsize,
     linked: Linked,
@@ -139,7 +138,7 @@ fn write_link(folder: &NewFolder, file: File<'_>) -> Result<()> {
     let Some(entry) = file.entry() else { return Ok(()) };
     entry.resolve()?;
     file.verify()?;
-    // Written anew: a system goes through the folders that a text names, and they may not be there.
+    // Rewritten: a system goes through the folders that a text names, and they may not be there.
     let target = file.target()?.map(|target| relative(file.path(), &target));
     Ok(folder.symlink(file.path(), &target.unwrap_or_default())?)
 }

@@ -1,106 +1,51 @@
-use std::{fmt, str::FromStr};
+//! The element types that the format stores, and its names for them. Format text: "`carton.toml`".
 
-use crate::InvalidText;
+use std::fmt;
 
-/// The type of one element, by the format's names. Format text: "`carton.toml`".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DType {
-    /// IEEE 754 binary32.
-    Float32,
-    /// IEEE 754 binary64.
-    Float64,
-    /// Text of any length.
-    String,
-    /// Signed, 8 bits.
-    Int8,
-    /// Signed, 16 bits.
-    Int16,
-    /// Signed, 32 bits.
-    Int32,
-    /// Signed, 64 bits.
-    Int64,
-    /// Unsigned, 8 bits.
-    Uint8,
-    /// Unsigned, 16 bits.
-    Uint16,
-    /// Unsigned, 32 bits.
-    Uint32,
-    /// Unsigned, 64 bits.
-    Uint64,
+use tensor_core::DType;
+
+/// All of them, in the order of the format text.
+pub const STORED: [(DType, &str); 11] = [
+    (DType::F32, "float32"),
+    (DType::F64, "float64"),
+    (DType::Str, "string"),
+    (DType::I8, "int8"),
+    (DType::I16, "int16"),
+    (DType::I32, "int32"),
+    (DType::I64, "int64"),
+    (DType::U8, "uint8"),
+    (DType::U16, "uint16"),
+    (DType::U32, "uint32"),
+    (DType::U64, "uint64"),
+];
+
+/// Returns the format's name of an element type; `None` for those that it does not store.
+#[must_use]
+pub fn name(dtype: DType) -> Option<&'static str> {
+    STORED.iter().find(|(stored, _)| *stored == dtype).map(|(_, name)| *name)
 }
 
-impl DType {
-    /// All element types, in the order of the format text.
-    pub const ALL: [Self; 11] = [
-        Self::Float32,
-        Self::Float64,
-        Self::String,
-        Self::Int8,
-        Self::Int16,
-        Self::Int32,
-        Self::Int64,
-        Self::Uint8,
-        Self::Uint16,
-        Self::Uint32,
-        Self::Uint64,
-    ];
-
-    /// Returns the name, as it stands in documents.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Float32 => "float32",
-            Self::Float64 => "float64",
-            Self::String => "string",
-            Self::Int8 => "int8",
-            Self::Int16 => "int16",
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::Uint8 => "uint8",
-            Self::Uint16 => "uint16",
-            Self::Uint32 => "uint32",
-            Self::Uint64 => "uint64",
-        }
-    }
-
-    /// Returns the element type by which the rest of the workspace knows this one.
-    #[must_use]
-    pub const fn dtype(self) -> tensor_core::DType {
-        match self {
-            Self::Float32 => tensor_core::DType::F32,
-            Self::Float64 => tensor_core::DType::F64,
-            Self::String => tensor_core::DType::Str,
-            Self::Int8 => tensor_core::DType::I8,
-            Self::Int16 => tensor_core::DType::I16,
-            Self::Int32 => tensor_core::DType::I32,
-            Self::Int64 => tensor_core::DType::I64,
-            Self::Uint8 => tensor_core::DType::U8,
-            Self::Uint16 => tensor_core::DType::U16,
-            Self::Uint32 => tensor_core::DType::U32,
-            Self::Uint64 => tensor_core::DType::U64,
-        }
-    }
-
-    /// Returns the format's own element type; `None` for those that it lacks.
-    #[must_use]
-    pub fn of(dtype: tensor_core::DType) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.dtype() == dtype)
-    }
+/// Returns the element type of a name of the format; `None` for any other text.
+#[must_use]
+pub fn parse(text: &str) -> Option<DType> {
+    STORED.iter().find(|(_, name)| *name == text).map(|(dtype, _)| *dtype)
 }
 
-impl fmt::Display for DType {
+/// Says what would do where a text is not such a name.
+pub(crate) fn expected() -> String {
+    format!("one of {}", STORED.map(|(_, name)| name).join(", "))
+}
+
+/// An element type as messages about documents show it: by the format's name where it has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name(pub(crate) DType);
+
+impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for DType {
-    type Err = InvalidText;
-
-    fn from_str(text: &str) -> Result<Self, InvalidText> {
-        Self::ALL.into_iter().find(|dtype| dtype.name() == text).ok_or_else(|| {
-            InvalidText::new(text, format!("one of {}", Self::ALL.map(Self::name).join(", ")))
-        })
+        match name(self.0) {
+            Some(name) => f.pad(name),
+            None => self.0.fmt(f),
+        }
     }
 }
 
@@ -110,23 +55,21 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        for dtype in DType::ALL {
-            assert_eq!(dtype.to_string().parse(), Ok(dtype));
-            assert_eq!(DType::of(dtype.dtype()), Some(dtype));
+        for (dtype, _) in STORED {
+            assert_eq!(parse(&Name(dtype).to_string()), Some(dtype));
         }
-        assert_eq!(DType::of(tensor_core::DType::Bool), None);
+        assert_eq!(name(DType::Bool), None);
     }
 
     #[test]
     fn other_names_are_refused() {
         for text in ["", "Float32", "float16", "bool", "nested", "float32 ", "int"] {
-            assert_eq!(
-                text.parse::<DType>().unwrap_err().to_string(),
-                format!(
-                    "{text:?} is not one of float32, float64, string, int8, int16, int32, int64, \
-                     uint8, uint16, uint32, uint64"
-                )
-            );
+            assert_eq!(parse(text), None, "{text:?}");
         }
+        assert_eq!(
+            expected(),
+            "one of float32, float64, string, int8, int16, int32, int64, uint8, uint16, uint32, \
+             uint64"
+        );
     }
 }

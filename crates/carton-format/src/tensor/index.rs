@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use model_archive::name;
-use tensor_core::{Limits, Shape};
+use tensor_core::{DType, Limit, Limits, Shape};
 
 use crate::{
-    DType, DocumentFault, Error, Manifest, Result,
+    DocumentFault, Error, Manifest, Result,
     error::TensorFault,
-    limits::check_bytes,
     paths::{INDEX, INDEX_BYTES, TENSOR_DATA},
+    tensor::dtype,
     text::{Document, Node, Table, Unknown, UnknownKey},
 };
 
@@ -46,15 +46,14 @@ pub(crate) enum Content {
 
 impl Index {
     pub(crate) fn parse(bytes: &[u8], limits: &Limits, manifest: &Manifest) -> Result<Self> {
-        let (found, limit) = (bytes.len() as u64, limits.metadata_bytes);
-        check_bytes(INDEX_BYTES, found, limit, "metadata_bytes")?;
+        limits.check(Limit::MetadataBytes, INDEX_BYTES, bytes.len() as u64)?;
         let document = Document::parse(INDEX, bytes)?;
         let mut unknown = Unknown::new(&document);
         let mut root = document.root();
         let mut index = Self { needs_toml_1_1: document.needs_toml_1_1(), ..Self::default() };
         if let Some(tensors) = root.optional("tensor") {
             let items = tensors.array()?;
-            tensors.check_count("tensors", items.len(), limits.tensors, "tensors")?;
+            tensors.check_count("tensors", items.len(), limits, Limit::Tensors)?;
             index.entries.reserve(items.len());
             index.by_name.reserve(items.len());
             for node in items {
@@ -147,12 +146,12 @@ impl Index {
 
 fn dtype_of(node: Node<'_>) -> Result<DType> {
     let expected = "an element type such as \"float32\", \"string\" or \"nested\"";
-    node.string()?.parse().map_err(|_| node.fault(expected))
+    dtype::parse(node.string()?).ok_or_else(|| node.fault(expected))
 }
 
 fn shape_of(node: Node<'_>, limits: &Limits) -> Result<Shape> {
     let dims = node.array()?;
-    node.check_count("dimensions", dims.len(), limits.rank, "rank")?;
+    node.check_count("dimensions", dims.len(), limits, Limit::Rank)?;
     dims.map(Node::unsigned).collect()
 }
 
@@ -191,7 +190,7 @@ mod tests {
             let index = parse(&format!("{PLAIN}{inner}")).unwrap();
             let entry = index.entry("a").unwrap();
             assert_eq!(entry.has_inner, !inner.is_empty());
-            let (dtype, shape) = (DType::Float32, [2].into());
+            let (dtype, shape) = (DType::F32, [2].into());
             assert_eq!(entry.content, Content::Plain { dtype, shape, file: "x".to_owned() });
         }
     }

@@ -3,11 +3,14 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use bytes::Bytes;
-use tensor_core::{Limits, Shape};
+use tensor_core::{DType, Limits, Shape};
 
 use crate::{
-    DType, Error, Result, Value, error::WriteFault, links::basic_string, paths::TENSOR_DATA,
-    tensor::index::NESTED,
+    Error, Result, Value,
+    error::WriteFault,
+    paths::TENSOR_DATA,
+    tensor::{dtype, index::NESTED},
+    text::emit::{Basic, List},
 };
 
 /// Collects entries of the index; the files are numbered in the order in which tensors come.
@@ -69,7 +72,7 @@ impl IndexWriter {
                 self.check(&inner_name(name, place), inner, Depth::Inner)
             }),
             Value::Numeric(tensor) if value.dtype().is_none() => {
-                refuse(WriteFault::DType { found: tensor.info().dtype })
+                refuse(WriteFault::DType { found: tensor.dtype() })
             }
             Value::Numeric(_) => Ok(()),
             Value::Strings { shape, strings } => {
@@ -87,13 +90,13 @@ impl IndexWriter {
         match value {
             Value::Numeric(tensor) => {
                 // It was checked that there is one.
-                let dtype = value.dtype().map_or("", DType::name);
-                let file = self.plain(name, dtype, &tensor.info().shape, NUMBERS);
+                let file = self.plain(name, tensor.dtype(), tensor.shape(), NUMBERS);
                 files.push((file, tensor.bytes().clone()));
             }
             Value::Strings { shape, strings } => {
-                let file = self.plain(name, DType::String.name(), shape, STRINGS);
-                files.push((file, strings_text(strings).into()));
+                let file = self.plain(name, DType::Str, shape, STRINGS);
+                let text = format!("data = {}\n", List(strings.iter().map(|string| Basic(string))));
+                files.push((file, text.into()));
             }
             Value::Nested(inner) => {
                 let names: Vec<String> =
@@ -101,27 +104,27 @@ impl IndexWriter {
                 for (inner_name, inner) in names.iter().zip(inner) {
                     self.put(inner_name, inner, files);
                 }
-                let names: Vec<String> = names.iter().map(|name| basic_string(name)).collect();
                 let _ = writeln!(
                     self.text,
-                    "[[tensor]]\nname = {}\ndtype = \"{NESTED}\"\ninner = [{}]\n",
-                    basic_string(name),
-                    names.join(", ")
+                    "[[tensor]]\nname = {}\ndtype = \"{NESTED}\"\ninner = {}\n",
+                    Basic(name),
+                    List(names.iter().map(|name| Basic(name)))
                 );
             }
         }
     }
 
     /// Adds an entry of numbers or strings and returns the path of its file.
-    fn plain(&mut self, name: &str, dtype: &str, shape: &Shape, extension: &str) -> String {
+    fn plain(&mut self, name: &str, dtype: DType, shape: &Shape, extension: &str) -> String {
         let file = file_name(self.files, extension);
         self.files = self.files.saturating_add(1);
-        let dims: Vec<String> = shape.dims().iter().map(u64::to_string).collect();
+        // It was checked that there is one.
+        let dtype = dtype::name(dtype).unwrap_or_default();
         let _ = writeln!(
             self.text,
-            "[[tensor]]\nname = {}\ndtype = \"{dtype}\"\nshape = [{}]\nfile = \"{file}\"\ninner = []\n",
-            basic_string(name),
-            dims.join(", ")
+            "[[tensor]]\nname = {}\ndtype = \"{dtype}\"\nshape = {}\nfile = \"{file}\"\ninner = []\n",
+            Basic(name),
+            List(shape.dims())
         );
         path_of(&file)
     }
@@ -168,17 +171,6 @@ fn inner_name(name: &str, place: u64) -> String {
     format!("_carton_nested_inner_{name}_{place}")
 }
 
-/// Writes the file of a tensor of strings.
-fn strings_text(strings: &[String]) -> String {
-    let mut text = String::from("data = [");
-    for (index, string) in strings.iter().enumerate() {
-        text.push_str(if index == 0 { "" } else { ", " });
-        text.push_str(&basic_string(string));
-    }
-    text.push_str("]\n");
-    text
-}
-
 // Format text: "`tensor_data`".
 const NUMBERS: &str = "bin";
 const STRINGS: &str = "toml";
@@ -186,7 +178,7 @@ const STRINGS: &str = "toml";
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, prelude::*};
-    use tensor_core::Tensor;
+    use tensor_core::TensorBuf;
 
     use super::*;
     use crate::{
@@ -197,7 +189,7 @@ mod tests {
     #[test]
     fn written_index_reads_back() {
         let mut writer = IndexWriter::default();
-        let numbers = || Value::Numeric(Tensor::from_slice([2], &[1.0_f32, 2.0]).unwrap());
+        let numbers = || Value::Numeric(TensorBuf::from_slice([2], &[1.0_f32, 2.0]).unwrap());
         let strings =
             Value::Strings { shape: Shape::scalar(), strings: vec!["\u{1b}\"".to_owned()] };
         let mut paths = Vec::new();
@@ -224,8 +216,7 @@ mod tests {
     #[test]
     fn tensors_that_are_refused() {
         let mut writer = IndexWriter::default();
-        let half =
-            Value::Numeric(Tensor::new(tensor_core::DType::F16, [1], &[0_u8, 0][..]).unwrap());
+        let half = Value::Numeric(TensorBuf::new(DType::F16, [1], &[0_u8, 0][..]).unwrap());
         let list = || Value::Nested(Vec::new());
         writer.add("t", &list()).unwrap();
         for (name, value, message) in [
@@ -268,7 +259,7 @@ mod tests {
         let numbers = (vec(any::<u16>(), 1..5), 0..3_usize).prop_map(|(values, ones)| {
             let mut shape: Shape = std::iter::repeat_n(1, ones).collect();
             shape.push(values.len() as u64);
-            Value::Numeric(Tensor::from_slice(shape, &values).unwrap())
+            Value::Numeric(TensorBuf::from_slice(shape, &values).unwrap())
         });
         prop_oneof![strings, numbers]
     }

@@ -1,18 +1,17 @@
 use std::fmt;
 
 use bytes::Bytes;
-use tensor_core::{Extent, Limits, Report, Shape, TensorInfo};
+use tensor_core::{DType, Extent, Limit, Limits, Report, Shape, TensorBuf, TensorInfo, Verified};
 
 use crate::{
-    DType, Error, File, Reader, Result,
+    Error, File, Place, Reader, Result,
     error::TensorFault,
-    limits::check_bytes,
     paths::{INDEX, INDEX_BYTES},
     tensor::index::{Content, Index, IndexEntry},
     text::{Document, Unknown, report_toml_1_1, report_unknown},
 };
 
-pub(crate) mod dtype;
+pub mod dtype;
 pub(crate) mod index;
 pub(crate) mod index_writer;
 
@@ -49,7 +48,7 @@ impl<'a> Tensor<'a> {
     #[must_use]
     pub fn kind(self) -> TensorKind {
         match self.entry.content {
-            Content::Plain { dtype: DType::String, .. } => TensorKind::Strings,
+            Content::Plain { dtype: DType::Str, .. } => TensorKind::Strings,
             Content::Plain { .. } => TensorKind::Numeric,
             Content::Nested { .. } => TensorKind::Nested,
         }
@@ -73,11 +72,21 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Returns element type and shape of all formats; `None` for a nested tensor.
-    #[must_use]
-    pub fn info(self) -> Option<TensorInfo> {
-        let dtype = self.dtype()?.dtype();
-        Some(TensorInfo { dtype, shape: self.shape()?.clone() })
+    /// Returns element type and shape.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tensor`] for a nested tensor, which has neither.
+    pub fn info(self) -> Result<TensorInfo> {
+        match &self.entry.content {
+            Content::Plain { dtype, shape, .. } => {
+                Ok(TensorInfo { dtype: *dtype, shape: shape.clone() })
+            }
+            Content::Nested { .. } => {
+                let expected = "a tensor of numbers or strings";
+                Err(self.fault(TensorFault::Kind { found: self.kind().name(), expected }))
+            }
+        }
     }
 
     /// Returns the file that holds it; `None` for a nested tensor.
@@ -101,32 +110,27 @@ impl<'a> Tensor<'a> {
     /// [`Error::Tensor`] where it is of another kind, or its length is not that of its shape; as
     /// for [`File::bytes`].
     pub fn bytes(self) -> Result<Bytes> {
-        let (file, dtype, shape) = self.plain(TensorKind::Numeric)?;
-        let expected = shape.byte_len(dtype.dtype())?;
-        let found = file.stored()?.len();
-        if found != expected {
-            let shape = shape.clone();
-            let file = self.file_name();
-            return Err(self.fault(TensorFault::Length { file, shape, dtype, found, expected }));
-        }
-        file.bytes()
+        self.check_len()?.bytes()
     }
 
-    /// Fills the caller's buffer with the bytes of a numeric tensor.
+    /// Fills the caller's buffer with the bytes of a numeric tensor; they are held nowhere else.
     ///
     /// # Errors
     ///
     /// [`tensor_core::Error::WrongBuffer`] where the buffer has another length; else as for
     /// [`bytes`](Self::bytes).
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
-        let bytes = self.bytes()?;
-        let (expected, found) = (bytes.len() as u64, buffer.len() as u64);
-        if expected != found {
-            let what = "tensor";
-            return Err(tensor_core::Error::WrongBuffer { what, expected, found }.into());
-        }
-        buffer.copy_from_slice(&bytes);
-        Ok(())
+        self.check_len()?.read_into(buffer)
+    }
+
+    /// Reads a numeric tensor.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn read(self) -> Result<TensorBuf> {
+        let (bytes, TensorInfo { dtype, shape }) = (self.bytes()?, self.info()?);
+        Ok(TensorBuf::new(dtype, shape, bytes)?)
     }
 
     /// Returns the texts of a string tensor, row-major.
@@ -137,9 +141,7 @@ impl<'a> Tensor<'a> {
     /// elements; [`Error::Document`] where its file is broken; as for [`File::bytes`].
     pub fn strings(self) -> Result<Vec<String>> {
         let (file, ..) = self.plain(TensorKind::Strings)?;
-        let limits = self.reader.limits();
-        let len = file.stored()?.len();
-        check_strings_len(len, limits)?;
+        check_strings_len(file.stored()?.len(), self.reader.limits())?;
         let strings = parse_strings(file.path(), &file.bytes()?)?;
         self.check_count(strings.len() as u64)?;
         Ok(strings)
@@ -167,11 +169,7 @@ impl<'a> Tensor<'a> {
     /// As for [`bytes`](Self::bytes) and [`strings`](Self::strings).
     pub fn value(self) -> Result<Value> {
         match self.kind() {
-            TensorKind::Numeric => {
-                let (_, dtype, shape) = self.plain(TensorKind::Numeric)?;
-                let (bytes, shape) = (self.bytes()?, shape.clone());
-                Ok(Value::Numeric(tensor_core::Tensor::new(dtype.dtype(), shape, bytes)?))
-            }
+            TensorKind::Numeric => self.read().map(Value::Numeric),
             TensorKind::Strings => {
                 let (_, _, shape) = self.plain(TensorKind::Strings)?;
                 Ok(Value::Strings { shape: shape.clone(), strings: self.strings()? })
@@ -186,50 +184,58 @@ impl<'a> Tensor<'a> {
     /// Refuses a nested tensor whose inner ones hold more in all than one tensor may: one that
     /// stands there many times takes its memory as often.
     fn check_total(self) -> Result<()> {
-        let (limit, field) = (self.reader.limits().decoded_bytes, "decoded_bytes");
         let mut found = 0_u64;
         for inner in self.inner() {
             let file = inner.file()?;
             let len = file.map(|file| Ok::<_, Error>(file.stored()?.len())).transpose()?;
             found = found.saturating_add(len.unwrap_or_default()).saturating_add(VALUE);
         }
-        check_bytes("nested tensor in bytes", found, limit, field)
+        let limits = self.reader.limits();
+        Ok(limits.check(Limit::DecodedBytes, "nested tensor in bytes", found)?)
     }
 
-    /// Returns where its bytes are in the archive, where they lie there as they are.
+    /// Returns where its bytes are in the archive; `None` where they are compressed, in a folder,
+    /// only linked, or texts, which stand there as TOML.
     ///
     /// # Errors
     ///
     /// As for [`file`](Self::file), and where the header in front of them is broken.
     pub fn extent(self) -> Result<Option<Extent>> {
-        match self.file()? {
-            Some(file) if file.place() == crate::Place::Here => file.stored()?.extent(),
+        match self.file()?.filter(|file| file.place() == Place::Here) {
+            Some(file) if self.kind() == TensorKind::Numeric => Ok(file.stored()?.extent()?),
             _ => Ok(None),
         }
     }
 
-    /// Reads it whole and compares digest, length and, for texts, their number.
+    /// Reads it whole and compares digest, length and, for texts, their number; a nested tensor is
+    /// as sound as those that it holds.
     ///
     /// # Errors
     ///
     /// As for [`bytes`](Self::bytes) and [`strings`](Self::strings).
-    pub fn verify(self) -> Result<()> {
+    pub fn verify(self) -> Result<Verified> {
         if let Some(file) = self.file()? {
             file.verify()?;
         }
         match self.kind() {
-            TensorKind::Numeric => self.check_len(),
-            TensorKind::Strings => self.strings().map(drop),
-            TensorKind::Nested => self.inner().try_for_each(Self::verify),
+            TensorKind::Numeric => self.check_len().map(drop)?,
+            TensorKind::Strings => self.strings().map(drop)?,
+            TensorKind::Nested => {
+                for inner in self.inner() {
+                    inner.verify()?;
+                }
+            }
         }
+        Ok(Verified::Digest)
     }
 
-    /// Compares the length of a numeric tensor with that of its shape; its content is not read.
-    pub(crate) fn check_len(self) -> Result<()> {
+    /// Compares the length of the file of a numeric tensor, which is returned, with that of its
+    /// shape; its content is not read.
+    pub(crate) fn check_len(self) -> Result<File<'a>> {
         let (file, dtype, shape) = self.plain(TensorKind::Numeric)?;
-        let (found, expected) = (file.stored()?.len(), shape.byte_len(dtype.dtype())?);
+        let (found, expected) = (file.stored()?.len(), shape.byte_len(dtype)?);
         if found == expected {
-            return Ok(());
+            return Ok(file);
         }
         let (file, shape) = (self.file_name(), shape.clone());
         Err(self.fault(TensorFault::Length { file, shape, dtype, found, expected }))
@@ -299,8 +305,8 @@ impl Reader {
         }
         let index = match self.file(INDEX) {
             Some(file) => {
-                let limit = self.limits().metadata_bytes;
-                check_bytes(INDEX_BYTES, file.stored()?.len(), limit, "metadata_bytes")?;
+                let len = file.stored()?.len();
+                self.limits().check(Limit::MetadataBytes, INDEX_BYTES, len)?;
                 Index::parse(&file.bytes()?, self.limits(), self.manifest())?
             }
             None => Index::default(),
@@ -333,7 +339,7 @@ impl TensorKind {
 #[derive(Clone, Debug)]
 pub enum Value {
     /// Numbers.
-    Numeric(tensor_core::Tensor),
+    Numeric(TensorBuf),
     /// Texts, row-major.
     Strings {
         /// Dimensions, outermost first.
@@ -351,8 +357,10 @@ impl Value {
     #[must_use]
     pub fn dtype(&self) -> Option<DType> {
         match self {
-            Self::Numeric(tensor) => DType::of(tensor.info().dtype),
-            Self::Strings { .. } => Some(DType::String),
+            Self::Numeric(tensor) => {
+                Some(tensor.dtype()).filter(|dtype| dtype::name(*dtype).is_some())
+            }
+            Self::Strings { .. } => Some(DType::Str),
             Self::Nested(_) => None,
         }
     }
@@ -361,7 +369,7 @@ impl Value {
     #[must_use]
     pub fn shape(&self) -> Option<&Shape> {
         match self {
-            Self::Numeric(tensor) => Some(&tensor.info().shape),
+            Self::Numeric(tensor) => Some(tensor.shape()),
             Self::Strings { shape, .. } => Some(shape),
             Self::Nested(_) => None,
         }
@@ -377,10 +385,10 @@ pub(crate) fn parse_strings(path: &str, bytes: &[u8]) -> Result<Vec<String>> {
 
 /// Refuses a file of strings that is larger than may be parsed.
 pub(crate) fn check_strings_len(len: u64, limits: &Limits) -> Result<()> {
-    check_bytes("file of strings in bytes", len, limits.strings_bytes, "strings_bytes")
+    Ok(limits.check(Limit::StringsBytes, "file of strings in bytes", len)?)
 }
 
-/// Counts the strings of a file and reports what readers put up with; what validation needs of it.
+/// Counts the strings of a file and reports what readers tolerate; what validation needs of it.
 pub(crate) fn count_strings(path: &str, bytes: &[u8], report: &mut Report) -> Result<u64> {
     let document = Document::parse(path.to_owned(), bytes)?;
     let mut root = document.root();

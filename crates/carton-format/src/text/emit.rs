@@ -57,13 +57,23 @@ pub(crate) struct Text<'a>(pub(crate) &'a str);
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.0.contains('\n') {
-            return write!(f, "\"{}\"", Escaped(self.0));
+            return Basic(self.0).fmt(f);
         }
         f.write_str("\"\"\"")?;
         for line in self.0.split('\n') {
             write!(f, "\n{}", Escaped(line))?;
         }
         f.write_str("\"\"\"")
+    }
+}
+
+/// A string on one line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Basic<'a>(pub(crate) &'a str);
+
+impl Display for Basic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", Escaped(self.0))
     }
 }
 

@@ -13,12 +13,12 @@ use toml::{
     de::{DeInteger, DeTable, DeValue},
 };
 
-use tensor_core::{At, Report, Severity};
-
-use crate::{
-    DocumentError, DocumentFault, Error, InvalidText, Result,
-    shown::{shown, start},
+use tensor_core::{
+    Finding, Limit, Limits, Report,
+    text::{Quoted, short},
 };
+
+use crate::{DocumentError, DocumentFault, Error, InvalidText, Result};
 
 pub(crate) mod emit;
 
@@ -255,14 +255,15 @@ impl<'d> Node<'d> {
         self,
         what: &'static str,
         found: usize,
-        limit: u64,
-        field: &'static str,
+        limits: &Limits,
+        limit: Limit,
     ) -> Result<()> {
-        let found = found as u64;
-        if found <= limit {
+        let (found, allowed) = (found as u64, limits.get(limit));
+        if found <= allowed {
             return Ok(());
         }
-        Err(self.error(DocumentFault::OverLimit { what, found, limit, field }))
+        let field = limit.name();
+        Err(self.error(DocumentFault::OverLimit { what, found, limit: allowed, field }))
     }
 
     /// Returns the line, counted from 1, on which the value starts.
@@ -283,16 +284,13 @@ impl<'d> Node<'d> {
     /// Names the value in a message: as it is written where it is short, by its type otherwise.
     fn found(self) -> String {
         match self.value.get_ref() {
-            DeValue::String(text) => shown(text),
+            DeValue::String(text) => Quoted(text).to_string(),
             DeValue::Boolean(boolean) => boolean.to_string(),
             DeValue::Array(_) => "an array".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
             DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
                 let written = self.document.text.get(self.value.span()).unwrap_or_default();
-                match start(written) {
-                    Some(start) => format!("{start}…"),
-                    None => written.to_owned(),
-                }
+                short(written).into_owned()
             }
         }
     }
@@ -356,18 +354,16 @@ pub struct UnknownKey {
 /// Warns of a line of a document that readers of TOML 1.0 refuse.
 pub(crate) fn report_toml_1_1(line: Option<u64>, file: &str, report: &mut Report) {
     if let Some(line) = line {
-        let at = At::file().entry(file).line(line);
         let message = "document needs TOML 1.1, expected TOML 1.0";
-        report.push(Severity::Warning, "carton/toml-1-1", at, message);
+        report.add(Finding::warning("carton/toml-1-1", message).entry(file).line(line));
     }
 }
 
 /// Notes the keys of a document that the format's text does not name.
 pub(crate) fn report_unknown(keys: &[UnknownKey], file: &str, report: &mut Report) {
     for key in keys {
-        let at = At::file().entry(file).path(&*key.path).line(key.line);
-        let message = "is a key that the format does not name";
-        report.push(Severity::Note, "carton/unknown-key", at, message);
+        let finding = Finding::note("carton/unknown-key", "is a key that the format does not name");
+        report.add(finding.entry(file).path(&*key.path).line(key.line));
     }
 }
 
@@ -620,7 +616,7 @@ mod tests {
             faulty(&format!("a = {value}"), &["a"], &format!("line 1: a is {found}"));
         }
         let long = "é".repeat(1000);
-        let found = format!("line 1: a is \"{}\"…", "é".repeat(64));
+        let found = format!("line 1: a is \"{}…\"", "é".repeat(120));
         faulty(&format!("a = '{long}'"), &["a"], &found);
     }
 

@@ -7,87 +7,87 @@ use std::{
 };
 
 use model_archive::{Class, Entry, EntryReader, Fault, Kind, name};
-use tensor_core::{
-    At, Report, Severity, Shape, parallel,
-    symbolic::{Bindings, Dim, SymbolicShape},
+use tensor_core::{At, DType, Finding, Report, Severity, parallel, text::Quoted};
+
+use self::calls::{Call, Path, Specs, Tensors};
+use crate::{
+    Error, File, FileReader, Named, Place, Reader, Result, Tensor, TensorKind,
+    description::{ParsedDescription, reference::Reference},
+    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, TENSOR_DATA},
+    tensor::{check_strings_len, count_strings, index::Index},
+    text::{report_toml_1_1, report_unknown},
 };
 
-use crate::{
-    DType, Description, Error, File, FileReader, Named, Place, Reader, Result, Tensor, TensorKind,
-    TensorSpec,
-    description::ParsedDescription,
-    description::reference::Reference,
-    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, TENSOR_DATA},
-    shown::{shown, start},
-    tensor::index::{Content, Index, IndexEntry},
-    tensor::{check_strings_len, count_strings},
-    text::{Key, report_toml_1_1, report_unknown},
-};
+mod calls;
 
 impl Reader {
-    /// Reads everything that is here and reports every fault: the archive, digests, documents,
-    /// references, tensors, links.
+    /// Applies every rule to every byte that is here: the archive, digests, documents, references,
+    /// tensors, links.
     ///
-    /// Every stored byte is read once, on up to [`threads`](ReadOptions::threads) threads, in memory
-    /// that does not grow with the size of the files. What is only linked is not fetched.
+    /// Every stored byte is read once, on up to [`threads`](crate::ReadOptions::threads) threads, in
+    /// memory that does not grow with the size of the files. What is only linked is not fetched.
     #[must_use]
     pub fn validate(&self) -> Report {
         self.validate_with(|_| ())
     }
 
-    /// Does as [`validate`](Self::validate), and tells `progress` how many bytes of content were
-    /// done each time some are.
+    /// Like [`validate`](Self::validate), but tells `progress` how many bytes of content were done
+    /// each time some are.
+    #[must_use]
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        validate(self, &progress)
+        let (scan, mut found) = (Scan { reader: self }, Distinct::default());
+        if scan.structure(&mut found) {
+            scan.contents(&progress, &mut found);
+        }
+        found.report
+    }
+
+    /// Applies the rules that need neither the content of the model nor that of tensors: those of
+    /// the archive, of the documents and of what they refer to.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut found = Distinct::default();
+        Scan { reader: self }.structure(&mut found);
+        found.report
     }
 
     /// Returns how many bytes of content [`validate_with`](Self::validate_with) reads.
     #[must_use]
     pub fn content_len(&self) -> u64 {
-        match self.storage().archive() {
+        match self.archive() {
             Some(archive) => archive.total_size(),
-            None => self.files().filter_map(File::len).fold(0, u64::saturating_add),
+            None => self.files().filter_map(|file| file.len().ok()).fold(0, u64::saturating_add),
         }
     }
 }
 
-fn validate(reader: &Reader, progress: &(impl Fn(u64) + Sync)) -> Report {
-    let mut report = Report::default();
-    let mut budget = Ok(());
-    if let Some(archive) = reader.archive() {
-        report.append(archive.check_as(reader.read_options().graded));
-        budget = archive.check_total();
-    }
-    reader.manifest().report_to(&mut report);
-    if let Some(links) = reader.links() {
-        links.report_to(&mut report);
-    }
-    let scan = Scan { reader };
-    scan.agreement(&mut report);
-    match budget {
-        Ok(()) => {
-            scan.documents(&mut report);
-            scan.contents(progress, &mut report);
-        }
-        // What it would decode to is more than anyone should wait for.
-        Err(error) => Error::from(error).report_to(Severity::Error, &mut report),
-    }
-    distinct(report)
+/// Findings, without what was found in two ways, such as while a document was parsed and while it
+/// was hashed.
+#[derive(Default)]
+struct Distinct {
+    report: Report,
+    seen: HashSet<(Said, Where)>,
 }
 
-/// Leaves out what was found on two ways, such as while a document was parsed and while it was
-/// hashed.
-fn distinct(report: Report) -> Report {
-    let mut seen = HashSet::new();
-    let mut distinct = Report::default();
-    for finding in report {
-        let At { path, offset, entry, tensor, line, .. } = &finding.at;
-        let place = (path.clone(), *offset, entry.clone(), tensor.clone(), *line);
-        if seen.insert((finding.rule.clone(), finding.message.clone(), place)) {
-            distinct.push(finding.severity, finding.rule, finding.at, finding.message);
+/// Rule and message of a finding.
+type Said = (Cow<'static, str>, String);
+/// The path, offset, entry, tensor and line of a finding.
+type Where = (Option<String>, Option<u64>, Option<String>, Option<String>, Option<u64>);
+
+impl Distinct {
+    fn append(&mut self, found: Report) {
+        let is_whole = found.omitted() == 0;
+        let mut new = Report::default();
+        for finding in found.findings() {
+            let At { path, offset, entry, tensor, line, .. } = finding.at.clone();
+            let key = (finding.rule.clone(), finding.message.clone());
+            if self.seen.insert((key, (path, offset, entry, tensor, line))) && is_whole {
+                new.add(finding.clone());
+            }
         }
+        // Where so many break one rule that they are only counted, none was found elsewhere.
+        self.report.append(if is_whole { new } else { found });
     }
-    distinct
 }
 
 struct Scan<'a> {
@@ -95,19 +95,41 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
+    /// Everything but content; returns whether that may be read.
+    fn structure(&self, found: &mut Distinct) -> bool {
+        let (reader, mut report) = (self.reader, Report::default());
+        let mut budget = Ok(());
+        if let Some(archive) = reader.archive() {
+            report.append(archive.check_as(reader.read_options().profile));
+            budget = archive.check_total();
+        }
+        reader.manifest().report_to(&mut report);
+        if let Some(links) = reader.links() {
+            links.report_to(&mut report);
+        }
+        self.agreement(&mut report);
+        let is_within = budget.is_ok();
+        match budget {
+            Ok(()) => self.documents(&mut report),
+            // What it would decode to is more than anyone should wait for.
+            Err(error) => report.add(Error::from(error).finding()),
+        }
+        found.append(report);
+        is_within
+    }
+
     /// `MANIFEST` against what is there and what is linked.
     fn agreement(&self, report: &mut Report) {
         let reader = self.reader;
         let paths = match reader.storage().paths() {
             Ok(paths) => paths,
-            Err(error) => return error.report_to(Severity::Error, report),
+            Err(error) => return report.add(Error::from(error).finding()),
         };
         for path in paths {
             let is_listed = [MANIFEST, LINKS].contains(&&*path) || reader.file(&path).is_some();
             if !is_listed {
                 let message = "is in the carton, but not listed in MANIFEST";
-                let at = At::file().entry(path);
-                report.push(Severity::Error, "carton/unlisted-file", at, message);
+                report.add(Finding::error("carton/unlisted-file", message).entry(path));
             }
         }
         let (mut linked, mut digests) = (0_u64, BTreeSet::new());
@@ -120,12 +142,11 @@ impl<'a> Scan<'a> {
                     let path = file.path();
                     let message =
                         format!("{path:?} is not in the carton, and LINKS has no URL for it");
-                    let at = At::file().entry(path);
-                    report.push(Severity::Error, "carton/missing-file", at, message);
+                    report.add(Finding::error("carton/missing-file", message).entry(path));
                 }
                 Place::Missing => {
                     let path = file.path().to_owned();
-                    Error::MissingFile { path }.report_to(Severity::Error, report);
+                    report.add(Error::MissingFile { path }.finding());
                 }
             }
         }
@@ -134,13 +155,12 @@ impl<'a> Scan<'a> {
                 1 => "1 file is only linked; its content is not checked".to_owned(),
                 _ => format!("{linked} files are only linked; their content is not checked"),
             };
-            report.push(Severity::Note, "carton/linked", At::file().entry(LINKS), message);
+            report.add(Finding::note("carton/linked", message).entry(LINKS));
         }
         for (sha256, _) in reader.links().into_iter().flat_map(crate::Links::iter) {
             if !digests.contains(&sha256) {
-                let at = At::file().entry(LINKS).path(format!("urls.{sha256}"));
-                let message = "is the digest of no file";
-                report.push(Severity::Note, "carton/unused-link", at, message);
+                let finding = Finding::note("carton/unused-link", "is the digest of no file");
+                report.add(finding.entry(LINKS).path(format!("urls.{sha256}")));
             }
         }
         self.paths(report);
@@ -166,9 +186,9 @@ impl<'a> Scan<'a> {
             if let Err(fault) = name::check_portable(path)
                 && !is_entry(path)
             {
-                let severity = Class::Strict.severity(reader.read_options().graded);
+                let severity = Class::Strict.severity(reader.read_options().profile);
                 let (rule, message) = ("carton/unportable-path", format!("path {fault}"));
-                report.push(severity, rule, At::file().entry(path), message);
+                report.add(Finding::new(severity, rule, message).entry(path));
             }
             if let Some(other) = folded.insert(name::fold(path), path)
                 && !(is_entry(path) && is_entry(other))
@@ -177,8 +197,7 @@ impl<'a> Scan<'a> {
                     "path collides with {other:?} where case and composition of letters do not \
                      count"
                 );
-                let at = At::file().entry(path);
-                report.push(Severity::Warning, "carton/path-case", at, message);
+                report.add(Finding::warning("carton/path-case", message).entry(path));
             }
         }
     }
@@ -187,7 +206,7 @@ impl<'a> Scan<'a> {
     fn folders(&self, report: &mut Report) {
         let reader = self.reader;
         let mut note = |severity, rule, path: &str, message: String| {
-            report.push(severity, rule, At::file().entry(path), message);
+            report.add(Finding::new(severity, rule, message).entry(path));
         };
         if reader.file(CARTON_TOML).is_none() {
             let message = format!("MANIFEST lists no {CARTON_TOML}");
@@ -250,7 +269,7 @@ impl<'a> Scan<'a> {
         match read(self.reader) {
             Ok(document) => Some(document),
             Err(error) => {
-                error.report_to(Severity::Error, report);
+                report.add(error.finding());
                 None
             }
         }
@@ -273,17 +292,16 @@ impl<'a> Scan<'a> {
             }
         }
         if let Some(entry) = without_inner {
-            let at = At::file().entry(INDEX).tensor(&*entry.name).line(entry.line);
             let message = "has no key \"inner\", which the format's own library needs although it \
                            is optional";
-            report.push(Severity::Note, "carton/no-inner", at, message);
+            let finding = Finding::note("carton/no-inner", message).entry(INDEX);
+            report.add(finding.tensor(&*entry.name).line(entry.line));
         }
         for file in self.reader.files() {
             let path = file.path();
             if path.starts_with(TENSOR_DATA) && !used.contains(&file.index()) {
                 let message = format!("belongs to no tensor of {INDEX}");
-                let at = At::file().entry(path);
-                report.push(Severity::Warning, "carton/unused-tensor-file", at, message);
+                report.add(Finding::warning("carton/unused-tensor-file", message).entry(path));
             }
         }
     }
@@ -336,44 +354,48 @@ impl<'a> Scan<'a> {
             // No path at all is a finding of the description alone.
             let Some(path) = link.misc_path().filter(|path| !path.is_empty()) else { continue };
             if self.reader.file(&format!("{MISC}{path}")).is_none() {
-                let at = At::file().entry(CARTON_TOML).path(key).line(parsed.line_of(key));
                 let message = format!(
                     "line {} of the text refers to {}, which is not in the carton",
                     link.line,
-                    shown(&link.target)
+                    Quoted(&link.target)
                 );
-                report.push(Severity::Error, "carton/unknown-misc", at, message);
+                let finding = Finding::error("carton/unknown-misc", message).entry(CARTON_TOML);
+                report.add(finding.path(key).line(parsed.line_of(key)));
             }
         }
     }
 
     /// Every byte of content, once.
-    fn contents(&self, progress: &(impl Fn(u64) + Sync), report: &mut Report) {
-        let reader = self.reader;
+    fn contents(&self, progress: &(impl Fn(u64) + Sync), found: &mut Distinct) {
+        let (reader, mut report) = (self.reader, Report::default());
         let texts = self.texts();
         let mut files: Vec<File<'a>> = reader
             .files()
-            .filter(|file| file.place() == Place::Here && !self.is_link_to_listed(*file, report))
+            .filter(|file| {
+                file.place() == Place::Here && !self.is_link_to_listed(*file, &mut report)
+            })
             .collect();
         // The longest first, so that no thread starts one when the others are done.
-        files.sort_by_cached_key(|file| std::cmp::Reverse(file.len()));
+        files.sort_by_cached_key(|file| std::cmp::Reverse(file.len().unwrap_or_default()));
         let threads = reader.read_options().thread_count();
         let done = parallel::map(&files, threads, |&file| {
             let mut found = Report::default();
             let tensors = texts.get(&file.index()).map_or(&[][..], Vec::as_slice);
             if let Err(error) = self.content(file, tensors, progress, &mut found) {
-                let mut at = error.at();
-                at.entry.get_or_insert_with(|| file.path().to_owned());
-                let message = tensor_core::Chain(&error).to_string();
-                found.push(Severity::Error, error.rule(), at, message);
+                let mut finding = error.finding();
+                finding.at.entry.get_or_insert_with(|| file.path().to_owned());
+                found.add(finding);
             }
             (file.index(), found)
         });
         let done: BTreeMap<usize, Report> = done.into_iter().collect();
-        for found in done.into_values() {
-            report.append(found);
+        found.append(report);
+        for of_file in done.into_values() {
+            found.append(of_file);
         }
-        self.unlisted(progress, report);
+        let mut report = Report::default();
+        self.unlisted(progress, &mut report);
+        found.append(report);
     }
 
     /// Reads a file to its end; `tensors` are those whose texts it has.
@@ -401,7 +423,7 @@ impl<'a> Scan<'a> {
             if error.rule() == CRC
                 && let Some(digest) = stream.wrong_digest()
             {
-                digest.report_to(Severity::Error, report);
+                report.add(digest.finding());
             }
             return Err(error);
         }
@@ -424,8 +446,8 @@ impl<'a> Scan<'a> {
         faults.extend((bytes > 0).then_some(Fault::Leftover { bytes }));
         faults.extend((found > 1).then_some(Fault::Frames { found }));
         for fault in faults {
-            let severity = fault.class().severity(self.reader.read_options().graded);
-            report.push(severity, fault.rule(), At::file().entry(path), fault.to_string());
+            let severity = fault.class().severity(self.reader.read_options().profile);
+            report.add(Finding::new(severity, fault.rule(), fault.to_string()).entry(path));
         }
     }
 
@@ -446,7 +468,7 @@ impl<'a> Scan<'a> {
                  target",
                 target.name()
             );
-            report.push(Severity::Error, "carton/digest", At::file().entry(file.path()), message);
+            report.add(Finding::error("carton/digest", message).entry(file.path()));
         }
         true
     }
@@ -462,7 +484,7 @@ impl<'a> Scan<'a> {
             match unlisted_coding(entry) {
                 Ok((frames, leftover)) => self.coding(name, frames, leftover, report),
                 Err(error) => {
-                    error.report_to(report, self.reader.read_options().graded, Some(name));
+                    error.report_to(report, self.reader.read_options().profile, Some(name));
                 }
             }
             progress(entry.info().size);
@@ -496,19 +518,18 @@ fn check_tensor(tensor: Tensor<'_>) -> Result<()> {
     let Some(file) = tensor.file()? else { return Ok(()) };
     let Some((shape, dtype)) = tensor.shape().zip(tensor.dtype()) else { return Ok(()) };
     match dtype {
-        DType::String => drop(shape.elements()?),
-        _ => drop(shape.byte_len(dtype.dtype())?),
+        DType::Str => drop(shape.elements()?),
+        _ => drop(shape.byte_len(dtype)?),
     }
     if tensor.kind() == TensorKind::Numeric && file.place() == Place::Here {
-        return tensor.check_len();
+        return tensor.check_len().map(drop);
     }
     Ok(())
 }
 
 fn report_tensor(tensor: Tensor<'_>, error: &Error, report: &mut Report) {
     let at = At::file().entry(INDEX).tensor(tensor.name()).line(tensor.line());
-    let message = tensor_core::Chain(error).to_string();
-    report.push(Severity::Error, error.rule(), at, message);
+    report.add(error.finding().at(at));
 }
 
 /// Reads a stream to its end.
@@ -533,183 +554,6 @@ fn unlisted_coding(entry: Entry<'_>) -> model_archive::Result<(u64, u64)> {
     let mut stream = entry.reader()?;
     drain(&mut stream, |_| ()).map_err(EntryReader::fault)?;
     Ok((stream.frames(), stream.leftover()))
-}
-
-/// Declared inputs and outputs by name.
-struct Specs<'a> {
-    inputs: HashMap<&'a str, Spec<'a>>,
-    outputs: HashMap<&'a str, Spec<'a>>,
-}
-
-struct Spec<'a> {
-    spec: &'a TensorSpec,
-    /// With short symbols: each call of a document holds and shows them anew.
-    shape: Cow<'a, SymbolicShape>,
-}
-
-impl<'a> Specs<'a> {
-    fn of(description: &'a Description) -> Self {
-        let mut symbols = HashMap::new();
-        let mut by_name = |specs: &'a Option<Vec<TensorSpec>>| {
-            let specs = specs.iter().flatten();
-            let specs = specs.map(|spec| {
-                let shape = short(&spec.shape, &mut symbols);
-                (&*spec.name, Spec { spec, shape })
-            });
-            specs.collect()
-        };
-        Self { inputs: by_name(&description.inputs), outputs: by_name(&description.outputs) }
-    }
-}
-
-/// Replaces long symbols by their start and a number that tells them apart.
-fn short<'a>(
-    shape: &'a SymbolicShape,
-    symbols: &mut HashMap<&'a str, String>,
-) -> Cow<'a, SymbolicShape> {
-    let mut renamed = |symbol: &'a str| -> String {
-        let Some(start) = start(symbol) else { return symbol.to_owned() };
-        let number = symbols.len();
-        symbols.entry(symbol).or_insert_with(|| format!("{start}…{number}")).clone()
-    };
-    match shape {
-        SymbolicShape::Symbol(symbol) => Cow::Owned(SymbolicShape::Symbol(renamed(symbol))),
-        SymbolicShape::Dims(dims) => Cow::Owned(SymbolicShape::Dims(
-            dims.iter()
-                .map(|dim| match dim {
-                    Dim::Symbol(symbol) => Dim::Symbol(renamed(symbol)),
-                    other => other.clone(),
-                })
-                .collect(),
-        )),
-        SymbolicShape::Any => Cow::Borrowed(shape),
-    }
-}
-
-/// The tensors of the index, as calls refer to them.
-struct Tensors<'a> {
-    index: Option<&'a Index>,
-    /// The element types inside each nested tensor.
-    inner: HashMap<&'a str, Vec<DType>>,
-}
-
-impl<'a> Tensors<'a> {
-    fn of(index: Option<&'a Index>) -> Self {
-        let mut inner: HashMap<&str, Vec<DType>> = HashMap::new();
-        let entries = index.map(Index::entries).unwrap_or_default();
-        for (index, entry) in index.into_iter().flat_map(|i| entries.iter().map(move |e| (i, e))) {
-            let Content::Nested { inner: names } = &entry.content else { continue };
-            let dtypes = inner.entry(&entry.name).or_default();
-            for name in names {
-                if let Some(IndexEntry { content: Content::Plain { dtype, .. }, .. }) =
-                    index.entry(name)
-                    && !dtypes.contains(dtype)
-                {
-                    dtypes.push(*dtype);
-                }
-            }
-        }
-        Self { index, inner }
-    }
-
-    fn entry(&self, name: &str) -> Option<&'a IndexEntry> {
-        self.index?.entry(name)
-    }
-}
-
-/// The path of a reference in `carton.toml`.
-struct Path {
-    /// As the lines of the document know it.
-    whole: String,
-    /// With a short name, as messages show it, perhaps many times.
-    short: String,
-}
-
-impl Path {
-    fn new(list: &str, number: usize, side: &str, name: &str) -> Self {
-        let whole = format!("{list}[{number}].{side}.{}", Key(name));
-        let short = match start(name) {
-            Some(start) => format!("{list}[{number}].{side}.{}…", Key(start)),
-            None => whole.clone(),
-        };
-        Self { whole, short }
-    }
-}
-
-/// The tensors of one self test or example, whose shapes have to agree.
-struct Call<'r, 'a> {
-    reader: &'a Reader,
-    parsed: &'a ParsedDescription,
-    tensors: &'r Tensors<'a>,
-    bindings: Bindings,
-    /// Of what is not as declared.
-    severity: Severity,
-    report: &'r mut Report,
-}
-
-impl<'r, 'a> Call<'r, 'a> {
-    fn new(
-        reader: &'a Reader,
-        parsed: &'a ParsedDescription,
-        tensors: &'r Tensors<'a>,
-        severity: Severity,
-        report: &'r mut Report,
-    ) -> Self {
-        Self { reader, parsed, tensors, bindings: Bindings::default(), severity, report }
-    }
-
-    fn tensor(&mut self, path: &Path, name: &str, spec: Option<&Spec<'_>>) {
-        // A broken or linked index has its own finding; without one there are no tensors.
-        if self.tensors.index.is_none() && self.reader.file(INDEX).is_some() {
-            return;
-        }
-        let Some(entry) = self.tensors.entry(name) else {
-            let message = format!("refers to tensor {name:?}, which {INDEX} does not have");
-            return self.push(Severity::Error, "carton/unknown-tensor", path, message);
-        };
-        let Some(spec) = spec else { return };
-        match &entry.content {
-            Content::Plain { dtype, shape, .. } => {
-                self.dtype(path, name, *dtype, spec);
-                self.shape(path, shape, spec);
-            }
-            Content::Nested { .. } => {
-                let dtypes = self.tensors.inner.get(name).into_iter().flatten();
-                if let Some(dtype) = dtypes.copied().find(|dtype| *dtype != spec.spec.dtype) {
-                    self.dtype(path, name, dtype, spec);
-                }
-            }
-        }
-    }
-
-    fn dtype(&mut self, path: &Path, tensor: &str, found: DType, spec: &Spec<'_>) {
-        let TensorSpec { name, dtype: expected, .. } = spec.spec;
-        if found != *expected {
-            let message =
-                format!("is tensor {tensor:?} of {found}, but {name:?} is declared as {expected}");
-            self.push(self.severity, "carton/dtype", path, message);
-        }
-    }
-
-    fn shape(&mut self, path: &Path, found: &Shape, spec: &Spec<'_>) {
-        if let Err(error) = self.bindings.bind(&*path.short, &spec.shape, found) {
-            self.push(self.severity, "carton/shape", path, error.to_string());
-        }
-    }
-
-    fn misc(&mut self, path: &Path, file: &str) {
-        if self.reader.file(&format!("{MISC}{file}")).is_none() {
-            let reference = Reference::Misc(file.to_owned()).to_string();
-            let message = format!("refers to {reference:?}, which is not in the carton");
-            self.push(Severity::Error, "carton/unknown-misc", path, message);
-        }
-    }
-
-    fn push(&mut self, severity: Severity, rule: &'static str, path: &Path, message: String) {
-        let line = self.parsed.line_of(&path.whole);
-        let at = At::file().entry(CARTON_TOML).path(&*path.whole).line(line);
-        self.report.push(severity, rule, at, message);
-    }
 }
 
 /// The rule of a wrong checksum.

@@ -15,7 +15,7 @@ use model_archive::{
 use tensor_core::{
     Extent, Limits, Severity, Source,
     digest::Algorithm,
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing, NewFile, Output},
     parallel,
 };
 
@@ -33,19 +33,17 @@ pub(crate) mod unpacked;
 
 /// How a carton is written.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct WriteOptions {
     compression: Compression,
     alignment: u32,
     threads: Option<NonZeroUsize>,
-    durability: Durability,
-    existing: Existing,
+    pub(crate) output: Output,
     limits: Limits,
 }
 
 impl WriteOptions {
     /// Sets how files are compressed; by default by zstd at level 3 where that saves a twentieth,
-    /// and not at all elsewhere.
+    /// and not at all elsewhere, or without the feature `zstd`.
     #[must_use]
     pub const fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
@@ -68,17 +66,25 @@ impl WriteOptions {
         self
     }
 
+    /// Sets how a finished file takes its place: by default it is forced to the disk, and replaces
+    /// what stands there.
+    #[must_use]
+    pub const fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
     /// Sets whether a finished file is forced to the disk; it is by default.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.output.durability = durability;
         self
     }
 
     /// Sets what happens to a file that is there already; it is replaced by default.
     #[must_use]
     pub const fn existing(mut self, existing: Existing) -> Self {
-        self.existing = existing;
+        self.output.existing = existing;
         self
     }
 
@@ -94,8 +100,8 @@ impl WriteOptions {
     ///
     /// Where the folder does not let a file be created.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
-        let file = NewFile::create(path, self.durability)?;
-        Ok(Writer::start(file, self, |file, options| file.commit(options.existing)))
+        let file = self.output.create(path)?;
+        Ok(Writer::start(file, self, |file, options| file.commit(options.output.existing)))
     }
 
     pub(crate) fn thread_count(&self) -> NonZeroUsize {
@@ -117,11 +123,10 @@ impl WriteOptions {
 impl Default for WriteOptions {
     fn default() -> Self {
         Self {
-            compression: Compression::ZstdIfSmaller { level: 3 },
+            compression: COMPRESSION,
             alignment: 64,
             threads: None,
-            durability: Durability::default(),
-            existing: Existing::default(),
+            output: Output::default(),
             limits: Limits::default(),
         }
     }
@@ -448,6 +453,10 @@ impl<W: Write> Writer<W> {
         self.links.merge(links);
     }
 
+    pub(crate) fn add_urls(&mut self, sha256: Sha256, urls: &[String]) {
+        self.links.extend(sha256, urls);
+    }
+
     /// Writes many files in the order of their paths: small ones are compressed on several threads
     /// before, long ones as they come. Only what is being written is open.
     pub(crate) fn files(
@@ -712,6 +721,10 @@ fn of_content(error: Error) -> Error {
     }
 }
 
+#[cfg(feature = "zstd")]
+const COMPRESSION: Compression = Compression::ZstdIfSmaller { level: 3 };
+#[cfg(not(feature = "zstd"))]
+const COMPRESSION: Compression = Compression::Stored;
 /// Files up to this are compressed in memory, several at once: a block of the archive's streams.
 const IN_MEMORY: u64 = 1 << 20;
 /// Bytes of small files that are in memory at once.

@@ -2,10 +2,15 @@
 //! another description. The old carton is only read; where the files are the same, so is the model
 //! hash.
 
-use std::io::Write;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+};
+
+use bytes::Bytes;
 
 use crate::{
-    Error, File, Finished, Links, Place, Reader, Result, Writer,
+    Error, File, Finished, Links, Place, Reader, Result, Sha256, Writer,
     error::WriteFault,
     links::url::{bare, is_fetchable},
     paths::{CARTON_TOML, LINKS},
@@ -122,25 +127,51 @@ pub fn repack<W: Write>(
 pub fn replace_description<W: Write>(
     reader: &Reader,
     text: &[u8],
+    writer: Writer<W>,
+) -> Result<Finished<W>> {
+    let changes = BTreeMap::from([(CARTON_TOML.to_owned(), Some(Bytes::copy_from_slice(text)))]);
+    replace_files(reader, &changes, writer)
+}
+
+/// Puts files into a carton or takes them away; all other files are copied as they are stored.
+pub(crate) fn replace_files<W: Write>(
+    reader: &Reader,
+    changes: &BTreeMap<String, Option<Bytes>>,
     mut writer: Writer<W>,
 ) -> Result<Finished<W>> {
-    keep_links(reader, &mut writer);
-    let mut has_text = false;
+    let mut kept = BTreeSet::new();
+    let mut is_same = true;
     for file in reader.files() {
-        if file.path() == CARTON_TOML {
-            writer.carton_toml(text)?;
-            has_text = true;
-        } else if file.place() == Place::Linked {
-            writer.link(file.path(), file.sha256(), [])?;
-        } else {
-            writer.copy(present(file)?)?;
+        let path = file.path();
+        match changes.get(path) {
+            Some(change) => {
+                is_same &= change.as_ref().map(|new| Sha256::of(new)) == Some(file.sha256());
+                if let Some(new) = change {
+                    writer.file(path, new)?;
+                }
+                continue;
+            }
+            None if file.place() == Place::Linked => writer.link(path, file.sha256(), [])?,
+            None => writer.copy(present(file)?)?,
+        }
+        kept.insert(file.sha256());
+    }
+    for (path, change) in changes {
+        if let Some(new) = change.as_ref().filter(|_| reader.file(path).is_none()) {
+            writer.file(path, new)?;
+            is_same = false;
         }
     }
-    if !has_text {
-        return Err(Error::MissingDocument { path: CARTON_TOML });
+    if is_same {
+        keep_links(reader, &mut writer);
+        return writer.finish_same(reader.manifest());
     }
-    let same_text = reader.file(CARTON_TOML).map(File::sha256) == Some(crate::Sha256::of(text));
-    if same_text { writer.finish_same(reader.manifest()) } else { writer.finish_listed() }
+    // What is left of them: a link that no file needs any more goes away.
+    let links = reader.links().into_iter().flat_map(Links::iter);
+    for (sha256, urls) in links.filter(|(sha256, _)| kept.contains(sha256)) {
+        writer.add_urls(sha256, urls);
+    }
+    writer.finish_listed()
 }
 
 fn keep_links<W: Write>(reader: &Reader, writer: &mut Writer<W>) {

@@ -3,12 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use model_archive::name;
+use model_archive::{FileFault, Folder, name};
 use tensor_core::{Limits, Source};
 
-use crate::{
-    Description, Error, Pack, Result, Runner, error::FileFault, paths::MODEL, read::storage::Folder,
-};
+use crate::{Description, Error, Pack, Result, Runner, paths::MODEL};
 
 /// A folder that is the `model` of a carton, and what would stand in its `carton.toml`.
 ///
@@ -40,7 +38,7 @@ impl UnpackedModel {
     ///
     /// # Errors
     ///
-    /// [`Error::Core`] where it cannot be opened, or is no folder.
+    /// [`Error::Core`] where it cannot be opened, or is not a folder.
     pub fn open(path: impl AsRef<Path>, runner: Runner) -> Result<Self> {
         Self::with_description(path, Description::new(runner))
     }
@@ -78,14 +76,14 @@ impl UnpackedModel {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the path is unsafe, leads out of the folder, or to what is no file.
+    /// [`Error::File`] where the path is unsafe, leads out of the folder, or to what is not a file.
     pub fn file(&self, path: &str) -> Result<Option<Source>> {
         name::check(path, &Limits::default()).map_err(|fault| {
             let (path, fault) = (path.to_owned(), FileFault::Name(fault));
             Error::File { path, fault }
         })?;
         match path.strip_prefix(MODEL) {
-            Some(inside) => self.folder.file(inside),
+            Some(inside) => Ok(self.folder.file(inside)?),
             None => Ok(None),
         }
     }

@@ -118,7 +118,7 @@ fn folder_in_the_place_of_a_file() {
     let reader = Reader::open(case.root()).unwrap();
     let file = reader.file("model/m").unwrap();
     assert_eq!(file.place(), Place::Missing);
-    assert_eq!(file.bytes().unwrap_err().to_string(), r#""model/m" is no regular file"#);
+    assert_eq!(file.bytes().unwrap_err().to_string(), r#""model/m" is a folder, expected a file"#);
 }
 
 /// A pipe that nobody writes to: whoever opened it would wait for ever.
@@ -133,7 +133,7 @@ fn pipes_are_not_opened() {
     }
     let reader = Reader::open(case.root()).unwrap();
     let error = reader.file("model/m").unwrap().bytes().unwrap_err();
-    assert_eq!(error.to_string(), r#""model/m" is no regular file"#);
+    assert_eq!(error.to_string(), r#""model/m" is not a regular file"#);
 }
 
 const TOML: &str = "\

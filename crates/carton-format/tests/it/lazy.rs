@@ -1,10 +1,16 @@
 //! What is read of a carton, and when.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bytes::Bytes;
-use carton_format::{Reader, Sha256, Verify};
-use tensor_core::Source;
+use carton_format::{Reader, Sha256};
+use tensor_core::{ErrorKind, ReadAt, Source, Verified, Verify};
 use test_support::{CountingSource, zip::Zip};
 
 /// A carton in which the parts stand far apart, in the order of this list, and `MANIFEST` and
@@ -86,7 +92,7 @@ fn each_call_reads_its_part() {
 
     assert_eq!(tensor.bytes().unwrap(), [1; 5000][..]);
     reads_only(&store, &[apart.part("tensor_data/a.bin")]);
-    let handles: Vec<_> = reader.files().map(|file| (file.path(), file.len())).collect();
+    let handles: Vec<_> = reader.files().map(|file| (file.path(), file.len().unwrap())).collect();
     assert_eq!(handles.len(), 8);
     reads_only(&store, &[]);
 }
@@ -111,7 +117,7 @@ fn validation_reads_every_byte_once() {
 fn tensors_in_memory_are_slices_of_it() {
     let apart = Apart::new();
     let bytes = Bytes::from(apart.bytes.clone());
-    for verify in [Verify::Never, Verify::Once] {
+    for verify in [Verify::Never, Verify::Once, Verify::Always] {
         let source = Source::from_bytes(bytes.clone());
         let reader = Reader::options().verify(verify).from_source(source).unwrap();
         let tensor = reader.tensor("b").unwrap().unwrap();
@@ -138,6 +144,78 @@ fn digests_are_compared_once_and_never_unasked() {
         let tensor = reader.tensor("b").unwrap().unwrap();
         assert_eq!(tensor.bytes().unwrap_err().rule(), "carton/digest");
     }
+}
+
+/// What a store gives first is right, and what it gives later is not.
+#[test]
+fn every_read_is_compared_if_asked() {
+    let apart = Apart::new();
+    let end = apart.part("tensor_data/b.bin").end as usize;
+    for (verify, is_found) in [(Verify::Once, false), (Verify::Always, true)] {
+        let store =
+            Changing { bytes: apart.bytes.clone(), at: end - 1, is_changed: Arc::default() };
+        let is_changed = Arc::clone(&store.is_changed);
+        let reader = Reader::options().verify(verify);
+        let reader = reader.from_source(Source::from_read_at(store)).unwrap();
+        let tensor = reader.tensor("b").unwrap().unwrap();
+        let mut buffer = vec![0; 5000];
+        tensor.read_into(&mut buffer).unwrap();
+        assert_eq!(buffer, [2; 5000]);
+        is_changed.store(true, Ordering::Relaxed);
+        let (bytes, read) = (tensor.bytes().err(), tensor.read_into(&mut buffer).err());
+        let rules = [bytes, read].map(|error| error.map(|error| error.rule()));
+        assert_eq!(rules, [is_found.then_some("carton/digest"); 2], "{verify:?}");
+    }
+}
+
+/// A store whose content changes when it is told to.
+struct Changing {
+    bytes: Vec<u8>,
+    at: usize,
+    is_changed: Arc<AtomicBool>,
+}
+
+impl ReadAt for Changing {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        let start = offset as usize;
+        buffer.copy_from_slice(&self.bytes[start..start + buffer.len()]);
+        let place = self.at.checked_sub(start).and_then(|place| buffer.get_mut(place));
+        if let Some(byte) = place.filter(|_| self.is_changed.load(Ordering::Relaxed)) {
+            *byte ^= 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn tensors_are_read_into_the_caller_s_memory() {
+    let apart = Apart::new();
+    let store = CountingSource::new(&apart.bytes);
+    let reader = Reader::from_source(store.source()).unwrap();
+    let tensor = reader.tensor("a").unwrap().unwrap();
+    let mut buffer = [0; 5000];
+    tensor.read_into(&mut buffer).unwrap();
+    assert_eq!(buffer, [1; 5000]);
+    assert_eq!(tensor.read().unwrap().as_slice::<i8>().unwrap(), [1; 5000]);
+    assert_eq!(tensor.verify().unwrap(), Verified::Digest);
+    let error = tensor.read_into(&mut buffer[1..]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn lint_reads_no_content() {
+    let apart = Apart::new();
+    let store = CountingSource::new(&apart.bytes);
+    let reader = Reader::from_source(store.source()).unwrap();
+    let before = store.total();
+    let report = reader.lint();
+    assert!(report.is_valid(), "{report:?}");
+    let read = store.total() - before;
+    assert!(read < 20_000, "{read} bytes");
 }
 
 /// Another file under the name of one that was read is found by the next read.

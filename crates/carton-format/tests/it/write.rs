@@ -3,13 +3,13 @@
 use std::{num::NonZeroUsize, path::Path};
 
 use carton_format::{
-    DType, Description, Example, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest,
-    Sha256, TensorSpec, UnpackOptions, Value, WriteOptions, Writer, fill,
-    model_archive::{Compression, Method, Profile},
+    Description, Example, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest, Sha256,
+    TensorSpec, UnpackOptions, Value, WriteOptions, Writer, fill,
+    model_archive::{Compression, Method},
     repack, replace_description, shrink, unpack,
 };
 use tensor_core::{
-    Severity, Tensor,
+    DType, Profile, Severity, TensorBuf,
     symbolic::{Dim, SymbolicShape},
 };
 use test_support::{assert_bytes, files, testdata};
@@ -22,7 +22,7 @@ fn description() -> Description {
     let mut description = Description::new(Runner::new("noop", "=1.0.0".parse().unwrap()));
     description.runner.compat_version = Some(1);
     let shape = SymbolicShape::Dims(vec![Dim::Symbol("n".to_owned())]);
-    let spec = |name| TensorSpec::new(name, DType::Float32, shape.clone());
+    let spec = |name| TensorSpec::new(name, DType::F32, shape.clone());
     description.inputs = Some(vec![spec("x")]);
     description.outputs = Some(vec![spec("y")]);
     let mut test = SelfTest::new(Named::from_iter([("x", "numbers".to_owned())]));
@@ -47,7 +47,7 @@ fn noise(len: usize) -> Vec<u8> {
 }
 
 fn numbers() -> Value {
-    Value::Numeric(Tensor::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap())
+    Value::Numeric(TensorBuf::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap())
 }
 
 /// A folder with files of every kind that matters, and a carton's worth of everything else.
@@ -102,7 +102,7 @@ fn everything_reads_back() {
         let expected = std::fs::read(source.join(from)).unwrap();
         assert_bytes(&reader.file(path).unwrap().bytes().unwrap(), &expected, path);
     }
-    assert!(reader.file("model/sub/.hidden/a=b").unwrap().is_empty());
+    assert!(reader.file("model/sub/.hidden/a=b").unwrap().is_empty().unwrap());
     let Value::Nested(list) = reader.tensor("list").unwrap().unwrap().value().unwrap() else {
         panic!("not a list");
     };
@@ -533,7 +533,7 @@ fn a_tensor_that_is_refused_leaves_nothing() {
     let mut writer = Writer::new(Vec::new());
     writer.description(&bare()).unwrap();
     writer.file("tensor_data/tensor_0.bin", b"junk").unwrap();
-    let one = || Value::Numeric(Tensor::from_slice([1], &[1.0_f32]).unwrap());
+    let one = || Value::Numeric(TensorBuf::from_slice([1], &[1.0_f32]).unwrap());
     let message = r#""tensor_data/tensor_0.bin" cannot be written: it was written before"#;
     for _ in 0..2 {
         assert_eq!(writer.tensor("x", &one()).unwrap_err().to_string(), message);

@@ -2,6 +2,7 @@
 
 use carton_format::{
     Description, Example, Named, OptionValue, Platform, Reference, SelfTest, TensorSpec, Value,
+    dtype,
 };
 use serde_json::{Map, Value as Json, json};
 use tensor_core::symbolic::{Dim, SymbolicShape};
@@ -96,7 +97,7 @@ fn value(value: &Value) -> Json {
         Value::Strings { strings, .. } => json!(strings),
         Value::Nested(_) => Json::Null,
     };
-    json!({ "dtype": dtype.name(), "shape": shape.dims(), "data": data })
+    json!({ "dtype": dtype::name(dtype), "shape": shape.dims(), "data": data })
 }
 
 fn spec(spec: &TensorSpec) -> Json {
@@ -112,7 +113,7 @@ fn spec(spec: &TensorSpec) -> Json {
     };
     table([
         ("name", text(Some(&spec.name))),
-        ("dtype", Some(spec.dtype.name().into())),
+        ("dtype", dtype::name(spec.dtype).map(Json::from)),
         ("shape", Some(shape)),
         ("description", text(spec.description.as_ref())),
         ("internal_name", text(spec.internal_name.as_ref())),

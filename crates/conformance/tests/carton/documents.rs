@@ -1,17 +1,15 @@
 //! Python's tomllib reads the documents that we write.
 
 use carton_format::{
-    DType, Description, Reader, Sha256, Value, Writer,
-    edit::{self, Change, NewValue},
-    model_archive::Compression,
-    replace_description,
+    Change, Description, NewValue, Reader, Sha256, Value, Writer, dtype,
+    model_archive::Compression, replace_description,
 };
 use conformance::{
     carton::{Sample, texts},
     python::Client,
 };
 use serde_json::{Value as Json, json};
-use tensor_core::Limits;
+use tensor_core::{DType, Limits};
 
 use crate::{Exchange, assert_json, options};
 
@@ -46,7 +44,7 @@ fn edited_carton_toml() {
     let text = sample.description.to_bytes().unwrap();
     let set = |(at, text)| Change::set(format!("runner.opts.t{at}"), NewValue::Text(text));
     let changes: Vec<Change> = texts().into_iter().enumerate().map(set).collect();
-    let text = edit::apply(&text, &changes, &Limits::default()).unwrap();
+    let text = Description::edit(&text, &changes, &Limits::default()).unwrap();
     sample.description = Description::parse(&text, &Limits::default()).unwrap().description;
     let options = sample.description.runner.options.as_ref().unwrap();
     for (at, text) in texts().into_iter().enumerate() {
@@ -67,14 +65,14 @@ fn index_and_strings() {
     let mut entries = Vec::new();
     for (at, (name, value)) in sample.tensors.iter().enumerate() {
         let (dtype, shape) = (value.dtype().unwrap(), value.shape().unwrap().dims());
-        let extension = if dtype == DType::String { "toml" } else { "bin" };
+        let extension = if dtype == DType::Str { "toml" } else { "bin" };
         let file = format!("tensor_{at}.{extension}");
         if let Value::Strings { strings, .. } = value {
             let path = format!("tensor_data/{file}");
             assert_json(&found[&path], &json!({ "data": strings }), &path);
         }
         entries.push(json!({
-            "name": name, "dtype": dtype.name(), "shape": shape, "file": file, "inner": [],
+            "name": name, "dtype": dtype::name(dtype), "shape": shape, "file": file, "inner": [],
         }));
     }
     let index = "tensor_data/index.toml";

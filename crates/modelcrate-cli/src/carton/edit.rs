@@ -2,11 +2,8 @@ use std::{path::PathBuf, str::FromStr};
 
 use anyhow::{anyhow, bail};
 use modelcrate::{
-    carton_format::{
-        self, Description, Error, Reader, WriteOptions,
-        edit::{self, Change, NewValue},
-    },
-    tensor_core::Limits,
+    carton_format::{self, Change, Description, Editor, Error, NewValue, Reader, WriteOptions},
+    tensor_core::{Limits, Source},
 };
 use serde::Serialize;
 
@@ -16,7 +13,7 @@ use crate::{failure::About, outcome::Outcome};
 /// Change the description of a carton, its carton.toml
 ///
 /// Comments, order and unknown keys stay as they are, and so do all other files. Removals are made
-/// before values are set. What would be no valid description any more is refused. The model hash
+/// before values are set. What would not be a valid description any more is refused. The model hash
 /// changes with the description.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -25,7 +22,7 @@ Examples:
   modelcrate carton edit model.carton new.carton --remove runner.opts.num_threads
   modelcrate carton edit model.carton --toml carton.toml --dry-run
 
-A VALUE that is no TOML is a string, so only strings that look like something else need quotes:
+A VALUE that is not TOML is a string, so only strings that look like something else need quotes:
   modelcrate carton edit model.carton --set model_name='\"1.0\"'")]
 pub(crate) struct Edit {
     #[command(flatten)]
@@ -53,13 +50,26 @@ struct Edited {}
 
 impl Edit {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        if self.rewrite.is_in_place() {
+            return self.in_place();
+        }
         let reader = self.rewrite.open(Reader::options())?;
         let text = self.text(&reader)?;
         self.rewrite.run(&reader, WriteOptions::default(), |writer| {
-            let finished = carton_format::replace_description(&reader, &text, writer)?;
-            let what = "edited".to_owned();
-            Ok((finished, Done { what, changes: Edited {}, lines: Vec::new() }))
+            Ok((carton_format::replace_description(&reader, &text, writer)?, done()))
         })
+    }
+
+    fn in_place(&self) -> anyhow::Result<Outcome> {
+        let path = &self.rewrite.input;
+        let mut editor = Editor::open(path).about(path)?;
+        let text = self.text(editor.reader())?;
+        editor.put(Description::PATH, text).about(path)?;
+        let before = editor.reader().clone();
+        editor.commit().about(path)?;
+        let after = Reader::open(path).about(path)?;
+        let bytes = after.source().map(Source::len);
+        self.rewrite.report(&before, done(), after.model_hash(), bytes)
     }
 
     /// Returns the new description.
@@ -79,15 +89,19 @@ impl Edit {
             Description::parse(&old, &limits).about(from)?;
             return Ok(old);
         }
-        let edited = edit::apply(&old, &changes, &limits).map_err(|error| match error {
+        let edited = Description::edit(&old, &changes, &limits).map_err(|error| match error {
             // The file is not to blame for what the changes made of it.
             Error::Document(error) if Description::parse(&old, &limits).is_ok() => {
-                anyhow!("would be no description any more: {error}")
+                anyhow!("would not be a description any more: {error}")
             }
             error => error.into(),
         });
         edited.about(from)
     }
+}
+
+fn done() -> Done<Edited> {
+    Done { what: "edited".to_owned(), changes: Edited {}, lines: Vec::new() }
 }
 
 impl Changes {

@@ -38,7 +38,7 @@ impl Fill {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
         if self.rewrite.write.dry_run {
-            return self.rehearse();
+            return self.dry_run();
         }
         let template = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {msg}";
         let bar = output::progress_like(self.rewrite.write.print, template);
@@ -64,7 +64,7 @@ impl Fill {
     }
 
     /// Says what would be fetched.
-    fn rehearse(&self) -> anyhow::Result<Outcome> {
+    fn dry_run(&self) -> anyhow::Result<Outcome> {
         let reader = self.rewrite.open(Reader::options())?;
         let mut fetched = Vec::new();
         for file in reader.files() {
@@ -77,7 +77,7 @@ impl Fill {
                 }
             }
         }
-        self.rewrite.rehearse(&reader, done(fetched))
+        self.rewrite.dry_run(&reader, done(fetched))
     }
 }
 

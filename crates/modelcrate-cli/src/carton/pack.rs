@@ -1,5 +1,5 @@
 use std::{
-    fmt::Write as _,
+    fmt::{self, Write as _},
     fs,
     path::{Path, PathBuf},
     str::FromStr,
@@ -9,10 +9,10 @@ use anstream::eprintln;
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     carton_format::{
-        self, DType, Description, Error, FrameworkVersion, Platform, Runner, Value,
-        edit::{self, Change, NewValue},
+        self, Change, Description, Error, FrameworkVersion, NewValue, Platform, Runner, Value,
+        dtype,
     },
-    tensor_core::{Extent, Limits, Source, Tensor},
+    tensor_core::{DType, Extent, Limits, Source, TensorBuf},
 };
 use serde::Serialize;
 
@@ -111,7 +111,7 @@ struct Beside {
     /// with the dimensions separated by commas, none for a scalar. Strings are the lines of the
     /// file, or a list in JSON where its name ends in .json
     #[arg(long, value_name = "SPEC")]
-    tensor: Vec<TensorFile<DType>>,
+    tensor: Vec<TensorFile<Stored>>,
 }
 
 #[derive(Serialize)]
@@ -237,7 +237,7 @@ impl AboutModel {
         if options.is_empty() {
             return Ok(text);
         }
-        edit::apply(&text, &options, &Limits::default())
+        Description::edit(&text, &options, &Limits::default())
     }
 }
 
@@ -273,9 +273,10 @@ fn ensure_folder(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn value_of(tensor: &TensorFile<DType>) -> anyhow::Result<Value> {
+fn value_of(tensor: &TensorFile<Stored>) -> anyhow::Result<Value> {
     let shape = tensor.shape.clone();
-    if tensor.dtype == DType::String {
+    let Stored(dtype) = tensor.dtype;
+    if dtype == DType::Str {
         let text = String::from_utf8(super::read(&tensor.path)?)?;
         let is_json = tensor.path.extension().is_some_and(|extension| extension == "json");
         let strings = if is_json {
@@ -285,10 +286,32 @@ fn value_of(tensor: &TensorFile<DType>) -> anyhow::Result<Value> {
         };
         return Ok(Value::Strings { shape, strings });
     }
-    let dtype = tensor.dtype.dtype();
     let source: Source = tensor.open(dtype)?;
     let bytes = source.read(Extent::first(source.len()), "elements")?;
-    Ok(Value::Numeric(Tensor::new(dtype, shape, bytes)?))
+    Ok(Value::Numeric(TensorBuf::new(dtype, shape, bytes)?))
+}
+
+/// An element type that a carton stores.
+#[derive(Clone, Copy, Debug)]
+struct Stored(DType);
+
+impl FromStr for Stored {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let dtype = dtype::parse(text).or_else(|| text.parse().ok());
+        let stored = dtype.filter(|dtype| dtype::name(*dtype).is_some());
+        stored.map(Self).ok_or_else(|| {
+            let names = dtype::STORED.map(|(_, name)| name).join(", ");
+            anyhow!("{text:?} is not one of {names}")
+        })
+    }
+}
+
+impl fmt::Display for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(dtype::name(self.0).unwrap_or_default())
+    }
 }
 
 /// An option of a runner, as `KEY=VALUE` says: TOML, or a string where it is none.

@@ -1,4 +1,4 @@
-use modelcrate::carton_format::{self, File, Reader};
+use modelcrate::carton_format::{self, Reader};
 use serde::Serialize;
 
 use super::{
@@ -31,7 +31,7 @@ impl Repack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
         let reader = self.rewrite.open(Reader::options())?;
-        let bytes = reader.files().filter_map(File::len).fold(0, u64::saturating_add);
+        let bytes = reader.files().filter_map(|file| file.len().ok()).fold(0, u64::saturating_add);
         let bar = output::progress(self.rewrite.write.print, bytes);
         let outcome = self.rewrite.run(&reader, options, |writer| {
             let finished = carton_format::repack(&reader, writer, |bytes| bar.inc(bytes))?;

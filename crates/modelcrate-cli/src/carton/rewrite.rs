@@ -1,11 +1,13 @@
 use std::{
+    cell::OnceCell,
     fmt::Write as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::ensure;
-use modelcrate::carton_format::{
-    self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer,
+use modelcrate::{
+    carton_format::{self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer},
+    tensor_core::{LockedFile, Source},
 };
 use serde::Serialize;
 
@@ -29,6 +31,9 @@ pub(super) struct Rewrite {
     output: Option<PathBuf>,
     #[command(flatten)]
     pub(super) write: Writing,
+    /// Keeps other editors out while the input is replaced.
+    #[arg(skip)]
+    lock: OnceCell<LockedFile>,
 }
 
 /// What was made, and from what.
@@ -56,8 +61,21 @@ pub(super) struct Done<T> {
 }
 
 impl Rewrite {
+    /// Opens the input, and locks it where it is to be replaced.
     pub(super) fn open(&self, options: ReadOptions) -> anyhow::Result<Reader> {
-        super::open(&self.input, options)
+        if !self.is_in_place() {
+            return super::open(&self.input, options);
+        }
+        let lock = LockedFile::open(&self.input).about(&self.input)?;
+        let source = lock.source().about(&self.input)?;
+        // The input is opened once.
+        let _ = self.lock.set(lock);
+        options.from_source(source).about(&self.input)
+    }
+
+    /// Tells whether the input is replaced.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.output.is_none() && !self.write.dry_run && self.input.is_file()
     }
 
     /// Returns where the new carton goes.
@@ -77,12 +95,15 @@ impl Rewrite {
         let failed = sink.failed();
         let written = write(options.write_to(sink));
         let (finished, done) = written.about(if failed.get() { path } else { &self.input })?;
+        if let Some(lock) = self.lock.get() {
+            lock.check_in_place().about(path)?;
+        }
         let bytes = finished.sink.commit(path)?;
         self.report(reader, done, finished.manifest.model_hash(), Some(bytes))
     }
 
     /// Does as [`run`](Self::run) of a dry run where what would be written is not known.
-    pub(super) fn rehearse<T: Serialize>(
+    pub(super) fn dry_run<T: Serialize>(
         &self,
         reader: &Reader,
         done: Done<T>,
@@ -91,7 +112,8 @@ impl Rewrite {
         self.report(reader, done, reader.model_hash(), None)
     }
 
-    fn report<T: Serialize>(
+    /// Says what was done.
+    pub(super) fn report<T: Serialize>(
         &self,
         reader: &Reader,
         done: Done<T>,
@@ -137,8 +159,7 @@ impl Rewrite {
 
     /// Returns how long the input is, in bytes.
     fn len(&self, reader: &Reader) -> u64 {
-        let archive = reader.archive().map(|archive| archive.source().len());
-        archive.unwrap_or_else(|| reader.content_len())
+        reader.source().map_or_else(|| reader.content_len(), Source::len)
     }
 }
 

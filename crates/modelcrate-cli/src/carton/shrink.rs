@@ -13,8 +13,8 @@ use crate::{failure::About, options::Size, outcome::Outcome};
 /// Link files of a carton instead of holding them
 ///
 /// The files named by --links are linked to the URLs that stand there. With --url-prefix, those of
-/// the model that have at least 1 MiB are, or others if --only or --min-size say so: a file is to
-/// be had at the prefix and its SHA-256. The model hash stays as it is.
+/// the model that have at least 1 MiB are, or others if --only or --min-size say so: a file is
+/// fetched from the prefix and its SHA-256. The model hash stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -76,7 +76,7 @@ impl Shrink {
                 links.add(file.sha256(), format!("{prefix}/{}", file.sha256()));
             }
             let (path, sha256) = (file.path().to_owned(), file.sha256().to_string());
-            linked.push(Linked { path, sha256, bytes: file.len() });
+            linked.push(Linked { path, sha256, bytes: file.len().ok() });
         }
         let lines = linked.iter().map(|file| format!("linked {}", file.path)).collect();
         let what = match linked.len() {
@@ -105,7 +105,7 @@ impl Shrink {
         }
         let default = if by_default { MIN_SIZE } else { 0 };
         let least = self.min_size.map_or(default, |size| size.0);
-        file.len().is_some_and(|len| len >= least)
+        file.len().is_ok_and(|len| len >= least)
     }
 
     fn check_patterns(&self, reader: &Reader) -> anyhow::Result<()> {
@@ -129,7 +129,7 @@ impl Urls {
 fn url_prefix(text: &str) -> anyhow::Result<String> {
     let lower = text.to_ascii_lowercase();
     if !lower.starts_with("https://") && !lower.starts_with("http://") {
-        bail!("is no https URL");
+        bail!("is not an https URL");
     }
     ensure!(!text.contains(['?', '#']), "has a query or a fragment, which cannot go on");
     Ok(text.trim_end_matches('/').to_owned())

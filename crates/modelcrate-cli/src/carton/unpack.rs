@@ -5,7 +5,9 @@ use indicatif::ProgressBar;
 use modelcrate::carton_format::{self, Error, File, Linked, Place, Reader, UnpackOptions};
 use serde::Serialize;
 
-use super::{about_culprit, http::Http};
+use super::about_culprit;
+#[cfg(feature = "http")]
+use super::http::Http;
 use crate::{
     escape::escape,
     failure::About,
@@ -31,8 +33,10 @@ pub(crate) struct Unpack {
     /// The folder to make, which must not be there, or be empty
     folder: PathBuf,
     /// Fetch what is only linked
+    #[cfg(feature = "http")]
     #[arg(long)]
     fetch: bool,
+    #[cfg(feature = "http")]
     #[command(flatten)]
     http: Http,
     /// How many threads decode, hash and write; as many as the system offers by default
@@ -58,13 +62,15 @@ struct Unpacked {
 
 impl Unpack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        #[cfg_attr(not(feature = "http"), expect(unused_mut, reason = "nothing is fetched"))]
         let mut options = Reader::options();
+        #[cfg(feature = "http")]
         if self.fetch && !self.dry_run {
             options = options.fetch(Arc::new(self.http.fetcher(&ProgressBar::hidden())?));
         }
         let reader = super::open(&self.input, options)?;
         self.check_folder().about(&self.folder)?;
-        let bytes = reader.files().filter_map(File::len).fold(0, u64::saturating_add);
+        let bytes = reader.files().filter_map(|file| file.len().ok()).fold(0, u64::saturating_add);
         let bar = output::progress(self.print, bytes);
         let done = self.unpack(&reader, &bar);
         bar.finish_and_clear();
@@ -87,7 +93,7 @@ impl Unpack {
 
     fn unpack(&self, reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
         if self.dry_run {
-            return rehearse(reader, bar);
+            return dry_run(reader, bar);
         }
         let linked = if self.fetch { Linked::Fetch } else { Linked::LeaveOut };
         let mut options = UnpackOptions::default().linked(linked);
@@ -112,7 +118,7 @@ impl Unpack {
 }
 
 /// Reads all files that are here, and compares their digests.
-fn rehearse(reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
+fn dry_run(reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
     for file in reader.files() {
         match file.place() {
             Place::Here => file.verify()?,

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use carton_format::{Place, ReadOptions, Reader, Sha256, model_archive::Profile};
+use carton_format::{Place, ReadOptions, Reader, Sha256};
+use tensor_core::Profile;
 use test_support::{mutations, truncations};
 
 use super::made::{Carton, compress};

@@ -9,8 +9,8 @@ use std::{
     num::NonZeroUsize,
 };
 
-use carton_format::{ReadOptions, Reader, Result, model_archive::Profile};
-use tensor_core::Limits;
+use carton_format::{ReadOptions, Reader, Result};
+use tensor_core::{Limits, Profile};
 use test_support::zip::Zip;
 
 use super::{

@@ -15,9 +15,9 @@ use self::cases::{Case, cases};
 use self::made::Carton;
 use carton_format::{
     ReadOptions, Reader,
-    model_archive::{Kind, Profile},
+    model_archive::{Archive, Kind, Symlinks},
 };
-use tensor_core::{At, Chain, Report, Severity};
+use tensor_core::{At, Chain, Profile, Report, Severity, Source};
 use test_support::{assert_bytes, testdata};
 
 /// What opening and validation say of a carton.
@@ -45,7 +45,13 @@ impl Verdict {
             reader.as_ref().err().map(|error| Chain(error).to_string())
         };
         let (opens, opens_leniently) = (message(&strict), message(&lenient));
-        let findings = strict.or(lenient).map(|reader| findings(&reader.validate()));
+        // What opens in the lenient profile alone is graded by the strict one.
+        let graded = |reader: Reader| match reader.archive() {
+            Some(archive) => Reader::options().from_archive(archive.clone()),
+            None => Ok(reader),
+        };
+        let findings =
+            strict.or_else(|_| graded(lenient?)).map(|reader| findings(&reader.validate()));
         Self { open: opens, lenient: opens_leniently, findings: findings.unwrap_or_default() }
     }
 
@@ -117,7 +123,7 @@ fn toml_string(text: &str) -> String {
 
 const HEAD: &str = "\
 # One table for each file in `invalid/`: what a sound reader does, and why. The files and this one
-# are made by `REJECT=overwrite cargo test -p carton-format --test reject`.
+# are made by `REJECT=overwrite cargo test -p carton-format --test it reject`.
 #
 # section   of the format text
 # verdict   refused, or the gravest finding of validation, or sound
@@ -172,9 +178,12 @@ fn overwrite(folder: &Path, cases: &[Case]) {
 fn grades_follow_the_profile() {
     let mut differing = 0;
     for case in cases() {
-        let open = |graded| {
-            let options = Reader::options().profile(Profile::Lenient).graded(graded);
-            Some(findings(&options.from_bytes(case.bytes.clone()).ok()?.validate()))
+        let options = Archive::options().symlinks(Symlinks::Kept).profile(Profile::Lenient);
+        let archive = options.from_source(Source::from_bytes(case.bytes.clone()));
+        let Ok(archive) = archive else { continue };
+        let open = |profile| {
+            let reader = Reader::options().profile(profile).from_archive(archive.clone());
+            Some(findings(&reader.ok()?.validate()))
         };
         let Some((strict, lenient)) = open(Profile::Strict).zip(open(Profile::Lenient)) else {
             continue;
@@ -193,6 +202,21 @@ fn grades_follow_the_profile() {
         }
     }
     assert!(differing > 5, "{differing}");
+}
+
+/// What lint finds validation finds too, and it finds all that needs no content.
+#[test]
+fn lint_is_a_part_of_validation() {
+    let mut equal = 0;
+    for case in cases() {
+        let Ok(reader) = Reader::options().profile(Profile::Lenient).from_bytes(case.bytes) else {
+            continue;
+        };
+        let (lint, all) = (findings(&reader.lint()), findings(&reader.validate()));
+        assert!(lint.iter().all(|finding| all.contains(finding)), "{}", case.name);
+        equal += usize::from(lint.len() == all.len());
+    }
+    assert!(equal > 100, "{equal}");
 }
 
 /// Validation finds the same whatever was read before.
