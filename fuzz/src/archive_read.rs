@@ -1,7 +1,9 @@
 //! What the fuzz target `archive_read` does with its input; a test of the crate replays the corpus.
 
-use model_archive::{Archive, Entry, Kind, Profile, Symlinks};
-use tensor_core::{Limits, Source};
+use model_archive::{
+    Archive, ArchiveWriter, Entry, Kind, Layout, ReadOptions, Storage, Symlinks, last_whole,
+};
+use tensor_core::{Limits, Profile, Source};
 
 /// Opens, checks and reads any bytes as an archive: nothing but errors may come of it, and what the
 /// strict profile reads, the lenient one reads alike.
@@ -17,12 +19,26 @@ pub(crate) fn run(bytes: &[u8]) {
     let strict = options.profile(Profile::Strict).from_source(source.clone());
     let lenient = options.profile(Profile::Lenient).from_source(source);
     for archive in [&strict, &lenient].into_iter().flatten() {
-        let _ = archive.lint();
+        assert!(Archive::sniff(archive.source()).is_ok_and(|is_archive| is_archive));
         let within = archive.check_total().is_ok();
         for entry in archive.entries() {
             assert!(archive.entry(entry.name()).is_some());
             read(entry, within);
         }
+        let (lint, report) = (archive.lint(), archive.validate());
+        assert!(lint.is_valid() || !report.is_valid());
+        if report.is_valid() && report.omitted() == 0 {
+            assert!(archive.entries().all(|entry| entry.verify().is_ok()));
+        }
+        let storage = Storage::from(archive.clone());
+        for path in storage.paths().expect("those of an archive are known") {
+            assert!(storage.has(&path));
+        }
+    }
+    if let Ok(lenient) = &lenient {
+        append(bytes, lenient, options.profile(Profile::Lenient));
+        let again = lenient.with_options(options.profile(Profile::Strict));
+        assert_eq!(again.is_ok(), strict.is_ok());
     }
     if let Ok(strict) = strict {
         let lenient = lenient.expect("what is strict is lenient");
@@ -34,6 +50,19 @@ pub(crate) fn run(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// An archive with a tail has what it had, and without the end of the tail still does.
+fn append(bytes: &[u8], archive: &Archive, options: ReadOptions) {
+    let tail = ArchiveWriter::behind_archive(Vec::new(), archive, Layout::PyTorch, |_| true);
+    let Ok(tail) = tail else { return assert!(archive.shift() > 0) };
+    let tail = tail.finish().expect("memory takes all");
+    let all = [bytes, &tail].concat();
+    let changed = options.from_bytes(all.clone()).expect("what is listed is what was");
+    assert!(changed.entries().map(Entry::name).eq(archive.entries().map(Entry::name)));
+    let cut = Source::from_bytes(all[..all.len() - 1].to_vec());
+    let is_whole = |source: &Source| options.from_source(source.clone()).is_ok();
+    assert!(last_whole(&cut, is_whole).is_ok_and(|len| len <= bytes.len() as u64));
 }
 
 fn read(entry: Entry<'_>, within: bool) {

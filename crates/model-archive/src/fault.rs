@@ -117,7 +117,7 @@ pub enum Fault {
         /// The name there.
         other: String,
     },
-    /// The method is none that is read here (4.4.5).
+    /// The method is not one that is read here (4.4.5).
     #[error("method is {found}, expected {expected}")]
     Method {
         /// The number.
@@ -149,7 +149,7 @@ pub enum Fault {
     /// The entry is a symbolic link where none may be.
     #[error("is a symbolic link, expected a file or a folder")]
     Symlink,
-    /// The target of a symbolic link is none that may be followed.
+    /// The target of a symbolic link is not one that may be followed.
     #[error("links to {target:?}, which {fault}")]
     Target {
         /// The text of the link.
@@ -467,7 +467,7 @@ pub enum WriteFault {
         /// What was promised.
         expected: u64,
     },
-    /// The target of a symbolic link is none that may be followed.
+    /// The target of a symbolic link is not one that may be followed.
     #[error("links to {target:?}, which {fault}")]
     Target {
         /// The text of the link.
@@ -475,7 +475,7 @@ pub enum WriteFault {
         /// What is wrong with it.
         fault: TargetFault,
     },
-    /// The alignment cannot be had by an extra field.
+    /// No extra field can bring about the alignment.
     #[error("alignment is {found}, expected a power of two up to 32768")]
     Alignment {
         /// What was asked for.
@@ -490,7 +490,7 @@ pub enum WriteFault {
     /// The method is not in this build.
     #[error("method is {0}, which this build does not write")]
     Method(Method),
-    /// The level is none of the method's.
+    /// The method does not have the level.
     #[error("level is {found}, expected {expected}")]
     Level {
         /// What was asked for.

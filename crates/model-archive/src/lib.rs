@@ -1,38 +1,55 @@
-//! ZIP archives that hold models: strict, lazy, deterministic.
+//! Archives and folders that hold the files of a model: ZIP read strictly and lazily, written
+//! deterministically, and changed in place.
 //!
-//! Three model formats are ZIP files (Carton, nnpackage, PyTorch `.ptl`). This crate knows none of
-//! them: it says which archives are safe to read and alike to every reader, hands out entries
-//! without a copy, and writes archives whose bytes depend on nothing but the calls.
-//!
-//! # Data path
-//!
-//! ```text
-//! 1. Source             where the bytes are                                   tensor_core::Source
-//! 2. End, Directory     end records and directory, read once and checked      end.rs, directory.rs
-//! 3. Archive, Entry     handles by position or name                           archive.rs, entry.rs
-//! 4. Local              the header in front of the data: first touch          local.rs
-//! 5. Entry::bytes       a slice where stored as it is and in memory           entry.rs
-//!    EntryReader        decoded, with size and CRC-32 compared                decode.rs
-//! 6. Archive::check     every fault of the structure                          archive.rs
-//! ```
-//!
-//! Writing goes the other way: an entry in memory is compressed apart ([`Encoded`]), a long one on
-//! its way through ([`EntryWriter`], pipeline.rs); headers.rs has the records of both directions.
-//! [`NewFolder`] is where archives are unpacked.
+//! Three model formats are ZIP files (Carton, nnpackage, PyTorch `.ptl`), and two of them may be
+//! folders. This crate knows none of them: it says which archives are safe to read and alike to
+//! every reader, hands out entries without a copy, and writes archives whose bytes depend on nothing
+//! but the calls.
 //!
 //! # Examples
 //!
 //! ```
 //! use model_archive::{Archive, ArchiveWriter, EntryOptions};
-//! use tensor_core::Source;
 //!
 //! let mut writer = ArchiveWriter::new(Vec::new());
 //! writer.add("weights.bin", &[0; 64], &EntryOptions::default().alignment(64))?;
 //! let archive = Archive::from_bytes(writer.finish()?)?;
-//! let weights = archive.entry("weights.bin").unwrap();
+//! let weights = archive.entry("weights.bin").expect("just written");
 //! assert!(weights.extent()?.is_aligned(64));
+//! assert!(archive.validate().is_empty());
 //! # Ok::<(), model_archive::Error>(())
 //! ```
+//!
+//! # What is proved when
+//!
+//! | by | what |
+//! |---|---|
+//! | [`Archive::sniff`] | that the file starts or ends as an archive does |
+//! | opening | end records and directory are well formed; names are unique, normal relative paths; no entries share bytes, are encrypted, or are devices; in the strict profile also that readers agree about all this |
+//! | reading an entry | its local header fits the directory; size and CRC-32 of what is decoded; limits on what is decoded |
+//! | [`Entry::checked_bytes`], [`Entry::read_into`], [`Entry::reader`], [`Entry::verify`] | size and CRC-32, whatever the method |
+//! | [`Archive::lint`] | all local headers and descriptors, bytes between entries, targets of links, names that collide on some systems |
+//! | [`Archive::validate`] | all of these, and every byte of content |
+//! | [`Folder::file`] | the path is one that a name may be, and no link leads out of the folder |
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source             where the bytes are                                tensor_core::Source
+//! 2. End, Directory     end records and directory, read once and checked   read/{end,directory}.rs
+//! 3. Archive, Entry     handles by position or name                        read/{archive,entry}.rs
+//! 4. Local              the header in front of the data: first touch       read/{local,extra}.rs
+//! 5. Entry::bytes       a slice where stored as it is and in memory        read/entry.rs
+//!    EntryReader        decoded, with size and CRC-32 compared             read/decode/
+//! 6. lint, validate     every fault, as a report                           read/lint.rs
+//! ```
+//!
+//! [`Storage`] is an archive, a folder of one, or a [`Folder`] on the disk, which is read like one
+//! (folder/). Writing goes the other way: an entry in memory is compressed apart ([`Encoded`]), a long
+//! one on its way through ([`EntryWriter`], write/pipeline.rs); write/headers.rs has the records of
+//! both, in the [`Layout`] of this crate or of PyTorch. [`ArchiveWriter::behind_archive`] changes
+//! an archive in place (write/append.rs), and [`last_whole`] finds what is left of one where that was
+//! cut off. [`NewFolder`] is where archives are unpacked.
 //!
 //! # Features
 //!
@@ -91,3 +108,7 @@ pub use write::{
     headers::Layout,
     options::{Compression, EntryOptions},
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

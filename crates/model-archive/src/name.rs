@@ -63,7 +63,7 @@ pub fn check_portable(name: &str) -> Result<(), NameFault> {
 ///
 /// # Errors
 ///
-/// Where it is absolute, leads out, or is no path of plain components.
+/// Where it is absolute, leads out, or is not a path of plain components.
 pub fn resolve(link: &str, target: &str) -> Result<String, TargetFault> {
     if target.starts_with('/') {
         return Err(TargetFault::Absolute);
@@ -218,7 +218,7 @@ pub enum TargetFault {
     /// It is longer than a path may be.
     #[error("is over the limit of {0} bytes (Limits::name_bytes)")]
     Long(u64),
-    /// It is no path in normal form.
+    /// It is not a path in normal form.
     #[error("is not UTF-8 text of plain path components")]
     Malformed,
 }

@@ -16,7 +16,6 @@ use crate::{Archive, Entry, EntryReader, Error, Fault, Flaw, Kind, Result, folde
 
 /// How an archive is unpacked.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct UnpackOptions {
     threads: NonZeroUsize,
     spare: u64,
@@ -170,7 +169,7 @@ impl NewFolder {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file); a folder that is there already is none.
+    /// As for [`file`](Self::file), but a folder that is there already is not an error.
     pub fn folder(&self, path: &str) -> Result<()> {
         self.tree.add_folder(path).map_err(|source| self.failed(path, source))
     }

@@ -222,7 +222,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// # Errors
     ///
     /// As for [`add`](Self::add); [`WriteFault::Target`] where the target is absolute, leads out of
-    /// the archive, is no path of plain components, or is longer than [`Limits`] let a reader take.
+    /// the archive, is not a path of plain components, or is longer than [`Limits`] let a reader take.
     pub fn add_symlink(&mut self, name: &str, target: &str) -> Result<Written> {
         let limit = Limits::default().name_bytes;
         let fault = match name::resolve(name, target) {

@@ -8,7 +8,6 @@ use crate::{Method, WriteFault, write::encode::Codec};
 
 /// How an entry is written: as it is, without digest, where nothing else is said.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct EntryOptions {
     compression: Compression,
     alignment: u32,

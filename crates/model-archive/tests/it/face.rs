@@ -133,6 +133,32 @@ fn validation_reads_every_byte() {
 }
 
 #[test]
+fn large_entries_are_read_into_the_buffer_and_compared() {
+    let content: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let mut bytes = Zip::of(&[("large", &content)]).to_bytes();
+    let start = bytes.windows(5).position(|window| window == b"large").unwrap() + 5;
+    for is_changed in [false, true] {
+        if is_changed {
+            bytes[start + 2_500_000] ^= 1;
+        }
+        let counting = CountingSource::new(&bytes);
+        let archive = Archive::from_source(counting.source()).unwrap();
+        let mut buffer = vec![0; content.len()];
+        let _ = counting.take_reads();
+        let read = archive.entry("large").unwrap().read_into(&mut buffer);
+        let reads: u64 = counting.take_reads().iter().map(|extent| extent.len()).sum();
+        assert!(reads < content.len() as u64 + 1000);
+        match read {
+            Ok(()) => assert!(!is_changed && buffer == content),
+            Err(error) => assert!(is_changed && error.rule() == "zip/crc", "{error}"),
+        }
+    }
+    let archive = Archive::from_bytes(bytes).unwrap();
+    let error = archive.entry("large").unwrap().read_into(&mut [0; 9]).unwrap_err();
+    assert_eq!(error.to_string(), "entry is 3000000 bytes long, but the buffer holds 9");
+}
+
+#[test]
 fn validation_stops_before_too_much_content() {
     let bytes = archive();
     let limits = Limits::default().with_expansion(0).with_decoded_bytes(10);
