@@ -2,14 +2,15 @@ use std::{
     fmt,
     fs::{self, File},
     io::{self, BufRead, Read},
-    mem::MaybeUninit,
     path::Path,
     sync::Arc,
 };
 
 use bytes::Bytes;
 
-use crate::{AlignedBuf, Error, Extent, Result, parallel};
+#[cfg(unix)]
+use crate::parallel;
+use crate::{AlignedBuf, Error, Extent, Result};
 
 /// Bytes at random positions: what a caller implements for a store of their own, such as HTTP
 /// ranges or objects in a bucket.
@@ -376,7 +377,7 @@ fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
 #[cfg(unix)]
 fn read_uninit_at<'m>(
     file: &File,
-    memory: &'m mut [MaybeUninit<u8>],
+    memory: &'m mut [std::mem::MaybeUninit<u8>],
     offset: u64,
 ) -> io::Result<&'m mut [u8]> {
     let (filled, _) = rustix::io::pread(file, memory, offset)?;
