@@ -7,8 +7,12 @@ use std::{
 };
 
 use ::nnpackage::{
-    BufferPlacement, Builder, ConfigChange, Edit, ModelReader, ModelWriteOptions, ModelWriter,
-    Reader, WriteOptions, tensor_core::output::Durability,
+    Builder, ConfigChange, Edit, Reader, WriteOptions,
+    circle_format::{
+        BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
+        Writer as ModelWriter,
+    },
+    tensor_core::output::Durability,
 };
 use anyhow::{Result, ensure};
 use criterion::Throughput;
@@ -43,7 +47,7 @@ impl Topic for NnpackageWrite {
         let this = Self { model, package, len, target, _folder: folder };
         this.build(&this.package)?;
         fixture::warm(&this.package)?;
-        ensure!(Reader::open(&this.package)?.verify().is_valid(), "the package is not valid");
+        ensure!(Reader::open(&this.package)?.validate().is_valid(), "the package is not valid");
         Ok(this)
     }
 
@@ -67,9 +71,9 @@ impl NnpackageWrite {
 
     fn edits(&self) -> Case<'_> {
         let edit = || {
-            let mut edit = Edit::of(&Reader::open(&self.package)?);
+            let mut edit = Edit::new(&Reader::open(&self.package)?);
             edit.change_config(&[ConfigChange::set("USE_MMAPED_DATA", "1")])?;
-            Ok(edit.create(&self.target, &unsynced())?)
+            Ok(unsynced().create(&self.target, &edit)?)
         };
         Case::new("edit", Throughput::Bytes(self.len))
             .side("ours", move || self.timed(edit))
@@ -115,7 +119,7 @@ impl NnpackageWrite {
     fn build(&self, path: &Path) -> Result<()> {
         let mut builder = Builder::default();
         builder.model_from("model.circle", &self.model)?;
-        Ok(builder.create(path, &unsynced())?)
+        Ok(unsynced().create(path, &builder)?)
     }
 }
 

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use nnpackage::{
-    ModelReader, Reader,
-    model::{
-        ActivationFunctionType, BuiltinOperator, Model, ModelBuilder, Operator, OperatorCode,
-        Schema, Tensor, TensorType,
-        options::{AddOptions, FullyConnectedOptions},
+    Reader,
+    circle_format::{
+        Reader as ModelReader,
+        model::{
+            ActivationFunctionType, BuiltinOperator, Model, ModelBuilder, Operator, OperatorCode,
+            Schema, Tensor, TensorType,
+            options::{AddOptions, FullyConnectedOptions},
+        },
     },
 };
 use test_support::{files, testdata};

@@ -7,11 +7,14 @@ use std::{
 
 use conformance::python::Client;
 use nnpackage::{
-    BufferPlacement, Builder, ConfigChange, Connected, Edit, ExtractOptions, IoRef, Merge,
-    ModelReader, ModelWriteOptions, ModelWriter, Reaction, Reader, Stage, WriteOptions,
-    model::{
-        DimensionType, LossFn, LossOptions, LossReductionType, Model, Optimizer, OptimizerOptions,
-        Schema, SparseIndices, SparseLevel, Sparsity, TrainingInfo,
+    Builder, ConfigChange, Connected, Edit, ExtractOptions, IoRef, Merge, Reaction, Reader, Stage,
+    circle_format::{
+        BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
+        Writer as ModelWriter,
+        model::{
+            DimensionType, LossFn, LossOptions, LossReductionType, Model, Optimizer,
+            OptimizerOptions, Schema, SparseIndices, SparseLevel, Sparsity, TrainingInfo,
+        },
     },
     tensor_core::Source,
 };
@@ -97,7 +100,7 @@ impl Packages {
     /// Builds an archive, unpacks it as onert needs it, and runs it.
     fn add(&mut self, name: &str, builder: &Builder, custom: &[&str], outputs: &[&[f64]]) {
         let archive = self.path(&format!("{name}.zip"));
-        builder.create(&archive, &WriteOptions::default()).unwrap();
+        builder.create(&archive).unwrap();
         self.add_archive(name, &archive, custom, outputs);
         // The folder form has the same files with the same bytes.
         let folder = self.path(&format!("{name} as a folder"));
@@ -109,7 +112,7 @@ impl Packages {
         let reader = Reader::open(archive).unwrap();
         let forecast = reader.forecast().map(|reaction| reaction.to_string());
         let expected = (!custom.is_empty()).then_some(NO_KERNEL);
-        assert_eq!(forecast.as_deref(), expected, "{name}: {:?}", reader.check());
+        assert_eq!(forecast.as_deref(), expected, "{name}: {:?}", reader.diagnoses());
         let folder = self.path(name);
         nnpackage::extract(&reader, &folder, &ExtractOptions::default()).unwrap();
         let inputs = json!([[1.0, 2.0, 3.0, 4.0]]);
@@ -185,29 +188,28 @@ fn built_packages() {
 fn edited_packages() {
     let mut packages = Packages::new();
     let before = packages.path("before.zip");
-    let options = WriteOptions::default();
-    connected().create(&before, &options).unwrap();
+    connected().create(&before).unwrap();
 
-    let mut edit = Edit::of(&Reader::open(&before).unwrap());
+    let mut edit = Edit::new(&Reader::open(&before).unwrap());
     edit.replace_model(1, add_of(1000.0)).unwrap();
     edit.change_config(&[ConfigChange::set("USE_MMAPED_DATA", "1")]).unwrap();
     let after = packages.path("replaced.zip");
-    edit.create(&after, &options).unwrap();
+    edit.create(&after).unwrap();
     packages.add_archive("replaced", &after, &[], &[&[1011.0, 1012.0, 1013.0, 1014.0]]);
 
     // A third model behind the second one.
-    let mut edit = Edit::of(&Reader::open(&before).unwrap());
+    let mut edit = Edit::new(&Reader::open(&before).unwrap());
     assert_eq!(edit.add_model("third.circle", add_of(0.5)).unwrap(), 2);
     edit.connect(IoRef::new(1, 0, 0), IoRef::new(2, 0, 0));
     edit.manifest_mut().pkg_outputs = vec![IoRef::new(2, 0, 0)];
     let after = packages.path("added.zip");
-    edit.create(&after, &options).unwrap();
+    edit.create(&after).unwrap();
     packages.add_archive("added", &after, &[], &[&[111.5, 112.5, 113.5, 114.5]]);
 
-    let mut edit = Edit::of(&Reader::open(&before).unwrap());
+    let mut edit = Edit::new(&Reader::open(&before).unwrap());
     edit.remove_model(1, Connected::Drop).unwrap();
     let after = packages.path("removed.zip");
-    edit.create(&after, &options).unwrap();
+    edit.create(&after).unwrap();
     packages.add_archive("removed", &after, &[], &[&[11.0, 12.0, 13.0, 14.0]]);
     packages.run();
 }
@@ -216,7 +218,7 @@ fn edited_packages() {
 fn split_and_merged_packages() {
     let mut packages = Packages::new();
     let before = packages.path("before.zip");
-    connected().create(&before, &WriteOptions::default()).unwrap();
+    connected().create(&before).unwrap();
     let parts = nnpackage::split(&Reader::open(&before).unwrap()).unwrap();
     let outputs: [&[f64]; 2] = [&[11.0, 12.0, 13.0, 14.0], &[101.0, 102.0, 103.0, 104.0]];
     let mut readers = Vec::new();
@@ -246,7 +248,7 @@ fn forecasts() {
         if path.is_dir() {
             let Ok(reader) = Reader::open(&path) else { continue };
             // What is outside of a package is not known.
-            if reader.check().iter().all(|found| found.rule != "nnp/outside") {
+            if reader.diagnoses().iter().all(|found| found.rule != "nnp/outside") {
                 add(path, reader.forecast());
             }
         } else if path.extension().is_some_and(|found| found == "circle" || found == "tflite") {

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use conformance::python::Client;
 use nnpackage::{
-    BufferPlacement, ModelReader, ModelWriteOptions, ModelWriter, model::Schema,
+    circle_format::{
+        BufferPlacement, Reader as ModelReader, Schema, WriteOptions as ModelWriteOptions,
+        Writer as ModelWriter,
+    },
     tensor_core::Extent,
 };
 use serde_json::{Value as Json, json};
