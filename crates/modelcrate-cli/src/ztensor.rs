@@ -10,9 +10,9 @@ use clap::{Subcommand, ValueEnum};
 use modelcrate::{
     Verdict,
     tensor_core::{
-        DType, Extent, Report, Source,
+        DType, Extent, Profile, Report, Source,
         digest::Algorithm,
-        output::{Existing, NewFile},
+        output::{Edited, Existing, NewFile},
     },
     ztensor::{
         self, Compression, Editor, Format as Layout, Reader, Role, Storage, Tensor, WriteOptions,
@@ -142,9 +142,9 @@ pub(crate) struct Compact {
 
 impl Compact {
     fn run(self) -> anyhow::Result<Outcome> {
-        let compacted = ztensor::compact(&self.file, WriteOptions::default()).about(&self.file)?;
-        let (before, after) = (compacted.before, compacted.after);
-        let size = Lengths { before, after };
+        let edited = ztensor::compact(&self.file, WriteOptions::default()).about(&self.file)?;
+        let size = Lengths::of(edited, &self.file)?;
+        let Lengths { before, after } = size;
         let result = Size { path: self.file.display().to_string(), size };
         let text = format!(
             "{}: {} → {}, {} bytes saved\n",
@@ -165,12 +165,27 @@ struct Size {
     size: Lengths,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Lengths {
     #[serde(rename = "bytes_before")]
     before: u64,
     #[serde(rename = "bytes_after")]
     after: u64,
+}
+
+impl Lengths {
+    /// Returns the lengths of a file before and after an edit.
+    fn of(edited: Edited, file: &Path) -> anyhow::Result<Self> {
+        Ok(match edited {
+            Edited::Appended { before, after }
+            | Edited::Replaced { before, after }
+            | Edited::Truncated { before, after } => Self { before, after },
+            _ => {
+                let len = Source::open(file).about(file)?.len();
+                Self { before: len, after: len }
+            }
+        })
+    }
 }
 
 /// Bring a file of any generation from 0.1 to 1.2 to 1.1
@@ -282,10 +297,9 @@ struct Recovered {
 
 impl Recover {
     fn run(self) -> anyhow::Result<Outcome> {
-        let (lost, reader) = self.recover().about(&self.file)?;
-        let (after, tensors) = (reader.source().len(), reader.manifest().len());
+        let (size, tensors) = self.recover().about(&self.file)?;
+        let (after, lost) = (size.after, size.before.saturating_sub(size.after));
         let path = self.file.display().to_string();
-        let size = Lengths { before: after.saturating_add(lost), after };
         let result = Recovered { path, dry_run: self.dry_run, tensors, size };
         let path = escape(&result.path);
         let (be, remain) =
@@ -298,13 +312,15 @@ impl Recover {
         Ok(Outcome::Fine)
     }
 
-    /// Returns how many bytes are lost, and the file that remains.
-    fn recover(&self) -> anyhow::Result<(u64, Reader)> {
+    /// Returns the lengths of the file, and how many tensors the one that remains has.
+    fn recover(&self) -> anyhow::Result<(Lengths, usize)> {
         if !self.dry_run {
-            return Ok((ztensor::recover(&self.file)?, Reader::open(&self.file)?));
+            let size = Lengths::of(ztensor::recover(&self.file)?, &self.file)?;
+            return Ok((size, Reader::open(&self.file)?.manifest().len()));
         }
-        let reader = Reader::options().recover(true).open(&self.file)?;
-        Ok((reader.recovered().unwrap_or_default(), reader))
+        let reader = Reader::options().profile(Profile::Lenient).open(&self.file)?;
+        let (after, lost) = (reader.source().len(), reader.recovered().unwrap_or_default());
+        Ok((Lengths { before: after.saturating_add(lost), after }, reader.manifest().len()))
     }
 }
 
@@ -326,30 +342,25 @@ struct Changes {
 }
 
 #[derive(Serialize)]
-struct Edited {
+struct EditedFile {
     path: String,
     dry_run: bool,
     #[serde(flatten)]
     changes: Changes,
-    bytes_before: u64,
-    bytes_after: u64,
+    #[serde(flatten)]
+    lengths: Lengths,
 }
 
 impl Edit {
     fn open(self, file: &Path, options: WriteOptions) -> ztensor::Result<Editor> {
-        if self.dry_run {
-            Editor::rehearse(file, options)
-        } else {
-            Editor::open_with(file, options)
-        }
+        if self.dry_run { Editor::dry_run(file, options) } else { Editor::open_with(file, options) }
     }
 
     fn finish(self, file: &Path, editor: Editor, changes: Changes) -> anyhow::Result<Outcome> {
-        let bytes_before = editor.reader().source().len();
-        editor.commit().about(file)?;
-        let bytes_after = Source::open(file).about(file)?.len();
+        let edited = editor.commit().about(file)?;
+        let lengths = Lengths::of(edited, file)?;
         let (path, dry_run) = (file.display().to_string(), self.dry_run);
-        let result = Edited { path, dry_run, changes, bytes_before, bytes_after };
+        let result = EditedFile { path, dry_run, changes, lengths };
         let mut text = String::new();
         for (names, what) in [
             (&result.changes.added, "added"),

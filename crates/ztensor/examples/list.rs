@@ -15,7 +15,7 @@ fn main() -> ztensor::Result<()> {
     for tensor in reader.tensors() {
         match tensor.extent()? {
             Some(extent) => {
-                println!("{} {} at byte {}", tensor.name(), tensor.info()?, extent.offset())
+                println!("{} {} at byte {}", tensor.name(), tensor.info()?, extent.offset());
             }
             None => println!("{} {}, encoded", tensor.name(), tensor.info()?),
         }
