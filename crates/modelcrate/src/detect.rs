@@ -27,18 +27,21 @@ pub(crate) struct Found {
     /// The archive that they are, where looking meant to open it.
     #[cfg(feature = "archive")]
     pub(crate) archive: Option<model_archive::Archive>,
+    /// Why they cannot be opened as the archive that they start as.
+    #[cfg(feature = "archive")]
+    pub(crate) refused: Option<model_archive::Error>,
 }
 
 impl Found {
     /// Looks no further than it has to: at the start, then at what may be an archive.
     pub(crate) fn look(source: &Source, options: ReadOptions) -> crate::Result<Self> {
         let start = Start::read(source)?;
-        let is_zip = start.bytes.starts_with(b"PK");
+        let is_zip = start.bytes.starts_with(b"PK\x03\x04");
         if !is_zip && let Some(format) = formats::sniff(&start.source())? {
             return Ok(Self { format: Some(format), ..Self::default() });
         }
         #[cfg(feature = "archive")]
-        return archive::look(source, options);
+        return archive::look(source, is_zip, options);
         #[cfg(not(feature = "archive"))]
         Ok(Self::default())
     }

@@ -1,7 +1,5 @@
 use tensor_core::{At, ErrorKind};
 
-#[allow(unused_imports)]
-use crate::shim::ErrorFace as _;
 use crate::{Format, formats::each};
 
 /// Why a file of any format could not be read.
@@ -14,6 +12,10 @@ pub enum Error {
         /// What it looks like, in words.
         found: String,
     },
+    /// A ZIP archive is too broken to tell which format it is of.
+    #[cfg(feature = "archive")]
+    #[error(transparent)]
+    Archive(#[from] model_archive::Error),
     /// A carton cannot be read.
     #[cfg(feature = "carton")]
     #[error(transparent)]
@@ -52,6 +54,8 @@ impl Error {
     #[must_use]
     pub fn rule(&self) -> &'static str {
         each!(Error: self, error => error.rule(),
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.rule(),
             Self::UnknownFormat { .. } => "file/unknown-format",
             Self::Core(_) => "file/read",
         )
@@ -61,6 +65,8 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         each!(Error: self, error => error.kind(),
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.kind(),
             Self::UnknownFormat { .. } => ErrorKind::Unsupported,
             Self::Core(error) => error.kind(),
         )
@@ -70,6 +76,8 @@ impl Error {
     #[must_use]
     pub fn at(&self) -> At {
         each!(Error: self, error => error.at(),
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.at(),
             Self::UnknownFormat { .. } => At::file().offset(0),
             Self::Core(error) => error.at(),
         )
@@ -93,6 +101,8 @@ impl Error {
             Self::TfLite(_) => Some(Format::TfLite),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => Some(Format::ZTensor),
+            #[cfg(feature = "archive")]
+            Self::Archive(_) => None,
             Self::UnknownFormat { .. } | Self::Core(_) => None,
         }
     }

@@ -25,6 +25,23 @@ pub(crate) mod ztensor;
 /// The tensors of a file.
 pub(crate) type Tensors<'a> = Box<dyn Iterator<Item = AnyTensor<'a>> + 'a>;
 
+/// Makes the two functions that look tensors up; `?` where the list of them can be broken.
+macro_rules! tensors {
+    ($Variant:ident $($fallible:tt)?) => {
+        pub(crate) fn tensors(reader: &Reader) -> $crate::Result<$crate::formats::Tensors<'_>> {
+            Ok(Box::new(reader.tensors()$($fallible)?.map($crate::AnyTensor::$Variant)))
+        }
+
+        pub(crate) fn tensor<'a>(
+            reader: &'a Reader,
+            name: &str,
+        ) -> $crate::Result<Option<$crate::AnyTensor<'a>>> {
+            Ok(reader.tensor(name)$($fallible)?.map($crate::AnyTensor::$Variant))
+        }
+    };
+}
+pub(crate) use tensors;
+
 /// Matches on an [`AnyReader`](crate::AnyReader), an [`AnyTensor`](crate::AnyTensor) or an
 /// [`Error`](crate::Error) with one expression for all formats that this build knows, in which
 /// `$format` is the module of the format and `$part` its reader, handle or error.
@@ -76,22 +93,22 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// Tells which format some bytes are that are no archive.
+/// Tells which format some bytes are, archives apart.
 pub(crate) fn sniff(source: &Source) -> Result<Option<Format>> {
     #[cfg(feature = "ztensor")]
-    if ztensor::sniff(source)? {
+    if ::ztensor::sniff(source)? {
         return Ok(Some(Format::ZTensor));
     }
     #[cfg(feature = "circle")]
-    if let Some(format) = circle::sniff(source)? {
-        return Ok(Some(format));
+    if let Some(schema) = circle_format::sniff(source)? {
+        return Ok(Some(circle::format_of(schema)));
     }
     #[cfg(feature = "ptl")]
-    if ptl::sniff(source)? {
+    if ::ptl_spec::sniff(source)? {
         return Ok(Some(Format::Ptl));
     }
     #[cfg(feature = "rten")]
-    if rten::sniff(source)? {
+    if rten_format::sniff(source)? {
         return Ok(Some(Format::Rten));
     }
     #[cfg(feature = "ptl")]
@@ -106,16 +123,30 @@ pub(crate) fn sniff(source: &Source) -> Result<Option<Format>> {
 #[cfg(feature = "archive")]
 pub(crate) fn sniff_archive(archive: &Archive) -> Option<Format> {
     #[cfg(feature = "carton")]
-    if carton::sniff_archive(archive) {
+    if carton_format::sniff_archive(archive) {
         return Some(Format::Carton);
     }
     #[cfg(feature = "nnpackage")]
-    if nnpackage::sniff_archive(archive) {
+    if ::nnpackage::sniff_archive(archive) {
         return Some(Format::NnPackage);
     }
     #[cfg(feature = "ptl")]
-    if ptl::sniff_archive(archive) {
+    if ::ptl_spec::sniff_archive(archive) {
         return Some(Format::Ptl);
     }
     None
+}
+
+/// Tells which format an archive is that cannot be opened.
+#[cfg(feature = "archive")]
+pub(crate) fn sniff_damaged(source: &Source) -> Result<Option<Format>> {
+    #[cfg(feature = "carton")]
+    if carton_format::sniff(source)? {
+        return Ok(Some(Format::Carton));
+    }
+    #[cfg(feature = "nnpackage")]
+    if ::nnpackage::sniff(source)? {
+        return Ok(Some(Format::NnPackage));
+    }
+    Ok(None)
 }

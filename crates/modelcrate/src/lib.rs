@@ -88,7 +88,6 @@ mod formats;
 pub mod http;
 mod options;
 mod reader;
-mod shim;
 mod stats;
 mod summary;
 mod tensor;

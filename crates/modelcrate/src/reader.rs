@@ -3,11 +3,16 @@ use std::path::Path;
 use bytes::Bytes;
 use tensor_core::{Report, Source};
 
+#[cfg(feature = "ptl")]
+use crate::SpecFile;
+#[cfg(feature = "circle")]
+use crate::formats::circle;
 use crate::{
     AnyTensor, Error, Format, ReadOptions, Summary, SummaryOptions,
     detect::{Found, looks_like, model_folder},
     error::Result,
-    formats::{self, each},
+    formats::each,
+    options::options_of,
 };
 
 /// An open file of any format that this build knows.
@@ -28,7 +33,7 @@ pub enum AnyReader {
     Ptl(ptl_spec::Reader),
     /// A PyTorch Live spec in a file of its own.
     #[cfg(feature = "ptl")]
-    PtlSpec(Box<formats::ptl_spec::SpecFile>),
+    PtlSpec(Box<SpecFile>),
     /// An RTen model.
     #[cfg(feature = "rten")]
     Rten(rten_format::Reader),
@@ -58,11 +63,11 @@ impl ReadOptions {
         match model_folder(path) {
             #[cfg(feature = "carton")]
             Some(Format::Carton) => {
-                Ok(AnyReader::Carton(formats::carton::options(self).open(path)?))
+                Ok(AnyReader::Carton(options_of!(carton_format::Reader, self).open(path)?))
             }
             #[cfg(feature = "nnpackage")]
             Some(Format::NnPackage) => {
-                Ok(AnyReader::NnPackage(formats::nnpackage::options(self).open(path)?))
+                Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
             _ => self.from_source(Source::open(path)?),
         }
@@ -87,11 +92,15 @@ impl ReadOptions {
         match found.format {
             #[cfg(feature = "carton")]
             Some(Format::Carton) => {
-                Ok(AnyReader::Carton(formats::carton::open(source, found.archive, self)?))
+                let options = options_of!(carton_format::Reader, self);
+                Ok(AnyReader::Carton(match found.archive {
+                    Some(archive) => options.from_archive(archive)?,
+                    None => options.from_source(source)?,
+                }))
             }
             #[cfg(feature = "circle")]
             Some(format @ (Format::Circle | Format::TfLite)) => {
-                let reader = formats::circle::options(self).from_source(source);
+                let reader = options_of!(circle_format::Reader, self).from_source(source);
                 Ok(AnyReader::Circle(reader.map_err(|error| match format {
                     Format::TfLite => Error::TfLite(error),
                     _ => Error::Circle(error),
@@ -99,24 +108,34 @@ impl ReadOptions {
             }
             #[cfg(feature = "nnpackage")]
             Some(Format::NnPackage) => {
-                Ok(AnyReader::NnPackage(formats::nnpackage::open(source, found.archive, self)?))
+                let options = options_of!(nnpackage::Reader, self);
+                Ok(AnyReader::NnPackage(match found.archive {
+                    Some(archive) => options.from_archive(archive)?,
+                    None => options.from_source(source)?,
+                }))
             }
             #[cfg(feature = "ptl")]
             Some(Format::Ptl) => {
-                Ok(AnyReader::Ptl(formats::ptl::open(source, found.archive, self)?))
+                let options = options_of!(ptl_spec::Reader, self);
+                Ok(AnyReader::Ptl(match found.archive {
+                    Some(archive) => options.from_archive(archive)?,
+                    None => options.from_source(source)?,
+                }))
             }
             #[cfg(feature = "ptl")]
             Some(Format::PtlSpec) => {
-                Ok(AnyReader::PtlSpec(Box::new(formats::ptl_spec::SpecFile::open(source)?)))
+                Ok(AnyReader::PtlSpec(Box::new(SpecFile::open(source, self)?)))
             }
             #[cfg(feature = "rten")]
             Some(Format::Rten) => {
-                Ok(AnyReader::Rten(formats::rten::options(self).from_source(source)?))
+                Ok(AnyReader::Rten(options_of!(rten_format::Reader, self).from_source(source)?))
             }
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => {
-                Ok(AnyReader::ZTensor(formats::ztensor::options(self).from_source(source)?))
+                Ok(AnyReader::ZTensor(options_of!(ztensor::Reader, self).from_source(source)?))
             }
+            #[cfg(feature = "archive")]
+            None if let Some(error) = found.refused => Err(error.into()),
             _ => Err(Error::UnknownFormat { found: looks_like(&source)? }),
         }
     }
@@ -159,13 +178,36 @@ impl AnyReader {
     /// Returns the format of the file.
     #[must_use]
     pub fn format(&self) -> Format {
-        each!(AnyReader: self, format, reader => format::format(reader))
+        match self {
+            #[cfg(feature = "carton")]
+            Self::Carton(_) => Format::Carton,
+            #[cfg(feature = "circle")]
+            Self::Circle(reader) => circle::format_of(reader.model().schema),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(_) => Format::NnPackage,
+            #[cfg(feature = "ptl")]
+            Self::Ptl(_) => Format::Ptl,
+            #[cfg(feature = "ptl")]
+            Self::PtlSpec(_) => Format::PtlSpec,
+            #[cfg(feature = "rten")]
+            Self::Rten(_) => Format::Rten,
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(_) => Format::ZTensor,
+            #[cfg(not(any(
+                feature = "carton",
+                feature = "circle",
+                feature = "ptl",
+                feature = "rten",
+                feature = "ztensor"
+            )))]
+            Self::None(never) => match *never {},
+        }
     }
 
     /// Returns what the file is read from; `None` for a folder.
     #[must_use]
     pub fn source(&self) -> Option<&Source> {
-        each!(AnyReader: self, format, reader => format::source(reader))
+        each!(AnyReader: self, format, reader => Option::from(reader.source()))
     }
 
     /// Describes the file: document, tensors and, where asked for, their contents.
@@ -185,7 +227,14 @@ impl AnyReader {
     /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time
     /// some are: [`byte_len`](Self::byte_len) in all.
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        each!(AnyReader: self, format, reader => format::validate_with(reader, progress))
+        each!(AnyReader: self, format, reader => reader.validate_with(progress))
+    }
+
+    /// Reports what can be said without touching tensor data: a part of what
+    /// [`validate`](Self::validate) does.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        each!(AnyReader: self, format, reader => reader.lint())
     }
 
     /// Returns handles on all tensors, in the order of the file; those of a package in the order of
@@ -212,7 +261,14 @@ impl AnyReader {
     /// where that is decoded.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
-        each!(AnyReader: self, format, reader => format::byte_len(reader))
+        match self {
+            #[cfg(feature = "carton")]
+            Self::Carton(reader) => reader.content_len(),
+            #[cfg(feature = "nnpackage")]
+            Self::NnPackage(reader) => reader.content_len(),
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => self.source().map_or(0, Source::len),
+        }
     }
 
     /// Returns what identifies the model whatever its file, where the format has such a digest.

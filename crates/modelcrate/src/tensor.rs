@@ -1,6 +1,5 @@
-use std::borrow::Cow;
-
-use tensor_core::{TensorBuf, TensorInfo};
+use bytes::Bytes;
+use tensor_core::{Extent, TensorBuf, TensorInfo, Verified};
 
 use crate::{error::Result, formats::each};
 
@@ -38,24 +37,43 @@ pub enum AnyTensor<'a> {
 impl<'a> AnyTensor<'a> {
     /// Returns its name; `None` where it has none.
     #[must_use]
-    pub fn name(self) -> Option<Cow<'a, str>> {
-        each!(AnyTensor: self, format, tensor => format::name(tensor))
+    pub fn name(self) -> Option<&'a str> {
+        each!(AnyTensor: self, format, tensor => Option::from(tensor.name()))
     }
 
     /// Returns its element type and shape.
     ///
     /// # Errors
     ///
-    /// Where they cannot be told, or its elements are not numbers.
+    /// Where they cannot be told, or its elements are not those of one tensor.
     pub fn info(self) -> Result<TensorInfo> {
-        each!(AnyTensor: self, format, tensor => format::info(tensor))
+        each!(AnyTensor: self, format, tensor => Ok(tensor.info()?))
+    }
+
+    /// Returns where its elements are in the file, where they stand there as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where their place cannot be told, or is not in the file.
+    pub fn extent(self) -> Result<Option<Extent>> {
+        each!(AnyTensor: self, format, tensor => Ok(tensor.extent()?))
+    }
+
+    /// Returns its elements as bytes, little-endian and in order; without a copy where they stand in
+    /// memory as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be read or decoded.
+    pub fn bytes(self) -> Result<Bytes> {
+        each!(AnyTensor: self, format, tensor => Ok(tensor.bytes()?))
     }
 
     /// Reads its elements, decoded and in order, into a buffer of exactly their length in bytes.
     ///
     /// # Errors
     ///
-    /// As for [`info`](Self::info); where the elements cannot be read.
+    /// As for [`bytes`](Self::bytes); where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
         each!(AnyTensor: self, format, tensor => Ok(tensor.read_into(buffer)?))
     }
@@ -64,8 +82,17 @@ impl<'a> AnyTensor<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`read_into`](Self::read_into).
+    /// As for [`info`](Self::info) and [`bytes`](Self::bytes).
     pub fn read(self) -> Result<TensorBuf> {
-        each!(AnyTensor: self, format, tensor => format::read(tensor))
+        each!(AnyTensor: self, format, tensor => Ok(tensor.read()?))
+    }
+
+    /// Compares its bytes with the digest that the file holds for them, and tells what that proved.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be read, or have another digest.
+    pub fn verify(self) -> Result<Verified> {
+        each!(AnyTensor: self, format, tensor => Ok(tensor.verify()?))
     }
 }

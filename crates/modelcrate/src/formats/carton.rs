@@ -1,77 +1,18 @@
 //! Cartons, described as any other file.
 
-use std::{borrow::Cow, collections::BTreeMap, io::BufRead as _};
+use std::{collections::BTreeMap, io::BufRead as _};
 
 use carton_format::{
     Description, Error, File, FileReader, Place, Platform, Reader, Reference, Tensor, TensorKind,
     TensorSpec,
     model_archive::{self, Entry},
 };
-use model_archive::Archive;
 use serde_json::{Value as Json, json};
-use tensor_core::{Chain, Extent, Finding, Report, Severity, Source, TensorBuf, TensorInfo};
+use tensor_core::{Chain, Extent, Finding, Report, Severity};
 
-use super::Tensors;
-use crate::{
-    AnyTensor, FileSummary, Format, Port, ReadOptions, Result, Stats, Summary, SummaryOptions,
-    TensorSummary,
-};
+use crate::{FileSummary, Format, Port, Stats, Summary, SummaryOptions, TensorSummary};
 
-pub(crate) fn open(
-    source: Source,
-    archive: Option<Archive>,
-    options: ReadOptions,
-) -> carton_format::Result<Reader> {
-    match archive {
-        // Broken ones are opened as far as that is safe: what is wrong is in the findings.
-        Some(archive) => self::options(options).from_archive(archive),
-        None => self::options(options).from_source(source),
-    }
-}
-
-pub(crate) fn options(options: ReadOptions) -> carton_format::ReadOptions {
-    options_of!(Reader, options)
-}
-
-pub(crate) const fn format(_: &Reader) -> Format {
-    Format::Carton
-}
-
-pub(crate) fn source(reader: &Reader) -> Option<&Source> {
-    reader.source()
-}
-
-pub(crate) fn byte_len(reader: &Reader) -> u64 {
-    reader.content_len()
-}
-
-pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
-    reader.validate_with(progress)
-}
-
-pub(crate) fn sniff_archive(archive: &Archive) -> bool {
-    carton_format::sniff_archive(archive)
-}
-
-pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
-    Ok(Box::new(reader.tensors()?.map(AnyTensor::Carton)))
-}
-
-pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
-    Ok(reader.tensor(name)?.map(AnyTensor::Carton))
-}
-
-pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
-    Some(Cow::Borrowed(tensor.name()))
-}
-
-pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
-    Ok(tensor.info()?)
-}
-
-pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
-    Ok(tensor.read()?)
-}
+super::tensors!(Carton?);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let mut summary = Summary::new(Format::Carton, Description::SPEC_VERSION.to_string());

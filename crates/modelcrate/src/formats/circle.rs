@@ -1,9 +1,6 @@
 //! Circle and TFLite models, described as any other file.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::collections::{BTreeMap, HashSet};
 
 use circle_format::{
     Error, Reader, Schema, Tensor,
@@ -11,72 +8,26 @@ use circle_format::{
 };
 use serde_json::json;
 use tensor_core::{
-    Budget, Chain, Extent, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
+    Budget, Chain, Finding, Report,
     digest::Algorithm,
     symbolic::{Dim, SymbolicShape},
 };
 
-use super::Tensors;
-use crate::{
-    AnyTensor, Format, GraphSummary, Port, ReadOptions, Result, Stats, Summary, SummaryOptions,
-    TensorSummary,
-};
+use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
 
-pub(crate) fn options(options: ReadOptions) -> circle_format::ReadOptions {
-    Reader::options().limits(options.limits)
-}
+super::tensors!(Circle);
 
-pub(crate) fn sniff(source: &Source) -> tensor_core::Result<Option<Format>> {
-    let identifier = Extent::new(4, 4)?;
-    if identifier.end() > source.len() {
-        return Ok(None);
-    }
-    Ok(match &source.read(identifier, "identifier")?[..] {
-        b"CIR0" => Some(Format::Circle),
-        b"TFL3" => Some(Format::TfLite),
-        _ => None,
-    })
-}
-
-pub(crate) fn format(reader: &Reader) -> Format {
-    match reader.model().schema {
+pub(crate) const fn format_of(schema: Schema) -> Format {
+    match schema {
         Schema::Circle => Format::Circle,
         Schema::Tflite => Format::TfLite,
     }
 }
 
-pub(crate) fn source(reader: &Reader) -> Option<&Source> {
-    Some(reader.source())
-}
-
-pub(crate) fn byte_len(reader: &Reader) -> u64 {
-    reader.source().len()
-}
-
-pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
-    Ok(Box::new(reader.tensors().map(AnyTensor::Circle)))
-}
-
-pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
-    Ok(reader.tensor(name).map(AnyTensor::Circle))
-}
-
-pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
-    tensor.name().map(Cow::Borrowed)
-}
-
-pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
-    Ok(tensor.info()?)
-}
-
-pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
-    Ok(tensor.view()?)
-}
-
 /// Describes a model that is in no package.
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let model = reader.model();
-    let mut summary = Summary::new(format(reader), model.version.to_string());
+    let mut summary = Summary::new(format_of(model.schema), model.version.to_string());
     if let Some(description) = &model.description {
         summary.metadata.insert("description".to_owned(), json!(description));
     }
@@ -85,30 +36,9 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     if !signatures.is_empty() {
         summary.metadata.insert("signatures".to_owned(), json!(signatures));
     }
-    let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
+    let budget = Budget::expansion(READ, reader.limits(), reader.source().len());
     describe(reader, options, &budget, &mut summary);
     summary
-}
-
-/// Reads all constants, as the format has no digests that could be compared.
-pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
-    let mut report = reader.validate();
-    let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
-    let mut seen = HashSet::new();
-    for constant in reader.tensors() {
-        // What has no place in the file was reported already.
-        let Ok(extent) = constant.stored_extent() else { continue };
-        // Constants may share their bytes, wholly or in part.
-        if !seen.insert((extent.offset(), extent.len())) {
-            continue;
-        }
-        let is_allowed = budget.take(extent.len()).map_err(Error::from);
-        if let Err(error) = is_allowed.and_then(|()| constant.verify()) {
-            report.add(finding(constant, &error));
-        }
-    }
-    progress(reader.source().len());
-    report
 }
 
 /// Adds what is in a model: inputs and outputs of its first graph, counts, constants.

@@ -4,80 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 
 use nnpackage::{
     Error, File, Reader,
-    model_archive::{self, Archive, Entry, Method},
+    model_archive::{Entry, Method},
 };
 use serde_json::{Value as Json, json};
-use tensor_core::{At, Budget, Chain, Finding, Limits, Profile, Report, Source};
+use tensor_core::{At, Budget, Chain, Finding, Report};
 
-use super::{Tensors, circle};
-use crate::{AnyTensor, FileSummary, Format, ReadOptions, Result, Summary, SummaryOptions};
+use super::circle;
+use crate::{FileSummary, Format, Summary, SummaryOptions};
 
-pub(crate) fn open(
-    source: Source,
-    archive: Option<Archive>,
-    options: ReadOptions,
-) -> nnpackage::Result<Reader> {
-    drop(archive);
-    self::options(options).from_source(source)
-}
-
-/// Broken archives are opened as far as that is safe: what is wrong with them is in the findings.
-pub(crate) fn options(options: ReadOptions) -> nnpackage::ReadOptions {
-    let graded = match options.profile {
-        Profile::Strict => model_archive::Profile::Strict,
-        Profile::Lenient => model_archive::Profile::Lenient,
-    };
-    Reader::options().profile(model_archive::Profile::Lenient).graded(graded)
-}
-
-pub(crate) const fn format(_: &Reader) -> Format {
-    Format::NnPackage
-}
-
-pub(crate) fn source(reader: &Reader) -> Option<&Source> {
-    reader.archive().map(Archive::source)
-}
-
-/// Returns how many bytes a package has: of its archive, or of its files.
-pub(crate) fn byte_len(reader: &Reader) -> u64 {
-    if let Some(archive) = reader.archive() {
-        return archive.source().len();
-    }
-    let files = reader.files().into_iter().flatten();
-    files.filter_map(|file| file.len().ok()).fold(0, u64::saturating_add)
-}
-
-/// Returns the constants of all models, each model once: a manifest may name one without end.
-pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
-    let mut seen = HashSet::new();
-    let models = reader.models().filter(|file| seen.insert(file.path()));
-    let models = models.map(|file| file.open()).collect::<nnpackage::Result<Vec<_>>>()?;
-    Ok(Box::new(models.into_iter().flat_map(circle_format::Reader::tensors).map(AnyTensor::Circle)))
-}
-
-/// Returns a constant of the first model that has one of the name.
-pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
-    let mut seen = HashSet::new();
-    for file in reader.models().filter(|file| seen.insert(file.path())) {
-        if let Some(found) = file.open()?.tensor(name) {
-            return Ok(Some(AnyTensor::Circle(found)));
-        }
-    }
-    Ok(None)
-}
-
-pub(crate) fn sniff_archive(archive: &Archive) -> bool {
-    archive.entries().any(|entry| {
-        let parts: Vec<&str> = entry.name().rsplit('/').collect();
-        matches!(parts[..], ["MANIFEST", "metadata"] | ["MANIFEST", "metadata", _])
-    })
-}
-
-pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
-    let report = reader.verify();
-    progress(byte_len(reader));
-    report
-}
+super::tensors!(Circle?);
 
 /// Describes a package: what its manifest says, its files, and the constants of all its models.
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
@@ -88,7 +23,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         Ok(files) => summary.files = files.map(|file| describe_file(reader, file)).collect(),
         Err(error) => report(&error, error.at(), &mut summary.findings),
     }
-    let budget = Budget::expansion(circle::READ, &Limits::default(), byte_len(reader));
+    let budget = Budget::expansion(circle::READ, reader.limits(), reader.content_len());
     // A manifest may name one model without end.
     let mut seen = HashSet::new();
     let models = reader.models().filter(|file| seen.insert(file.path()));

@@ -1,83 +1,16 @@
 //! PyTorch Live models and specs, described as any other file.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
-use model_archive::Archive;
-use ptl_spec::{Error, ExtraFile, Place, Reader, Record, Signature, SpecOptions, Tensor};
+use ptl_spec::{Error, File, Place, Reader, Signature, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
-use tensor_core::{
-    At, Budget, Chain, Extent, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
-    digest::Algorithm, symbolic::SymbolicShape,
-};
+use tensor_core::{At, Budget, Chain, Finding, Report, digest::Algorithm, symbolic::SymbolicShape};
 
-use super::Tensors;
 use crate::{
-    AnyTensor, FileSummary, Format, GraphSummary, Port, ReadOptions, Result, Stats, Summary,
-    SummaryOptions, TensorSummary,
+    FileSummary, Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary,
 };
 
-pub(crate) fn open(
-    source: Source,
-    archive: Option<Archive>,
-    options: ReadOptions,
-) -> ptl_spec::Result<Reader> {
-    drop(archive);
-    self::options(options).from_source(source)
-}
-
-pub(crate) fn options(options: ReadOptions) -> ptl_spec::ReadOptions {
-    Reader::options().limits(options.limits)
-}
-
-pub(crate) const fn format(_: &Reader) -> Format {
-    Format::Ptl
-}
-
-pub(crate) fn source(reader: &Reader) -> Option<&Source> {
-    Some(reader.source())
-}
-
-pub(crate) fn byte_len(reader: &Reader) -> u64 {
-    reader.source().len()
-}
-
-pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
-    let report = reader.validate();
-    progress(reader.source().len());
-    report
-}
-
-pub(crate) fn sniff(source: &Source) -> tensor_core::Result<bool> {
-    let magic = Extent::new(4, 4)?;
-    Ok(magic.end() <= source.len() && source.read(magic, "magic")?[..] == *b"PTMF")
-}
-
-pub(crate) fn sniff_archive(archive: &Archive) -> bool {
-    archive.entries().any(|entry| {
-        let name = entry.name();
-        name.split_once('/').is_some_and(|(_, name)| matches!(name, "data.pkl" | "bytecode.pkl"))
-    })
-}
-
-pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
-    Ok(Box::new(reader.tensors()?.map(AnyTensor::Ptl)))
-}
-
-pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
-    Ok(reader.tensor(name)?.map(AnyTensor::Ptl))
-}
-
-pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
-    Some(Cow::Owned(tensor.name()))
-}
-
-pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
-    Ok(tensor.info()?)
-}
-
-pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
-    Ok(tensor.to_tensor()?)
-}
+super::tensors!(Ptl?);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let version = match reader.bytecode() {
@@ -94,7 +27,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     summary.files = reader.records().map(describe_record).collect();
     match reader.tensors() {
         Ok(tensors) => {
-            let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
+            let budget = Budget::expansion(READ, reader.limits(), reader.source().len());
             let mut has_constants = false;
             for tensor in tensors {
                 let described = describe(tensor, options, &budget, &mut summary.findings);
@@ -140,7 +73,7 @@ fn metadata(reader: &Reader, findings: &mut Report) -> BTreeMap<String, Json> {
         Err(Error::NotLite) => {}
         Err(error) => report(&error, At::file(), findings),
     }
-    let extra: Vec<&str> = reader.extra_files().map(ExtraFile::name).collect();
+    let extra: Vec<&str> = reader.extra_files().map(File::path).collect();
     if !extra.is_empty() {
         metadata.insert("extra_files".to_owned(), json!(extra));
     }
@@ -157,12 +90,12 @@ pub(super) fn add_signature(signature: &Signature, summary: &mut Summary) {
     }
 }
 
-fn describe_record(record: Record<'_>) -> FileSummary {
-    let mut summary = FileSummary::new(record.name());
-    summary.bytes = Some(record.size());
+fn describe_record(record: File<'_>) -> FileSummary {
+    let mut summary = FileSummary::new(record.path());
+    summary.bytes = record.len().ok();
     if record.is_compressed() {
         summary.encoding = Some("deflate".to_owned());
-        summary.stored_bytes = Some(record.stored_size());
+        summary.stored_bytes = Some(record.stored_len());
     }
     summary
 }
@@ -173,7 +106,7 @@ fn describe(
     budget: &Budget,
     findings: &mut Report,
 ) -> TensorSummary {
-    let mut summary = TensorSummary::new(&tensor.name());
+    let mut summary = TensorSummary::new(tensor.name());
     summary.shape = tensor.shape().clone();
     if let Err(error) = fill(tensor, options, budget, &mut summary) {
         report(&error, At::file().tensor(tensor.name()), findings);
@@ -190,7 +123,7 @@ fn fill(
     let info = tensor.info()?;
     summary.dtype = Some(info.dtype);
     summary.bytes = info.byte_len()?;
-    tensor.check()?;
+    tensor.extent()?;
     if !tensor.is_contiguous() {
         summary.layout = Some("strided".to_owned());
     }

@@ -1,28 +1,28 @@
 //! PyTorch Live specs in files of their own.
 
 use ::ptl_spec::Spec;
-use tensor_core::{Extent, Report, Source};
+use bytes::Bytes;
+use tensor_core::{Extent, Limit, Limits, Report, Source};
 
 use super::{Tensors, ptl::add_signature};
-use crate::{AnyTensor, Format, Result, Summary, SummaryOptions};
+use crate::{AnyTensor, Format, ReadOptions, Result, Summary, SummaryOptions};
 
 /// A spec in a file of its own.
 #[derive(Clone, Debug)]
 pub struct SpecFile {
     source: Source,
-    text: bytes::Bytes,
+    text: Bytes,
+    limits: Limits,
     spec: Spec,
 }
 
 impl SpecFile {
-    pub(crate) fn open(source: Source) -> ::ptl_spec::Result<Self> {
-        let (what, found, limit) = ("spec in bytes", source.len(), SPEC);
-        if found > limit {
-            let field = "manifest_bytes";
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
-        let text = source.read(Extent::first(found), "spec")?;
-        Ok(Self { spec: Spec::parse(&text)?, text, source })
+    pub(crate) fn open(source: Source, options: ReadOptions) -> ::ptl_spec::Result<Self> {
+        let limits = options.limits;
+        limits.check(Limit::ManifestBytes, "spec in bytes", source.len())?;
+        let text = source.read(Extent::first(source.len()), "spec")?;
+        let spec = Spec::options().limits(limits).parse(&text)?;
+        Ok(Self { source, text, limits, spec })
     }
 
     /// Returns the spec.
@@ -36,40 +36,32 @@ impl SpecFile {
     pub const fn source(&self) -> &Source {
         &self.source
     }
+
+    /// Reports every fault of the text, and what someone should mend.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        Spec::options().limits(self.limits).lint(&self.text)
+    }
+
+    /// Like [`lint`](Self::lint), as there is nothing else to read, but tells `progress` at its end
+    /// how many bytes there are.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        let report = self.lint();
+        progress(self.source.len());
+        report
+    }
 }
 
 /// Looks for a JSON object, and only then for the two keys that every spec has.
 pub(crate) fn sniff(source: &Source) -> tensor_core::Result<bool> {
     let start = source.read(Extent::first(source.len().min(LOOK)), "spec")?;
-    if !object(&start).starts_with(b"{") {
+    let object = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start).trim_ascii_start();
+    if !object.starts_with(b"{") {
         return Ok(false);
     }
     let text = source.read(Extent::first(source.len().min(SEARCHED)), "spec")?;
     let has = |key: &[u8]| text.windows(key.len()).any(|window| window == key);
     Ok(has(b"\"pack\"") && has(b"\"unpack\""))
-}
-
-/// Returns what stands behind a byte order mark and white space.
-fn object(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start()
-}
-
-pub(crate) const fn format(_: &SpecFile) -> Format {
-    Format::PtlSpec
-}
-
-pub(crate) const fn source(reader: &SpecFile) -> Option<&Source> {
-    Some(&reader.source)
-}
-
-pub(crate) fn byte_len(reader: &SpecFile) -> u64 {
-    reader.source.len()
-}
-
-pub(crate) fn validate_with(file: &SpecFile, progress: impl Fn(u64) + Sync) -> Report {
-    let report = Spec::options().check(&file.text);
-    progress(file.source.len());
-    report
 }
 
 pub(crate) fn summary(file: &SpecFile, _: SummaryOptions) -> Summary {
@@ -78,8 +70,6 @@ pub(crate) fn summary(file: &SpecFile, _: SummaryOptions) -> Summary {
     summary
 }
 
-/// What a spec may have, in bytes, as inside a model.
-const SPEC: u64 = 64 << 20;
 pub(crate) fn tensors(_: &SpecFile) -> Result<Tensors<'_>> {
     Ok(Box::new(std::iter::empty()))
 }

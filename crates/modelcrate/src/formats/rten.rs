@@ -1,125 +1,18 @@
 //! RTen models, described as any other file.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::collections::{BTreeMap, HashSet};
 
-use bytes::Bytes;
 use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    At, Budget, Chain, Extent, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
+    Budget, Chain, Extent, Finding, Report,
     digest::{Algorithm, HashingReader},
     symbolic::{self, SymbolicShape},
 };
 
-use super::Tensors;
-use crate::{
-    AnyTensor, Format, GraphSummary, Port, ReadOptions, Result, Stats, Summary, SummaryOptions,
-    TensorSummary,
-};
+use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
 
-pub(crate) fn options(options: ReadOptions) -> rten_format::ReadOptions {
-    Reader::options().limits(options.limits)
-}
-
-pub(crate) const fn format(_: &Reader) -> Format {
-    Format::Rten
-}
-
-pub(crate) fn source(reader: &Reader) -> Option<&Source> {
-    Some(reader.source())
-}
-
-pub(crate) fn byte_len(reader: &Reader) -> u64 {
-    reader.source().len()
-}
-
-/// Reads all constants, as the format has no digests that could be compared. What they share is
-/// read once.
-pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64)) -> Report {
-    let mut report = reader.validate();
-    progress(reader.model_data().end());
-    // What has no place in the file was reported already.
-    let placed = reader.tensors().filter(|tensor| tensor.is_external());
-    let mut tensors: Vec<(Extent, Tensor<'_>)> =
-        placed.filter_map(|tensor| Some((tensor.extent().ok()?, tensor))).collect();
-    tensors.sort_by_key(|(extent, _)| *extent);
-    let mut end = 0;
-    for (extent, tensor) in tensors {
-        let rest = Extent::between(extent.offset().max(end), extent.end());
-        if let Err(error) = read_extent(reader, rest) {
-            let at = At::file().path(tensor.path()).offset(error.offset());
-            report.add(Finding::error("rten/read", Chain(&error).to_string()).at(at));
-        }
-        end = end.max(extent.end());
-        progress(rest.len());
-    }
-    report
-}
-
-fn read_extent(reader: &Reader, extent: Extent) -> tensor_core::Result<()> {
-    let mut stream = reader.source().stream(extent, "tensor data")?;
-    let copied = std::io::copy(&mut stream, &mut std::io::sink());
-    let (what, offset) = ("tensor data", extent.offset());
-    copied.map_err(|source| tensor_core::Error::Read { what, offset, source })?;
-    Ok(())
-}
-
-pub(crate) fn sniff(source: &Source) -> tensor_core::Result<bool> {
-    let head = source.read(Extent::first(source.len().min(8)), "magic")?;
-    Ok(head.starts_with(b"RTEN") || is_rten_1(source, &head)?)
-}
-
-/// Looks for the root table of an RTen model of version 1: a FlatBuffer without a magic, whose
-/// first field is 1 and whose second one refers to a table.
-fn is_rten_1(source: &Source, head: &[u8]) -> tensor_core::Result<bool> {
-    let Some(root) = head.first_chunk().map(|root| u64::from(u32::from_le_bytes(*root))) else {
-        return Ok(false);
-    };
-    let part = |offset: Option<u64>, len| -> tensor_core::Result<Option<Bytes>> {
-        let extent = offset.and_then(|offset| Extent::new(offset, len).ok());
-        let inside = extent.filter(|extent| extent.end() <= source.len());
-        inside.map(|extent| source.read(extent, "root table")).transpose()
-    };
-    let Some(distance) = part(Some(root), 4)?.and_then(|bytes| bytes.first_chunk().copied()) else {
-        return Ok(false);
-    };
-    // From the table back to the list of the places of its fields.
-    let list = root.checked_sub_signed(i32::from_le_bytes(distance).into());
-    let Some(list) = part(list, 8)? else { return Ok(false) };
-    let [len, _, version, graph] =
-        [0, 2, 4, 6].map(|at| list.get(at..).and_then(<[u8]>::first_chunk).copied());
-    let [len, version, graph] =
-        [len, version, graph].map(|field| field.map_or(0, u16::from_le_bytes));
-    if !root.is_multiple_of(4) || len < 8 || version < 4 || graph < 4 {
-        return Ok(false);
-    }
-    let field = |at: u16| part(root.checked_add(at.into()), 4);
-    let (version, graph) = (field(version)?, field(graph)?);
-    Ok(version.is_some_and(|version| version[..] == [1, 0, 0, 0]) && graph.is_some())
-}
-
-pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
-    Ok(Box::new(reader.tensors().map(AnyTensor::Rten)))
-}
-
-pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
-    Ok(reader.tensor(name).map(AnyTensor::Rten))
-}
-
-pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
-    tensor.name().map(Cow::Borrowed)
-}
-
-pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
-    Ok(tensor.info()?)
-}
-
-pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
-    Ok(tensor.view()?)
-}
+super::tensors!(Rten);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let version = match reader.version() {
@@ -139,7 +32,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
-    let budget = Budget::expansion(READ, &Limits::default(), reader.source().len());
+    let budget = Budget::expansion(READ, reader.limits(), reader.source().len());
     for tensor in reader.tensors() {
         let described = describe(tensor, options, &budget, &mut summary.findings);
         summary.tensors.push(described);
@@ -210,8 +103,8 @@ fn describe(
         summary.metadata.insert("graph".to_owned(), json!(tensor.graph_path()));
     }
     if let Err(error) = fill(tensor, options, budget, &mut summary) {
-        let at = At::file().path(tensor.path()).offset(error.offset());
-        findings.add(Finding::error(error.rule(), error.at_place()).at(at));
+        let at = error.at().path(tensor.path());
+        findings.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
     }
     summary
 }
@@ -224,15 +117,14 @@ fn fill(
 ) -> rten_format::Result<()> {
     let info = tensor.info()?;
     summary.dtype = Some(info.dtype);
-    let extent = tensor.extent()?;
-    summary.bytes = extent.len();
-    summary.offset = Some(extent.offset());
+    summary.bytes = info.byte_len()?;
+    summary.offset = tensor.extent()?.map(Extent::offset);
     let read = |source| {
-        let (what, offset) = ("tensor data", extent.offset());
+        let (what, offset) = ("tensor data", summary.offset.unwrap_or_default());
         Error::Core(tensor_core::Error::Read { what, offset, source })
     };
     if options.digests || options.stats {
-        budget.take(extent.len())?;
+        budget.take(summary.bytes)?;
     }
     if options.digests {
         let mut stream = HashingReader::new(tensor.stream()?, Algorithm::Sha256);

@@ -1,6 +1,6 @@
 //! zTensor files, described as any other.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use tensor_core::{
@@ -10,60 +10,9 @@ use tensor_core::{
 pub(crate) use ztensor::sniff;
 use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
 
-use super::Tensors;
-use crate::{
-    AnyTensor, ComponentSummary, Format, ReadOptions, Result, Stats, Summary, SummaryOptions,
-    TensorSummary,
-};
+use crate::{ComponentSummary, Format, Stats, Summary, SummaryOptions, TensorSummary};
 
-pub(crate) fn options(options: ReadOptions) -> ztensor::ReadOptions {
-    let ReadOptions { limits, profile, verify, .. } = options;
-    let mut open = Reader::options().profile(profile).verify(verify);
-    // By default the format has higher ceilings of its own, on rank and nesting.
-    if limits != Limits::default() {
-        open = open.limits(limits);
-    }
-    if let Some(threads) = options.threads {
-        open = open.threads(threads);
-    }
-    open
-}
-
-pub(crate) const fn format(_: &Reader) -> Format {
-    Format::ZTensor
-}
-
-pub(crate) fn source(reader: &Reader) -> Option<&Source> {
-    Some(reader.source())
-}
-
-pub(crate) fn byte_len(reader: &Reader) -> u64 {
-    reader.source().len()
-}
-
-pub(crate) fn validate_with(reader: &Reader, progress: impl Fn(u64) + Sync) -> Report {
-    reader.validate_with(progress)
-}
-
-pub(crate) fn tensors(reader: &Reader) -> Result<Tensors<'_>> {
-    Ok(Box::new(reader.tensors().map(AnyTensor::ZTensor)))
-}
-
-pub(crate) fn tensor<'a>(reader: &'a Reader, name: &str) -> Result<Option<AnyTensor<'a>>> {
-    Ok(reader.tensor(name).map(AnyTensor::ZTensor))
-}
-
-pub(crate) fn name(tensor: Tensor<'_>) -> Option<Cow<'_, str>> {
-    Some(Cow::Borrowed(tensor.name()))
-}
-
-pub(crate) fn info(tensor: Tensor<'_>) -> Result<TensorInfo> {
-    Ok(tensor.info()?)
-}
-
-pub(crate) fn read(tensor: Tensor<'_>) -> Result<TensorBuf> {
-    Ok(tensor.read()?)
-}
+super::tensors!(ZTensor);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let mut findings = recovered(reader);
