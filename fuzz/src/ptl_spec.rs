@@ -1,20 +1,20 @@
 //! What the fuzz target `ptl_spec` does with its input; a test of the crate replays the corpus.
 
-use ptl_spec::{Json, Kind, Param, Params, Profile, Spec, Value};
+use ptl_spec::{Dialect, Json, Kind, Param, Params, Spec, Value};
 
 /// Reads any bytes as a spec, calls it with parameters of the kinds that it asks for, and gives its
 /// own input back to it as the model's output: nothing but errors may come of it.
 pub(crate) fn run(bytes: &[u8]) {
-    for profile in [Profile::Documented, Profile::Android] {
-        let options = Spec::options().profile(profile);
-        let report = options.clone().check(bytes);
+    for dialect in [Dialect::Documented, Dialect::Android] {
+        let options = Spec::options().dialect(dialect);
+        let report = options.clone().lint(bytes);
         let Ok(spec) = options.parse(bytes) else {
             assert!(!report.is_valid());
             continue;
         };
         let signature = spec.signature();
         let _ = (signature.to_string(), signature.json_schema());
-        let again = Spec::options().profile(profile).parse(spec.to_text());
+        let again = Spec::options().dialect(dialect).parse(spec.to_text());
         assert_eq!(again.expect("what was read can be written").json(), spec.json());
         let mut params = Params::new();
         for parameter in &signature.parameters {

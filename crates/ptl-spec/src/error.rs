@@ -1,19 +1,23 @@
-use std::{fmt, path::PathBuf};
+use std::fmt;
 
-use tensor_core::Shape;
+use tensor_core::{At, Chain, ErrorKind, Finding, Shape, text::short};
 
-use crate::{ScalarType, spec::json::short};
-pub use crate::{flat::table::TableFault, pickle::PickleFault};
+use crate::ScalarType;
+pub use crate::pickle::PickleFault;
 
 /// What can be wrong with a spec, a call, or a model file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text of a spec is no JSON, or nested too deep, or has a key twice in one object.
+    /// The text of a spec is not JSON, or nested too deep, or has a key twice in one object.
     #[error("spec is malformed: {reason}")]
     Json {
-        /// What was found, with line and column, both counted from 1.
+        /// What was found, with line and column.
         reason: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column, counted from 1; 0 for the end of the line before it.
+        column: u64,
     },
     /// Something in a spec, or in a call that runs it, is not as it must be.
     #[error("{at} {fault}")]
@@ -70,12 +74,16 @@ pub enum Error {
     },
     /// A FlatBuffer is broken.
     #[error(transparent)]
-    Table(#[from] TableFault),
-    /// A FlatBuffer of more bytes than its offsets reach.
-    #[error("FlatBuffer is {found} bytes long, expected at most 2147483647")]
-    TooLong {
-        /// Its length.
-        found: u64,
+    FlatBuffer(#[from] flat_tables::Fault),
+    /// A part of a FlatBuffer says what no module can.
+    #[error("{what} at byte {at} {problem}")]
+    Module {
+        /// The part.
+        what: &'static str,
+        /// Where it is, in bytes from the start of the file.
+        at: u64,
+        /// What is wrong with it.
+        problem: &'static str,
     },
     /// A tensor does not lie in its storage.
     #[error("tensor {:?} {fault}", short(.name))]
@@ -84,12 +92,6 @@ pub enum Error {
         name: String,
         /// What is wrong with it.
         fault: TensorFault,
-    },
-    /// Another editor has the file.
-    #[error("{path:?} is being edited elsewhere")]
-    Locked {
-        /// The file.
-        path: PathBuf,
     },
     /// The file cannot be edited as it was asked for.
     #[error("the file cannot be edited: {reason}")]
@@ -127,7 +129,8 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn json(error: &serde_json::Error) -> Self {
-        Self::Json { reason: error.to_string() }
+        let (line, column) = (error.line() as u64, error.column() as u64);
+        Self::Json { reason: error.to_string(), line, column }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "so that texts and paths both will do")]
@@ -145,12 +148,79 @@ impl Error {
             Self::NoRoot { .. } | Self::OutsideRoot { .. } => "ptl/root",
             Self::NotLite => "ptl/not-lite",
             Self::Pickle { .. } => "ptl/pickle",
-            Self::Table(_) | Self::TooLong { .. } => "ptl/flatbuffer",
+            Self::FlatBuffer(_) | Self::Module { .. } => "ptl/flatbuffer",
             Self::Tensor { .. } => "ptl/tensor",
             Self::Archive(_) | Self::NoEnd { .. } => "ptl/archive",
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "ptl/limit",
-            Self::Core(_) => "ptl/read",
-            _ => "ptl/edit",
+            Self::NotEditable { .. }
+            | Self::MissingFile { .. }
+            | Self::FileName { .. }
+            | Self::Write { .. } => "ptl/edit",
+            Self::Core(error) => match error.kind() {
+                ErrorKind::OverLimit => "ptl/limit",
+                ErrorKind::Busy => "ptl/edit",
+                ErrorKind::Malformed
+                | ErrorKind::Unsupported
+                | ErrorKind::NotFound
+                | ErrorKind::Io
+                | ErrorKind::Usage => "ptl/read",
+            },
+        }
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Json { .. }
+            | Self::NoEnd { .. }
+            | Self::NoRoot { .. }
+            | Self::OutsideRoot { .. }
+            | Self::Pickle { .. }
+            | Self::Module { .. } => ErrorKind::Malformed,
+            Self::NotLite => ErrorKind::Unsupported,
+            Self::Spec { fault, .. } => fault.kind(),
+            Self::FlatBuffer(fault) => fault.kind(),
+            Self::Tensor { fault, .. } => fault.kind(),
+            Self::Model { .. } | Self::NotEditable { .. } | Self::FileName { .. } => {
+                ErrorKind::Usage
+            }
+            Self::MissingFile { .. } => ErrorKind::NotFound,
+            Self::Write { .. } => ErrorKind::Io,
+            Self::Archive(error) => error.kind(),
+            Self::Core(error) => error.kind(),
+        }
+    }
+
+    /// Returns the place that the error is about, as far as it is known.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            Self::Json { line, column, .. } => At::file().line(*line).column(*column),
+            Self::Spec { at, .. } => At::file().path(at),
+            Self::NoRoot { entry } | Self::OutsideRoot { entry, .. } => At::file().entry(entry),
+            Self::NotLite => At::file().entry("bytecode.pkl"),
+            Self::Pickle { record, at, .. } => At::file().entry(record).offset(*at),
+            Self::FlatBuffer(fault) => At::file().offset(fault.at()),
+            Self::Module { at, .. } => At::file().offset(*at),
+            Self::Tensor { name, .. } => At::file().tensor(name),
+            Self::MissingFile { name } | Self::FileName { name, .. } => At::file().entry(name),
+            Self::NoEnd { source } | Self::Archive(source) => source.at(),
+            Self::Core(error) => error.at(),
+            Self::Model { .. } | Self::NotEditable { .. } | Self::Write { .. } => At::file(),
+        }
+    }
+
+    /// Returns the error as a report has it.
+    pub(crate) fn finding(&self) -> Finding {
+        Finding::error(self.rule(), Chain(self).to_string()).at(self.at())
+    }
+}
+
+impl From<flat_tables::Error> for Error {
+    fn from(error: flat_tables::Error) -> Self {
+        match error {
+            flat_tables::Error::Fault(fault) => fault.into(),
+            flat_tables::Error::Core(error) => error.into(),
         }
     }
 }
@@ -225,6 +295,21 @@ pub enum TensorFault {
     },
 }
 
+impl TensorFault {
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoStorage { .. }
+            | Self::Storage { .. }
+            | Self::OutOfBounds { .. }
+            | Self::Part { .. }
+            | Self::IndexType { .. }
+            | Self::Index { .. }
+            | Self::Rows { .. } => ErrorKind::Malformed,
+            Self::Scalar { .. } => ErrorKind::Unsupported,
+        }
+    }
+}
+
 /// What is wrong at one place of a spec. It reads on from the place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -281,7 +366,7 @@ pub enum Fault {
         /// What it is there.
         expected: &'static str,
     },
-    /// The value of a parameter breaks the text substitution of the `Android` profile.
+    /// The value of a parameter breaks the text substitution of the `Android` dialect.
     #[error("cannot take the parameter {:?} on Android: {reason}", short(.name))]
     Replacement {
         /// The name of the parameter.
@@ -406,8 +491,13 @@ pub enum Fault {
         reason: String,
     },
     /// A limit of `tensor_core` is exceeded.
-    #[error("cannot be made: {0}")]
-    Core(String),
+    #[error("cannot be made: {reason}")]
+    Core {
+        /// What `tensor_core` said.
+        reason: String,
+        /// What that means.
+        kind: ErrorKind,
+    },
 }
 
 impl Fault {
@@ -425,14 +515,56 @@ impl Fault {
             Self::MissingVocabulary { .. } | Self::MissingToken { .. } => "ptl/spec-vocabulary",
             Self::DuplicateKey { .. } => "ptl/spec-duplicate-key",
             Self::NoTokens => "ptl/spec-answer",
-            _ => "ptl/call",
+            Self::Replacement { .. }
+            | Self::Crop { .. }
+            | Self::NoPixels { .. }
+            | Self::UnknownId { .. }
+            | Self::ModelOutput { .. }
+            | Self::OutputCount { .. }
+            | Self::MissingOutput { .. }
+            | Self::Answer { .. }
+            | Self::Feature { .. }
+            | Self::Picture { .. }
+            | Self::Core { .. } => "ptl/call",
+        }
+    }
+
+    /// Returns what the fault means: a spec that its parameters do not fit counts as a broken one.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing { .. }
+            | Self::Value { .. }
+            | Self::Alone { .. }
+            | Self::Chain { .. }
+            | Self::Unbound { .. }
+            | Self::MissingParam { .. }
+            | Self::ParamKinds { .. }
+            | Self::Replacement { .. }
+            | Self::ItemCount { .. }
+            | Self::Range { .. }
+            | Self::Crop { .. }
+            | Self::NoPixels { .. }
+            | Self::SameColours { .. }
+            | Self::MissingVocabulary { .. }
+            | Self::MissingToken { .. }
+            | Self::UnknownId { .. }
+            | Self::ModelOutput { .. }
+            | Self::OutputCount { .. }
+            | Self::MissingOutput { .. }
+            | Self::DuplicateKey { .. }
+            | Self::NoTokens
+            | Self::Answer { .. }
+            | Self::Picture { .. } => ErrorKind::Malformed,
+            Self::Feature { .. } => ErrorKind::Unsupported,
+            Self::Core { kind, .. } => *kind,
         }
     }
 }
 
 impl From<tensor_core::Error> for Fault {
     fn from(error: tensor_core::Error) -> Self {
-        Self::Core(tensor_core::Chain(&error).to_string())
+        Self::Core { reason: Chain(&error).to_string(), kind: error.kind() }
     }
 }
 

@@ -74,10 +74,12 @@
     )
 )]
 
-mod budget;
 mod call;
+mod container;
 mod edit;
+mod embedded;
 mod error;
+mod file;
 mod flat;
 #[cfg(feature = "image")]
 mod image;
@@ -87,7 +89,6 @@ mod image;
 mod module;
 mod pickle;
 mod read;
-mod rewrite;
 mod sparse;
 mod spec;
 mod tensor;
@@ -95,30 +96,35 @@ mod tokenizer;
 mod validate;
 mod zip;
 
+pub use flat_tables;
+pub use model_archive;
 pub use tensor_core;
 
 pub use call::params::{Param, Params};
 pub use call::value::{BoundingBox, ResultValue, Results, Value};
 pub use call::{Call, Model, run};
-pub use edit::{Editor, recover, recoverable, with_extra_files};
-pub use error::{Error, Fault, PickleFault, Result, TableFault, TensorFault};
+pub use container::ContainerKind;
+pub use edit::{
+    Editor, Strip, Stripped, WriteOptions, compact, recover, recoverable, rewrite, rewrite_file,
+    strip, with_extra_files,
+};
+pub use embedded::{SPEC, SpecSource, side_file};
+pub use error::{Error, Fault, PickleFault, Result, TensorFault};
+pub use file::{File, FileReader};
 #[cfg(feature = "image")]
 pub use image::{Filter, Image};
 pub use module::scalar::ScalarType;
 pub use module::stored::{Place, Quantization};
 pub use module::{Argument, Bytecode, Method, Operator};
 pub use pickle::Scheme;
-pub use read::{
-    ContainerKind, ExtraFile, ReadOptions, Reader, Record, SPEC, SpecSource, side_file,
-};
-pub use rewrite::{Rewritten, Strip, compact, rewrite, rewrite_file, strip};
+pub use read::{ReadOptions, Reader, sniff, sniff_archive};
 pub use sparse::{SparseParts, SparseTensor};
 pub use spec::colour::Colour;
+pub use spec::dialect::Dialect;
 pub use spec::json::Json;
 pub use spec::pack::{
     ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer,
 };
-pub use spec::profile::Profile;
 pub use spec::schema::json_schema;
 pub use spec::signature::{Kind, Output, Parameter, ResultKind, Signature};
 pub use spec::slot::Slot;

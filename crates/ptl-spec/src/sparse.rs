@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tensor_core::{DType, Shape};
+use tensor_core::{DType, Shape, Verified};
 
 use crate::{
     Error, Place, Reader, Result, Tensor, TensorFault,
@@ -39,21 +39,34 @@ pub enum SparseParts<'a> {
     },
 }
 
+impl Reader {
+    /// Returns handles on the tensors of which only some elements are stored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`tensors`](Self::tensors).
+    pub fn sparse_tensors(&self) -> Result<impl ExactSizeIterator<Item = SparseTensor<'_>>> {
+        let stored = &self.listing()?.sparse;
+        Ok(stored.iter().map(|stored| SparseTensor::new(self, stored)))
+    }
+}
+
 impl<'a> SparseTensor<'a> {
     pub(crate) const fn new(reader: &'a Reader, stored: &'a StoredSparse) -> Self {
         Self { reader, stored }
     }
 
+    /// Returns its name; those of its parts start with it and a dot.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        &self.stored.name
+    }
+
     /// Returns where it is in its part of the model, as [`Tensor::path`] does.
     #[must_use]
     pub fn path(self) -> &'a str {
-        &self.stored.path
-    }
-
-    /// Returns its name; those of its parts start with it and a dot.
-    #[must_use]
-    pub fn name(self) -> String {
-        format!("{}{}", self.stored.place.prefix(), self.stored.path)
+        let name = self.name();
+        name.strip_prefix(self.place().prefix()).unwrap_or(name)
     }
 
     /// Returns which part of the model it is in.
@@ -91,11 +104,7 @@ impl<'a> SparseTensor<'a> {
     }
 
     /// Proves that its parts belong together, without reading them.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Tensor`] with what is wrong.
-    pub fn check(self) -> Result<()> {
+    pub(crate) fn check(self) -> Result<()> {
         let dims = self.shape().dims();
         match self.parts() {
             SparseParts::Coo { indices, values } => {
@@ -142,12 +151,25 @@ impl<'a> SparseTensor<'a> {
         parts.into_iter().flatten().map(len).fold(0, u64::saturating_add)
     }
 
-    /// Reads its indices and proves that each is inside.
+    /// Proves that its parts belong together, that each of its indices is inside, and that what
+    /// holds the parts has its checksums; a FlatBuffer has none.
     ///
     /// # Errors
     ///
-    /// [`Error::Tensor`] with what is wrong, as [`check`](Self::check); as for [`Tensor::bytes`].
-    pub fn verify(self) -> Result<()> {
+    /// [`Error::Tensor`] with what is wrong; as for [`Tensor::bytes`] and [`Tensor::verify`].
+    pub fn verify(self) -> Result<Verified> {
+        self.check_indices()?;
+        let (first, others) = match self.parts() {
+            SparseParts::Coo { indices, values } => (indices, vec![values]),
+            SparseParts::Csr { crow_indices, col_indices, values } => {
+                (crow_indices, vec![col_indices, values])
+            }
+        };
+        others.into_iter().try_fold(first.verify()?, |least, part| Ok(least.min(part.verify()?)))
+    }
+
+    /// Reads its indices and proves that each is inside.
+    pub(crate) fn check_indices(self) -> Result<()> {
         self.check()?;
         let dims = self.shape().dims();
         match self.parts() {
@@ -227,7 +249,7 @@ impl<'a> SparseTensor<'a> {
     }
 
     fn fault(self, fault: TensorFault) -> Error {
-        Error::Tensor { name: self.name(), fault }
+        Error::Tensor { name: self.name().to_owned(), fault }
     }
 }
 

@@ -1,134 +1,87 @@
 //! What opening a file does not prove.
 
-use model_archive::Profile as Strictness;
-use tensor_core::{At, Chain, Report, Severity};
+use std::io::Read as _;
 
-use crate::{
-    Bytecode, Error, Reader, Record, SPEC, Spec, Strip,
-    flat::Flat,
-    read::{BYTECODE, Body, DATA},
-    spec::lint,
-    zip::layout::ALIGNMENT,
-    zip::{Container, starts_with_a_record},
-};
+use tensor_core::{Extent, Finding, Report, parallel, text::short};
 
-pub(crate) fn file(reader: &Reader) -> Report {
+use crate::{Bytecode, Error, File, Reader, SPEC, Spec, Tensor, file::FileReader, zip::BYTECODE};
+
+impl Reader {
+    /// Reports every fault that opening does not prove to be absent, and what someone should mend:
+    /// the container, code and tensors, the spec, and whether the spec fits the method `forward`.
+    ///
+    /// Every byte that is listed is read once, to compare the checksums of records and to prove that
+    /// a FlatBuffer can be read.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        self.validate_with(|_| ())
+    }
+
+    /// Like [`validate`](Self::validate), but tells `progress` how many stored bytes were done each
+    /// time a part is finished.
+    #[must_use]
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        report(self, Some(&progress))
+    }
+
+    /// Reports what [`validate`](Self::validate) can say without reading what tensors hold.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        report(self, None)
+    }
+}
+
+/// Told how many bytes were read since it was told last.
+type Progress<'p> = &'p (dyn Fn(u64) + Sync);
+
+fn report(reader: &Reader, progress: Option<Progress<'_>>) -> Report {
     let mut report = Report::default();
-    match reader.body() {
-        Body::Zip(container) => zip(reader, container, &mut report),
-        Body::Flat(flat) => flat_buffer(reader, flat, &mut report),
+    reader.body().lint(reader.limits(), &mut report);
+    if let Some(progress) = progress {
+        read_all(reader, progress, &mut report);
     }
     let bytecode = code(reader, &mut report);
-    tensors(reader, &mut report);
-    spec(reader, bytecode, &mut report);
+    tensors(reader, progress.is_some(), &mut report);
+    spec(reader, bytecode, progress.is_some(), &mut report);
     report
 }
 
-/// Reports on the container and its records. What readers of other archives would refuse is a
-/// warning here: PyTorch puts up with it.
-fn zip(reader: &Reader, container: &Container, report: &mut Report) {
-    for finding in container.archive.check_as(Strictness::Lenient) {
-        let severity = match &*finding.rule {
-            // Edits leave bytes that nothing lists.
-            "zip/unlisted-bytes" => Severity::Note,
-            // So they do where the first record was replaced: its header stays at the start.
-            "zip/prefix" if starts_with_a_record(reader.source()) => Severity::Note,
-            // PyTorch does not open such a file.
-            "zip/prefix" => Severity::Error,
-            _ => finding.severity,
-        };
-        report.push(severity, finding.rule, finding.at, finding.message);
-    }
-    for name in &container.collisions {
-        let message = format!("record {name:?} has a name that PyTorch takes for that of another");
-        report.push(Severity::Error, "ptl/name-case", At::file().entry(name), message);
-    }
-    records(reader, report);
-    version(reader, report);
-    let debug = reader.records().filter(|record| Strip::DebugRecords.takes(record.name()));
-    let (count, first) = debug.fold((0_u64, None), |(count, first), record| {
-        (count.saturating_add(1), first.or(Some(record.name())))
+/// Reads every record and compares its checksum; without records, all of the file.
+fn read_all(reader: &Reader, progress: Progress<'_>, report: &mut Report) {
+    let records: Vec<File<'_>> = reader.records().collect();
+    // Threads are not worth their start for a small file.
+    let is_small = reader.source().len() < SMALL;
+    let threads = if is_small { std::num::NonZeroUsize::MIN } else { reader.threads() };
+    let verified = parallel::map(&records, threads, |record| {
+        let verified = record.verify();
+        progress(record.stored_len());
+        verified
     });
-    if let Some(first) = first {
-        let message = format!(
-            "{count} debug records, such as {first:?}, may hold source lines and paths of the author"
-        );
-        report.push(Severity::Note, "ptl/debug-records", At::file().entry(first), message);
+    for (record, verified) in records.iter().zip(verified) {
+        if let Err(error) = verified {
+            let mut finding = error.finding().entry(record.path());
+            if let Error::Archive(error) = &error {
+                finding.rule = error.rule().into();
+            }
+            report.add(finding);
+        }
+    }
+    if records.is_empty()
+        && let Err(error) = read_through(reader, progress)
+    {
+        report.add(error.finding());
     }
 }
 
-fn records(reader: &Reader, report: &mut Report) {
-    for record in reader.records() {
-        let at = || At::file().entry(record.name());
-        if let Err(error) = record.verify() {
-            let rule = match &error {
-                Error::Archive(error) => error.rule(),
-                other => other.rule(),
-            };
-            report.push(Severity::Error, rule, at(), Chain(&error).to_string());
-            continue;
+fn read_through(reader: &Reader, progress: Progress<'_>) -> Result<(), Error> {
+    let source = reader.source();
+    let mut stream = source.stream(Extent::first(source.len()), "FlatBuffer")?;
+    let mut buffer = vec![0; PIECE];
+    loop {
+        match stream.read(&mut buffer).map_err(FileReader::error)? {
+            0 => return Ok(()),
+            read => progress(read as u64),
         }
-        let Ok(extent) = record.extent() else { continue };
-        let is_storage =
-            ["data/", "constants/"].iter().any(|folder| record.name().starts_with(folder));
-        if is_storage && record.is_compressed() {
-            let message = format!("record {:?} is compressed: it cannot be mapped", record.name());
-            report.push(Severity::Warning, "ptl/compressed-storage", at(), message);
-        } else if !record.is_compressed() && !extent.is_aligned(ALIGNMENT) {
-            let (name, offset) = (record.name(), extent.offset());
-            let message =
-                format!("record {name:?} starts at byte {offset}, expected a multiple of 64");
-            report.push(Severity::Warning, "ptl/alignment", at().offset(offset), message);
-        }
-    }
-}
-
-/// Reports on the version of the file format, and the order of bytes.
-fn version(reader: &Reader, report: &mut Report) {
-    let record = reader.record("version").or_else(|| reader.record(".data/version"));
-    let text = record.filter(|record| record.size() <= 32).map(Record::bytes);
-    let number = match &text {
-        Some(Ok(text)) => std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()),
-        _ => None,
-    };
-    let message = match (record, number) {
-        (_, Some(1..=10_u64)) => return byte_order(reader, report),
-        (_, Some(found)) => format!("file format version is {found}, expected 1 to 10"),
-        (Some(_), None) => "file format version is no number, expected 1 to 10".to_owned(),
-        (None, None) => {
-            "there is no record \"version\", without which PyTorch opens nothing".to_owned()
-        }
-    };
-    report.push(Severity::Error, "ptl/version", At::file().entry("version"), message);
-}
-
-fn byte_order(reader: &Reader, report: &mut Report) {
-    let Some(record) = reader.record("byteorder") else { return };
-    let text = if record.size() <= 16 { record.bytes().ok() } else { None };
-    if !text.is_some_and(|text| [&b"little"[..], b"big"].contains(&text.trim_ascii())) {
-        let message = "byte order is neither \"little\" nor \"big\"";
-        report.push(Severity::Warning, "ptl/byteorder", At::file().entry("byteorder"), message);
-    }
-}
-
-fn flat_buffer(reader: &Reader, flat: &Flat, report: &mut Report) {
-    let mut names: Vec<&str> = flat.extra_files.iter().map(|file| file.name.as_str()).collect();
-    names.sort_unstable();
-    for pair in names.windows(2) {
-        if let [one, other] = pair
-            && one == other
-        {
-            let message = format!("two extra files have the name {one:?}");
-            report.push(Severity::Error, "ptl/duplicate-file", At::file().entry(*one), message);
-        }
-    }
-    match flat.sources(reader.limits()) {
-        Ok(sources) if sources.is_empty() => {}
-        Ok(sources) => {
-            let message = format!("{} files of source are kept with the model", sources.len());
-            report.push(Severity::Note, "ptl/sources", At::file(), message);
-        }
-        Err(error) => push(report, &error),
     }
 }
 
@@ -137,7 +90,7 @@ fn code<'r>(reader: &'r Reader, report: &mut Report) -> Option<&'r Bytecode> {
     let bytecode = match reader.bytecode() {
         Ok(bytecode) => bytecode,
         Err(error) => {
-            push_at(report, At::file().entry(BYTECODE), &error);
+            report.add(error.finding().entry(BYTECODE));
             return None;
         }
     };
@@ -145,58 +98,50 @@ fn code<'r>(reader: &'r Reader, report: &mut Report) -> Option<&'r Bytecode> {
     match bytecode.readers() {
         Some(readers) => {
             let message = format!("bytecode version {version} is read by {readers}");
-            report.push(Severity::Note, "ptl/bytecode-version", At::file(), message);
+            report.add(Finding::note("ptl/bytecode-version", message));
         }
         None => {
             let message = format!("bytecode version is {version}, expected 4 to 9");
-            report.push(Severity::Error, "ptl/bytecode-version", At::file(), message);
+            report.add(Finding::error("ptl/bytecode-version", message));
         }
     }
     if bytecode.forward().is_none() {
         let message = "there is no method forward, which calls go to";
-        report.push(Severity::Warning, "ptl/no-forward", At::file(), message);
+        report.add(Finding::warning("ptl/no-forward", message));
     }
     Some(bytecode)
 }
 
-fn tensors(reader: &Reader, report: &mut Report) {
-    if matches!(reader.body(), Body::Zip(_)) && reader.record(DATA).is_none() {
-        let message = "there is no record \"data.pkl\", without which PyTorch opens nothing";
-        report.push(Severity::Error, "ptl/no-data", At::file().entry(DATA), message);
-    }
-    let tensors = match reader.tensors() {
-        Ok(tensors) => tensors,
-        Err(error) => return push(report, &error),
+fn tensors(reader: &Reader, reads_data: bool, report: &mut Report) {
+    let listing = match reader.listing() {
+        Ok(listing) => listing,
+        Err(error) => return report.add(error.finding()),
     };
-    for tensor in tensors {
-        if let Err(error) = tensor.check() {
-            push_at(report, At::file().tensor(tensor.name()), &error);
-        }
-        let channels = [tensor.scales(), tensor.zero_points()];
-        for part in channels.into_iter().flatten() {
+    for tensor in listing.tensors.iter().map(|stored| Tensor::new(reader, stored)) {
+        for part in [Some(tensor), tensor.scales(), tensor.zero_points()].into_iter().flatten() {
             if let Err(error) = part.check() {
-                push_at(report, At::file().tensor(part.name()), &error);
+                report.add(error.finding().tensor(part.name()));
             }
         }
+    }
+    for stored in listing.repeated() {
+        let message = format!("tensor {:?} has the name of another", short(&stored.name));
+        report.add(Finding::warning("ptl/duplicate-tensor", message).tensor(&stored.name));
     }
     for sparse in reader.sparse_tensors().into_iter().flatten() {
         // PyTorch stores them as they are: what is longer than the file is a bomb, or next to it.
         let is_long = sparse.index_len() > reader.source().len();
-        match if is_long { sparse.check() } else { sparse.verify() } {
+        let checked = if is_long || !reads_data { sparse.check() } else { sparse.check_indices() };
+        match checked {
             // What is wrong with a part alone was reported with the others.
             Err(ref error @ Error::Tensor { ref name, .. }) if *name == sparse.name() => {
-                push_at(report, At::file().tensor(name), error);
+                report.add(error.finding());
             }
             _ if is_long => {
                 let name = sparse.name();
                 let message =
                     format!("indices of {name:?} are longer than the file: not looked at");
-                report.push(
-                    Severity::Warning,
-                    "ptl/long-indices",
-                    At::file().tensor(name),
-                    message,
-                );
+                report.add(Finding::warning("ptl/long-indices", message).tensor(name));
             }
             _ => {}
         }
@@ -204,10 +149,9 @@ fn tensors(reader: &Reader, report: &mut Report) {
 }
 
 /// Reports on the spec, and whether it fits the method that it is for.
-fn spec(reader: &Reader, bytecode: Option<&Bytecode>, report: &mut Report) {
-    let at = || At::file().entry(SPEC);
+fn spec(reader: &Reader, bytecode: Option<&Bytecode>, reads_data: bool, report: &mut Report) {
     let missing = |message: &str, report: &mut Report| {
-        report.push(Severity::Warning, "ptl/no-spec", at(), message);
+        report.add(Finding::warning("ptl/no-spec", message).entry(SPEC));
     };
     let text = match reader.spec_text() {
         Ok(Some(text)) => text,
@@ -216,36 +160,30 @@ fn spec(reader: &Reader, bytecode: Option<&Bytecode>, report: &mut Report) {
         }
         Ok(None) => {
             let elsewhere =
-                reader.records().find(|record| record.name().ends_with("live.spec.json"));
+                reader.records().find(|record| record.path().ends_with("live.spec.json"));
             return match elsewhere {
                 Some(record) => missing(
-                    &format!("the spec is {:?}, expected \"extra/{SPEC}\"", record.name()),
+                    &format!("the spec is {:?}, expected \"extra/{SPEC}\"", record.path()),
                     report,
                 ),
                 None => missing("there is no spec in the file", report),
             };
         }
         // Its checksum was reported with the other records.
-        Err(Error::Archive(_)) => return,
-        Err(error) => return push_at(report, at(), &error),
+        Err(Error::Archive(_)) if reads_data => return,
+        Err(error) => return report.add(error.finding().entry(SPEC)),
     };
     if text.starts_with("\u{feff}".as_bytes()) {
         let message = "the spec starts with a byte order mark, which strict JSON does not have";
-        report.push(Severity::Warning, "ptl/spec-byte-order-mark", at(), message);
+        report.add(Finding::warning("ptl/spec-byte-order-mark", message).entry(SPEC));
     }
-    for mut finding in Spec::options().check(&text) {
-        finding.at.entry = Some(SPEC.to_owned());
-        report.push(finding.severity, finding.rule, finding.at, finding.message);
-    }
+    report.append(Spec::options().lint(&text).in_entry(SPEC));
     if let (Ok(spec), Some(forward)) = (Spec::parse(&text), bytecode.and_then(Bytecode::forward)) {
-        report.append(spec.check_method(forward));
+        report.append(spec.lint_for(forward));
     }
 }
 
-fn push(report: &mut Report, error: &Error) {
-    lint::push(report, error);
-}
-
-fn push_at(report: &mut Report, at: At, error: &Error) {
-    report.push(Severity::Error, error.rule(), at, Chain(error).to_string());
-}
+/// A file of fewer bytes is read by one thread.
+const SMALL: u64 = 4 << 20;
+/// What is read at once of a FlatBuffer, in bytes.
+const PIECE: usize = 1 << 20;

@@ -1,57 +1,21 @@
 //! Every file of `testdata/ptl/invalid` gets the verdict of `cases.toml`, within its bounds of memory
 //! and time; and no cut or change of a small file does more than give an error.
-#![expect(unsafe_code, reason = "memory is counted by the allocator of this test")]
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    fs,
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
 use ptl_spec::{
-    Params, Profile, Reader, Spec, Value,
-    tensor_core::{Chain, Severity},
+    Dialect, Params, Reader, Spec, Value,
+    tensor_core::{Chain, Report, Severity},
 };
-use test_support::{files, mutations, testdata, truncations};
-
-/// Counts the bytes that each thread holds, and the most that it held.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static MOST: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = HELD.try_with(|held| {
-            held.set(held.get().saturating_add(layout.size()));
-            let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
-        });
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(layout.size())));
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
+use test_support::{
+    cases::cases,
+    files,
+    memory::{Counting, measure},
+    mutations, testdata, truncations,
+};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Runs something and returns the most memory that it held, in bytes, and how long it took.
-fn measured<T>(run: impl FnOnce() -> T) -> (T, usize, Duration) {
-    let before = HELD.get();
-    MOST.set(before);
-    let start = Instant::now();
-    let result = run();
-    (result, MOST.get().saturating_sub(before), start.elapsed())
-}
 
 /// What became of a file: the verdict, the rule and the message, as `cases.toml` has them.
 fn verdict(file: &[u8]) -> [String; 3] {
@@ -76,21 +40,18 @@ fn verdict(file: &[u8]) -> [String; 3] {
 
 #[test]
 fn every_case_has_its_verdict() {
-    let cases = fs::read_to_string(testdata("ptl/cases.toml")).unwrap();
-    let cases: toml::Table = cases.parse().unwrap();
-    let cases = cases["case"].as_array().unwrap();
+    let cases = cases("ptl");
     assert_eq!(cases.len(), files("ptl/invalid", "ptl").len());
     let mut wrong = Vec::new();
     for case in cases {
-        let name = case["file"].as_str().unwrap();
-        let file = fs::read(testdata("ptl/invalid").join(name)).unwrap();
-        let (found, memory, time) = measured(|| verdict(&file));
-        let expected = ["expect", "rule", "message"].map(|key| case[key].as_str().unwrap());
-        if found != expected {
-            wrong.push(format!("{name}: {found:#?}"));
+        let (name, file) = (case.file(), case.bytes());
+        let taken = measure(|| verdict(&file));
+        let expected = ["expect", "rule", "message"].map(|key| case.text(key));
+        if taken.result != expected {
+            wrong.push(format!("{name}: {:#?}", taken.result));
         }
-        assert!(memory < 8 << 20, "{name} took {memory} bytes");
-        assert!(time < Duration::from_secs(5), "{name} took {time:?}");
+        assert!(taken.bytes < 8 << 20, "{name} took {} bytes", taken.bytes);
+        assert!(taken.time < Duration::from_secs(5), "{name} took {:?}", taken.time);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -130,15 +91,15 @@ fn every_truncation() {
 #[test]
 fn every_mutation_of_an_archive() {
     let file = small(ARCHIVE);
-    let ((), memory, _) = measured(|| mutations(&file, exhaust));
-    assert!(memory < 16 << 20, "{memory} bytes");
+    let taken = measure(|| mutations(&file, exhaust));
+    assert!(taken.bytes < 16 << 20, "{} bytes", taken.bytes);
 }
 
 #[test]
 fn every_mutation_of_a_flatbuffer() {
     let file = small(FLATBUFFER);
-    let ((), memory, _) = measured(|| mutations(&file, exhaust));
-    assert!(memory < 16 << 20, "{memory} bytes");
+    let taken = measure(|| mutations(&file, exhaust));
+    assert!(taken.bytes < 16 << 20, "{} bytes", taken.bytes);
 }
 
 #[test]
@@ -149,7 +110,7 @@ fn every_mutation_of_specs() {
             Spec::parse(cut).unwrap_err();
         });
         mutations(&text, |changed| {
-            let report = Spec::options().check(changed);
+            let report = Spec::options().lint(changed);
             let parsed = Spec::parse(changed);
             assert!(parsed.is_ok() || !report.is_valid());
             if let Ok(spec) = parsed {
@@ -163,7 +124,7 @@ fn every_mutation_of_specs() {
 #[test]
 fn claims_of_pickles_take_no_memory() {
     let reader = Reader::from_bytes(small(ARCHIVE)).unwrap();
-    let (_, memory, _) = measured(|| reader.tensors().unwrap().len());
+    let memory = measure(|| reader.tensors().unwrap().len()).bytes;
     assert!(memory < 64 << 10, "{memory}");
 }
 
@@ -183,16 +144,20 @@ fn long_specs_take_time_as_they_are_long() {
             {{"type":"tensor","dtype":"long","sizes":[{MANY}],"items":[{texts}]}}]}},
             "unpack":{{"type":"tuple","items":[{keys}]}}}}"#
     );
-    let (spec, memory, time) = measured(|| {
-        let spec = Spec::options().profile(Profile::Android).parse(&text).unwrap();
+    let taken = measure(|| {
+        let spec = Spec::options().dialect(Dialect::Android).parse(&text).unwrap();
         let signature = spec.signature();
         assert_eq!((signature.parameters.len(), signature.results.len()), (MANY, MANY));
-        assert_eq!(spec.check().findings().len(), 1000 + 1000);
+        // Both rules are full, and say how many more there are.
+        let report = spec.lint();
+        assert_eq!(report.findings().len(), 2 * (Report::PER_RULE + 1));
+        assert_eq!(report.omitted() as usize, MANY + MANY / 2 - 2 * Report::PER_RULE);
         spec
     });
-    assert!(memory < 24 * text.len(), "{memory} for {}", text.len());
-    assert!(time < Duration::from_secs(20), "{time:?}");
-    let (results, _, time) = measured(|| {
+    let spec = taken.result;
+    assert!(taken.bytes < 24 * text.len() as u64, "{} for {}", taken.bytes, text.len());
+    assert!(taken.time < Duration::from_secs(20), "{:?}", taken.time);
+    let taken = measure(|| {
         let mut params = Params::new();
         for index in 0..MANY {
             params.insert(format!("p{index}"), 1);
@@ -201,6 +166,6 @@ fn long_specs_take_time_as_they_are_long() {
         call.pack().unwrap();
         call.unpack(&Value::Tuple(vec![Value::Int(1); MANY])).unwrap()
     });
-    assert_eq!(results.iter().len(), MANY / 2);
-    assert!(time < Duration::from_secs(20), "{time:?}");
+    assert_eq!(taken.result.iter().len(), MANY / 2);
+    assert!(taken.time < Duration::from_secs(20), "{:?}", taken.time);
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, error::Error as StdError};
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{Finding, Report};
 
 use crate::{
     Error, Pack, Params, Result, Results, Signature, Spec, Unpack, Value, call::stub::Binder,
@@ -67,7 +67,7 @@ impl Spec {
     ///
     /// [`Error::Spec`] for a stub without parameter, or a parameter of the wrong kind.
     pub fn call<'c>(&'c self, params: &'c Params) -> Result<Call<'c>> {
-        let mut binder = Binder::new(params, self.profile())?;
+        let mut binder = Binder::new(params, self.dialect())?;
         let mut parser = self.parser();
         let mut bind = |part: &str| {
             let node = self.json().get(part).unwrap_or(&crate::Json::Null);
@@ -92,7 +92,7 @@ impl Spec {
         for name in params.names() {
             if !binder.used.contains(name) && !named.contains(name) {
                 let message = format!("parameter {name:?} is used nowhere in the spec");
-                report.push(Severity::Warning, "ptl/unused-parameter", At::file(), message);
+                report.add(Finding::warning("ptl/unused-parameter", message));
             }
         }
         Ok(Call { spec: self, params, pack, unpack, report, tokens: None })
@@ -116,7 +116,7 @@ impl Call<'_> {
     /// Returns what is worth mending about the call: parameters that are not used, numbers that are
     /// texts.
     #[must_use]
-    pub const fn report(&self) -> &Report {
-        &self.report
+    pub fn lint(&self) -> Report {
+        self.report.clone()
     }
 }

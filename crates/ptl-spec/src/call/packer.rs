@@ -3,7 +3,7 @@
 use tensor_core::{Shape, Tensor};
 
 use crate::{
-    Call, Error, Fault, Items, Pack, PackString, PackTensor, Param, Profile, Result, Slot,
+    Call, Dialect, Error, Fault, Items, Pack, PackString, PackTensor, Param, Result, Slot,
     Tokenizer, Value,
     spec::path::{Path, at},
     tokenizer::{BERT, GPT2},
@@ -79,11 +79,11 @@ fn text(call: &mut Call<'_>, string: &PackString, path: &mut Path) -> Result<Ten
         Tokenizer::Bert { length } => {
             let length = *at(path, length.bound())?;
             let vocabulary = spec.bert()?;
-            if options.profile == Profile::Android {
+            if options.dialect == Dialect::Android {
                 path.member("string", |path| at(path, refuse_lead(text)))?;
             }
             let mut ids = vocabulary.encode(text, options.bert);
-            fill_up(&mut ids, length, options.profile, || vocabulary.padding())
+            fill_up(&mut ids, length, options.dialect, || vocabulary.padding())
                 .map_err(|fault| Error::spec(BERT, fault))?;
             call.tokens = Some(ids.clone());
             ids
@@ -109,7 +109,7 @@ fn refuse_lead(text: &str) -> Result<(), Fault> {
 fn fill_up(
     ids: &mut Vec<i64>,
     length: i64,
-    profile: Profile,
+    dialect: Dialect,
     padding: impl FnOnce() -> Result<i64, Fault>,
 ) -> Result<(), Fault> {
     let length = usize::try_from(length).unwrap_or_default();
@@ -118,7 +118,7 @@ fn fill_up(
         return Ok(());
     }
     let padding = padding()?;
-    if profile == Profile::Android {
+    if dialect == Dialect::Android {
         ids.push(padding);
         ids.resize(length, 0);
     }

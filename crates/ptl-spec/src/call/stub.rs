@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Error, Fault, Json, Param, Params, Profile, Result, spec::path::Path, spec::slot::stub_of,
+    Dialect, Error, Fault, Json, Param, Params, Result, spec::path::Path, spec::slot::stub_of,
 };
 
 /// Replaces the stubs of a tree, once: what a parameter brings is not looked at again.
 pub(crate) struct Binder<'p> {
     pub(crate) params: &'p Params,
-    pub(crate) profile: Profile,
+    pub(crate) dialect: Dialect,
     /// The names of the parameters that were used.
     pub(crate) used: BTreeSet<&'p str>,
 }
 
 impl<'p> Binder<'p> {
-    pub(crate) fn new(params: &'p Params, profile: Profile) -> Result<Self> {
-        if profile == Profile::Android {
+    pub(crate) fn new(params: &'p Params, dialect: Dialect) -> Result<Self> {
+        if dialect == Dialect::Android {
             params.names().try_for_each(check_key)?;
         }
-        Ok(Self { params, profile, used: BTreeSet::new() })
+        Ok(Self { params, dialect, used: BTreeSet::new() })
     }
 
     pub(crate) fn bind(&mut self, node: &Json, path: &mut Path) -> Result<Json> {
@@ -48,17 +48,17 @@ impl<'p> Binder<'p> {
 
     fn replace(&mut self, key: &str, stub: &Json, path: &Path) -> Result<Json> {
         let Some((name, param)) = self.params.entry(key) else {
-            return match self.profile {
-                Profile::Documented => {
+            return match self.dialect {
+                Dialect::Documented => {
                     Err(Error::spec(path, Fault::Unbound { key: key.to_owned() }))
                 }
-                Profile::Android => Ok(stub.clone()),
+                Dialect::Android => Ok(stub.clone()),
             };
         };
         self.used.insert(name);
-        match (param, self.profile) {
-            (Param::Json(json), Profile::Documented) => Ok(json.clone()),
-            (Param::Json(json), Profile::Android) => substituted(json).map_err(|reason| {
+        match (param, self.dialect) {
+            (Param::Json(json), Dialect::Documented) => Ok(json.clone()),
+            (Param::Json(json), Dialect::Android) => substituted(json).map_err(|reason| {
                 Error::spec(path, Fault::Replacement { name: name.to_owned(), reason })
             }),
             (other, _) => {
@@ -70,7 +70,7 @@ impl<'p> Binder<'p> {
 
     /// Returns the key of a member; on Android it may be a stub as well.
     fn key(&mut self, key: &str) -> Result<String> {
-        if self.profile == Profile::Android
+        if self.dialect == Dialect::Android
             && let Some(name) = key.strip_prefix('$')
             && let Some((name, Param::Json(Json::String(text)))) = self.params.entry(name)
         {
@@ -153,9 +153,9 @@ mod tests {
         Json::parse(text.as_bytes(), &Limits::default()).unwrap()
     }
 
-    fn bind(node: &str, params: &str, profile: Profile) -> Result<String> {
+    fn bind(node: &str, params: &str, dialect: Dialect) -> Result<String> {
         let params = Params::from_json(json(params)).unwrap();
-        let mut binder = Binder::new(&params, profile)?;
+        let mut binder = Binder::new(&params, dialect)?;
         binder.bind(&json(node), &mut Path::root("pack")).map(|bound| bound.to_string())
     }
 
@@ -163,31 +163,31 @@ mod tests {
     fn types_are_kept() {
         let params = r#"{"a":1,"b":"x","c":[1,2.5],"d":null,"e":9007199254740993}"#;
         let node = r#"["$a",{"k":"$b"},"$c","$d","$e","x$a"]"#;
-        let bound = bind(node, params, Profile::Documented).unwrap();
+        let bound = bind(node, params, Dialect::Documented).unwrap();
         assert_eq!(bound, r#"[1,{"k":"x"},[1,2.5],null,9007199254740993,"x$a"]"#);
     }
 
     #[test]
     fn values_are_not_looked_at_again() {
-        let bound = bind(r#"["$a"]"#, r#"{"a":"$b","b":3}"#, Profile::Documented);
+        let bound = bind(r#"["$a"]"#, r#"{"a":"$b","b":3}"#, Dialect::Documented);
         assert_eq!(bound.unwrap(), r#"["$b"]"#);
     }
 
     #[test]
     fn a_stub_without_parameter_is_named() {
-        let error = bind(r#"{"items":["$zz"]}"#, "{}", Profile::Documented).unwrap_err();
+        let error = bind(r#"{"items":["$zz"]}"#, "{}", Dialect::Documented).unwrap_err();
         assert_eq!(
             error.to_string(),
             "pack.items[0] is the stub \"$zz\", but the call has no parameter \"zz\""
         );
-        assert_eq!(bind(r#"["$zz"]"#, "{}", Profile::Android).unwrap(), r#"["$zz"]"#);
+        assert_eq!(bind(r#"["$zz"]"#, "{}", Dialect::Android).unwrap(), r#"["$zz"]"#);
     }
 
     #[test]
     fn keys_are_stubs_on_android_only() {
         let (node, params) = (r#"{"$k":1}"#, r#"{"k":"type"}"#);
-        assert_eq!(bind(node, params, Profile::Documented).unwrap(), node);
-        assert_eq!(bind(node, params, Profile::Android).unwrap(), r#"{"type":1}"#);
+        assert_eq!(bind(node, params, Dialect::Documented).unwrap(), node);
+        assert_eq!(bind(node, params, Dialect::Android).unwrap(), r#"{"type":1}"#);
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(android(r"a\\nb\\u0041").as_deref(), Ok("a\nbA"));
         assert_eq!(android("$5"), Err("a dollar sign refers to a group that there is not"));
         assert_eq!(android("\"x"), Err("a quotation mark ends the JSON text"));
-        let error = bind("[]", r#"{"a(b":1}"#, Profile::Android).unwrap_err();
+        let error = bind("[]", r#"{"a(b":1}"#, Dialect::Android).unwrap_err();
         assert_eq!(
             error.to_string(),
             "call cannot take the parameter \"a(b\" on Android: its name is no plain pattern"

@@ -3,7 +3,7 @@
 use tensor_core::DType;
 
 use crate::{
-    BoundingBoxes, Call, ElementType, Error, Fault, Profile, Result, Results, Slot, Unpack, Value,
+    BoundingBoxes, Call, Dialect, ElementType, Error, Fault, Result, Results, Slot, Unpack, Value,
     call::value::{BoundingBox, ResultValue},
     spec::path::{Path, at},
 };
@@ -29,9 +29,9 @@ fn value(
     results: &mut Results,
     path: &mut Path,
 ) -> Result<()> {
-    let profile = call.spec.profile();
+    let dialect = call.spec.dialect();
     let put = |key: &Slot<String>, value: ResultValue, results: &mut Results, path: &Path| {
-        put(profile, key, value, results).map_err(|fault| Error::spec(path, fault))
+        put(dialect, key, value, results).map_err(|fault| Error::spec(path, fault))
     };
     match unpack {
         Unpack::Tuple(items) => match output {
@@ -56,14 +56,14 @@ fn value(
                 ElementType::Float => ResultValue::Floats(at(path, output.floats())?),
                 ElementType::Long => {
                     let longs = at(path, longs(output))?;
-                    let longs = longs.into_iter().map(|long| narrowed(long, profile));
+                    let longs = longs.into_iter().map(|long| narrowed(long, dialect));
                     ResultValue::Longs(longs.collect())
                 }
             };
             put(key, elements, results, path)
         }
         Unpack::Long { key } => match output {
-            Value::Int(long) => put(key, ResultValue::Int(narrowed(*long, profile)), results, path),
+            Value::Int(long) => put(key, ResultValue::Int(narrowed(*long, dialect)), results, path),
             other => Err(wrong(other, "an int", path)),
         },
         Unpack::Float { key } => match output {
@@ -81,7 +81,7 @@ fn value(
         Unpack::TensorToString { key } => {
             let ids = at(path, longs(output))?;
             let mode = call.spec.run_options().gpt2;
-            let text = at(path, call.spec.gpt2()?.decode(&ids, mode, profile))?;
+            let text = at(path, call.spec.gpt2()?.decode(&ids, mode, dialect))?;
             put(key, ResultValue::String(text), results, path)
         }
         Unpack::BertAnswer { key } => match answer(call, output, path)? {
@@ -93,23 +93,23 @@ fn value(
                 ElementType::Float => at(path, output.floats())?,
                 ElementType::Long => at(path, longs(output).map(|longs| to_floats(&longs)))?,
             };
-            let index = at(path, largest_or_none(&elements, profile))?;
+            let index = at(path, largest_or_none(&elements, dialect))?;
             let found = index.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1);
             put(key, ResultValue::Int(found), results, path)?;
             match (value_key, index) {
                 (Some(key), Some(index)) => {
-                    let probability = f64::from(softmax(&elements, index, profile));
+                    let probability = f64::from(softmax(&elements, index, dialect));
                     put(key, ResultValue::Double(probability), results, path)
                 }
                 _ => Ok(()),
             }
         }
         Unpack::BoundingBoxes(wanted) => {
-            let boxes = at(path, boxes(wanted, output, profile))?;
+            let boxes = at(path, boxes(wanted, output, dialect))?;
             put(&wanted.key, ResultValue::Boxes(boxes), results, path)
         }
         Unpack::TensorToImage { key } => {
-            let picture = crate::image::of_tensor(output, profile, path)?;
+            let picture = crate::image::of_tensor(output, dialect, path)?;
             put(key, picture, results, path)
         }
         // The parser makes none of a spec whose stubs are replaced.
@@ -140,13 +140,13 @@ fn each(
 }
 
 fn put(
-    profile: Profile,
+    dialect: Dialect,
     key: &Slot<String>,
     value: ResultValue,
     results: &mut Results,
 ) -> Result<(), Fault> {
     let key = key.bound()?;
-    if profile == Profile::Documented && results.contains(key) {
+    if dialect == Dialect::Documented && results.contains(key) {
         return Err(Fault::DuplicateKey { key: key.clone() });
     }
     results.put(key, value);
@@ -173,10 +173,10 @@ fn to_floats(longs: &[i64]) -> Vec<f32> {
 
 /// Returns a whole number, on Android as far as 32 bits hold it.
 #[expect(clippy::cast_possible_truncation, reason = "that is what phones lose")]
-fn narrowed(long: i64, profile: Profile) -> i64 {
-    match profile {
-        Profile::Documented => long,
-        Profile::Android => (long as i32).into(),
+fn narrowed(long: i64, dialect: Dialect) -> i64 {
+    match dialect {
+        Dialect::Documented => long,
+        Dialect::Android => (long as i32).into(),
     }
 }
 
@@ -191,9 +191,9 @@ fn largest(elements: &[f32]) -> Option<usize> {
     best.map(|(index, _)| index)
 }
 
-fn largest_or_none(elements: &[f32], profile: Profile) -> Result<Option<usize>, Fault> {
-    match (largest(elements), profile) {
-        (None, Profile::Documented) => Err(Fault::ModelOutput {
+fn largest_or_none(elements: &[f32], dialect: Dialect) -> Result<Option<usize>, Fault> {
+    match (largest(elements), dialect) {
+        (None, Dialect::Documented) => Err(Fault::ModelOutput {
             found: format!("a tensor of {} elements without a largest", elements.len()),
             expected: "at least one that is a number",
         }),
@@ -203,10 +203,10 @@ fn largest_or_none(elements: &[f32], profile: Profile) -> Result<Option<usize>, 
 
 /// Returns the softmax of one element; phones do not subtract the largest first, so that large
 /// elements make it NaN.
-fn softmax(elements: &[f32], index: usize, profile: Profile) -> f32 {
-    let most = match profile {
-        Profile::Documented => elements.iter().copied().fold(f32::NEG_INFINITY, f32::max),
-        Profile::Android => 0.0,
+fn softmax(elements: &[f32], index: usize, dialect: Dialect) -> f32 {
+    let most = match dialect {
+        Dialect::Documented => elements.iter().copied().fold(f32::NEG_INFINITY, f32::max),
+        Dialect::Android => 0.0,
     };
     let sum: f32 = elements.iter().map(|element| (element - most).exp()).sum();
     elements.get(index).map_or(f32::NAN, |element| (element - most).exp() / sum)
@@ -216,7 +216,7 @@ fn softmax(elements: &[f32], index: usize, profile: Profile) -> f32 {
 fn boxes(
     BoundingBoxes { threshold, classes, .. }: &BoundingBoxes,
     output: &Value,
-    profile: Profile,
+    dialect: Dialect,
 ) -> Result<Vec<BoundingBox>, Fault> {
     let (threshold, classes) = (*threshold.bound()?, classes.bound()?);
     let (logits, bounds) = (member(output, "pred_logits")?, member(output, "pred_boxes")?);
@@ -228,7 +228,7 @@ fn boxes(
     let mut found = Vec::new();
     for (logits, bounds) in logits.chunks_exact(width.max(1)).zip(bounds.as_chunks::<4>().0) {
         let Some(index) = largest(logits) else { continue };
-        let is_likely = f64::from(softmax(logits, index, profile)) > threshold;
+        let is_likely = f64::from(softmax(logits, index, dialect)) > threshold;
         if let Some(class) = classes.get(index).filter(|_| is_likely) {
             found.push(BoundingBox { class: class.bound()?.clone(), bounds: *bounds });
         }
@@ -257,8 +257,8 @@ fn answer(call: &Call<'_>, output: &Value, path: &Path) -> Result<Option<String>
     if start == end {
         return Ok(None);
     }
-    let profile = call.spec.profile();
-    let is_inside = end < tokens.len() || profile == Profile::Android;
+    let dialect = call.spec.dialect();
+    let is_inside = end < tokens.len() || dialect == Dialect::Android;
     if end < start || !is_inside {
         return Err(Error::spec(path, Fault::Answer { start, end, tokens: tokens.len() }));
     }
@@ -267,10 +267,10 @@ fn answer(call: &Call<'_>, output: &Value, path: &Path) -> Result<Option<String>
     for index in start..=end {
         // Phones take what lies behind the text for id 0.
         let id = tokens.get(index).copied().unwrap_or_default();
-        match (vocabulary.token(id), profile) {
+        match (vocabulary.token(id), dialect) {
             (Some(token), _) => words.push(token),
-            (None, Profile::Android) => words.push("null"),
-            (None, Profile::Documented) => return Err(Error::spec(path, Fault::UnknownId { id })),
+            (None, Dialect::Android) => words.push("null"),
+            (None, Dialect::Documented) => return Err(Error::spec(path, Fault::UnknownId { id })),
         }
     }
     Ok(Some(words.join(" ").replace(" ##", "").trim().to_owned()))

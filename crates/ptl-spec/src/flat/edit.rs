@@ -1,20 +1,20 @@
 //! Edits of FlatBuffer files. Offsets lead forward, so what is new stands behind all else; tables
-//! that refer to it are patched, or made anew.
+//! that refer to it are patched, or replaced by new ones.
 
 use std::io;
 
 use bytes::Bytes;
+use flat_tables::{Buffer, Fault, Problem};
 use tensor_core::{CursorMut, Extent, Limits, ReadAt, Source};
 
+use super::{Flat, FlatFile, field, is_flat};
 use crate::{
     Error, Result,
-    edit::{Changes, Writes},
-    flat::table::{Buffer, Table},
-    flat::{Flat, FlatFile, field, is_flat},
+    edit::changes::{Changes, Writes},
 };
 
 /// Returns what makes changes take effect: bytes behind the end, and the offset that leads there.
-pub(crate) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
+pub(super) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
     let len = flat.source.len();
     let start = len.next_multiple_of(4);
     let padding = start.saturating_sub(len);
@@ -24,25 +24,29 @@ pub(crate) fn writes(flat: &Flat, changes: &Changes) -> Result<Writes> {
         }
         changes => {
             let buffer = Buffer::new(&flat.source);
-            let at = Table::root(&buffer, "module")?.field(field::EXTRA_FILES)?;
+            let at = buffer.root("module")?.field(field::EXTRA_FILES)?;
             let reason = "its module has no field for extra files";
             (vector(&merged(flat, changes)?), start, at.ok_or(Error::NotEditable { reason })?)
         }
     };
     let end = start.saturating_add(appended.len() as u64);
     if end > i32::MAX as u64 {
-        return Err(Error::TooLong { found: end });
+        return Err(too_long(end));
     }
     let mut tail = vec![0; usize::try_from(padding).unwrap_or_default()];
     tail.extend(appended);
     // The end is below 2 GiB, and the field lies before the start.
     let offset = target.saturating_sub(at as u64);
-    let offset = u32::try_from(offset).map_err(|_| Error::TooLong { found: end })?;
+    let offset = u32::try_from(offset).map_err(|_| too_long(end))?;
     let edited = Edited { source: flat.source.clone(), tail: tail.clone(), at: at as u64, offset };
     if !edited.gives(flat, changes)? {
         return Err(Error::NotEditable { reason: "its parts overlap" });
     }
     Ok(vec![(len, tail), (at as u64, offset.to_le_bytes().to_vec())])
+}
+
+fn too_long(found: u64) -> Error {
+    Fault::new("FlatBuffer", 0, Problem::LongBuffer { found }).into()
 }
 
 /// A file as an edit will leave it.
@@ -60,7 +64,7 @@ impl Edited {
     fn gives(self, flat: &Flat, changes: &Changes) -> Result<bool> {
         let edited = Source::from_read_at(self);
         let start = edited.read(Extent::first(edited.len().min(8)), "first bytes")?;
-        let Ok(new) = Flat::parse(edited, &Limits::default()) else { return Ok(false) };
+        let Ok(new) = Flat::open(edited, &Limits::default()) else { return Ok(false) };
         if !is_flat(&start) || others(flat)? != others(&new)? {
             return Ok(false);
         }
@@ -90,7 +94,7 @@ impl Edited {
 /// there.
 fn others(flat: &Flat) -> Result<Vec<(usize, [u8; 4])>> {
     let buffer = Buffer::new(&flat.source);
-    let root = Table::root(&buffer, "module")?;
+    let root = buffer.root("module")?;
     let mut fields = Vec::new();
     for id in (0..root.field_count()).filter(|id| *id != field::EXTRA_FILES) {
         // None is at the start of the file.

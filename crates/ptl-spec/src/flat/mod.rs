@@ -19,40 +19,42 @@
 //! argument      0 name · 1 type · 2 default u32
 //! ```
 
-use std::collections::HashSet;
+use std::io::Write;
 
-use tensor_core::{Extent, Limits, Shape, Source};
+use flat_tables::{Buffer, Fault, Problem, Table, Vector};
+use tensor_core::{Budget, Extent, Finding, Limit, Limits, Report, Source};
 
 use crate::{
-    Argument, Bytecode, Error, Method, Operator, Place, Quantization, Result, ScalarType,
-    budget::Budget,
-    flat::table::{Buffer, Table, TableFault, Vector},
-    module,
-    module::stored::{Channels, Listing, StorageId, Stored},
-    pickle::Scheme,
+    Argument, Bytecode, ContainerKind, Error, File, Method, Operator, Result, Strip,
+    container::{Container, Files},
+    edit::changes::{Changes, Writes},
+    module::{
+        self,
+        stored::{Listing, StorageId},
+    },
 };
 
-pub(crate) mod edit;
-pub(crate) mod rewrite;
-pub(crate) mod table;
+mod edit;
+mod rewrite;
+mod tensors;
 
 /// A FlatBuffer file whose root and extra files were read.
 #[derive(Debug)]
 pub(crate) struct Flat {
-    pub(crate) source: Source,
-    pub(crate) extra_files: Vec<FlatFile>,
-    pub(crate) bytecode_version: u32,
-    pub(crate) operator_version: u32,
-    pub(crate) storages: u64,
+    source: Source,
+    extra_files: Vec<FlatFile>,
+    bytecode_version: u32,
+    operator_version: u32,
+    storages: u64,
 }
 
 /// An extra file: its name and where its content is.
 #[derive(Clone, Debug)]
-pub(crate) struct FlatFile {
-    pub(crate) name: String,
-    pub(crate) content: Extent,
+struct FlatFile {
+    name: String,
+    content: Extent,
     /// Where the offset of the content is stored.
-    pub(crate) content_field: Option<usize>,
+    content_field: Option<usize>,
 }
 
 /// Tells whether a file is of this kind.
@@ -61,16 +63,20 @@ pub(crate) fn is_flat(start: &[u8]) -> bool {
 }
 
 impl Flat {
-    pub(crate) fn parse(source: Source, limits: &Limits) -> Result<Self> {
+    pub(crate) fn open(source: Source, limits: &Limits) -> Result<Self> {
+        let (found, limit) = (source.len(), i32::MAX as u64);
+        if found > limit {
+            return Err(Fault::new("FlatBuffer", 0, Problem::LongBuffer { found }).into());
+        }
         let buffer = Buffer::new(&source);
-        let root = Table::root(&buffer, "module")?;
+        let root = buffer.root("module")?;
         let mut extra_files = Vec::new();
         if let Some(files) = root.vector(field::EXTRA_FILES, 4, "extra files")? {
-            within(files.count, limits.entries, "number of extra files", "entries")?;
-            let mut names = Budget::new("names in bytes", limits.document_bytes, "document_bytes");
+            limits.check(Limit::Entries, "number of extra files", files.count() as u64)?;
+            let names = names(limits);
             for file in files.tables("extra file") {
                 let file = FlatFile::read(file?)?;
-                names.take(file.name.len())?;
+                names.take(file.name.len() as u64)?;
                 extra_files.push(file);
             }
         }
@@ -79,366 +85,249 @@ impl Flat {
             root.u32(field::BYTECODE_VERSION, "bytecode version")?,
             root.u32(field::OPERATOR_VERSION, "operator version")?,
         );
-        let storages = storages.map_or(0, |storages| storages.count as u64);
+        let storages = storages.map_or(0, |storages| storages.count() as u64);
         Ok(Self { source, extra_files, bytecode_version, operator_version, storages })
     }
 
-    /// Reads the methods.
-    pub(crate) fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {
-        let buffer = Buffer::new(&self.source);
-        let values = Values::new(&buffer, limits)?;
-        let mut code = module::budget(limits);
-        let mut methods = Vec::new();
-        for function in values.functions() {
-            methods.push(method(function?, &mut code)?);
-        }
-        Ok(Bytecode { version: self.bytecode_version.into(), methods })
-    }
-
-    /// Reads what there is to know of all tensors.
-    pub(crate) fn tensors(&self, limits: &Limits) -> Result<Listing> {
-        let buffer = Buffer::new(&self.source);
-        let values = Values::new(&buffer, limits)?;
-        let mut walk = Walk {
-            values,
-            limits,
-            place: Place::State,
-            path: String::new(),
-            seen: HashSet::new(),
-            visits: Budget::new("number of values", limits.tensors, "tensors"),
-            listing: Listing::new(limits),
-        };
-        walk.visit(walk.values.state, 0)?;
-        walk.place = Place::Constants;
-        let is_single = walk.values.methods.is_some_and(|methods| methods.count == 1);
-        for function in walk.values.functions() {
-            let function = function?;
-            let name = match is_single {
-                true => String::new(),
-                false => function.text(0, "name of a function")?.unwrap_or_default(),
-            };
-            let name = name.rsplit('.').next().unwrap_or_default();
-            let constants = function.vector(3, 4, "constants")?;
-            for (index, id) in constants.into_iter().flat_map(Vector::u32s).enumerate() {
-                let id = id?;
-                walk.below(&format!("{name}<const>{index}"), |walk| walk.visit(id, 0))?;
-            }
-        }
-        Ok(walk.listing)
-    }
-
-    /// Returns where the data of a storage is.
-    pub(crate) fn storage(&self, index: u32) -> Result<Option<Extent>> {
-        let buffer = Buffer::new(&self.source);
-        let root = Table::root(&buffer, "module")?;
-        let Some(storages) = root.vector(field::STORAGES, 4, "storages")? else { return Ok(None) };
-        let Some(storage) = storages.table(index as usize, "storage")? else { return Ok(None) };
-        let data = storage.vector(0, 1, "storage data")?;
-        Ok(Some(data.map_or(Extent::first(0), Vector::extent)))
-    }
-
-    /// Returns the files of source that are kept, by the names of the records that a ZIP file would
-    /// have them in.
-    pub(crate) fn sources(&self, limits: &Limits) -> Result<Vec<String>> {
-        let buffer = Buffer::new(&self.source);
-        let root = Table::root(&buffer, "module")?;
-        let mut names = Vec::new();
-        let mut memory = Budget::new("names in bytes", limits.document_bytes, "document_bytes");
-        if let Some(sources) = root.vector(field::SOURCES, 4, "sources")? {
-            for source in sources.tables("source") {
-                let name = source?.text(0, "name of a source")?.unwrap_or_default();
-                memory.take(name.len().saturating_add(size_of::<String>()))?;
-                names.push(source_record(&name));
-            }
-        }
-        Ok(names)
+    fn file<'a>(&'a self, file: &'a FlatFile) -> File<'a> {
+        File::extent_of(&file.name, &self.source, file.content)
     }
 }
 
+impl Container for Flat {
+    fn kind(&self) -> ContainerKind {
+        ContainerKind::FlatBuffer
+    }
+
+    fn root(&self) -> Option<&str> {
+        None
+    }
+
+    fn records(&self) -> Files<'_> {
+        Box::new(std::iter::empty())
+    }
+
+    fn record(&self, _: &str) -> Option<File<'_>> {
+        None
+    }
+
+    fn extra_files(&self) -> Files<'_> {
+        Box::new(self.extra_files.iter().map(|file| self.file(file)))
+    }
+
+    fn extra_file(&self, name: &str) -> Option<File<'_>> {
+        self.extra_files().find(|file| file.path() == name)
+    }
+
+    fn sources(&self, limits: &Limits) -> Result<Vec<String>> {
+        let buffer = Buffer::new(&self.source);
+        let (root, memory, mut all) = (buffer.root("module")?, names(limits), Vec::new());
+        if let Some(sources) = root.vector(field::SOURCES, 4, "sources")? {
+            for source in sources.tables("source") {
+                let name = source?.text(0, TEXT, "name of a source")?.unwrap_or_default();
+                memory.take(name.len().saturating_add(size_of::<String>()) as u64)?;
+                all.push(source_record(&name));
+            }
+        }
+        Ok(all)
+    }
+
+    fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {
+        let buffer = Buffer::new(&self.source);
+        let values = tensors::Values::new(&buffer, limits)?;
+        let code = module::budget(limits);
+        let methods =
+            values.functions().map(|function| method(function?, self.source.len(), &code));
+        let methods = methods.collect::<Result<_>>()?;
+        Ok(Bytecode { version: self.bytecode_version.into(), methods })
+    }
+
+    fn tensors(&self, limits: &Limits) -> Result<Listing> {
+        tensors::list(&self.source, limits)
+    }
+
+    fn storage(&self, storage: &StorageId) -> Result<Option<File<'_>>> {
+        let StorageId::Index(index) = storage else { return Ok(None) };
+        let buffer = Buffer::new(&self.source);
+        let root = buffer.root("module")?;
+        let Some(storages) = root.vector(field::STORAGES, 4, "storages")? else { return Ok(None) };
+        let Some(storage) = storages.table(*index as usize, "storage")? else { return Ok(None) };
+        let data = storage.vector(0, 1, "storage data")?;
+        let extent = data.map_or(Extent::first(0), Vector::extent);
+        Ok(Some(File::extent_of("storage", &self.source, extent)))
+    }
+
+    fn is_big_endian(&self) -> bool {
+        false
+    }
+
+    fn operator_version(&self) -> Option<u32> {
+        Some(self.operator_version)
+    }
+
+    fn storage_count(&self) -> Option<u64> {
+        Some(self.storages)
+    }
+
+    fn lint(&self, limits: &Limits, report: &mut Report) {
+        let mut names: Vec<&str> = self.extra_files.iter().map(|file| file.name.as_str()).collect();
+        names.sort_unstable();
+        for pair in names.windows(2) {
+            if let [one, other] = pair
+                && one == other
+            {
+                let message = format!("two extra files have the name {one:?}");
+                report.add(Finding::error("ptl/duplicate-file", message).entry(*one));
+            }
+        }
+        match self.sources(limits) {
+            Ok(sources) if sources.is_empty() => {}
+            Ok(sources) => {
+                let message = format!("{} files of source are kept with the model", sources.len());
+                report.add(Finding::note("ptl/sources", message));
+            }
+            Err(error) => report.add(error.finding()),
+        }
+    }
+
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        one == other
+    }
+
+    fn check_editable(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Its code refers to source by numbers that nothing explains.
+    fn check_strip(&self, what: Strip) -> Result<()> {
+        if what == Strip::DebugRecords {
+            let reason = "a FlatBuffer has no debug records, only source";
+            return Err(Error::NotEditable { reason });
+        }
+        Ok(())
+    }
+
+    fn writes(&self, changes: &Changes) -> Result<Writes> {
+        edit::writes(self, changes)
+    }
+
+    fn rewrite(
+        &self,
+        limits: &Limits,
+        keep: &dyn Fn(&str) -> bool,
+        sink: &mut dyn Write,
+    ) -> Result<u64> {
+        rewrite::rewrite(&self.source, limits, keep, sink)
+    }
+}
+
+/// Returns what names of files may take in memory.
+const fn names(limits: &Limits) -> Budget {
+    Budget::new("names in bytes", limits.document_bytes, Limit::DocumentBytes)
+}
+
 /// Returns the record that a ZIP file has for the source of a module.
-pub(crate) fn source_record(module: &str) -> String {
+fn source_record(module: &str) -> String {
     format!("code/{}.py", module.replace('.', "/"))
 }
 
 impl FlatFile {
     fn read(table: Table<'_>) -> Result<Self> {
-        let name = table.text(0, "name of an extra file")?.unwrap_or_default();
+        let name = table.text(0, TEXT, "name of an extra file")?.unwrap_or_default();
         let content = table.vector(1, 1, "content of an extra file")?;
         let content = content.map_or(Extent::first(0), Vector::extent);
         Ok(Self { name, content, content_field: table.field(1)? })
     }
 }
 
-/// The values of a module, which refer to each other by number.
-#[derive(Clone, Copy)]
-struct Values<'b> {
-    values: Option<Vector<'b>>,
-    types: Option<Vector<'b>>,
-    methods: Option<Vector<'b>>,
-    state: u32,
-}
-
-impl<'b> Values<'b> {
-    fn new(buffer: &'b Buffer<'b>, limits: &Limits) -> Result<Self> {
-        let root = Table::root(buffer, "module")?;
-        let values = root.vector(field::VALUES, 4, "values")?;
-        let count = values.map_or(0, |values| values.count);
-        within(count, limits.tensors, "number of values", "tensors")?;
-        let types = root.vector(field::TYPES, 4, "object types")?;
-        let methods = root.vector(field::METHODS, 4, "methods")?;
-        Ok(Self { values, types, methods, state: root.u32(field::STATE, "state")? })
-    }
-
-    /// Returns the type of a value and what it says; `None` where there is no such value.
-    fn value(self, id: u32) -> Result<Option<(u8, Table<'b>)>> {
-        let Some(values) = self.values else { return Ok(None) };
-        let Some(value) = values.table(id as usize, "value")? else { return Ok(None) };
-        let kind = value.u8(0, "type of a value")?;
-        // Numbers are structs, which have no vtable.
-        let is_table = matches!(kind, kind::TENSOR..=kind::BOOL_LIST | kind::FUNCTION);
-        let inner = if is_table { value.table(1, "value")? } else { None };
-        Ok(inner.map(|inner| (kind, inner)))
-    }
-
-    fn functions(self) -> impl Iterator<Item = Result<Table<'b>>> {
-        let methods = self.methods.into_iter().flat_map(Vector::u32s);
-        methods.map(move |id| match self.value(id?)? {
-            Some((kind::FUNCTION, function)) => Ok(function),
-            _ => {
-                let problem = "name a value that is no function";
-                let at = self.methods.map_or(0, |methods| methods.at as u64);
-                Err(TableFault { what: "methods", at, problem }.into())
-            }
-        })
-    }
-}
-
-/// Collects tensors with their paths; an object that is shared is walked once.
-struct Walk<'b> {
-    values: Values<'b>,
-    limits: &'b Limits,
-    place: Place,
-    path: String,
-    seen: HashSet<u32>,
-    visits: Budget,
-    listing: Listing,
-}
-
-impl Walk<'_> {
-    fn visit(&mut self, id: u32, depth: u32) -> Result<()> {
-        within(depth as usize, self.limits.depth.into(), "nesting of objects", "depth")?;
-        self.visits.take(1)?;
-        let deeper = depth.saturating_add(1);
-        let Some((kind, value)) = self.values.value(id)? else { return Ok(()) };
-        match kind {
-            kind::TENSOR => {
-                let tensor = self.tensor(value)?;
-                Ok(self.listing.push(tensor, self.limits)?)
-            }
-            kind::LIST | kind::TUPLE if self.seen.insert(id) => {
-                let items = value.vector(0, 4, "items")?;
-                for (index, item) in items.into_iter().flat_map(Vector::u32s).enumerate() {
-                    let item = item?;
-                    self.below(&format!(".{index}"), |walk| walk.visit(item, deeper))?;
-                }
-                Ok(())
-            }
-            kind::DICT if self.seen.insert(id) => {
-                let (keys, items) = (value.vector(0, 4, "keys")?, value.vector(1, 4, "values")?);
-                let keys = keys.into_iter().flat_map(Vector::u32s);
-                for (key, item) in keys.zip(items.into_iter().flat_map(Vector::u32s)) {
-                    let name = match self.values.value(key?)? {
-                        Some((kind::TEXT, key)) => key.text(0, "key")?.unwrap_or_default(),
-                        _ => "?".to_owned(),
-                    };
-                    let (name, item) = (format!(".{name}"), item?);
-                    self.below(&name, |walk| walk.visit(item, deeper))?;
-                }
-                Ok(())
-            }
-            kind::OBJECT if self.seen.insert(id) => self.object(value, deeper),
-            _ => Ok(()),
-        }
-    }
-
-    fn object(&mut self, object: Table<'_>, depth: u32) -> Result<()> {
-        let index = object.u32(0, "type of an object")?;
-        let types = self.values.types;
-        let class = types.map(|types| types.table(index as usize, "object type")).transpose()?;
-        let names = match class.flatten() {
-            Some(class) => class.vector(2, 4, "names of attributes")?,
-            None => None,
-        };
-        let attributes = object.vector(2, 4, "attributes")?;
-        for (index, item) in attributes.into_iter().flat_map(Vector::u32s).enumerate() {
-            let name =
-                names.map(|names| names.text_at(index, "name of an attribute")).transpose()?;
-            let name = name.flatten().unwrap_or_else(|| index.to_string());
-            let item = item?;
-            self.below(&format!(".{name}"), |walk| walk.visit(item, depth))?;
-        }
-        match object.u32(1, "state of an object")? {
-            0 => Ok(()),
-            state => self.below("<state>", |walk| walk.visit(state, depth)),
-        }
-    }
-
-    fn below<T>(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let len = self.path.len();
-        let step = if len == 0 { step.strip_prefix('.').unwrap_or(step) } else { step };
-        self.path.push_str(step);
-        within(self.path.len(), self.limits.name_bytes, "path of a tensor in bytes", "name_bytes")?;
-        let result = visit(self);
-        self.path.truncate(len);
-        result
-    }
-
-    fn tensor(&mut self, tensor: Table<'_>) -> Result<Stored> {
-        let mut stored = self.dense(tensor)?;
-        if let Some(table) = tensor.table(6, "quantization")? {
-            stored.quantization = Some(quantization(table)?);
-            let mut channel = |id, step, what| match table.table(id, what)? {
-                Some(channel) => self.below(step, |walk| walk.dense(channel)).map(Some),
-                None => Ok(None),
-            };
-            let scales = channel(3, ".scales", "scales")?;
-            let zero_points = channel(4, ".zero_points", "zero points")?;
-            if let Some((scales, zero_points)) = scales.zip(zero_points) {
-                stored.channels = Some(Box::new(Channels { scales, zero_points }));
-            }
-        }
-        Ok(stored)
-    }
-
-    /// Reads all of a tensor but how it is quantized.
-    fn dense(&mut self, tensor: Table<'_>) -> Result<Stored> {
-        let code = tensor.i8(1, "scalar type")?;
-        let bad = |what, problem| TableFault { what, at: tensor.at as u64, problem };
-        let scalar =
-            ScalarType::from_code(code).ok_or(bad("tensor", "has an unknown scalar type"))?;
-        let whole = |number: i32| {
-            let number = u64::try_from(number);
-            number.map_err(|_| bad("tensor", "has a negative offset, size or stride"))
-        };
-        let numbers = |id, what| {
-            let Some(vector) = tensor.vector(id, 4, what)? else { return Ok(Vec::new()) };
-            within(vector.count, self.limits.rank, "rank of a tensor", "rank")?;
-            vector.i32s().map(|number| Ok(whole(number?)?)).collect::<Result<Vec<u64>>>()
-        };
-        let shape: Shape = numbers(3, "sizes")?.into();
-        let strides = numbers(4, "strides")?;
-        if shape.rank() != strides.len() {
-            return Err(bad("tensor", "has another number of strides than of sizes").into());
-        }
-        Ok(Stored {
-            place: self.place,
-            path: self.path.clone(),
-            scalar,
-            shape,
-            strides,
-            offset: whole(tensor.i32(2, "storage offset")?)?,
-            storage: StorageId::Index(tensor.u32(0, "storage")?),
-            requires_grad: tensor.u8(5, "requires_grad")? != 0,
-            quantization: None,
-            channels: None,
-        })
-    }
-}
-
-fn quantization(table: Table<'_>) -> Result<Quantization> {
-    let code = table.i8(0, "scheme")?;
-    let scheme = usize::try_from(code).ok().and_then(|code| Scheme::ALL.get(code)).copied();
-    let problem = "has an unknown scheme";
-    let unknown = TableFault { what: "quantization", at: table.at as u64, problem };
-    match scheme.ok_or(unknown)? {
-        scheme @ (Scheme::PerTensorAffine | Scheme::PerTensorSymmetric) => {
-            let (scale, zero_point) = (table.f64(1, "scale")?, table.i32(2, "zero point")?.into());
-            Ok(Quantization::PerTensor { scheme, scale, zero_point })
-        }
-        scheme => Ok(Quantization::PerChannel { scheme, axis: table.i32(5, "axis")?.into() }),
-    }
-}
-
-fn method(function: Table<'_>, code: &mut Budget) -> Result<Method> {
+fn method(function: Table<'_>, len: u64, code: &Budget) -> Result<Method> {
     let mut operators = Vec::new();
     if let Some(stored) = function.vector(2, 4, "operators")? {
         for operator in stored.tables("operator") {
             let operator = operator?;
-            let text = |id| Ok::<_, Error>(operator.text(id, "operator")?.unwrap_or_default());
+            let text =
+                |id| Ok::<_, Error>(operator.text(id, TEXT, "operator")?.unwrap_or_default());
             let operator = Operator { name: text(0)?, overload: text(1)? };
-            code.take(operator.cost())?;
+            code.take(operator.cost() as u64)?;
             operators.push(operator);
         }
     }
     let schema = function.table(6, "schema")?;
-    let mut side = |id| schema.map(|schema| arguments(schema, id, code)).transpose();
+    let side = |id| schema.map(|schema| arguments(schema, id, code)).transpose();
     let (arguments, returns) = (side(0)?, side(1)?);
-    let name = function.text(0, "name of a function")?.unwrap_or_default();
-    code.take(name.len().saturating_add(size_of::<Method>()))?;
+    let name = function.text(0, TEXT, "name of a function")?.unwrap_or_default();
+    code.take(name.len().saturating_add(size_of::<Method>()) as u64)?;
     Ok(Method {
         name,
         arguments,
         returns,
         operators,
-        instructions: function.vector(1, 8, "instructions")?.map_or(0, |list| list.count as u64),
+        instructions: instructions(function, len)?,
         registers: function.u32(5, "registers")?.into(),
     })
 }
 
-fn arguments(schema: Table<'_>, id: usize, code: &mut Budget) -> Result<Vec<Argument>> {
+/// Counts instructions: structs of 8 bytes, whose widest field has 4.
+fn instructions(function: Table<'_>, len: u64) -> Result<u64> {
+    let what = "instructions";
+    let Some(list) = function.vector(1, 4, what)? else { return Ok(0) };
+    let (at, count) = (list.extent().offset(), list.count() as u64);
+    let (needed, remaining) = (count.saturating_mul(8), len.saturating_sub(at));
+    if needed > remaining {
+        return Err(Fault::new(what, at, Problem::OutOfBounds { needed, remaining }).into());
+    }
+    Ok(count)
+}
+
+fn arguments(schema: Table<'_>, id: usize, code: &Budget) -> Result<Vec<Argument>> {
     let mut arguments = Vec::new();
     if let Some(stored) = schema.vector(id, 4, "arguments")? {
         for argument in stored.tables("argument") {
             let argument = argument?;
-            let text = |id| Ok::<_, Error>(argument.text(id, "argument")?.unwrap_or_default());
+            let text =
+                |id| Ok::<_, Error>(argument.text(id, TEXT, "argument")?.unwrap_or_default());
             let argument = Argument { name: text(0)?, type_name: text(1)? };
-            code.take(argument.cost())?;
+            code.take(argument.cost() as u64)?;
             arguments.push(argument);
         }
     }
     Ok(arguments)
 }
 
-fn within(found: usize, limit: u64, what: &'static str, field: &'static str) -> Result<()> {
-    let found = found as u64;
-    if found <= limit {
-        return Ok(());
-    }
-    Err(Error::Core(tensor_core::Error::OverLimit { what, found, limit, field }))
-}
-
 /// Fields of the module.
-pub(crate) mod field {
+mod field {
     pub(super) const BYTECODE_VERSION: usize = 0;
-    pub(crate) const EXTRA_FILES: usize = 1;
+    pub(super) const EXTRA_FILES: usize = 1;
     pub(super) const METHODS: usize = 2;
     pub(super) const STATE: usize = 3;
     pub(super) const VALUES: usize = 4;
     pub(super) const STORAGES: usize = 6;
     pub(super) const TYPES: usize = 7;
-    pub(crate) const SOURCES: usize = 8;
+    pub(super) const SOURCES: usize = 8;
     pub(super) const OPERATOR_VERSION: usize = 10;
 }
 
 /// Types of values.
-pub(crate) mod kind {
-    pub(crate) const INT: u8 = 1;
-    pub(crate) const BOOL: u8 = 2;
-    pub(crate) const DOUBLE: u8 = 3;
-    pub(crate) const COMPLEX: u8 = 4;
-    pub(crate) const TENSOR: u8 = 5;
-    pub(crate) const TEXT: u8 = 6;
-    pub(crate) const LIST: u8 = 7;
-    pub(crate) const TUPLE: u8 = 8;
-    pub(crate) const DICT: u8 = 9;
-    pub(crate) const OBJECT: u8 = 10;
-    pub(crate) const INT_LIST: u8 = 11;
-    pub(crate) const DOUBLE_LIST: u8 = 12;
-    pub(crate) const BOOL_LIST: u8 = 13;
-    pub(crate) const DEVICE: u8 = 14;
-    pub(crate) const ENUM: u8 = 15;
-    pub(crate) const FUNCTION: u8 = 16;
+mod kind {
+    pub(super) const INT: u8 = 1;
+    pub(super) const BOOL: u8 = 2;
+    pub(super) const DOUBLE: u8 = 3;
+    pub(super) const COMPLEX: u8 = 4;
+    pub(super) const TENSOR: u8 = 5;
+    pub(super) const TEXT: u8 = 6;
+    pub(super) const LIST: u8 = 7;
+    pub(super) const TUPLE: u8 = 8;
+    pub(super) const DICT: u8 = 9;
+    pub(super) const OBJECT: u8 = 10;
+    pub(super) const INT_LIST: u8 = 11;
+    pub(super) const DOUBLE_LIST: u8 = 12;
+    pub(super) const BOOL_LIST: u8 = 13;
+    pub(super) const DEVICE: u8 = 14;
+    pub(super) const ENUM: u8 = 15;
+    pub(super) const FUNCTION: u8 = 16;
 }
 
+/// Bytes of the longest text that is taken for a name.
+const TEXT: u64 = 1 << 20;
 const IDENTIFIER: &[u8; 4] = b"PTMF";
 const IDENTIFIER_AT: usize = 4;

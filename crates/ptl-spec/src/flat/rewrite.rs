@@ -1,4 +1,4 @@
-//! FlatBuffer files written anew, without bytes that nothing leads to.
+//! FlatBuffer files rewritten without bytes that nothing leads to.
 //!
 //! Offsets lead forward, so all parts keep their order; they move together, by multiples of 32
 //! bytes, and only offsets across what is left out change.
@@ -13,28 +13,25 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-use tensor_core::{Extent, Limits, Source};
+use flat_tables::{Buffer, Fault, Problem, Table, Vector};
+use tensor_core::{Budget, Extent, Limit, Limits, Source};
 
-use crate::{
-    Error, Result,
-    budget::Budget,
-    flat::table::{Buffer, Table, fault},
-    flat::{Flat, field, kind, source_record},
-};
+use super::{TEXT, field, kind, source_record};
+use crate::{Error, Result};
 
 /// Writes all that the root of a file leads to, but for the files of source that `keep` does not
 /// name; returns how many those are.
-pub(crate) fn rewrite<W: Write>(
-    flat: &Flat,
+pub(super) fn rewrite(
+    source: &Source,
     limits: &Limits,
-    keep: impl Fn(&str) -> bool,
-    sink: W,
+    keep: &dyn Fn(&str) -> bool,
+    sink: &mut dyn Write,
 ) -> Result<u64> {
-    let buffer = Buffer::new(&flat.source);
+    let buffer = Buffer::new(source);
     let mut parts = Parts::new(&buffer, limits);
     parts.collect(keep)?;
     let removed = parts.removed;
-    parts.placed()?.write(&flat.source, sink)?;
+    parts.placed()?.write(source, sink)?;
     Ok(removed)
 }
 
@@ -203,35 +200,36 @@ impl<'b> Parts<'b> {
             numbers: Vec::new(),
             seen: HashMap::new(),
             stack: Vec::new(),
-            visits: Budget::new("number of parts", limits.tensors, "tensors"),
-            names: Budget::new("names in bytes", limits.document_bytes, "document_bytes"),
+            visits: Budget::new("number of parts", limits.tensors, Limit::Tensors),
+            names: super::names(limits),
             removed: 0,
         }
     }
 
-    fn collect(&mut self, keep: impl Fn(&str) -> bool) -> Result<()> {
+    fn collect(&mut self, keep: &dyn Fn(&str) -> bool) -> Result<()> {
         // The offset of the root, and the identifier.
         self.add(0, 8)?;
         self.link(0, Part::Table(Layout::Module))?;
         while let Some((at, part)) = self.stack.pop() {
-            self.visit(at as usize, part, &keep)?;
+            self.visit(at as usize, part, keep)?;
         }
         Ok(())
     }
 
-    fn visit(&mut self, at: usize, part: Part, keep: &impl Fn(&str) -> bool) -> Result<()> {
+    fn visit(&mut self, at: usize, part: Part, keep: &dyn Fn(&str) -> bool) -> Result<()> {
         match part {
             Part::Table(layout) => self.table(at, layout, keep),
             Part::Struct(len) => self.add(at, len),
             Part::Text => {
-                let text = self.buffer.vector(at, 1, "text")?;
+                let text = Vector::new(self.buffer, at, 1, "text")?;
                 // The last one of a file need not end in 0.
-                let len = text.count.saturating_add(5).min(self.buffer.len().saturating_sub(at));
+                let len = text.count().saturating_add(5).min(self.buffer.len().saturating_sub(at));
                 self.add(at, len)
             }
             Part::Vector(width) => {
-                let vector = self.buffer.vector(at, width, "vector")?;
-                self.add(at, vector.count.saturating_mul(width).saturating_add(4))
+                // Instructions are structs of 8 bytes that start at multiples of 4.
+                let vector = Vector::new(self.buffer, at, width.min(4), "vector")?;
+                self.add(at, vector.count().saturating_mul(width).saturating_add(4))
             }
             Part::Tables(layout) => self.offsets(at, Part::Table(layout)),
             Part::Texts => self.offsets(at, Part::Text),
@@ -239,19 +237,20 @@ impl<'b> Parts<'b> {
     }
 
     fn offsets(&mut self, at: usize, part: Part) -> Result<()> {
-        let vector = self.buffer.vector(at, 4, "vector")?;
-        self.add(at, vector.count.saturating_mul(4).saturating_add(4))?;
-        (0..vector.count)
+        let vector = Vector::new(self.buffer, at, 4, "vector")?;
+        self.add(at, vector.count().saturating_mul(4).saturating_add(4))?;
+        (0..vector.count())
             .filter_map(|index| vector.element(index))
             .try_for_each(|at| self.link(at, part))
     }
 
-    fn table(&mut self, at: usize, layout: Layout, keep: &impl Fn(&str) -> bool) -> Result<()> {
+    fn table(&mut self, at: usize, layout: Layout, keep: &dyn Fn(&str) -> bool) -> Result<()> {
         let table = Table::new(self.buffer, at, "table")?;
-        self.add(at, table.len)?;
-        let vtable = narrow(table.vtable);
+        let (len, vtable) = (place(table.extent().len()), table.vtable());
+        self.add(at, len)?;
+        let (vtable, vtable_len) = (narrow(place(vtable.offset())), place(vtable.len()));
         self.numbers.push(Number::Vtable { at: narrow(at), vtable });
-        self.lead(vtable, Part::Struct(table.vtable_len))?;
+        self.lead(vtable, Part::Struct(vtable_len))?;
         let fields = layout.fields();
         for id in fields.len()..table.field_count() {
             if table.field(id)?.is_some() {
@@ -262,8 +261,8 @@ impl<'b> Parts<'b> {
         let mut taken = vec![(at, at.saturating_add(4))];
         for (id, field) in fields.iter().enumerate() {
             let Some(start) = table.field(id)? else { continue };
-            let len = if let Field::Scalar(len) = field { *len } else { 4 };
-            taken.push((start, start.saturating_add(len)));
+            let width = if let Field::Scalar(width) = field { *width } else { 4 };
+            taken.push((start, start.saturating_add(width)));
             match field {
                 Field::Scalar(_) => {}
                 Field::Part(part) => self.link(start, *part)?,
@@ -274,7 +273,7 @@ impl<'b> Parts<'b> {
                 Field::Sources => self.sources(start, table, keep)?,
             }
         }
-        taken.push((at.saturating_add(table.len), usize::MAX));
+        taken.push((at.saturating_add(len), usize::MAX));
         taken.sort_unstable();
         let ends = taken.iter().map(|(_, end)| *end);
         let is_apart = ends.zip(taken.iter().skip(1)).all(|(end, (start, _))| end <= *start);
@@ -286,15 +285,16 @@ impl<'b> Parts<'b> {
         &mut self,
         field: usize,
         table: Table<'_>,
-        keep: &impl Fn(&str) -> bool,
+        keep: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
         let Some(sources) = table.vector(field::SOURCES, 4, "sources")? else { return Ok(()) };
-        let at = sources.at.saturating_sub(4);
+        let first = place(sources.extent().offset());
+        let at = first.saturating_sub(4);
         self.numbers.push(Number::Offset { at: narrow(field), target: narrow(at) });
-        let (mut count, mut next) = (0_usize, sources.at);
+        let (mut count, mut next) = (0_usize, first);
         for (index, source) in sources.tables("source").enumerate() {
-            let name = source?.text(0, "name of a source")?.unwrap_or_default();
-            self.names.take(name.len().saturating_add(1))?;
+            let name = source?.text(0, TEXT, "name of a source")?.unwrap_or_default();
+            self.names.take(name.len().saturating_add(1) as u64)?;
             let element = sources.element(index).unwrap_or_default();
             if !keep(&source_record(&name)) {
                 self.removed = self.removed.saturating_add(1);
@@ -330,7 +330,9 @@ impl<'b> Parts<'b> {
     fn add(&mut self, at: usize, len: usize) -> Result<()> {
         let end = at.saturating_add(len);
         if end > self.buffer.len() {
-            return Err(fault("part", at, "ends behind the end of the file").into());
+            let remaining = self.buffer.len().saturating_sub(at) as u64;
+            let problem = Problem::OutOfBounds { needed: len as u64, remaining };
+            return Err(Fault::new("part", at as u64, problem).into());
         }
         self.extents.push((narrow(at), narrow(end)));
         Ok(())
@@ -401,7 +403,7 @@ impl Placed {
         }
     }
 
-    fn write<W: Write>(&self, source: &Source, sink: W) -> Result<()> {
+    fn write(&self, source: &Source, sink: &mut dyn Write) -> Result<()> {
         let mut out = BufWriter::with_capacity(1 << 20, sink);
         let (mut written, mut changes) = (0_u32, self.changes.iter().peekable());
         for run in &self.runs {
@@ -439,6 +441,11 @@ const fn refused(reason: &'static str) -> Error {
 
 fn failed(source: io::Error) -> Error {
     Error::Write { source }
+}
+
+/// No place in a FlatBuffer is beyond 2 GiB.
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
 }
 
 /// No FlatBuffer is longer than 2 GiB.

@@ -3,7 +3,7 @@
 use tensor_core::Tensor;
 
 use crate::{
-    Call, Error, Fault, PackImage, Profile, Result, Value, call::value::ResultValue,
+    Call, Dialect, Error, Fault, PackImage, Result, Value, call::value::ResultValue,
     spec::path::Path,
 };
 
@@ -11,6 +11,6 @@ pub(crate) fn tensor(_: &Call<'_>, _: &PackImage, path: &Path) -> Result<Tensor>
     Err(Error::spec(path, Fault::Feature { feature: "image" }))
 }
 
-pub(crate) fn of_tensor(_: &Value, _: Profile, path: &Path) -> Result<ResultValue> {
+pub(crate) fn of_tensor(_: &Value, _: Dialect, path: &Path) -> Result<ResultValue> {
     Err(Error::spec(path, Fault::Feature { feature: "image" }))
 }

@@ -1,7 +1,7 @@
 //! The transform `center_crop`.
 
 use super::picture::View;
-use crate::{Fault, Profile, Slot};
+use crate::{Dialect, Fault, Slot};
 
 /// The size of a crop in pixels; `None` for the largest square.
 pub(super) type Size = Option<(i64, i64)>;
@@ -14,12 +14,12 @@ pub(super) fn size(width: Option<&Slot<i64>>, height: Option<&Slot<i64>>) -> Res
 }
 
 /// Returns the part in the middle.
-pub(super) fn apply(view: View<'_>, size: Size, profile: Profile) -> Result<View<'_>, Fault> {
+pub(super) fn apply(view: View<'_>, size: Size, dialect: Dialect) -> Result<View<'_>, Fault> {
     let (whole_width, whole_height) = (view.width, view.height);
-    let (width, height) = match (size, profile) {
+    let (width, height) = match (size, dialect) {
         (None, _) => (whole_width.min(whole_height), whole_width.min(whole_height)),
-        (Some((width, height)), Profile::Documented) => fit(view, width, height)?,
-        (Some(ratio), Profile::Android) => largest_box(view, ratio)?,
+        (Some((width, height)), Dialect::Documented) => fit(view, width, height)?,
+        (Some(ratio), Dialect::Android) => largest_box(view, ratio)?,
     };
     // Neither is larger than the picture.
     let x = view.x.saturating_add(whole_width.saturating_sub(width) / 2);
@@ -67,9 +67,9 @@ mod tests {
     use super::*;
     use crate::Json;
 
-    fn boxed((width, height): (u32, u32), size: Size, profile: Profile) -> Result<[u32; 4], Fault> {
+    fn boxed((width, height): (u32, u32), size: Size, dialect: Dialect) -> Result<[u32; 4], Fault> {
         let view = View { pixels: &[], channels: 3, stride: width, x: 0, y: 0, width, height };
-        let part = apply(view, size, profile)?;
+        let part = apply(view, size, dialect)?;
         Ok([part.x, part.y, part.width, part.height])
     }
 
@@ -94,7 +94,7 @@ mod tests {
             let (image, crop) = (numbers(row, "image").unwrap(), numbers(row, "crop").unwrap());
             let image = (image[0] as u32, image[1] as u32);
             let size = Some((crop[0], crop[1]));
-            let literal = boxed(image, size, Profile::Documented);
+            let literal = boxed(image, size, Dialect::Documented);
             match numbers(row, "floor") {
                 Some(offset) => {
                     let expected = [offset[0], offset[1], crop[0], crop[1]].map(|n| n as u32);
@@ -104,7 +104,7 @@ mod tests {
             }
             let expected: Vec<u32> =
                 numbers(row, "reference_box").unwrap().iter().map(|&n| n as u32).collect();
-            assert_eq!(boxed(image, size, Profile::Android).unwrap()[..], expected, "{row}");
+            assert_eq!(boxed(image, size, Dialect::Android).unwrap()[..], expected, "{row}");
         }
     }
 
@@ -113,16 +113,16 @@ mod tests {
         for (size, found) in
             [((100, 1), (5, 0)), ((1, 0), (5, 0)), ((0, 1), (0, 3)), ((0, 0), (0, 3))]
         {
-            let fault = boxed((5, 3), Some(size), Profile::Android).unwrap_err();
+            let fault = boxed((5, 3), Some(size), Dialect::Android).unwrap_err();
             assert_eq!(fault, Fault::NoPixels { width: found.0, height: found.1 }, "{size:?}");
         }
     }
 
     #[test]
     fn the_largest_square_without_a_size() {
-        for profile in [Profile::Documented, Profile::Android] {
-            assert_eq!(boxed((5, 3), None, profile), Ok([1, 0, 3, 3]));
-            assert_eq!(boxed((3, 6), None, profile), Ok([0, 1, 3, 3]));
+        for dialect in [Dialect::Documented, Dialect::Android] {
+            assert_eq!(boxed((5, 3), None, dialect), Ok([1, 0, 3, 3]));
+            assert_eq!(boxed((3, 6), None, dialect), Ok([0, 1, 3, 3]));
         }
     }
 }

@@ -3,7 +3,7 @@
 use tensor_core::Tensor;
 
 use crate::{
-    Call, Error, Fault, ImageStep, PackImage, Param, Profile, Result, Value,
+    Call, Dialect, Error, Fault, ImageStep, PackImage, Param, Result, Value,
     call::value::ResultValue,
     image::picture::Scaled,
     spec::path::{Path, at},
@@ -28,9 +28,9 @@ pub(crate) fn tensor(call: &Call<'_>, picture: &PackImage, path: &mut Path) -> R
     };
     let image = path.member("image", |path| at(path, image))?;
     let options = call.spec.run_options();
-    let filter = options.filter.unwrap_or(match options.profile {
-        Profile::Documented => Filter::Bilinear,
-        Profile::Android => Filter::Nearest,
+    let filter = options.filter.unwrap_or(match options.dialect {
+        Dialect::Documented => Filter::Bilinear,
+        Dialect::Android => Filter::Nearest,
     });
     path.member("transforms", |path| {
         let mut scaled: Scaled;
@@ -39,7 +39,7 @@ pub(crate) fn tensor(call: &Call<'_>, picture: &PackImage, path: &mut Path) -> R
             let result = match step {
                 ImageStep::CenterCrop { width, height } => {
                     crop::size(width.as_ref(), height.as_ref())
-                        .and_then(|size| crop::apply(view, size, options.profile))
+                        .and_then(|size| crop::apply(view, size, options.dialect))
                 }
                 ImageStep::Scale { width, height } => {
                     let size = width.bound().and_then(|width| Ok((*width, *height.bound()?)));
@@ -60,7 +60,7 @@ pub(crate) fn tensor(call: &Call<'_>, picture: &PackImage, path: &mut Path) -> R
 
 /// Makes a picture of a tensor `[1, 3, height, width]`: its smallest element becomes 0, its largest
 /// 255.
-pub(crate) fn of_tensor(output: &Value, profile: Profile, path: &Path) -> Result<ResultValue> {
+pub(crate) fn of_tensor(output: &Value, dialect: Dialect, path: &Path) -> Result<ResultValue> {
     let expected = "a tensor [1, 3, height, width] of f32";
     let wrong = || Error::spec(path, output.fault(expected));
     let Value::Tensor(tensor) = output else { return Err(wrong()) };
@@ -69,10 +69,10 @@ pub(crate) fn of_tensor(output: &Value, profile: Profile, path: &Path) -> Result
     let (width, height) = (width.map_err(|_| wrong())?, height.map_err(|_| wrong())?);
     let elements = at(path, output.floats())?;
     // One infinite element would make all others black.
-    if profile == Profile::Documented && !elements.iter().all(|element| element.is_finite()) {
+    if dialect == Dialect::Documented && !elements.iter().all(|element| element.is_finite()) {
         let (found, expected) = ("a tensor with infinite elements or NaN".to_owned(), "numbers");
         return Err(Error::spec(path, Fault::ModelOutput { found, expected }));
     }
-    let pixels = normalise::to_rgb(&elements, profile);
+    let pixels = normalise::to_rgb(&elements, dialect);
     Image::from_rgb(width, height, pixels).map(ResultValue::Image).map_err(|_| wrong())
 }

@@ -3,7 +3,7 @@
 use tensor_core::{AlignedBuf, DType, Tensor};
 
 use super::picture::View;
-use crate::{Colour, Fault, Profile, Slot, TensorStep};
+use crate::{Colour, Dialect, Fault, Slot, TensorStep};
 
 pub(super) fn tensor(view: View<'_>, step: &TensorStep) -> Result<Tensor, Fault> {
     match step {
@@ -127,11 +127,11 @@ fn finish(view: View<'_>, planes: u64, buffer: AlignedBuf) -> Result<Tensor, Fau
     clippy::cast_sign_loss,
     reason = "scaled to 0 to 255, and casts saturate"
 )]
-pub(super) fn to_rgb(elements: &[f32], profile: Profile) -> Vec<u8> {
+pub(super) fn to_rgb(elements: &[f32], dialect: Dialect) -> Vec<u8> {
     let least = elements.iter().copied().fold(f32::INFINITY, f32::min);
-    let floor = match profile {
-        Profile::Documented => f32::NEG_INFINITY,
-        Profile::Android => 0.0,
+    let floor = match dialect {
+        Dialect::Documented => f32::NEG_INFINITY,
+        Dialect::Android => 0.0,
     };
     let most = elements.iter().copied().fold(floor, f32::max);
     let range = if most > least { most - least } else { 1.0 };
@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn tensors_become_pictures() {
-        let documented = |elements: &[f32]| to_rgb(elements, Profile::Documented);
+        let documented = |elements: &[f32]| to_rgb(elements, Dialect::Documented);
         assert_eq!(documented(&[-1.0, 0.0, 0.0, 1.0, 1.0, 1.0]), [0, 128, 255, 128, 255, 255]);
         assert_eq!(documented(&[3.0; 3]), [0, 0, 0]);
         assert_eq!(documented(&[]), [0; 0]);
         assert_eq!(documented(&[-4.0, -3.0, -2.0]), [0, 128, 255]);
-        assert_eq!(to_rgb(&[-4.0, -3.0, -2.0], Profile::Android), [0, 64, 128]);
+        assert_eq!(to_rgb(&[-4.0, -3.0, -2.0], Dialect::Android), [0, 64, 128]);
     }
 }

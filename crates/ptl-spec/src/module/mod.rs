@@ -3,10 +3,9 @@
 
 use std::fmt;
 
-use tensor_core::Limits;
+use tensor_core::{Budget, Limit, Limits};
 
 use crate::{
-    budget::Budget,
     module::walk::WalkFault,
     pickle::{Id, Pickle, PickleFault},
 };
@@ -123,7 +122,7 @@ impl Operator {
 
 /// Returns what the code of a file may take in memory: a file may list one text many times.
 pub(crate) const fn budget(limits: &Limits) -> Budget {
-    Budget::new("code in bytes", limits.document_bytes, "document_bytes")
+    Budget::new("code in bytes", limits.document_bytes, Limit::DocumentBytes)
 }
 
 /// Reads the bytecode of a pickle: `(version, method…)`.
@@ -169,7 +168,7 @@ impl<'p> Code<'p> {
             };
             let name = if is_single { None } else { self.pickle.text(name) };
             let name = name.and_then(|name| name.rsplit('.').next()).unwrap_or_default();
-            self.memory.take(name.len())?;
+            self.memory.take(name.len() as u64)?;
             let constants = self.list(body, "constants")?;
             all.push((name.to_owned(), constants));
         }
@@ -183,11 +182,11 @@ impl<'p> Code<'p> {
             return Err(wrong("method", "a short tuple", "a name and a body"));
         };
         let name = self.text(name, "name of a method")?;
-        self.memory.take(size_of::<Method>().saturating_add(name.len()))?;
+        self.memory.take(size_of::<Method>().saturating_add(name.len()) as u64)?;
         let mut operators = Vec::new();
         for id in self.list(body, "operators")? {
             let operator = self.operator(*id)?;
-            self.memory.take(operator.cost())?;
+            self.memory.take(operator.cost() as u64)?;
             operators.push(operator);
         }
         let instructions = self.list(body, "instructions")?.len() as u64;
@@ -218,7 +217,7 @@ impl<'p> Code<'p> {
                 None => Ok(String::new()),
             };
             let argument = Argument { name: field("name")?, type_name: field("type")? };
-            self.memory.take(argument.cost())?;
+            self.memory.take(argument.cost() as u64)?;
             arguments.push(argument);
         }
         Ok(arguments)

@@ -1,17 +1,18 @@
 //! What a model file says of its tensors, before any of their bytes is read.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
-use tensor_core::{Limits, Shape};
+use tensor_core::{Budget, Limit, Limits, Shape, text::short};
 
-use crate::{ScalarType, budget::Budget, pickle::Scheme};
+use crate::{ScalarType, pickle::Scheme};
 
 /// A tensor as it is stored: a view of a storage that others may share.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     /// Where it is in the model.
     pub(crate) place: Place,
-    pub(crate) path: String,
+    /// Its path, behind the prefix of its place.
+    pub(crate) name: String,
     pub(crate) scalar: ScalarType,
     pub(crate) shape: Shape,
     /// In elements.
@@ -36,7 +37,8 @@ pub(crate) struct Channels {
 #[derive(Clone, Debug)]
 pub(crate) struct StoredSparse {
     pub(crate) place: Place,
-    pub(crate) path: String,
+    /// Its path, behind the prefix of its place.
+    pub(crate) name: String,
     pub(crate) shape: Shape,
     pub(crate) requires_grad: bool,
     pub(crate) parts: StoredParts,
@@ -54,30 +56,62 @@ pub(crate) enum StoredParts {
 pub(crate) struct Listing {
     pub(crate) tensors: Vec<Stored>,
     pub(crate) sparse: Vec<StoredSparse>,
-    /// What paths and shapes may take.
+    limits: Limits,
+    /// What names and shapes may take.
     memory: Budget,
+    /// Positions of the tensors, sorted by name; those of one name by position.
+    by_name: OnceLock<Vec<usize>>,
 }
 
 impl Listing {
-    pub(crate) const fn new(limits: &Limits) -> Self {
-        let (what, field) = ("list of tensors in bytes", "manifest_bytes");
-        let memory = Budget::new(what, limits.manifest_bytes, field);
-        Self { tensors: Vec::new(), sparse: Vec::new(), memory }
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let what = "list of tensors in bytes";
+        Self {
+            tensors: Vec::new(),
+            sparse: Vec::new(),
+            limits: *limits,
+            memory: Budget::new(what, limits.manifest_bytes, Limit::ManifestBytes),
+            by_name: OnceLock::new(),
+        }
     }
 
     /// Adds a tensor. One that is shared is listed once for each of its names, and all of them may
     /// be long.
-    pub(crate) fn push(&mut self, tensor: Stored, limits: &Limits) -> tensor_core::Result<()> {
+    pub(crate) fn push(&mut self, tensor: Stored) -> tensor_core::Result<()> {
         let found = (self.tensors.len() as u64).saturating_add(1);
-        let limit = limits.tensors;
-        if found > limit {
-            let (what, field) = ("number of tensors", "tensors");
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field });
-        }
+        self.limits.check(Limit::Tensors, "number of tensors", found)?;
         let numbers = tensor.strides.len().saturating_mul(size_of::<[u64; 2]>());
-        self.memory.take(tensor.path.len().saturating_add(numbers).saturating_add(64))?;
+        self.memory.take(tensor.name.len().saturating_add(numbers).saturating_add(64) as u64)?;
         self.tensors.push(tensor);
         Ok(())
+    }
+
+    /// Returns the first tensor of a name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Stored> {
+        let order = self.order();
+        let at = |index: &usize| self.tensors.get(*index).map_or("", |tensor| &tensor.name);
+        let first = order.partition_point(|index| at(index) < name);
+        self.tensors.get(*order.get(first)?).filter(|tensor| tensor.name == name)
+    }
+
+    /// Returns the tensors whose names others have that are listed before.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = &Stored> {
+        let tensor = |index: &usize| self.tensors.get(*index);
+        self.order().windows(2).filter_map(move |pair| match pair {
+            [one, other] => {
+                let (one, other) = (tensor(one)?, tensor(other)?);
+                (one.name == other.name).then_some(other)
+            }
+            _ => None,
+        })
+    }
+
+    fn order(&self) -> &[usize] {
+        self.by_name.get_or_init(|| {
+            let mut order: Vec<usize> = (0..self.tensors.len()).collect();
+            order.sort_by_key(|index| self.tensors.get(*index).map(|tensor| &tensor.name));
+            order
+        })
     }
 }
 
@@ -103,6 +137,10 @@ impl Place {
             Self::Bytecode => "bytecode/",
         }
     }
+
+    pub(crate) fn name_of(self, path: &str) -> String {
+        format!("{}{path}", self.prefix())
+    }
 }
 
 /// Where the elements of a tensor are.
@@ -117,7 +155,7 @@ pub(crate) enum StorageId {
 impl fmt::Display for StorageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Record { name, .. } => write!(f, "record {:?}", crate::spec::json::short(name)),
+            Self::Record { name, .. } => write!(f, "record {:?}", short(name)),
             Self::Index(index) => write!(f, "storage {index}"),
         }
     }

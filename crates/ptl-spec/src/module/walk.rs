@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use tensor_core::{Limits, Shape};
+use tensor_core::{Budget, Limit, Limits, Shape, text::short};
 
 use crate::{
     Place, Quantization,
-    budget::Budget,
     module::stored::{Channels, Listing, StorageId, Stored, StoredParts, StoredSparse},
     pickle::{Function, Global, Id, Node, Pickle, PickleFault},
 };
@@ -59,7 +58,7 @@ impl<'p> Walk<'p> {
         listing: &'p mut Listing,
     ) -> Self {
         let (path, seen, known) = (String::new(), HashSet::new(), HashSet::new());
-        let visits = Budget::new("number of values", limits.tensors, "tensors");
+        let visits = Budget::new("number of values", limits.tensors, Limit::Tensors);
         Self { pickle, place, folder, limits, path, seen, known, visits, listing }
     }
 
@@ -81,11 +80,7 @@ impl<'p> Walk<'p> {
     }
 
     fn visit(&mut self, id: Id, depth: u32) -> Walked<()> {
-        if depth > self.limits.depth {
-            let (what, limit, field) = ("nesting of objects", self.limits.depth.into(), "depth");
-            let found = depth.into();
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
+        self.limits.check(Limit::Depth, "nesting of objects", depth.into())?;
         self.visits.take(1)?;
         let deeper = depth.saturating_add(1);
         match self.pickle.node(id) {
@@ -130,11 +125,7 @@ impl<'p> Walk<'p> {
         }
         self.path.push_str(name);
         let found = self.path.len() as u64;
-        let limit = self.limits.name_bytes;
-        if found > limit {
-            let (what, field) = ("path of a tensor in bytes", "name_bytes");
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
+        self.limits.check(Limit::NameBytes, "path of a tensor in bytes", found)?;
         let result = visit(self);
         self.path.truncate(len);
         result
@@ -163,7 +154,7 @@ impl<'p> Walk<'p> {
         };
         Ok(Stored {
             place: self.place,
-            path: self.path.clone(),
+            name: self.place.name_of(&self.path),
             scalar,
             shape,
             strides,
@@ -209,13 +200,13 @@ impl<'p> Walk<'p> {
                 return Err(self.wrong("layout", &other.to_string(), expected).into());
             }
         };
-        let (place, path) = (self.place, self.path.clone());
-        self.listing.sparse.push(StoredSparse { place, path, shape, requires_grad, parts });
+        let (place, name) = (self.place, self.place.name_of(&self.path));
+        self.listing.sparse.push(StoredSparse { place, name, shape, requires_grad, parts });
         Ok(())
     }
 
     fn push(&mut self, tensor: Stored) -> Walked<()> {
-        Ok(self.listing.push(tensor, self.limits)?)
+        Ok(self.listing.push(tensor)?)
     }
 
     /// Reads `("storage", class, key, device, elements)`.
@@ -294,7 +285,7 @@ impl<'p> Walk<'p> {
     fn wrong(&self, what: &'static str, found: &str, expected: &'static str) -> PickleFault {
         let found = match self.path.as_str() {
             "" => found.to_owned(),
-            path => format!("{found} in {:?}", crate::spec::json::short(path)),
+            path => format!("{found} in {:?}", short(path)),
         };
         PickleFault::Value { what, found, expected }
     }

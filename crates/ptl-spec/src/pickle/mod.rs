@@ -26,7 +26,7 @@ pub enum PickleFault {
         found: u8,
     },
     /// The name would be looked up in Python, and is none that models need.
-    #[error("names {:?}, which no model needs", crate::spec::json::short(.name))]
+    #[error("names {:?}, which no model needs", tensor_core::text::short(.name))]
     Name {
         /// The module and the name in it.
         name: String,

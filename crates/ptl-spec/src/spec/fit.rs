@@ -1,13 +1,13 @@
 //! Types as `TorchScript` writes them, and whether a spec fits them.
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{Finding, Report, text::short};
 
 use crate::{Argument, Method, Pack, Spec, Unpack};
 
 impl Spec {
     /// Reports where the spec does not fit a model's method `forward`, by the types of that.
     #[must_use]
-    pub fn check_method(&self, forward: &Method) -> Report {
+    pub fn lint_for(&self, forward: &Method) -> Report {
         let mut report = Report::default();
         check(self, forward, &mut report);
         report
@@ -80,9 +80,9 @@ impl Parser<'_> {
 }
 
 /// Reports where a spec does not fit the method that it is for.
-pub(crate) fn check(spec: &Spec, forward: &Method, report: &mut Report) {
+fn check(spec: &Spec, forward: &Method, report: &mut Report) {
     let error = |report: &mut Report, at: &str, message: String| {
-        report.push(Severity::Error, "ptl/spec-type", At::file().path(at), message);
+        report.add(Finding::error("ptl/spec-type", message).path(at));
     };
     if let Some(arguments) = &forward.arguments {
         // The first one is the model itself.
@@ -92,7 +92,7 @@ pub(crate) fn check(spec: &Spec, forward: &Method, report: &mut Report) {
                 if let Err((at, given)) = fit {
                     let message = format!(
                         "pack{at} makes {given}, but forward takes {}",
-                        crate::spec::json::short(&argument.type_name)
+                        short(&argument.type_name)
                     );
                     error(report, "pack", message);
                 }
@@ -108,7 +108,7 @@ pub(crate) fn check(spec: &Spec, forward: &Method, report: &mut Report) {
     if let Some([Argument { type_name, .. }]) = forward.returns.as_deref()
         && let Err((at, wanted)) = unpack(spec.unpack(), &Type::parse(type_name))
     {
-        let shown = crate::spec::json::short(type_name);
+        let shown = short(type_name);
         let message = format!("unpack{at} wants {wanted}, but forward gives {shown}");
         error(report, "unpack", message);
     }

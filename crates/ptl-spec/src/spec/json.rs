@@ -7,7 +7,7 @@ use serde::{
     de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
     ser::{SerializeMap, SerializeSeq},
 };
-use tensor_core::Limits;
+use tensor_core::{Limit, Limits, text::short};
 
 use crate::{Error, Result};
 
@@ -39,11 +39,7 @@ impl Json {
     ///
     /// [`Error::Json`] with line and column; the limits are `manifest_bytes` and `depth`.
     pub fn parse(text: &[u8], limits: &Limits) -> Result<Self> {
-        let (found, limit) = (text.len() as u64, limits.manifest_bytes);
-        if found > limit {
-            let (what, field) = ("spec in bytes", "manifest_bytes");
-            return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-        }
+        limits.check(Limit::ManifestBytes, "spec in bytes", text.len() as u64)?;
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let mut reader = serde_json::Deserializer::from_slice(text);
         let seed = Seed { depth: limits.depth, limit: limits.depth };
@@ -247,16 +243,6 @@ impl<'de> Visitor<'de> for Seed {
     }
 }
 
-/// Returns a text from a file as far as it is worth showing.
-pub(crate) fn short(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
-        None => text.into(),
-    }
-}
-
-/// Characters of a text that messages show.
-const SHOWN: usize = 120;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{Finding, Report, Severity};
 
 use crate::{
-    Error, Fault, Json, Pack, Profile, Signature, Slot, Spec, SpecOptions, Tokenizer, Unpack,
+    Dialect, Error, Fault, Json, Pack, Signature, Slot, Spec, SpecOptions, Tokenizer, Unpack,
     spec::{
         parse::{Parser, Stubs},
         vocabularies,
@@ -17,7 +17,7 @@ impl Spec {
     /// Reports what a call will fail on or someone should mend: what [`parse`](Self::parse) let
     /// pass, vocabularies, parameters of two kinds, results of one name.
     #[must_use]
-    pub fn check(&self) -> Report {
+    pub fn lint(&self) -> Report {
         let mut report = self.inner.lints.clone();
         spec(self, &mut report);
         report
@@ -25,73 +25,58 @@ impl Spec {
 }
 
 impl SpecOptions {
-    /// Reports every fault of a text, not only the first, and what [`Spec::check`] does.
+    /// Reports every fault of a text, not only the first, and what [`Spec::lint`] does.
     #[must_use]
-    pub fn check(self, text: impl AsRef<[u8]>) -> Report {
+    pub fn lint(self, text: impl AsRef<[u8]>) -> Report {
         let mut report = Report::default();
         let root = match Json::parse(text.as_ref(), &self.limits) {
             Ok(root) => root,
             Err(error) => {
-                push(&mut report, &error);
+                report.add(error.finding());
                 return report;
             }
         };
-        let mut parser = Parser::new(self.profile, Stubs::Kept, vocabularies(&root));
+        let mut parser = Parser::new(self.dialect, Stubs::Kept, vocabularies(&root));
         self.parts(&root, &mut parser);
         if parser.faults.is_empty() {
-            return self.from_json(root).map(|spec| spec.check()).unwrap_or_default();
+            return self.from_json(root).map(|spec| spec.lint()).unwrap_or_default();
         }
-        for fault in &parser.faults {
-            push(&mut report, fault);
-        }
+        report.extend(parser.faults.iter().map(Error::finding));
         report.append(parser.lints);
         report
     }
 }
 
-/// Adds an error to a report.
-pub(crate) fn push(report: &mut Report, error: &Error) {
-    push_as(report, Severity::Error, error);
-}
-
-pub(crate) fn push_as(report: &mut Report, severity: Severity, error: &Error) {
-    let at = match error {
-        Error::Spec { at, .. } => At::file().path(at),
-        _ => At::file(),
-    };
-    report.push(severity, error.rule(), at, tensor_core::Chain(error).to_string());
-}
-
 /// Reports on a spec that was read.
-pub(crate) fn spec(spec: &Spec, report: &mut Report) {
+fn spec(spec: &Spec, report: &mut Report) {
     let (signature, conflicts) = Signature::with_conflicts(spec.pack(), spec.unpack());
-    for conflict in &conflicts {
-        push(report, conflict);
-    }
-    duplicate_keys(&signature, spec.profile(), report);
+    report.extend(conflicts.iter().map(Error::finding));
+    duplicate_keys(&signature, spec.dialect(), report);
     answers(spec, report);
     vocabulary_texts(spec, report);
-    for place in signature.deferred.iter().take(MAX_FINDINGS) {
+    for place in &signature.deferred {
         let message = format!("{place} depends on a parameter, and is checked when a call is made");
-        report.push(Severity::Note, "ptl/spec-deferred", At::file().path(place), message);
+        report.add(Finding::note("ptl/spec-deferred", message).path(place));
     }
     extensions(spec, report);
 }
 
 /// Reports results that overwrite each other.
-fn duplicate_keys(signature: &Signature, profile: Profile, report: &mut Report) {
-    let severity = match profile {
-        Profile::Documented => Severity::Error,
-        Profile::Android => Severity::Warning,
+fn duplicate_keys(signature: &Signature, dialect: Dialect, report: &mut Report) {
+    let severity = match dialect {
+        Dialect::Documented => Severity::Error,
+        Dialect::Android => Severity::Warning,
     };
     let mut seen = HashSet::new();
     let twice = signature.results.iter().filter_map(|output| {
         let Slot::Value(key) = &output.key else { return None };
         (!seen.insert(key)).then_some((&output.place, key))
     });
-    for (place, key) in twice.take(MAX_FINDINGS) {
+    for (place, key) in twice {
         let fault = Fault::DuplicateKey { key: key.clone() };
-        push_as(report, severity, &Error::spec(place, fault));
+        let mut finding = Error::spec(place, fault).finding();
+        finding.severity = severity;
+        report.add(finding);
     }
 }
 
@@ -108,7 +93,7 @@ fn answers(spec: &Spec, report: &mut Report) {
         wants_text |= matches!(unpack, Unpack::BertAnswer { .. });
     });
     if wants_text && !has_text {
-        push(report, &Error::spec("unpack", Fault::NoTokens));
+        report.add(Error::spec("unpack", Fault::NoTokens).finding());
     }
 }
 
@@ -119,12 +104,12 @@ fn vocabulary_texts(spec: &Spec, report: &mut Report) {
             .bert()
             .and_then(|vocabulary| vocabulary.padding().map_err(|fault| Error::spec(BERT, fault)))
     {
-        push(report, &error);
+        report.add(error.finding());
     }
     if spec.json().get(GPT2).is_some()
         && let Err(error) = spec.gpt2()
     {
-        push(report, &error);
+        report.add(error.finding());
     }
 }
 
@@ -149,13 +134,10 @@ fn extensions(spec: &Spec, report: &mut Report) {
     found.sort_unstable();
     found.dedup();
     for what in found {
-        let message = format!("{what} is none of the format's text");
-        report.push(Severity::Note, "ptl/spec-extension", At::file(), message);
+        let message = format!("{what} is not in the format's text");
+        report.add(Finding::note("ptl/spec-extension", message));
     }
 }
-
-/// How many findings of one kind are reported.
-const MAX_FINDINGS: usize = 1000;
 
 fn visit_pack(pack: &Pack, visit: &mut impl FnMut(&Pack)) {
     visit(pack);

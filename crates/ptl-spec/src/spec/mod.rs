@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tensor_core::{Limits, Report};
+use tensor_core::{Limit, Limits, Report};
 
 #[cfg(feature = "image")]
 use crate::Filter;
 use crate::{
-    BertMode, Error, Fault, Gpt2Mode, Json, Pack, Profile, Result, Unpack,
+    BertMode, Dialect, Error, Fault, Gpt2Mode, Json, Pack, Result, Unpack,
     spec::{
         parse::{Parser, Stubs, Vocabularies},
         path::Path,
@@ -16,6 +16,7 @@ use crate::{
 };
 
 pub(crate) mod colour;
+pub(crate) mod dialect;
 pub(crate) mod emit;
 pub(crate) mod fit;
 pub(crate) mod json;
@@ -24,7 +25,6 @@ pub(crate) mod number;
 pub(crate) mod pack;
 pub(crate) mod parse;
 pub(crate) mod path;
-pub(crate) mod profile;
 pub(crate) mod schema;
 pub(crate) mod signature;
 pub(crate) mod slot;
@@ -51,12 +51,12 @@ pub(super) struct Inner {
 }
 
 impl Spec {
-    /// Reads a spec in the profile [`Profile::Documented`].
+    /// Reads a spec in the dialect [`Dialect::Documented`].
     ///
     /// # Errors
     ///
-    /// [`Error::Json`] where the text is no strict JSON; [`Error::Spec`] with the first fault.
-    /// [`SpecOptions::check`] returns all.
+    /// [`Error::Json`] where the text is not strict JSON; [`Error::Spec`] with the first fault.
+    /// [`SpecOptions::lint`] returns all.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self> {
         Self::options().parse(text)
     }
@@ -67,7 +67,7 @@ impl Spec {
         SpecOptions::default()
     }
 
-    /// Makes a spec from its two parts, in the profile [`Profile::Documented`].
+    /// Makes a spec from its two parts, in the dialect [`Dialect::Documented`].
     ///
     /// # Errors
     ///
@@ -101,10 +101,10 @@ impl Spec {
         &self.inner.unpack
     }
 
-    /// Returns the profile that the spec is read and run in.
+    /// Returns the dialect that the spec is read and run in.
     #[must_use]
-    pub fn profile(&self) -> Profile {
-        self.inner.options.profile
+    pub fn dialect(&self) -> Dialect {
+        self.inner.options.dialect
     }
 
     pub(crate) fn run_options(&self) -> &SpecOptions {
@@ -134,30 +134,25 @@ impl Spec {
             let sum = members.iter().fold(0, |sum: usize, (key, _)| sum.saturating_add(key.len()));
             self.within_limit(sum)?;
         }
-        let vocabulary = Gpt2Vocabulary::parse(tokens, self.profile())?;
+        let vocabulary = Gpt2Vocabulary::parse(tokens, self.dialect())?;
         Ok(self.inner.gpt2.get_or_init(|| vocabulary))
     }
 
     /// Refuses vocabularies whose index would take too much memory.
     fn within_limit(&self, len: usize) -> Result<()> {
-        let (found, limit) = (len as u64, self.inner.options.limits.document_bytes);
-        if found <= limit {
-            return Ok(());
-        }
-        let (what, field) = ("vocabulary in bytes", "document_bytes");
-        Err(tensor_core::Error::OverLimit { what, found, limit, field }.into())
+        let (limits, found) = (&self.inner.options.limits, len as u64);
+        Ok(limits.check(Limit::DocumentBytes, "vocabulary in bytes", found)?)
     }
 
     pub(crate) fn parser(&self) -> Parser {
-        Parser::new(self.profile(), Stubs::Replaced, vocabularies(self.json()))
+        Parser::new(self.dialect(), Stubs::Replaced, vocabularies(self.json()))
     }
 }
 
 /// How a spec is read and run.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct SpecOptions {
-    pub(crate) profile: Profile,
+    pub(crate) dialect: Dialect,
     pub(crate) bert: BertMode,
     pub(crate) gpt2: Gpt2Mode,
     #[cfg(feature = "image")]
@@ -168,8 +163,8 @@ pub struct SpecOptions {
 impl SpecOptions {
     /// Sets whose meaning the spec has; that of the format's text by default.
     #[must_use]
-    pub const fn profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
+    pub const fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 
@@ -205,7 +200,7 @@ impl SpecOptions {
         self
     }
 
-    /// Does as [`Spec::parse`] with these options.
+    /// Like [`Spec::parse`], but with these options.
     ///
     /// # Errors
     ///
@@ -237,7 +232,7 @@ impl SpecOptions {
     ///
     /// [`Error::Spec`] with the first fault.
     pub fn from_json(self, root: Json) -> Result<Spec> {
-        let mut parser = Parser::new(self.profile, Stubs::Kept, vocabularies(&root));
+        let mut parser = Parser::new(self.dialect, Stubs::Kept, vocabularies(&root));
         let parts = self.parts(&root, &mut parser);
         let lints = std::mem::take(&mut parser.lints);
         match (parser.faults.into_iter().next(), parts) {
@@ -254,7 +249,7 @@ impl SpecOptions {
                 Ok(Spec { inner: Arc::new(inner) })
             }
             (Some(fault), _) => Err(fault),
-            // There is no part missing without a fault that says so.
+            // No part is missing without a fault that says so.
             (None, None) => Err(Error::spec("spec", Fault::Missing { field: "pack" })),
         }
     }
@@ -284,7 +279,7 @@ impl SpecOptions {
 impl Default for SpecOptions {
     fn default() -> Self {
         Self {
-            profile: Profile::default(),
+            dialect: Dialect::default(),
             bert: BertMode::default(),
             gpt2: Gpt2Mode::default(),
             #[cfg(feature = "image")]

@@ -1,7 +1,7 @@
 //! What a JSON value is worth as a number, a truth value or a text: strictly, or as Android's getters
 //! have it.
 
-use crate::{Json, Profile};
+use crate::{Dialect, Json};
 
 /// What a value was read as, and whether it was a text that looks like it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub(crate) struct Read<T> {
     pub(crate) was_text: bool,
 }
 
-impl Profile {
+impl Dialect {
     /// Reads a number; `None` where the value is none.
     pub(crate) fn double(self, value: &Json) -> Option<Read<f64>> {
         let (value, was_text) = match value {
@@ -110,8 +110,8 @@ const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 mod tests {
     use super::*;
 
-    fn long(profile: Profile, value: impl Into<Json>) -> Option<i64> {
-        profile.long(&value.into()).map(|read| read.value)
+    fn long(dialect: Dialect, value: impl Into<Json>) -> Option<i64> {
+        dialect.long(&value.into()).map(|read| read.value)
     }
 
     #[test]
@@ -130,8 +130,8 @@ mod tests {
             (Json::Bool(true), None, None),
             (Json::Null, None, None),
         ] {
-            assert_eq!(long(Profile::Documented, value.clone()), documented, "{value}");
-            assert_eq!(long(Profile::Android, value.clone()), android, "{value}");
+            assert_eq!(long(Dialect::Documented, value.clone()), documented, "{value}");
+            assert_eq!(long(Dialect::Android, value.clone()), android, "{value}");
         }
     }
 
@@ -151,18 +151,18 @@ mod tests {
             (".5", false, true),
         ] {
             let value = Json::from(text);
-            assert_eq!(Profile::Documented.double(&value).is_some(), documented, "{text}");
-            assert_eq!(Profile::Android.double(&value).is_some(), android, "{text}");
+            assert_eq!(Dialect::Documented.double(&value).is_some(), documented, "{text}");
+            assert_eq!(Dialect::Android.double(&value).is_some(), android, "{text}");
         }
     }
 
     #[test]
     fn truth_values() {
-        let bool = |profile: Profile, value: Json| profile.bool(&value).map(|read| read.value);
-        assert_eq!(bool(Profile::Documented, true.into()), Some(true));
-        assert_eq!(bool(Profile::Documented, "true".into()), None);
-        assert_eq!(bool(Profile::Android, "TRUE".into()), Some(true));
-        assert_eq!(bool(Profile::Android, "yes".into()), None);
-        assert_eq!(bool(Profile::Android, 1.into()), None);
+        let bool = |dialect: Dialect, value: Json| dialect.bool(&value).map(|read| read.value);
+        assert_eq!(bool(Dialect::Documented, true.into()), Some(true));
+        assert_eq!(bool(Dialect::Documented, "true".into()), None);
+        assert_eq!(bool(Dialect::Android, "TRUE".into()), Some(true));
+        assert_eq!(bool(Dialect::Android, "yes".into()), None);
+        assert_eq!(bool(Dialect::Android, 1.into()), None);
     }
 }

@@ -1,17 +1,17 @@
 //! From JSON trees to typed values: every fault is collected, with its place.
 
-use tensor_core::{At, Report, Severity, Shape};
+use tensor_core::{Finding, Report, Shape};
 
 use crate::{
-    BoundingBoxes, Colour, ElementType, Error, Fault, ImageStep, Items, Json, Pack, PackImage,
-    PackString, PackTensor, Profile, Slot, TensorStep, Tokenizer, Unpack, spec::number::Read,
+    BoundingBoxes, Colour, Dialect, ElementType, Error, Fault, ImageStep, Items, Json, Pack,
+    PackImage, PackString, PackTensor, Slot, TensorStep, Tokenizer, Unpack, spec::number::Read,
     spec::path::Path, spec::slot::stub_of,
 };
 
 /// Reads `pack` and `unpack`, of a spec as it stands or of one whose stubs were replaced.
 #[derive(Debug)]
 pub(crate) struct Parser {
-    pub(crate) profile: Profile,
+    pub(crate) dialect: Dialect,
     pub(crate) stubs: Stubs,
     /// Which vocabularies the root object has.
     pub(crate) vocabularies: Vocabularies,
@@ -46,8 +46,8 @@ pub(crate) enum Stop {
 type Parsed<T> = Result<T, Stop>;
 
 impl Parser {
-    pub(crate) fn new(profile: Profile, stubs: Stubs, vocabularies: Vocabularies) -> Self {
-        Self { profile, stubs, vocabularies, faults: Vec::new(), lints: Report::default() }
+    pub(crate) fn new(dialect: Dialect, stubs: Stubs, vocabularies: Vocabularies) -> Self {
+        Self { dialect, stubs, vocabularies, faults: Vec::new(), lints: Report::default() }
     }
 
     /// Reads an object of `pack`.
@@ -155,7 +155,7 @@ impl Parser {
             "image_to_image" => self.image_step(node, path).map(Transform::Image),
             "image_to_tensor" => self.tensor_step(node, path).map(Transform::Tensor),
             // Phones go on with the next one.
-            _ if self.profile == Profile::Android => Ok(Transform::Unknown),
+            _ if self.dialect == Dialect::Android => Ok(Transform::Unknown),
             found => {
                 Err(self.unknown(found, "\"image_to_image\" or \"image_to_tensor\"", "type", path))
             }
@@ -169,10 +169,10 @@ impl Parser {
                 let height = self.optional(node, "height", path, Self::side);
                 let alone = |field, other| Fault::Alone { field, other };
                 match (width?, height?) {
-                    (None, Some(_)) if self.profile == Profile::Documented => {
+                    (None, Some(_)) if self.dialect == Dialect::Documented => {
                         Err(self.fault(path, alone("height", "width")))
                     }
-                    (Some(_), None) if self.profile == Profile::Documented => {
+                    (Some(_), None) if self.dialect == Dialect::Documented => {
                         Err(self.fault(path, alone("width", "height")))
                     }
                     (width, height) => Ok(ImageStep::CenterCrop { width, height }),
@@ -209,7 +209,7 @@ impl Parser {
         let mean = self.field(node, "mean", path, Self::double);
         let std = self.field(node, "std", path, Self::divisor);
         let (background, foreground) = (background?, foreground?);
-        if let (Some(&colour), Profile::Documented) = (background.value(), self.profile)
+        if let (Some(&colour), Dialect::Documented) = (background.value(), self.dialect)
             && foreground.value() == Some(&colour)
         {
             return Err(self.fault(path, Fault::SameColours { colour }));
@@ -422,7 +422,7 @@ impl Parser {
         match node {
             // On phones a parameter may give the name of the field.
             Json::Object(members)
-                if self.profile == Profile::Android
+                if self.dialect == Dialect::Android
                     && self.stubs == Stubs::Kept
                     && members.iter().any(|(key, _)| key.starts_with('$')) =>
             {
@@ -447,17 +447,17 @@ impl Parser {
     }
 
     fn bool(&mut self, value: &Json, path: &mut Path) -> Parsed<bool> {
-        let read = self.profile.bool(value);
+        let read = self.dialect.bool(value);
         self.read(read, value, "true or false", path)
     }
 
     fn long(&mut self, value: &Json, path: &mut Path) -> Parsed<i64> {
-        let read = self.profile.long(value);
+        let read = self.dialect.long(value);
         self.read(read, value, "a whole number of 64 bits", path)
     }
 
     fn double(&mut self, value: &Json, path: &mut Path) -> Parsed<f64> {
-        let read = self.profile.double(value);
+        let read = self.dialect.double(value);
         self.read(read, value, "a number", path)
     }
 
@@ -465,7 +465,7 @@ impl Parser {
     #[expect(clippy::cast_possible_truncation, reason = "what is lost is looked at")]
     fn float(&mut self, value: &Json, path: &mut Path) -> Parsed<f64> {
         let number = self.double(value, path)?;
-        if self.profile == Profile::Documented && number.is_finite() && !(number as f32).is_finite()
+        if self.dialect == Dialect::Documented && number.is_finite() && !(number as f32).is_finite()
         {
             let (found, target) = (value.described(), "a 32-bit float");
             return Err(self.fault(path, Fault::Range { found, target }));
@@ -475,14 +475,14 @@ impl Parser {
 
     fn divisor(&mut self, value: &Json, path: &mut Path) -> Parsed<f64> {
         let number = self.double(value, path)?;
-        if self.profile == Profile::Documented && number == 0.0 {
+        if self.dialect == Dialect::Documented && number == 0.0 {
             return Err(self.wrong(value, "a number other than 0", path));
         }
         Ok(number)
     }
 
     fn size(&mut self, value: &Json, path: &mut Path) -> Parsed<u64> {
-        let read = self.profile.long(value);
+        let read = self.dialect.long(value);
         let number = self.read(read, value, "a whole number from 0 on", path)?;
         u64::try_from(number).map_err(|_| self.wrong(value, "a whole number from 0 on", path))
     }
@@ -490,7 +490,7 @@ impl Parser {
     /// Reads the width or height of a picture.
     fn side(&mut self, value: &Json, path: &mut Path) -> Parsed<i64> {
         let number = self.long(value, path)?;
-        if self.profile == Profile::Documented && !(1..=MAX_SIDE).contains(&number) {
+        if self.dialect == Dialect::Documented && !(1..=MAX_SIDE).contains(&number) {
             return Err(self.wrong(value, "1 to 16384 pixels", path));
         }
         Ok(number)
@@ -505,7 +505,7 @@ impl Parser {
     }
 
     fn text(&mut self, value: &Json, path: &mut Path) -> Parsed<String> {
-        self.profile.text(value).ok_or_else(|| self.wrong(value, "a text", path))
+        self.dialect.text(value).ok_or_else(|| self.wrong(value, "a text", path))
     }
 
     fn colour(&mut self, value: &Json, path: &mut Path) -> Parsed<Colour> {
@@ -524,10 +524,10 @@ impl Parser {
         let Some(Read { value: number, was_text }) = read else {
             return Err(self.wrong(value, expected, path));
         };
-        if was_text && self.lints.findings().len() < MAX_FAULTS {
+        if was_text {
             let message = format!("{path} is the text {}, read as a number", value.described());
-            let at = At::file().path(path.to_string());
-            self.lints.push(Severity::Warning, "ptl/spec-number-as-text", at, message);
+            let finding = Finding::warning("ptl/spec-number-as-text", message);
+            self.lints.add(finding.path(path.to_string()));
         }
         Ok(number)
     }
@@ -572,4 +572,4 @@ pub(crate) const MAX_SIDE: i64 = 1 << 14;
 /// Token ids that one text is made to have.
 const MAX_TOKENS: i64 = 1 << 20;
 /// A spec of nothing but faults must not become a report of gigabytes.
-const MAX_FAULTS: usize = 1000;
+const MAX_FAULTS: usize = Report::PER_RULE;

@@ -1,5 +1,7 @@
 use std::fmt::{self, Write as _};
 
+use tensor_core::text::short;
+
 use crate::{Error, Fault, Result};
 
 /// Where in a spec something is, such as `pack.items[2].dtype`; grows and shrinks with a walk.
@@ -46,7 +48,7 @@ fn push_member(path: &mut String, key: &str) {
     let separator = if path.is_empty() { "" } else { "." };
     let _ = match key.chars().all(plain) && !key.is_empty() {
         true => write!(path, "{separator}{key}"),
-        false => write!(path, "{separator}{:?}", crate::spec::json::short(key)),
+        false => write!(path, "{separator}{:?}", short(key)),
     };
 }
 

@@ -4,7 +4,7 @@ use crate::{Json, spec::emit::object};
 
 /// Returns a JSON Schema (draft 2020-12) of `live.spec.json`.
 ///
-/// It describes what the profile of the format's text reads, stubs included. What no schema can say
+/// It describes what the dialect of the format's text reads, stubs included. What no schema can say
 /// is left to [`Spec::check`](crate::Spec::check): sizes against items, vocabularies against
 /// tokenizers, parameters of two kinds.
 #[must_use]

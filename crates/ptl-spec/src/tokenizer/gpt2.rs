@@ -8,7 +8,7 @@ use std::{
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
 use crate::{
-    Error, Fault, Json, Profile, Result,
+    Dialect, Error, Fault, Json, Result,
     spec::path::Path,
     tokenizer::GPT2,
     tokenizer::trie::{At, Trie},
@@ -38,14 +38,14 @@ pub(crate) struct Gpt2Vocabulary {
 }
 
 impl Gpt2Vocabulary {
-    pub(crate) fn parse(vocabulary: &Json, profile: Profile) -> Result<Self> {
+    pub(crate) fn parse(vocabulary: &Json, dialect: Dialect) -> Result<Self> {
         let Json::Object(members) = vocabulary else {
             let (found, expected) = (vocabulary.described(), "an object from tokens to ids");
             return Err(Error::spec(GPT2, Fault::Value { found, expected }));
         };
         let mut tokens = Vec::with_capacity(members.len());
         for (token, id) in members {
-            let Some(read) = profile.long(id) else {
+            let Some(read) = dialect.long(id) else {
                 let fault = Fault::Value { found: id.described(), expected: "a token id" };
                 let at = Path::root(GPT2).member(token, |path| path.to_string());
                 return Err(Error::spec(at, fault));
@@ -161,14 +161,14 @@ impl Gpt2Vocabulary {
         &self,
         ids: &[i64],
         mode: Gpt2Mode,
-        profile: Profile,
+        dialect: Dialect,
     ) -> Result<String, Fault> {
         let mut text = String::new();
         for &id in ids {
-            match (self.token(id), profile) {
+            match (self.token(id), dialect) {
                 (Some(token), _) => text.push_str(token),
-                (None, Profile::Android) => text.push_str("null"),
-                (None, Profile::Documented) => return Err(Fault::UnknownId { id }),
+                (None, Dialect::Android) => text.push_str("null"),
+                (None, Dialect::Documented) => return Err(Fault::UnknownId { id }),
             }
         }
         Ok(match mode {
@@ -435,7 +435,7 @@ mod tests {
     fn vocabulary(tokens: &[&str]) -> Gpt2Vocabulary {
         let members =
             tokens.iter().zip(0..).map(|(token, id)| ((*token).to_owned(), Json::Int(id)));
-        Gpt2Vocabulary::parse(&Json::Object(members.collect()), Profile::Documented).unwrap()
+        Gpt2Vocabulary::parse(&Json::Object(members.collect()), Dialect::Documented).unwrap()
     }
 
     #[test]
@@ -484,7 +484,7 @@ mod tests {
         for text in ["Hello\n wörld 😀", "\u{0}\u{7f}", ""] {
             let ids = v.encode(text, Gpt2Mode::ByteLevelBpe).unwrap();
             assert_eq!(ids.len(), text.len());
-            let decoded = v.decode(&ids, Gpt2Mode::ByteLevelBpe, Profile::Documented).unwrap();
+            let decoded = v.decode(&ids, Gpt2Mode::ByteLevelBpe, Dialect::Documented).unwrap();
             assert_eq!(decoded, text);
         }
     }

@@ -1,39 +1,47 @@
 //! The ZIP container: records below one root folder.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    sync::{OnceLock, atomic::AtomicBool},
+};
 
-use model_archive::{Archive, Entry, Method as Codec, Profile as Strictness};
-use tensor_core::{Extent, Limits, Source};
+use model_archive::{Archive, Entry};
+use tensor_core::{Extent, Limit, Limits, Report, Source, Verify};
 
-use crate::{Error, Result};
+use crate::{
+    Bytecode, ContainerKind, Error, File, Place, Result, Strip,
+    container::{Container, Files},
+    edit::changes::{Changes, Writes},
+    module::{
+        self,
+        stored::{Listing, StorageId},
+        walk::{Walk, WalkFault},
+    },
+    pickle::{Pickle, PickleFault},
+};
 
-pub(crate) mod edit;
-pub(crate) mod layout;
+mod edit;
+mod lint;
 
 /// An archive whose records all lie below one folder.
 #[derive(Debug)]
-pub(crate) struct Container {
-    pub(crate) archive: Archive,
-    pub(crate) root: String,
+pub(crate) struct Zip {
+    archive: Archive,
+    root: String,
+    verify: Verify,
+    /// Which entries had their checksum compared, in the order of the directory.
+    verified: Vec<AtomicBool>,
     /// Positions of the records by their names in lower case, without the root: PyTorch does not
     /// tell cases apart.
     by_name: BTreeMap<String, usize>,
     /// Names that are one to PyTorch.
-    pub(crate) collisions: Vec<String>,
+    collisions: Vec<String>,
+    is_big_endian: OnceLock<bool>,
 }
 
-impl Container {
-    pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
-        let options = Archive::options()
-            .methods(&[Codec::Stored, Codec::Deflate])
-            .profile(Strictness::Lenient)
-            .limits(*limits);
-        let archive = match options.from_source(source.clone()) {
-            Err(end @ model_archive::Error::Directory { .. }) if starts_with_a_record(source) => {
-                return Err(Error::NoEnd { source: end });
-            }
-            archive => archive?,
-        };
+impl Zip {
+    pub(crate) fn open(archive: Archive, verify: Verify) -> Result<Self> {
         let first = archive.entry_at(0).map(Entry::name).unwrap_or_default();
         let Some((root, _)) = first.split_once('/') else {
             return Err(Error::NoRoot { entry: first.to_owned() });
@@ -52,27 +60,185 @@ impl Container {
                 collisions.push(name.to_owned());
             }
         }
-        Ok(Self { archive, root, by_name, collisions })
+        let verified = archive.entries().map(|_| AtomicBool::new(false)).collect();
+        let is_big_endian = OnceLock::new();
+        Ok(Self { archive, root, verify, verified, by_name, collisions, is_big_endian })
     }
 
-    /// Returns the position of a record in the directory.
-    pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        let exact = self.archive.entry(&format!("{}/{name}", self.root));
-        let exact = exact.map(Entry::index);
-        exact.or_else(|| self.by_name.get(&name.to_ascii_lowercase()).copied())
-    }
-
-    /// Returns the name of a record without the root folder; `None` for a folder.
-    pub(crate) fn name_at(&self, index: usize) -> Option<&str> {
-        let name = self.archive.entry_at(index)?.name();
-        let name = name.get(self.root.len()..)?.strip_prefix('/')?;
+    /// Returns the name of an entry without the root folder; `None` for a folder.
+    fn name_of<'a>(&self, entry: Entry<'a>) -> Option<&'a str> {
+        let name = entry.name().get(self.root.len()..)?.strip_prefix('/')?;
         Some(name).filter(|name| !name.is_empty() && !name.ends_with('/'))
     }
 
-    /// Returns the positions of all records, in the order of the directory.
-    pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
-        (0..self.archive.entries().len()).filter(|index| self.name_at(*index).is_some())
+    fn file(&self, index: usize) -> Option<File<'_>> {
+        let (entry, is_verified) = (self.archive.entry_at(index)?, self.verified.get(index)?);
+        let name = self.name_of(entry)?;
+        Some(File::record(name, self.archive.source(), entry, self.verify, is_verified))
     }
+
+    fn walk(
+        &self,
+        name: &'static str,
+        place: Place,
+        limits: &Limits,
+        listing: &mut Listing,
+    ) -> Result<()> {
+        let Some(record) = self.record(name) else { return Ok(()) };
+        let pickle = pickle(record, limits)?;
+        let folder = if place == Place::State { "data/" } else { "constants/" };
+        let walk = Walk::new(&pickle, place, folder, limits, listing);
+        walk.run().map_err(|fault| walk_error(name, fault))
+    }
+
+    /// Lists what only the code of the lite interpreter has. Code that cannot be read has no
+    /// constants that could be listed; [`bytecode`](Container::bytecode) says why.
+    fn walk_code(&self, limits: &Limits, listing: &mut Listing) -> Result<()> {
+        let Some(Ok(pickle)) = self.record(BYTECODE).map(|record| pickle(record, limits)) else {
+            return Ok(());
+        };
+        let Ok(constants) = module::constants(&pickle, limits) else { return Ok(()) };
+        // PyTorch looks for all of them where it finds one.
+        let is_own = |record: File<'_>| record.path().starts_with("bytecode/");
+        let folder = if self.records().any(is_own) { "bytecode/" } else { "constants/" };
+        let walk = Walk::new(&pickle, Place::Bytecode, folder, limits, listing);
+        walk.constants(&constants).map_err(|fault| walk_error(BYTECODE, fault))
+    }
+}
+
+impl Container for Zip {
+    fn kind(&self) -> ContainerKind {
+        ContainerKind::Zip
+    }
+
+    fn root(&self) -> Option<&str> {
+        Some(&self.root)
+    }
+
+    fn records(&self) -> Files<'_> {
+        Box::new((0..self.verified.len()).filter_map(|index| self.file(index)))
+    }
+
+    fn record(&self, name: &str) -> Option<File<'_>> {
+        let exact = self.archive.entry(&format!("{}/{name}", self.root)).map(Entry::index);
+        let index = exact.or_else(|| self.by_name.get(&name.to_ascii_lowercase()).copied());
+        self.file(index?)
+    }
+
+    fn extra_files(&self) -> Files<'_> {
+        Box::new(self.records().filter_map(|file| Some(file.as_extra(extra_name(file.path())?))))
+    }
+
+    fn extra_file(&self, name: &str) -> Option<File<'_>> {
+        let file = self.record(&format!("{EXTRA}{name}"))?;
+        Some(file.as_extra(extra_name(file.path())?))
+    }
+
+    fn sources(&self, _: &Limits) -> Result<Vec<String>> {
+        let is_source = |name: &&str| name.starts_with("code/") && name.ends_with(".py");
+        Ok(self.records().map(File::path).filter(is_source).map(str::to_owned).collect())
+    }
+
+    fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {
+        let record = self.record(BYTECODE).ok_or(Error::NotLite)?;
+        let bytecode = module::bytecode(&pickle(record, limits)?, limits);
+        bytecode.map_err(|fault| walk_error(BYTECODE, fault))
+    }
+
+    fn tensors(&self, limits: &Limits) -> Result<Listing> {
+        let mut listing = Listing::new(limits);
+        self.walk(DATA, Place::State, limits, &mut listing)?;
+        self.walk(CONSTANTS, Place::Constants, limits, &mut listing)?;
+        self.walk_code(limits, &mut listing)?;
+        Ok(listing)
+    }
+
+    fn storage(&self, storage: &StorageId) -> Result<Option<File<'_>>> {
+        Ok(match storage {
+            StorageId::Record { name, .. } => self.record(name),
+            StorageId::Index(_) => None,
+        })
+    }
+
+    fn is_big_endian(&self) -> bool {
+        *self.is_big_endian.get_or_init(|| {
+            let order = self.record(BYTE_ORDER).filter(|record| record.size() <= 16);
+            order.is_some_and(|record| record.bytes().is_ok_and(|text| text.trim_ascii() == b"big"))
+        })
+    }
+
+    fn operator_version(&self) -> Option<u32> {
+        None
+    }
+
+    fn storage_count(&self) -> Option<u64> {
+        None
+    }
+
+    fn lint(&self, _: &Limits, report: &mut Report) {
+        self.report(report);
+    }
+
+    /// PyTorch does not tell cases apart.
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        one.eq_ignore_ascii_case(other)
+    }
+
+    fn check_editable(&self) -> Result<()> {
+        if self.collisions.is_empty() {
+            return Ok(());
+        }
+        let reason = "two of its records have names that PyTorch takes for one";
+        Err(Error::NotEditable { reason })
+    }
+
+    fn check_strip(&self, _: Strip) -> Result<()> {
+        Ok(())
+    }
+
+    fn writes(&self, changes: &Changes) -> Result<Writes> {
+        self.tail(changes)
+    }
+
+    fn rewrite(
+        &self,
+        _: &Limits,
+        keep: &dyn Fn(&str) -> bool,
+        sink: &mut dyn Write,
+    ) -> Result<u64> {
+        self.rewrite_to(keep, sink)
+    }
+}
+
+fn pickle(record: File<'_>, limits: &Limits) -> Result<Pickle> {
+    limits.check(Limit::DocumentBytes, "pickle in bytes", record.size())?;
+    let bytes = record.checked_bytes()?;
+    Pickle::parse(bytes).map_err(|(at, fault)| pickle_error(record.path(), at, fault))
+}
+
+fn walk_error(record: &str, fault: WalkFault) -> Error {
+    match fault {
+        WalkFault::Pickle(fault) => pickle_error(record, 0, fault),
+        WalkFault::Core(error) => error.into(),
+    }
+}
+
+fn pickle_error(record: &str, at: u64, fault: PickleFault) -> Error {
+    Error::Pickle { record: record.to_owned(), at, fault }
+}
+
+/// Returns the name of the extra file that a record is; `None` for any other.
+fn extra_name(record: &str) -> Option<&str> {
+    let (folder, name) = record.split_at_checked(EXTRA.len())?;
+    folder.eq_ignore_ascii_case(EXTRA).then_some(name)
+}
+
+/// Tells whether an archive is a model: the records that every one has are below a folder.
+pub(crate) fn is_model(archive: &Archive) -> bool {
+    archive.entries().any(|entry| {
+        let name = entry.name().split_once('/').map(|(_, name)| name);
+        name.is_some_and(|name| [DATA, BYTECODE].contains(&name))
+    })
 }
 
 /// Tells whether the first bytes are a header of a ZIP file.
@@ -80,3 +246,24 @@ pub(crate) fn starts_with_a_record(source: &Source) -> bool {
     let start = source.read(Extent::first(4), "first record");
     start.is_ok_and(|start| *start == *b"PK\x03\x04")
 }
+
+/// Tells whether the first record of a ZIP file is named as one of a model.
+pub(crate) fn starts_as_model(source: &Source) -> Result<bool> {
+    let head = source.read(Extent::first(source.len().min(HEAD)), "first record")?;
+    let name = head.get(NAME..).unwrap_or_default();
+    let mut parts = name.splitn(2, |byte| *byte == b'/');
+    let (Some(_), Some(name)) = (parts.next(), parts.next()) else { return Ok(false) };
+    let starts = [DATA, BYTECODE, CONSTANTS, BYTE_ORDER, EXTRA, "version", "data/", "code/"];
+    Ok(starts.iter().any(|start| name.starts_with(start.as_bytes())))
+}
+
+/// Where the name is in the header of a record, in bytes. ZIP application note, section 4.3.7.
+const NAME: usize = 30;
+/// What is read for it, in bytes: roots are short.
+const HEAD: u64 = 512;
+/// The folder of extra files below the root.
+const EXTRA: &str = "extra/";
+pub(crate) const BYTECODE: &str = "bytecode.pkl";
+pub(crate) const DATA: &str = "data.pkl";
+const CONSTANTS: &str = "constants.pkl";
+const BYTE_ORDER: &str = "byteorder";

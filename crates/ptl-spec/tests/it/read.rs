@@ -7,9 +7,11 @@ use std::{
 };
 
 use ptl_spec::{
-    Argument, ContainerKind, Json, Method, Place, Profile, Quantization, Reader, Spec, SpecSource,
-    Tensor, side_file,
-    tensor_core::{Extent, Limits, digest::Algorithm},
+    Argument, ContainerKind, Dialect, Json, Method, Place, Quantization, Reader, Spec, SpecSource,
+    Tensor,
+    model_archive::Archive,
+    side_file, sniff, sniff_archive,
+    tensor_core::{At, ErrorKind, Extent, Limits, Source, Verified, Verify, digest::Algorithm},
     with_extra_files,
 };
 use test_support::{CountingSource, files, testdata};
@@ -71,7 +73,7 @@ fn containers_are_as_expected() {
                 let version = reader.record("version").unwrap().bytes().unwrap();
                 assert_eq!(version, text(&expected, "version_record"), "{path:?}");
                 let Some(Json::Object(records)) = expected.get("records") else { panic!() };
-                let found = reader.records().map(|record| (record.name(), record.size()));
+                let found = reader.records().map(|record| (record.path(), record.len().unwrap()));
                 let expected = records.iter().map(|(name, size)| match size {
                     Json::Int(size) => (name.as_str(), *size as u64),
                     other => panic!("{other}"),
@@ -82,9 +84,10 @@ fn containers_are_as_expected() {
                 assert_eq!(reader.root(), None);
                 let version = u64::from(reader.operator_version().unwrap());
                 assert_eq!(number(&expected, "operator_version"), version);
-                assert_eq!(number(&expected, "storages"), reader.storages().unwrap());
+                assert_eq!(number(&expected, "storages"), reader.storage_count().unwrap());
                 let Some(Json::Object(extra)) = expected.get("extra_files") else { panic!() };
-                let found = reader.extra_files().map(|file| (file.name().to_owned(), file.size()));
+                let found =
+                    reader.extra_files().map(|file| (file.path().to_owned(), file.len().unwrap()));
                 let expected = extra.iter().map(|(name, size)| match size {
                     Json::Int(size) => (name.clone(), *size as u64),
                     other => panic!("{other}"),
@@ -143,14 +146,14 @@ fn check_tensor(tensor: Tensor<'_>, expected: &Json, path: &Path) {
         let extent = tensor.storage_extent().unwrap().unwrap();
         assert_eq!(extent.offset(), number(expected, "storage_file_offset"), "{what}");
     }
-    tensor.check().unwrap();
+    tensor.extent().unwrap();
     let bytes = tensor.bytes().unwrap();
     let digest = Algorithm::Sha256.digest(&bytes).to_string();
     assert_eq!(digest, format!("sha256:{}", text(expected, "sha256_contiguous_le")), "{what}");
-    let mut buffer = vec![0; bytes.len()];
+    let mut buffer = vec![1; bytes.len()];
     tensor.read_into(&mut buffer).unwrap();
     assert_eq!(buffer, bytes);
-    assert_eq!(tensor.to_tensor().unwrap().bytes(), &bytes);
+    assert_eq!(tensor.read().unwrap().bytes(), &bytes);
     quantized(tensor, expected.get("quant"), &what);
 }
 
@@ -164,8 +167,8 @@ fn quantized(tensor: Tensor<'_>, expected: Option<&Json>, what: &str) {
         }
         (Some(Quantization::PerChannel { scheme, axis }), Some(expected)) => {
             assert_eq!(scheme.name(), text(expected, "qscheme"), "{what}");
-            let scales = tensor.scales().unwrap().to_tensor().unwrap();
-            let zeros = tensor.zero_points().unwrap().to_tensor().unwrap();
+            let scales = tensor.scales().unwrap().read().unwrap();
+            let zeros = tensor.zero_points().unwrap().read().unwrap();
             let rest = [
                 Json::from(scales.view().to_vec::<f64>().unwrap()),
                 Json::from(zeros.view().to_vec::<i64>().unwrap()),
@@ -188,7 +191,7 @@ fn tensors_are_as_expected() {
         assert_eq!(tensors.len(), expected.len(), "{path:?}");
         for (tensor, expected) in tensors.into_iter().zip(expected) {
             check_tensor(tensor, expected, &path);
-            let found = reader.tensor(&tensor.name()).unwrap().unwrap();
+            let found = reader.tensor(tensor.name()).unwrap().unwrap();
             assert_eq!((found.path(), found.place()), (tensor.path(), tensor.place()));
             checked += 1;
         }
@@ -205,9 +208,9 @@ fn constants_of_old_bytecode() {
         let tensors = reader.tensors().unwrap().filter(|tensor| tensor.place() == place);
         let mut found: Vec<_> = tensors
             .map(|tensor| {
-                tensor.check().unwrap();
+                tensor.extent().unwrap();
                 let name = tensor.name();
-                assert_eq!(reader.tensor(&name).unwrap().unwrap().record(), tensor.record());
+                assert_eq!(reader.tensor(name).unwrap().unwrap().record(), tensor.record());
                 (tensor.shape().dims().to_vec(), tensor.bytes().unwrap())
             })
             .collect();
@@ -237,7 +240,11 @@ fn records_start_on_64_bytes() {
     for (path, _) in models() {
         let reader = Reader::open(&path).unwrap();
         for record in reader.records().filter(|record| !record.is_compressed()) {
-            assert!(record.extent().unwrap().is_aligned(64), "{} of {path:?}", record.name());
+            assert!(
+                record.stored_extent().unwrap().is_aligned(64),
+                "{} of {path:?}",
+                record.path()
+            );
         }
     }
 }
@@ -266,7 +273,8 @@ fn embedded_specs_are_read() {
 #[test]
 fn extra_files_are_listed() {
     let reader = Reader::open(testdata("ptl/valid/torch251/img_extras.ptl")).unwrap();
-    let files: Vec<_> = reader.extra_files().map(|file| (file.name(), file.size())).collect();
+    let files: Vec<_> =
+        reader.extra_files().map(|file| (file.path(), file.len().unwrap())).collect();
     assert_eq!(
         files,
         [("unicode/ümlaut.txt", 2), ("empty", 0), ("labels.txt", 4), ("model/live.spec.json", 583)]
@@ -291,10 +299,10 @@ fn a_spec_may_stand_beside_the_model() {
     fs::copy(testdata("ptl/valid/torch251/img.ptl"), &model).unwrap();
     let (source, spec) = Reader::open(&model)
         .unwrap()
-        .find_spec(&Spec::options().profile(Profile::Android))
+        .find_spec(&Spec::options().dialect(Dialect::Android))
         .unwrap()
         .unwrap();
-    assert_eq!((source, spec.profile()), (SpecSource::Embedded, Profile::Android));
+    assert_eq!((source, spec.dialect()), (SpecSource::Embedded, Dialect::Android));
 }
 
 #[test]
@@ -327,7 +335,8 @@ fn opening_reads_the_directory_alone() {
     let bytes = fs::read(testdata("ptl/valid/torch251/img_opt.ptl")).unwrap();
     let counting = CountingSource::new(&bytes);
     let reader = Reader::from_source(counting.source()).unwrap();
-    let directory = reader.records().map(|record| record.extent().unwrap().end()).max().unwrap();
+    let directory =
+        reader.records().map(|record| record.stored_extent().unwrap().end()).max().unwrap();
     let reads = counting.take_reads();
     let first = reads.first().copied().unwrap();
     assert_eq!(first, Extent::first(8));
@@ -354,7 +363,7 @@ fn a_flatbuffer_is_read_where_its_tables_lead() {
     let (memory, counting) = (Reader::from_bytes(bytes.clone()), CountingSource::new(&bytes));
     let (memory, reader) = (memory.unwrap(), Reader::from_source(counting.source()).unwrap());
     assert_eq!(reader.bytecode().unwrap(), memory.bytecode().unwrap());
-    assert_eq!(reader.validate().findings(), memory.validate().findings());
+    assert_eq!(reader.lint().findings(), memory.lint().findings());
     let (tensors, expected) = (reader.tensors().unwrap(), memory.tensors().unwrap());
     assert!(tensors.len() > 10 && tensors.len() == expected.len());
     for (tensor, expected) in tensors.zip(expected) {
@@ -365,6 +374,7 @@ fn a_flatbuffer_is_read_where_its_tables_lead() {
     // The long one is not among them.
     assert!(counting.total() < 1 << 20, "{} bytes are read", counting.total());
     assert_eq!(reader.extra_file("long").unwrap().bytes().unwrap(), vec![7; 1 << 20]);
+    assert_eq!(reader.validate().findings(), memory.validate().findings());
 }
 
 #[test]
@@ -384,7 +394,7 @@ fn stored_bytes_are_not_copied() {
 fn big_endian_numbers_are_swapped() {
     let file = fs::read(testdata("ptl/valid/torch251/img.ptl")).unwrap();
     let little = Reader::from_bytes(file.clone()).unwrap();
-    let place = little.record("byteorder").unwrap().extent().unwrap();
+    let place = little.record("byteorder").unwrap().stored_extent().unwrap();
     let mut file = file;
     let place = place.offset() as usize..place.end() as usize;
     file[place].copy_from_slice(b"big   ");
@@ -394,4 +404,81 @@ fn big_endian_numbers_are_swapped() {
     let swapped: Vec<u8> = big.chunks(4).flat_map(|word| word.iter().rev()).copied().collect();
     assert_eq!(swapped, little);
     assert_ne!(big, little);
+}
+
+#[test]
+fn models_are_told_by_their_content() {
+    for (path, _) in models() {
+        let bytes = fs::read(&path).unwrap();
+        let counting = CountingSource::new(&bytes);
+        assert!(sniff(&counting.source()).unwrap(), "{path:?}");
+        assert!(counting.total() < 16 << 10, "{path:?}: {} bytes", counting.total());
+        // One that was cut off is still a model.
+        assert!(sniff(&Source::from_bytes(bytes[..bytes.len() / 2].to_vec())).unwrap());
+    }
+    let other = test_support::zip::Zip::of(&[("x/y", b"z")]).to_bytes();
+    for bytes in [&b""[..], b"PK\x03\x04", b"{\"pack\": {}}", &other] {
+        assert!(!sniff(&Source::from_bytes(bytes.to_vec())).unwrap());
+    }
+    for path in files("ptl/calls/specs", "json") {
+        assert!(Spec::sniff(&Source::open(path).unwrap()).unwrap());
+    }
+    let model = Source::open(testdata("ptl/valid/torch251/img.ptl")).unwrap();
+    assert!(!Spec::sniff(&model).unwrap());
+    let archive = Archive::options().from_source(model).unwrap();
+    assert!(sniff_archive(&archive));
+    assert!(Reader::options().from_archive(archive).unwrap().spec().unwrap().is_some());
+}
+
+/// A record whose bytes were changed is refused where it is asked for, and not before.
+#[test]
+fn checksums_are_compared_when_asked_for() {
+    let mut bytes = fs::read(testdata("ptl/valid/torch251/img.ptl")).unwrap();
+    let sound = Reader::from_bytes(bytes.clone()).unwrap();
+    let extent = sound.tensor("fc_weight").unwrap().unwrap().extent().unwrap().unwrap();
+    bytes[extent.offset() as usize] ^= 1;
+    let read = |verify: Verify| {
+        let reader = Reader::options().verify(verify).from_bytes(bytes.clone()).unwrap();
+        let tensor = reader.tensor("fc_weight").unwrap().unwrap();
+        let mut buffer = vec![0; extent.len() as usize];
+        let found = [tensor.bytes().map(drop), tensor.read_into(&mut buffer)].map(|r| r.is_ok());
+        assert!(tensor.verify().is_err() && reader.lint().is_valid());
+        assert!(!reader.validate().is_valid());
+        found
+    };
+    assert_eq!(read(Verify::Never), [true, true]);
+    assert_eq!(read(Verify::Once), [false, false]);
+    assert_eq!(read(Verify::Always), [false, false]);
+    let flat = Reader::open(testdata("ptl/valid/torch251/img_fb.ptl")).unwrap();
+    let tensor = flat.tensor("fc_weight").unwrap().unwrap();
+    assert_eq!(tensor.verify().unwrap(), Verified::NoDigest);
+    let path = testdata("ptl/valid/torch251/img.ptl");
+    let sound = Reader::options().verify(Verify::Once).open(path).unwrap();
+    let tensor = sound.tensor("fc_weight").unwrap().unwrap();
+    assert_eq!(tensor.bytes().unwrap(), tensor.bytes().unwrap());
+    assert_eq!(tensor.verify().unwrap(), Verified::Digest);
+}
+
+#[test]
+fn errors_say_what_they_mean_and_where() {
+    let error = |name: &str| {
+        Reader::open(testdata("ptl/invalid").join(name)).and_then(|reader| {
+            reader.bytecode()?;
+            reader.tensors()?;
+            reader.spec().map(drop)
+        })
+    };
+    let found = [
+        ("root_missing.ptl", ErrorKind::Malformed, "ptl/root"),
+        ("not_lite.ptl", ErrorKind::Unsupported, "ptl/not-lite"),
+        ("pickle_eval.ptl", ErrorKind::Malformed, "ptl/pickle"),
+        ("flat_root.ptl", ErrorKind::Malformed, "ptl/flatbuffer"),
+        ("flat_sizes.ptl", ErrorKind::Malformed, "ptl/flatbuffer"),
+        ("spec_malformed.ptl", ErrorKind::Malformed, "ptl/spec-json"),
+    ];
+    for (name, kind, rule) in found {
+        let error = error(name).unwrap_err();
+        assert_eq!((error.kind(), error.rule()), (kind, rule), "{name}");
+        assert_ne!(error.at(), At::file(), "{name}: {error}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use ptl_spec::{
-    Error, Filter, Image, Json, Param, Params, Profile, ResultValue, Results, Spec, SpecOptions,
+    Dialect, Error, Filter, Image, Json, Param, Params, ResultValue, Results, Spec, SpecOptions,
     Value,
     tensor_core::{DType, Limits, Shape, Tensor},
 };
@@ -246,7 +246,7 @@ fn ended(case: &Json) -> &Json {
 /// Calls that did not end on phones end here.
 #[test]
 fn android_does_as_phones_did() {
-    let options = Spec::options().profile(Profile::Android);
+    let options = Spec::options().dialect(Dialect::Android);
     // A tensor of 2^32 elements without any would be read far beyond its end.
     let exceptions =
         [("tensor.int32_overflow", "pack has 0 items, but sizes [65536, 65536] need 4294967296")];
@@ -292,7 +292,7 @@ fn pictures_are_scaled_smoothly_by_default() {
     };
     let bilinear = pack(Spec::options().filter(Filter::Bilinear));
     assert_eq!(pack(Spec::options()), bilinear);
-    assert_ne!(pack(Spec::options().profile(Profile::Android)), bilinear);
+    assert_ne!(pack(Spec::options().dialect(Dialect::Android)), bilinear);
 }
 
 #[test]
@@ -303,7 +303,8 @@ fn what_is_not_used_is_reported() {
     );
     let (spec, params) = (spec.unwrap(), Params::new().with("x", "1.5").with("y", 2));
     let call = spec.call(&params).unwrap();
-    let messages: Vec<&str> = call.report().findings().iter().map(|f| f.message.as_str()).collect();
+    let report = call.lint();
+    let messages: Vec<&str> = report.findings().iter().map(|f| f.message.as_str()).collect();
     assert_eq!(
         messages,
         [
@@ -314,9 +315,9 @@ fn what_is_not_used_is_reported() {
 }
 
 /// Unpacks one value by one object.
-fn unpacked(unpack: &str, output: &Value, profile: Profile) -> Result<ResultValue, String> {
+fn unpacked(unpack: &str, output: &Value, dialect: Dialect) -> Result<ResultValue, String> {
     let text = format!(r#"{{"pack": {{"type": "scalar_long", "value": 1}}, "unpack": {unpack}}}"#);
-    let spec = Spec::options().profile(profile).parse(text).unwrap();
+    let spec = Spec::options().dialect(dialect).parse(text).unwrap();
     let params = Params::new();
     let results = spec.call(&params).unwrap().unpack(output).map_err(|error| error.to_string())?;
     Ok(results.get("k").unwrap().clone())
@@ -334,7 +335,7 @@ fn detections_are_kept_by_probability_and_class() {
                  "classes": ["cat", "dog"]}}"#
         );
         let output = vec![("pred_boxes".to_owned(), boxes), ("pred_logits".to_owned(), logits)];
-        match unpacked(&unpack, &Value::Dict(output), Profile::Documented) {
+        match unpacked(&unpack, &Value::Dict(output), Dialect::Documented) {
             Ok(ResultValue::Boxes(boxes)) => Ok(boxes),
             other => other.map(|value| panic!("{value:?}")),
         }
@@ -365,10 +366,10 @@ fn detections_are_kept_by_probability_and_class() {
 
 #[test]
 fn tensors_become_pictures() {
-    let picture = |output: &Value, profile| match unpacked(
+    let picture = |output: &Value, dialect| match unpacked(
         r#"{"type": "tensor_to_image", "key": "k"}"#,
         output,
-        profile,
+        dialect,
     ) {
         Ok(ResultValue::Image(image)) => {
             Ok((image.width(), image.height(), image.pixels().to_vec()))
@@ -378,20 +379,20 @@ fn tensors_become_pictures() {
     // Two rows of one pixel: red, then white with half of blue.
     let output = floats(&[1, 3, 2, 1], &[1.0, 1.0, 0.0, 1.0, 0.0, 0.5]);
     let expected = (1, 2, vec![255, 0, 0, 255, 255, 128]);
-    assert_eq!(picture(&output, Profile::Documented).unwrap(), expected);
-    assert_eq!(picture(&output, Profile::Android).unwrap(), expected);
+    assert_eq!(picture(&output, Dialect::Documented).unwrap(), expected);
+    assert_eq!(picture(&output, Dialect::Android).unwrap(), expected);
     let below = floats(&[1, 3, 1, 1], &[-4.0, -3.0, -2.0]);
-    assert_eq!(picture(&below, Profile::Documented).unwrap().2, [0, 128, 255]);
-    assert_eq!(picture(&below, Profile::Android).unwrap().2, [0, 64, 128]);
+    assert_eq!(picture(&below, Dialect::Documented).unwrap().2, [0, 128, 255]);
+    assert_eq!(picture(&below, Dialect::Android).unwrap().2, [0, 64, 128]);
     let infinite = floats(&[1, 3, 1, 1], &[f32::INFINITY, 0.0, 1.0]);
     assert_eq!(
-        picture(&infinite, Profile::Documented).unwrap_err(),
+        picture(&infinite, Dialect::Documented).unwrap_err(),
         "unpack gets a tensor with infinite elements or NaN from the model, expected numbers"
     );
     for shape in [&[3, 1, 1][..], &[1, 1, 1, 3], &[2, 3, 1, 1], &[1, 3, 0, 1]] {
         let len = shape.iter().product::<u64>() as usize;
         let output = floats(shape, &vec![0.0; len]);
-        let message = picture(&output, Profile::Documented).unwrap_err();
+        let message = picture(&output, Dialect::Documented).unwrap_err();
         assert!(message.ends_with("expected a tensor [1, 3, height, width] of f32"), "{message}");
     }
 }

@@ -22,7 +22,7 @@ fn every_spec_has_its_signature() {
         let found = parameters.iter().map(|p| (p.name.as_str(), p.kind.name()));
         let expected = expected.iter().map(|(key, kind)| (key.as_str(), kind.as_str().unwrap()));
         assert!(found.eq(expected), "{name}: {}", spec.signature());
-        assert!(spec.check().is_valid(), "{name}: {:?}", spec.check());
+        assert!(spec.lint().is_valid(), "{name}: {:?}", spec.lint());
         checked += 1;
     }
     assert_eq!(checked, 11);
@@ -65,7 +65,7 @@ fn specs_are_built_with_their_vocabulary() {
     );
     let vocabulary = [("vocabulary_bert", Json::from("[PAD]\n[UNK]\nhello"))];
     let spec = Spec::options().build(vocabulary, &pack, &unpack).unwrap();
-    assert!(spec.check().is_empty(), "{:?}", spec.check());
+    assert!(spec.lint().is_empty(), "{:?}", spec.lint());
     assert_eq!(
         spec.json().to_string(),
         concat!(
@@ -126,7 +126,7 @@ fn parameters_of_two_kinds_are_found() {
             "unpack": {"type": "scalar_long", "key": "k"}}"#,
     )
     .unwrap();
-    let report = spec.check();
+    let report = spec.lint();
     assert_eq!(
         report.findings()[0].message,
         "pack.items[1].value takes the parameter \"x\" for integer, \

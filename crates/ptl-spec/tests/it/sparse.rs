@@ -122,13 +122,13 @@ fn rejects(reader: &Reader, message: &str) {
 fn lists_of_coordinates() {
     let reader = coo(&[0, 1, 2, 2, 0, 3], &[3, 4], &[3]);
     let sparse = only(&reader);
-    assert_eq!((sparse.name().as_str(), sparse.path(), sparse.place()), ("s", "s", Place::State));
+    assert_eq!((sparse.name(), sparse.path(), sparse.place()), ("s", "s", Place::State));
     assert_eq!((sparse.shape().dims(), sparse.requires_grad()), (&[3, 4][..], true));
     let SparseParts::Coo { indices, values } = sparse.parts() else { panic!("{sparse:?}") };
-    assert_eq!(indices.to_tensor().unwrap().view().to_vec::<i64>().unwrap(), [0, 1, 2, 2, 0, 3]);
+    assert_eq!(indices.read().unwrap().view().to_vec::<i64>().unwrap(), [0, 1, 2, 2, 0, 3]);
     assert_eq!(values.bytes().unwrap().len(), 12);
     sparse.verify().unwrap();
-    let names: Vec<String> = reader.tensors().unwrap().map(Tensor::name).collect();
+    let names: Vec<&str> = reader.tensors().unwrap().map(Tensor::name).collect();
     assert_eq!(names, ["s.indices", "s.values"]);
     assert!(reader.tensor("s.values").unwrap().is_some());
 }
@@ -146,7 +146,7 @@ fn compressed_rows() {
     let shapes = [crow_indices, col_indices, values].map(|part| part.shape().dims()[0]);
     assert_eq!(shapes, [3, 3, 3]);
     sparse.verify().unwrap();
-    let names: Vec<String> = reader.tensors().unwrap().map(Tensor::name).collect();
+    let names: Vec<&str> = reader.tensors().unwrap().map(Tensor::name).collect();
     assert_eq!(names, ["s.crow_indices", "s.col_indices", "s.values"]);
 }
 
@@ -197,6 +197,11 @@ fn indices_that_are_longer_than_the_file() {
     assert_eq!(
         found.map(|finding| finding.message.as_str()),
         Some("indices of \"s\" are longer than the file: not looked at")
+    );
+    let values = reader.tensor("s.values").unwrap().unwrap();
+    assert_eq!(
+        values.bytes().unwrap_err().to_string(),
+        "tensor in bytes is 2147483648, over the limit of 16777216 (Limits::expansion)"
     );
 }
 

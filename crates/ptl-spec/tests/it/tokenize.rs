@@ -48,7 +48,7 @@ fn numbers(json: Option<&Json>) -> Option<Vec<i64>> {
 fn bert_ids_are_those_of_others() {
     let Some(text) = original("bert_qa_spec.json") else { return };
     let original = Spec::parse(&text).unwrap();
-    assert_eq!(original.check().worst(), None::<Severity>, "{:?}", original.check());
+    assert_eq!(original.lint().worst(), None::<Severity>, "{:?}", original.lint());
     for (mode, key) in [(BertMode::Reference, "reference"), (BertMode::WordPiece, "wordpiece")] {
         let spec = Spec::options().bert(mode).parse(&text).unwrap();
         for row in oracles("bert") {

@@ -4,9 +4,9 @@ use std::{fs, path::PathBuf};
 
 use bytes::Bytes;
 use ptl_spec::{
-    ContainerKind, Editor, Reader, SPEC, Spec, Strip, compact, recover, recoverable, rewrite,
-    rewrite_file, strip,
-    tensor_core::{Extent, Source},
+    ContainerKind, Editor, Reader, SPEC, Spec, Strip, WriteOptions, compact, recover, recoverable,
+    rewrite, rewrite_file, strip,
+    tensor_core::{Extent, Source, output::Edited},
     with_extra_files,
 };
 use test_support::{assert_bytes, files, mutations, testdata, truncations};
@@ -26,16 +26,19 @@ fn model(name: &str) -> Vec<u8> {
 /// Everything of a file but its extra files: what no edit may change.
 fn rest(file: &[u8]) -> Vec<(String, Option<Extent>, Vec<u8>)> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
-    let records = reader.records().filter(|record| !record.name().starts_with("extra/"));
+    let records = reader.records().filter(|record| !record.path().starts_with("extra/"));
     let mut rest: Vec<_> = records
         .map(|record| {
-            let extent = record.extent().unwrap();
-            (record.name().to_owned(), Some(extent), record.checked_bytes().unwrap().to_vec())
+            let extent = record.stored_extent().unwrap();
+            (record.path().to_owned(), Some(extent), {
+                record.verify().unwrap();
+                record.bytes().unwrap().to_vec()
+            })
         })
         .collect();
     for tensor in reader.tensors().unwrap() {
         let extent = tensor.storage_extent().unwrap();
-        rest.push((tensor.name(), extent, tensor.bytes().unwrap().to_vec()));
+        rest.push((tensor.name().to_owned(), extent, tensor.bytes().unwrap().to_vec()));
     }
     rest.push((format!("{:?}", reader.bytecode().unwrap()), None, Vec::new()));
     rest
@@ -43,7 +46,7 @@ fn rest(file: &[u8]) -> Vec<(String, Option<Extent>, Vec<u8>)> {
 
 fn extras(file: &[u8]) -> Vec<(String, Bytes)> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
-    let content = |file: ptl_spec::ExtraFile<'_>| (file.name().to_owned(), file.bytes().unwrap());
+    let content = |file: ptl_spec::File<'_>| (file.path().to_owned(), file.bytes().unwrap());
     let mut files: Vec<_> = reader.extra_files().map(content).collect();
     files.sort();
     files
@@ -186,7 +189,7 @@ fn new_records_start_on_64_bytes() {
     let new = set(&model("img.ptl"), "labels.txt", "a\n");
     let reader = Reader::from_bytes(new).unwrap();
     for record in reader.records().filter(|record| !record.is_compressed()) {
-        assert!(record.extent().unwrap().is_aligned(64), "{}", record.name());
+        assert!(record.stored_extent().unwrap().is_aligned(64), "{}", record.path());
     }
 }
 
@@ -237,7 +240,7 @@ fn files_are_edited_in_place() {
         fs::write(&path, model(name)).unwrap();
         let mut editor = Editor::open(&path).unwrap();
         let locked = Editor::open(&path).unwrap_err().to_string();
-        assert_eq!(locked, format!("{path:?} is being edited elsewhere"));
+        assert_eq!(locked, format!("{path:?} is locked, expected no other writer"));
         editor.set_spec(&Spec::parse(TEXT).unwrap()).unwrap();
         editor.set("a", "1").unwrap();
         editor.remove("a").unwrap();
@@ -247,14 +250,20 @@ fn files_are_edited_in_place() {
 
         let mut editor = Editor::open(&path).unwrap();
         editor.set_spec(&Spec::parse(TEXT).unwrap()).unwrap();
-        editor.commit().unwrap();
+        let mut dry = Editor::dry_run(&path, WriteOptions::default()).unwrap();
+        dry.set_spec(&Spec::parse(TEXT).unwrap()).unwrap();
+        let expected = dry.commit().unwrap();
+        assert_bytes(&fs::read(&path).unwrap(), &model(name), name);
+        assert_eq!(editor.commit().unwrap(), expected);
+        let (before, after) = (model(name).len() as u64, fs::metadata(&path).unwrap().len());
+        assert_eq!(expected, Edited::Appended { before, after });
         let spec = Reader::open(&path).unwrap().spec().unwrap().unwrap();
         assert_eq!(spec.json(), Spec::parse(TEXT).unwrap().json());
         let mut editor = Editor::open(&path).unwrap();
         editor.remove(SPEC).unwrap();
         editor.commit().unwrap();
         assert!(Reader::open(&path).unwrap().spec().unwrap().is_none());
-        Editor::open(&path).unwrap().commit().unwrap();
+        assert_eq!(Editor::open(&path).unwrap().commit().unwrap(), Edited::Unchanged);
     }
 }
 
@@ -270,7 +279,7 @@ fn editors_are_kept_out_while_a_file_is_copied() {
     assert_eq!(copy(None).unwrap(), (0, model("img.ptl")));
     assert!(copy(Some(Strip::Code)).unwrap().0 > 0);
     let editor = Editor::open(&path).unwrap();
-    let locked = format!("{path:?} is being edited elsewhere");
+    let locked = format!("{path:?} is locked, expected no other writer");
     assert_eq!(copy(None).unwrap_err().to_string(), locked);
     drop(editor);
     struct Nosy<'p>(&'p PathBuf, String);
@@ -382,9 +391,9 @@ fn compacting_leaves_no_dead_bytes() {
         set(&set(&old, SPEC, &"x".repeat(10_000)), SPEC, std::str::from_utf8(&spec).unwrap());
     fs::write(&path, &edited).unwrap();
     let done = compact(&path).unwrap();
-    assert_eq!((done.before, done.removed), (edited.len() as u64, 0));
     let after = fs::read(&path).unwrap();
-    assert_eq!(done.after, after.len() as u64);
+    let lens = [&edited, &after].map(|file| file.len() as u64);
+    assert_eq!(done, Edited::Replaced { before: lens[0], after: lens[1] });
     // The spec is now the last record, so padding differs.
     assert!(after.len() < old.len() + 64);
     let contents = |file: &[u8]| {
@@ -399,8 +408,9 @@ fn compacting_leaves_no_dead_bytes() {
 fn parts(file: &[u8]) -> Vec<(String, Vec<u8>)> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let tensors = reader.tensors().unwrap();
-    let mut parts: Vec<_> =
-        tensors.map(|tensor| (tensor.name(), tensor.bytes().unwrap().to_vec())).collect();
+    let mut parts: Vec<_> = tensors
+        .map(|tensor| (tensor.name().to_owned(), tensor.bytes().unwrap().to_vec()))
+        .collect();
     parts.push((format!("{:?}", reader.bytecode().unwrap()), Vec::new()));
     parts
 }
@@ -426,7 +436,8 @@ fn compacting_flatbuffers() {
         fs::write(&path, &edited).unwrap();
         let done = compact(&path).unwrap();
         let after = fs::read(&path).unwrap();
-        assert_eq!((done.before, done.after), (edited.len() as u64, after.len() as u64));
+        let lens = [&edited, &after].map(|file| file.len() as u64);
+        assert_eq!(done, Edited::Replaced { before: lens[0], after: lens[1] });
         assert!(after.len() < old.len() + 600, "{} {}", after.len(), old.len());
         assert!(!after.windows(6).any(|window| window == b"secret"), "{model:?}");
         assert_eq!((parts(&after), extras(&after)), (parts(&old), extras(&set(&old, SPEC, TEXT))));
@@ -517,11 +528,11 @@ fn stripped_files_keep_what_runs() {
         fs::write(&path, &old).unwrap();
         assert_eq!(strip(&path, what).unwrap().removed, removed);
         let reader = Reader::open(&path).unwrap();
-        assert!(reader.records().all(|record| !what.takes(record.name())));
+        assert!(reader.records().all(|record| !what.takes(record.path())));
         assert!(reader.spec().unwrap().is_some() && reader.bytecode().is_ok());
         for tensor in reader.tensors().unwrap() {
             let old = Reader::from_bytes(old.clone()).unwrap();
-            let old = old.tensor(&tensor.name()).unwrap().unwrap().bytes().unwrap();
+            let old = old.tensor(tensor.name()).unwrap().unwrap().bytes().unwrap();
             assert_eq!(tensor.bytes().unwrap(), old);
         }
     }

@@ -1,6 +1,6 @@
 /// Whose meaning a spec has, where text and phones disagree. The crate's README lists where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
+pub enum Dialect {
     /// What the format's text says; what it does not allow is an error.
     #[default]
     Documented,

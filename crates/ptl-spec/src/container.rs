@@ -1,0 +1,94 @@
+//! What holds the parts of a model file together: the questions that both containers answer.
+
+use std::{fmt, io::Write};
+
+use tensor_core::{Limits, Report};
+
+use crate::{
+    Bytecode, File, Result, Strip,
+    edit::changes::{Changes, Writes},
+    module::stored::{Listing, StorageId},
+};
+
+/// What holds the parts of a model file together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ContainerKind {
+    /// A ZIP file.
+    Zip,
+    /// One FlatBuffer, whose bytes 4 to 8 are `PTMF`.
+    FlatBuffer,
+}
+
+impl fmt::Display for ContainerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Zip => "zip",
+            Self::FlatBuffer => "flatbuffer",
+        })
+    }
+}
+
+/// Files that are found one after another.
+pub(crate) type Files<'a> = Box<dyn Iterator<Item = File<'a>> + 'a>;
+
+/// An open container.
+pub(crate) trait Container: fmt::Debug + Send + Sync {
+    fn kind(&self) -> ContainerKind;
+
+    /// Returns the folder that all records lie below.
+    fn root(&self) -> Option<&str>;
+
+    fn records(&self) -> Files<'_>;
+
+    /// Finds a record by its name without the root folder.
+    fn record(&self, name: &str) -> Option<File<'_>>;
+
+    fn extra_files(&self) -> Files<'_>;
+
+    fn extra_file(&self, name: &str) -> Option<File<'_>>;
+
+    /// Returns the files of source, by the names of the records that a ZIP file has them in.
+    fn sources(&self, limits: &Limits) -> Result<Vec<String>>;
+
+    /// Reads the methods.
+    fn bytecode(&self, limits: &Limits) -> Result<Bytecode>;
+
+    /// Reads what there is to know of all tensors.
+    fn tensors(&self, limits: &Limits) -> Result<Listing>;
+
+    /// Finds what holds a storage; `None` where nothing does.
+    fn storage(&self, storage: &StorageId) -> Result<Option<File<'_>>>;
+
+    /// Tells whether numbers are stored with their most significant byte first.
+    fn is_big_endian(&self) -> bool;
+
+    fn operator_version(&self) -> Option<u32>;
+
+    /// Returns how many storages are listed.
+    fn storage_count(&self) -> Option<u64>;
+
+    /// Reports what is wrong with the container, without reading what it holds.
+    fn lint(&self, limits: &Limits, report: &mut Report);
+
+    /// Tells whether two names of extra files are one.
+    fn is_same(&self, one: &str, other: &str) -> bool;
+
+    /// Refuses files about which readers disagree.
+    fn check_editable(&self) -> Result<()>;
+
+    /// Refuses what cannot be taken out.
+    fn check_strip(&self, what: Strip) -> Result<()>;
+
+    /// Returns what an edit of extra files writes.
+    fn writes(&self, changes: &Changes) -> Result<Writes>;
+
+    /// Writes all that something leads to, but for the files of code that `keep` does not name;
+    /// returns how many those are.
+    fn rewrite(
+        &self,
+        limits: &Limits,
+        keep: &dyn Fn(&str) -> bool,
+        sink: &mut dyn Write,
+    ) -> Result<u64>;
+}

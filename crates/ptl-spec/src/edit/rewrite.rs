@@ -1,0 +1,86 @@
+//! Model files rewritten: without dead bytes, and without what their author may not want to hand
+//! out.
+
+use std::{io::Write, path::Path};
+
+use tensor_core::output::{Edited, LockedFile, Output};
+
+#[cfg(doc)]
+use crate::Error;
+use crate::{Reader, Result, Strip};
+
+/// What taking something out has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stripped {
+    /// What has become of the file.
+    pub edited: Edited,
+    /// How many records were taken out, or files of source of a FlatBuffer.
+    pub removed: u64,
+}
+
+/// Rewrites a file without the bytes that edits have left behind, and replaces it atomically.
+///
+/// Records of a ZIP file keep their order and stored bytes, and get the layout that PyTorch gives
+/// them. Parts of a FlatBuffer keep their order, and storages their alignment to 32 bytes.
+///
+/// # Errors
+///
+/// [`Error::NotEditable`] for a ZIP file with colliding names, and for a FlatBuffer with parts that
+/// overlap or are not known; [`tensor_core::Error::Locked`]. The file is as it was.
+pub fn compact(path: impl AsRef<Path>) -> Result<Edited> {
+    Ok(replace(path.as_ref(), None)?.edited)
+}
+
+/// Like [`compact`], but leaves out what is said.
+///
+/// # Errors
+///
+/// As for [`compact`]; [`Error::NotEditable`] for debug records of a FlatBuffer file, which has
+/// none.
+pub fn strip(path: impl AsRef<Path>, what: Strip) -> Result<Stripped> {
+    replace(path.as_ref(), Some(what))
+}
+
+/// Like [`compact`], or [`strip`] with `what`, but writes another file; editors are kept out of this
+/// one meanwhile. Returns how many records it leaves out.
+///
+/// # Errors
+///
+/// As for [`compact`] and [`strip`]; [`Error::Archive`] or [`Error::Write`] where the sink fails.
+pub fn rewrite_file<W: Write>(path: impl AsRef<Path>, what: Option<Strip>, sink: W) -> Result<u64> {
+    let file = LockedFile::shared(path)?;
+    let removed = rewrite_as(&Reader::from_source(file.source()?)?, what, sink)?;
+    file.unlock();
+    Ok(removed)
+}
+
+fn replace(path: &Path, what: Option<Strip>) -> Result<Stripped> {
+    let file = LockedFile::open(path)?;
+    let reader = Reader::from_source(file.source()?)?;
+    let output = Output::default();
+    let mut new = output.create(path)?;
+    let removed = rewrite_as(&reader, what, &mut new)?;
+    let (before, after) = (reader.source().len(), new.written());
+    file.check_in_place()?;
+    output.commit(new)?;
+    file.unlock();
+    Ok(Stripped { edited: Edited::Replaced { before, after }, removed })
+}
+
+fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result<u64> {
+    what.map_or(Ok(()), |what| reader.body().check_strip(what))?;
+    rewrite(reader, |record| !what.is_some_and(|what| what.takes(record)), sink)
+}
+
+/// Writes all of a model file that something leads to; returns how many records it leaves out.
+///
+/// Of a ZIP file it writes the records that `keep` names, in the layout of PyTorch. A FlatBuffer file
+/// has none; of its files of source it writes those that `keep` names by [`Reader::sources`].
+///
+/// # Errors
+///
+/// As for [`compact`]; [`Error::Archive`] or [`Error::Write`] where the sink fails.
+pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, mut sink: W) -> Result<u64> {
+    reader.body().rewrite(reader.limits(), &keep, &mut sink)
+}
