@@ -100,7 +100,7 @@ impl<'a> Scan<'a> {
         let (reader, mut report) = (self.reader, Report::default());
         let mut budget = Ok(());
         if let Some(archive) = reader.archive() {
-            report.append(archive.check_as(reader.read_options().profile));
+            report.append(archive.lint_as(reader.read_options().profile));
             budget = archive.check_total();
         }
         reader.manifest().report_to(&mut report);
@@ -484,7 +484,9 @@ impl<'a> Scan<'a> {
             match unlisted_coding(entry) {
                 Ok((frames, leftover)) => self.coding(name, frames, leftover, report),
                 Err(error) => {
-                    error.report_to(report, self.reader.read_options().profile, Some(name));
+                    let mut finding = error.finding(self.reader.read_options().profile);
+                    finding.at.entry.get_or_insert_with(|| name.to_owned());
+                    report.add(finding);
                 }
             }
             progress(entry.info().size);

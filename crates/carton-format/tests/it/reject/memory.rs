@@ -1,61 +1,24 @@
 //! What a carton claims takes no memory, and what it says once is not said a thousand times: the
 //! allocator of this program counts. What libzstd takes for itself is not seen here.
-#![expect(unsafe_code, reason = "an allocator that counts cannot be had without it")]
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    fmt::Write as _,
-    num::NonZeroUsize,
-};
+use std::{fmt::Write as _, num::NonZeroUsize};
 
 use carton_format::{ReadOptions, Reader, Result};
 use tensor_core::{Limits, Profile};
-use test_support::zip::Zip;
+use test_support::{memory, zip::Zip};
 
 use super::{
     cases::cases,
     made::{Carton, find, recode, zstd_frame},
 };
 
-/// Notes the bytes that each thread has, and the most that it had.
-struct Counting;
-
-thread_local! {
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    let now = NOW.get() + bytes;
-    NOW.set(now);
-    PEAK.set(PEAK.get().max(now));
-}
-
-// SAFETY: every call is handed on to the allocator of the system as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as above.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 /// Opens, reads and validates on this thread alone; returns the most memory that took, in bytes.
-fn peak(options: &ReadOptions, bytes: Vec<u8>) -> isize {
-    let before = NOW.get();
-    PEAK.set(before);
+fn peak(options: &ReadOptions, bytes: Vec<u8>) -> u64 {
     let options = options.clone().threads(NonZeroUsize::MIN);
-    if let Ok(reader) = options.from_bytes(bytes) {
+    let read = || {
+        let Ok(reader) = options.from_bytes(bytes) else { return };
         let _ = reader.validate();
         let _ = reader.description();
         for tensor in reader.tensors().into_iter().flatten() {
@@ -65,12 +28,12 @@ fn peak(options: &ReadOptions, bytes: Vec<u8>) -> isize {
         for file in reader.files() {
             let _ = file.bytes();
         }
-    }
-    PEAK.get() - before
+    };
+    memory::measure(read).bytes
 }
 
 #[track_caller]
-fn takes_little(bytes: &[u8], limit: isize) {
+fn takes_little(bytes: &[u8], limit: u64) {
     let len = bytes.len();
     for profile in [Profile::Strict, Profile::Lenient] {
         let peak = peak(&Reader::options().profile(profile), bytes.to_owned());
