@@ -8,7 +8,7 @@ use crate::{Fault, Problem, Result, Table, Vector};
 /// The bytes of a FlatBuffer: in memory, or in a source, of which those pages are read that are
 /// looked at.
 ///
-/// A buffer that is read by pages holds a mebibyte of them at most.
+/// A buffer that is read by pages holds 256 of them at most.
 #[derive(Debug)]
 pub struct Buffer<'s> {
     bytes: Stored<'s>,
@@ -18,7 +18,15 @@ pub struct Buffer<'s> {
 #[derive(Debug)]
 enum Stored<'s> {
     Whole(&'s [u8]),
-    Paged { source: &'s Source, pages: Pages },
+    Paged(Paged<'s>),
+}
+
+#[derive(Debug)]
+struct Paged<'s> {
+    source: &'s Source,
+    page_len: u64,
+    /// Pages that were read last, each at the remainder of its number.
+    pages: RefCell<Vec<Option<(u64, Bytes)>>>,
 }
 
 impl<'s> Buffer<'s> {
@@ -34,9 +42,20 @@ impl<'s> Buffer<'s> {
         let len = usize::try_from(len.min(source.len())).unwrap_or(usize::MAX);
         let bytes = match source.as_slice() {
             Some(bytes) => Stored::Whole(bytes.get(..len).unwrap_or(bytes)),
-            None => Stored::Paged { source, pages: RefCell::default() },
+            None => Stored::Paged(Paged { source, page_len: PAGE, pages: RefCell::default() }),
         };
         Self { bytes, len }
+    }
+
+    /// Sets how many bytes are read at once of a source that is not in memory, 1 at least. The
+    /// default is 4096.
+    #[must_use]
+    pub fn page_len(mut self, bytes: u64) -> Self {
+        if let Stored::Paged(paged) = &mut self.bytes {
+            paged.page_len = bytes.max(1);
+            paged.pages = RefCell::default();
+        }
+        self
     }
 
     /// Looks at bytes in memory.
@@ -108,17 +127,17 @@ impl<'s> Buffer<'s> {
     ///
     /// [`Error::Core`] where the source cannot be read.
     pub fn array<const N: usize>(&self, at: usize) -> Result<Option<[u8; N]>> {
-        let (source, pages) = match &self.bytes {
+        let paged = match &self.bytes {
             Stored::Whole(bytes) => {
                 return Ok(bytes.get(at..).and_then(<[u8]>::first_chunk).copied());
             }
-            Stored::Paged { source, pages } => (source, pages),
+            Stored::Paged(paged) => paged,
         };
         if at.checked_add(N).is_none_or(|end| end > self.len) {
             return Ok(None);
         }
         let mut bytes = [0; N];
-        fill(source, pages, at as u64, &mut bytes)?;
+        paged.fill(at as u64, &mut bytes)?;
         Ok(Some(bytes))
     }
 
@@ -131,12 +150,12 @@ impl<'s> Buffer<'s> {
         let extent = extent.within(self.len as u64, what)?;
         match &self.bytes {
             Stored::Whole(bytes) => Ok(Cow::Borrowed(extent.of(bytes).unwrap_or_default())),
-            Stored::Paged { source, pages } if extent.len() <= PAGE => {
+            Stored::Paged(paged) if extent.len() <= paged.page_len => {
                 let mut bytes = vec![0; usize::try_from(extent.len()).unwrap_or_default()];
-                fill(source, pages, extent.offset(), &mut bytes)?;
+                paged.fill(extent.offset(), &mut bytes)?;
                 Ok(Cow::Owned(bytes))
             }
-            Stored::Paged { source, .. } => Ok(Cow::Owned(source.read(extent, what)?.into())),
+            Stored::Paged(paged) => Ok(Cow::Owned(paged.source.read(extent, what)?.into())),
         }
     }
 
@@ -147,42 +166,43 @@ impl<'s> Buffer<'s> {
     }
 }
 
-/// Pages that were read last, each at the remainder of its number.
-type Pages = RefCell<Vec<Option<(u64, Bytes)>>>;
+impl Paged<'_> {
+    /// Fills a buffer with bytes that there are.
+    fn fill(&self, mut at: u64, mut rest: &mut [u8]) -> Result<()> {
+        while !rest.is_empty() {
+            let number = at.checked_div(self.page_len).unwrap_or_default();
+            let page = self.page(number)?;
+            let start = number.saturating_mul(self.page_len);
+            let within = usize::try_from(at.saturating_sub(start)).unwrap_or_default();
+            let found = page.get(within..).unwrap_or_default();
+            let len = found.len().min(rest.len());
+            let (to, behind) = rest.split_at_mut(len);
+            to.copy_from_slice(found.get(..len).unwrap_or_default());
+            (rest, at) = (behind, at.saturating_add(len as u64));
+        }
+        Ok(())
+    }
 
-/// Fills a buffer with bytes that there are.
-fn fill(source: &Source, pages: &Pages, mut at: u64, mut rest: &mut [u8]) -> Result<()> {
-    while !rest.is_empty() {
-        let page = page(source, pages, at / PAGE)?;
-        let within = usize::try_from(at % PAGE).unwrap_or_default();
-        let found = page.get(within..).unwrap_or_default();
-        let len = found.len().min(rest.len());
-        let (to, behind) = rest.split_at_mut(len);
-        to.copy_from_slice(found.get(..len).unwrap_or_default());
-        (rest, at) = (behind, at.saturating_add(len as u64));
+    fn page(&self, number: u64) -> Result<Bytes> {
+        let mut pages = self.pages.borrow_mut();
+        if pages.is_empty() {
+            pages.resize(usize::try_from(PAGES).unwrap_or_default(), None);
+        }
+        let slot = usize::try_from(number % PAGES).unwrap_or_default();
+        let slot = pages.get_mut(slot);
+        if let Some(Some((known, page))) = &slot
+            && *known == number
+        {
+            return Ok(page.clone());
+        }
+        let start = number.saturating_mul(self.page_len);
+        let end = start.saturating_add(self.page_len).min(self.source.len());
+        let page = self.source.read(Extent::between(start, end), "FlatBuffer")?;
+        if let Some(slot) = slot {
+            *slot = Some((number, page.clone()));
+        }
+        Ok(page)
     }
-    Ok(())
-}
-
-fn page(source: &Source, pages: &Pages, number: u64) -> Result<Bytes> {
-    let mut pages = pages.borrow_mut();
-    if pages.is_empty() {
-        pages.resize(usize::try_from(PAGES).unwrap_or_default(), None);
-    }
-    let slot = usize::try_from(number % PAGES).unwrap_or_default();
-    let slot = pages.get_mut(slot);
-    if let Some(Some((known, page))) = &slot
-        && *known == number
-    {
-        return Ok(page.clone());
-    }
-    let start = number.saturating_mul(PAGE);
-    let end = start.saturating_add(PAGE).min(source.len());
-    let page = source.read(Extent::between(start, end), "FlatBuffer")?;
-    if let Some(slot) = slot {
-        *slot = Some((number, page.clone()));
-    }
-    Ok(page)
 }
 
 pub(crate) fn outside(what: &'static str, at: usize, needed: usize, len: usize) -> Fault {

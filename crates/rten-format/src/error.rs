@@ -1,7 +1,7 @@
-use std::{borrow::Cow, io};
+use std::io;
 
 use flat_tables::Problem;
-use tensor_core::{Chain, DType, Shape, TensorInfo};
+use tensor_core::{At, Chain, DType, ErrorKind, Shape, TensorInfo};
 
 use crate::AttributesType;
 
@@ -165,7 +165,7 @@ pub enum Error {
         /// The dimension, in elements.
         found: u64,
     },
-    /// Tensor data was to be aligned to what is no alignment.
+    /// Tensor data was to be aligned to what is not an alignment.
     #[error("alignment of {found} bytes is none, expected a power of two up to {limit}")]
     Alignment {
         /// What was asked for, in bytes.
@@ -225,31 +225,6 @@ impl Error {
         }
     }
 
-    /// Returns the offset that the error is about, in bytes from the start of the file, where it
-    /// is about one.
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
-        match self {
-            Self::NotRten { .. } | Self::BadMagic { .. } => Some(0),
-            Self::UnsupportedVersion { .. } => Some(4),
-            Self::SegmentOffset { at, .. } | Self::SegmentLength { at, .. } => Some(*at),
-            Self::Constant { fault, .. } => fault.offset(),
-            Self::Core(error) => error.offset(),
-            Self::Write { offset, .. } => Some(*offset),
-            _ => None,
-        }
-    }
-
-    /// Returns what is wrong and its causes in one line, to be read on from the place of a
-    /// constant, which is not said again.
-    #[must_use]
-    pub fn at_place(&self) -> String {
-        match self {
-            Self::Constant { fault, .. } => Chain(fault).to_string(),
-            error => Chain(error).to_string(),
-        }
-    }
-
     /// Returns the stable id of the rule that is broken, such as `rten/model-data`.
     #[must_use]
     pub fn rule(&self) -> &'static str {
@@ -263,12 +238,85 @@ impl Error {
             Self::TooDeep { .. } | Self::TooManyTables { .. } => "rten/limit",
             Self::SchemaVersion { .. } => "rten/schema-version",
             Self::UnknownTable { .. } => "rten/unknown-table",
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "rten/limit",
-            Self::Core(tensor_core::Error::OutOfBounds { .. }) => "rten/truncated",
-            Self::Core(_) => "rten/read",
-            _ => "rten/write",
+            Self::Core(error) => match error.kind() {
+                ErrorKind::OverLimit => "rten/limit",
+                ErrorKind::Malformed if is_truncation(error) => "rten/truncated",
+                _ => "rten/read",
+            },
+            Self::Graph { .. }
+            | Self::UnknownFields { .. }
+            | Self::NodeId { .. }
+            | Self::PartialElement { .. }
+            | Self::TooLarge { .. }
+            | Self::SubgraphDepth { .. }
+            | Self::DType { .. }
+            | Self::Dimension { .. }
+            | Self::Alignment { .. }
+            | Self::Unfinished { .. }
+            | Self::NotWanted
+            | Self::Wrapped
+            | Self::Changed
+            | Self::Failed
+            | Self::Write { .. } => "rten/write",
         }
     }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotRten { .. }
+            | Self::BadMagic { .. }
+            | Self::SegmentOffset { .. }
+            | Self::SegmentLength { .. }
+            | Self::UnknownTable { .. } => ErrorKind::Malformed,
+            Self::UnsupportedVersion { .. } | Self::SchemaVersion { .. } => ErrorKind::Unsupported,
+            Self::TooDeep { .. } | Self::TooManyTables { .. } => ErrorKind::OverLimit,
+            Self::Constant { fault, .. } => fault.kind(),
+            Self::Malformed { fault } => fault.kind(),
+            Self::Write { .. } => ErrorKind::Io,
+            Self::Core(error) => error.kind(),
+            Self::Graph { .. }
+            | Self::UnknownFields { .. }
+            | Self::NodeId { .. }
+            | Self::PartialElement { .. }
+            | Self::TooLarge { .. }
+            | Self::SubgraphDepth { .. }
+            | Self::DType { .. }
+            | Self::Dimension { .. }
+            | Self::Alignment { .. }
+            | Self::Unfinished { .. }
+            | Self::NotWanted
+            | Self::Wrapped
+            | Self::Changed
+            | Self::Failed => ErrorKind::Usage,
+        }
+    }
+
+    /// Returns the place that the error is about, as far as it is known: offsets are counted from
+    /// the start of the file.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            Self::NotRten { .. } | Self::BadMagic { .. } => At::file().offset(0),
+            Self::UnsupportedVersion { .. } => At::file().offset(4),
+            Self::SegmentOffset { at, .. } | Self::SegmentLength { at, .. } => {
+                At::file().offset(*at)
+            }
+            Self::Constant { path, fault } => At::file().path(path).offset(fault.offset()),
+            Self::Malformed { fault } => At::file().offset(fault.at()),
+            Self::Graph { path, .. }
+            | Self::UnknownFields { path, .. }
+            | Self::Unfinished { path, .. } => At::file().path(path),
+            Self::Write { offset, .. } => At::file().offset(*offset),
+            Self::Core(error) => error.at(),
+            _ => At::file(),
+        }
+    }
+}
+
+const fn is_truncation(error: &tensor_core::Error) -> bool {
+    matches!(error, tensor_core::Error::OutOfBounds { .. })
 }
 
 /// What is wrong with a constant.
@@ -359,7 +407,7 @@ impl Fault {
             Self::OutOfBounds { data_offset, tensor_data_offset, .. } => {
                 tensor_data_offset.checked_add(*data_offset)
             }
-            Self::Core(error) => error.offset(),
+            Self::Core(error) => error.at().offset,
             _ => None,
         }
     }
@@ -377,6 +425,20 @@ impl Fault {
                 tensor_core::Error::ShapeOverflow { .. } | tensor_core::Error::SizeOverflow { .. },
             ) => "rten/shape-overflow",
             Self::Core(_) => "rten/read",
+        }
+    }
+
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownData { .. } | Self::UnknownDtype { .. } => ErrorKind::Unsupported,
+            Self::NoData
+            | Self::NoDtype
+            | Self::NoTensorData { .. }
+            | Self::OutOfBounds { .. }
+            | Self::WrongLength { .. }
+            | Self::GivenLength { .. }
+            | Self::GivenTensor { .. } => ErrorKind::Malformed,
+            Self::Core(error) => error.kind(),
         }
     }
 }
@@ -430,7 +492,7 @@ pub enum GraphFault {
         id: u32,
     },
     /// An input of a graph has to be a value.
-    #[error("is node {id}, which is no value")]
+    #[error("is node {id}, which is not a value")]
     NoInput {
         /// The id of the node.
         id: u32,
@@ -514,18 +576,6 @@ pub enum GraphFault {
 fn table_name(table: AttributesType) -> String {
     table.name().map_or_else(|| format!("table {}", table.code()), str::to_owned)
 }
-
-/// Returns a text from a file as far as it is worth showing.
-pub(crate) fn short(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// Characters of a name that messages show: a file may have names of many megabytes, and as many
-/// messages about them.
-const SHOWN: usize = 120;
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

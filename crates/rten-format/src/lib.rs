@@ -114,7 +114,7 @@ mod write;
 pub use flat_tables::UnknownTable;
 pub use tensor_core;
 
-pub use edit::{Edited, Editor};
+pub use edit::Editor;
 pub use error::{Error, Fault, GraphFault, Result};
 pub use model::{
     Metadata, Model,
@@ -135,6 +135,7 @@ pub use model::{
 pub use read::{
     ReadOptions, Reader,
     header::{Header, Version},
+    sniff::sniff,
     tensor::Tensor,
 };
 pub use show::{

@@ -3,15 +3,19 @@
 //! An error is what RTen refuses, when it loads a model or at the latest when it plans a run, and
 //! what says something that is not so. A warning is what it tolerates.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+};
 
-use tensor_core::{At, Chain, DType, Extent, Report, Severity};
+use tensor_core::{
+    At, Chain, DType, Extent, Finding, Report, Severity, Source, Verified, text::short,
+};
 
 use crate::{
     AttributeValue, Attributes, AttributesType, AttributesUse, Constant, ConstantData, DataType,
-    Dim, Graph, Header, Metadata, Model, Node, NodeKind, Operator, OperatorInfo, OperatorType,
-    Reader, Tensor, Value,
-    error::short,
+    Dim, Error, Graph, Header, Metadata, Model, Node, NodeKind, Operator, OperatorInfo,
+    OperatorType, Reader, Result, Tensor, Value,
     topology::{Scope, Topology, node},
     write::MAX_ALIGNMENT,
 };
@@ -19,50 +23,112 @@ use crate::{
 impl Model {
     /// Reports every fault of the graphs and of the metadata.
     ///
-    /// Where constants lie and how many bytes they have is for [`Reader::validate`] to tell.
+    /// Where constants lie and how many bytes they have is for [`Reader::lint`] to tell.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut report = Report::default();
+        model(self, &mut report);
+        report
+    }
+}
+
+impl Reader {
+    /// Reads everything and reports every fault: what [`lint`](Self::lint) reports, and constants
+    /// that cannot be read. The format has no digests that could be compared.
+    ///
+    /// Memory does not grow with the size of the constants. What constants share is read once.
     #[must_use]
     pub fn validate(&self) -> Report {
-        let mut findings = Findings::default();
-        model(self, &mut findings);
-        findings.finish()
+        self.validate_with(|_| ())
+    }
+
+    /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time a
+    /// constant is.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        let mut report = self.lint();
+        progress(self.model_data().end());
+        // What has no place in the file was reported already.
+        let placed = self.tensors().filter(|tensor| tensor.is_external());
+        let mut tensors: Vec<(Extent, Tensor<'_>)> =
+            placed.filter_map(|tensor| Some((tensor.place().ok()?, tensor))).collect();
+        tensors.sort_by_key(|(extent, _)| *extent);
+        let mut end = 0;
+        for (extent, tensor) in tensors {
+            let rest = Extent::between(extent.offset().max(end), extent.end());
+            if let Err(error) = read(self.source(), rest) {
+                let at = place(tensor).offset(error.at().offset);
+                report.add(Finding::error("rten/read", Chain(&error).to_string()).at(at));
+            }
+            end = end.max(extent.end());
+            progress(rest.len());
+        }
+        report
+    }
+
+    /// Reports what can be said without reading a constant in the tensor data: see [`Model::lint`],
+    /// and for the file itself where its parts and constants lie, whether they fit their shapes, and
+    /// what stands between them.
+    ///
+    /// It takes as long however large the constants are.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut report = self.model().lint();
+        if let Some((tables, path)) = self.unknown_fields() {
+            let message = format!(
+                "{tables} tables have fields of a later release, which this crate does not know"
+            );
+            report.add(Finding::warning("rten/unknown-field", message).path(path));
+        }
+        let parts = constants(self, &mut report);
+        if let Some(header) = self.header() {
+            container(self, header, parts, &mut report);
+        }
+        report
     }
 }
 
-pub(crate) fn file(reader: &Reader) -> Report {
-    let mut findings = Findings::default();
-    model(reader.model(), &mut findings);
-    if let Some((tables, path)) = reader.unknown_fields() {
-        let message = format!(
-            "{tables} tables have fields of a later release, which this crate does not know"
-        );
-        findings.push(Severity::Warning, "rten/unknown-field", At::file().path(path), message);
+impl Tensor<'_> {
+    /// Reads all of its bytes, in memory that does not grow with them.
+    ///
+    /// The format has no digests, so all that this proves is that the bytes are there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn verify(self) -> Result<Verified> {
+        read(self.reader().source(), self.place()?)?;
+        Ok(Verified::NoDigest)
     }
-    let parts = constants(reader, &mut findings);
-    if let Some(header) = reader.header() {
-        container(reader, header, parts, &mut findings);
-    }
-    findings.finish()
 }
 
-fn model(model: &Model, findings: &mut Findings) {
+/// Reads bytes, and drops them.
+fn read(source: &Source, extent: Extent) -> tensor_core::Result<()> {
+    let mut stream = source.stream(extent, "tensor data")?;
+    let copied = io::copy(&mut stream, &mut io::sink());
+    let (what, offset) = ("tensor data", extent.offset());
+    copied.map_err(|source| tensor_core::Error::Read { what, offset, source })?;
+    Ok(())
+}
+
+fn model(model: &Model, report: &mut Report) {
     if let Some(metadata) = &model.metadata {
-        check_metadata(metadata, findings);
+        check_metadata(metadata, report);
     }
     let topology = Topology::of(model);
     let mut tables = 1_u64.saturating_add(model.metadata.is_some().into());
     for index in 0..topology.scopes().len() {
         let Some(scope) = topology.scopes().get(index) else { break };
-        let mut check = Check { topology: &topology, index, scope, findings: &mut *findings };
+        let mut check = Check { topology: &topology, index, scope, report: &mut *report };
         check.run();
         tables = tables.saturating_add(table_count(scope.graph()));
     }
     if tables > MAX_TABLES {
         let message = format!("model data has {tables} tables, but RTen reads up to {MAX_TABLES}");
-        findings.push(Severity::Warning, "rten/table-count", At::file(), message);
+        report.add(Finding::warning("rten/table-count", message));
     }
 }
 
-fn check_metadata(metadata: &Metadata, findings: &mut Findings) {
+fn check_metadata(metadata: &Metadata, report: &mut Report) {
     let Some(hash) = &metadata.onnx_hash else { return };
     let is_hex = hash.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     if hash.len() != 64 || !is_hex {
@@ -70,7 +136,7 @@ fn check_metadata(metadata: &Metadata, findings: &mut Findings) {
             "onnx_hash is {:?}, expected a SHA-256 in 64 lower-case hex digits",
             short(hash)
         );
-        findings.push(Severity::Warning, "rten/onnx-hash", At::file().path("metadata"), message);
+        report.add(Finding::warning("rten/onnx-hash", message).path("metadata"));
     }
 }
 
@@ -102,7 +168,7 @@ struct Check<'t, 'a> {
     topology: &'t Topology<'a>,
     index: usize,
     scope: &'t Scope<'a>,
-    findings: &'t mut Findings,
+    report: &'t mut Report,
 }
 
 impl<'a> Check<'_, 'a> {
@@ -383,7 +449,7 @@ impl<'a> Check<'_, 'a> {
         let is_given = listed.inputs.contains(&id) || listed.captures.contains(&id);
         match producers {
             [] if !is_given && is_read => {
-                let message = "is read, but nothing makes it: it is no input and no capture";
+                let message = "is read, but nothing makes it: it is neither an input nor a capture";
                 self.at_node(id, Severity::Error, "rten/undefined-value", message.to_owned());
             }
             [] if !is_read => {
@@ -444,14 +510,14 @@ impl<'a> Check<'_, 'a> {
     }
 
     fn at_node(&mut self, id: u32, severity: Severity, rule: &'static str, message: String) {
-        if let Some(findings) = self.findings.open(rule) {
-            let at = At::file().path(self.scope.node_path(id));
-            findings.push(severity, rule, at, message);
-        }
+        let finding = Finding::new(severity, rule, message);
+        // Of what is only counted nobody sees the path: there may be millions.
+        let is_listed = !self.report.is_full(rule);
+        self.report.add(if is_listed { finding.path(self.scope.node_path(id)) } else { finding });
     }
 
     fn at_graph(&mut self, severity: Severity, rule: &'static str, message: String) {
-        self.findings.push(severity, rule, At::file().path(self.scope.path()), message);
+        self.report.add(Finding::new(severity, rule, message).path(self.scope.path()));
     }
 }
 
@@ -477,28 +543,34 @@ fn table_name(table: AttributesType) -> String {
 }
 
 /// Checks all constants; returns where those are that lie in the tensor data.
-fn constants(reader: &Reader, findings: &mut Findings) -> Vec<(Extent, usize)> {
+fn constants(reader: &Reader, report: &mut Report) -> Vec<(Extent, usize)> {
     let mut external = Vec::new();
     for (index, tensor) in reader.tensors().enumerate() {
-        let extent = match tensor.extent() {
+        let extent = match tensor.place() {
             Ok(extent) => extent,
             Err(error) => {
-                if let Some(findings) = findings.open(error.rule()) {
-                    let at = place(tensor).offset(error.offset());
-                    findings.push(Severity::Error, error.rule(), at, error.at_place());
-                }
+                report.add(unplaced(tensor, &error));
                 continue;
             }
         };
         if tensor.is_external() && !extent.is_empty() {
-            alignment(tensor, extent, findings);
+            alignment(tensor, extent, report);
             external.push((extent, index));
         }
     }
     external
 }
 
-fn alignment(tensor: Tensor<'_>, extent: Extent, findings: &mut Findings) {
+/// Says why a constant cannot be read. The place of it is not said again.
+fn unplaced(tensor: Tensor<'_>, error: &Error) -> Finding {
+    let message = match error {
+        Error::Constant { fault, .. } => Chain(fault).to_string(),
+        error => Chain(error).to_string(),
+    };
+    Finding::error(error.rule(), message).at(place(tensor).offset(error.at().offset))
+}
+
+fn alignment(tensor: Tensor<'_>, extent: Extent, report: &mut Report) {
     let width = tensor.info().ok().and_then(|info| DType::width(info.dtype)).unwrap_or(1);
     let (severity, boundary) = match extent.offset() {
         offset if !offset.is_multiple_of(width) => (Severity::Warning, width),
@@ -506,12 +578,8 @@ fn alignment(tensor: Tensor<'_>, extent: Extent, findings: &mut Findings) {
         _ => return,
     };
     let message = format!("tensor at byte {} is not on a multiple of {boundary}", extent.offset());
-    findings.push(
-        severity,
-        "rten/tensor-misaligned",
-        place(tensor).offset(extent.offset()),
-        message,
-    );
+    let at = place(tensor).offset(extent.offset());
+    report.add(Finding::new(severity, "rten/tensor-misaligned", message).at(at));
 }
 
 fn place(tensor: Tensor<'_>) -> At {
@@ -527,7 +595,7 @@ fn container(
     reader: &Reader,
     header: &Header,
     mut tensors: Vec<(Extent, usize)>,
-    findings: &mut Findings,
+    report: &mut Report,
 ) {
     let Header { model_data, tensor_data_offset } = *header;
     let at_header = || At::file().path("header").offset(24);
@@ -539,29 +607,24 @@ fn container(
             model_data.len(),
             model_data.offset()
         );
-        findings.push(Severity::Warning, "rten/segment-overlap", at_header(), message);
+        report.add(Finding::warning("rten/segment-overlap", message).at(at_header()));
     }
     if !tensor_data_offset.is_multiple_of(ALIGNMENT) {
         let message = format!(
-            "tensor data starts at byte {tensor_data_offset}, which is no multiple of {ALIGNMENT}"
+            "tensor data starts at byte {tensor_data_offset}, which is not a multiple of {ALIGNMENT}"
         );
-        findings.push(Severity::Note, "rten/segment-misaligned", at_header(), message);
+        report.add(Finding::note("rten/segment-misaligned", message).at(at_header()));
     }
     tensors.sort_unstable();
-    overlaps(reader, model_data, &tensors, findings);
+    overlaps(reader, model_data, &tensors, report);
     let mut parts: Vec<Extent> = tensors.into_iter().map(|(extent, _)| extent).collect();
     parts.extend([Extent::first(Header::LEN), model_data]);
     parts.sort_unstable();
-    gaps(reader, &parts, findings);
+    gaps(reader, &parts, report);
 }
 
 /// Reports tensors that share bytes: a note where they are the same, a warning where they are not.
-fn overlaps(
-    reader: &Reader,
-    model_data: Extent,
-    tensors: &[(Extent, usize)],
-    findings: &mut Findings,
-) {
+fn overlaps(reader: &Reader, model_data: Extent, tensors: &[(Extent, usize)], report: &mut Report) {
     let handles: Vec<Tensor<'_>> = reader.tensors().collect();
     // The tensor that reaches furthest so far.
     let mut widest: Option<(Extent, usize)> = None;
@@ -571,7 +634,7 @@ fn overlaps(
         let (offset, len) = (extent.offset(), extent.len());
         if extent.overlaps(model_data) {
             let message = format!("tensor of {len} bytes at byte {offset} overlaps the model data");
-            findings.push(Severity::Warning, "rten/tensor-overlap", at(), message);
+            report.add(Finding::warning("rten/tensor-overlap", message).at(at()));
         }
         if let Some((before, owner)) = widest
             && before.overlaps(extent)
@@ -580,14 +643,14 @@ fn overlaps(
             let other = other.path();
             if before == extent {
                 let message = format!("tensor has the bytes of {other}");
-                findings.push(Severity::Note, "rten/tensor-shared", at(), message);
+                report.add(Finding::note("rten/tensor-shared", message).at(at()));
             } else {
                 let message = format!(
                     "tensor of {len} bytes at byte {offset} overlaps {other}, {} bytes at byte {}",
                     before.len(),
                     before.offset()
                 );
-                findings.push(Severity::Warning, "rten/tensor-overlap", at(), message);
+                report.add(Finding::warning("rten/tensor-overlap", message).at(at()));
             }
         }
         if widest.is_none_or(|(before, _)| extent.end() > before.end()) {
@@ -598,89 +661,48 @@ fn overlaps(
 
 /// Reports bytes that belong to nothing, and padding that is not zero. Only what is short enough to
 /// be padding is read.
-fn gaps(reader: &Reader, parts: &[Extent], findings: &mut Findings) {
+fn gaps(reader: &Reader, parts: &[Extent], report: &mut Report) {
     let mut end = 0;
     for part in parts {
         let start = part.offset();
         // Writers may align tensors to more than RTen's converter does.
         let boundary = 1_u64.checked_shl(start.trailing_zeros()).unwrap_or(ALIGNMENT);
         let boundary = boundary.clamp(ALIGNMENT, MAX_ALIGNMENT.into());
-        gap(reader, Extent::between(end, start), boundary, "rten/gap", findings);
+        gap(reader, Extent::between(end, start), boundary, "rten/gap", report);
         end = end.max(part.end());
     }
     let rest = Extent::between(end, reader.source().len());
-    gap(reader, rest, ALIGNMENT, "rten/trailing-bytes", findings);
+    gap(reader, rest, ALIGNMENT, "rten/trailing-bytes", report);
 }
 
 /// Reports bytes that belong to nothing, unless they are zeros in front of a boundary.
-fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, findings: &mut Findings) {
+fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, report: &mut Report) {
     let (at, len) = (At::file().offset(gap.offset()), gap.len());
     if len >= boundary {
-        return unused(gap, rule, findings);
+        return unused(gap, rule, report);
     }
     match reader.source().read(gap, "padding") {
         Ok(bytes) if bytes.iter().all(|byte| *byte == 0) => {}
-        Ok(_) if len >= ALIGNMENT => unused(gap, rule, findings),
+        Ok(_) if len >= ALIGNMENT => unused(gap, rule, report),
         Ok(_) => {
             let message = format!(
                 "padding of {len} bytes at byte {} is not zero, which hides bytes from every reader",
                 gap.offset()
             );
-            findings.push(Severity::Warning, "rten/padding", at, message);
+            report.add(Finding::warning("rten/padding", message).at(at));
         }
         Err(error) => {
-            findings.push(Severity::Error, "rten/read", at, Chain(&error).to_string());
+            report.add(Finding::error("rten/read", Chain(&error).to_string()).at(at));
         }
     }
 }
 
 /// Reports bytes that nothing refers to, such as the model data before an edit.
-fn unused(gap: Extent, rule: &'static str, findings: &mut Findings) {
+fn unused(gap: Extent, rule: &'static str, report: &mut Report) {
     let (offset, len) = (gap.offset(), gap.len());
     let message = format!("{len} bytes at byte {offset} belong to nothing");
-    findings.push(Severity::Note, rule, At::file().offset(offset), message);
+    report.add(Finding::note(rule, message).offset(offset));
 }
-
-/// Findings, as many of each rule as anyone reads: a file may break one a million times.
-#[derive(Default)]
-pub(crate) struct Findings {
-    report: Report,
-    counts: BTreeMap<&'static str, u64>,
-}
-
-impl Findings {
-    pub(crate) fn push(&mut self, severity: Severity, rule: &'static str, at: At, message: String) {
-        let count = self.counts.entry(rule).or_default();
-        *count = count.saturating_add(1);
-        if *count <= PER_RULE {
-            self.report.push(severity, rule, at, message);
-        }
-    }
-
-    /// Returns itself where more of a rule is still kept, else counts one.
-    fn open(&mut self, rule: &'static str) -> Option<&mut Self> {
-        let count = self.counts.entry(rule).or_default();
-        if *count >= PER_RULE {
-            *count = count.saturating_add(1);
-            return None;
-        }
-        Some(self)
-    }
-
-    pub(crate) fn finish(mut self) -> Report {
-        for (rule, count) in self.counts {
-            let more = count.saturating_sub(PER_RULE);
-            if more > 0 {
-                let message = format!("{more} more findings of this rule are not listed");
-                self.report.push(Severity::Note, rule, At::file(), message);
-            }
-        }
-        self.report
-    }
-}
-
-/// Findings of one rule that are listed.
-const PER_RULE: u64 = 1000;
 
 /// Nodes of a cycle that are listed.
 const SHOWN: usize = 8;

@@ -24,7 +24,7 @@ use std::{
 use bytes::Bytes;
 use tensor_core::{
     Extent, LockedFile,
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Edited, Existing, NewFile},
 };
 
 use crate::{
@@ -36,7 +36,7 @@ use crate::{
 ///
 /// Nothing changes for a reader before [`commit`](Self::commit); dropped before, the file is as it
 /// was. A file of version 2 of any size is edited in the time that its model data takes; one of
-/// version 1 is written anew, as its constants are in the model data.
+/// version 1 is rewritten, as its constants are in the model data.
 ///
 /// # Examples
 ///
@@ -52,32 +52,11 @@ use crate::{
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
     path: PathBuf,
-    /// None in a rehearsal.
+    /// None in a dry run.
     file: Option<LockedFile>,
     reader: Reader,
     model: Model,
     options: WriteOptions,
-}
-
-/// What an edit has done to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Edited {
-    /// Nothing: the model is the same.
-    Unchanged,
-    /// New model data stands at the end of the file.
-    Appended {
-        /// Where the new model data is, in bytes from the start of the file.
-        model_data: Extent,
-        /// Bytes of the file that nothing refers to any more. [`Rewrite`](crate::Rewrite) leaves
-        /// them out.
-        unused: u64,
-    },
-    /// The file was written anew.
-    Replaced {
-        /// Its length in bytes.
-        len: u64,
-    },
 }
 
 impl Editor {
@@ -90,7 +69,7 @@ impl Editor {
         Self::open_with(path, WriteOptions::default())
     }
 
-    /// Does as [`open`](Self::open) with options; without [`rewrite`](Self::rewrite) only the
+    /// Like [`open`](Self::open), but with options; without [`rewrite`](Self::rewrite) only the
     /// durability counts.
     ///
     /// # Errors
@@ -108,9 +87,9 @@ impl Editor {
     /// # Errors
     ///
     /// As for [`Reader::open`].
-    pub fn rehearse(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         let reader = Reader::open(&path)?;
-        Ok(Self::start(path.as_ref(), None, reader, WriteOptions::default()))
+        Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
     fn start(path: &Path, file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
@@ -134,6 +113,17 @@ impl Editor {
     /// ones have inline data.
     pub const fn model_mut(&mut self) -> &mut Model {
         &mut self.model
+    }
+
+    /// Returns how many bytes of the file nothing will refer to once the edit is
+    /// [committed](Self::commit); none in a file of version 1. [`rewrite`](Self::rewrite) and
+    /// [`Rewrite`](crate::Rewrite) leave them out.
+    #[must_use]
+    pub fn unused_bytes(&self) -> u64 {
+        let Some(header) = self.reader.header() else { return 0 };
+        let offset = self.place(header);
+        let model_data = Extent::between(offset, offset);
+        offset.saturating_sub(used(&self.model, &Header { model_data, ..*header }))
     }
 
     /// Makes the edit take effect. Where the model is the same, nothing is written.
@@ -160,7 +150,7 @@ impl Editor {
         }
     }
 
-    /// Writes the whole file anew, in the version that it has and without unused bytes, and puts it in
+    /// Rewrites the whole file, in the version that it has and without unused bytes, and puts it in
     /// the place of the old one.
     ///
     /// Constants that are [described](crate::Constant::described) get their elements from `elements`,
@@ -171,52 +161,59 @@ impl Editor {
     /// As for [`commit`](Self::commit), and what `elements` returns.
     pub fn rewrite(self, mut elements: impl FnMut(&Wanted) -> Result<Bytes>) -> Result<Edited> {
         let (reader, model) = (&self.reader, self.model.clone());
+        let before = reader.source().len();
         let Some(file) = &self.file else {
             let sink = Counter { sink: io::sink(), len: 0 };
             let written = rewrite::write(reader, model, self.options, sink, &mut elements)?;
-            return Ok(Edited::Replaced { len: written.len });
+            return Ok(Edited::Replaced { before, after: written.len });
         };
-        let new = NewFile::create(&self.path, self.options.durability_of())?;
-        let mut new = rewrite::write(reader, model, self.options, new, &mut elements)?;
-        check_unchanged(file, reader)?;
-        let len = new.written();
+        let new = self.options.output_of().create(&self.path)?;
+        let new = rewrite::write(reader, model, self.options, new, &mut elements)?;
+        self.put(file, new)
+    }
+
+    /// Puts a finished file in the place of the one that was opened.
+    fn put(&self, file: &LockedFile, mut new: NewFile) -> Result<Edited> {
+        check_unchanged(file, &self.reader)?;
+        let (before, after) = (self.reader.source().len(), new.written());
         new.commit(Existing::Replace)?;
-        Ok(Edited::Replaced { len })
+        Ok(Edited::Replaced { before, after })
+    }
+
+    /// Returns where new model data goes.
+    fn place(&self, header: &Header) -> u64 {
+        // As aligned as the converter lays out what stands behind the header and model data.
+        // Tensor data that is empty may start at the end, and must not come to be model data.
+        let end = self.reader.source().len();
+        let start = end.max(header.tensor_data_offset.saturating_add(1));
+        start.checked_next_multiple_of(64).unwrap_or(start)
     }
 
     fn append(&mut self, old: Header, model_data: &[u8]) -> Result<Edited> {
-        let end = self.reader.source().len();
-        // As aligned as the converter lays out what stands behind the header and model data.
-        // Tensor data that is empty may start at the end, and must not come to be model data.
-        let start = end.max(old.tensor_data_offset.saturating_add(1));
-        let offset = start.checked_next_multiple_of(64).unwrap_or(start);
+        let (end, offset) = (self.reader.source().len(), self.place(&old));
         let extent = Extent::new(offset, model_data.len() as u64)?;
         let header = Header { model_data: extent, ..old };
         if let Some(file) = &mut self.file {
             check_unchanged(file, &self.reader)?;
-            let appended = append(file, model_data, extent, self.options.durability_of());
+            let appended = append(file, model_data, extent, self.options.output_of().durability);
             appended.map_err(|source| {
                 // The file is whole as it was, if longer where this fails too.
                 let _ = file.set_len(end);
                 file.failed("appending", source)
             })?;
-            let pointed = point(file, &header, self.options.durability_of());
+            let pointed = point(file, &header, self.options.output_of().durability);
             pointed.map_err(|source| file.failed("changing the header", source))?;
         }
-        let used = used(&self.model, &header);
-        let len = extent.end();
-        Ok(Edited::Appended { model_data: extent, unused: len.saturating_sub(used) })
+        Ok(Edited::Appended { before: end, after: extent.end() })
     }
 
     fn replace(&mut self, model_data: &[u8]) -> Result<Edited> {
-        let len = model_data.len() as u64;
-        let Some(file) = &self.file else { return Ok(Edited::Replaced { len }) };
-        let mut new = NewFile::create(&self.path, self.options.durability_of())?;
+        let (before, after) = (self.reader.source().len(), model_data.len() as u64);
+        let Some(file) = &self.file else { return Ok(Edited::Replaced { before, after }) };
+        let mut new = self.options.output_of().create(&self.path)?;
         let written = new.write_all(model_data);
         written.map_err(|source| Error::Write { offset: new.written(), source })?;
-        check_unchanged(file, &self.reader)?;
-        new.commit(Existing::Replace)?;
-        Ok(Edited::Replaced { len })
+        self.put(file, new)
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use flat_tables::UnknownTable;
 use flatbuffers::{UnionWIPOffset, Vector, WIPOffset};
-use tensor_core::{DType, Shape, Tensor as Elements, TensorInfo};
+use tensor_core::{DType, Shape, TensorBuf, TensorInfo};
 
 use crate::{
     Attributes, ConstantDataType, DataType, Error, Fault, OperatorType, Result,
@@ -335,13 +335,13 @@ impl Constant {
     /// # Examples
     ///
     /// ```
-    /// use rten_format::{Constant, ConstantDataType, tensor_core::Tensor};
+    /// use rten_format::{Constant, ConstantDataType, tensor_core::TensorBuf};
     ///
-    /// let bias = Constant::from_tensor(&Tensor::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
+    /// let bias = Constant::from_tensor(&TensorBuf::from_slice([3], &[0.5_f32, 1.0, 1.5])?)?;
     /// assert_eq!(bias.dtype, Some(ConstantDataType::Float32));
     /// # Ok::<(), rten_format::Error>(())
     /// ```
-    pub fn from_tensor(tensor: &Elements) -> Result<Self> {
+    pub fn from_tensor(tensor: &TensorBuf) -> Result<Self> {
         let TensorInfo { dtype, shape } = tensor.info();
         let described = Self::described(dims(shape)?, ConstantDataType::from_dtype(*dtype)?);
         let data =

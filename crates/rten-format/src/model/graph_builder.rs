@@ -32,7 +32,7 @@ use crate::{
 /// )?;
 /// graph.output(output)?;
 /// let model = Model { graph: graph.finish(), metadata: None };
-/// assert!(model.validate().is_empty());
+/// assert!(model.lint().is_empty());
 /// # Ok::<(), rten_format::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -289,7 +289,7 @@ mod tests {
         graph.operator("if", operator, attributes, &[Some(condition)], &[Some(1)]).unwrap();
         graph.output(1).unwrap();
         let model = Model { graph: graph.finish(), metadata: None };
-        assert!(model.validate().is_empty(), "{:?}", model.validate());
+        assert!(model.lint().is_empty(), "{:?}", model.lint());
     }
 
     #[test]

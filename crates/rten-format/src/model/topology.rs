@@ -5,7 +5,9 @@ use std::{
     collections::{BinaryHeap, HashMap},
 };
 
-use crate::{Attributes, Graph, Model, Node, NodeKind, Operator, error::short};
+use tensor_core::text::short;
+
+use crate::{Attributes, Graph, Model, Node, NodeKind, Operator};
 
 /// One of the graphs of a model: the main graph, or a branch or body of an operator.
 #[derive(Clone, Debug)]

@@ -54,7 +54,7 @@ impl<'a> Store<'a> {
     ) -> Result<TensorProto> {
         let info = tensor.info()?;
         // A constant that does not lie in the file is refused here, wherever it goes.
-        tensor.extent()?;
+        tensor.place()?;
         let mut proto = TensorProto {
             dims: tensor.constant().shape.iter().map(|dim| i64::from(*dim)).collect(),
             data_type: Some(element.code()),
@@ -117,7 +117,7 @@ impl<'a> Store<'a> {
 
 impl Piece<'_> {
     fn write(&self, source: &Source, sink: &mut impl Write) -> Result<()> {
-        let extent = self.tensor.extent()?;
+        let extent = self.tensor.place()?;
         let kind = Kind::of_constant(self.tensor.info()?.dtype);
         let mut stream = source.stream(extent, "tensor data")?;
         let mut buffer = vec![0; BUFFER];

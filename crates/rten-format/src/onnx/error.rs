@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use tensor_core::{At, ErrorKind};
+
 /// Why a model cannot be exported.
 ///
 /// Paths name nodes as in `graph/then_branch/node 12 "conv1"`.
@@ -71,7 +73,7 @@ pub enum Error {
         max: usize,
     },
     /// An id leads to no value or constant.
-    #[error("{path} refers to node {id}, which is no value of its graph")]
+    #[error("{path} refers to node {id}, which is not a value of its graph")]
     Reference {
         /// Where the operator or graph is.
         path: String,
@@ -141,7 +143,7 @@ pub enum Error {
     /// The model would be larger than a protobuf message can be.
     #[error(
         "model would take {found} bytes, over the protobuf limit of {max}, expected external data",
-        max = super::MAX_MESSAGE
+        max = i32::MAX
     )]
     TooLarge {
         /// How many bytes.
@@ -162,6 +164,82 @@ pub enum Error {
     /// A file cannot be written.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
+}
+
+impl Error {
+    /// Returns the stable id of the rule that is broken: that of the file, or `rten/onnx`.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::Rten(error) => error.rule(),
+            Self::Core(error) => error.rule(),
+            Self::UnknownOperator { .. }
+            | Self::UnknownNode { .. }
+            | Self::Attributes { .. }
+            | Self::Unsupported { .. }
+            | Self::MissingInput { .. }
+            | Self::TooMany { .. }
+            | Self::Reference { .. }
+            | Self::Undefined { .. }
+            | Self::MadeTwice { .. }
+            | Self::Cycle { .. }
+            | Self::ElementType { .. }
+            | Self::Form { .. }
+            | Self::Subgraph { .. }
+            | Self::TooLarge { .. }
+            | Self::FileName { .. }
+            | Self::Data(_) => "rten/onnx",
+        }
+    }
+
+    /// Returns what the error means for whoever meets it. A file without a counterpart in ONNX may
+    /// be sound, so that is no fault of the file.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Rten(error) => error.kind(),
+            Self::Core(error) => error.kind(),
+            Self::Data(_) => ErrorKind::Io,
+            Self::UnknownOperator { .. }
+            | Self::UnknownNode { .. }
+            | Self::Attributes { .. }
+            | Self::Unsupported { .. }
+            | Self::MissingInput { .. }
+            | Self::TooMany { .. }
+            | Self::Reference { .. }
+            | Self::Undefined { .. }
+            | Self::MadeTwice { .. }
+            | Self::Cycle { .. }
+            | Self::ElementType { .. }
+            | Self::Form { .. }
+            | Self::Subgraph { .. }
+            | Self::TooLarge { .. }
+            | Self::FileName { .. } => ErrorKind::Usage,
+        }
+    }
+
+    /// Returns the place that the error is about: the path of a node or graph, or the byte.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            Self::UnknownOperator { path, .. }
+            | Self::UnknownNode { path, .. }
+            | Self::Attributes { path, .. }
+            | Self::Unsupported { path, .. }
+            | Self::MissingInput { path, .. }
+            | Self::TooMany { path, .. }
+            | Self::Reference { path, .. }
+            | Self::Undefined { path }
+            | Self::MadeTwice { path }
+            | Self::Cycle { path, .. }
+            | Self::ElementType { path, .. }
+            | Self::Form { path, .. }
+            | Self::Subgraph { path, .. } => At::file().path(path),
+            Self::Rten(error) => error.at(),
+            Self::Core(error) => error.at(),
+            Self::TooLarge { .. } | Self::FileName { .. } | Self::Data(_) => At::file(),
+        }
+    }
 }
 
 /// The result of an export.

@@ -15,12 +15,11 @@ use tensor_core::{
 use crate::{Metadata, Reader};
 
 use super::{
-    MAX_MESSAGE,
     constants::{Store, byte_len},
     element::Kind,
     error::{Error, Result},
     lower::{Lowered, Lowering},
-    proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto},
+    proto::{MAX_MESSAGE, ModelProto, OperatorSetIdProto, StringStringEntryProto},
 };
 
 /// An export of a model to ONNX.
@@ -229,7 +228,7 @@ impl<'a> Export<'a> {
         let mut total = 0_u64;
         for tensor in self.reader.tensors() {
             // What has too many elements to be counted is refused with its path.
-            tensor.extent()?;
+            tensor.place()?;
             let info = tensor.info()?;
             let widest = Kind::of_constant(info.dtype).widest();
             total = total.saturating_add(byte_len(&info, widest)?);

@@ -2,17 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{Finding, Report, text::short};
 
 use crate::{
     Graph, Node, NodeKind, Operator, Reader, Tensor,
-    error::short,
     topology::{Scope, node},
-    validate::Findings,
 };
 
 use super::{
-    MAX_MESSAGE, attributes,
+    attributes,
     constants::Store,
     demands::Demands,
     element::{Element, Kind},
@@ -20,7 +18,7 @@ use super::{
     kinds::{Form, Kinds},
     names::Names,
     operator::Made,
-    proto::{AttributeProto, GraphProto, NodeProto},
+    proto::{AttributeProto, GraphProto, MAX_MESSAGE, NodeProto},
     scopes::Scopes,
     shapes::{self, Dims},
 };
@@ -37,7 +35,7 @@ pub(super) struct Lowering<'a> {
     pub(super) values: Names,
     pub(super) nodes: Names,
     pub(super) opset: i64,
-    pub(super) findings: Findings,
+    pub(super) report: Report,
     /// Bytes of nodes and types so far, at least.
     spent: u64,
 }
@@ -123,12 +121,11 @@ impl<'a> Lowering<'a> {
             values,
             nodes,
             opset: OLDEST_OPSET,
-            findings: Findings::default(),
+            report: Report::default(),
             spent: 0,
         };
         let graph = this.graph(0, Role::Main)?;
-        let report = this.findings.finish();
-        Ok(Lowered { graph, store: this.store, opset: this.opset, report })
+        Ok(Lowered { graph, store: this.store, opset: this.opset, report: this.report })
     }
 
     pub(super) fn graph(&mut self, scope: usize, role: Role) -> Result<GraphProto> {
@@ -166,8 +163,7 @@ impl<'a> Lowering<'a> {
             }
             if role == Role::Main && self.kinds.known(body.scope, id).is_none() {
                 let message = "has an element type that nothing tells, taken as Float".to_owned();
-                let at = At::file().path(path());
-                self.findings.push(Severity::Warning, UNKNOWN, at, message);
+                self.report.add(Finding::warning(UNKNOWN, message).path(path()));
             }
             let made = match node.kind {
                 NodeKind::Constant(_) => self.kinds.kind(body.scope, id).widest().into(),
@@ -229,8 +225,8 @@ impl<'a> Lowering<'a> {
             }
             if role == Role::Main && output.name != operand.name {
                 let message = format!("is given out as {:?}", short(&output.name));
-                let at = At::file().path(self.scopes.node_path(body.scope, id));
-                self.findings.push(Severity::Note, RENAMED, at, message);
+                let path = self.scopes.node_path(body.scope, id);
+                self.report.add(Finding::note(RENAMED, message).path(path));
             }
             let Some(node) = node(graph, id) else { continue };
             body.graph.output.push(match role {

@@ -60,6 +60,3 @@ mod types;
 
 pub use error::{Error, Result};
 pub use export::{Export, Exported, ExternalData};
-
-/// What a protobuf message may have, in bytes.
-const MAX_MESSAGE: u64 = i32::MAX as u64;

@@ -93,12 +93,12 @@ pub(super) struct AttributeProto {
 
 /// Numbers of `AttributeProto.AttributeType`.
 pub(super) mod attribute_type {
-    pub(in crate::onnx) const FLOAT: i32 = 1;
-    pub(in crate::onnx) const INT: i32 = 2;
-    pub(in crate::onnx) const STRING: i32 = 3;
-    pub(in crate::onnx) const TENSOR: i32 = 4;
-    pub(in crate::onnx) const GRAPH: i32 = 5;
-    pub(in crate::onnx) const INTS: i32 = 7;
+    pub(crate) const FLOAT: i32 = 1;
+    pub(crate) const INT: i32 = 2;
+    pub(crate) const STRING: i32 = 3;
+    pub(crate) const TENSOR: i32 = 4;
+    pub(crate) const GRAPH: i32 = 5;
+    pub(crate) const INTS: i32 = 7;
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -175,3 +175,6 @@ pub(super) enum DimensionValue {
     #[prost(string, tag = "2")]
     Symbol(String),
 }
+
+/// What a message may have, in bytes.
+pub(super) const MAX_MESSAGE: u64 = i32::MAX as u64;

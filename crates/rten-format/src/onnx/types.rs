@@ -1,7 +1,7 @@
 //! Types of values.
 
 use prost::Message as _;
-use tensor_core::{At, Severity};
+use tensor_core::{At, Finding, Severity};
 
 use crate::{Dim, Node, NodeKind, Value};
 
@@ -28,7 +28,7 @@ impl Lowering<'_> {
     ) -> Result<ValueInfoProto> {
         let mut report = |severity, rule, message: &str| {
             let at = At::file().path(self.scopes.node_path(scope, id));
-            self.findings.push(severity, rule, at, message.to_owned());
+            self.report.add(Finding::new(severity, rule, message).at(at));
         };
         if has_zero(node) {
             // RTen's converter writes it for a dimension of which ONNX says nothing.

@@ -477,14 +477,14 @@ mod tests {
         assert_eq!(rules, ["rten/unknown-field"]);
         let message = "1 tables have fields of a later release, which would be lost, the first one \
                        at model";
-        let rewritten = crate::Rewrite::of(&reader).write_v2(Vec::new());
+        let rewritten = crate::Rewrite::new(&reader).write_v2(Vec::new());
         assert_eq!(rewritten.unwrap_err().to_string(), message);
         let mut editor = crate::Editor::open(&path).unwrap();
         editor.model_mut().metadata = Some(crate::Metadata::default());
         assert_eq!(editor.commit().unwrap_err().to_string(), message);
         // What keeps its bytes loses nothing.
-        assert_eq!(crate::Rewrite::of(&reader).to_v1_bytes().unwrap(), file);
-        crate::Rewrite::of(&reader).write_wrapped(Vec::new()).unwrap();
+        assert_eq!(crate::Rewrite::new(&reader).to_v1_bytes().unwrap(), file);
+        crate::Rewrite::new(&reader).write_wrapped(Vec::new()).unwrap();
     }
 
     /// Returns the least number that is accepted.

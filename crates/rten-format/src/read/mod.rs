@@ -3,24 +3,22 @@
 pub(crate) mod header;
 pub(crate) mod index;
 pub(crate) mod model_data;
+pub(crate) mod sniff;
 pub(crate) mod tensor;
 
 use std::{
-    cmp::Reverse,
+    num::NonZeroUsize,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
 use bytes::Bytes;
-use tensor_core::{Error as Core, Extent, Limits, Report, Source};
+use tensor_core::{Extent, Limit, Limits, Profile, Source, Verify};
 
 use crate::{
-    Constant, Error, Graph, Header, Model, NodeKind, Release, Requirement, Requirements, Result,
-    Tensor, Version,
-    read::index::{Entry, Index},
-    read::model_data::bounds,
+    Constant, Error, Graph, Header, Model, NodeKind, Result, Version,
+    read::{index::Index, model_data::bounds},
     topology::{self, Place},
-    validate,
 };
 
 /// An open RTen file of version 1 or 2.
@@ -29,8 +27,8 @@ use crate::{
 /// of version 1, whose constants are in the model data, that is the whole file. It proves that the
 /// model data is well formed, and finds the constants; [`model`](Self::model) makes values of all
 /// the rest when it is first called. Whether a constant has the bytes that its shape needs, and
-/// whether they lie in the file, is checked when it is read; [`validate`](Self::validate) checks
-/// all of it.
+/// whether they lie in the file, is checked when it is read; [`lint`](Self::lint) checks all
+/// of it, and [`validate`](Self::validate) reads them as well.
 ///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
@@ -56,7 +54,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Where the file is no RTen file, was cut off, or has broken model data.
+    /// Where the file is not an RTen file, was cut off, or has broken model data.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -105,56 +103,6 @@ impl Reader {
         model.get_or_init(|| Model::proved(model_data, limits).unwrap_or_default())
     }
 
-    /// Returns handles on the constants of all graphs in the order of the file: those of a subgraph
-    /// come where its operator is.
-    #[must_use = "iterators do nothing unless they are consumed"]
-    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
-        self.inner.index.constants.iter().map(|entry| Tensor::new(self, entry))
-    }
-
-    /// Returns a handle on the constant of a name; `None` where there is none.
-    ///
-    /// Names in the main graph come before those in subgraphs. Of several constants of one name in
-    /// the same graph the last is returned, as in RTen; [`tensors`](Self::tensors) has all.
-    #[must_use]
-    pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
-        let by_name = self.inner.by_name.get_or_init(|| self.sort_names());
-        let wanted = Some(name.as_bytes());
-        let entry = |index: &usize| self.inner.index.constants.get(*index);
-        let name_of = |entry: &Entry| entry.name(self.model_bytes());
-        let at = by_name.partition_point(|index| entry(index).and_then(name_of) < wanted);
-        let found = by_name.get(at).and_then(entry).filter(|entry| name_of(entry) == wanted);
-        found.map(|entry| Tensor::new(self, entry))
-    }
-
-    /// Reports every fault that opening does not prove to be absent: see the rules in
-    /// [`Model::validate`], and for the file itself where its parts and constants lie, whether they
-    /// fit their shapes, and what stands between them.
-    ///
-    /// Constants in the tensor data are not read, so this takes as long however large they are.
-    #[must_use]
-    pub fn validate(&self) -> Report {
-        validate::file(self)
-    }
-
-    /// Returns the first release of RTen that reads the file; `None` where there is something in it
-    /// that this crate does not know. [`requirements`](Self::requirements) says why.
-    #[must_use]
-    pub fn required_release(&self) -> Option<Release> {
-        self.requirements().release()
-    }
-
-    /// Returns which release of RTen reads the file, and why.
-    #[must_use]
-    pub fn requirements(&self) -> Requirements {
-        let mut found = self.model().requirements(self.version());
-        if let Some((count, path)) = self.unknown_fields() {
-            let what = "table with fields of a later release".to_owned();
-            found.reasons.insert(0, Requirement { what, since: None, count, path: Some(path) });
-        }
-        found
-    }
-
     /// Returns what the file is read from.
     #[must_use]
     pub fn source(&self) -> &Source {
@@ -194,7 +142,19 @@ impl Reader {
         }
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    /// Returns where all constants are.
+    pub(crate) fn index(&self) -> &Index {
+        &self.inner.index
+    }
+
+    /// Returns positions in the constants by name, which are sorted the first time.
+    pub(crate) fn by_name(&self, sort: impl FnOnce() -> Vec<usize>) -> &[usize] {
+        self.inner.by_name.get_or_init(sort)
+    }
+
+    /// Returns the ceilings on what the file may make the reader do.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
         &self.inner.limits
     }
 
@@ -228,16 +188,6 @@ impl Reader {
         let mut subgraphs = operator.subgraphs();
         subgraphs.find(|(branch, _)| *branch == place.branch).map(|(_, graph)| graph)
     }
-
-    /// Sorts constants by name, those first that a look-up prefers.
-    fn sort_names(&self) -> Vec<usize> {
-        let constants = &self.inner.index.constants;
-        let mut sorted: Vec<usize> = (0..constants.len()).collect();
-        let model_data = self.model_bytes();
-        let key = |entry: &Entry| (entry.name(model_data), entry.scope, Reverse(entry.node));
-        sorted.sort_by_key(|&index| constants.get(index).map(key));
-        sorted
-    }
 }
 
 /// How a file is opened and read.
@@ -252,7 +202,6 @@ impl Reader {
 /// # Ok::<(), rten_format::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ReadOptions {
     limits: Limits,
 }
@@ -265,7 +214,26 @@ impl ReadOptions {
         self
     }
 
-    /// Does as [`Reader::open`] with these options.
+    /// Has no effect: nothing in this format can be tolerated that is refused, and the rest is a
+    /// finding.
+    #[must_use]
+    pub const fn profile(self, _: Profile) -> Self {
+        self
+    }
+
+    /// Has no effect: the format has no digests.
+    #[must_use]
+    pub const fn verify(self, _: Verify) -> Self {
+        self
+    }
+
+    /// Has no effect: checks only read, one constant after another.
+    #[must_use]
+    pub const fn threads(self, _: NonZeroUsize) -> Self {
+        self
+    }
+
+    /// Like [`Reader::open`], but with these options.
     ///
     /// # Errors
     ///
@@ -274,7 +242,7 @@ impl ReadOptions {
         self.from_source(Source::open(path)?)
     }
 
-    /// Does as [`Reader::from_bytes`] with these options.
+    /// Like [`Reader::from_bytes`], but with these options.
     ///
     /// # Errors
     ///
@@ -283,7 +251,7 @@ impl ReadOptions {
         self.from_source(Source::from_bytes(bytes))
     }
 
-    /// Does as [`Reader::from_source`] with these options.
+    /// Like [`Reader::from_source`], but with these options.
     ///
     /// # Errors
     ///
@@ -292,12 +260,11 @@ impl ReadOptions {
         let Self { limits } = self;
         let header = Header::read(&source)?;
         let extent = header.map_or(Extent::first(source.len()), |header| header.model_data);
-        within(extent.len(), limits.manifest_bytes, "model data in bytes", "manifest_bytes")?;
+        limits.check(Limit::ManifestBytes, "model data in bytes", extent.len())?;
         let model_data = source.read(extent, "model data")?;
         let index = Index::new(&model_data, bounds(model_data.len(), &limits));
         let index = index.map_err(|error| error.moved(extent.offset()))?;
-        let constants = index.constants.len() as u64;
-        within(constants, limits.tensors, "number of constants", "tensors")?;
+        limits.check(Limit::Tensors, "number of constants", index.constants.len() as u64)?;
         let (model, by_name) = (OnceLock::new(), OnceLock::new());
         let inner = Inner { source, header, model_data, index, model, by_name, limits };
         Ok(Reader { inner: Arc::new(inner) })
@@ -309,19 +276,6 @@ impl Default for ReadOptions {
         // What FlatBuffers allow: their offsets have 32 bits and a sign.
         Self { limits: Limits::default().with_manifest_bytes(i32::MAX as u64) }
     }
-}
-
-/// Refuses what is over a limit.
-pub(crate) fn within(
-    found: u64,
-    limit: u64,
-    what: &'static str,
-    field: &'static str,
-) -> Result<(), Error> {
-    if found > limit {
-        return Err(Core::OverLimit { what, found, limit, field }.into());
-    }
-    Ok(())
 }
 
 /// Stands in for a constant that is not there.
@@ -340,7 +294,10 @@ mod tests {
             let reader = Reader::open(path).unwrap();
             for tensor in reader.tensors() {
                 assert!(!tensor.path().is_empty());
-                assert_eq!(tensor.bytes().unwrap().len() as u64, tensor.extent().unwrap().len());
+                assert_eq!(
+                    tensor.bytes().unwrap().len() as u64,
+                    tensor.extent().unwrap().unwrap().len()
+                );
                 let found = tensor.name().and_then(|name| reader.tensor(name)).unwrap();
                 assert_eq!(found.name(), tensor.name());
             }

@@ -1,14 +1,15 @@
 //! The lazy handle on one constant.
 
+use std::cmp::Reverse;
+
 use bytes::Bytes;
 use tensor_core::{
-    DType, Error as Core, Extent, Shape, SourceReader, Tensor as Elements, TensorInfo,
+    DType, Error as Core, Extent, Limit, Shape, SourceReader, TensorBuf, TensorInfo, text::short,
 };
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result,
     read::index::{Entry, Inline},
-    read::within,
 };
 
 /// A handle on a constant; nothing is read before it is asked for.
@@ -18,8 +19,42 @@ pub struct Tensor<'a> {
     entry: &'a Entry,
 }
 
+impl Reader {
+    /// Returns handles on the constants of all graphs in the order of the file: those of a subgraph
+    /// come where its operator is.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
+        self.index().constants.iter().map(|entry| Tensor::new(self, entry))
+    }
+
+    /// Returns a handle on the constant of a name; `None` where there is none.
+    ///
+    /// Names in the main graph come before those in subgraphs. Of several constants of one name in
+    /// the same graph the last is returned, as in RTen; [`tensors`](Self::tensors) has all.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
+        let by_name = self.by_name(|| self.sort_names());
+        let wanted = Some(name.as_bytes());
+        let entry = |index: &usize| self.index().constants.get(*index);
+        let name_of = |entry: &Entry| entry.name(self.model_bytes());
+        let at = by_name.partition_point(|index| entry(index).and_then(name_of) < wanted);
+        let found = by_name.get(at).and_then(entry).filter(|entry| name_of(entry) == wanted);
+        found.map(|entry| Tensor::new(self, entry))
+    }
+
+    /// Sorts constants by name, those first that a look-up prefers.
+    fn sort_names(&self) -> Vec<usize> {
+        let constants = &self.index().constants;
+        let mut sorted: Vec<usize> = (0..constants.len()).collect();
+        let model_data = self.model_bytes();
+        let key = |entry: &Entry| (entry.name(model_data), entry.scope, Reverse(entry.node));
+        sorted.sort_by_key(|&index| constants.get(index).map(key));
+        sorted
+    }
+}
+
 impl<'a> Tensor<'a> {
-    pub(crate) const fn new(reader: &'a Reader, entry: &'a Entry) -> Self {
+    const fn new(reader: &'a Reader, entry: &'a Entry) -> Self {
         Self { reader, entry }
     }
 
@@ -46,7 +81,7 @@ impl<'a> Tensor<'a> {
     #[must_use]
     pub fn path(self) -> String {
         let quoted = self.name().filter(|name| !name.is_empty());
-        let quoted = quoted.map(|name| format!(" {:?}", crate::error::short(name)));
+        let quoted = quoted.map(|name| format!(" {:?}", short(name)));
         format!("{}/node {}{}", self.graph_path(), self.node(), quoted.unwrap_or_default())
     }
 
@@ -86,31 +121,22 @@ impl<'a> Tensor<'a> {
     /// the limit.
     pub fn info(self) -> Result<TensorInfo> {
         let dims = self.entry.dims(self.reader.model_bytes());
-        within(dims.len() as u64, self.reader.limits().rank, "rank", "rank").map_err(|error| {
-            match error {
-                Error::Core(error) => self.fault(error),
-                other => other,
-            }
-        })?;
+        let rank = self.reader.limits().check(Limit::Rank, "rank", dims.len() as u64);
+        rank.map_err(|error| self.fault(error))?;
         let dtype = self.dtype().map_err(|fault| self.fault(fault))?;
         let shape: Shape = dims.map(u64::from).collect();
         Ok(TensorInfo { dtype, shape })
     }
 
-    /// Returns where its bytes are, counted from the start of the file.
+    /// Returns where its bytes are, counted from the start of the file; never `None`, as the format
+    /// stores all elements as they are.
     ///
     /// # Errors
     ///
     /// [`Error::Constant`] where there are other bytes than the shape needs, or where they do not
     /// lie in the file; else as for [`info`](Self::info).
-    pub fn extent(self) -> Result<Extent> {
-        let info = self.info()?;
-        let len = info.byte_len().map_err(|error| self.fault(error))?;
-        let extent = match self.entry.data_offset {
-            Some(data_offset) => self.external(data_offset, len),
-            None => self.inline(&info.shape, len),
-        };
-        extent.map_err(|fault| self.fault(fault))
+    pub fn extent(self) -> Result<Option<Extent>> {
+        self.place().map(Some)
     }
 
     /// Returns its bytes, row-major, elements little-endian: without a copy where they are in the
@@ -120,15 +146,15 @@ impl<'a> Tensor<'a> {
     ///
     /// As for [`extent`](Self::extent), and where they cannot be read.
     pub fn bytes(self) -> Result<Bytes> {
-        let extent = self.extent()?;
+        let extent = self.place()?;
         if !self.is_external() {
             let model = self.reader.model_bytes();
             let data = self.elements().and_then(|elements| elements.of(model));
             return Ok(data.map(|data| model.slice_ref(data)).unwrap_or_default());
         }
         if self.reader.source().as_slice().is_none() {
-            let limit = self.reader.limits().decoded_bytes;
-            within(extent.len(), limit, "bytes of a constant", "decoded_bytes")?;
+            let limits = self.reader.limits();
+            limits.check(Limit::DecodedBytes, "bytes of a constant", extent.len())?;
         }
         Ok(self.reader.source().read(extent, "tensor data")?)
     }
@@ -139,7 +165,7 @@ impl<'a> Tensor<'a> {
     ///
     /// As for [`bytes`](Self::bytes), and where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
-        let extent = self.extent()?;
+        let extent = self.place()?;
         if self.is_external() {
             return Ok(self.reader.source().read_into(extent, buffer, "tensor data")?);
         }
@@ -157,9 +183,9 @@ impl<'a> Tensor<'a> {
     /// # Errors
     ///
     /// As for [`bytes`](Self::bytes).
-    pub fn view(self) -> Result<Elements> {
+    pub fn read(self) -> Result<TensorBuf> {
         let TensorInfo { dtype, shape } = self.info()?;
-        Ok(Elements::new(dtype, shape, self.bytes()?)?)
+        Ok(TensorBuf::new(dtype, shape, self.bytes()?)?)
     }
 
     /// Returns a stream of its bytes, in memory that does not grow with them.
@@ -168,23 +194,18 @@ impl<'a> Tensor<'a> {
     ///
     /// As for [`extent`](Self::extent).
     pub fn stream(self) -> Result<SourceReader> {
-        Ok(self.reader.source().stream(self.extent()?, "tensor data")?)
+        Ok(self.reader.source().stream(self.place()?, "tensor data")?)
     }
 
-    /// Reads all of its bytes, in memory that does not grow with them.
-    ///
-    /// The format has no digests, so all that this proves is that the bytes are there.
-    ///
-    /// # Errors
-    ///
-    /// As for [`bytes`](Self::bytes).
-    pub fn verify(self) -> Result<()> {
-        let extent = self.extent()?;
-        let mut stream = self.stream()?;
-        let copied = std::io::copy(&mut stream, &mut std::io::sink());
-        let (what, offset) = ("tensor data", extent.offset());
-        copied.map_err(|source| Core::Read { what, offset, source })?;
-        Ok(())
+    /// Returns where its bytes are, in bytes from the start of the file.
+    pub(crate) fn place(self) -> Result<Extent> {
+        let info = self.info()?;
+        let len = info.byte_len().map_err(|error| self.fault(error))?;
+        let extent = match self.entry.data_offset {
+            Some(data_offset) => self.external(data_offset, len),
+            None => self.inline(&info.shape, len),
+        };
+        extent.map_err(|fault| self.fault(fault))
     }
 
     fn dtype(self) -> Result<DType, Fault> {

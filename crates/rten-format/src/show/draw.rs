@@ -2,9 +2,10 @@
 
 use std::{collections::HashSet, fmt};
 
+use tensor_core::text::short;
+
 use crate::{
     Constant, ConstantData, Dim, Model, Node, NodeKind, Value,
-    error::short,
     topology::{Scope, Topology, node},
 };
 

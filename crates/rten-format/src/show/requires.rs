@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    AttributesType, Constant, ConstantData, ConstantDataType, Model, NodeKind, Operator, Release,
-    Version, topology,
+    AttributesType, Constant, ConstantData, ConstantDataType, Model, NodeKind, Operator, Reader,
+    Release, Version, topology,
 };
 
 /// What a file asks of the release of RTen that reads it.
@@ -139,6 +139,26 @@ fn of_constant(constant: &Constant, mut note: impl FnMut(String, Option<Release>
 
 /// The first release that reads files of version 2.
 const VERSION_2: Release = Release::new(11, 0);
+
+impl Reader {
+    /// Returns the first release of RTen that reads the file; `None` where there is something in it
+    /// that this crate does not know. [`requirements`](Self::requirements) says why.
+    #[must_use]
+    pub fn required_release(&self) -> Option<Release> {
+        self.requirements().release()
+    }
+
+    /// Returns which release of RTen reads the file, and why.
+    #[must_use]
+    pub fn requirements(&self) -> Requirements {
+        let mut found = self.model().requirements(self.version());
+        if let Some((count, path)) = self.unknown_fields() {
+            let what = "table with fields of a later release".to_owned();
+            found.reasons.insert(0, Requirement { what, since: None, count, path: Some(path) });
+        }
+        found
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use std::{
 
 use tensor_core::{
     Error as Core, Extent, Source,
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing, NewFile, Output},
 };
 
 use crate::{
@@ -21,12 +21,10 @@ use crate::{
 
 /// How a file of version 2 is written.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct WriteOptions {
     inline_elements: u64,
     alignment: u32,
-    durability: Durability,
-    existing: Existing,
+    output: Output,
 }
 
 impl WriteOptions {
@@ -49,14 +47,21 @@ impl WriteOptions {
     /// Sets whether a finished file is forced to the disk; it is by default.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.output.durability = durability;
         self
     }
 
     /// Sets what happens to a file that is there already; it is replaced by default.
     #[must_use]
     pub const fn existing(mut self, existing: Existing) -> Self {
-        self.existing = existing;
+        self.output.existing = existing;
+        self
+    }
+
+    /// Sets how a finished file takes its place.
+    #[must_use]
+    pub const fn output(mut self, output: Output) -> Self {
+        self.output = output;
         self
     }
 
@@ -76,16 +81,12 @@ impl WriteOptions {
     ///
     /// As for [`Writer::new`], and where the folder does not let a file be created.
     pub fn create(self, path: impl AsRef<Path>, model: &Model) -> Result<Writer<NewFile>> {
-        let file = NewFile::create(path, self.durability)?;
-        Writer::start(file, model, self, |file, options| file.commit(options.existing))
+        let file = self.output.create(path)?;
+        Writer::start(file, model, self, |file, options| file.commit(options.output.existing))
     }
 
-    pub(crate) const fn durability_of(&self) -> Durability {
-        self.durability
-    }
-
-    pub(crate) const fn existing_of(&self) -> Existing {
-        self.existing
+    pub(crate) const fn output_of(&self) -> Output {
+        self.output
     }
 
     pub(crate) const fn most_inline_elements(&self) -> u64 {
@@ -103,12 +104,7 @@ impl WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self {
-            inline_elements: 16,
-            alignment: 64,
-            durability: Durability::default(),
-            existing: Existing::default(),
-        }
+        Self { inline_elements: 16, alignment: 64, output: Output::default() }
     }
 }
 
@@ -125,7 +121,7 @@ pub(crate) const MAX_ALIGNMENT: u32 = 1 << 16;
 ///
 /// The same model and elements make the same bytes. What reads the file finds the constants as the
 /// model has them, unknown parts included; whether the graph makes sense is for
-/// [`Model::validate`] to tell.
+/// [`Model::lint`] to tell.
 ///
 /// # Examples
 ///
@@ -169,6 +165,12 @@ impl Writer<NewFile> {
     /// As for [`WriteOptions::create`].
     pub fn create(path: impl AsRef<Path>, model: &Model) -> Result<Self> {
         WriteOptions::default().create(path, model)
+    }
+
+    /// Returns the options of writing, to be set and started with.
+    #[must_use]
+    pub fn options() -> WriteOptions {
+        WriteOptions::default()
     }
 }
 
@@ -261,7 +263,7 @@ impl<W: Write> Writer<W> {
             let expected = wanted.info.clone();
             return Err(self.fault(Fault::GivenTensor { found, expected }));
         }
-        let extent = tensor.extent()?;
+        let extent = tensor.place()?;
         self.copy_extent(tensor.reader().source(), extent)
     }
 

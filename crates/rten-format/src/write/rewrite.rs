@@ -29,7 +29,7 @@ use crate::{
 /// use rten_format::{Reader, Rewrite};
 ///
 /// let reader = Reader::open("old.rten")?;
-/// Rewrite::of(&reader).to_v2("new.rten")?;
+/// Rewrite::new(&reader).to_v2("new.rten")?;
 /// # Ok::<(), rten_format::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Rewrite<'a> {
 
 impl<'a> Rewrite<'a> {
     /// Takes the model of a file as it is.
-    pub fn of(reader: &'a Reader) -> Self {
+    pub fn new(reader: &'a Reader) -> Self {
         let model = Cow::Borrowed(reader.model());
         Self { reader, model, options: WriteOptions::default() }
     }
@@ -73,7 +73,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Does as [`to_v2`](Self::to_v2) with any sink, which is returned.
+    /// Like [`to_v2`](Self::to_v2), but to any sink, which is returned.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl<'a> Rewrite<'a> {
         replace(path, options, |file| file.write_all(&bytes))
     }
 
-    /// Does as [`to_v1`](Self::to_v1) with any sink, which is returned.
+    /// Like [`to_v1`](Self::to_v1), but to any sink, which is returned.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// Does as [`wrap`](Self::wrap) with any sink, which is returned.
+    /// Like [`wrap`](Self::wrap), but to any sink, which is returned.
     ///
     /// # Errors
     ///
@@ -337,8 +337,8 @@ fn replace(
     options: WriteOptions,
     write: impl FnOnce(&mut NewFile) -> io::Result<()>,
 ) -> Result<()> {
-    let mut file = NewFile::create(path, options.durability_of())?;
+    let mut file = options.output_of().create(path)?;
     let written = write(&mut file);
     written.map_err(|source| Error::Write { offset: file.written(), source })?;
-    Ok(file.commit(options.existing_of())?)
+    Ok(options.output_of().commit(file)?)
 }

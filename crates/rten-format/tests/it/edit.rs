@@ -3,10 +3,10 @@
 use std::fs;
 
 use rten_format::{
-    Constant, ConstantDataType, DataType, Dim, Edited, Editor, Error, GraphBuilder, Metadata,
-    Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version,
+    Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder, Metadata, Model,
+    NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
     attributes::{IfAttrs, LoopAttrs},
-    tensor_core,
+    tensor_core::{self, output::Edited},
     topology::Topology,
 };
 use test_support::testdata;
@@ -30,8 +30,12 @@ fn version_2_grows_by_its_model_data() {
     let mut editor = Editor::open(&path).unwrap();
     describe(editor.model_mut(), "another");
     let expected = editor.model().clone();
-    let Edited::Appended { model_data, unused } = editor.commit().unwrap() else { panic!() };
+    let unused = editor.unused_bytes();
+    let edited = editor.commit().unwrap();
     let new = fs::read(&path).unwrap();
+    let (before, after) = (old.len() as u64, new.len() as u64);
+    assert_eq!(edited, Edited::Appended { before, after });
+    let model_data = Reader::open(&path).unwrap().model_data();
     assert_eq!((model_data.offset() % 64, model_data.end()), (0, new.len() as u64));
     // All but where the model data is stays what it was.
     assert_eq!((&new[..8], &new[24..old.len()]), (&old[..8], &old[24..]));
@@ -44,7 +48,7 @@ fn version_2_grows_by_its_model_data() {
     }
     let rules: Vec<_> = reader.validate().findings().iter().map(|f| f.rule.clone()).collect();
     assert_eq!(rules, ["rten/gap"]);
-    let bytes = Rewrite::of(&reader).write_v2(Vec::new()).unwrap();
+    let bytes = Rewrite::new(&reader).write_v2(Vec::new()).unwrap();
     assert!(Reader::from_bytes(bytes).unwrap().validate().is_empty());
 }
 
@@ -71,8 +75,11 @@ fn version_1_is_replaced() {
     let mut editor = Editor::open(&path).unwrap();
     describe(editor.model_mut(), "another");
     let expected = editor.model().clone();
+    assert_eq!(editor.unused_bytes(), 0);
+    let before = fs::metadata(&path).unwrap().len();
     let edited = editor.commit().unwrap();
-    assert_eq!(edited, Edited::Replaced { len: fs::metadata(&path).unwrap().len() });
+    let after = fs::metadata(&path).unwrap().len();
+    assert_eq!(edited, Edited::Replaced { before, after });
     let reader = Reader::open(&path).unwrap();
     assert_eq!((reader.version(), reader.model()), (Version::V1, &expected));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -92,17 +99,17 @@ fn nothing_is_written_where_nothing_changes() {
 }
 
 #[test]
-fn rehearsals_leave_the_file() {
+fn dry_runs_leave_the_file() {
     for name in ["mlp.v1.rten", "mlp.v2.rten"] {
         let (_dir, path) = copy(name);
         let old = fs::read(&path).unwrap();
         let edit = |mut editor: Editor| {
             describe(editor.model_mut(), "another");
-            editor.commit().unwrap()
+            (editor.unused_bytes(), editor.commit().unwrap())
         };
-        let rehearsed = edit(Editor::rehearse(&path).unwrap());
+        let expected = edit(Editor::dry_run(&path, WriteOptions::default()).unwrap());
         assert_eq!(fs::read(&path).unwrap(), old);
-        assert_eq!(edit(Editor::open(&path).unwrap()), rehearsed);
+        assert_eq!(edit(Editor::open(&path).unwrap()), expected);
     }
 }
 
@@ -194,7 +201,7 @@ fn names_change_where_they_are_captured() {
     model.rename(0, 1, "image").unwrap();
     assert_eq!((model.find("x"), model.find("image").len()), (vec![], 5));
     assert!(Topology::of(&model).capture_source(2, 0) == Some((0, 1)));
-    assert!(model.validate().is_valid());
+    assert!(model.lint().is_valid());
     // Operators have names that nothing refers to.
     model.rename(0, 4, "image").unwrap();
     assert_eq!(model.graph.nodes[4].name.as_deref(), Some("image"));
@@ -296,12 +303,13 @@ fn weights_are_streamed_into_the_same_file() {
                 *constant = Constant::described(constant.shape.clone(), ConstantDataType::Float32);
             }
         }
-        let mut asked = Vec::new();
+        let (mut asked, before) = (Vec::new(), fs::metadata(&path).unwrap().len());
         let edited = editor.rewrite(|wanted| {
             asked.push(wanted.name.clone().unwrap());
             Ok(vec![1; usize::try_from(wanted.info.byte_len()?).unwrap()].into())
         });
-        assert_eq!(edited.unwrap(), Edited::Replaced { len: fs::metadata(&path).unwrap().len() });
+        let after = fs::metadata(&path).unwrap().len();
+        assert_eq!(edited.unwrap(), Edited::Replaced { before, after });
         let reader = Reader::open(&path).unwrap();
         assert_eq!((reader.version(), asked.len()), (version, 4));
         assert!(reader.validate().is_empty(), "{:?}", reader.validate());
@@ -356,7 +364,7 @@ fn dimensions_of_0_become_symbols() {
     let NodeKind::Value(value) = &model.graph.nodes[1].kind else { panic!() };
     let expected = [Dim::Symbol("batch".to_owned()), Dim::Symbol("width".to_owned())];
     assert_eq!(value.shape.as_deref(), Some(&expected[..]));
-    assert!(model.zero_dims().is_empty() && model.validate().is_empty());
+    assert!(model.zero_dims().is_empty() && model.lint().is_empty());
     for (id, axis, message) in [
         (1, 2, "graph/node 1 has 2 dimensions, so there is no dimension 2"),
         (3, 0, "graph/node 3 has no dimensions, expected a value with a shape"),
@@ -380,10 +388,10 @@ fn parts_become_models() {
         _ => None,
     });
     let first = model.extract(&[], &[hidden.unwrap()]).unwrap();
-    assert!(first.validate().is_empty(), "{:?}", first.validate());
+    assert!(first.lint().is_empty(), "{:?}", first.lint());
     assert_eq!((first.totals().operators, first.totals().constants), (2, 2));
     assert_eq!(first.graph.inputs.len(), 1);
-    let bytes = Rewrite::of(&reader).model(first).write_v2(Vec::new()).unwrap();
+    let bytes = Rewrite::new(&reader).model(first).write_v2(Vec::new()).unwrap();
     let first = Reader::from_bytes(bytes).unwrap();
     for tensor in first.tensors() {
         let old = reader.tensor(tensor.name().unwrap()).unwrap();
@@ -391,7 +399,7 @@ fn parts_become_models() {
     }
     // The second one, from what the first one gives.
     let second = model.extract(&[hidden.unwrap()], &model.graph.outputs).unwrap();
-    assert!(second.validate().is_empty(), "{:?}", second.validate());
+    assert!(second.lint().is_empty(), "{:?}", second.lint());
     assert_eq!((second.totals().operators, second.totals().constants), (2, 2));
     assert_eq!(second.graph.inputs.len(), 1);
     assert_eq!(second.metadata, model.metadata);
@@ -404,7 +412,7 @@ fn parts_become_models() {
 fn subgraphs_keep_what_they_capture() {
     let model = nested();
     let part = model.extract(&[], &[3]).unwrap();
-    assert!(part.validate().is_valid(), "{:?}", part.validate());
+    assert!(part.lint().is_valid(), "{:?}", part.lint());
     let names: Vec<_> = part.graph.nodes.iter().map(|node| node.name.clone().unwrap()).collect();
     assert_eq!(names, ["condition", "x", "y", "if"]);
     assert_eq!((&part.graph.inputs[..], &part.graph.outputs[..]), (&[0, 1][..], &[2][..]));
@@ -421,7 +429,7 @@ fn inputs_among_several_outputs() {
     });
     let outputs: Vec<u32> = several.unwrap().outputs.iter().flatten().copied().collect();
     let part = model.extract(&outputs[..1], &outputs[1..]).unwrap();
-    let rules: Vec<_> = part.validate().findings().iter().map(|f| f.rule.clone()).collect();
+    let rules: Vec<_> = part.lint().findings().iter().map(|f| f.rule.clone()).collect();
     assert_eq!(rules, ["rten/unused"]);
 }
 
@@ -431,7 +439,7 @@ fn parts_that_are_none() {
     for (inputs, outputs, message) in [
         (&[][..], &[5][..], "outputs[0] refers to node 5, an operator"),
         (&[], &[2, 2], "outputs[1] is node 2, which is an output already"),
-        (&[5], &[2], "inputs[0] is node 5, which is no value"),
+        (&[5], &[2], "inputs[0] is node 5, which is not a value"),
         (&[1, 1], &[2], "inputs[1] is node 1, which is an input already"),
         (&[8], &[2], "inputs[0] refers to node 8, but the graph has 6 nodes"),
     ] {
@@ -447,7 +455,7 @@ fn weights_are_replaced() {
     let (scope, id) = model.find("fc1.weight")[0];
     let graph = model.graph_mut(scope).unwrap();
     graph.nodes[id as usize].kind = Constant::from_tensor(&tensor).unwrap().into();
-    let bytes = Rewrite::of(&reader).model(model).write_v2(Vec::new()).unwrap();
+    let bytes = Rewrite::new(&reader).model(model).write_v2(Vec::new()).unwrap();
     let new = Reader::from_bytes(bytes).unwrap();
     assert_eq!(new.source().len(), reader.source().len());
     for tensor in new.tensors() {

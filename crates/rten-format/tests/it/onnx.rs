@@ -94,7 +94,7 @@ fn invalid_files_are_refused() {
         ),
         (
             "input_id_over_limit.rten",
-            "graph refers to node 2147483648, which is no value of its graph",
+            "graph refers to node 2147483648, which is not a value of its graph",
         ),
         (
             "node_missing.rten",
@@ -102,8 +102,11 @@ fn invalid_files_are_refused() {
              a value",
         ),
         ("operator_type.rten", "graph/node 10 \"act1\" has operator type 200, expected 0 to 144"),
-        ("order.rten", "graph/node 10 \"act1\" refers to node 12, which is no value of its graph"),
-        ("output_id.rten", "graph refers to node 99, which is no value of its graph"),
+        (
+            "order.rten",
+            "graph/node 10 \"act1\" refers to node 12, which is not a value of its graph",
+        ),
+        ("output_id.rten", "graph refers to node 99, which is not a value of its graph"),
         (
             "shape_overflow.rten",
             "graph/node 1 \"fc1.bias\" cannot be read: shape [2147483648, 2147483648, 4] has more \
@@ -173,12 +176,12 @@ fn ids_of_no_value() {
         let inputs = [Some(0), Some(input)];
         graph(vec![x(), value("y"), add(&inputs, &[Some(output)])], &[0], &[1])
     };
-    let message = "graph/node 2 \"op\" refers to node 2, which is no value of its graph";
+    let message = "graph/node 2 \"op\" refers to node 2, which is not a value of its graph";
     refused(with(2, 1), message);
     refused(with(0, 2), message);
-    let message = "graph/node 2 \"op\" refers to node 9, which is no value of its graph";
+    let message = "graph/node 2 \"op\" refers to node 9, which is not a value of its graph";
     refused(with(9, 1), message);
-    let message = "graph refers to node 3, which is no value of its graph";
+    let message = "graph refers to node 3, which is not a value of its graph";
     refused(graph(vec![x()], &[0], &[3]), message);
     refused(graph(vec![x()], &[3], &[0]), message);
 }

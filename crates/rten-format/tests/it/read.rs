@@ -63,7 +63,7 @@ fn assert_tensor(tensor: Tensor<'_>, facts: &Json, at: &str) {
     assert_eq!(json!(tensor.node()), facts["index"], "{at}");
     let info = tensor.info().unwrap();
     assert_eq!(json!(info.shape.dims()), facts["shape"], "{at}");
-    let extent = tensor.extent().unwrap();
+    let extent = tensor.extent().unwrap().unwrap();
     assert_eq!(json!(extent.len()), facts["byte_len"], "{at}");
     if !extent.is_empty() {
         assert_eq!(json!(extent.offset()), facts["file_pos"], "{at}");
@@ -74,7 +74,7 @@ fn assert_tensor(tensor: Tensor<'_>, facts: &Json, at: &str) {
     let mut buffer = vec![1; bytes.len()];
     tensor.read_into(&mut buffer).unwrap();
     assert_eq!(buffer, bytes, "{at}");
-    assert_eq!(tensor.view().unwrap().info(), &info, "{at}");
+    assert_eq!(tensor.read().unwrap().info(), &info, "{at}");
     tensor.verify().unwrap();
 }
 
@@ -123,7 +123,7 @@ fn opening_reads_header_and_model_data() {
     tensor.info().unwrap();
     assert_eq!(counting.take_reads(), []);
     assert_eq!(tensor.bytes().unwrap(), [7; 16].as_slice());
-    assert_eq!(counting.take_reads(), [tensor.extent().unwrap()]);
+    assert_eq!(counting.take_reads(), [tensor.extent().unwrap().unwrap()]);
 }
 
 /// A store of 4 GiB and more of which only the start exists.
@@ -151,7 +151,7 @@ fn length_of_the_tensor_data_costs_nothing() {
     let len = start.len() as u64 + (4 << 30);
     let store = Sparse { start: start.clone(), len };
     let reader = Reader::from_source(Source::from_read_at(store)).unwrap();
-    let extent = reader.tensor("w").unwrap().extent().unwrap();
+    let extent = reader.tensor("w").unwrap().extent().unwrap().unwrap();
     assert_eq!((extent.len(), extent.end()), (4 << 30, len));
 
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -159,7 +159,7 @@ fn length_of_the_tensor_data_costs_nothing() {
     file.as_file().set_len(len).unwrap();
     let reader = Reader::open(file.path()).unwrap();
     let tensor = reader.tensor("w").unwrap();
-    assert_eq!(tensor.extent().unwrap(), extent);
+    assert_eq!(tensor.extent().unwrap().unwrap(), extent);
     let limits = Limits::default().with_decoded_bytes(1 << 30);
     let reader = Reader::options().limits(limits).open(file.path()).unwrap();
     let error = reader.tensor("w").unwrap().bytes().unwrap_err();
@@ -190,7 +190,7 @@ fn data_offset_wins_over_inline_data() {
     let file = version_2(&model(vec![Node::named("w", both)]), &[9, 0, 0, 0]);
     let reader = Reader::from_bytes(file).unwrap();
     let tensor = reader.tensor("w").unwrap();
-    assert_eq!(tensor.view().unwrap().view().to_vec::<i32>().unwrap(), [9]);
+    assert_eq!(tensor.read().unwrap().view().to_vec::<i32>().unwrap(), [9]);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn names_in_the_main_graph_come_first() {
     let reader = Reader::from_bytes(model(nodes).to_bytes().unwrap()).unwrap();
     let found = |name: &str| {
         let tensor = reader.tensor(name)?;
-        Some((tensor.path(), tensor.view().unwrap().view().to_vec::<f32>().unwrap()[0]))
+        Some((tensor.path(), tensor.read().unwrap().view().to_vec::<f32>().unwrap()[0]))
     };
     assert_eq!(found("w"), Some(("graph/node 2 \"w\"".to_owned(), 4.0)));
     assert_eq!(found("inner"), Some(("graph/body/node 1 \"inner\"".to_owned(), 2.0)));
