@@ -1,6 +1,6 @@
 use std::io;
 
-use tensor_core::{At, Chain, ErrorKind, Finding, Profile, Report};
+use tensor_core::{At, Chain, ErrorKind, Finding, Profile};
 
 use crate::{FileFault, Flaw, Kind, WriteFault};
 
@@ -154,33 +154,6 @@ impl Error {
         match self {
             Self::Flaw(flaw) => flaw.finding(profile),
             _ => Finding::error(self.rule(), Chain(self).to_string()).at(self.at()),
-        }
-    }
-
-    /// Adds the error to a report; `entry` is named where the error names none.
-    #[doc(hidden)]
-    pub fn report_to(&self, report: &mut Report, profile: Profile, entry: Option<&str>) {
-        let mut finding = self.finding(profile);
-        finding.at.entry = finding.at.entry.or(entry.map(str::to_owned));
-        report.add(finding);
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
-        self.at().offset
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub fn entry(&self) -> Option<&str> {
-        match self {
-            Self::Flaw(flaw) => flaw.entry.as_deref(),
-            Self::Kind { entry, .. }
-            | Self::Write { entry, .. }
-            | Self::Unfinished { entry }
-            | Self::File { path: entry, .. } => Some(entry),
-            _ => None,
         }
     }
 }

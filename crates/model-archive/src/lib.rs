@@ -82,6 +82,8 @@ pub mod name;
 mod read;
 mod write;
 
+pub use tensor_core;
+
 pub use error::{Error, Result};
 pub use fault::{Class, Fault, FileFault, Flaw, WriteFault};
 pub use folder::{
@@ -99,7 +101,6 @@ pub use read::{
     entry::Entry,
     options::{ReadOptions, Symlinks},
 };
-pub use tensor_core::{self, Profile};
 pub use write::{
     ArchiveWriter, Raw, Written,
     append::last_whole,

@@ -8,8 +8,8 @@ use std::{
     io::{Read as _, Write as _},
 };
 
-use model_archive::{Archive, Profile};
-use tensor_core::Source;
+use model_archive::Archive;
+use tensor_core::{Profile, Source};
 use test_support::zip::{self, Entry, Zip, Zip64End};
 
 /// Notes the bytes that each thread has, and the most that it had.

@@ -63,12 +63,6 @@ impl Archive {
         report
     }
 
-    #[doc(hidden)]
-    #[must_use]
-    pub fn check_as(&self, profile: Profile) -> Report {
-        self.lint_as(profile)
-    }
-
     /// Reports faults of the structure; returns the positions of the entries whose content can be
     /// found.
     fn inspect(&self, profile: Profile, report: &mut Report) -> Vec<usize> {

@@ -47,7 +47,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// bytes.extend(tail.finish()?);
     ///
     /// let archive = Archive::options()
-    ///     .profile(model_archive::Profile::Lenient)
+    ///     .profile(model_archive::tensor_core::Profile::Lenient)
     ///     .from_bytes(bytes)?;
     /// assert_eq!(archive.entry("labels").unwrap().bytes()?, "dog");
     /// # Ok::<(), model_archive::Error>(())

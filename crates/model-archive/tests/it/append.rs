@@ -3,10 +3,10 @@
 use std::fs;
 
 use model_archive::{
-    Archive, ArchiveWriter, Compression, Entry, EntryOptions, Error, Layout, Method, Profile, Raw,
+    Archive, ArchiveWriter, Compression, Entry, EntryOptions, Error, Layout, Method, Raw,
     last_whole,
 };
-use tensor_core::Source;
+use tensor_core::{Profile, Source};
 use test_support::{assert_bytes, testdata};
 
 const PLAIN: fn() -> EntryOptions = EntryOptions::default;

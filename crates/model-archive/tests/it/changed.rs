@@ -2,8 +2,8 @@
 
 use std::io::{Cursor, Read as _, Write as _};
 
-use model_archive::{Archive, Kind, Profile};
-use tensor_core::Source;
+use model_archive::{Archive, Kind};
+use tensor_core::{Profile, Source};
 use test_support::{
     mutations, truncations,
     zip::{Entry, Zip, Zip64End},

@@ -4,8 +4,8 @@
 
 use std::io::{Read as _, Write as _};
 
-use model_archive::{Archive, Method, Profile, ReadOptions, Symlinks};
-use tensor_core::{Chain, Limits, Severity, Source};
+use model_archive::{Archive, Method, ReadOptions, Symlinks};
+use tensor_core::{Chain, Limits, Profile, Severity, Source};
 use test_support::zip::{self, Entry, Header, Zip, Zip64End};
 
 fn strict() -> ReadOptions {

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use model_archive::{Archive, Profile};
-use tensor_core::Extent;
+use model_archive::Archive;
+use tensor_core::{Extent, Profile};
 use test_support::{
     CountingSource,
     zip::{Entry, Zip, Zip64End},

@@ -6,10 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model_archive::{
-    Archive, ArchiveWriter, EntryOptions, Error, Profile, Symlinks, UnpackOptions,
-};
-use tensor_core::{Chain, Source};
+use model_archive::{Archive, ArchiveWriter, EntryOptions, Error, Symlinks, UnpackOptions};
+use tensor_core::{Chain, Profile, Source};
 use test_support::zip::Zip;
 
 /// Leaves no room for the rest of the machine, so that tests run on small disks.
@@ -167,7 +165,7 @@ fn a_failure_leaves_nothing() {
         let options = options().threads(NonZeroUsize::new(threads).unwrap());
         let error = fails(&archive, &options);
         assert_eq!(error.rule(), "zip/crc");
-        assert_eq!(error.entry(), Some("d/e/f"));
+        assert_eq!(error.at().entry.as_deref(), Some("d/e/f"));
     }
 }
 
