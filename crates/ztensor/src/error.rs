@@ -322,13 +322,13 @@ impl Problem {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Its `dtype` is none of the format's. Format text: Part II, section 4.
+    /// Its `dtype` is not one of the format's. Format text: Part II, section 4.
     #[error("has dtype {}, expected one of the format's element types", Quoted(.found))]
     UnknownDtype {
         /// The text.
         found: String,
     },
-    /// Its `encoding` is none of the format's, or one that this build leaves out.
+    /// Its `encoding` is not one of the format's, or one that this build leaves out.
     #[error("has encoding {}, expected {expected}", Quoted(.found))]
     UnknownEncoding {
         /// The text.

@@ -16,7 +16,7 @@ use crate::{
 
 /// Rewrites a file without the bytes that belong to no object, and replaces it atomically.
 ///
-/// Blobs keep their order, their stored bytes, and whom they are shared by. Where `path` is a
+/// Blobs keep their order, their stored bytes, and the objects that share them. Where `path` is a
 /// symbolic link, the file behind it is replaced; other hard links of that file keep the old
 /// content.
 ///

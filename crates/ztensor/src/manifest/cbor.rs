@@ -365,7 +365,7 @@ impl<'a> Decoder<'a> {
                     let key_at = self.at;
                     let key = self.value(inner)?;
                     // Notation is one to one with values, so it tells equal keys of any type; a
-                    // container as a key is told by its bytes, or each level would be written anew.
+                    // container as a key is told by its bytes, or each level would be rewritten.
                     let text = match &key {
                         Value::Array(_) | Value::Map(_) | Value::Tag(..) => {
                             let bytes = self.bytes.get(key_at..self.at).unwrap_or_default();
@@ -686,11 +686,11 @@ mod tests {
         Decoder::new(b"\xc2\x49\x01\x00\x00\x00\x00\x00\x00\x00\x00", 0, 16)
             .unsigned()
             .expect_err("2^64");
-        Decoder::new(b"\x41\x01", 0, 16).unsigned().expect_err("bytes are no number");
-        // A byte 0xc2 that is the end of the item before is no tag.
+        Decoder::new(b"\x41\x01", 0, 16).unsigned().expect_err("bytes are not a number");
+        // A byte 0xc2 that is the end of the item before is not a tag.
         let mut decoder = Decoder::new(b"\x18\xc2\x41\x05", 0, 16);
         assert_eq!(decoder.unsigned().unwrap(), 0xc2);
-        decoder.unsigned().expect_err("bytes are no number");
+        decoder.unsigned().expect_err("bytes are not a number");
     }
 
     fn encoded(value: &Value) -> Vec<u8> {

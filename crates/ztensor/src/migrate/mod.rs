@@ -82,7 +82,7 @@ impl<W: Write> Migration<'_, W> {
         for (key, value) in decoded.iter().flat_map(Attributes::iter) {
             if !matches!(value, Value::Text(_)) {
                 let message = format!(
-                    "attribute {key:?} is no text, so the reference implementation of 1.1 will \
+                    "attribute {key:?} is not text, so the reference implementation of 1.1 will \
                      refuse the file"
                 );
                 let at = At::file().path("attributes");

@@ -122,7 +122,7 @@ impl QuantizedGroup {
     /// # Errors
     ///
     /// [`Error::Layout`](crate::Error::Layout) where the convention does not fit the shape, where
-    /// codes are packed across the borders of words, or where scales are no floats;
+    /// codes are packed across the borders of words, or where scales are not floats;
     /// [`Error::Core`](crate::Error::Core) where the result is longer than the default of
     /// [`Limits::decoded_bytes`].
     pub fn dequantize(&self, convention: Convention) -> Result<TensorBuf> {
@@ -329,7 +329,7 @@ fn integer(attributes: &Attributes, key: &str) -> Result<u64, LayoutError> {
         Some(Value::Integer(value)) => u64::try_from(*value).ok(),
         _ => None,
     }
-    .ok_or_else(|| format!("attribute {key:?} is not there, or no whole number").into())
+    .ok_or_else(|| format!("attribute {key:?} is missing or not a whole number").into())
 }
 
 /// Returns the bytes that packed codes take, filled up to a whole word.

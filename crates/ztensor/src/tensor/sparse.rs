@@ -47,7 +47,7 @@ impl Csr {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`] where the rank is not 2, an index type is no integer, counts contradict
+    /// [`Error::Layout`] where the rank is not 2, an index type is not an integer, counts contradict
     /// each other, or an index is out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
@@ -136,7 +136,7 @@ impl Coo {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`] where the coordinates are no integers, not one for each dimension of each
+    /// [`Error::Layout`] where the coordinates are not integers, not one for each dimension of each
     /// element, or out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
@@ -517,7 +517,7 @@ fn inline(data: &Blob<'_>) -> Checked<(DType, u64)> {
 fn whole_records(len: u64, record: u64) -> Checked<u64> {
     match (len.checked_div(record), len.checked_rem(record)) {
         (Some(records), Some(0)) => Ok(records),
-        _ => Err(format!("{len} bytes are no whole number of records of {record} bytes").into()),
+        _ => Err(format!("{len} bytes are not a whole number of records of {record} bytes").into()),
     }
 }
 

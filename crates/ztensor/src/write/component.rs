@@ -22,7 +22,7 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// # Errors
     ///
     /// [`Error::Layout`] where the role was written before; [`Error::Component`] where the element
-    /// type is none of the format's; [`Error::Unfinished`] where a component was begun before and
+    /// type is not one of the format's; [`Error::Unfinished`] where a component was begun before and
     /// not finished; [`Error::Write`].
     pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
         self.check_finished()?;
@@ -92,7 +92,7 @@ impl<W: Write> ComponentWriter<'_, W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`]; [`Error::Layout`] where the bytes are no whole number of elements.
+    /// [`Error::Write`]; [`Error::Layout`] where the bytes are not a whole number of elements.
     pub fn finish(mut self) -> Result<u64> {
         let width = self.dtype.width().unwrap_or(1);
         if self.decoded.checked_rem(width) != Some(0) {

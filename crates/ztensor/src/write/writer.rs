@@ -250,8 +250,8 @@ impl WriteOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] where the alignment is no multiple of 64 or over 64 MiB, or the level none
-    /// of zstd's.
+    /// [`Error::Setting`] where the alignment is not a multiple of 64 or is over 64 MiB, or the level is
+    /// not one of zstd's.
     pub fn write_to<W: Write>(self, sink: W) -> Result<Writer<W>> {
         self.check()?;
         Ok(Writer::start(sink, self, |_, _| Ok(())))

@@ -146,6 +146,6 @@ fn sizes_must_fit_the_attributes() {
                     4 bits";
     assert_eq!(error.to_string(), expected);
     let error = reader.tensor("no_attributes").unwrap().quantized().unwrap_err();
-    let expected = "object \"no_attributes\": attribute \"bits\" is not there, or no whole number";
+    let expected = "object \"no_attributes\": attribute \"bits\" is missing or not a whole number";
     assert_eq!(error.to_string(), expected);
 }
