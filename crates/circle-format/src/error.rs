@@ -1,7 +1,7 @@
-use std::{borrow::Cow, io};
+use std::io;
 
 use flat_tables::Fault;
-use tensor_core::{At, Chain, Report, Severity, Shape};
+use tensor_core::{At, Chain, ErrorKind, Shape};
 
 use crate::model::{Schema, TensorType};
 
@@ -94,44 +94,54 @@ impl Error {
             Self::Output { .. } => "model/write",
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.rule(),
-            Self::Core(tensor_core::Error::OverLimit { .. }) => "model/limit",
             Self::Core(tensor_core::Error::OutOfBounds { .. }) => "model/truncated",
-            Self::Core(_) => "model/read",
+            Self::Core(error) => match error.kind() {
+                ErrorKind::OverLimit => "model/limit",
+                ErrorKind::Malformed
+                | ErrorKind::Unsupported
+                | ErrorKind::NotFound
+                | ErrorKind::Io
+                | ErrorKind::Busy
+                | ErrorKind::Usage => "model/read",
+            },
         }
     }
 
-    /// Returns the offset that the error is about, in bytes from the start of the file, where it is
-    /// about one.
+    /// Returns what the error means for whoever meets it.
     #[must_use]
-    pub fn offset(&self) -> Option<u64> {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotAModel { .. } => Some(4),
-            Self::Malformed(fault) => Some(fault.at()),
-            Self::Constant { fault, .. } => fault.offset(),
+            Self::NotAModel { .. } | Self::TrainingInfo { .. } | Self::CustomOptions { .. } => {
+                ErrorKind::Malformed
+            }
+            Self::Malformed(fault) => fault.kind(),
+            Self::TooDeep { .. } | Self::TooManyTables { .. } => ErrorKind::OverLimit,
+            Self::Constant { fault, .. } => fault.kind(),
+            Self::Unwritable { fault, .. } => fault.kind(),
+            Self::Output { .. } => ErrorKind::Io,
             #[cfg(feature = "archive")]
-            Self::Archive(error) => error.offset(),
-            Self::Core(error) => error.offset(),
-            _ => None,
+            Self::Archive(error) => error.kind(),
+            Self::Core(error) => error.kind(),
         }
     }
 
     /// Returns where the error is, as far as that is known.
     #[must_use]
     pub fn at(&self) -> At {
-        let at = At::file().offset(self.offset());
         match self {
+            Self::NotAModel { .. } => At::file().offset(4),
+            Self::Malformed(fault) => At::file().offset(fault.at()),
+            Self::Constant { path, fault } => At::file().path(path).offset(fault.offset()),
+            Self::Unwritable { path, .. } => At::file().path(path),
+            Self::Output { offset, .. } => At::file().offset(*offset),
+            Self::TrainingInfo { .. }
+            | Self::TooDeep { .. }
+            | Self::TooManyTables { .. }
+            | Self::CustomOptions { .. } => At::file(),
             #[cfg(feature = "archive")]
-            Self::Archive(error) => match error.entry() {
-                Some(entry) => at.entry(entry),
-                None => at,
-            },
-            _ => at,
+            Self::Archive(error) => error.at(),
+            Self::Core(error) => error.at(),
         }
-    }
-
-    /// Adds the error to a report.
-    pub fn report_to(&self, severity: Severity, report: &mut Report) {
-        report.push(severity, self.rule(), self.at(), Chain(self).to_string());
     }
 }
 
@@ -196,6 +206,17 @@ pub enum ConstantFault {
 }
 
 impl ConstantFault {
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoBuffer { .. }
+            | Self::OutOfBounds { .. }
+            | Self::Shape { .. }
+            | Self::WrongLength { .. } => ErrorKind::Malformed,
+            Self::OtherFile { .. } | Self::ElementType { .. } | Self::Sparse => ErrorKind::Usage,
+            Self::Core(error) => error.kind(),
+        }
+    }
+
     pub(crate) const fn rule(&self) -> &'static str {
         match self {
             Self::NoBuffer { .. } => "model/buffer-index",
@@ -213,7 +234,13 @@ impl ConstantFault {
     const fn offset(&self) -> Option<u64> {
         match self {
             Self::OutOfBounds { offset, .. } => Some(*offset),
-            _ => None,
+            Self::NoBuffer { .. }
+            | Self::OtherFile { .. }
+            | Self::Shape { .. }
+            | Self::ElementType { .. }
+            | Self::WrongLength { .. }
+            | Self::Sparse
+            | Self::Core(_) => None,
         }
     }
 }
@@ -286,6 +313,20 @@ pub enum WriteFault {
 }
 
 impl WriteFault {
+    /// What is wrong with the file is its fault; all else is sound, and not what was asked for.
+    const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TwoPlaces | Self::OutOfBounds { .. } => ErrorKind::Malformed,
+            Self::NotInSchema { .. }
+            | Self::Unknown { .. }
+            | Self::UnknownFields { .. }
+            | Self::UnknownNumber { .. }
+            | Self::TooLarge { .. }
+            | Self::NoFile { .. }
+            | Self::AssociatedFiles => ErrorKind::Usage,
+        }
+    }
+
     pub(crate) const fn rule(&self) -> &'static str {
         match self {
             Self::NotInSchema { .. } => "model/not-in-schema",
@@ -300,30 +341,6 @@ impl WriteFault {
         }
     }
 }
-
-/// Refuses what is larger than a limit.
-pub(crate) fn check_bytes(
-    what: &'static str,
-    found: u64,
-    limit: u64,
-    field: &'static str,
-) -> Result<()> {
-    if found > limit {
-        return Err(tensor_core::Error::OverLimit { what, found, limit, field }.into());
-    }
-    Ok(())
-}
-
-/// Returns a text from a file as far as it is worth showing.
-pub(crate) fn short(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// Characters of a text that messages show.
-const SHOWN: usize = 120;
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -8,20 +8,20 @@
 //! ```
 //! use circle_format::{
 //!     Reader, Writer,
-//!     model::{ModelBuilder, Operator, OperatorCode, Schema, Tensor, TensorType},
+//!     model::{ModelBuilder, Schema, Tensor, TensorType},
 //! };
 //!
 //! let mut model = ModelBuilder::new(Schema::Tflite);
 //! let mut graph = model.subgraph("main");
 //! graph.constant(Tensor::new("half", TensorType::Float32, [1]), vec![0, 0, 0, 63]);
 //! graph.finish();
-//! let file = Writer::new(&model.finish()).to_bytes()?;
+//! let file = Writer::new(Vec::new(), &model.finish()).finish()?;
 //!
 //! let reader = Reader::from_bytes(file)?;
 //! for tensor in reader.tensors() {
 //!     println!("{:?}: {:?}", tensor.name(), tensor.info()?);
 //! }
-//! let half = reader.tensor("half").ok_or("missing")?.view()?;
+//! let half = reader.tensor("half").ok_or("missing")?.read()?;
 //! assert_eq!(half.view().to_vec::<f32>()?, [0.5]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -76,7 +76,7 @@ pub use edit::Editor;
 pub use error::{ConstantFault, Error, Result, WriteFault};
 pub use model::Schema;
 pub use onert::{Diagnoses, Diagnosis, Reaction, Stage};
-pub use read::{ReadOptions, Reader};
+pub use read::{ReadOptions, Reader, sniff};
 pub use tensor::Tensor;
 pub use validate::is_builtin_custom;
 pub use write::{BufferPlacement, WriteOptions, Writer};

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use tensor_core::{At, Report, Severity};
+use tensor_core::{At, Finding, Severity};
 
 /// One thing that a check found: a [`Finding`](tensor_core::Finding), and besides what to do about
 /// it and what onert does.
@@ -160,8 +160,9 @@ impl Diagnosis {
         first.map(|(_, reaction)| reaction.clone())
     }
 
-    /// Adds it to a report, hint and reaction in the sentence.
-    pub fn report_to(self, report: &mut Report) {
+    /// Returns it with hint and reaction in the sentence.
+    #[must_use]
+    pub fn into_finding(self) -> Finding {
         let mut message = self.message;
         if let Some(hint) = &self.hint {
             message = format!("{message}; {hint}");
@@ -169,7 +170,7 @@ impl Diagnosis {
         if let Some(onert) = &self.onert {
             message = format!("{message} (onert {onert})");
         }
-        report.push(self.severity, self.rule, self.at, message);
+        Finding::new(self.severity, self.rule, message).at(self.at)
     }
 }
 

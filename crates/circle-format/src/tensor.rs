@@ -1,11 +1,12 @@
 //! The lazy handle on one constant of a model.
 
+use std::io::{self, BufRead as _};
+
 use bytes::Bytes;
-use tensor_core::{Error as Core, Extent, Shape, Tensor as Elements, TensorInfo};
+use tensor_core::{Error as Core, Extent, Limit, Shape, TensorBuf, TensorInfo, Verified, text};
 
 use crate::{
     ConstantFault, Error, Reader, Result,
-    error::short,
     model::{self, Buffer},
 };
 
@@ -43,7 +44,7 @@ impl<'a> Tensor<'a> {
     /// Returns the path of it, such as `subgraph 0/tensor 3 "w"`.
     #[must_use]
     pub fn path(self) -> String {
-        let name = self.name().map(|name| format!(" {:?}", short(name)));
+        let name = self.name().map(|name| format!(" {:?}", text::short(name)));
         format!("subgraph {}/tensor {}{}", self.subgraph, self.index, name.unwrap_or_default())
     }
 
@@ -98,20 +99,28 @@ impl<'a> Tensor<'a> {
             return Ok(buffer.data.clone());
         }
         if self.reader.source().as_slice().is_none() {
-            let limit = self.reader.limits().decoded_bytes;
-            let (what, field) = ("bytes of a constant", "decoded_bytes");
-            crate::error::check_bytes(what, extent.len(), limit, field)?;
+            let limits = self.reader.limits();
+            limits.check(Limit::DecodedBytes, "bytes of a constant", extent.len())?;
         }
         Ok(self.reader.source().read(extent, "constant")?)
     }
 
-    /// Returns where its elements are, counted from the start of the file.
+    /// Returns where its elements are, counted from the start of the file; `None` where the bytes
+    /// that are stored are not those of its elements in order, as those of a sparse constant.
     ///
     /// # Errors
     ///
-    /// [`Error::Constant`] where there are other bytes than its shape needs, or where it is sparse;
-    /// else as for [`stored_extent`](Self::stored_extent) and [`info`](Self::info).
-    pub fn extent(self) -> Result<Extent> {
+    /// [`Error::Constant`] where there are other bytes than its shape needs; else as for
+    /// [`stored_extent`](Self::stored_extent) and [`info`](Self::info).
+    pub fn extent(self) -> Result<Option<Extent>> {
+        match self.elements() {
+            Err(Error::Constant { fault: ConstantFault::Sparse, .. }) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Does the same, where elements that are not stored in order are an error.
+    fn elements(self) -> Result<Extent> {
         self.info()?;
         let extent = self.stored_extent()?;
         self.check_length(extent.len()).map_err(|fault| self.fault(fault))?;
@@ -124,19 +133,19 @@ impl<'a> Tensor<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`extent`](Self::extent), and where they cannot be read.
+    /// As for [`extent`](Self::extent), where there is none, and where they cannot be read.
     pub fn bytes(self) -> Result<Bytes> {
-        self.extent()?;
+        self.elements()?;
         self.stored_bytes()
     }
 
-    /// Fills the caller's buffer with its elements.
+    /// Fills the caller's buffer with its elements, without a copy between.
     ///
     /// # Errors
     ///
     /// As for [`bytes`](Self::bytes), and where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
-        let extent = self.extent()?;
+        let extent = self.elements()?;
         if self.buffer().is_some_and(Buffer::is_in_file) {
             return Ok(self.reader.source().read_into(extent, buffer, "constant")?);
         }
@@ -154,9 +163,9 @@ impl<'a> Tensor<'a> {
     /// # Errors
     ///
     /// As for [`bytes`](Self::bytes).
-    pub fn view(self) -> Result<Elements> {
+    pub fn read(self) -> Result<TensorBuf> {
         let TensorInfo { dtype, shape } = self.info()?;
-        Ok(Elements::new(dtype, shape, self.bytes()?)?)
+        Ok(TensorBuf::new(dtype, shape, self.bytes()?)?)
     }
 
     /// Reads all of it. The format has no digests, so that all that this proves is that the bytes
@@ -165,13 +174,30 @@ impl<'a> Tensor<'a> {
     /// # Errors
     ///
     /// As for [`stored_bytes`](Self::stored_bytes).
-    pub fn verify(self) -> Result<()> {
+    pub fn verify(self) -> Result<Verified> {
+        self.touch(|_| ())?;
+        Ok(Verified::NoDigest)
+    }
+
+    /// Reads all of it piece by piece, and tells how many bytes each piece has.
+    pub(crate) fn touch(self, progress: impl Fn(u64)) -> Result<()> {
         let extent = self.stored_extent()?;
         let mut stream = self.reader.source().stream(extent, "constant")?;
-        let copied = std::io::copy(&mut stream, &mut std::io::sink());
-        let (what, offset) = ("constant", extent.offset());
-        copied.map_err(|source| Core::Read { what, offset, source })?;
-        Ok(())
+        loop {
+            let count = match stream.fill_buf() {
+                Ok(piece) => piece.len(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => {
+                    let (what, offset) = ("constant", extent.offset());
+                    return Err(Core::Read { what, offset, source }.into());
+                }
+            };
+            if count == 0 {
+                return Ok(());
+            }
+            stream.consume(count);
+            progress(count as u64);
+        }
     }
 
     /// Checks that there are as many bytes as the shape needs, where that can be told.
@@ -216,11 +242,7 @@ impl<'a> Tensor<'a> {
     }
 
     fn shape(self, tensor: &model::Tensor) -> Result<Shape, ConstantFault> {
-        let (found, limit) = (tensor.shape.len() as u64, self.reader.limits().rank);
-        if found > limit {
-            let (what, field) = ("rank", "rank");
-            return Err(Core::OverLimit { what, found, limit, field }.into());
-        }
+        self.reader.limits().check(Limit::Rank, "rank", tensor.shape.len() as u64)?;
         tensor.shape().ok_or_else(|| ConstantFault::Shape { shape: tensor.shape.clone() })
     }
 

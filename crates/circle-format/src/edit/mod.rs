@@ -2,14 +2,17 @@
 
 mod change;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
 
 use tensor_core::{
     LockedFile,
-    output::{Existing, NewFile},
+    output::{Edited, Existing},
 };
 
-use crate::{Reader, Result, WriteOptions, Writer, model::Model};
+use crate::{Reader, Result, WriteOptions, model::Model};
 
 /// A model file that is being changed, locked against other editors.
 ///
@@ -32,29 +35,48 @@ use crate::{Reader, Result, WriteOptions, Writer, model::Model};
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
     path: PathBuf,
-    file: LockedFile,
+    /// None in a dry run.
+    file: Option<LockedFile>,
     reader: Reader,
     model: Model,
     options: WriteOptions,
 }
 
 impl Editor {
-    /// Locks and opens a file.
+    /// Locks and opens a file, to be written with the default options.
     ///
     /// # Errors
     ///
     /// [`tensor_core::Error::Locked`]; as for [`Reader::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let file = LockedFile::open(&path)?;
-        let reader = Reader::from_source(file.source()?)?;
-        let (path, model) = (path.as_ref().to_owned(), reader.model().clone());
-        Ok(Self { path, file, reader, model, options: WriteOptions::default() })
+        Self::open_with(path, WriteOptions::default())
     }
 
-    /// Sets how the new file is written. That there is a file already does not count.
-    pub fn options(mut self, options: WriteOptions) -> Self {
-        self.options = options.existing(Existing::Replace);
-        self
+    /// Like [`open`](Self::open), with options. That there is a file already does not count.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        let file = LockedFile::open(&path)?;
+        let reader = Reader::from_source(file.source()?)?;
+        Ok(Self::start(path.as_ref(), Some(file), reader, options))
+    }
+
+    /// Opens a file for an edit that changes nothing: [`commit`](Self::commit) says what it would
+    /// have done, and nothing is written. The file is not locked.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
+        let reader = Reader::open(&path)?;
+        Ok(Self::start(path.as_ref(), None, reader, options))
+    }
+
+    fn start(path: &Path, file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
+        let (path, model) = (path.to_owned(), reader.model().clone());
+        Self { path, file, reader, model, options: options.existing(Existing::Replace) }
     }
 
     /// Returns the file as it was when it was opened.
@@ -74,23 +96,41 @@ impl Editor {
         &mut self.model
     }
 
-    /// Puts the changed model in the place of the file, unless nothing has changed; returns whether
-    /// it has.
+    /// Puts the changed model in the place of the file, unless nothing has changed.
     ///
     /// # Errors
     ///
-    /// As for [`Writer::write`]; [`tensor_core::Error::Replaced`] where another file has taken
-    /// the place of this one. The file is as it was.
-    pub fn commit(self) -> Result<bool> {
+    /// As for [`Writer::finish`](crate::Writer::finish); [`tensor_core::Error::Replaced`] where
+    /// another file has taken the place of this one. The file is as it was.
+    pub fn commit(self) -> Result<Edited> {
         let is_same = self.model == *self.reader.model();
         if is_same && !self.options.moves_buffers() {
-            return Ok(false);
+            return Ok(Edited::Unchanged);
         }
-        let writer = Writer::of(&self.reader).model(&self.model).options(self.options);
-        let new = NewFile::create(&self.path, self.options.durability_of())?;
-        let mut new = writer.write(new)?;
-        self.file.check_in_place()?;
-        new.commit(Existing::Replace)?;
-        Ok(true)
+        let before = self.reader.source().len();
+        let Some(file) = &self.file else {
+            let sink = Counted { count: 0 };
+            let sink = self.options.write_to(sink, &self.model).origin(&self.reader).finish()?;
+            return Ok(Edited::Replaced { before, after: sink.count });
+        };
+        let writer = self.options.create(&self.path, &self.model)?.origin(&self.reader);
+        let new = writer.finish_if(|| file.check_in_place())?;
+        Ok(Edited::Replaced { before, after: new.written() })
+    }
+}
+
+/// A sink that counts bytes.
+struct Counted {
+    count: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.count = self.count.saturating_add(bytes.len() as u64);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

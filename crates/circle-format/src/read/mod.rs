@@ -3,18 +3,30 @@
 mod holes;
 
 use std::{
+    num::NonZeroUsize,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
 use bytes::Bytes;
-use tensor_core::{Extent, Limits, Source};
+use tensor_core::{Extent, Limit, Limits, Profile, Source, Verify};
 
 use crate::{
     Error, Result, Tensor,
     model::{Model, Schema, TrainingInfo},
     tables::{Parsed, identify},
 };
+
+/// Returns the schema that the identifier of a file names; `None` where it is neither. Eight bytes
+/// are read.
+///
+/// # Errors
+///
+/// [`Error::Core`] where they cannot be read.
+pub fn sniff(source: &Source) -> Result<Option<Schema>> {
+    let start = source.read(Extent::first(source.len().min(8)), "identifier")?;
+    Ok(identify(&start).ok())
+}
 
 /// An open Circle or TFLite model, in a package or bare.
 ///
@@ -172,7 +184,9 @@ impl Reader {
         Ok(start.windows(4).any(is_archive))
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    /// Returns the ceilings on what the file may make the reader do.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
         &self.inner.limits
     }
 
@@ -202,7 +216,6 @@ impl Reader {
 
 /// How a model is opened.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
 pub struct ReadOptions {
     limits: Limits,
     schema: Option<Schema>,
@@ -213,6 +226,25 @@ impl ReadOptions {
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets how much is tolerated. It has no effect: of a model with a table out of place nothing can
+    /// be read, and all else is for [`Reader::validate`] to find.
+    #[must_use]
+    pub const fn profile(self, _: Profile) -> Self {
+        self
+    }
+
+    /// Sets when digests are compared. It has no effect: models have none.
+    #[must_use]
+    pub const fn verify(self, _: Verify) -> Self {
+        self
+    }
+
+    /// Sets how many threads check a model. It has no effect: one does.
+    #[must_use]
+    pub const fn threads(self, _: NonZeroUsize) -> Self {
         self
     }
 
@@ -312,8 +344,7 @@ impl ReadOptions {
         let mut len = if source.as_slice().is_some() { all } else { all.min(FIRST) };
         loop {
             if source.as_slice().is_none() {
-                let (what, limit) = ("bytes of a model", self.limits.decoded_bytes);
-                crate::error::check_bytes(what, len, limit, "decoded_bytes")?;
+                self.limits.check(Limit::DecodedBytes, "bytes of a model", len)?;
             }
             let bytes = source.read(Extent::first(len), "model")?;
             match Parsed::of(&bytes, schema, &self.limits) {
@@ -346,7 +377,7 @@ fn constants(model: &Model, limits: &Limits) -> Result<Vec<(u32, u32)>> {
             }
         }
         count = count.saturating_add(subgraph.tensors.len() as u64);
-        crate::error::check_bytes("tensors of the model", count, limits.tensors, "tensors")?;
+        limits.check(Limit::Tensors, "tensors of the model", count)?;
     }
     Ok(constants)
 }

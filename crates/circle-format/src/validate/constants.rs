@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tensor_core::Extent;
+use tensor_core::{Extent, text};
 
-use crate::{
-    ConstantFault, Diagnoses, Diagnosis, Reaction, Reader, Stage, Tensor, error::short,
-    model::Buffer,
-};
+use crate::{ConstantFault, Diagnoses, Diagnosis, Reaction, Reader, Stage, Tensor, model::Buffer};
 
 /// Checks the list of buffers.
 pub(super) fn buffers(reader: &Reader, findings: &mut Diagnoses) {
@@ -97,7 +94,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
         let at = |diagnosis: Diagnosis| {
             let diagnosis = diagnosis.path(constant.path());
             match constant.name() {
-                Some(name) => diagnosis.tensor(short(name)),
+                Some(name) => diagnosis.tensor(text::short(name)),
                 None => diagnosis,
             }
         };

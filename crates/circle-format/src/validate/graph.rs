@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use tensor_core::text;
+
 use crate::{
     Diagnoses, Diagnosis, Reader, Stage,
-    error::short,
     model::{Subgraph, Tensor, TensorType},
 };
 
@@ -275,14 +276,14 @@ impl<'a> Check<'a, '_> {
     }
 
     fn path(&self, at: usize, tensor: &Tensor) -> String {
-        let name = tensor.name.as_deref().map(|name| format!(" {:?}", short(name)));
+        let name = tensor.name.as_deref().map(|name| format!(" {:?}", text::short(name)));
         format!("subgraph {}/tensor {at}{}", self.index, name.unwrap_or_default())
     }
 
     fn push(&mut self, at: usize, tensor: &Tensor, diagnosis: Diagnosis) {
         let diagnosis = diagnosis.path(self.path(at, tensor));
         self.findings.push(match &tensor.name {
-            Some(name) => diagnosis.tensor(short(name)),
+            Some(name) => diagnosis.tensor(text::short(name)),
             None => diagnosis,
         });
     }

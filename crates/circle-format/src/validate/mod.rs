@@ -11,25 +11,66 @@ mod operators;
 mod quantization;
 mod training;
 
-use tensor_core::Report;
+use std::collections::HashSet;
 
-use crate::{Diagnoses, Diagnosis, Reaction, Reader};
+use tensor_core::{Budget, Chain, Finding, Limit, Report};
+
+use crate::{Diagnoses, Diagnosis, Error, Reaction, Reader};
 
 pub use operators::is_builtin_custom;
 
 impl Reader {
-    /// Reports every fault that opening does not prove to be absent. Bytes of constants are not
-    /// read.
+    /// Reports every fault that opening does not prove to be absent, and reads every byte of every
+    /// constant.
     #[must_use]
     pub fn validate(&self) -> Report {
-        let mut report = Report::default();
-        for diagnosis in self.diagnoses() {
-            diagnosis.report_to(&mut report);
-        }
+        self.validate_with(|_| ())
+    }
+
+    /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time some
+    /// are; in all it is the length of the file.
+    pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
+        let mut report = self.lint();
+        let left = Budget::new("bytes of the model", self.source().len(), Limit::Expansion);
+        let done = |bytes: u64| {
+            let bytes = bytes.min(left.left());
+            left.spend(bytes);
+            progress(bytes);
+        };
+        self.read_constants(done, &mut report);
+        progress(left.left());
         report
     }
 
-    /// Returns what [`validate`](Self::validate) reports, with what onert does about each thing.
+    /// Reports what can be said without a look at the bytes of constants, as onert's reactions can.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut report = Report::default();
+        report.extend(self.diagnoses().into_iter().map(Diagnosis::into_finding));
+        report
+    }
+
+    /// Reads all constants, as the format has no digests that could be compared.
+    fn read_constants(&self, done: impl Fn(u64), report: &mut Report) {
+        let budget =
+            Budget::expansion("bytes of all constants", self.limits(), self.source().len());
+        let mut seen = HashSet::new();
+        for constant in self.tensors() {
+            // What has no place in the file was reported already.
+            let Ok(extent) = constant.stored_extent() else { continue };
+            // Constants may share their bytes, wholly or in part.
+            if !seen.insert((extent.offset(), extent.len())) {
+                continue;
+            }
+            let is_allowed = budget.take(extent.len()).map_err(Error::from);
+            if let Err(error) = is_allowed.and_then(|()| constant.touch(&done)) {
+                let at = error.at().path(constant.path());
+                report.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
+            }
+        }
+    }
+
+    /// Returns what [`lint`](Self::lint) reports, with what onert does about each thing.
     #[must_use]
     pub fn diagnoses(&self) -> Vec<Diagnosis> {
         let mut found = Diagnoses::default();

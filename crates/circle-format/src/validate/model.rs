@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tensor_core::text;
+
 use crate::{
     Diagnoses, Diagnosis, Reader, Stage,
-    error::short,
     model::{
         BuiltinOperator, Model, OperatorCode, Schema, Signature, SignatureTensor, TrainingInfo,
     },
@@ -150,7 +151,7 @@ fn metadata(reader: &Reader, findings: &mut Diagnoses) {
     let model = reader.model();
     let mut seen = BTreeSet::new();
     for (index, entry) in model.metadata.iter().enumerate() {
-        let name = short(entry.name.as_deref().unwrap_or_default()).into_owned();
+        let name = text::short(entry.name.as_deref().unwrap_or_default()).into_owned();
         let path = format!("metadata {index} {name:?}");
         let at = |diagnosis: Diagnosis| diagnosis.path(&path);
         let is_first = seen.insert(entry.name.as_deref());
@@ -189,7 +190,7 @@ fn signatures(model: &Model, findings: &mut Diagnoses) {
     // Many signatures may be of one graph with many inputs.
     let mut interfaces = BTreeMap::new();
     for (index, signature) in model.signatures.iter().enumerate() {
-        let key = short(signature.key.as_deref().unwrap_or_default()).into_owned();
+        let key = text::short(signature.key.as_deref().unwrap_or_default()).into_owned();
         let path = format!("signature {index} {key:?}");
         if signature.key.is_none() {
             let message = "has no key, by which it would be called";
@@ -230,7 +231,7 @@ fn check_names(
     let graph = signature.subgraph_index;
     let mut seen = BTreeSet::new();
     for (at, tensor) in named.iter().enumerate() {
-        let name = short(tensor.name.as_deref().unwrap_or_default()).into_owned();
+        let name = text::short(tensor.name.as_deref().unwrap_or_default()).into_owned();
         if tensor.name.is_none() || !seen.insert(&tensor.name) {
             let message = format!("{side}[{at}] has the name {name:?}, expected one of its own");
             findings.push(Diagnosis::warning("model/signature-name", message).path(path));

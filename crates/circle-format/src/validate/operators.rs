@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tensor_core::Extent;
+use tensor_core::{Extent, text};
 
 use crate::{
-    Diagnoses, Diagnosis, Reaction, Reader, Stage,
-    error::short,
-    flex,
+    Diagnoses, Diagnosis, Reaction, Reader, Stage, flex,
     model::{
         BuiltinOperator, BuiltinOptions, BuiltinOptions2, Model, Operator, OperatorCode, Subgraph,
     },
@@ -59,7 +57,7 @@ pub(super) fn check(
 fn shown(code: &OperatorCode) -> String {
     let operator = code.operator();
     match &code.custom_code {
-        Some(custom) if code.is_custom() => format!("{operator}:{}", short(custom)),
+        Some(custom) if code.is_custom() => format!("{operator}:{}", text::short(custom)),
         _ => operator.to_string(),
     }
 }

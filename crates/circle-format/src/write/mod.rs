@@ -15,8 +15,8 @@ use std::{
 
 use bytes::Bytes;
 use tensor_core::{
-    Extent, Source,
-    output::{Durability, Existing, NewFile},
+    Budget, Extent, Limit, Source,
+    output::{Durability, Existing, NewFile, Output},
 };
 
 use crate::{
@@ -42,11 +42,9 @@ pub enum BufferPlacement {
 
 /// How a model is written.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
 pub struct WriteOptions {
     placement: BufferPlacement,
-    durability: Durability,
-    existing: Existing,
+    output: Output,
 }
 
 impl WriteOptions {
@@ -60,19 +58,39 @@ impl WriteOptions {
     /// Sets whether a finished file is forced to the disk; it is by default.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.output.durability = durability;
         self
     }
 
     /// Sets what happens to a file that is there already; it is replaced by default.
     #[must_use]
     pub const fn existing(mut self, existing: Existing) -> Self {
-        self.existing = existing;
+        self.output.existing = existing;
         self
     }
 
-    pub(crate) const fn durability_of(self) -> Durability {
-        self.durability
+    /// Sets how a finished file takes its place.
+    #[must_use]
+    pub const fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Starts a file that will stand at `path` once it is finished; a failure before leaves what
+    /// was there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where the folder does not let a file be created.
+    pub fn create(self, path: impl AsRef<Path>, model: &Model) -> Result<Writer<'_, NewFile>> {
+        let sink = self.output.create(path)?;
+        let commit = |file: &mut NewFile, options: Self| file.commit(options.output.existing);
+        Ok(Writer { sink, model, origin: None, options: self, commit })
+    }
+
+    /// Starts a file in any sink. Nothing is sought.
+    pub fn write_to<W: Write>(self, sink: W, model: &Model) -> Writer<'_, W> {
+        Writer { sink, model, origin: None, options: self, commit: |_, _| Ok(()) }
     }
 
     /// Tells whether buffers may go elsewhere than they are.
@@ -85,8 +103,9 @@ impl WriteOptions {
 ///
 /// The same model makes the same bytes. Bytes of buffers start at multiples of 16 of the file, and
 /// are copied from where they are: the memory it takes is that of the tables. Bytes outside of the
-/// tables that several buffers share stay shared outside, and are copied for each inside. What reads the file finds the model as it is here; whether it makes
-/// sense is for [`Reader::validate`] to tell.
+/// tables that several buffers share stay shared outside, and are copied for each inside. What reads
+/// the file finds the model as it is here; whether it makes sense is for [`Reader::validate`] to
+/// tell.
 ///
 /// # Examples
 ///
@@ -108,64 +127,96 @@ impl WriteOptions {
 /// graph.operator(BuiltinOperator::ADD, add);
 /// graph.finish();
 ///
-/// let bytes = Writer::new(&model.finish()).to_bytes()?;
+/// let bytes = Writer::new(Vec::new(), &model.finish()).finish()?;
 /// let reader = Reader::from_bytes(bytes)?;
 /// assert_eq!(reader.tensor("one").unwrap().bytes()?, [0, 0, 128, 63][..]);
 /// # Ok::<(), circle_format::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "nothing is written before a file or a sink is given"]
-pub struct Writer<'a> {
+#[derive(Debug)]
+#[must_use = "nothing is written before it is finished"]
+pub struct Writer<'a, W> {
+    sink: W,
     model: &'a Model,
     origin: Option<&'a Reader>,
     options: WriteOptions,
+    /// Makes a finished file take its place.
+    commit: fn(&mut W, WriteOptions) -> tensor_core::Result<()>,
 }
 
-impl<'a> Writer<'a> {
-    /// Takes a model that has the bytes of all its buffers.
-    pub fn new(model: &'a Model) -> Self {
-        Self { model, origin: None, options: WriteOptions::default() }
-    }
-
-    /// Takes the model of a file as it is. Bytes outside of its tables, and files behind them, are
-    /// copied.
-    pub fn of(reader: &'a Reader) -> Self {
-        let (model, options) = (reader.model(), WriteOptions::default());
-        Self { model, origin: Some(reader), options }
-    }
-
-    /// Takes a model that was made from that of the file.
-    pub const fn model(mut self, model: &'a Model) -> Self {
-        self.model = model;
-        self
-    }
-
-    /// Sets how it is written.
-    pub const fn options(mut self, options: WriteOptions) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// Writes a file; a failure leaves what was at its place.
+impl<'a> Writer<'a, NewFile> {
+    /// Starts a file that will stand at `path` once it is finished, with the default options.
     ///
     /// # Errors
     ///
-    /// As for [`write`](Self::write), and where the folder does not let a file be created.
-    pub fn create(self, path: impl AsRef<Path>) -> Result<()> {
-        let options = self.options;
-        let file = NewFile::create(path, options.durability)?;
-        self.write(file)?.commit(options.existing)?;
-        Ok(())
+    /// As for [`WriteOptions::create`].
+    pub fn create(path: impl AsRef<Path>, model: &'a Model) -> Result<Self> {
+        Self::options().create(path, model)
     }
 
-    /// Writes to any sink, which is returned. Nothing is sought.
+    /// Returns the options of writing, to be set and written with.
+    #[must_use]
+    pub fn options() -> WriteOptions {
+        WriteOptions::default()
+    }
+}
+
+impl<'a, W: Write> Writer<'a, W> {
+    /// Starts a file in any sink with the default options. Nothing is sought.
+    pub fn new(sink: W, model: &'a Model) -> Self {
+        WriteOptions::default().write_to(sink, model)
+    }
+
+    /// Says which file the model was made from: bytes outside of its tables, and files behind them,
+    /// are copied from there. Without one a model has to have the bytes of all its buffers.
+    pub const fn origin(mut self, origin: &'a Reader) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Writes everything and returns the sink; a file then takes its place.
     ///
     /// # Errors
     ///
     /// [`Error::Unwritable`] before anything is written; [`Error::Output`] where the sink fails;
     /// [`Error::Core`] where bytes cannot be read, or buffers that share them would come to more
     /// than [`Limits::expansion`](tensor_core::Limits::expansion) times the file.
-    pub fn write<W: Write>(self, sink: W) -> Result<W> {
+    pub fn finish(self) -> Result<W> {
+        self.finish_if(|| Ok(()))
+    }
+
+    /// Like [`finish`](Self::finish), but only where a condition holds when all is written.
+    pub(crate) fn finish_if(
+        self,
+        condition: impl FnOnce() -> tensor_core::Result<()>,
+    ) -> Result<W> {
+        let plan = Plan { model: self.model, origin: self.origin, options: self.options };
+        let mut sink = plan.write(self.sink)?;
+        condition()?;
+        (self.commit)(&mut sink, self.options)?;
+        Ok(sink)
+    }
+}
+
+impl Model {
+    /// Returns the bytes of a file of the model, which has the bytes of all its buffers.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::finish`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        Writer::new(Vec::new(), self).finish()
+    }
+}
+
+/// What is written, and from where.
+struct Plan<'a> {
+    model: &'a Model,
+    origin: Option<&'a Reader>,
+    options: WriteOptions,
+}
+
+impl<'a> Plan<'a> {
+    fn write<W: Write>(self, sink: W) -> Result<W> {
         let Layout { tables, parts, end, .. } = self.layout()?;
         let mut out = Out { sink, position: 0 };
         out.put(&tables)?;
@@ -187,15 +238,6 @@ impl<'a> Writer<'a> {
         };
         out.sink.flush().map_err(|source| out.failed(source))?;
         Ok(out.sink)
-    }
-
-    /// Returns the bytes of a file.
-    ///
-    /// # Errors
-    ///
-    /// As for [`write`](Self::write).
-    pub fn to_bytes(self) -> Result<Vec<u8>> {
-        self.write(Vec::new())
     }
 
     /// Returns the tables, and what comes behind them.
@@ -237,8 +279,9 @@ impl<'a> Writer<'a> {
         let Some(reader) = self.origin else { return Ok(()) };
         let copied = layout.parts.iter().map(|part| part.content.copied());
         let copied = copied.fold(0, u64::saturating_add);
-        let limit = reader.source().len().saturating_mul(reader.limits().expansion);
-        crate::error::check_bytes("bytes of buffers to copy", copied, limit, "expansion")
+        let allowed = reader.source().len().saturating_mul(reader.limits().expansion);
+        let budget = Budget::new("bytes of buffers to copy", allowed, Limit::Expansion);
+        Ok(budget.take(copied)?)
     }
 
     /// Returns the bytes of each buffer that has any.
@@ -512,7 +555,8 @@ fn append_files<W: Write>(_: &Reader, _: Out<W>) -> Result<Out<W>> {
 
 #[cfg(feature = "archive")]
 fn append_files<W: Write>(reader: &Reader, out: Out<W>) -> Result<Out<W>> {
-    use model_archive::{Archive, ArchiveWriter, Kind, Profile, Raw};
+    use model_archive::{Archive, ArchiveWriter, Kind, Raw};
+    use tensor_core::Profile;
 
     let source = reader.source();
     let archive = Archive::options().profile(Profile::Lenient).from_source(source.clone())?;

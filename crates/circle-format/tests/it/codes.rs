@@ -1,7 +1,7 @@
 //! The two numbers of an operator code, and what is said of pairs that do not fit.
 
 use circle_format::{
-    Reader, Writer,
+    Reader,
     model::{BuiltinOperator, ModelBuilder, OperatorCode, Schema},
 };
 
@@ -15,7 +15,7 @@ fn found(schema: Schema, deprecated: i8, builtin: i32) -> Vec<String> {
         builtin_code: BuiltinOperator::from_code(builtin),
         ..OperatorCode::default()
     });
-    let bytes = Writer::new(&model).to_bytes().unwrap();
+    let bytes = model.to_bytes().unwrap();
     let diagnoses = Reader::from_bytes(bytes).unwrap().diagnoses();
     let diagnoses = diagnoses.into_iter().filter(|found| found.rule.contains("operator-code"));
     diagnoses.map(|found| format!("{} {}", found.rule, found.message)).collect()

@@ -1,7 +1,7 @@
 //! Models of the test data.
 
 use bytes::Bytes;
-use circle_format::Reader;
+use circle_format::{Reader, Result, Writer};
 use model_archive::Archive;
 use test_support::files;
 
@@ -19,4 +19,9 @@ pub(crate) fn packed_models() -> Vec<(String, Bytes)> {
     }
     assert!(models.len() >= 6, "{}", models.len());
     models
+}
+
+/// Returns the bytes of a file with the model of another one, which is not changed.
+pub(crate) fn rewritten(reader: &Reader) -> Result<Vec<u8>> {
+    Writer::new(Vec::new(), reader.model()).origin(reader).finish()
 }

@@ -93,7 +93,7 @@ fn written(set: impl FnOnce(&mut Model)) -> Reader {
     model.subgraph("main").finish();
     let mut model = model.finish();
     set(&mut model);
-    Reader::from_bytes(Writer::new(&model).to_bytes().unwrap()).unwrap()
+    Reader::from_bytes(model.to_bytes().unwrap()).unwrap()
 }
 
 /// Makes sure that a check takes no more than seconds; each of these took minutes once.
@@ -138,7 +138,7 @@ fn large_options_past_the_end() {
     let mut model = reader.model().clone();
     let operator = &mut model.subgraphs[0].operators[0];
     (operator.large_custom_options_offset, operator.large_custom_options_size) = (8, 32);
-    let bytes = Writer::of(&reader).model(&model).to_bytes().unwrap();
+    let bytes = Writer::new(Vec::new(), &model).origin(&reader).finish().unwrap();
     let (len, start) = (bytes.len() - 1, bytes.len() - 32);
     let found = |bytes: &[u8]| {
         let found = Reader::from_bytes(bytes.to_vec()).unwrap().diagnoses();

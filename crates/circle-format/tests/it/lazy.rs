@@ -14,7 +14,7 @@ fn constants_in_tables_are_slices_too() {
     let bytes = bytes::Bytes::from(bytes);
     let reader = Reader::from_bytes(bytes.clone()).unwrap();
     let constant = reader.tensor("w").unwrap();
-    let (found, extent) = (constant.bytes().unwrap(), constant.extent().unwrap());
+    let (found, extent) = (constant.bytes().unwrap(), constant.extent().unwrap().unwrap());
     let at = extent.offset() as usize;
     assert!(std::ptr::eq(&*found, &bytes[at..at + 16]));
     let mut copy = [1; 16];

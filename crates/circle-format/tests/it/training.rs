@@ -3,7 +3,7 @@
 //! What onert makes of each was seen by running onert 0.1.0 on these models.
 
 use circle_format::{
-    Error, Reader, Writer,
+    Error, Reader,
     model::{
         BuiltinOperator, LossFn, LossOptions, LossReductionType, Metadata, Model, ModelBuilder,
         Operator, Optimizer, OptimizerOptions, Schema, Tensor, TensorType, TrainingInfo,
@@ -47,7 +47,7 @@ fn model() -> Model {
 fn with(bytes: Vec<u8>) -> Reader {
     let mut model = model();
     model.set_metadata(TrainingInfo::METADATA, bytes);
-    Reader::from_bytes(Writer::new(&model).to_bytes().unwrap()).unwrap()
+    Reader::from_bytes(model.to_bytes().unwrap()).unwrap()
 }
 
 /// Returns everything that is found, as severity, rule, sentence and what onert does.
@@ -227,7 +227,7 @@ fn first_entry_counts() {
     model.set_metadata(TrainingInfo::METADATA, training().to_bytes().unwrap());
     let buffer = model.add_buffer(vec![1; 20]);
     model.metadata.push(Metadata { name: Some(TrainingInfo::METADATA.to_owned()), buffer });
-    let reader = Reader::from_bytes(Writer::new(&model).to_bytes().unwrap()).unwrap();
+    let reader = Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
     assert_eq!(reader.training_info().unwrap(), Some(training()));
     assert_eq!(found(&reader), ["warning model/metadata-name has the name of an entry before"]);
 }

@@ -35,7 +35,7 @@ fn model(schema: Schema) -> Model {
 }
 
 fn written(schema: Schema) -> Vec<u8> {
-    Writer::new(&model(schema)).to_bytes().unwrap()
+    model(schema).to_bytes().unwrap()
 }
 
 fn by_position(bytes: &[u8]) -> (Reader, CountingSource) {
@@ -81,16 +81,17 @@ fn they_are_written_from_where_they_are() {
     let (reader, _) = by_position(&bytes);
     for placement in [BufferPlacement::Keep, BufferPlacement::Inline, BufferPlacement::Outside] {
         let options = WriteOptions::default().placement(placement);
-        let found = Writer::of(&reader).options(options).to_bytes().unwrap();
-        let expected = Writer::of(&memory).options(options).to_bytes().unwrap();
+        let found = options.write_to(Vec::new(), reader.model()).origin(&reader).finish().unwrap();
+        let expected =
+            options.write_to(Vec::new(), memory.model()).origin(&memory).finish().unwrap();
         assert_bytes(&found, &expected, &format!("{placement:?}"));
     }
     let circle = reader.model().to_circle().unwrap();
-    let found = Writer::of(&reader).model(&circle).to_bytes().unwrap();
+    let found = Writer::new(Vec::new(), &circle).origin(&reader).finish().unwrap();
     let expected = memory.model().to_circle().unwrap();
-    assert_bytes(&found, &Writer::new(&expected).to_bytes().unwrap(), "Circle");
+    assert_bytes(&found, &expected.to_bytes().unwrap(), "Circle");
     // A model without its file has not all bytes.
-    let error = Writer::new(reader.model()).to_bytes().unwrap_err().to_string();
+    let error = reader.model().to_bytes().unwrap_err().to_string();
     assert!(error.contains("there is none to read them from"), "{error}");
 }
 
@@ -127,7 +128,7 @@ fn tables_among_them() {
     // The description of the model as a text in the elements of a constant, or with its number of
     // bytes as the last of them.
     let changed = Model { description: Some("elsewhere".to_owned()), ..memory.model().clone() };
-    let bytes = Writer::new(&changed).to_bytes().unwrap();
+    let bytes = changed.to_bytes().unwrap();
     let memory = Reader::from_bytes(bytes.clone()).unwrap();
     let constant = memory.tensor("large 3").unwrap().stored_extent().unwrap();
     for offset in [constant.offset(), constant.end() - 4] {
@@ -153,7 +154,7 @@ fn metadata_among_them() {
     let buffer = model.buffers.len() as u32;
     model.buffers.push(Buffer { data: vec![1; 16].into(), ..Buffer::default() });
     model.metadata.push(Metadata { name: Some("shared".to_owned()), buffer });
-    let mut bytes = Writer::new(&model).to_bytes().unwrap();
+    let mut bytes = model.to_bytes().unwrap();
     let memory = Reader::from_bytes(bytes.clone()).unwrap();
     let list = memory.tensor("large 5").unwrap().stored_extent().unwrap().offset() - 4;
     let old = bytes.windows(16).rposition(|part| part == [1; 16]).unwrap() as u64 - 4;

@@ -11,12 +11,12 @@ use circle_format::{
         SignatureTensor, Tensor, TensorType,
         options::{AddOptions, FullyConnectedOptions, RmsNormOptions},
     },
-    tensor_core::{Extent, Source},
+    tensor_core::{Extent, Profile, Source, output::Edited},
 };
-use model_archive::{Archive, ArchiveWriter, EntryOptions, Profile};
+use model_archive::{Archive, ArchiveWriter, EntryOptions};
 use test_support::{CountingSource, files};
 
-use crate::common::packed_models;
+use crate::common::{packed_models, rewritten};
 
 /// Every model of the test data that can be read, with its name.
 fn models() -> Vec<(String, Reader)> {
@@ -66,14 +66,22 @@ fn models_are_read_as_they_were_written() {
     for (name, reader) in models() {
         for placement in [BufferPlacement::Keep, BufferPlacement::Inline, BufferPlacement::Outside]
         {
-            let bytes = match Writer::of(&reader).options(placed(placement)).to_bytes() {
+            let bytes = match placed(placement)
+                .write_to(Vec::new(), reader.model())
+                .origin(&reader)
+                .finish()
+            {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     refused.insert(name.clone(), error.to_string());
                     continue;
                 }
             };
-            let again = Writer::of(&reader).options(placed(placement)).to_bytes().unwrap();
+            let again = placed(placement)
+                .write_to(Vec::new(), reader.model())
+                .origin(&reader)
+                .finish()
+                .unwrap();
             assert_eq!(bytes, again, "{name}: the same model makes the same bytes");
             let schema = ReadOptions::default().schema(reader.model().schema);
             let found = schema.from_bytes(bytes).unwrap();
@@ -102,7 +110,7 @@ fn models_are_read_as_they_were_written() {
 #[test]
 fn nothing_new_is_found() {
     for (name, reader) in models() {
-        let Ok(bytes) = Writer::of(&reader).to_bytes() else { continue };
+        let Ok(bytes) = rewritten(&reader) else { continue };
         let found = Reader::options().schema(reader.model().schema).from_bytes(bytes).unwrap();
         let found_in = |reader: &Reader| -> Vec<(String, String)> {
             let found = reader.diagnoses().into_iter();
@@ -132,7 +140,7 @@ fn add(schema: Schema) -> ModelBuilder {
 fn built_models_are_valid() {
     for schema in [Schema::Circle, Schema::Tflite] {
         let model = add(schema).finish();
-        let bytes = Writer::new(&model).to_bytes().unwrap();
+        let bytes = model.to_bytes().unwrap();
         let reader = Reader::from_bytes(bytes).unwrap();
         assert_eq!(reader.model(), &model);
         assert_eq!(reader.identifier(), Some(schema));
@@ -175,7 +183,7 @@ fn lengths() -> Model {
 fn bytes_outside_start_at_multiples_of_16() {
     let model = lengths();
     let options = placed(BufferPlacement::Outside);
-    let bytes = Writer::new(&model).options(options).to_bytes().unwrap();
+    let bytes = options.write_to(Vec::new(), &model).finish().unwrap();
     let reader = Reader::from_bytes(bytes).unwrap();
     let found: Vec<_> = reader.model().buffers.iter().map(|b| (b.len(), b.is_external())).collect();
     let expected = [
@@ -202,7 +210,7 @@ fn bytes_outside_start_at_multiples_of_16() {
 #[test]
 fn bytes_in_tables_start_at_multiples_of_16() {
     let model = lengths();
-    let reader = Reader::from_bytes(Writer::new(&model).to_bytes().unwrap()).unwrap();
+    let reader = Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
     let constants: Vec<_> = reader.tensors().collect();
     assert_eq!(constants.len(), 7);
     for constant in constants {
@@ -213,7 +221,7 @@ fn bytes_in_tables_start_at_multiples_of_16() {
 /// Returns a model with files behind it.
 fn with_files() -> Reader {
     let model = add(Schema::Tflite).finish();
-    let before = Writer::new(&model).to_bytes().unwrap();
+    let before = model.to_bytes().unwrap();
     let len = before.len() as u64;
     let mut archive = ArchiveWriter::behind(before, len);
     archive.add("labels.txt", b"cat\ndog\n", &EntryOptions::default()).unwrap();
@@ -224,7 +232,7 @@ fn with_files() -> Reader {
 #[cfg(not(feature = "archive"))]
 #[test]
 fn associated_files_are_not_lost() {
-    let error = Writer::of(&with_files()).to_bytes().unwrap_err();
+    let error = rewritten(&with_files()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "model has an archive of files behind it, which is kept with the feature `archive` only"
@@ -238,7 +246,7 @@ fn associated_files_survive() {
     let reader = with_files();
     for description in ["", "longer than before", &"x".repeat(5000)] {
         let changed = Model { description: Some(description.to_owned()), ..reader.model().clone() };
-        let bytes = Writer::of(&reader).model(&changed).to_bytes().unwrap();
+        let bytes = Writer::new(Vec::new(), &changed).origin(&reader).finish().unwrap();
         let found = Reader::from_bytes(bytes.clone()).unwrap();
         assert_eq!(found.model(), &changed);
         let rules: Vec<_> = found.diagnoses().into_iter().map(|found| found.rule).collect();
@@ -250,26 +258,26 @@ fn associated_files_survive() {
         assert_eq!(labels.bytes().unwrap(), b"cat\ndog\n"[..]);
         assert_eq!(archive.entries().len(), 2);
     }
-    let bytes = Writer::of(&reader).to_bytes().unwrap();
+    let bytes = rewritten(&reader).unwrap();
     test_support::assert_bytes(&bytes, reader.source().as_slice().unwrap(), "the same model");
 }
 
 #[test]
 fn bytes_that_nothing_refers_to_survive() {
-    let mut bytes = Writer::new(&add(Schema::Circle).finish()).to_bytes().unwrap();
+    let mut bytes = add(Schema::Circle).finish().to_bytes().unwrap();
     bytes.extend_from_slice(&[0; 16]);
     bytes.extend_from_slice(b"a note of somebody");
     let reader = Reader::from_bytes(bytes.clone()).unwrap();
-    let written = Writer::of(&reader).to_bytes().unwrap();
+    let written = rewritten(&reader).unwrap();
     test_support::assert_bytes(&written, &bytes, "what was read");
 }
 
 /// Padding behind the tables is none of that.
 #[test]
 fn padding_is_not_copied() {
-    let bytes = Writer::new(&add(Schema::Circle).finish()).to_bytes().unwrap();
+    let bytes = add(Schema::Circle).finish().to_bytes().unwrap();
     let reader = Reader::from_bytes([&bytes[..], &[0; 16]].concat()).unwrap();
-    let written = Writer::of(&reader).to_bytes().unwrap();
+    let written = rewritten(&reader).unwrap();
     test_support::assert_bytes(&written, &bytes, "without padding");
 }
 
@@ -281,14 +289,14 @@ fn large_custom_options_move_with_the_file() {
     let operator = &mut model.subgraphs[0].operators[0];
     operator.large_custom_options_offset = 8;
     operator.large_custom_options_size = 12;
-    let error = Writer::new(&model).to_bytes().unwrap_err().to_string();
+    let error = model.to_bytes().unwrap_err().to_string();
     let expected = "subgraph 0/operator 0 has bytes at byte 8 of a file, and there is none to read \
                     them from";
     assert_eq!(error, expected);
 
-    let tables = Writer::new(&add(Schema::Circle).finish()).to_bytes().unwrap();
+    let tables = add(Schema::Circle).finish().to_bytes().unwrap();
     let origin = Reader::from_bytes(tables.clone()).unwrap();
-    let bytes = Writer::of(&origin).model(&model).to_bytes().unwrap();
+    let bytes = Writer::new(Vec::new(), &model).origin(&origin).finish().unwrap();
     let reader = Reader::from_bytes(bytes.clone()).unwrap();
     let operator = &reader.model().subgraphs[0].operators[0];
     let start = usize::try_from(operator.large_custom_options_offset).unwrap();
@@ -327,12 +335,12 @@ fn constants_beyond_the_tables_go_outside() {
         let tensor = Tensor::new(format!("w{at}"), TensorType::Int8, [i32::try_from(LEN).unwrap()]);
         model.subgraphs[0].tensors.push(Tensor { buffer, ..tensor });
     }
-    let inline = Writer::new(&model).options(placed(BufferPlacement::Inline));
-    let error = inline.write(Start::default()).err().unwrap().to_string();
+    let inline = placed(BufferPlacement::Inline).write_to(Start::default(), &model);
+    let error = inline.finish().err().unwrap().to_string();
     assert!(error.starts_with("model needs 2147"), "{error}");
     assert!(error.ends_with("bytes in its tables, which reach 2147483647"), "{error}");
 
-    let written = Writer::new(&model).write(Start::default()).unwrap();
+    let written = Writer::new(Start::default(), &model).finish().unwrap();
     let mut bytes = written.bytes;
     let tables = bytes.len();
     // All that is behind the first of them would be zeros.
@@ -350,11 +358,11 @@ fn constants_beyond_the_tables_go_outside() {
 fn nothing_is_read_twice() {
     let model = lengths();
     let options = placed(BufferPlacement::Outside);
-    let bytes = Writer::new(&model).options(options).to_bytes().unwrap();
+    let bytes = options.write_to(Vec::new(), &model).finish().unwrap();
     let store = CountingSource::new(&bytes);
     let reader = Reader::from_source(store.source()).unwrap();
     let before = store.total();
-    let written = Writer::of(&reader).to_bytes().unwrap();
+    let written = rewritten(&reader).unwrap();
     test_support::assert_bytes(&written, &bytes, "what was read");
     let outside: u64 = reader.model().buffers.iter().map(|buffer| buffer.size).sum();
     assert!(store.total() - before <= outside + 64, "{} of {outside}", store.total() - before);
@@ -362,7 +370,7 @@ fn nothing_is_read_twice() {
 
 #[track_caller]
 fn refused(model: &Model, message: &str) {
-    let error = Writer::new(model).to_bytes().unwrap_err();
+    let error = model.to_bytes().unwrap_err();
     assert_eq!(error.to_string(), message);
 }
 
@@ -384,7 +392,7 @@ fn what_circle_has_not() {
         refused(&changed(Schema::Circle, change), message);
         // The same in TFLite can be written, and not be converted.
         let tflite = changed(Schema::Tflite, change);
-        Writer::new(&tflite).to_bytes().unwrap();
+        tflite.to_bytes().unwrap();
         assert_eq!(tflite.to_circle().unwrap_err().to_string(), message);
     };
     circle(
@@ -443,7 +451,7 @@ fn what_circle_has_not() {
 fn what_tflite_has_not() {
     let tflite = |change: &dyn Fn(&mut Model), message| {
         refused(&changed(Schema::Tflite, change), message);
-        Writer::new(&changed(Schema::Circle, change)).to_bytes().unwrap();
+        changed(Schema::Circle, change).to_bytes().unwrap();
     };
     tflite(
         &|model| model.subgraphs[0].tensors[2].tensor_type = TensorType::GgmlQ4_0,
@@ -472,7 +480,7 @@ fn what_tflite_has_not() {
 /// What a later release of the schema adds is read past, and never lost silently.
 #[test]
 fn what_is_not_known_is_not_lost() {
-    let mut bytes = Writer::new(&add(Schema::Circle).finish()).to_bytes().unwrap();
+    let mut bytes = add(Schema::Circle).finish().to_bytes().unwrap();
     // The list of fields of the root: two more bytes of it, which lie in what follows.
     let root = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
     let distance = i32::from_le_bytes(bytes[root..root + 4].try_into().unwrap());
@@ -488,7 +496,7 @@ fn what_is_not_known_is_not_lost() {
     bytes[root..root + 4].copy_from_slice(&distance.to_le_bytes());
     let reader = Reader::from_bytes(bytes).unwrap();
     assert_eq!(reader.unknown_field(), Some(root as u64));
-    let error = Writer::of(&reader).to_bytes().unwrap_err().to_string();
+    let error = rewritten(&reader).unwrap_err().to_string();
     let expected =
         format!("model has unknown fields in the table at byte {root}, which would be lost");
     assert_eq!(error, expected);
@@ -510,10 +518,10 @@ fn tflite_becomes_circle() {
     });
     model.operator_codes.push(OperatorCode::custom("Own"));
     model.subgraphs[0].tensors[2].tensor_type = TensorType::Uint4;
-    let tflite = Writer::new(&model).to_bytes().unwrap();
+    let tflite = model.to_bytes().unwrap();
     let tflite = Reader::from_bytes(tflite).unwrap();
     let circle = tflite.model().to_circle().unwrap();
-    let bytes = Writer::of(&tflite).model(&circle).to_bytes().unwrap();
+    let bytes = Writer::new(Vec::new(), &circle).origin(&tflite).finish().unwrap();
     assert_eq!(bytes[4..8], *b"CIR0");
     let read = Reader::from_bytes(bytes).unwrap();
     let mut expected = model.clone();
@@ -606,7 +614,7 @@ fn signatures_come_and_go() {
     model.set_signature(signature("a"));
     model.set_signature(signature("b"));
     assert_eq!(model.signatures, [signature("b")]);
-    let reader = Reader::from_bytes(Writer::new(&model).to_bytes().unwrap()).unwrap();
+    let reader = Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
     assert_eq!((reader.model(), reader.diagnoses()), (&model, vec![]));
     assert_eq!(reader.model().signature("serve"), Some(&signature("b")));
     assert!(model.remove_signature("serve") && !model.remove_signature("serve"));
@@ -617,20 +625,32 @@ fn files_are_edited() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.circle");
     let options = placed(BufferPlacement::Outside);
-    Writer::new(&lengths()).options(options).create(&path).unwrap();
+    options.create(&path, &lengths()).unwrap().finish().unwrap();
     let before = fs::read(&path).unwrap();
 
     let editor = Editor::open(&path).unwrap();
     let error = Editor::open(&path).unwrap_err().to_string();
     assert!(error.contains("is locked"), "{error}");
-    assert!(!editor.commit().unwrap());
+    assert_eq!(editor.commit().unwrap(), Edited::Unchanged);
     assert_eq!(fs::read(&path).unwrap(), before);
+
+    // A dry run needs no lock, says what would be, and does nothing.
+    let locked = Editor::open(&path).unwrap();
+    let mut editor = Editor::dry_run(&path, WriteOptions::default()).unwrap();
+    editor.model_mut().set_metadata("license", "Apache-2.0");
+    editor.model_mut().rename_tensors([("x", "input")]);
+    let said = editor.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+    drop(locked);
 
     let mut editor = Editor::open(&path).unwrap();
     editor.model_mut().set_metadata("license", "Apache-2.0");
     editor.model_mut().rename_tensors([("x", "input")]);
     let expected = editor.model().clone();
-    assert!(editor.commit().unwrap());
+    let done = editor.commit().unwrap();
+    let after = fs::metadata(&path).unwrap().len();
+    assert_eq!(done, Edited::Replaced { before: before.len() as u64, after });
+    assert_eq!(said, done);
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.model().metadata, expected.metadata);
     assert_eq!(reader.model().subgraphs, expected.subgraphs);
@@ -641,8 +661,8 @@ fn files_are_edited() {
     }
     drop(reader);
 
-    let editor = Editor::open(&path).unwrap().options(placed(BufferPlacement::Inline));
-    assert!(editor.commit().unwrap());
+    let editor = Editor::open_with(&path, placed(BufferPlacement::Inline)).unwrap();
+    assert!(editor.commit().unwrap().has_changed());
     let reader = Reader::open(&path).unwrap();
     assert!(!reader.model().buffers.iter().any(Buffer::is_external));
 }
@@ -651,7 +671,7 @@ fn files_are_edited() {
 fn refused_edits_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.circle");
-    Writer::new(&add(Schema::Circle).finish()).create(&path).unwrap();
+    Writer::create(&path, &add(Schema::Circle).finish()).unwrap().finish().unwrap();
     let before = fs::read(&path).unwrap();
     let mut editor = Editor::open(&path).unwrap();
     editor.model_mut().subgraphs[0].tensors[0].tensor_type = TensorType::Int2;
@@ -672,13 +692,13 @@ fn refused_edits_change_nothing() {
 /// Whatever can be read can be written or is refused, and what was written is as it was.
 #[test]
 fn changed_bytes_are_written_as_they_are_read() {
-    let bytes = Writer::new(&lengths()).to_bytes().unwrap();
+    let bytes = lengths().to_bytes().unwrap();
     let mut written = 0;
     test_support::mutations(&bytes, |changed| {
         let Ok(reader) = Reader::from_bytes(changed.to_vec()) else { return };
-        let Ok(bytes) = Writer::of(&reader).to_bytes() else { return };
+        let Ok(bytes) = rewritten(&reader) else { return };
         let found = Reader::from_bytes(bytes.clone()).unwrap();
-        let again = Writer::of(&found).to_bytes().unwrap();
+        let again = rewritten(&found).unwrap();
         test_support::assert_bytes(&again, &bytes, "written again");
         written += 1;
     });
@@ -690,7 +710,7 @@ fn with_bytes_outside() -> (Reader, Model) {
     let mut model = add(Schema::Circle).finish();
     model.add_buffer((0..=u8::MAX).cycle().take(1 << 16).collect::<Vec<_>>());
     let options = placed(BufferPlacement::Outside);
-    let bytes = Writer::new(&model).options(options).to_bytes().unwrap();
+    let bytes = options.write_to(Vec::new(), &model).finish().unwrap();
     let reader = Reader::from_bytes(bytes).unwrap();
     let model = reader.model().clone();
     (reader, model)
@@ -704,8 +724,8 @@ fn shared_bytes_stay_shared() {
     for (placement, copies) in
         [(BufferPlacement::Keep, 1), (BufferPlacement::Inline, 100), (BufferPlacement::Outside, 1)]
     {
-        let writer = Writer::of(&reader).model(&model).options(placed(placement));
-        let written = Reader::from_bytes(writer.to_bytes().unwrap()).unwrap();
+        let writer = placed(placement).write_to(Vec::new(), &model).origin(&reader);
+        let written = Reader::from_bytes(writer.finish().unwrap()).unwrap();
         let len = written.source().len();
         assert!((copies << 16..(copies << 16) + 20_000).contains(&len), "{placement:?}: {len}");
         let first = model.buffers.len() - 100;
@@ -724,12 +744,12 @@ fn bytes_shared_in_part_are_bounded() {
         let (offset, size) = (shared.offset + skip, shared.size - skip);
         Buffer { offset, size, ..Buffer::default() }
     }));
-    let error = Writer::of(&reader).model(&model).to_bytes().unwrap_err();
+    let error = Writer::new(Vec::new(), &model).origin(&reader).finish().unwrap_err();
     let limit = reader.source().len() * 200;
     let message = format!("over the limit of {limit} (Limits::expansion)");
     assert!(error.to_string().ends_with(&message), "{error}");
     model.buffers.truncate(model.buffers.len() - 150);
-    Writer::of(&reader).model(&model).to_bytes().unwrap();
+    Writer::new(Vec::new(), &model).origin(&reader).finish().unwrap();
 }
 
 /// Many entries of one name, in a model of many operators, go at once.
