@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    Chain, Finding, Limits, Report, Source, TensorBuf, TensorInfo,
+    Chain, Finding, Report,
     digest::{Algorithm, HashingReader},
 };
-pub(crate) use ztensor::sniff;
 use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
 
 use crate::{ComponentSummary, Format, Stats, Summary, SummaryOptions, TensorSummary};

@@ -903,7 +903,7 @@ fn proxy_of_the_environment_is_asked_when_wanted() {
 /// A process that fetches the content into a folder.
 fn child(url: &str, folder: &Path, proxy: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "in_a_child", "--nocapture"]);
+    command.args(["--exact", "http::in_a_child", "--nocapture"]);
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
         command.env_remove(name).env_remove(name.to_lowercase());
     }
