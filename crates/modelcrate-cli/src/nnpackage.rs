@@ -64,7 +64,7 @@ fn open(input: &Path) -> anyhow::Result<Opened> {
     open_as(input, None)
 }
 
-/// Does so, and takes what is no archive for a model of a schema, if one is given.
+/// Like [`open`], but takes what is not an archive for a model of a schema, if one is given.
 fn open_as(input: &Path, schema: Option<Schema>) -> anyhow::Result<Opened> {
     let opened = || {
         if !is_stdio(input) && input.is_dir() {

@@ -235,13 +235,13 @@ pub(crate) enum ValueFault {
 impl fmt::Display for ValueFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoNumber => f.write_str("is no number of 32 bits, expected a whole number"),
-            Self::ReadAs(number) => write!(f, "is no plain number; it is read as {number}"),
+            Self::NoNumber => f.write_str("is not a number of 32 bits, expected a whole number"),
+            Self::ReadAs(number) => write!(f, "is not a plain number; it is read as {number}"),
             Self::CountsAsTrue => {
                 f.write_str("counts as true, expected one of 0, OFF, FALSE, N, NO")
             }
-            Self::NoneOf(words) => write!(f, "is none of {}", words.join(", ")),
-            Self::NoPairs => f.write_str("is no list of pairs, expected \"index=backend;…\""),
+            Self::NoneOf(words) => write!(f, "is not one of {}", words.join(", ")),
+            Self::NoPairs => f.write_str("is not a list of pairs, expected \"index=backend;…\""),
             Self::LibraryPath => f.write_str("has a slash, which leads to a library anywhere"),
         }
     }

@@ -82,7 +82,7 @@ pub enum Error {
         /// What is wrong there.
         reason: &'static str,
     },
-    /// A kernel is in no object format that is known, or broken.
+    /// A kernel is not in a known object format, or broken.
     #[error("library cannot be read: {reason}")]
     Library {
         /// What the parser said.
@@ -170,8 +170,7 @@ impl Error {
             Self::Build { fault, .. } => fault.kind(),
             Self::Edit(fault) => fault.kind(),
             Self::Write { .. } => ErrorKind::Io,
-            Self::Model(circle_format::Error::Core(error)) => error.kind(),
-            Self::Model(_) => ErrorKind::Malformed,
+            Self::Model(error) => error.kind(),
             Self::Archive(error) => error.kind(),
             Self::Core(error) => error.kind(),
         }

@@ -1,83 +1,98 @@
 //! nnpackages: Circle and TFLite models with what onert needs to run them, in a folder or a ZIP
-//! archive.
+//! archive. Opened, checked, built, edited, split and merged.
 //!
 //! A package is a folder with `metadata/MANIFEST`, a JSON document that names models, their types,
 //! configuration files, and which outputs go into which inputs; or an archive of such a folder. The
 //! runtime that loads packages checks next to nothing. This crate says before deployment what will
 //! happen.
 //!
-//! # Data path
-//!
-//! ```text
-//! 1. Source, Archive     where the bytes are; or a folder                    storage.rs
-//! 2. Reader::open        the manifest, nothing else                          read.rs
-//! 3. Manifest::parse     strict JSON, then what onert puts up with           json.rs, manifest.rs
-//! 4. Reader::models      handles; a stored model is used where it is         model_file.rs
-//! 5. circle_format::Reader  what is in a model                                circle-format
-//! 7. Reader::config      key=value lines, with what each key does            config.rs
-//!    Reader::custom_ops  kernels, looked at and never loaded                 custom_op.rs
-//!    Partition           connections from what a partitioner wrote           conn.rs
-//!    GoldenData          values that go in and have to come out              golden.rs, hdf5.rs
-//! 8. Reader::check       every rule, with what onert does about it           validate/
-//! 9. extract             into a folder that appears whole                    extract.rs
-//! ```
-//!
-//! Writing goes the other way:
-//!
-//! ```text
-//! 1. Builder             what is put in, checked at once; models are opened  build.rs, paths.rs,
-//!                        for what they are and what they need                needs.rs
-//!    Edit                what changes of a package                           edit.rs,
-//!                                                                            renumber.rs
-//!    split, Merge        builders made of packages                           split.rs
-//! 2. Manifest::to_bytes  whole, or into a text by ranges that change, and    manifest_edit.rs,
-//!    Manifest::edit      read again                                          json_edit.rs,
-//!                                                                            json_tree.rs,
-//!                                                                            json_write.rs
-//!    Config::edit        line by line                                        config_edit.rs
-//! 3. Plan                what is where, in order                             write.rs
-//! 4. an archive          streamed; what stays is copied as it is stored      write.rs
-//!    a folder            that appears whole                                  write.rs
-//!    Editor              in place, locked                                    editor.rs
-//! 5. Sums                digests of all files, computed on the way           sums.rs
-//! ```
-//!
-//! # Public types
-//!
-//! [`Reader`] is a package, [`Manifest`] its document, [`ModelFile`] a handle on a model in it.
-//! [`circle_format::Reader`] is a model in it, and what the crate `circle-format` is about.
-//! [`Diagnosis`] is a finding with a hint and onert's [`Reaction`]; `validate` gives the same as a
-//! [`Report`](tensor_core::Report).
-//!
-//! [`Builder`] makes a package, [`Edit`] and [`Editor`] change one, [`split`] and [`Merge`] make
-//! several of one and one of several. What cannot be written is an [`Error::Build`], which names the
-//! file, or an [`Error::Edit`].
-//!
 //! # Examples
 //!
 //! ```
-//! use nnpackage::{
-//!     Reader,
-//!     model_archive::{ArchiveWriter, EntryOptions},
-//! };
+//! use nnpackage::{Builder, IoRef, Reader, tensor_core::Source};
+//! # use circle_format::{Writer, model::{ModelBuilder, Operator, OperatorCode, Schema, Tensor, TensorType}};
+//! # let mut model = ModelBuilder::new(Schema::Circle);
+//! # let mut graph = model.subgraph("main");
+//! # let row = |name: &str| Tensor::new(name, TensorType::Float32, [1, 4]);
+//! # let x = graph.input(row("x"));
+//! # graph.constant(row("half"), [0, 0, 0, 63].repeat(4));
+//! # let y = graph.output(row("y"));
+//! # graph.operator(OperatorCode::custom("Scale"), Operator::new([x], [y]));
+//! # graph.finish();
+//! # let circle = Writer::new(Vec::new(), &model.finish()).finish()?;
 //!
-//! let manifest = br#"{"models": ["m.circle"], "model-types": ["Circle"]}"#;
-//! let mut archive = ArchiveWriter::new(Vec::new());
-//! archive.add("metadata/MANIFEST", manifest, &EntryOptions::default())?;
+//! let mut builder = Builder::default();
+//! builder.model("scale.circle", Source::from_bytes(circle))?;
+//! builder.mmap()?;
+//! let archive = builder.write_to(Vec::new())?;
 //!
-//! let reader = Reader::from_bytes(archive.finish()?)?;
-//! let diagnoses = reader.check();
-//! let wrong = diagnoses.iter().find(|found| found.rule == "nnp/model-type").ok_or("none")?;
-//! assert_eq!(wrong.hint.as_deref(), Some("\"circle\" may have been meant"));
-//! assert!(reader.forecast().is_some());
+//! let reader = Reader::from_bytes(archive)?;
+//! let half = reader.tensor("half")?.ok_or("missing")?;
+//! assert_eq!(half.bytes()?.len(), 16);
+//! assert!(reader.validate().is_valid());
+//! let stops = reader.forecast().ok_or("runs")?;
+//! assert_eq!(
+//!     stops.to_string(),
+//!     "fails to prepare: \"Unable to find associated kernel for op\""
+//! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is proved when
+//!
+//! | by | what |
+//! |---|---|
+//! | opening | the directory of the archive, names that stay in it, a manifest that onert could read, at least one model |
+//! | [`ModelFile::open`] | all tables of a model; constants are touched when they are read |
+//! | reading a file | its length and, where it is compressed, the checksum of the archive |
+//! | [`File::verify`] | the checksum, and the digest of `metadata/SHA256SUMS`, where that lists the file |
+//! | [`Reader::lint`] | every rule about manifest, configuration, models, connections, kernels and golden data |
+//! | [`Reader::validate`] | all of these, and every byte of every file |
+//!
+//! [`Reader::diagnoses`] gives what `lint` finds with a hint and what onert 0.1.0 does about it
+//! ([`Reaction`]); [`Reader::forecast`] is the first thing that stops it.
+//!
+//! # Public types
+//!
+//! [`Reader`] is a package, [`Manifest`] its document, [`ModelFile`] a handle on a model in it, which
+//! opens as a [`circle_format::Reader`]. [`Tensor`] is a handle on a constant, [`File`] one on any file.
+//!
+//! [`Builder`] makes a package, [`Edit`] and [`Editor`] change one, [`split`] and [`Merge`] make
+//! several of one and one of several; [`WriteOptions`] says how they are written. What cannot be written
+//! is an [`Error::Build`], which names the file, or an [`Error::Edit`].
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source, Archive, Folder  where the bytes are                          model_archive
+//! 2. Reader::open             the manifest, nothing else                   read/
+//! 3. Manifest::parse          strict JSON, then what onert tolerates       json/, manifest/
+//! 4. Reader::models           handles; a stored model is used in place     read/model_file.rs
+//!    Reader::files                                                         read/file.rs
+//! 5. Reader::config           key=value lines, with what each key does     config.rs
+//!    Reader::custom_ops       kernels, looked at and never loaded          custom_op/
+//!    Reader::golden_input     values that go in and have to come out       golden/
+//!    Reader::diagram          connections as text, DOT and Mermaid         draw.rs
+//! 6. Reader::lint, validate   every rule, with what onert does about it    validate/
+//! 7. extract                  into a folder that appears whole             extract.rs
+//!
+//! 1. Builder, Edit            what is put in or changes, checked at once   edit/
+//!    split, Merge             builders made of packages                    edit/split.rs
+//! 2. Manifest::edit           ranges of a text that change                 edit/manifest.rs, json/
+//!    Config::edit             line by line                                 edit/config.rs
+//! 3. Plan                     what is where, in order                      write.rs
+//! 4. WriteOptions             an archive, streamed; a folder               write.rs
+//!    Editor                   in place, locked                             edit/editor.rs
+//! 5. Sums                     digests of all files, computed on the way    sums.rs
 //! ```
 //!
 //! # Features
 //!
-//! | feature | adds |
-//! |---|---|
-//! | `mmap` | memory-mapped sources |
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `golden` | yes | values of golden data, which are files of HDF5 |
+//! | `kernels` | yes | what is in kernels: object files, shared libraries, archives |
+//! | `mmap` | no | memory-mapped sources |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -150,3 +165,7 @@ pub use write::{Package, WriteOptions};
 pub use circle_format;
 pub use model_archive;
 pub use tensor_core;
+
+#[cfg(all(doctest, feature = "golden", feature = "kernels"))]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

@@ -38,7 +38,7 @@ impl ModelInfo {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`] where it is no JSON; [`Error::Document`] where it is no object.
+    /// [`Error::Json`] where it is not JSON; [`Error::Document`] where it is not an object.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
         let document = Document::parse(WHAT, bytes, limits)?;
         let Value::Object(members) = &document.root.value else {

@@ -43,7 +43,7 @@ impl Sums {
     ///
     /// # Errors
     ///
-    /// [`Error::Document`] that names the line: one that is no digest and path, a path that leads
+    /// [`Error::Document`] that names the line: one that is not a digest and path, a path that leads
     /// out of the package, or one that stands twice.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut sums = BTreeMap::new();

@@ -22,7 +22,7 @@ use crate::{
 
 /// Change a Circle or TFLite model: metadata, names, signatures, where constants are, the schema
 ///
-/// The model is written anew: tables first, then the bytes of buffers, which are copied and not
+/// The model is rewritten: tables first, then the bytes of buffers, which are copied and not
 /// looked at. Files that are appended to a TFLite model stay. Without an output the input is
 /// replaced, once the new model is complete. Changes are made in the order of the options below.
 #[derive(Debug, clap::Args)]

@@ -104,7 +104,7 @@ pub(super) fn write_archive(
 pub(super) fn about_culprit<T>(error: Error, input: &Path) -> anyhow::Result<T> {
     let path = match &error {
         Error::Archive(model_archive::Error::Unpack { path, .. }) => path.clone(),
-        // What is asked for cannot be done, which is no fault of a file.
+        // What is asked for cannot be done, which is not a fault of a file.
         Error::Build { .. } | Error::Edit(_) if input.as_os_str().is_empty() => {
             return Err(error.into());
         }

@@ -104,7 +104,7 @@ impl Split {
     }
 
     /// Returns where each package goes: by the name of its model, with its number where another is
-    /// alike, or it is no name.
+    /// alike, or it is not a name.
     fn targets(&self, package: &Reader) -> Vec<PathBuf> {
         let stem = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);

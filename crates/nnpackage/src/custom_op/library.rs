@@ -18,7 +18,7 @@ impl CustomOp<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Library`] where it is in no object format, or broken; as for [`File::bytes`].
+    /// [`Error::Library`] where it is not in an object format, or broken; as for [`File::bytes`].
     pub fn library(self) -> Result<Library> {
         let limits = Limits::default().with_decoded_bytes(MAX_LIBRARY);
         limits.check(Limit::DecodedBytes, "library in bytes", self.file().len()?)?;
@@ -33,7 +33,7 @@ pub struct Library {
     /// The format of the file.
     pub format: LibraryFormat,
     /// The architecture, such as `x86_64`; of an archive that of its first object. `None` where it
-    /// is none that is known.
+    /// is not a known one.
     pub arch: Option<String>,
     /// Bits of an address: 32 or 64; 0 where there is no object.
     pub bits: u8,
@@ -83,7 +83,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`Error::Library`] where it is in no object format, or broken.
+    /// [`Error::Library`] where it is not in an object format, or broken.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut library = match ArchiveFile::parse(bytes) {
             Ok(archive) => Self::of_archive(&archive, bytes)?,
@@ -100,7 +100,7 @@ impl Library {
             let member = member.map_err(broken)?;
             library.members.push(String::from_utf8_lossy(member.name()).into_owned());
             let object = member.data(bytes).map_err(broken)?;
-            // What is no object file has nothing to look into.
+            // What is not an object file has nothing to look into.
             let Ok(object) = Self::of_object(object) else { continue };
             if library.arch.is_none() {
                 (library.arch, library.bits) = (object.arch, object.bits);

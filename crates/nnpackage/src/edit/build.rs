@@ -59,8 +59,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] where the path is none that every system can have, is taken, or where the
-    /// file is no model that can be opened.
+    /// [`Error::Build`] where the path is not one that every system can have, is taken, or where the
+    /// file is not a model that can be opened.
     pub fn model(&mut self, path: &str, source: Source) -> Result<usize> {
         let (reader, kind) = open_model(path, &source)?;
         let index = self.add_model(path, Body::Source(source), &kind)?;
@@ -225,7 +225,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] where the path is none that every system can have, or is taken.
+    /// [`Error::Build`] where the path is not one that every system can have, or is taken.
     pub fn file(&mut self, path: &str, source: Source) -> Result<()> {
         self.put(path, Body::Source(source), Use::Whole)
     }

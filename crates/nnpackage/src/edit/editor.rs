@@ -1,6 +1,6 @@
 //! Changing packages in place.
 //!
-//! An archive is written anew beside the old one and takes its place at once. In a folder every file
+//! A new archive is written beside the old one and takes its place at once. In a folder every file
 //! that changes is written beside its place first; then they take their places one after another,
 //! the list of digests and the manifest last, and only then do files go away that nothing names any
 //! more. Until the manifest is there the folder is the package that it was, with files that it does
@@ -68,7 +68,7 @@ impl Editor {
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         let path = path.as_ref();
         let (lock, reader) = if path.is_dir() {
-            // What is no package is told first.
+            // What is not a package is told first.
             drop(Reader::open(path)?);
             let lock = LockedFile::open(path.join(MANIFEST))?;
             (lock, Reader::open(path)?)

@@ -9,8 +9,8 @@ use crate::{Content, Error};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildFault {
-    /// It is no path that every system can have.
-    #[error("is no path for a file of a package: it {0}")]
+    /// It is not a path that every system can have.
+    #[error("is not a path for a file of a package: it {0}")]
     Path(NameFault),
     /// The writer makes this file itself.
     #[error("is made with the package, expected another path")]
@@ -30,7 +30,7 @@ pub enum BuildFault {
         /// The other path.
         other: String,
     },
-    /// It is no model, and its type was not given.
+    /// It is not a model, and its type was not given.
     #[error("is {found}, expected a Circle or TFLite model, or that its type is given")]
     NotAModel {
         /// What it is.

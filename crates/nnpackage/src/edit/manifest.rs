@@ -21,17 +21,17 @@ impl Manifest {
     }
 
     /// Changes the text of a manifest so that it says what this one does, and nothing else in it:
-    /// comments, order, indents, line ends, unknown attributes and whatever else onert puts up with
+    /// comments, order, indents, line ends, unknown attributes and whatever else onert tolerates
     /// stay as they are.
     ///
     /// Of an attribute that changes, what onert does not read goes away, such as an item of an array
-    /// that is no text. Where nothing changes the text is returned as it is.
+    /// that is not a text. Where nothing changes the text is returned as it is.
     ///
     /// # Errors
     ///
-    /// [`Error::Json`](crate::Error::Json) and its like where the text is no manifest;
+    /// [`Error::Json`](crate::Error::Json) and its like where the text is not a manifest;
     /// [`EditFault::Manifest`] where the result would not read as this manifest, as for one without
-    /// models by two names, or with a version that is no number.
+    /// models by two names, or with a version that is not a number.
     ///
     /// # Examples
     ///

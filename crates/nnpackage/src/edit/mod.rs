@@ -175,8 +175,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Does as [`replace_model`](Self::replace_model) with a file of the system and every file that
-    /// it needs.
+    /// Like [`replace_model`](Self::replace_model), but with a file of the system and every file
+    /// that it needs.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Does as [`replace_model`](Self::replace_model) with a type that is given.
+    /// Like [`replace_model`](Self::replace_model), but with a type that is given.
     ///
     /// # Errors
     ///
@@ -357,7 +357,7 @@ impl Edit {
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] where the path is none that every system can have, is one file with another,
+    /// [`Error::Build`] where the path is not one that every system can have, is one file with another,
     /// or is that of a model.
     pub fn put(&mut self, path: &str, source: Source) -> Result<()> {
         let model = self.manifest.models.iter().position(|model| model == path);
@@ -448,7 +448,7 @@ impl Edit {
         };
         let has_list = self.reader.file(Sums::PATH).is_some();
         planned.whole.sums = self.sums(has_list)?;
-        // One that is asked for is made anew, whatever the old one lacks.
+        // One that is asked for is rewritten, whatever the old one lacks.
         let is_asked_for = self.digests == Some(true);
         planned.has_list = is_asked_for || planned.whole.sums.is_some() != has_list;
         if has_list && planned.whole.sums.is_none() {
@@ -556,7 +556,7 @@ impl Edit {
     fn sums(&self, has_list: bool) -> Result<Option<Sums>> {
         match self.digests {
             Some(false) => Ok(None),
-            // One that cannot be read is made anew.
+            // One that cannot be read is rewritten.
             Some(true) => Ok(Some(self.reader.sums().ok().flatten().unwrap_or_default())),
             None if has_list => self.reader.sums(),
             None => Ok(None),
@@ -797,7 +797,7 @@ pub(crate) struct Planned {
     pub(crate) changed: BTreeSet<String>,
     /// Files that go away.
     pub(crate) removed: Vec<String>,
-    /// Whether a list of digests comes, goes, or is asked for anew.
+    /// Whether a list of digests comes, goes, or is asked for.
     pub(crate) has_list: bool,
 }
 

@@ -122,7 +122,7 @@ mod tests {
             refuses(
                 &[],
                 path,
-                &format!("{path:?} is no path for a file of a package: it {reason}"),
+                &format!("{path:?} is not a path for a file of a package: it {reason}"),
             );
         }
     }

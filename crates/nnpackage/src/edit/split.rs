@@ -23,7 +23,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// [`Error::File`] where a model is not there; [`Error::Build`] where a path is none that every
+/// [`Error::File`] where a model is not there; [`Error::Build`] where a path is not one that every
 /// system can have.
 ///
 /// # Examples

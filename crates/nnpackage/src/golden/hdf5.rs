@@ -42,10 +42,10 @@ impl Hdf5 {
     /// Reads the links of a group from its object header.
     pub(crate) fn group(&self, header: u64) -> Result<Links> {
         let table = self.message(header, SYMBOL_TABLE)?;
-        let table = table.ok_or_else(|| fault(header, "is no group of the first format"))?;
+        let table = table.ok_or_else(|| fault(header, "is not a group of the first format"))?;
         let (tree, heap) = (self.u64(table.0)?, self.u64(plus(table.0, 8))?);
         if self.at(heap, 4)? != b"HEAP" {
-            return Err(fault(heap, "is no heap of names"));
+            return Err(fault(heap, "is not a heap of names"));
         }
         let names = self.u64(plus(heap, 24))?;
         let mut links = Vec::new();
@@ -60,7 +60,7 @@ impl Hdf5 {
                 continue;
             }
             if self.at(node, 4)? != b"TREE" {
-                return Err(fault(node, "is no node of a group"));
+                return Err(fault(node, "is not a node of a group"));
             }
             for child in 0..u64::from(self.u16(plus(node, 6))?) {
                 nodes.push(self.u64(plus(node, 32_u64.saturating_add(child.saturating_mul(16))))?);

@@ -35,7 +35,7 @@ impl<'a> GoldenData<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Hdf5`](crate::Error::Hdf5) where the file is none, broken, or in a form that the
+    /// [`Error::Hdf5`](crate::Error::Hdf5) where the file is not one, broken, or in a form that the
     /// library of HDF5 writes only when it is told to; as for [`File::bytes`].
     #[cfg(feature = "golden")]
     pub fn values(self) -> Result<Vec<TensorBuf>> {

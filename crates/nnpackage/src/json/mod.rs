@@ -23,7 +23,7 @@ pub(crate) struct Document {
     pub(crate) leniencies: Vec<(Position, Leniency)>,
 }
 
-/// Something that strict JSON has not, or that its readers disagree about.
+/// Something that strict JSON does not have, or that its readers disagree about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Leniency {
     ByteOrderMark,
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_onert_puts_up_with() {
+    fn everything_that_onert_tolerates() {
         use Leniency::*;
         finds(b"\xef\xbb\xbf{}", &[(1, 1, ByteOrderMark)]);
         finds(b"// x\n{}", &[(1, 1, Comment)]);

@@ -72,18 +72,18 @@ pub(crate) fn stoi(text: &str) -> Option<i32> {
     leading(text).ok()
 }
 
-/// Why a text is no reference. It reads on from the text.
+/// Why a text is not a reference. It reads on from the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IoRefFault {
-    /// It has not three parts.
+    /// It does not have three parts.
     #[error("has {found} parts, expected \"model:subgraph:position\"")]
     Parts {
         /// How many it has.
         found: usize,
     },
-    /// A part is no number of 32 bits.
-    #[error("has a part that is no number, expected \"model:subgraph:position\"")]
+    /// A part is not a number of 32 bits.
+    #[error("has a part that is not a number, expected \"model:subgraph:position\"")]
     Number,
     /// A number is negative, or larger than onert can hold.
     #[error("has the {what} {found}, expected a number that a package can have")]

@@ -18,7 +18,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`] where it is not even that, [`Error::Document`] where it is no object,
+    /// [`Error::Json`] where it is not even that, [`Error::Document`] where it is not an object,
     /// [`Error::ModelsMissing`]; [`Error::Core`] where it is nested too deeply.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
         Ok(Parsed::of(bytes, limits)?.manifest)
@@ -89,7 +89,7 @@ impl Parsed {
                     ("nnp/json-repeated-key", message.into())
                 }
                 Leniency::Other(reason) => {
-                    ("nnp/json-lenient", format!("is no strict JSON: {reason}").into())
+                    ("nnp/json-lenient", format!("is not strict JSON: {reason}").into())
                 }
             };
             self.push(Diagnosis::warning(rule, message).position(at).ignored());
@@ -180,7 +180,7 @@ impl Parsed {
         }
     }
 
-    /// Notes a version that has not everything that is used.
+    /// Notes a version that does not have everything that is used.
     fn version_is_enough(&mut self) {
         let lowest = self.manifest.lowest_version();
         let found = &self.manifest.version;
@@ -305,7 +305,7 @@ impl Parsed {
             };
             let get = |name: &str| members.iter().rev().find(|member| member.key == name);
             let (Some(from), Some(to)) = (get("from"), get("to")) else {
-                let message = format!("{path} has not both \"from\" and \"to\"");
+                let message = format!("{path} does not have both \"from\" and \"to\"");
                 let diagnosis = Diagnosis::error("nnp/connection", message);
                 self.push(diagnosis.path(format!("/model-connect/{index}")).position(node.at));
                 continue;
@@ -331,7 +331,7 @@ impl Parsed {
     fn unknown(&mut self, member: &Member) {
         let rule = "nnp/unknown-attribute";
         let name = short(&member.key);
-        let message = format!("attribute {name:?} is none of the format");
+        let message = format!("attribute {name:?} is not one of the format");
         let diagnosis = Diagnosis::warning(rule, message).path(pointer(&name));
         let diagnosis = diagnosis.position(member.at).ignored();
         // What is not listed needs no hint, and there may be very many.

@@ -61,7 +61,7 @@ impl Content {
         Ok(Self::of(&source.read(start, "start of the file")?))
     }
 
-    /// Returns the schema of a model; `None` for what is none.
+    /// Returns the schema of a model; `None` for what is not one.
     #[must_use]
     pub const fn schema(self) -> Option<Schema> {
         match self {

@@ -68,7 +68,7 @@ impl<'a> ModelFile<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAModel`](crate::Error::NotAModel) where it is no Circle or TFLite model; else as
+    /// [`Error::NotAModel`](crate::Error::NotAModel) where it is not a Circle or TFLite model; else as
     /// for [`File::source`] and [`circle_format::Reader::open`].
     pub fn open(self) -> Result<&'a circle_format::Reader> {
         let reader = self.reader;
@@ -186,7 +186,7 @@ impl<'a> ModelType<'a> {
         }
     }
 
-    /// Returns the schema of a model of this type; `None` for what is no such model.
+    /// Returns the schema of a model of this type; `None` for what is not such a model.
     #[must_use]
     pub const fn schema(self) -> Option<Schema> {
         match self {

@@ -82,7 +82,7 @@ fn check_entry(reader: &Reader, entry: &ConfigEntry, findings: &mut Diagnoses) {
         return;
     }
     let Some(known) = ConfigKey::find(&entry.key) else {
-        let message = format!("key {key:?} is none that onert knows");
+        let message = format!("key {key:?} is not one that onert knows");
         let diagnosis = at(entry, Diagnosis::warning("nnp/config-key", message)).ignored();
         // What is not listed needs no hint, and there may be very many.
         let is_full = findings.is_full_here("nnp/config-key");

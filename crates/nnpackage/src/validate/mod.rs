@@ -42,11 +42,8 @@ impl Reader {
     #[must_use]
     pub fn lint(&self) -> Report {
         let profile = self.read_options().profile;
-        let mut report =
-            self.archive().map(|archive| archive.check_as(profile)).unwrap_or_default();
-        for diagnosis in self.diagnoses() {
-            diagnosis.report_to(&mut report);
-        }
+        let mut report = self.archive().map(|archive| archive.lint_as(profile)).unwrap_or_default();
+        report.extend(self.diagnoses().into_iter().map(Diagnosis::into_finding));
         report
     }
 

@@ -281,8 +281,8 @@ fn tensors<'a>(tensors: impl Iterator<Item = Option<&'a Tensor>>) -> Json {
 }
 
 fn external(constant: circle_format::Tensor<'_>) -> Json {
-    let extent = constant.extent().unwrap();
-    let values = constant.view().unwrap().view().to_vec::<f32>().unwrap();
+    let extent = constant.extent().unwrap().unwrap();
+    let values = constant.read().unwrap().to_vec::<f32>().unwrap();
     json!({
         "index": constant.tensor().unwrap().buffer,
         "offset": extent.offset(),

@@ -272,7 +272,7 @@ fn configurations_are_made_replaced_and_removed() {
     assert_eq!(after.config_path().as_deref(), Some("metadata/config.cfg"));
     refuses(
         edit.set_config("../x.cfg", ""),
-        "\"metadata/../x.cfg\" is no path for a file of a package: it has a component \".\" or \"..\"",
+        "\"metadata/../x.cfg\" is not a path for a file of a package: it has a component \".\" or \"..\"",
     );
 }
 
@@ -513,7 +513,7 @@ fn edits_do_not_hide_what_was_broken_before() {
 }
 
 #[test]
-fn rehearsals_change_nothing() {
+fn dry_runs_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
     fs::copy(valid("02"), &archive).unwrap();

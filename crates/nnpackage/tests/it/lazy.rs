@@ -55,7 +55,7 @@ fn constants_in_memory_are_slices_of_it() {
     let found = constant.bytes().unwrap();
     assert!(bytes.as_ptr_range().contains(&found.as_ptr()));
     let extent = model.file().extent().unwrap().unwrap();
-    let at = (extent.offset() + constant.extent().unwrap().offset()) as usize;
+    let at = (extent.offset() + constant.extent().unwrap().unwrap().offset()) as usize;
     assert!(std::ptr::eq(&*found, &bytes[at..at + 16]));
 }
 

@@ -20,7 +20,7 @@ fn package(folder: &Path, models: usize, inputs: &[&str], outputs: &[&str], edge
     let add = Operator::new([x, x], [sum]).options(AddOptions::default());
     graph.operator(BuiltinOperator::ADD, add);
     graph.finish();
-    let bytes = Writer::new(&model.finish()).to_bytes().unwrap();
+    let bytes = Writer::new(Vec::new(), &model.finish()).finish().unwrap();
     let names: Vec<_> = (0..models).map(|index| format!("{index}.circle")).collect();
     for name in &names {
         fs::write(folder.join(name), &bytes).unwrap();

@@ -283,7 +283,8 @@ fn paths_that_collide() {
     refuses(builder.file("add.circle/x", circle()), clash);
     let made = "\"metadata/MANIFEST\" is made with the package, expected another path";
     refuses(builder.file("metadata/MANIFEST", circle()), made);
-    let outside = "\"../x\" is no path for a file of a package: it has a component \".\" or \"..\"";
+    let outside =
+        "\"../x\" is not a path for a file of a package: it has a component \".\" or \"..\"";
     refuses(builder.file("../x", circle()), outside);
     builder.config("a.cfg", "").unwrap();
     let config = "\"metadata/b.cfg\" is named as configs[0]: \"a.cfg\"";
