@@ -4,7 +4,6 @@ mod edit;
 mod embed;
 mod extract;
 mod given;
-mod npy;
 mod outputs;
 mod pack;
 mod params;
@@ -15,7 +14,6 @@ mod signature;
 mod spec;
 mod tensors;
 mod unpack;
-mod wav;
 
 use std::path::Path;
 

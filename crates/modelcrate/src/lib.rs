@@ -43,6 +43,9 @@
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
+//! | `npy` | no | tensors from and to files of NumPy |
+//! | `npz` | no | tensors from and to archives of NumPy |
+//! | `wav` | no | sound from WAV files, for parameters of specs |
 //! | `mmap` | no | memory-mapped sources |
 
 #![forbid(unsafe_code)]
@@ -86,11 +89,17 @@ mod format;
 mod formats;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "npy")]
+pub mod npy;
+#[cfg(feature = "npz")]
+pub mod npz;
 mod options;
 mod reader;
 mod stats;
 mod summary;
 mod tensor;
+#[cfg(feature = "wav")]
+pub mod wav;
 
 #[cfg(feature = "carton")]
 pub use carton_format;

@@ -3,7 +3,10 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::ensure;
-use modelcrate::{ptl_spec::Editor, tensor_core::Report};
+use modelcrate::{
+    ptl_spec::{Editor, WriteOptions},
+    tensor_core::{Report, output::Edited},
+};
 use serde::Serialize;
 
 use crate::{
@@ -68,13 +71,16 @@ impl How {
         change: impl FnOnce(&mut Editor) -> anyhow::Result<Changes>,
     ) -> anyhow::Result<Done> {
         refuse_stdin(file)?;
-        let mut editor = Editor::open(file)?;
+        let mut editor = match self.dry_run {
+            true => Editor::dry_run(file, WriteOptions::default())?,
+            false => Editor::open(file)?,
+        };
         let changes = change(&mut editor)?;
-        let bytes_before = editor.reader().source().len();
-        let bytes_after = editor.len_after()?;
-        if !self.dry_run {
-            editor.commit()?;
-        }
+        let len = editor.reader().source().len();
+        let (bytes_before, bytes_after) = match editor.commit()? {
+            Edited::Appended { before, after } => (before, after),
+            _ => (len, len),
+        };
         let Changes { added, replaced, removed, .. } = &changes;
         Ok(Done {
             path: file.display().to_string(),

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use bytes::Bytes;
 use modelcrate::{
-    ptl_spec::{Bytecode, Editor, ExtraFile, Reader, SPEC, Spec},
-    tensor_core::{Extent, Finding, Report, Severity},
+    ptl_spec::{Bytecode, Editor, File, Reader, SPEC, Spec},
+    tensor_core::{Extent, Report, Severity},
 };
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ impl Embed {
         }
         let found = Found::spec(&self.file)?;
         let json = self.meaning.json(&found)?;
-        let findings = self.meaning.options().check(json.to_string());
+        let findings = self.meaning.options().lint(json.to_string());
         if !findings.is_valid() {
             return self.refuse(findings);
         }
@@ -73,9 +73,9 @@ impl Embed {
         self.how.edit(&self.model, |editor| {
             let mut changes = self.put(editor, SPEC, spec.to_text().into())?;
             changes.findings = findings;
-            for misfit in misfits {
-                let Finding { rule, at, message, .. } = misfit;
-                changes.findings.push(Severity::Warning, rule, at, message);
+            for mut misfit in misfits {
+                misfit.severity = Severity::Warning;
+                changes.findings.add(misfit);
             }
             Ok(changes)
         })
@@ -87,14 +87,14 @@ impl Embed {
         let reader = Reader::open(&self.model)?;
         // What cannot be read is for verify to say.
         let forward = reader.bytecode().ok().and_then(Bytecode::forward);
-        Ok(forward.map(|forward| spec.check_method(forward)).unwrap_or_default())
+        Ok(forward.map(|forward| spec.lint_for(forward)).unwrap_or_default())
     }
 
     fn put(&self, editor: &mut Editor, name: &str, content: Bytes) -> anyhow::Result<Changes> {
         let mut changes = Changes::default();
         let there = editor.reader().extra_file(name);
-        let old = there.map(ExtraFile::bytes).transpose()?;
-        // An empty spec is none.
+        let old = there.map(File::bytes).transpose()?;
+        // An empty spec counts as none.
         match old.filter(|old| name != SPEC || !old.is_empty()) {
             Some(old) if old == content => return Ok(changes),
             Some(_) => {

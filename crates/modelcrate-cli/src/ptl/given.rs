@@ -10,7 +10,7 @@ use bytes::Bytes;
 use clap::ValueEnum;
 use modelcrate::{
     ptl_spec::{self, Json, Reader, Spec, SpecOptions, side_file},
-    tensor_core::{Error, Extent, Limits, Source},
+    tensor_core::{Extent, Limit, Limits, Source},
 };
 use serde::Serialize;
 
@@ -108,12 +108,8 @@ fn is_text(source: &Source) -> anyhow::Result<bool> {
 
 /// Reads the text of a spec, up to a limit.
 fn text(source: &Source) -> anyhow::Result<Bytes> {
-    let (found, limit) = (source.len(), limits().manifest_bytes);
-    if found > limit {
-        let (what, field) = ("spec in bytes", "manifest_bytes");
-        return Err(Error::OverLimit { what, found, limit, field }.into());
-    }
-    Ok(source.read(Extent::first(found), "spec")?)
+    limits().check(Limit::ManifestBytes, "spec in bytes", source.len())?;
+    Ok(source.read(Extent::first(source.len()), "spec")?)
 }
 
 fn limits() -> Limits {
@@ -123,7 +119,7 @@ fn limits() -> Limits {
 impl Meaning {
     /// Returns what specs are to be read with.
     pub(super) fn options(&self) -> SpecOptions {
-        Spec::options().profile(self.profile.into()).limits(limits())
+        Spec::options().dialect(self.profile.into()).limits(limits())
     }
 
     /// Reads a spec, with the vocabularies that it is to have.
@@ -131,7 +127,7 @@ impl Meaning {
         self.options().from_json(self.json(found)?).about(&found.path)
     }
 
-    /// Does as [`read`](Self::read), and checks nothing but that it is JSON.
+    /// Like [`read`](Self::read), but checks nothing but that it is JSON.
     pub(super) fn json(&self, found: &Found) -> anyhow::Result<Json> {
         let mut json = found.json()?;
         for vocabulary in &self.vocab {
@@ -175,7 +171,7 @@ impl Origin {
     }
 }
 
-impl From<Profile> for ptl_spec::Profile {
+impl From<Profile> for ptl_spec::Dialect {
     fn from(profile: Profile) -> Self {
         match profile {
             Profile::Documented => Self::Documented,

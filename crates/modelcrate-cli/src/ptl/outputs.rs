@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use modelcrate::{
+    npy,
     ptl_spec::{Unpack, Value},
-    tensor_core::Tensor,
+    tensor_core::{Limits, TensorBuf},
 };
 
-use super::{given::source, joined, leaf, npy};
+use super::{given::source, joined, leaf};
 use crate::failure::About;
 
 /// The output of a model.
@@ -91,9 +92,9 @@ impl<'a> Places<'a> {
         Ok(Value::Dict(members))
     }
 
-    fn tensor(&mut self, place: &str) -> anyhow::Result<Tensor> {
+    fn tensor(&mut self, place: &str) -> anyhow::Result<TensorBuf> {
         let path = Path::new(self.given(place, "FILE.npy")?);
-        source(path).and_then(|source| npy::read(&source)).about(path)
+        source(path).and_then(|source| Ok(npy::read(&source, &Limits::default())?)).about(path)
     }
 
     fn parsed<T: std::str::FromStr>(&mut self, place: &str, wanted: &str) -> anyhow::Result<T> {

@@ -5,7 +5,7 @@ use std::{
 
 use modelcrate::{
     ptl_spec::Value,
-    tensor_core::{DType, Report, Tensor},
+    tensor_core::{DType, Report, TensorBuf},
 };
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ struct Shown {
     min: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<Number>,
-    /// The first elements of a tensor, or a value that is none.
+    /// The first elements of a tensor, or a value that is not one.
     preview: Vec<Number>,
 }
 
@@ -86,7 +86,7 @@ impl Pack {
         let value = called(call.pack()).about(&found.path)?;
         let mut leaves = Vec::new();
         flatten(&value, "", &mut leaves);
-        let tensors: Vec<(&str, &Tensor)> = leaves
+        let tensors: Vec<(&str, &TensorBuf)> = leaves
             .iter()
             .filter_map(|(place, value)| match value {
                 Value::Tensor(tensor) => Some((place.as_str(), tensor)),
@@ -102,7 +102,7 @@ impl Pack {
             dry_run: self.write.dry_run,
             values: leaves.iter().map(|(place, value)| Shown::of(place, value)).collect(),
             files: files.iter().map(|file| file.display().to_string()).collect(),
-            findings: call.report().clone(),
+            findings: call.lint(),
         };
         let output = self.output.as_deref().unwrap_or(Path::new(""));
         self.write.report(output, &packed, &packed.text(self.write))?;
@@ -169,7 +169,7 @@ impl Shown {
         Self { kind, preview: vec![scalar], ..shown }
     }
 
-    fn tensor(&mut self, tensor: &Tensor) {
+    fn tensor(&mut self, tensor: &TensorBuf) {
         let (info, view) = (tensor.info(), tensor.view());
         self.kind = "tensor";
         self.dtype = Some(info.dtype.to_string());

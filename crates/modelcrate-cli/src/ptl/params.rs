@@ -7,9 +7,10 @@ use bytes::Bytes;
 use modelcrate::{
     ptl_spec::{Image, Json, Kind, Param, Params, Signature},
     tensor_core::{Extent, Limits},
+    wav,
 };
 
-use super::{given::source, wav};
+use super::given::source;
 use crate::failure::{About, malformed};
 
 /// The parameters of a call.
@@ -77,7 +78,7 @@ fn read(path: &Path, kind: Kind) -> anyhow::Result<Param> {
 
 fn text(bytes: Bytes) -> anyhow::Result<String> {
     String::from_utf8(bytes.into()).or_else(|error| {
-        malformed(format!("text at byte {} is no UTF-8", error.utf8_error().valid_up_to()))
+        malformed(format!("text at byte {} is not UTF-8", error.utf8_error().valid_up_to()))
     })
 }
 

@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 /// Take extra files out of a model
 ///
 /// The model is edited in place, whatever its size. The bytes of what was taken out stay in it,
-/// unused, until it is written anew, as by compact.
+/// unused, until it is rewritten, as by compact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

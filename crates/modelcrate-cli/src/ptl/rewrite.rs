@@ -1,4 +1,4 @@
-//! Models that are written anew, with fewer bytes.
+//! Models that are rewritten with fewer bytes.
 
 use std::{
     fmt::Write as _,
@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::ensure;
-use modelcrate::ptl_spec::{self, ContainerKind, Error, Reader};
+use modelcrate::{
+    ptl_spec::{self, ContainerKind, Reader},
+    tensor_core::output::Edited,
+};
 use serde::Serialize;
 
 use crate::{
@@ -18,7 +21,7 @@ use crate::{
     write::Writing,
 };
 
-/// Write a model anew without the bytes that edits have left behind
+/// Rewrite a model without the bytes that edits have left behind
 ///
 /// Records keep their order and stored bytes, and get the layout that PyTorch gives them. The parts of
 /// a FlatBuffer keep their order.
@@ -32,7 +35,7 @@ pub(crate) struct Compact {
     files: Files,
 }
 
-/// Write a model anew without what its author may not want to hand out
+/// Rewrite a model without what its author may not want to hand out
 ///
 /// Debug records hold lines of the author's Python and paths of the author's machine; every runtime
 /// works without them. The full runtime does not work without the source of the model's classes. A
@@ -116,18 +119,20 @@ impl Files {
         } else {
             ptl_spec::rewrite_file(&self.input, what, &mut sink)
         };
-        let is_write = matches!(written, Err(Error::Write { .. }));
+        let is_write = matches!(written, Err(ptl_spec::Error::Write { .. }));
         written.about(if is_write { path } else { &self.input })?;
         Ok((reader.source().len(), sink.commit(path)?))
     }
 
     fn replace(&self, what: Option<ptl_spec::Strip>) -> anyhow::Result<(u64, u64)> {
-        let rewritten = match what {
-            Some(what) => ptl_spec::strip(&self.input, what),
+        let edited = match what {
+            Some(what) => ptl_spec::strip(&self.input, what).map(|stripped| stripped.edited),
             None => ptl_spec::compact(&self.input),
         };
-        let rewritten = rewritten.about(&self.input)?;
-        Ok((rewritten.before, rewritten.after))
+        match edited.about(&self.input)? {
+            Edited::Replaced { before, after } => Ok((before, after)),
+            _ => anyhow::bail!("the model was not rewritten"),
+        }
     }
 
     fn report(&self, path: &Path, result: &Rewritten) -> anyhow::Result<Outcome> {
@@ -148,7 +153,7 @@ fn removed(reader: &Reader, what: Option<ptl_spec::Strip>) -> ptl_spec::Result<V
     let Some(what) = what else { return Ok(Vec::new()) };
     let names: Vec<String> = match reader.container() {
         ContainerKind::FlatBuffer => reader.sources()?,
-        _ => reader.records().map(|record| record.name().to_owned()).collect(),
+        _ => reader.records().map(|record| record.path().to_owned()).collect(),
     };
     Ok(names.into_iter().filter(|name| what.takes(name)).collect())
 }

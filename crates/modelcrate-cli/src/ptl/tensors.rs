@@ -6,14 +6,13 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use modelcrate::{tensor_core::Tensor, ztensor};
+use modelcrate::{npy, tensor_core::TensorBuf, ztensor};
 
-use super::npy;
 use crate::{failure::About, options::is_stdio, write::Writing};
 
 /// Writes tensors, by their places, as the name of the output says; returns the files.
 pub(super) fn write(
-    tensors: &[(&str, &Tensor)],
+    tensors: &[(&str, &TensorBuf)],
     output: &Path,
     write: Writing,
 ) -> anyhow::Result<Vec<PathBuf>> {
@@ -29,7 +28,7 @@ pub(super) fn write(
 }
 
 /// Writes all into one file.
-fn write_zt(tensors: &[(&str, &Tensor)], output: &Path, write: Writing) -> anyhow::Result<()> {
+fn write_zt(tensors: &[(&str, &TensorBuf)], output: &Path, write: Writing) -> anyhow::Result<()> {
     let mut writer = ztensor::Writer::new(write.create(output)?);
     for (place, tensor) in tensors {
         writer.add(place, tensor)?;
@@ -39,7 +38,7 @@ fn write_zt(tensors: &[(&str, &Tensor)], output: &Path, write: Writing) -> anyho
 }
 
 /// Writes the only one.
-fn write_one(tensors: &[(&str, &Tensor)], output: &Path, write: Writing) -> anyhow::Result<()> {
+fn write_one(tensors: &[(&str, &TensorBuf)], output: &Path, write: Writing) -> anyhow::Result<()> {
     let [(_, tensor)] = tensors else {
         let count = tensors.len();
         anyhow::bail!("takes one tensor, but there are {count}: give a folder, or a file .zt");
@@ -52,7 +51,7 @@ fn write_one(tensors: &[(&str, &Tensor)], output: &Path, write: Writing) -> anyh
 
 /// Writes each into a file of its own. None appears where one of them cannot be written.
 fn write_all(
-    tensors: &[(&str, &Tensor)],
+    tensors: &[(&str, &TensorBuf)],
     folder: &Path,
     write: Writing,
 ) -> anyhow::Result<Vec<PathBuf>> {
@@ -60,7 +59,7 @@ fn write_all(
     let paths: Vec<PathBuf> = paths.collect();
     if !folder.is_dir() {
         let is_free = folder.symlink_metadata().is_err();
-        ensure!(is_free, "{}: is there already, and no folder", folder.display());
+        ensure!(is_free, "{}: is there already, and is not a folder", folder.display());
         if write.dry_run {
             return Ok(paths);
         }

@@ -1,13 +1,25 @@
 //! Model files rewritten: without dead bytes, and without what their author may not want to hand
 //! out.
 
-use std::{io::Write, path::Path};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 use tensor_core::output::{Edited, LockedFile, Output};
 
-#[cfg(doc)]
-use crate::Error;
-use crate::{Reader, Result, Strip};
+use crate::{Error, Reader, Result, Strip};
+
+impl Strip {
+    /// Proves that a file may have what is taken out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotEditable`] for debug records of a FlatBuffer file, which has none.
+    pub fn check(self, reader: &Reader) -> Result<()> {
+        reader.body().check_strip(self)
+    }
+}
 
 /// What taking something out has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +59,7 @@ pub fn strip(path: impl AsRef<Path>, what: Strip) -> Result<Stripped> {
 ///
 /// # Errors
 ///
-/// As for [`compact`] and [`strip`]; [`Error::Archive`] or [`Error::Write`] where the sink fails.
+/// As for [`compact`] and [`strip`]; [`Error::Write`] where the sink fails.
 pub fn rewrite_file<W: Write>(path: impl AsRef<Path>, what: Option<Strip>, sink: W) -> Result<u64> {
     let file = LockedFile::shared(path)?;
     let removed = rewrite_as(&Reader::from_source(file.source()?)?, what, sink)?;
@@ -69,7 +81,7 @@ fn replace(path: &Path, what: Option<Strip>) -> Result<Stripped> {
 }
 
 fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result<u64> {
-    what.map_or(Ok(()), |what| reader.body().check_strip(what))?;
+    what.map_or(Ok(()), |what| what.check(reader))?;
     rewrite(reader, |record| !what.is_some_and(|what| what.takes(record)), sink)
 }
 
@@ -80,7 +92,42 @@ fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result
 ///
 /// # Errors
 ///
-/// As for [`compact`]; [`Error::Archive`] or [`Error::Write`] where the sink fails.
-pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, mut sink: W) -> Result<u64> {
-    reader.body().rewrite(reader.limits(), &keep, &mut sink)
+/// As for [`compact`]; [`Error::Write`] where the sink fails.
+pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, sink: W) -> Result<u64> {
+    let mut sink = Sink { sink, failed: None };
+    let written = reader.body().rewrite(reader.limits(), &keep, &mut sink);
+    match sink.failed {
+        Some(source) => Err(Error::Write { source }),
+        None => written,
+    }
+}
+
+/// Tells failures of the sink from those of what is read.
+struct Sink<W> {
+    sink: W,
+    failed: Option<io::Error>,
+}
+
+impl<W> Sink<W> {
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::Interrupted {
+                self.failed = Some(error);
+            }
+            kind.into()
+        })
+    }
+}
+
+impl<W: Write> Write for Sink<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.sink.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.sink.flush();
+        self.noted(flushed)
+    }
 }

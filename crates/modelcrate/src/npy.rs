@@ -1,18 +1,99 @@
 //! Files of `NumPy` that hold one tensor: a magic, a version, a header in Python's notation of
 //! dictionaries, elements.
+//!
+//! The crate `npyz` reads them too, but says nowhere at which byte a file is broken, and takes what
+//! stands behind the elements.
 
 use std::io::{self, Write};
 
-use anyhow::{Context, ensure};
-use modelcrate::tensor_core::{DType, Extent, Shape, Source, Tensor};
+use tensor_core::{At, DType, ErrorKind, Extent, Limit, Limits, Shape, Source, TensorBuf};
 
-use crate::failure::malformed;
+/// Why a file of `NumPy` could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file breaks its format, or holds what no tensor does.
+    #[error("{reason}")]
+    Malformed {
+        /// What is wrong, with its place.
+        reason: String,
+        /// The byte that it is at.
+        at: u64,
+    },
+    /// `NumPy` has no name for the element type, or for so many dimensions.
+    #[error("npy has no {what}")]
+    Unwritable {
+        /// What it does not have.
+        what: String,
+    },
+    /// A write failed.
+    #[error("writing failed")]
+    Write {
+        /// What the system said.
+        #[from]
+        source: io::Error,
+    },
+    /// An archive of such files is broken, or cannot be written.
+    #[cfg(feature = "npz")]
+    #[error(transparent)]
+    Archive(#[from] model_archive::Error),
+    /// Bytes could not be read, or a limit is exceeded.
+    #[error(transparent)]
+    Core(#[from] tensor_core::Error),
+}
+
+impl Error {
+    /// Returns the stable id of the rule that is broken.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            #[cfg(feature = "npz")]
+            Self::Archive(error) => error.rule(),
+            Self::Malformed { .. } => "npy/malformed",
+            Self::Unwritable { .. } | Self::Write { .. } => "npy/write",
+            Self::Core(error) => error.rule(),
+        }
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            #[cfg(feature = "npz")]
+            Self::Archive(error) => error.kind(),
+            Self::Malformed { .. } => ErrorKind::Malformed,
+            Self::Unwritable { .. } => ErrorKind::Usage,
+            Self::Write { .. } => ErrorKind::Io,
+            Self::Core(error) => error.kind(),
+        }
+    }
+
+    /// Returns where in the file the error is.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            #[cfg(feature = "npz")]
+            Self::Archive(error) => error.at(),
+            Self::Malformed { at, .. } => At::file().offset(*at),
+            Self::Core(error) => error.at(),
+            Self::Unwritable { .. } | Self::Write { .. } => At::file(),
+        }
+    }
+}
+
+/// The result of what reads or writes files of `NumPy`.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Writes a tensor as version 1.0: little-endian, row-major, its elements at a multiple of 64 bytes.
-pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// [`Error::Unwritable`] where `NumPy` has no such element type; [`Error::Write`].
+pub fn write(tensor: &TensorBuf, sink: &mut impl Write) -> Result<()> {
     let info = tensor.info();
     let descr = TYPES.iter().find(|(_, dtype)| *dtype == info.dtype);
-    let (descr, _) = descr.with_context(|| format!("npy has no element type {}", info.dtype))?;
+    let unwritable = |what| Error::Unwritable { what };
+    let (descr, _) = descr.ok_or_else(|| unwritable(format!("element type {}", info.dtype)))?;
     let dims: Vec<String> = info.shape.dims().iter().map(u64::to_string).collect();
     let shape = match dims.as_slice() {
         [dim] => format!("({dim},)"),
@@ -22,15 +103,13 @@ pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()
     let len = PREFIX.saturating_add(header.len()).saturating_add(1).next_multiple_of(ALIGNMENT);
     let padding = len.saturating_sub(PREFIX).saturating_sub(1);
     header = format!("{header:padding$}\n");
-    let header_len = u16::try_from(header.len()).context("shape does not fit npy 1.0")?;
-    let mut written = || -> io::Result<()> {
-        sink.write_all(MAGIC)?;
-        sink.write_all(&[1, 0])?;
-        sink.write_all(&header_len.to_le_bytes())?;
-        sink.write_all(header.as_bytes())?;
-        sink.write_all(tensor.bytes())
-    };
-    Ok(written()?)
+    let header_len = u16::try_from(header.len());
+    let header_len = header_len.map_err(|_| unwritable("room for such a shape".to_owned()))?;
+    sink.write_all(MAGIC)?;
+    sink.write_all(&[1, 0])?;
+    sink.write_all(&header_len.to_le_bytes())?;
+    sink.write_all(header.as_bytes())?;
+    Ok(sink.write_all(tensor.bytes())?)
 }
 
 /// Reads a file of version 1.0 or 2.0 that holds little-endian numbers or truth values, row-major,
@@ -38,63 +117,70 @@ pub(super) fn write(tensor: &Tensor, sink: &mut impl Write) -> anyhow::Result<()
 ///
 /// # Errors
 ///
-/// [`Malformed`] where it is none.
-///
-/// [`Malformed`]: crate::failure::Malformed
-pub(super) fn read(source: &Source) -> anyhow::Result<Tensor> {
+/// [`Error::Malformed`] where it is not such a file; [`Error::Core`] where it cannot be read, or its
+/// elements are over [`Limits::decoded_bytes`].
+pub fn read(source: &Source, limits: &Limits) -> Result<TensorBuf> {
     let place = header_extent(source)?;
     let text = source.read(place, "npy header")?;
     let Header { dtype, shape } = Parser { rest: &text }.header().or_else(|stop| {
         let (rest, found, expected) = stop;
         let at = place.end().saturating_sub(rest.len() as u64);
-        malformed(format!("header at byte {at} is {found}, expected {expected}"))
+        malformed(at, format!("header at byte {at} is {found}, expected {expected}"))
     })?;
     let data = Extent::between(place.end(), source.len());
     check_len(data, dtype, &shape)?;
+    limits.check(Limit::DecodedBytes, "data in bytes", data.len())?;
     let bytes = source.read(data, "npy data")?;
     if dtype == DType::Bool
         && let Some(at) = bytes.iter().position(|byte| *byte > 1)
     {
-        return malformed(format!("element {at} is neither 0 nor 1, expected a truth value"));
+        let byte = data.offset().saturating_add(at as u64);
+        return malformed(byte, format!("element {at} is neither 0 nor 1, expected a truth value"));
     }
-    Ok(Tensor::new(dtype, shape, bytes)?)
+    Ok(TensorBuf::new(dtype, shape, bytes)?)
 }
 
 /// Reads what stands before the header, and returns where that is.
-fn header_extent(source: &Source) -> anyhow::Result<Extent> {
+fn header_extent(source: &Source) -> Result<Extent> {
     let start = source.read(Extent::first(source.len().min(12)), "npy prefix")?;
     let magic = start.get(..6).unwrap_or(&start);
     if magic != MAGIC {
         let magic = magic.escape_ascii();
-        return malformed(format!("magic at byte 0 is \"{magic}\", expected \"\\x93NUMPY\""));
+        return malformed(0, format!("magic at byte 0 is \"{magic}\", expected \"\\x93NUMPY\""));
     }
     let (at, len) = match start.get(6..).unwrap_or_default() {
         [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([*a, *b]))),
         [2, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),
         [major, minor, ..] if (*major, *minor) != (1, 0) && (*major, *minor) != (2, 0) => {
             let found = format!("{major}.{minor}");
-            return malformed(format!("version at byte 6 is {found}, expected 1.0 or 2.0"));
+            return malformed(6, format!("version at byte 6 is {found}, expected 1.0 or 2.0"));
         }
-        _ => return malformed(format!("file ends in the prefix, after {} bytes", source.len())),
+        _ => {
+            let len = source.len();
+            return malformed(len, format!("file ends in the prefix, after {len} bytes"));
+        }
     };
     if len > HEADER {
         let found = format!("{len} bytes long, expected at most {HEADER}");
-        return malformed(format!("header at byte {at} is {found}"));
+        return malformed(at, format!("header at byte {at} is {found}"));
     }
     let header = Extent::new(at, len.into())?.within(source.len(), "npy header");
-    header.or_else(|error| malformed(error.to_string()))
+    header.or_else(|error| malformed(at, error.to_string()))
 }
 
 /// Compares the bytes of the elements with what type and shape need.
-fn check_len(data: Extent, dtype: DType, shape: &Shape) -> anyhow::Result<()> {
-    let expected = shape.byte_len(dtype).or_else(|error| malformed(error.to_string()))?;
+fn check_len(data: Extent, dtype: DType, shape: &Shape) -> Result<()> {
     let (at, found) = (data.offset(), data.len());
+    let expected = shape.byte_len(dtype).or_else(|error| malformed(at, error.to_string()))?;
     if found != expected {
         let needs = format!("but {dtype} {shape} needs {expected}");
-        return malformed(format!("data at byte {at} is {found} bytes long, {needs}"));
+        return malformed(at, format!("data at byte {at} is {found} bytes long, {needs}"));
     }
-    ensure!(found <= DATA, "data is {found} bytes long, expected at most {DATA}");
     Ok(())
+}
+
+fn malformed<T>(at: u64, reason: String) -> Result<T> {
+    Err(Error::Malformed { reason, at })
 }
 
 struct Header {
@@ -171,7 +257,7 @@ impl<'a> Parser<'a> {
                 return Err(self.stop("at most 64 dimensions"));
             }
             shape.push(self.dimension()?);
-            // One dimension alone needs the comma, or it is no tuple.
+            // One dimension alone needs the comma, or it is not a tuple.
             match shape.rank() {
                 1 => self.sign(b',', "a comma")?,
                 _ => self.comma_or(b')', "a comma")?,
@@ -259,8 +345,6 @@ const ALIGNMENT: usize = 64;
 /// What a header may have, in bytes.
 const HEADER: u32 = 1 << 16;
 const RANK: usize = 64;
-/// What a tensor may have, in bytes: it is read into memory.
-const DATA: u64 = 8 << 30;
 
 #[cfg(test)]
 mod tests {
@@ -271,15 +355,15 @@ mod tests {
         [MAGIC, &[1, 0], &len, header.as_bytes(), data].concat()
     }
 
-    fn read_bytes(bytes: Vec<u8>) -> anyhow::Result<Tensor> {
-        read(&Source::from_bytes(bytes))
+    fn read_bytes(bytes: Vec<u8>) -> Result<TensorBuf> {
+        read(&Source::from_bytes(bytes), &Limits::default())
     }
 
     #[track_caller]
     fn rejects(bytes: Vec<u8>, message: &str) {
         let error = read_bytes(bytes).unwrap_err();
         assert_eq!(error.to_string(), message);
-        assert!(crate::failure::is_invalid(&error));
+        assert!(error.kind().is_file_fault());
     }
 
     const SOUND: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
@@ -290,7 +374,7 @@ mod tests {
             for dims in [&[][..], &[3], &[2, 3], &[1, 0, 4]] {
                 let shape: Shape = dims.iter().copied().collect();
                 let len = shape.byte_len(dtype).unwrap();
-                let tensor = Tensor::new(dtype, shape, vec![1; len as usize]).unwrap();
+                let tensor = TensorBuf::new(dtype, shape, vec![1; len as usize]).unwrap();
                 let mut written = Vec::new();
                 write(&tensor, &mut written).unwrap();
                 assert_eq!((written.len() - tensor.bytes().len()) % ALIGNMENT, 0, "{name}");
@@ -303,7 +387,7 @@ mod tests {
     /// The bytes are those that `numpy.save` of `NumPy` writes for `arange(2, dtype="<i2")`.
     #[test]
     fn files_are_those_of_numpy() {
-        let tensor = Tensor::from_slice([2], &[0_i16, 1]).unwrap();
+        let tensor = TensorBuf::from_slice([2], &[0_i16, 1]).unwrap();
         let mut written = Vec::new();
         write(&tensor, &mut written).unwrap();
         let header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }";

@@ -1,17 +1,51 @@
 //! Sound in WAV files: chunks with an id and a length, in a RIFF file.
+//!
+//! The crate `hound` reads them too, but says nowhere at which byte a file is broken.
 
-use crate::failure::malformed;
+use tensor_core::{At, ErrorKind};
+
+/// What is wrong with a file that should hold sound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+#[non_exhaustive]
+pub struct Error {
+    /// What is wrong, with its place.
+    pub reason: String,
+    /// The byte that it is at.
+    pub at: u64,
+}
+
+impl Error {
+    /// Returns the stable id of the rule that is broken.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        "wav/malformed"
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
+    }
+
+    /// Returns where in the file the error is.
+    #[must_use]
+    pub fn at(&self) -> At {
+        At::file().offset(self.at)
+    }
+}
 
 /// Returns the samples of a file with one channel of 16-bit PCM.
 ///
 /// # Errors
 ///
-/// [`Malformed`] where it is none.
-///
-/// [`Malformed`]: crate::failure::Malformed
-pub(super) fn samples(file: &[u8]) -> anyhow::Result<Vec<i16>> {
+/// Where it is not such a file.
+pub fn samples(file: &[u8]) -> Result<Vec<i16>, Error> {
     if !file.starts_with(b"RIFF") || file.get(8..12) != Some(b"WAVE") {
-        return malformed("is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8");
+        return malformed(
+            0,
+            "is not sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8",
+        );
     }
     let (mut at, mut has_format) = (12_usize, false);
     while let Some((id, body)) = chunk(file, at)? {
@@ -21,17 +55,17 @@ pub(super) fn samples(file: &[u8]) -> anyhow::Result<Vec<i16>> {
                 has_format = true;
             }
             b"data" if has_format => return data(body, at),
-            b"data" => return malformed(format!("data at byte {at} stands before its format")),
+            b"data" => return malformed(at, format!("data at byte {at} stands before its format")),
             _ => {}
         }
         // A chunk of odd length has a byte behind it.
         at = at.saturating_add(8).saturating_add(body.len().next_multiple_of(2));
     }
-    malformed("has no data")
+    malformed(file.len(), "has no data")
 }
 
 /// Returns id and content of the chunk at a byte; `None` at the end.
-fn chunk(file: &[u8], at: usize) -> anyhow::Result<Option<(&[u8; 4], &[u8])>> {
+fn chunk(file: &[u8], at: usize) -> Result<Option<(&[u8; 4], &[u8])>, Error> {
     let rest = file.get(at..).unwrap_or_default();
     if rest.is_empty() {
         return Ok(None);
@@ -43,34 +77,44 @@ fn chunk(file: &[u8], at: usize) -> anyhow::Result<Option<(&[u8; 4], &[u8])>> {
     });
     match whole {
         Some(chunk) => Ok(Some(chunk)),
-        None => malformed(format!("chunk at byte {at} does not fit the file")),
+        None => malformed(at, format!("chunk at byte {at} does not fit the file")),
     }
 }
 
-fn data(body: &[u8], at: usize) -> anyhow::Result<Vec<i16>> {
+fn data(body: &[u8], at: usize) -> Result<Vec<i16>, Error> {
     let (pairs, rest) = body.as_chunks::<2>();
     if !rest.is_empty() {
-        return malformed(format!("data at byte {at} ends in half a sample"));
+        return malformed(at, format!("data at byte {at} ends in half a sample"));
     }
     Ok(pairs.iter().copied().map(i16::from_le_bytes).collect())
 }
 
-fn check_format(body: &[u8], at: usize) -> anyhow::Result<()> {
+fn check_format(body: &[u8], at: usize) -> Result<(), Error> {
     let field = |at: usize| {
         let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<2>());
         bytes.map(|bytes| u16::from_le_bytes(*bytes))
     };
     let (Some(encoding), Some(channels), Some(bits)) = (field(0), field(2), field(14)) else {
         let len = body.len();
-        return malformed(format!("format at byte {at} is {len} bytes long, expected 16 or more"));
+        return malformed(
+            at,
+            format!("format at byte {at} is {len} bytes long, expected 16 or more"),
+        );
     };
     if (encoding, channels, bits) == (PCM, 1, 16) {
         return Ok(());
     }
-    malformed(format!(
-        "format at byte {at} is encoding {encoding}, channels: {channels}, bits: {bits}, \
+    malformed(
+        at,
+        format!(
+            "format at byte {at} is encoding {encoding}, channels: {channels}, bits: {bits}, \
          expected PCM (1), one channel, 16 bits"
-    ))
+        ),
+    )
+}
+
+fn malformed<T>(at: usize, reason: impl Into<String>) -> Result<T, Error> {
+    Err(Error { reason: reason.into(), at: at as u64 })
 }
 
 const PCM: u16 = 1;
@@ -107,7 +151,7 @@ mod tests {
         for (bytes, message) in [
             (
                 b"OggS".to_vec(),
-                "is no sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8",
+                "is not sound in WAV: expected \"RIFF\" at byte 0 and \"WAVE\" at byte 8",
             ),
             (file(&[data()]), "data at byte 12 stands before its format"),
             (file(&[format(1, 1, 16)]), "has no data"),
@@ -127,7 +171,7 @@ mod tests {
         ] {
             let error = samples(&bytes).unwrap_err();
             assert_eq!(error.to_string(), message);
-            assert!(crate::failure::is_invalid(&error));
+            assert!(error.kind().is_file_fault());
         }
     }
 
