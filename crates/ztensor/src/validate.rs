@@ -149,14 +149,13 @@ impl<'a> Check<'a> {
         }
         let at = self.place();
         unknown_keys(&mut self.report, &at, "object", object.unknown_keys());
-        object.shape.elements()?;
+        let mut whole = self.layout_of(&object);
         if let Format::Other(format) = &object.format {
             let format = Quoted(format);
             let message = format!("format {format} is not known, so its layout is not checked");
             self.report.add(Finding::warning("zt/format", message).at(at));
         }
         let required = object.format.required_roles();
-        let mut whole = self.layout_of(&object);
         for role in required {
             if object.component(role).is_none() {
                 let (object_name, format) = (self.tensor.name().to_owned(), object.format.clone());
@@ -193,6 +192,7 @@ impl<'a> Check<'a> {
             Format::SparseCoo => &[Role::Coords],
             _ => &[],
         };
+        let size = object.shape.elements().err().map(LayoutError::from);
         let shape = match object.format {
             Format::SparseCsr | Format::InlineCsr => sparse::matrix(&object.shape).err(),
             _ => None,
@@ -201,7 +201,7 @@ impl<'a> Check<'a> {
             let dtype = object.component(role)?.element_type()?;
             sparse::index_width(dtype).err()
         });
-        let problems: Vec<LayoutError> = shape.into_iter().chain(types).collect();
+        let problems: Vec<LayoutError> = size.into_iter().chain(shape).chain(types).collect();
         let fits = problems.is_empty();
         problems.into_iter().for_each(|problem| self.layout(problem));
         fits
@@ -216,64 +216,72 @@ impl<'a> Check<'a> {
         required: &[Role],
     ) -> Readable<'a> {
         let blob = self.tensor.unsized_blob(role, component);
-        unknown_keys(&mut self.report, &place(&blob), "component", component.unknown_keys());
-        if !required.is_empty() && !required.contains(role) {
+        self.remarks(&blob, required);
+        let extent = blob.extent();
+        let digest = blob.check_digest();
+        let (dtype, encoding) = (blob.element_type(), blob.check_encoding());
+        let usable = digest.is_ok() && dtype.is_ok() && encoding.is_ok();
+        let readable = match &extent {
+            Ok(extent) => {
+                self.extents.push(*extent);
+                if usable {
+                    self.sized(object, role, component)
+                } else {
+                    Readable::Stored(blob.clone())
+                }
+            }
+            Err(_) => Readable::Nothing,
+        };
+        let errors = [extent.err(), digest.err(), dtype.err(), encoding.err()];
+        for error in errors.into_iter().flatten() {
+            self.error_at(&error, &blob);
+        }
+        readable
+    }
+
+    /// Reports what is worth knowing of a component whose bytes can be read all the same.
+    fn remarks(&mut self, blob: &Blob<'_>, required: &[Role]) {
+        let (at, component) = (place(blob), blob.component());
+        unknown_keys(&mut self.report, &at, "component", component.unknown_keys());
+        if !required.is_empty() && !required.contains(blob.role()) {
             let message = "the format of the object does not name the role";
-            self.report.add(Finding::note("zt/component-extra", message).at(place(&blob)));
+            self.report.add(Finding::note("zt/component-extra", message).at(at.clone()));
         }
         if let (Some(logical), Some(dtype)) = (&component.logical_type, component.element_type())
             && component.logical_type_is_unknown()
         {
             let logical = Quoted(logical);
             let message = format!("type {logical} is not known, so elements are read as {dtype}");
-            self.report.add(Finding::warning("zt/logical-type", message).at(place(&blob)));
+            self.report.add(Finding::warning("zt/logical-type", message).at(at.clone()));
         }
-        match blob.extent() {
-            Ok(extent) => self.extents.push(extent),
-            Err(error) => {
-                self.error_at(&error, &blob);
-                return Readable::Nothing;
-            }
+        if let Ok(Verified::UnknownAlgorithm) = blob.check_digest() {
+            let digest = Quoted(component.digest.as_deref().unwrap_or_default());
+            let message = format!("digest {digest} is of no known algorithm, so nothing is proved");
+            self.report.add(Finding::warning("zt/digest-unknown", message).at(at));
         }
-        let digest = blob.check_digest();
-        match &digest {
-            Ok(Verified::UnknownAlgorithm) => {
-                let text = Quoted(component.digest.as_deref().unwrap_or_default());
-                let message =
-                    format!("digest {text} is of no known algorithm, so nothing is proved");
-                self.report.add(Finding::warning("zt/digest-unknown", message).at(place(&blob)));
-            }
-            Ok(Verified::Digest | Verified::NoDigest) => {}
-            Err(error) => self.error_at(error, &blob),
-        }
-        let stored = |blob| match digest {
-            Ok(Verified::Digest) => Readable::Stored(blob),
-            _ => Readable::Nothing,
-        };
-        let unknown = [blob.element_type().err(), blob.check_encoding().err()];
-        let is_unknown = unknown.iter().any(Option::is_some);
-        for error in unknown.into_iter().flatten() {
-            self.error_at(&error, &blob);
-        }
-        if is_unknown {
-            return stored(blob);
-        }
+    }
+
+    /// Checks the lengths of a component that lies where it may and can be decoded.
+    fn sized(&mut self, object: &Object, role: &Role, component: &Component) -> Readable<'a> {
         let blob = match self.tensor.blob_of(object, role, component) {
             Ok(blob) => blob,
             Err(error) => {
-                self.error(&error);
-                return stored(blob);
+                // A shape of too many elements was reported with the object.
+                if object.shape.elements().is_ok() {
+                    self.error(&error);
+                }
+                return Readable::Stored(self.tensor.unsized_blob(role, component));
             }
         };
         if let Err(error) = blob.check_length() {
             self.error_at(&error, &blob);
-            return stored(blob);
+            return Readable::Stored(blob);
         }
         if let Some(len) = blob.decoded_len() {
             self.whole_elements(&blob, len);
             self.recorded_length(&blob, len);
         }
-        if digest.is_ok() { Readable::Elements(blob) } else { Readable::Nothing }
+        Readable::Elements(blob)
     }
 
     /// Reads what can be read of an object whose parts cannot be read together.
@@ -282,6 +290,9 @@ impl<'a> Check<'a> {
             match part {
                 Readable::Elements(blob) => drop(self.elements(blob)),
                 Readable::Stored(blob) => {
+                    if !matches!(blob.check_digest(), Ok(Verified::Digest)) {
+                        continue;
+                    }
                     let verified = self.take(blob).and_then(|()| blob.verify());
                     self.outcome(blob, verified);
                 }

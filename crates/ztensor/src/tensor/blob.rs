@@ -421,12 +421,13 @@ impl<'a> Blob<'a> {
     }
 
     fn hasher_when_asked(&self) -> Result<Option<digest::Hasher>> {
-        match self.digest() {
-            _ if !self.reader.verifies(|| self.key()) => Ok(None),
-            Ok(DigestText::Known(algorithm, _)) => Ok(Some(digest::Hasher::new(algorithm))),
-            Ok(DigestText::None | DigestText::Unknown) => Ok(None),
-            Err(error) => Err(error),
+        if !self.reader.verifies(|| self.key()) {
+            return Ok(None);
         }
+        Ok(match self.digest()? {
+            DigestText::Known(algorithm, _) => Some(digest::Hasher::new(algorithm)),
+            DigestText::None | DigestText::Unknown => None,
+        })
     }
 
     /// Compares bytes that were stored raw with their digest, where that is asked for.
