@@ -16,7 +16,8 @@ use std::path::Path;
 
 use clap::Subcommand;
 use modelcrate::{
-    nnpackage::{Content, ModelOptions, ModelReader, Reader, model::Schema},
+    circle_format::{self, Schema},
+    nnpackage::{Content, Reader},
     tensor_core::{Extent, Source},
 };
 
@@ -56,7 +57,7 @@ impl Nnpackage {
 /// What an argument leads to.
 enum Opened {
     Package(Reader),
-    Model(ModelReader),
+    Model(circle_format::Reader),
 }
 
 /// Opens a package or a model by itself, or reads either from standard input.
@@ -88,8 +89,8 @@ fn is_called_model(input: &Path) -> bool {
 }
 
 /// Returns how a model is opened: by its identifier, or by a schema that is given.
-fn model_options(schema: Option<Schema>) -> ModelOptions {
-    let options = ModelReader::options();
+fn model_options(schema: Option<Schema>) -> circle_format::ReadOptions {
+    let options = circle_format::Reader::options();
     schema.map_or(options, |schema| options.schema(schema))
 }
 

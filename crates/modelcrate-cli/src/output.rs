@@ -83,7 +83,7 @@ pub(crate) fn table_text(table: &Table) -> String {
 
 /// Writes a finding in one line.
 pub(crate) fn finding_text(finding: &Finding) -> String {
-    found_text(finding.severity, &finding.rule, &finding.at, None, &finding.message)
+    found_text(finding.severity, &finding.rule, &finding.at, &finding.message)
 }
 
 /// Writes in one line what was found, also with the place in a line of a text.
@@ -91,7 +91,6 @@ pub(crate) fn found_text(
     severity: Severity,
     rule: &str,
     at: &At,
-    column: Option<u64>,
     message: &str,
 ) -> String {
     let style = match severity {
@@ -106,7 +105,7 @@ pub(crate) fn found_text(
         tensor.filter(|tensor| !at.path.as_ref().is_some_and(|path| path.contains(tensor))),
         at.path.clone(),
         at.line.map(|line| format!("line {line}")),
-        column.map(|column| format!("column {column}")),
+        at.column.map(|column| format!("column {column}")),
         at.offset.map(|offset| format!("byte {offset}")),
     ];
     let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");

@@ -54,21 +54,13 @@ struct Checked {
 struct Found {
     rule: String,
     severity: Severity,
-    at: Place,
+    at: At,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     /// None where it was not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     onert: Option<Reacts>,
-}
-
-#[derive(Serialize)]
-struct Place {
-    #[serde(flatten)]
-    at: At,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u64>,
 }
 
 /// What onert does.
@@ -102,7 +94,7 @@ impl Checked {
     fn of(input: &Path, opened: &Opened) -> Self {
         let (kind, archive, diagnoses) = match opened {
             Opened::Package(reader) => {
-                let archive = reader.archive().map(Archive::check).unwrap_or_default();
+                let archive = reader.archive().map(Archive::lint).unwrap_or_default();
                 ("package", archive, reader.diagnoses())
             }
             Opened::Model(reader) => {
@@ -128,11 +120,8 @@ impl Checked {
         let finding = Found {
             rule: known.map_or("file/read", Error::rule).to_owned(),
             severity: Severity::Error,
-            at: Place {
-                at: known.map(Error::at).unwrap_or_default(),
-                column: known.and_then(Error::column),
-            },
-            message: known.map_or_else(|| Chain(error.as_ref()).to_string(), Error::message),
+            at: known.map(Error::at).unwrap_or_default(),
+            message: Chain(error.as_ref()).to_string(),
             hint: None,
             onert: None,
         };
@@ -164,7 +153,7 @@ impl Found {
         Self {
             rule: finding.rule.to_string(),
             severity: finding.severity,
-            at: Place { at: finding.at.clone(), column: None },
+            at: finding.at.clone(),
             message: finding.message.clone(),
             hint: None,
             onert: None,
@@ -175,7 +164,7 @@ impl Found {
         Self {
             rule: found.rule.into_owned(),
             severity: found.severity,
-            at: Place { at: found.at, column: found.column },
+            at: found.at,
             message: found.message,
             hint: found.hint,
             onert: found.onert.as_ref().map(Reacts::of),
@@ -183,8 +172,7 @@ impl Found {
     }
 
     fn text(&self) -> String {
-        let Place { at, column } = &self.at;
-        let mut text = output::found_text(self.severity, &self.rule, at, *column, &self.message);
+        let mut text = output::found_text(self.severity, &self.rule, &self.at, &self.message);
         if let Some(hint) = &self.hint {
             let _ = writeln!(text, "    hint: {}", escape(hint));
         }
@@ -194,13 +182,9 @@ impl Found {
         text
     }
 
-    /// Writes why something cannot be opened: but for faults of a text, such a message names the
-    /// place itself.
+    /// Writes why something cannot be opened: such a message names the place itself.
     fn refusal_text(&self) -> String {
-        if self.at.column.is_some() {
-            return self.text();
-        }
-        output::found_text(self.severity, &self.rule, &At::file(), None, &self.message)
+        output::found_text(self.severity, &self.rule, &At::file(), &self.message)
     }
 }
 
