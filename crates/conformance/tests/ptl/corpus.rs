@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use bytes::Bytes;
-use ptl_spec::{ExtraFile, Reader, SPEC, Strip, rewrite, with_extra_files};
+use ptl_spec::{File, Reader, SPEC, Strip, rewrite, with_extra_files};
 use serde_json::Value as Json;
 use test_support::{files, testdata};
 
@@ -23,9 +23,9 @@ fn jobs(what: &str, bytes: &[u8]) -> [Job; 3] {
         extra,
         output: Json::Null,
     };
-    let content = |file: ExtraFile<'_>| {
+    let content = |file: File<'_>| {
         let text = String::from_utf8(file.bytes().unwrap().into()).unwrap();
-        (file.name().to_owned(), text)
+        (file.path().to_owned(), text)
     };
     let mut extra: BTreeMap<String, String> = reader.extra_files().map(content).collect();
     let as_it_was = job("as it was", bytes.to_vec(), Some(extra.clone()));

@@ -3,7 +3,10 @@
 use std::fs;
 
 use bytes::Bytes;
-use ptl_spec::{Editor, Reader, SPEC, Strip, compact, rewrite, strip, with_extra_files};
+use ptl_spec::{
+    Editor, Reader, SPEC, Strip, compact, rewrite, strip, tensor_core::output::Edited,
+    with_extra_files,
+};
 
 use crate::{Job, Made, Model};
 
@@ -76,7 +79,8 @@ fn rewritten(made: &Made, model: &Model) -> Vec<Job> {
     let mut extra = model.extra();
     extra.insert(SPEC.to_owned(), TEXT.to_owned());
     let done = compact(&path).unwrap();
-    assert!(done.before >= done.after + 100_000, "{done:?}");
+    let Edited::Replaced { before, after } = done else { panic!("{done:?}") };
+    assert!(before >= after + 100_000, "{done:?}");
     jobs.push(model.job("compacted", fs::read(&path).unwrap(), Some(extra)));
     let mut again = Vec::new();
     rewrite(&Reader::from_bytes(model.bytes.clone()).unwrap(), |_| true, &mut again).unwrap();

@@ -9,7 +9,7 @@ use crate::{Made, Model, digests, sha256};
 
 /// Describes the elements of a tensor as the scripts do.
 fn described(tensor: Tensor<'_>) -> Json {
-    tensor.check().unwrap();
+    tensor.extent().unwrap();
     let dtype = match tensor.info().unwrap().dtype.name() {
         "bool" => "bool".to_owned(),
         "c64" => "complex64".to_owned(),
@@ -64,14 +64,14 @@ fn check(model: &Model) {
         .extra_files()
         .map(|file| {
             let content = String::from_utf8(file.bytes().unwrap().into()).unwrap();
-            (file.name().to_owned(), content)
+            (file.path().to_owned(), content)
         })
         .collect();
     assert_eq!(extra, model.extra(), "{file}");
     let is_sparse = model.model == "sparse";
     let tensors = reader.tensors().unwrap().filter(|tensor| tensor.place() == Place::State);
     let found: serde_json::Map<String, Json> =
-        tensors.map(|tensor| (tensor.name(), state(tensor, is_sparse))).collect();
+        tensors.map(|tensor| (tensor.name().to_owned(), state(tensor, is_sparse))).collect();
     assert_eq!(Json::Object(found), described["state"], "{file}");
     for sparse in reader.sparse_tensors().unwrap() {
         sparse.verify().unwrap();

@@ -138,8 +138,9 @@ impl Model {
 
 /// Returns the digests of all records, as the scripts print them.
 fn digests(reader: &ptl_spec::Reader) -> Json {
-    let digest = |record: ptl_spec::Record<'_>| {
-        (record.name().to_owned(), Json::from(sha256(&record.checked_bytes().unwrap())))
+    let digest = |record: ptl_spec::File<'_>| {
+        record.verify().unwrap();
+        (record.path().to_owned(), Json::from(sha256(&record.bytes().unwrap())))
     };
     Json::Object(reader.records().map(digest).collect())
 }
