@@ -8,10 +8,7 @@ use std::{
 
 use ::nnpackage::{
     Builder, ConfigChange, Edit, Reader, WriteOptions,
-    circle_format::{
-        BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
-        Writer as ModelWriter,
-    },
+    circle_format::{BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions},
     tensor_core::output::Durability,
 };
 use anyhow::{Result, ensure};
@@ -91,7 +88,9 @@ impl NnpackageWrite {
             let options =
                 ModelWriteOptions::default().durability(Durability::Cached).placement(placement);
             let reader = ModelReader::open(&self.model)?;
-            Ok(ModelWriter::of(&reader).options(options).create(&self.target)?)
+            let writer = options.create(&self.target, reader.model())?;
+            writer.origin(&reader).finish()?;
+            Ok(())
         };
         Case::new("model", Throughput::Bytes(self.len))
             .side("inline", move || self.timed(|| write(BufferPlacement::Keep)))

@@ -45,7 +45,7 @@ fn bare_models() {
     let (mut jobs, mut expected) = (Vec::new(), Vec::new());
     let mut add = |name: &str, model: &Model, outputs: &[f64]| {
         let path = folder.path().join(format!("{name}.{}", model.schema));
-        ModelWriter::new(model).create(&path).unwrap();
+        ModelWriter::create(&path, model).unwrap().finish().unwrap();
         jobs.push(json!({"path": path, "inputs": [[1.0, 2.0, 3.0, 4.0]]}));
         expected.push(made(&[outputs]));
     };
@@ -58,12 +58,13 @@ fn bare_models() {
 
     // Out of the tables, where onert does not look, and in again.
     let outside = ModelWriteOptions::default().placement(BufferPlacement::Outside);
-    let outside = ModelWriter::new(&converted).options(outside).to_bytes().unwrap();
+    let outside = outside.write_to(Vec::new(), &converted).finish().unwrap();
     let outside = ModelReader::from_bytes(outside).unwrap();
     assert!(outside.model().buffers[1].is_external());
     let path = folder.path().join("again.circle");
     let inline = ModelWriteOptions::default().placement(BufferPlacement::Inline);
-    ModelWriter::of(&outside).options(inline).create(&path).unwrap();
+    let inline = inline.create(&path, outside.model()).unwrap();
+    inline.origin(&outside).finish().unwrap();
     jobs.push(json!({"path": path, "inputs": [[1.0, 2.0, 3.0, 4.0]]}));
     expected.push(made(&[&[30.5, 0.0]]));
 
@@ -73,7 +74,7 @@ fn bare_models() {
     edited.rename_tensors([("x", "input")]);
     edited.description = Some("a longer description than before".to_owned());
     let path = folder.path().join("edited.circle");
-    ModelWriter::new(&edited).create(&path).unwrap();
+    ModelWriter::create(&path, &edited).unwrap().finish().unwrap();
     jobs.push(json!({"path": path, "inputs": [[1.0, 2.0, 3.0, 4.0]]}));
     expected.push(made(&[&[30.5, 0.0]]));
 
@@ -134,7 +135,7 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 fn model(model: &Model) -> Source {
-    Source::from_bytes(ModelWriter::new(model).to_bytes().unwrap())
+    Source::from_bytes(model.to_bytes().unwrap())
 }
 
 fn add_of(constant: f32) -> Source {
@@ -317,7 +318,7 @@ fn sparse_constants() {
         model.buffers[1].data = vec![0; 128].into();
         model.buffers[2].data = vec![0; 128].into();
         let path = folder.path().join(format!("{}.circle", jobs.len()));
-        ModelWriter::new(&model).create(&path).unwrap();
+        ModelWriter::create(&path, &model).unwrap().finish().unwrap();
         jobs.push(json!({"path": path, "inputs": [[1.0, 2.0, 3.0, 4.0]]}));
         let reader = ModelReader::open(&path).unwrap();
         forecasts.push((path, reader.forecast()));
@@ -372,7 +373,7 @@ fn training_information() {
         let mut model = models::add(Schema::Circle, [10.0, 20.0, 30.0, 40.0]);
         model.set_metadata(TrainingInfo::METADATA, bytes);
         let path = folder.path().join(format!("{at}.circle"));
-        ModelWriter::new(&model).create(&path).unwrap();
+        ModelWriter::create(&path, &model).unwrap().finish().unwrap();
         jobs.push(json!({"path": path}));
         let forecast = ModelReader::open(&path).unwrap().forecast();
         forecasts.push((path, forecast));

@@ -31,7 +31,8 @@ fn dumps(schema: Schema, paths: &[PathBuf]) -> Option<Vec<Json>> {
 
 fn write(reader: &ModelReader, placement: BufferPlacement, path: &Path) -> bool {
     let options = ModelWriteOptions::default().placement(placement);
-    ModelWriter::of(reader).options(options).create(path).is_ok()
+    let writer = options.create(path, reader.model()).unwrap();
+    writer.origin(reader).finish().is_ok()
 }
 
 /// Every table of options and every field of both schemas are among them.
@@ -81,7 +82,7 @@ fn built_models() {
     let folder = tempfile::tempdir().unwrap();
     for schema in [Schema::Circle, Schema::Tflite] {
         let path = folder.path().join("dense");
-        ModelWriter::new(&models::dense(schema)).create(&path).unwrap();
+        ModelWriter::create(&path, &models::dense(schema)).unwrap().finish().unwrap();
         let Some(dumps) = dumps(schema, &[path]) else { return };
         let graph = &dumps[0]["Subgraphs"][0];
         assert_eq!(dumps[0]["Version"], json!(schema.version()));
@@ -105,8 +106,9 @@ fn converted_models() {
     let folder = tempfile::tempdir().unwrap();
     let (tflite, circle) = (folder.path().join("m.tflite"), folder.path().join("m.circle"));
     let model = models::dense(Schema::Tflite);
-    ModelWriter::new(&model).create(&tflite).unwrap();
-    ModelWriter::new(&model.to_circle().unwrap()).create(&circle).unwrap();
+    ModelWriter::create(&tflite, &model).unwrap().finish().unwrap();
+    let converted = model.to_circle().unwrap();
+    ModelWriter::create(&circle, &converted).unwrap().finish().unwrap();
     let Some(before) = dumps(Schema::Tflite, &[tflite]) else { return };
     let Some(after) = dumps(Schema::Circle, &[circle]) else { return };
     let (mut before, mut after) = (before[0].clone(), after[0].clone());
