@@ -2,49 +2,66 @@
 //!
 //! A carton is a ZIP archive with `carton.toml` (the typed [`Description`]), `MANIFEST` (paths and
 //! SHA-256s, whose own SHA-256 is the model hash), the folder `model`, and optionally `tensor_data`,
-//! `misc` and `LINKS` (where files that are left out may be had).
-//!
-//! # Data path
-//!
-//! ```text
-//! 1. Source, Archive     where the bytes are; or a folder                     storage.rs
-//! 2. Reader::open        MANIFEST and LINKS, nothing else                     read.rs, manifest.rs, links.rs
-//! 3. Reader::description carton.toml, when it is asked for                    description.rs, text.rs
-//! 4. Reader::tensors     the index, when it is asked for                      index.rs
-//! 5. File, Tensor        handles of two words                                 file.rs, tensor.rs
-//! 6. File::bytes         first touch of content; the digest is compared once  file.rs
-//!    Fetch               what is only linked, if the caller asked for that    fetch.rs, http/
-//! 7. Reader::validate    every rule over every byte, several files at once    validate.rs, lint.rs
-//! ```
-//!
-//! Writing: [`Pack`] collects and sorts, [`Writer`] puts files down front to back and finishes with
-//! index, `MANIFEST` and `LINKS` (`write.rs`, `index_writer.rs`). [`shrink`], [`fill`], [`repack`] and
-//! [`replace_description`] make cartons from cartons (rewrite.rs); what stays the same is copied as
-//! it is stored.
+//! `misc` and `LINKS` (where files that are left out can be fetched). This crate reads, validates,
+//! packs, unpacks, links and edits them.
 //!
 //! # Examples
 //!
 //! ```
-//! use carton_format::{Description, Reader, Runner, Value, Writer, tensor_core::Tensor};
+//! use carton_format::{Description, Reader, Runner, Value, Writer, tensor_core::TensorBuf};
 //!
 //! let mut writer = Writer::new(Vec::new());
 //! writer.description(&Description::new(Runner::new("noop", "=1.0.0".parse()?)))?;
 //! writer.file("model/weights.bin", &[0; 64])?;
-//! writer.tensor("x", &Value::Numeric(Tensor::from_slice([2], &[1.0_f32, 2.0])?))?;
+//! writer.tensor("x", &Value::Numeric(TensorBuf::from_slice([2], &[1.0_f32, 2.0])?))?;
 //! let reader = Reader::from_bytes(writer.finish()?.sink)?;
 //!
-//! let tensor = reader.tensor("x")?.ok_or("no tensor x")?;
-//! assert_eq!(tensor.info().map(|info| info.to_string()).as_deref(), Some("f32 [2]"));
+//! let tensor = reader.tensor("x")?.expect("just written");
+//! assert_eq!(tensor.info()?.to_string(), "f32 [2]");
+//! assert_eq!(tensor.read()?.to_vec::<f32>()?, [1.0, 2.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A mapped carton gives tensors without a copy: open it with
+//! `Reader::from_source(unsafe { Source::map(path)? })` (feature `mmap`). Bytes that are elsewhere,
+//! such as in an object store, are read by an implementation of [`tensor_core::ReadAt`]; what is only
+//! linked comes by an implementation of [`Fetch`](fetch::Fetch). `modelcrate` has one for HTTPS.
+//!
+//! # What is proved when
+//!
+//! | by | what |
+//! |---|---|
+//! | opening | the directory of the archive, every line of `MANIFEST`, `LINKS` |
+//! | [`Reader::description`], [`Reader::tensors`] | the document, whose digest is compared; nested tensors hold tensors that there are |
+//! | reading a file or a tensor | its digest, once by default (see [`Verify`](tensor_core::Verify)); the length that its shape needs |
+//! | [`Reader::lint`] | that `MANIFEST`, archive and `LINKS` agree; every reference, declared type and shape; every header of the archive; no content but that of documents |
+//! | [`Reader::validate`] | all of these, and the digest and checksum of every byte, the number of texts |
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source, Storage     where the bytes are: an archive, or a folder         model_archive
+//! 2. Reader::open        MANIFEST and LINKS, nothing else                     read/ manifest.rs links/
+//! 3. Reader::description carton.toml, when it is asked for                    description/ text/
+//! 4. Reader::tensors     the index, when it is asked for                      tensor/
+//! 5. File, Tensor        handles of two words                                 read/file.rs tensor/
+//! 6. File::bytes         first touch of content; the digest is compared once  read/file.rs
+//!    Fetch               what is only linked, if the caller asked for that    links/fetch.rs
+//! 7. validate, lint      every rule, as a report                              validate/
+//! 8. Pack, Writer        the way back, front to back                          write/
+//! 9. Editor              changes of a carton that is there, under a lock      edit/
+//! ```
+//!
+//! [`shrink`], [`fill`] and [`repack`] make cartons from cartons; what stays the same is copied as it
+//! is stored, and so is the model hash.
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `deflate` | yes | files compressed by DEFLATE |
-//! | `edit` | yes | [`Description::edit`], [`Editor::change`]: changes of `carton.toml` that keep comments and unknown keys |
-//! | `zstd` | yes | files compressed by zstd, which needs a compiler of C |
+//! | `edit` | yes | `Description::edit`, `Editor::change`: changes of `carton.toml` that keep comments, order and unknown keys |
+//! | `zstd` | yes | files compressed by zstd (builds libzstd, in C) |
 //! | `mmap` | no | memory-mapped sources |
 
 #![forbid(unsafe_code)]
@@ -115,3 +132,7 @@ pub use write::{
 
 pub use model_archive;
 pub use tensor_core;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

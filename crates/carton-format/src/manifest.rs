@@ -35,7 +35,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Error::Manifest`] with the first line that is no path and digest, or names a path that is
+    /// [`Error::Manifest`] with the first line that is not a path and a digest, or names a path that is
     /// unsafe, stands twice, or is never listed; [`Error::Core`] where it is over
     /// [`Limits::manifest_bytes`].
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {

@@ -59,7 +59,7 @@ impl fmt::Debug for Sha256 {
     }
 }
 
-/// A text that is no SHA-256.
+/// A text that is not a SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("digest is {found:?}, expected 64 hex digits")]
 pub struct ParseSha256Error {

@@ -21,7 +21,7 @@ impl Description {
     /// | rule | severity | what |
     /// |---|---|---|
     /// | `carton/short-description-length` | warning | more than 100 characters |
-    /// | `carton/not-a-url` | warning | `repository` or `homepage` is no `http` or `https` URL |
+    /// | `carton/not-a-url` | warning | `repository` or `homepage` is not an `http` or `https` URL |
     /// | `carton/description-link` | warning | a link to neither an `https` URL nor `@misc/…` |
     /// | `carton/description-html` | warning | raw HTML in `model_description` |
     /// | `carton/duplicate-platform` | warning | two names of one platform |

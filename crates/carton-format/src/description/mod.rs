@@ -105,7 +105,7 @@ impl Description {
     /// # Errors
     ///
     /// [`Error::Core`] where it is longer than [`Limits::document_bytes`]; [`Error::Document`] for
-    /// the first thing that is no TOML, has another version, is missing, or is none of the values
+    /// the first thing that is not TOML, has another version, is missing, or is not one of the values
     /// that the format text allows there.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDescription> {
         Self::check_len(bytes.len() as u64, limits)?;

@@ -200,7 +200,7 @@ pub struct DocumentError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentFault {
-    /// The text is no TOML.
+    /// The text is not TOML.
     #[error("{0}")]
     Syntax(String),
     /// The text is not UTF-8.
@@ -273,13 +273,13 @@ pub enum ManifestFault {
         /// The line.
         found: String,
     },
-    /// What follows the last equals sign is no digest.
+    /// What follows the last equals sign is not a digest.
     #[error("digest is {}, expected 64 lower-case hex digits", cut(found))]
     Digest {
         /// The text there.
         found: String,
     },
-    /// The path is no normal relative path.
+    /// The path is not a normal relative path.
     #[error("path {} {fault}", cut(path))]
     Path {
         /// The path.

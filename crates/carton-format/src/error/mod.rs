@@ -64,7 +64,7 @@ pub enum Error {
     NotFetched {
         /// Its path.
         path: String,
-        /// Where it may be had.
+        /// Where it can be fetched.
         urls: Vec<String>,
     },
     /// The content of a file is not what `MANIFEST` says. Format text: "MANIFEST".

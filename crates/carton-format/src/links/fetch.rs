@@ -24,7 +24,7 @@ pub trait Fetch: Send + Sync {
 pub struct Link<'a> {
     /// The SHA-256 of the content.
     pub sha256: Sha256,
-    /// Where it may be had, in the order of `LINKS`.
+    /// Where it can be fetched, in the order of `LINKS`.
     pub urls: &'a [String],
     /// Its length in bytes, where that is known from elsewhere: `LINKS` does not say.
     pub len: Option<u64>,
@@ -84,7 +84,7 @@ impl Fetched {
     }
 }
 
-/// Why the content of a linked file is not to be had.
+/// Why the content of a linked file cannot be fetched.
 ///
 /// URLs stand here, and in all messages, without credentials and without their query: either may
 /// hold a secret.
@@ -98,7 +98,7 @@ pub enum FetchError {
         sha256: Sha256,
     },
     /// Every URL that was tried failed.
-    #[error("{} is not to be had{}", Digest::Sha256(.sha256.0), Failures(.failures, *.untried))]
+    #[error("{} cannot be fetched{}", Digest::Sha256(.sha256.0), Failures(.failures, *.untried))]
     NoneWorks {
         /// The SHA-256 of the content.
         sha256: Sha256,
@@ -192,7 +192,7 @@ pub enum UrlFault {
         /// Those that are allowed.
         expected: &'static str,
     },
-    /// The text is no URL that can be fetched.
+    /// The text is not a URL that can be fetched.
     #[error("URL {0}")]
     Malformed(&'static str),
     /// A redirect leads from https to http.
@@ -283,7 +283,7 @@ pub enum UrlFault {
         /// The offset in bytes that was asked for.
         expected: u64,
     },
-    /// The rest of the content is not to be had any more, because it changed or because the server
+    /// The rest of the content cannot be fetched any more, because it changed or because the server
     /// says so.
     #[error("content changed while it was fetched")]
     Changed,

@@ -32,8 +32,8 @@ impl Links {
     ///
     /// # Errors
     ///
-    /// [`Error::Document`](crate::Error::Document) where it is no TOML, has no `version` 1 or no
-    /// `urls`, or where a key is no digest or a value no list of strings.
+    /// [`Error::Document`](crate::Error::Document) where it is not TOML, has no `version` 1 or no
+    /// `urls`, or where a key is not a digest or a value not a list of strings.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
         limits.check(Limit::MetadataBytes, "LINKS in bytes", bytes.len() as u64)?;
         let document = Document::parse(LINKS, bytes)?;
@@ -46,7 +46,8 @@ impl Links {
         let mut links = Self { needs_toml_1_1: document.needs_toml_1_1(), ..Self::default() };
         for (key, node) in root.required("urls")?.table()?.entries() {
             let Some((sha256, case)) = Sha256::parse(key) else {
-                let (found, expected) = ("no digest".to_owned(), "64 lower-case hex digits".into());
+                let (found, expected) =
+                    ("not a digest".to_owned(), "64 lower-case hex digits".into());
                 return Err(node.error(DocumentFault::Value { found, expected }));
             };
             if case == Case::Upper {
@@ -205,7 +206,7 @@ mod tests {
         rejects("version = 1\n", "LINKS: urls is missing");
         rejects(
             "version = 1\n[urls]\nabc = []\n",
-            "LINKS line 3: urls.abc is no digest, expected 64 lower-case hex digits",
+            "LINKS line 3: urls.abc is not a digest, expected 64 lower-case hex digits",
         );
         rejects(
             &format!("version = 1\n[urls]\n{KEY} = \"https://a.example\"\n"),

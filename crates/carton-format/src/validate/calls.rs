@@ -27,7 +27,7 @@ pub(super) struct Specs<'a> {
 
 pub(super) struct Spec<'a> {
     spec: &'a TensorSpec,
-    /// With short symbols: each call of a document holds and shows them anew.
+    /// With short symbols: each call of a document holds and shows them again.
     shape: Cow<'a, SymbolicShape>,
 }
 

@@ -196,6 +196,12 @@ impl Writer<NewFile> {
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         WriteOptions::default().create(path)
     }
+
+    /// Returns the options of writing, to be set and written with.
+    #[must_use]
+    pub fn options() -> WriteOptions {
+        WriteOptions::default()
+    }
 }
 
 impl<W: Write> Writer<W> {
@@ -224,7 +230,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Document`] where the description is none that can be written; as for
+    /// [`Error::Document`] where the description cannot be written; as for
     /// [`file`](Self::file).
     pub fn description(&mut self, description: &Description) -> Result<()> {
         let bytes = description.to_bytes()?;
@@ -235,7 +241,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Where it is no description; as for [`file`](Self::file).
+    /// Where it is not a description; as for [`file`](Self::file).
     pub fn carton_toml(&mut self, bytes: &[u8]) -> Result<()> {
         let parsed = Description::parse(bytes, self.options.limits())?;
         self.put(CARTON_TOML, bytes)?;
@@ -320,7 +326,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Lists a file without its content, which may be had at some URLs.
+    /// Lists a file without its content, which can be fetched from some URLs.
     ///
     /// # Errors
     ///
@@ -563,7 +569,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Refuses files that are only linked, but nowhere to be had.
+    /// Refuses files that are only linked, but have no URL.
     fn check_links(&self) -> Result<()> {
         for (path, listed) in &self.listed {
             if let Listed::Linked(sha256) = listed

@@ -50,7 +50,7 @@ impl Pack {
     ///
     /// # Errors
     ///
-    /// Where the description is none that can be written.
+    /// Where the description cannot be written.
     pub fn new(description: &Description) -> Result<Self> {
         Self::from_toml(description.to_bytes()?)
     }
@@ -59,7 +59,7 @@ impl Pack {
     ///
     /// # Errors
     ///
-    /// [`Error::Document`] where it is no description.
+    /// [`Error::Document`] where it is not a description.
     pub fn from_toml(text: impl Into<Bytes>) -> Result<Self> {
         let text = text.into();
         Description::parse(&text, &tensor_core::Limits::default())?;
@@ -69,11 +69,11 @@ impl Pack {
 
     /// Starts with an unpacked carton: a folder with `carton.toml` and whatever else belongs to it.
     ///
-    /// `MANIFEST` and `LINKS` are made anew. What the folder's own `LINKS` stands for stays linked.
+    /// `MANIFEST` and `LINKS` are rewritten. What the folder's own `LINKS` stands for stays linked.
     ///
     /// # Errors
     ///
-    /// [`Error::Document`] where `carton.toml` is no description; [`Error::MissingDocument`] where
+    /// [`Error::Document`] where `carton.toml` is not a description; [`Error::MissingDocument`] where
     /// there is `LINKS` without `MANIFEST`; [`Error::MissingFile`] where the folder's `MANIFEST`
     /// lists a file that is neither here nor linked; as for [`model`](Self::model).
     pub fn unpacked(folder: impl AsRef<Path>) -> Result<Self> {
@@ -150,7 +150,7 @@ impl Pack {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file), and where it is no regular file.
+    /// As for [`file`](Self::file), and where it is not a regular file.
     pub fn file_from(&mut self, path: &str, from: impl AsRef<Path>) -> Result<&mut Self> {
         let from = from.as_ref();
         // Opened to find out whether that can be done.
@@ -159,7 +159,7 @@ impl Pack {
         Ok(self)
     }
 
-    /// Lists a file without its content, which may be had at some URLs.
+    /// Lists a file without its content, which can be fetched from some URLs.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Pack {
         self.write_with(writer, |_| ())
     }
 
-    /// Does as [`write`](Self::write), and tells `progress` how many bytes of content were done each
+    /// Like [`write`](Self::write), but tells `progress` how many bytes of content were done each
     /// time some are.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use crate::{
     paths::{CARTON_TOML, LINKS},
 };
 
-/// Leaves out every file whose digest is linked, and lists where it may be had.
+/// Leaves out every file whose digest is linked, and lists where it can be fetched.
 ///
 /// The links of the carton stay, and `links` come behind them. A symbolic link to a file that is
 /// left out is left out too, and becomes a file where the carton is filled. The model hash stays.
@@ -122,7 +122,7 @@ pub fn repack<W: Write>(
 ///
 /// # Errors
 ///
-/// [`Error::Document`] where the text is no description; [`Error::MissingFile`]; as for
+/// [`Error::Document`] where the text is not a description; [`Error::MissingFile`]; as for
 /// [`Writer::copy`].
 pub fn replace_description<W: Write>(
     reader: &Reader,

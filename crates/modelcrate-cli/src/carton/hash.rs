@@ -94,7 +94,7 @@ impl Hash {
         }
         let mut wanted = Vec::new();
         for list in &self.files {
-            let text = String::from_utf8(super::read(list)?).context("is no text").about(list)?;
+            let text = String::from_utf8(super::read(list)?).context("is not text").about(list)?;
             for (line, number) in text.lines().zip(1_u64..) {
                 let parsed = parse(line).with_context(|| {
                     format!("line {number} is {line:?}, expected a hash, two spaces and a path")

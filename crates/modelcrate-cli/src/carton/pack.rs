@@ -32,7 +32,7 @@ use crate::{
 ///
 /// SOURCE is the folder of a model, or its only file, and options say how it is run. Or it is an
 /// unpacked carton, a folder with a carton.toml and a folder model in it; then everything in it is
-/// packed but MANIFEST and LINKS, which are made anew; what is only linked stays so. The same files make the same bytes. Symbolic
+/// packed but MANIFEST and LINKS, which are rewritten; what is only linked stays so. The same files make the same bytes. Symbolic
 /// links inside the model stay links.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -263,7 +263,7 @@ fn unpacked(folder: &Path) -> anyhow::Result<carton_format::Pack> {
     if !folder.join(Description::PATH).is_file() || !folder.join("model").is_dir() {
         fs::metadata(folder).about(folder)?;
         let needed = "--runner and --framework-version, or --toml, say how the model is run";
-        return Err(anyhow!("is no unpacked carton: {needed}")).about(folder);
+        return Err(anyhow!("is not an unpacked carton: {needed}")).about(folder);
     }
     carton_format::Pack::unpacked(folder).or_else(|error| about_culprit(error, folder))
 }

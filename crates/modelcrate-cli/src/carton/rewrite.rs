@@ -102,7 +102,7 @@ impl Rewrite {
         self.report(reader, done, finished.manifest.model_hash(), Some(bytes))
     }
 
-    /// Does as [`run`](Self::run) of a dry run where what would be written is not known.
+    /// Like [`run`](Self::run), but for a dry run where what would be written is not known.
     pub(super) fn dry_run<T: Serialize>(
         &self,
         reader: &Reader,

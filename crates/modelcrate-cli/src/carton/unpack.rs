@@ -121,7 +121,7 @@ impl Unpack {
 fn dry_run(reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
     for file in reader.files() {
         match file.place() {
-            Place::Here => file.verify()?,
+            Place::Here => drop(file.verify()?),
             Place::Linked => {}
             Place::Missing => {
                 return Err(Error::MissingFile { path: file.path().to_owned() });

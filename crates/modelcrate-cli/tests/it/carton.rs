@@ -219,7 +219,7 @@ fn what_cannot_be_packed_leaves_nothing() {
     let before = names(cd);
     let model = ["carton", "pack", "model"];
     for (args, status, message) in [
-        (&["-o", "m.carton"][..], 2, "model: is no unpacked carton: --runner and "),
+        (&["-o", "m.carton"][..], 2, "model: is not an unpacked carton: --runner and "),
         (&["-o", "m.carton", "--runner", "x"], 2, "--framework-version <REQUIREMENT>"),
         (&["-o", "m.carton", "--name", "x"], 2, "--runner <NAME>"),
         (&["-o", "m.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner is m"),
@@ -244,7 +244,7 @@ fn what_cannot_be_packed_leaves_nothing() {
         (&["model", "-o", "m.carton", "--opt", "x"], "is not KEY=VALUE, such as"),
         (&["model", "-o", "m.carton", "--opt", "x=[1]"], "description would be refused: carton.t"),
         (&["model", "-o", "m.carton", "--platform", "x"], "\"x\" is not a target triple"),
-        (&["model", "-o", "m.carton", "--tensor", "x=f32::numbers.bin"], "\"f32\" is not one of f"),
+        (&["model", "-o", "m.carton", "--tensor", "x=f16::numbers.bin"], "\"f16\" is not one of f"),
         (&["model", "-o", "m.carton", "--tensor", "x=int8:2:numbers.bin"], "shape [2] of int8 nee"),
         (
             &["model", "-o", "m.carton", "--tensor", "x=string:1:lines.txt"],
@@ -348,7 +348,7 @@ fn files_are_linked_as_was_said() {
     for (args, status, message) in [
         (&["--links", "broken.toml"][..], 1, "broken.toml: LINKS: urls is missing\n"),
         (&["--links", "none"], 2, "none: opening failed: "),
-        (&["--url-prefix", "file:///etc"], 2, "is no https URL"),
+        (&["--url-prefix", "file:///etc"], 2, "is not an https URL"),
         (&["--url-prefix", "https://a.example", "--only", "modle"], 2, "has no file \"modle\"\n"),
         (&["--only", "model"], 2, "required arguments were not provided"),
     ] {
@@ -458,7 +458,7 @@ fn refused_edits_change_nothing() {
     fs::write(cd.join("broken.toml"), "spec_version = 1\n").unwrap();
     fs::hard_link(cd.join("model.carton"), cd.join("hard.carton")).unwrap();
     let before = (fs::read(cd.join("model.carton")).unwrap(), names(cd));
-    let refused = "model.carton: would be no description any more: carton.toml";
+    let refused = "model.carton: would not be a description any more: carton.toml";
     for (args, status, message) in [
         (&["edit", "model.carton", "--set", "runner.runner_name=4"][..], 2, refused),
         (&["edit", "model.carton", "--remove", "runner"], 2, refused),

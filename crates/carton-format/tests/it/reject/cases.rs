@@ -213,7 +213,7 @@ fn links_of_the_archive(cases: &mut Cases) {
     cases.add("symlink_absolute", "an absolute link", link("/etc/passwd"));
     cases.add("symlink_missing", "a link to nothing", link("x"));
     cases.add("symlink_folder", "a link to a folder", link("../tensor_data"));
-    cases.add("symlink_malformed", "a link whose text is no path", link("c:\\m"));
+    cases.add("symlink_malformed", "a link whose text is not a path", link("c:\\m"));
     cases.add(
         "symlink_digest",
         "a link with another digest than its target",
@@ -698,7 +698,7 @@ const fn test_texts() -> &'static str {
 fn indices(cases: &mut Cases) {
     cases.section = "`tensor_data`";
     let dtype = "dtype = \"float32\"";
-    cases.index("index_syntax", "an index that is no TOML", dtype, "dtype = float32");
+    cases.index("index_syntax", "an index that is not TOML", dtype, "dtype = float32");
     cases.index("index_dtype", "an element type of others", dtype, "dtype = 'bool'");
     cases.index("index_dtype_missing", "a tensor without an element type", dtype, "");
     let name = "name = \"numbers\"\n";
@@ -795,7 +795,7 @@ fn tensors(cases: &mut Cases) {
     let mut file = |name, why, text: &str| {
         cases.add(name, why, Carton::full().file(path, text));
     };
-    file("texts_syntax", "texts that are no TOML", "data = [a, b, c]\n");
+    file("texts_syntax", "texts that are not TOML", "data = [a, b, c]\n");
     file("texts_no_data", "no texts", "texts = ['a', 'b', 'c']\n");
     file("texts_type", "texts that are one", "data = 'abc'\n");
     file("texts_numbers", "texts of which one is a number", "data = ['a', 2, 'c']\n");
@@ -827,7 +827,7 @@ fn links(cases: &mut Cases) {
         cases.add(name, why, Carton::small().links(text.replace("{digest}", &digest)));
     };
     let one = format!("[urls]\n{{digest}} = [\"{url}\"]\n");
-    with("links_syntax", "LINKS that is no TOML", "version 1\n");
+    with("links_syntax", "LINKS that is not TOML", "version 1\n");
     with("links_no_version", "no version", &one);
     with("links_version_2", "version 2", &format!("version = 2\n{one}"));
     with("links_version_text", "a version that is a text", &format!("version = \"1\"\n{one}"));
@@ -835,7 +835,7 @@ fn links(cases: &mut Cases) {
     with("links_urls_type", "URLs that are a list", &format!("version = 1\nurls = ['{url}']\n"));
     let mut urls =
         |name, why, line: &str| with(name, why, &format!("version = 1\n\n[urls]\n{line}\n"));
-    urls("links_key_short", "a key that is no digest", &format!("abc = ['{url}']"));
+    urls("links_key_short", "a key that is not a digest", &format!("abc = ['{url}']"));
     urls("links_key_path", "a key that leads up", &format!("\"../../x\" = ['{url}']"));
     urls("links_bare", "a URL without a list", &format!("{{digest}} = '{url}'"));
     urls("links_number", "a URL that is a number", "{digest} = [1]");

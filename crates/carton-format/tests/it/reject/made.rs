@@ -122,7 +122,7 @@ impl Carton {
         self
     }
 
-    /// Does as [`manifest`](Self::manifest) where the text is to be no text.
+    /// Like [`manifest`](Self::manifest), but with bytes that need not be text.
     pub(crate) fn manifest_bytes(mut self, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Self {
         self.manifest = Some(edit(self.manifest_text().into_bytes()));
         self
