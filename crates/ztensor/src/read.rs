@@ -107,7 +107,9 @@ impl Reader {
         self.inner.container.blobs()
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    /// Returns the ceilings on what the file may make the reader do.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
         &self.inner.options.limits
     }
 

@@ -22,8 +22,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// As for [`Editor::open`]; [`Error::Component`] where a blob does not lie where it may. The file is
-/// as it was.
+/// As for [`Editor::open`](crate::Editor::open); [`Error::Component`] where a blob does not lie
+/// where it may. The file is as it was.
 pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
     options.check()?;
     let path = path.as_ref();

@@ -47,8 +47,8 @@ impl Csr {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`] where the rank is not 2, an index type is not an integer, counts contradict
-    /// each other, or an index is out of range.
+    /// [`Error::Layout`](crate::Error::Layout) where the rank is not 2, an index type is not an
+    /// integer, counts contradict each other, or an index is out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
         values: TensorBuf,
@@ -136,7 +136,7 @@ impl Coo {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`] where the coordinates are not integers, not one for each dimension of each
+    /// [`Error::Layout`](crate::Error::Layout) where the coordinates are not integers, not one for each dimension of each
     /// element, or out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,

@@ -19,7 +19,7 @@ pub(crate) enum Len {
     AtMost(u64),
 }
 
-/// A stream of the decoded bytes of a component, made by [`Blob::stream`].
+/// A stream of the decoded bytes of a component, made by [`Blob::stream`](crate::Blob::stream).
 pub struct BlobReader {
     pub(super) decoder: Decoder,
     pub(super) len: Len,
