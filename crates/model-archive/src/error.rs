@@ -1,6 +1,6 @@
 use std::io;
 
-use tensor_core::{At, Chain, ErrorKind, Finding, Profile};
+use tensor_core::{At, Chain, ErrorKind, Finding, Profile, text::Quoted};
 
 use crate::{FileFault, Flaw, Kind, WriteFault};
 
@@ -64,7 +64,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of a folder, or of an archive that is read like one, is refused.
-    #[error("{path:?} {fault}")]
+    #[error("{} {fault}", Quoted(path))]
     File {
         /// The path that was asked for.
         path: String,

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use tensor_core::{At, ErrorKind, Finding, Profile, Severity};
+use tensor_core::{At, ErrorKind, Finding, Profile, Severity, text::Quoted};
 
 use crate::{Method, TargetFault, name::NameFault};
 
@@ -46,7 +46,7 @@ impl Flaw {
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.entry {
-            Some(entry) => write!(f, "entry {entry:?}")?,
+            Some(entry) => write!(f, "entry {}", Quoted(entry))?,
             None => f.write_str("archive")?,
         }
         if let Some(offset) = self.offset {

@@ -1,59 +1,27 @@
 //! Claims of an archive do not take memory: the allocator of this program counts. What libzstd
 //! takes for itself is not seen here.
-#![expect(unsafe_code, reason = "an allocator that counts cannot be had without it")]
 
 use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
     io::{Read as _, Write as _},
+    num::NonZeroUsize,
 };
 
 use model_archive::Archive;
 use tensor_core::{Profile, Source};
-use test_support::zip::{self, Entry, Zip, Zip64End};
-
-/// Notes the bytes that each thread has, and the most that it had.
-struct Counting;
-
-thread_local! {
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    let now = NOW.get() + bytes;
-    NOW.set(now);
-    PEAK.set(PEAK.get().max(now));
-}
-
-// SAFETY: every call is handed on to the allocator of the system as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as above.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
+use test_support::{
+    memory::{Counting, measure},
+    zip::{self, Entry, Zip, Zip64End},
+};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Opens, checks and reads everything in every way; returns the most memory that took, in bytes.
-fn peak(bytes: Vec<u8>) -> isize {
-    let source = Source::from_bytes(bytes);
-    let before = NOW.get();
-    PEAK.set(before);
+/// Opens, checks and reads everything in every way, on this thread.
+fn read(source: &Source) {
+    let options = Archive::options().threads(NonZeroUsize::MIN);
     for profile in [Profile::Strict, Profile::Lenient] {
-        let Ok(archive) = Archive::options().profile(profile).from_source(source.clone()) else {
-            continue;
-        };
-        let _ = archive.lint();
+        let Ok(archive) = options.profile(profile).from_source(source.clone()) else { continue };
+        let _ = archive.validate();
         for entry in archive.entries() {
             let _ = entry.verify();
             let _ = entry.bytes();
@@ -63,14 +31,14 @@ fn peak(bytes: Vec<u8>) -> isize {
             }
         }
     }
-    PEAK.get() - before
 }
 
 #[track_caller]
 fn takes_little(zip: &Zip) {
     let bytes = zip.to_bytes();
     let len = bytes.len();
-    let peak = peak(bytes);
+    let source = Source::from_bytes(bytes);
+    let peak = measure(|| read(&source)).bytes;
     assert!(peak < 4 << 20, "{peak} bytes for an archive of {len}");
 }
 
@@ -165,10 +133,9 @@ fn zeros_that_were_compressed() {
         // Streamed, it takes what any stream takes.
         let zip = Zip { entries: vec![entry.clone()], ..Zip::default() };
         let archive = Archive::from_bytes(zip.to_bytes()).unwrap();
-        let before = NOW.get();
-        PEAK.set(before);
-        archive.entry("a").unwrap().verify().unwrap();
-        assert!(PEAK.get() - before < 1 << 20);
+        let taken = measure(|| archive.entry("a").unwrap().verify());
+        taken.result.unwrap();
+        assert!(taken.bytes < 1 << 20);
         // With a size that lies, it is not decoded.
         takes_little(&Zip { entries: vec![entry.both(|h| h.size = 1 << 20)], ..Zip::default() });
     }
@@ -183,11 +150,8 @@ fn directories_of_many_entries() {
     let bytes = zip.to_bytes();
     let directory = bytes.len() - zip.directory_offset();
     let source = Source::from_bytes(bytes);
-    let before = NOW.get();
-    PEAK.set(before);
-    let archive = Archive::from_source(source).unwrap();
-    let (kept, peak) = (NOW.get() - before, PEAK.get() - before);
-    assert!(kept < 4 * directory as isize, "{kept} bytes for a directory of {directory}");
-    assert!(peak < 12 * directory as isize, "{peak} bytes for a directory of {directory}");
-    drop(archive);
+    let taken = measure(|| Archive::from_source(source).unwrap());
+    let (kept, peak) = (taken.kept, taken.bytes);
+    assert!(kept < 4 * directory as u64, "{kept} bytes for a directory of {directory}");
+    assert!(peak < 12 * directory as u64, "{peak} bytes for a directory of {directory}");
 }

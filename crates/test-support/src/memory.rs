@@ -57,6 +57,8 @@ pub struct Taken<T> {
     /// The most memory that this thread held meanwhile, in bytes, beside what it held before. 0
     /// where [`Counting`] is not the allocator of the program.
     pub bytes: u64,
+    /// How much of it this thread still holds, in bytes.
+    pub kept: u64,
     /// How long it took.
     pub time: Duration,
 }
@@ -68,5 +70,6 @@ pub fn measure<T>(run: impl FnOnce() -> T) -> Taken<T> {
     let started = Instant::now();
     let result = run();
     let bytes = MOST.get().saturating_sub(before).try_into().unwrap_or_default();
-    Taken { result, bytes, time: started.elapsed() }
+    let kept = HELD.get().saturating_sub(before).try_into().unwrap_or_default();
+    Taken { result, bytes, kept, time: started.elapsed() }
 }

@@ -5,7 +5,7 @@
 use std::io::{Read as _, Write as _};
 
 use model_archive::{Archive, Method, ReadOptions, Symlinks};
-use tensor_core::{Chain, Limits, Profile, Severity, Source};
+use tensor_core::{Chain, Limits, Profile, Severity, Source, text::Quoted};
 use test_support::zip::{self, Entry, Header, Zip, Zip64End};
 
 fn strict() -> ReadOptions {
@@ -160,7 +160,8 @@ mod names {
             ("a\u{9b}b", "has the character '\\u{9b}'"),
             (&long, "has a component of more than 255 bytes"),
         ] {
-            let message = format!("entry {name:?} at byte 0: name {fault}");
+            // Long names are cut in messages.
+            let message = format!("entry {} at byte 0: name {fault}", Quoted(name));
             never_read(&Zip::of(&[(name, b"x")]), &message);
         }
     }
