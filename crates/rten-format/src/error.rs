@@ -154,7 +154,7 @@ pub enum Error {
         limit: u32,
     },
     /// Constants have no elements of a type. Format text: "Model data".
-    #[error("element type {found} is none of constants, expected i32, f32, i8 or u8")]
+    #[error("element type {found} is not one of constants, expected i32, f32, i8 or u8")]
     DType {
         /// The type.
         found: DType,
@@ -166,7 +166,7 @@ pub enum Error {
         found: u64,
     },
     /// Tensor data was to be aligned to what is not an alignment.
-    #[error("alignment of {found} bytes is none, expected a power of two up to {limit}")]
+    #[error("alignment of {found} bytes is not one, expected a power of two up to {limit}")]
     Alignment {
         /// What was asked for, in bytes.
         found: u32,
@@ -533,7 +533,7 @@ pub enum GraphFault {
         rank: u64,
     },
     /// An operator has a number that is not known.
-    #[error("has type {code}, which is none that is known")]
+    #[error("has type {code}, which is not known")]
     UnknownOperator {
         /// The number.
         code: u8,

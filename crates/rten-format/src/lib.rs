@@ -4,41 +4,26 @@
 //! A file of version 1 is one FlatBuffer, the model data. In version 2 it follows a header of 32
 //! bytes, and large constants stand apart from it in the tensor data.
 //!
-//! # Data path
-//!
-//! ```text
-//! 1. Source            where the bytes are                           tensor_core::Source
-//! 2. Reader::open      header and model data, never the tensor data  read.rs
-//! 3. Header::parse     where the parts of version 2 are              header.rs
-//! 4. Index::of         proves model data sound, finds all constants  index.rs, flat.rs
-//! 5. Reader::tensor    a handle on a constant of any graph           tensor.rs
-//! 6. Tensor::bytes     bounds, length; first touch of tensor data    tensor.rs
-//! 7. Reader::model     typed values, when they are first asked for   model.rs, graph.rs
-//! 8. Attributes        one struct for each attribute table           attributes.rs, field.rs
-//! 9. OperatorType      what the format says about each operator      operators.rs
-//! 10. UnknownTable     what a later release added, kept as it is     unknown.rs
-//! 11. Topology         graphs, paths, producers, consumers, order    topology.rs
-//! 12. validate         every rule, over graphs and layout            validate.rs
-//! ```
-//!
-//! And back:
-//!
-//! ```text
-//! 1. GraphBuilder      nodes and links that RTen accepts             graph_builder.rs
-//! 2. Layout            where the elements of each constant go        layout.rs
-//! 3. Model::to_bytes   measures, then builds model data              model.rs, builder.rs
-//! 4. Writer            header, model data, then the elements         write.rs
-//! 5. Rewrite           a model from one file to another              rewrite.rs, extract.rs
-//! 6. Editor            new model data in a file that is there        edit.rs, change.rs
-//! ```
-//!
-//! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
-//! [`Model::dump`] say what is in a model.
-//!
-//! The FlatBuffers bindings (`generated/`) are made from `schemas/rten.fbs` of the workspace and
-//! stay private.
-//!
 //! # Examples
+//!
+//! ```
+//! use rten_format::{Constant, GraphBuilder, Model, Reader, Writer, tensor_core::TensorBuf};
+//!
+//! let mut graph = GraphBuilder::new();
+//! let bias = TensorBuf::from_slice([3], &[0.5_f32, 1.0, 1.5])?;
+//! let bias = graph.constant("bias", Constant::from_tensor(&bias)?)?;
+//! graph.output(bias)?;
+//! let model = Model { graph: graph.finish(), metadata: None };
+//! let file = Writer::new(Vec::new(), &model)?.finish()?;
+//!
+//! let reader = Reader::from_bytes(file)?;
+//! let bias = reader.tensor("bias").expect("just written").read()?;
+//! assert_eq!(bias.to_vec::<f32>()?, [0.5, 1.0, 1.5]);
+//! assert!(reader.validate().is_valid());
+//! # Ok::<(), rten_format::Error>(())
+//! ```
+//!
+//! A model is plain values, nodes that refer to each other by number:
 //!
 //! ```
 //! use rten_format::{
@@ -76,6 +61,52 @@
 //! assert_eq!(reader.required_release().unwrap().to_string(), "0.2.0");
 //! # Ok::<(), rten_format::Error>(())
 //! ```
+//!
+//! # What is proved when
+//!
+//! | by | what |
+//! |---|---|
+//! | opening | magic, where the parts are, that every table, text and vector of the model data is in place, and that none is shared too often or nested too deeply |
+//! | reading a constant | its element type, that its shape fits its bytes, that they lie in the file |
+//! | [`Reader::model`] | nothing more: it makes values of what is proved |
+//! | [`Reader::lint`] | all constants like that, without reading the tensor data; ids, names, producers, order and captures of every graph; inputs, outputs and attributes of every operator; overlaps, padding and gaps of the file |
+//! | [`Reader::validate`] | all of these, and that every byte can be read |
+//! | [`Model::lint`] | what [`Reader::lint`] says of the graphs |
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Source            where the bytes are                           tensor_core::Source
+//! 2. Reader::open      header and model data, never the tensor data  read/
+//! 3. Header::parse     where the parts of version 2 are              read/header.rs
+//! 4. Index::new        proves model data sound, finds all constants  read/index.rs, flat_tables
+//! 5. Reader::tensor    a handle on a constant of any graph           read/tensor.rs
+//! 6. Tensor::bytes     bounds, length; first touch of tensor data    read/tensor.rs
+//! 7. Reader::model     typed values, when they are first asked for   read/model_data.rs, model/graph.rs
+//! 8. Attributes        one struct for each attribute table           model/attributes.rs, field.rs
+//! 9. OperatorType      what the format says about each operator      model/operators.rs
+//! 10. Topology         graphs, paths, producers, consumers, order    model/topology.rs
+//! 11. lint, validate   every rule, over graphs and layout            validate.rs
+//! 12. dump, dot, …     what is in a model, for people                show/
+//! ```
+//!
+//! And back:
+//!
+//! ```text
+//! 1. GraphBuilder      nodes and links that RTen accepts             model/graph_builder.rs
+//! 2. Layout            where the elements of each constant go        write/layout.rs
+//! 3. Model::to_bytes   measures, then builds model data              model/, model/builder.rs
+//! 4. Writer            header, model data, then the elements         write/
+//! 5. Rewrite           a model from one file to another              write/rewrite.rs
+//! 6. Editor            new model data in a file that is there        edit/
+//! 7. onnx::Export      the same model for ONNX                       onnx/
+//! ```
+//!
+//! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
+//! [`Model::dump`] say what is in a model.
+//!
+//! The FlatBuffers bindings (`generated/`) are made from `schemas/rten.fbs` of the workspace and
+//! stay private.
 //!
 //! # Features
 //!
@@ -143,3 +174,7 @@ pub use show::{
     totals::Totals,
 };
 pub use write::{WriteOptions, Writer, layout::Wanted, rewrite::Rewrite};
+
+#[cfg(all(doctest, feature = "onnx"))]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

@@ -681,6 +681,9 @@ fn gap(reader: &Reader, gap: Extent, boundary: u64, rule: &'static str, report: 
     if len >= boundary {
         return unused(gap, rule, report);
     }
+    if gap.is_empty() {
+        return;
+    }
     match reader.source().read(gap, "padding") {
         Ok(bytes) if bytes.iter().all(|byte| *byte == 0) => {}
         Ok(_) if len >= ALIGNMENT => unused(gap, rule, report),

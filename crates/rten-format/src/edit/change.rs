@@ -63,7 +63,7 @@ impl Model {
         self.rename_all(&[(scope, id, name)])
     }
 
-    /// Does as [`rename`](Self::rename) for several nodes at once, each given by its graph, its id
+    /// Like [`rename`](Self::rename), but for several nodes at once, each given by its graph, its id
     /// and its new name, so that two may change their names with each other.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`Error::Graph`] where one is no value or constant, nothing makes it, or it is there twice.
+    /// [`Error::Graph`] where one is not a value or constant, nothing makes it, or it is there twice.
     /// The model is as it was.
     pub fn set_outputs(&mut self, outputs: &[u32]) -> Result<()> {
         let topology = Topology::of(self);

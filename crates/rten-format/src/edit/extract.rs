@@ -19,7 +19,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`Error::Graph`] where an output is not there when the model has run, an input is no value,
+    /// [`Error::Graph`] where an output is not there when the model has run, an input is not a value,
     /// one of them is listed twice, the graph refers to a node that is not there, or an operator has
     /// attributes that this crate does not know: they may hold graphs that capture values.
     pub fn extract(&self, inputs: &[u32], outputs: &[u32]) -> Result<Self> {

@@ -871,7 +871,7 @@ impl Attributes {
         branches.into_iter().filter_map(|(branch, graph)| Some((branch, graph?)))
     }
 
-    /// Does as [`subgraphs`](Self::subgraphs) for graphs that are to be changed.
+    /// Like [`subgraphs`](Self::subgraphs), but for graphs that are to be changed.
     pub fn subgraphs_mut(&mut self) -> impl DoubleEndedIterator<Item = (&'static str, &mut Graph)> {
         let branches = match self {
             Self::If(table) => [

@@ -20,7 +20,7 @@ macro_rules! types {
             /// Every known table, by number.
             pub const ALL: &'static [Self] = &[$( Self::$name, )*];
 
-            /// Returns what a stored number stands for; `None` for 0, which is no table.
+            /// Returns what a stored number stands for; `None` for 0, which is not a table.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {

@@ -18,12 +18,12 @@ use crate::{
 /// ```
 /// use rten_format::{
 ///     Constant, DataType, GraphBuilder, Model, OperatorType, Value, attributes::GemmAttrs,
-///     tensor_core::Tensor,
+///     tensor_core::TensorBuf,
 /// };
 ///
 /// let mut graph = GraphBuilder::new();
 /// let input = graph.input("x", Value::new(["batch".into(), 4.into()], DataType::Float))?;
-/// let weights = Tensor::from_slice([4, 2], &[0.5_f32; 8])?;
+/// let weights = TensorBuf::from_slice([4, 2], &[0.5_f32; 8])?;
 /// let weights = graph.constant("w", Constant::from_tensor(&weights)?)?;
 /// let gemm = GemmAttrs { alpha: 1.0, beta: 1.0, ..GemmAttrs::default() };
 /// let output = graph.value("y", Value::new(["batch".into(), 2.into()], DataType::Float))?;
@@ -140,7 +140,7 @@ impl GraphBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::Graph`] where it is no value or constant, nothing makes it, or it is an output
+    /// [`Error::Graph`] where it is not a value or constant, nothing makes it, or it is an output
     /// already.
     pub fn output(&mut self, id: u32) -> Result<()> {
         let fault = match self.check_there(id) {
@@ -339,7 +339,7 @@ mod tests {
         );
         rejects(
             add(OperatorType::Unknown(200), None, &[]),
-            "operator \"op\" has type 200, which is none that is known",
+            "operator \"op\" has type 200, which is not known",
         );
         rejects(
             add(OperatorType::If, Some(IfAttrs::default().into()), &[Some(0)]),

@@ -26,9 +26,9 @@ impl fmt::Display for Release {
     }
 }
 
-/// A text that is no release.
+/// A text that is not a release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no release of RTen, expected one such as 0.13.1")]
+#[error("{text:?} is not a release of RTen, expected one such as 0.13.1")]
 pub struct UnknownRelease {
     /// The text.
     pub text: String,
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!("0.13.1".parse(), Ok(Release::new(13, 1)));
         assert_eq!("0.27".parse(), Ok(Release::new(27, 0)));
         for text in ["", "1.0.0", "0.", "0.1.2.3", "0.-1", "0.999"] {
-            let message = format!("{text:?} is no release of RTen, expected one such as 0.13.1");
+            let message = format!("{text:?} is not a release of RTen, expected one such as 0.13.1");
             assert_eq!(text.parse::<Release>().unwrap_err().to_string(), message);
         }
     }

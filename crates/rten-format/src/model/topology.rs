@@ -528,7 +528,7 @@ impl<'a> Sort<'a> {
                 .and_then(|value| self.links.producers.of(*value).iter().find(|id| waiting(id)));
             match next {
                 Some(&next) => operator = next,
-                // An operator is read where a value should be, which is no cycle.
+                // An operator is read where a value should be, which is not a cycle.
                 None => return Vec::new(),
             }
         }

@@ -72,7 +72,7 @@ pub enum Error {
         /// How many there may be.
         max: usize,
     },
-    /// An id leads to no value or constant.
+    /// An id does not lead to a value or constant.
     #[error("{path} refers to node {id}, which is not a value of its graph")]
     Reference {
         /// Where the operator or graph is.

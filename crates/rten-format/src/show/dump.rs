@@ -153,7 +153,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// The value of an attribute that is no graph.
+/// The value of an attribute that is not a graph.
 struct Shown<'a>(AttributeValue<'a>);
 
 impl fmt::Display for Shown<'_> {

@@ -3,6 +3,7 @@
 mod corpus;
 mod dump;
 mod edit;
+mod face;
 mod fuzz_corpus;
 mod golden;
 #[cfg(feature = "onnx")]

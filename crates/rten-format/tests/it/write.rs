@@ -311,7 +311,7 @@ fn alignments_that_are_none() {
         let error = options.write_to(Vec::new(), &Model::default()).map(drop).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("alignment of {found} bytes is none, expected a power of two up to 65536")
+            format!("alignment of {found} bytes is not one, expected a power of two up to 65536")
         );
     }
 }
