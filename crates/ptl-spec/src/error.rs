@@ -263,7 +263,7 @@ pub enum TensorFault {
         /// What would do, in brackets.
         expected: String,
     },
-    /// The indices of a sparse tensor are no whole numbers.
+    /// The indices of a sparse tensor are not whole numbers.
     #[error("has {part} of {found}, expected Long or Int")]
     IndexType {
         /// The part.
@@ -431,7 +431,7 @@ pub enum Fault {
         /// The token.
         token: &'static str,
     },
-    /// An id is none of the vocabulary.
+    /// An id is not in the vocabulary.
     #[error("gets the token id {id}, which the vocabulary does not have")]
     UnknownId {
         /// The id.
@@ -485,7 +485,7 @@ pub enum Fault {
         feature: &'static str,
     },
     /// A picture cannot be decoded.
-    #[error("is no picture that can be decoded: {reason}")]
+    #[error("is not a picture that can be decoded: {reason}")]
     Picture {
         /// What the decoder said.
         reason: String,

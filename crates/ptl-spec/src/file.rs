@@ -67,7 +67,6 @@ impl<'a> File<'a> {
     ///
     /// None in a model; the files of other formats have to be looked at.
     #[expect(clippy::len_without_is_empty, reason = "as the files of all formats")]
-    #[expect(clippy::unnecessary_wraps, reason = "as the files of all formats")]
     pub fn len(self) -> Result<u64> {
         Ok(self.size())
     }

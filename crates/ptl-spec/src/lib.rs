@@ -1,34 +1,6 @@
-//! PyTorch Live models (`.ptl`): the specification inside them, which says how a call's parameters
-//! become the model's input and its output the call's result, and the files themselves.
-//!
-//! A [`Spec`] is read, checked and run without PyTorch: whoever has something that executes the
-//! model gives it the packed [`Value`] and hands back what came out.
-//!
-//! # Data path
-//!
-//! ```text
-//! 1. Json             the text, strict: no key twice, bounded in depth           json.rs
-//! 2. Spec             pack, unpack and vocabularies as typed values              spec.rs, pack.rs, unpack.rs, parse.rs
-//! 3. Signature        what a call takes and gives, without running anything      signature.rs, check.rs
-//! 4. Spec::call       parameters in the place of their stubs, typed again        params.rs, stub.rs, call.rs
-//! 5. Call::pack       numbers, pictures, texts and sound become tensors          packer.rs, image/, bert.rs, gpt2.rs
-//! 6. Model::forward   the caller's own                                           call.rs
-//! 7. Call::unpack     the model's output becomes named results                   unpacker.rs
-//! ```
-//!
-//! And of a model file:
-//!
-//! ```text
-//! 1. Source           where the bytes are                                        tensor_core::Source
-//! 2. Reader::open     a ZIP file with one root folder, or a FlatBuffer           read.rs, container.rs, flat.rs, table.rs
-//! 3. Reader::spec     the spec among the extra files, or beside the model        read.rs
-//! 4. Pickle           opcodes and names from an allow list; nothing is called    pickle/
-//! 5. Bytecode         methods, their types and operators                         module.rs
-//! 6. Tensor           handles by path, from the state and the constants          walk.rs, stored.rs, tensor.rs, sparse.rs
-//! 7. Tensor::bytes    bounds, then the first touch of tensor data                tensor.rs
-//! 8. validate         container, code, tensors, spec, and whether they fit       validate.rs, types.rs
-//! 9. Editor           extra files in place; compact and strip                    edit.rs, zip_edit.rs, flat_edit.rs, rewrite.rs, flat_rewrite.rs, layout.rs
-//! ```
+//! PyTorch Live models (`.ptl`), without PyTorch and without running anything in them: the
+//! specification inside, which says how a call's parameters become the model's input and its output
+//! the call's result, and the files themselves, read, checked and edited in place.
 //!
 //! # Examples
 //!
@@ -41,14 +13,72 @@
 //! }"#)?;
 //! assert_eq!(spec.signature().to_string(), "(n: integer) -> (doubled: integer)");
 //!
-//! let params = Params::new().with("n", 21);
+//! // Whatever executes the model gets the packed value and hands back what came out.
 //! let double = |input: &Value| match input {
 //!     Value::Int(n) => Ok(Value::Int(2 * n)),
-//!     other => Err(format!("{} is no int", other.kind()).into()),
+//!     other => Err(format!("{} is not an int", other.kind()).into()),
 //! };
-//! let results = ptl_spec::run(&spec, &params, &double)?;
+//! let results = ptl_spec::run(&spec, &Params::new().with("n", 21), &double)?;
 //! assert_eq!(results.to_string(), r#"{"doubled":42}"#);
 //! # Ok::<(), ptl_spec::Error>(())
+//! ```
+//!
+//! A model file, of either container:
+//!
+//! ```no_run
+//! use ptl_spec::{Editor, Reader};
+//!
+//! let reader = Reader::open("model.ptl")?;
+//! for tensor in reader.tensors()? {
+//!     println!("{} {}", tensor.name(), tensor.info()?);
+//! }
+//! let weight = reader.tensor("fc.weight")?.ok_or("there is no fc.weight")?.read()?;
+//! println!("{:?}", weight.to_vec::<f32>()?);
+//! assert!(reader.validate().is_valid());
+//!
+//! let mut editor = Editor::open("model.ptl")?;
+//! editor.set("labels.txt", "cat\ndog\n")?;
+//! editor.commit()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is proved when
+//!
+//! | by | what |
+//! |---|---|
+//! | opening | the directory of a ZIP file, one root folder; or root table and extra files of a FlatBuffer |
+//! | [`Reader::bytecode`], [`Reader::tensors`] | pickles by an allow list of opcodes and names, their checksums, methods; tables within the file, known types; nesting, counts and lengths within [`Limits`](tensor_core::Limits) |
+//! | reading a tensor | that it lies in its storage, and that this has the length that it should |
+//! | reading with [`Verify`](tensor_core::Verify) | the checksum of the record that holds its storage |
+//! | [`Spec::parse`] | strict JSON, every field of a known type within its range |
+//! | [`Spec::lint`] | vocabularies, parameters of two kinds, results of one name |
+//! | [`Reader::lint`] | all these, without reading what tensors hold; alignment, versions, whether the spec fits the method `forward` |
+//! | [`Reader::validate`] | all of these, every byte, checksums, indices of sparse tensors |
+//!
+//! # Data path
+//!
+//! ```text
+//! 1. Json             the text, strict: no key twice, bounded in depth      spec/json.rs
+//! 2. Spec             pack, unpack and vocabularies as typed values         spec/
+//! 3. Signature        what a call takes and gives, without running it       spec/signature.rs
+//! 4. Spec::call       parameters in the place of their stubs                call/{mod,stub}.rs
+//! 5. Call::pack       numbers, pictures, texts and sound become tensors     call/packer.rs, image/, tokenizer/
+//! 6. Model::forward   the caller's own                                      call/mod.rs
+//! 7. Call::unpack     the model's output becomes named results              call/unpacker.rs
+//! ```
+//!
+//! And of a model file:
+//!
+//! ```text
+//! 1. Source           where the bytes are                                   tensor_core::Source
+//! 2. Reader::open     which of two containers, which answer alike           read.rs, container.rs
+//! 3. Zip, Flat        records below one folder; tables of a FlatBuffer      zip/, flat/
+//! 4. Reader::spec     the spec among the extra files, or beside the model   embedded.rs, file.rs
+//! 5. Pickle           opcodes and names; nothing is called                  pickle/
+//! 6. Bytecode         methods, their types and operators                    module/
+//! 7. Tensor           handles by name, then the first touch of their data   module/walk.rs, tensor.rs, sparse.rs
+//! 8. validate, lint   container, code, tensors, spec, and whether they fit  validate.rs
+//! 9. Editor           extra files in place; compact, strip, recover         edit/
 //! ```
 //!
 //! # Features
@@ -56,8 +86,8 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `image` | yes | pictures as parameters: PNG, JPEG and raw pixels |
-//! | `mmap` | | memory-mapped sources |
-//! | `serde` | | `serde::Serialize` for reports |
+//! | `mmap` | no | memory-mapped sources |
+//! | `serde` | no | `serde::Serialize` for reports |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -133,3 +163,7 @@ pub use spec::{Spec, SpecOptions};
 pub use tensor::Tensor;
 pub use tokenizer::bert::BertMode;
 pub use tokenizer::gpt2::Gpt2Mode;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

@@ -197,7 +197,7 @@ pub fn sniff(source: &Source) -> Result<bool> {
     if !zip::starts_with_a_record(source) {
         return Ok(false);
     }
-    match archive(source.clone(), &Limits::default()) {
+    match archive(source, &Limits::default()) {
         Ok(archive) => Ok(sniff_archive(&archive)),
         Err(error) if error.kind() == ErrorKind::Io => Err(error),
         Err(_) => zip::starts_as_model(source),
@@ -216,17 +216,17 @@ fn first_bytes(source: &Source) -> Result<Bytes> {
 }
 
 /// Opens the archive of a model file as PyTorch does, which tolerates much.
-pub(crate) fn archive(source: Source, limits: &Limits) -> Result<Archive> {
+pub(crate) fn archive(source: &Source, limits: &Limits) -> Result<Archive> {
     archive_as(source, limits, Profile::Lenient)
 }
 
-fn archive_as(source: Source, limits: &Limits, profile: Profile) -> Result<Archive> {
+fn archive_as(source: &Source, limits: &Limits, profile: Profile) -> Result<Archive> {
     let options = Archive::options()
         .methods(&[Method::Stored, Method::Deflate])
         .profile(profile)
         .limits(*limits);
     match options.from_source(source.clone()) {
-        Err(end @ model_archive::Error::Directory { .. }) if zip::starts_with_a_record(&source) => {
+        Err(end @ model_archive::Error::Directory { .. }) if zip::starts_with_a_record(source) => {
             Err(Error::NoEnd { source: end })
         }
         archive => Ok(archive?),
@@ -317,7 +317,7 @@ impl ReadOptions {
         let container: Box<dyn Container> = if flat::is_flat(&first_bytes(&source)?) {
             Box::new(Flat::open(source.clone(), &self.limits)?)
         } else {
-            let archive = archive_as(source.clone(), &self.limits, self.profile)?;
+            let archive = archive_as(&source, &self.limits, self.profile)?;
             Box::new(Zip::open(archive, self.verify)?)
         };
         Ok(self.reader(source, container, path))

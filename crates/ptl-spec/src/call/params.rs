@@ -47,7 +47,7 @@ impl Params {
     ///
     /// # Errors
     ///
-    /// [`Error::Spec`] where it is none.
+    /// [`Error::Spec`] where it is not an object.
     pub fn from_json(json: Json) -> Result<Self> {
         match json {
             Json::Object(members) => {
@@ -71,7 +71,7 @@ impl Params {
         self
     }
 
-    /// Does as [`with`](Self::with), in place.
+    /// Like [`with`](Self::with), but in place.
     pub fn insert(&mut self, name: impl Into<String>, param: impl Into<Param>) {
         let (name, param) = (name.into(), param.into());
         let known = self.indices.get(&name).copied();

@@ -86,7 +86,7 @@ fn check_key(name: &str) -> Result<()> {
     if !name.contains(['\\', '^', '$', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}']) {
         return Ok(());
     }
-    let reason = "its name is no plain pattern";
+    let reason = "its name is not a plain pattern";
     Err(Error::spec("call", Fault::Replacement { name: name.to_owned(), reason }))
 }
 
@@ -201,7 +201,7 @@ mod tests {
         let error = bind("[]", r#"{"a(b":1}"#, Dialect::Android).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "call cannot take the parameter \"a(b\" on Android: its name is no plain pattern"
+            "call cannot take the parameter \"a(b\" on Android: its name is not a plain pattern"
         );
     }
 }

@@ -45,7 +45,7 @@ pub fn recoverable(source: &Source) -> Result<u64> {
 
 /// Tells whether this is a model file from its first byte on, not the end of an archive inside it.
 fn is_whole(source: &Source) -> bool {
-    let archive = read::archive(source.clone(), &Limits::default());
+    let archive = read::archive(source, &Limits::default());
     let zip = archive.and_then(|archive| Zip::open(archive, Verify::Never));
     zip.is_ok_and(|zip| zip.check_offsets().is_ok())
 }

@@ -173,7 +173,7 @@ mod tests {
             let _ = Image::decode(cut);
         });
         let error = Image::decode(b"GIF89a").unwrap_err();
-        assert!(error.to_string().starts_with("picture is no picture that can be decoded: "));
+        assert!(error.to_string().starts_with("picture is not a picture that can be decoded: "));
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         let error = Image::from_rgb(2, 2, vec![0; 11]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "picture is no picture that can be decoded: 11 bytes for 2 x 2 pixels of 3 bytes"
+            "picture is not a picture that can be decoded: 11 bytes for 2 x 2 pixels of 3 bytes"
         );
         Image::from_rgba(0, 2, vec![]).unwrap_err();
         Image::from_rgb(16_385, 1, vec![0; 16_385 * 3]).unwrap_err();

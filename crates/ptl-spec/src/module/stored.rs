@@ -123,7 +123,7 @@ pub enum Place {
     State,
     /// The constants of the code: `constants.pkl`, or those of the functions of a FlatBuffer file.
     Constants,
-    /// The constants of the lite interpreter's code, `bytecode.pkl`, as far as they are no others:
+    /// The constants of the lite interpreter's code, `bytecode.pkl`, as far as they are not the others:
     /// files of old bytecode versions hold them twice.
     Bytecode,
 }

@@ -50,7 +50,7 @@ pub enum Scheme {
     PerTensorSymmetric,
     /// One scale for each slice along an axis.
     PerChannelSymmetric,
-    /// As `PerChannelAffine` with zero points that are no integers.
+    /// As `PerChannelAffine` with zero points that are not integers.
     PerChannelAffineFloatQParams,
 }
 

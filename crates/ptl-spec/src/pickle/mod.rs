@@ -19,13 +19,13 @@ pub enum PickleFault {
         /// Its number.
         found: u8,
     },
-    /// The opcode is none that models need.
+    /// The opcode is one that models do not need.
     #[error("opcode is {found:#04x}, which no model needs")]
     Opcode {
         /// Its number.
         found: u8,
     },
-    /// The name would be looked up in Python, and is none that models need.
+    /// The name would be looked up in Python, and models do not need it.
     #[error("names {:?}, which no model needs", tensor_core::text::short(.name))]
     Name {
         /// The module and the name in it.
@@ -66,7 +66,7 @@ pub enum PickleFault {
         /// How many.
         bytes: u64,
     },
-    /// A value is none that stands at this place of a model.
+    /// A value is one that does not stand at this place of a model.
     #[error("has {found} as {what}, expected {expected}")]
     Value {
         /// Where in the model.

@@ -18,7 +18,7 @@ impl Colour {
     }
 }
 
-/// A text that is no colour.
+/// A text that is not a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a colour, expected \"#RRGGBB\", \"#AARRGGBB\" or a name that Android knows")]
 pub struct NotAColour;

@@ -11,7 +11,7 @@ pub(crate) struct Read<T> {
 }
 
 impl Dialect {
-    /// Reads a number; `None` where the value is none.
+    /// Reads a number; `None` where the value is not one.
     pub(crate) fn double(self, value: &Json) -> Option<Read<f64>> {
         let (value, was_text) = match value {
             Json::Int(value) => (*value as f64, false),
@@ -22,7 +22,7 @@ impl Dialect {
         Some(Read { value, was_text })
     }
 
-    /// Reads a whole number; `None` where the value is none.
+    /// Reads a whole number; `None` where the value is not one.
     pub(crate) fn long(self, value: &Json) -> Option<Read<i64>> {
         let (value, was_text) = match value {
             Json::Int(value) => (*value, false),

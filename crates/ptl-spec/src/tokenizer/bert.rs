@@ -179,7 +179,7 @@ fn id(token: usize) -> i64 {
     i64::try_from(token).unwrap_or(i64::MAX)
 }
 
-/// Tells whether a byte is a character of ASCII that is no control character.
+/// Tells whether a byte is an ASCII character other than a control character.
 const fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')
 }

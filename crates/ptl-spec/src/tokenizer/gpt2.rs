@@ -177,7 +177,7 @@ impl Gpt2Vocabulary {
         })
     }
 
-    /// Turns the symbols of bytes back into bytes; what is none stays.
+    /// Turns the symbols of bytes back into bytes; what is not one stays.
     fn to_plain(&self, text: &str) -> String {
         let symbols: HashMap<char, u8> = self.bytes.iter().copied().zip(0..=255).collect();
         let mut bytes = Vec::with_capacity(text.len());

@@ -193,12 +193,12 @@ fn sides_are_bounded_before_memory_is_taken() {
     let file = png((16_385, 1), Colour::Rgb, 8, false);
     assert_eq!(
         Image::decode(&file).unwrap_err().to_string(),
-        "picture is no picture that can be decoded: 16385 x 1 pixels, expected 1 to 16384 on each side"
+        "picture is not a picture that can be decoded: 16385 x 1 pixels, expected 1 to 16384 on each side"
     );
     let file = png((16_384, 16_384), Colour::Rgb, 8, false);
     assert_eq!(
         Image::decode(&file).unwrap_err().to_string(),
-        "picture is no picture that can be decoded: it takes more than 512 MiB of memory"
+        "picture is not a picture that can be decoded: it takes more than 512 MiB of memory"
     );
     let mut jpeg = fs::read(testdata("ptl/calls/jpeg/baseline_444.jpg")).unwrap();
     let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
