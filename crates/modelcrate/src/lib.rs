@@ -130,3 +130,7 @@ pub use summary::{
     Verdict,
 };
 pub use tensor::AnyTensor;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;
