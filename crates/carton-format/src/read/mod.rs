@@ -136,7 +136,9 @@ impl Reader {
         &self.inner.options
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    /// Returns the ceilings on what the file may make the reader do.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
         &self.inner.options.limits
     }
 
