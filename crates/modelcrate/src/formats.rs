@@ -112,7 +112,7 @@ pub(crate) fn sniff(source: &Source) -> Result<Option<Format>> {
         return Ok(Some(Format::Rten));
     }
     #[cfg(feature = "ptl")]
-    if ptl_spec::sniff(source)? {
+    if ::ptl_spec::Spec::sniff(source)? {
         return Ok(Some(Format::PtlSpec));
     }
     Ok(None)
@@ -147,6 +147,10 @@ pub(crate) fn sniff_damaged(source: &Source) -> Result<Option<Format>> {
     #[cfg(feature = "nnpackage")]
     if ::nnpackage::sniff(source)? {
         return Ok(Some(Format::NnPackage));
+    }
+    #[cfg(feature = "ptl")]
+    if ::ptl_spec::sniff(source)? {
+        return Ok(Some(Format::Ptl));
     }
     Ok(None)
 }

@@ -101,9 +101,9 @@ pub(super) fn source(path: &Path) -> anyhow::Result<Source> {
 /// Tells whether a file is the text of a spec, not a model.
 fn is_text(source: &Source) -> anyhow::Result<bool> {
     let start = source.read(Extent::first(source.len().min(START)), "first bytes")?;
-    let is_flat = start.get(4..8) == Some(b"PTMF");
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&start);
-    Ok(!is_flat && start.trim_ascii_start().starts_with(b"{"))
+    // The offset at the start of a FlatBuffer may look like a brace.
+    Ok(start.trim_ascii_start().starts_with(b"{") && !ptl_spec::sniff(source)?)
 }
 
 /// Reads the text of a spec, up to a limit.

@@ -52,18 +52,6 @@ impl SpecFile {
     }
 }
 
-/// Looks for a JSON object, and only then for the two keys that every spec has.
-pub(crate) fn sniff(source: &Source) -> tensor_core::Result<bool> {
-    let start = source.read(Extent::first(source.len().min(LOOK)), "spec")?;
-    let object = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start).trim_ascii_start();
-    if !object.starts_with(b"{") {
-        return Ok(false);
-    }
-    let text = source.read(Extent::first(source.len().min(SEARCHED)), "spec")?;
-    let has = |key: &[u8]| text.windows(key.len()).any(|window| window == key);
-    Ok(has(b"\"pack\"") && has(b"\"unpack\""))
-}
-
 pub(crate) fn summary(file: &SpecFile, _: SummaryOptions) -> Summary {
     let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
     add_signature(&file.spec.signature(), &mut summary);
@@ -77,8 +65,3 @@ pub(crate) fn tensors(_: &SpecFile) -> Result<Tensors<'_>> {
 pub(crate) const fn tensor<'a>(_: &'a SpecFile, _: &str) -> Result<Option<AnyTensor<'a>>> {
     Ok(None)
 }
-
-/// What is looked at to tell that a text is a JSON object, in bytes.
-const LOOK: u64 = 64;
-/// What is searched for the keys of a spec, in bytes: most are a page or two.
-const SEARCHED: u64 = 1 << 20;
