@@ -44,6 +44,7 @@
 //! |---|---|
 //! | `archive` | archives of associated files behind TFLite models are kept when models are written |
 //! | `mmap` | memory-mapped sources |
+//! | `serde` | [`Reader::dump`], and `serde::Serialize` for reports |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -67,6 +68,8 @@ mod generated;
 pub mod model;
 mod onert;
 mod read;
+#[cfg(feature = "serde")]
+mod show;
 mod tables;
 mod tensor;
 mod validate;

@@ -138,6 +138,19 @@ impl Model {
         self.run_models().chain(self.external_groups.iter().flatten().map(String::as_str))
     }
 
+    /// Counts for each operator code how many operators are of it, in all graphs.
+    #[must_use]
+    pub fn operator_counts(&self) -> Vec<u64> {
+        let mut counts = vec![0_u64; self.operator_codes.len()];
+        for operator in self.subgraphs.iter().flat_map(|graph| &graph.operators) {
+            let index = usize::try_from(operator.opcode_index).ok();
+            if let Some(count) = index.and_then(|index| counts.get_mut(index)) {
+                *count = count.saturating_add(1);
+            }
+        }
+        counts
+    }
+
     /// Returns a buffer by its position; `None` where there are not as many.
     #[must_use]
     pub fn buffer(&self, index: u32) -> Option<&Buffer> {

@@ -1,5 +1,7 @@
 //! How a Circle model is to be trained.
 
+use std::fmt;
+
 use flat_tables::UnknownTable;
 
 use super::{LossFn, LossReductionType, Optimizer};
@@ -39,6 +41,25 @@ impl TrainingInfo {
     pub const IDENTIFIER: [u8; 4] = *b"CTR0";
 }
 
+impl fmt::Display for TrainingInfo {
+    /// Writes a line for people: optimizer, loss, how often and over what.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { optimizer, loss, loss_reduction, epochs, batch_size, .. } = self;
+        write!(f, "{optimizer}")?;
+        if let Some(rate) =
+            self.optimizer_options.as_ref().and_then(OptimizerOptions::learning_rate)
+        {
+            write!(f, ", learning rate {rate}")?;
+        }
+        let operators = self.trainable_operators.len();
+        write!(
+            f,
+            "; {loss}, {loss_reduction}; {epochs} epochs in batches of {batch_size}; \
+             {operators} trainable operators"
+        )
+    }
+}
+
 /// The options of an optimizer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -70,6 +91,15 @@ impl OptimizerOptions {
         match self {
             Self::Sgd { .. } => Some(Optimizer::SGD),
             Self::Adam { .. } => Some(Optimizer::ADAM),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns how far weights go against the gradient; `None` where that is not known.
+    #[must_use]
+    pub const fn learning_rate(&self) -> Option<f32> {
+        match self {
+            Self::Sgd { learning_rate } | Self::Adam { learning_rate, .. } => Some(*learning_rate),
             Self::Unknown(_) => None,
         }
     }

@@ -2,6 +2,7 @@ use std::{fmt::Write as _, path::Path};
 
 use modelcrate::{
     Verdict,
+    circle_format::Error as ModelError,
     nnpackage::{Diagnosis, Error, Reaction, Stage, model_archive::Archive},
     tensor_core::{At, Chain, Finding, Report, Severity},
 };
@@ -116,11 +117,13 @@ impl Checked {
     /// Describes what cannot even be opened.
     fn refused(input: &Path, error: &anyhow::Error) -> Self {
         let error = bare(error);
-        let known = error.downcast_ref::<Error>();
+        let package = error.downcast_ref().map(|error: &Error| (error.rule(), error.at()));
+        let model = || error.downcast_ref().map(|error: &ModelError| (error.rule(), error.at()));
+        let (rule, at) = package.or_else(model).unwrap_or_else(|| ("file/read", At::file()));
         let finding = Found {
-            rule: known.map_or("file/read", Error::rule).to_owned(),
+            rule: rule.to_owned(),
             severity: Severity::Error,
-            at: known.map(Error::at).unwrap_or_default(),
+            at,
             message: Chain(error.as_ref()).to_string(),
             hint: None,
             onert: None,

@@ -3,10 +3,11 @@ use std::{fs, io::Write as _, path::PathBuf, str::FromStr};
 use anyhow::{anyhow, bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
-    nnpackage::{
-        BufferPlacement, Content, Error, ModelReader, ModelWriteOptions, ModelWriter,
+    circle_format::{
+        BufferPlacement, Error, Reader, WriteOptions,
         model::{Model, Signature, SignatureTensor, Subgraph},
     },
+    nnpackage::Content,
     tensor_core::{Extent, LockedFile, Source},
 };
 use serde::Serialize;
@@ -115,13 +116,13 @@ impl EditModel {
             let start = source.read(Extent::first(source.len().min(8)), "model")?;
             let is_package = Content::of(&start) == Content::Zip;
             ensure!(!is_package, "is a ZIP archive, expected the model by itself");
-            Ok(ModelReader::from_source(source)?)
+            Ok(Reader::from_source(source)?)
         });
         let reader = reader.about(&self.input)?;
         let model = self.changes.apply(reader.model()).about(&self.input)?;
         let sink = self.write.create_or_replace(&self.input, self.output.as_deref()).about(path)?;
-        let options = ModelWriteOptions::default().placement(self.changes.placement());
-        let written = ModelWriter::of(&reader).model(&model).options(options).write(sink);
+        let options = WriteOptions::default().placement(self.changes.placement());
+        let written = options.write_to(sink, &model).origin(&reader).finish();
         let is_write = matches!(written, Err(Error::Output { .. }));
         let mut sink = written.about(if is_write { path } else { &self.input })?;
         sink.flush().about(path)?;

@@ -1,15 +1,13 @@
-mod document;
-mod quantization;
 mod text;
-mod training;
-mod values;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
-use modelcrate::nnpackage::{self, Error, ModelReader, Reader, model::Schema};
+use modelcrate::{
+    circle_format::{self, Schema},
+    nnpackage::{Error, Reader},
+};
 use serde::Serialize;
 
-use self::document::Document;
 use super::Opened;
 use crate::{
     failure::About,
@@ -54,18 +52,18 @@ enum SchemaName {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct Shown<T> {
     path: String,
     /// Of a model in a package.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<String>,
-    model: Document<'a>,
+    model: T,
 }
 
 /// A model, and where in a package it is.
 struct Picked {
     entry: Option<String>,
-    reader: ModelReader,
+    reader: circle_format::Reader,
 }
 
 impl Model {
@@ -79,7 +77,7 @@ impl Model {
                 output::print_text(&text)?;
             }
             Format::Json | Format::Jsonl => {
-                let model = Document::of(&reader);
+                let model = reader.dump();
                 output::print_result(self.print, &Shown { path, entry, model }, "")?;
             }
         }
@@ -110,7 +108,7 @@ impl Model {
         let opened = match schema {
             Some(_) => {
                 let source = model.file().source();
-                source.and_then(|source| super::model_options(schema).from_source(source))
+                source.and_then(|source| Ok(super::model_options(schema).from_source(source)?))
             }
             None => model.open().cloned(),
         };
@@ -131,18 +129,6 @@ impl From<SchemaName> for Schema {
             SchemaName::Tflite => Self::Tflite,
         }
     }
-}
-
-/// Counts for each code of operators how many refer to it, in all graphs.
-fn counts(model: &nnpackage::model::Model) -> Vec<u64> {
-    let mut counts = vec![0_u64; model.operator_codes.len()];
-    for operator in model.subgraphs.iter().flat_map(|graph| &graph.operators) {
-        let index = usize::try_from(operator.opcode_index).ok();
-        if let Some(count) = index.and_then(|index| counts.get_mut(index)) {
-            *count = count.saturating_add(1);
-        }
-    }
-    counts
 }
 
 /// Constants that are listed when not all were asked for.

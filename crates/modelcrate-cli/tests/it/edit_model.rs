@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use modelcrate::nnpackage::{
-    ModelReader, ModelWriter,
+use modelcrate::circle_format::{
+    Reader, Writer,
     model::{
         BuiltinOperator, ModelBuilder, Operator, Schema, Tensor, TensorType, options::AddOptions,
     },
@@ -22,7 +22,7 @@ fn add(path: &Path, schema: Schema, tensor_type: TensorType) {
     let add = Operator::new([x, one], [sum]).options(AddOptions::default());
     graph.operator(BuiltinOperator::ADD, add);
     graph.finish();
-    ModelWriter::new(&model.finish()).create(path).unwrap();
+    Writer::create(path, &model.finish()).unwrap().finish().unwrap();
 }
 
 fn edit<'a>(args: &[&'a str]) -> Vec<&'a str> {
@@ -52,7 +52,7 @@ fn models_are_edited_in_place() {
     ];
     let printed = prints(cd, &edit(&args));
     assert!(printed.starts_with("m.circle: written in circle, "), "{printed}");
-    let reader = ModelReader::open(cd.join("m.circle")).unwrap();
+    let reader = Reader::open(cd.join("m.circle")).unwrap();
     let model = reader.model();
     assert_eq!(model.metadata("license").unwrap(), &b"MIT"[..]);
     assert_eq!(model.metadata("labels").unwrap(), &b"cat\ndog\n"[..]);
@@ -66,11 +66,11 @@ fn models_are_edited_in_place() {
 
     let args = ["m.circle", "--unset", "labels", "--remove-signature", "serve", "--drop-unused"];
     prints(cd, &edit(&[&args[..], &["--description", "", "--buffers", "inline"]].concat()));
-    let reader = ModelReader::open(cd.join("m.circle")).unwrap();
+    let reader = Reader::open(cd.join("m.circle")).unwrap();
     let model = reader.model();
     assert_eq!((model.metadata.len(), model.signatures.len()), (1, 0));
     assert_eq!((model.buffers.len(), model.description.as_deref()), (3, None));
-    assert_eq!(reader.check(), []);
+    assert_eq!(reader.diagnoses(), []);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn tflite_becomes_circle() {
     add(&cd.join("m.tflite"), Schema::Tflite, TensorType::Float32);
     add(&cd.join("two.tflite"), Schema::Tflite, TensorType::Int2);
     prints(cd, &edit(&["m.tflite", "m.circle", "--to", "circle"]));
-    let reader = ModelReader::open(cd.join("m.circle")).unwrap();
-    assert_eq!((reader.identifier(), reader.check()), (Some(Schema::Circle), vec![]));
+    let reader = Reader::open(cd.join("m.circle")).unwrap();
+    assert_eq!((reader.identifier(), reader.diagnoses()), (Some(Schema::Circle), vec![]));
     let args = edit(&["two.tflite", "two.circle", "--to", "circle"]);
     let expected = "error: two.tflite: subgraph 0/tensor 0 has the element type INT2, which circle \
                     has not\n";

@@ -8,12 +8,15 @@ use std::{
     time::Instant,
 };
 
-use modelcrate::nnpackage::{
-    ModelWriter, Reader,
-    model::{
-        LossFn, LossOptions, LossReductionType, ModelBuilder, Operator, OperatorCode, Optimizer,
-        OptimizerOptions, Schema, Subgraph, Tensor, TensorType, TrainingInfo,
+use modelcrate::{
+    circle_format::{
+        Writer,
+        model::{
+            LossFn, LossOptions, LossReductionType, ModelBuilder, Operator, OperatorCode,
+            Optimizer, OptimizerOptions, Schema, Subgraph, Tensor, TensorType, TrainingInfo,
+        },
     },
+    nnpackage::Reader,
 };
 use test_support::testdata;
 
@@ -431,7 +434,7 @@ fn large(name: String, operators: usize, constants: usize) -> Vec<u8> {
         tensors: vec![constant; constants],
         ..Subgraph::default()
     });
-    ModelWriter::new(&model).to_bytes().unwrap()
+    model.to_bytes().unwrap()
 }
 
 /// Each of these took gigabytes, or minutes, once.
@@ -469,7 +472,7 @@ fn training_information() {
         trainable_operators: vec![1, 3],
     };
     model.set_metadata(TrainingInfo::METADATA, training.to_bytes().unwrap());
-    ModelWriter::new(&model).create(cd.join("trained.circle")).unwrap();
+    Writer::create(cd.join("trained.circle"), &model).unwrap().finish().unwrap();
     let text = prints(cd, &["nnpackage", "model", "trained.circle"]);
     let line = "  training     SGD, learning rate 0.1; MEAN_SQUARED_ERROR, Sum; 5 epochs in batches \
                 of 32; 2 trainable operators\n";
@@ -489,7 +492,7 @@ fn training_information() {
     });
     assert_eq!(json["model"]["training"].to_string(), expected.to_string());
     model.set_metadata(TrainingInfo::METADATA, &b"it is no information"[..]);
-    ModelWriter::new(&model).create(cd.join("trained.circle")).unwrap();
+    Writer::create(cd.join("trained.circle"), &model).unwrap().finish().unwrap();
     let text = prints(cd, &["nnpackage", "model", "trained.circle"]);
     let line = "  training     training information is malformed: identifier at byte 4 is \"s no\", \
                 expected \"CTR0\"\n";

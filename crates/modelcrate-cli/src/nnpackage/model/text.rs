@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use modelcrate::nnpackage::{
-    Constant, ModelReader,
+use modelcrate::circle_format::{
+    self, Reader,
     model::{
         Model, Quantization, QuantizationDetails, Signature, SignatureTensor, Subgraph, Tensor,
     },
 };
 
-use super::training::Training;
 use crate::{
     escape::{escape, escape_up_to},
     output,
@@ -19,7 +18,7 @@ use crate::{
 pub(super) fn describe(
     path: &str,
     entry: Option<&str>,
-    reader: &ModelReader,
+    reader: &Reader,
     constants: usize,
 ) -> String {
     let model = reader.model();
@@ -40,8 +39,9 @@ pub(super) fn describe(
         let bytes = bytes.unwrap_or_else(|| "no such buffer".to_owned());
         let _ = writeln!(text, "  metadata     {name}: {bytes}");
     }
-    if let Some(training) = Training::of(reader) {
-        let _ = writeln!(text, "  training     {}", escape(&training.text()));
+    if let Some(training) = reader.training_info().transpose() {
+        let training = training.map_or_else(|error| error.to_string(), |info| info.to_string());
+        let _ = writeln!(text, "  training     {}", escape(&training));
     }
     for signature in &model.signatures {
         let _ = writeln!(text, "  signature    {}", signature_text(signature));
@@ -107,7 +107,7 @@ fn operators_text(model: &Model) -> String {
         return String::new();
     }
     let mut table = output::table(["code", "operator", "version", "operators"], &[0, 2, 3]);
-    for (index, (code, count)) in model.operator_codes.iter().zip(super::counts(model)).enumerate()
+    for (index, (code, count)) in model.operator_codes.iter().zip(model.operator_counts()).enumerate()
     {
         table.add_row([
             index.to_string(),
@@ -119,7 +119,7 @@ fn operators_text(model: &Model) -> String {
     format!("\n{}", output::table_text(&table))
 }
 
-fn constants_text(reader: &ModelReader, shown: usize) -> String {
+fn constants_text(reader: &Reader, shown: usize) -> String {
     let count = reader.tensors().len();
     if count == 0 {
         return String::new();
@@ -136,7 +136,7 @@ fn constants_text(reader: &ModelReader, shown: usize) -> String {
     text
 }
 
-fn constant_row(constant: Constant<'_>) -> [String; 6] {
+fn constant_row(constant: circle_format::Tensor<'_>) -> [String; 6] {
     let tensor = constant.tensor();
     let extent = constant.stored_extent();
     let mut parts = tensor.map(quantization_text).unwrap_or_default();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use modelcrate::nnpackage::{
-    Constant, ModelReader,
+use serde::Serialize;
+
+use crate::{
+    Reader, Tensor as Constant,
     flex::Value,
     model::{self, Model, OperatorCode, Signature, Subgraph, TensorType, VariantSubtype},
 };
-use serde::Serialize;
 
 use super::{
     quantization::{Quantization, Sparsity},
@@ -189,7 +190,7 @@ struct ExternalBuffer<'a> {
 type Constants<'a> = BTreeMap<(u32, u32), Constant<'a>>;
 
 impl<'a> Document<'a> {
-    pub(super) fn of(reader: &'a ModelReader) -> Self {
+    pub(super) fn of(reader: &'a Reader) -> Self {
         let model = reader.model();
         let constants = reader.tensors();
         let constants: Constants<'a> =
@@ -220,7 +221,7 @@ impl<'a> Document<'a> {
 }
 
 fn codes(model: &Model) -> Vec<Code<'_>> {
-    let counts = super::counts(model);
+    let counts = model.operator_counts();
     let code = |(code, operators): (_, u64)| {
         let code: &OperatorCode = code;
         Code {

@@ -1,7 +1,8 @@
 //! Quantization and sparsity as JSON.
 
-use modelcrate::nnpackage::model::{self, QuantizationDetails, SparseIndices, SparseLevel};
 use serde::Serialize;
+
+use crate::model::{self, QuantizationDetails, SparseIndices, SparseLevel};
 
 use super::values::Floats;
 
@@ -25,7 +26,7 @@ enum Details<'a> {
     Mx { axis: i32 },
     Blockwise { scales: i32, zero_points: i32, block_size: i32, block_shape: &'a [i32] },
     MultiAxis { scales: i32, zero_points: i32, block_size: i32, quantized_dimensions: &'a [i32] },
-    Unknown { tag: Option<u8> },
+    Unknown { tag: u8 },
 }
 
 #[derive(Serialize)]
@@ -75,8 +76,7 @@ impl<'a> Details<'a> {
                 block_size,
                 ref quantized_dimensions,
             } => Self::MultiAxis { scales, zero_points, block_size, quantized_dimensions },
-            QuantizationDetails::Unknown(table) => Self::Unknown { tag: Some(table.tag()) },
-            _ => Self::Unknown { tag: None },
+            QuantizationDetails::Unknown(table) => Self::Unknown { tag: table.tag() },
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Training information of a model, as JSON and for people.
+//! Training information of a model as data.
 
-use modelcrate::nnpackage::{
-    Error, ModelReader,
+use serde::Serialize;
+
+use crate::{
+    Error, Reader,
     model::{LossOptions, OptimizerOptions, TrainingInfo},
 };
-use serde::Serialize;
 
 use super::values::Single;
 
@@ -35,7 +36,7 @@ pub(super) struct Info {
 enum Optimizer {
     Sgd { learning_rate: Single },
     Adam { learning_rate: Single, beta_1: Single, beta_2: Single, epsilon: Single },
-    Unknown { tag: Option<u8> },
+    Unknown { tag: u8 },
 }
 
 #[derive(Serialize)]
@@ -44,25 +45,18 @@ enum Loss {
     SparseCategoricalCrossentropy { from_logits: bool },
     CategoricalCrossentropy { from_logits: bool },
     MeanSquaredError,
-    Unknown { tag: Option<u8> },
+    Unknown { tag: u8 },
 }
 
 impl Training {
     /// Returns what a model says about its training; `None` where it says nothing.
-    pub(super) fn of(reader: &ModelReader) -> Option<Self> {
+    pub(super) fn of(reader: &Reader) -> Option<Self> {
         let found = reader.training_info().transpose()?;
         Some(found.map_or_else(|error| Self::unreadable(&error), |info| Self::Read(info.into())))
     }
 
     fn unreadable(error: &Error) -> Self {
         Self::Unreadable { fault: error.to_string() }
-    }
-
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Read(info) => info.text(),
-            Self::Unreadable { fault } => fault.clone(),
-        }
     }
 }
 
@@ -82,20 +76,6 @@ impl From<TrainingInfo> for Box<Info> {
     }
 }
 
-impl Info {
-    fn text(&self) -> String {
-        let Self { optimizer, loss, epochs, batch_size, .. } = self;
-        let rate = self.optimizer_options.as_ref().and_then(Optimizer::learning_rate);
-        let rate = rate.map(|rate| format!(", learning rate {rate}")).unwrap_or_default();
-        let operators = self.trainable_operators.len();
-        format!(
-            "{optimizer}{rate}; {loss}, {}; {epochs} epochs in batches of {batch_size}; \
-             {operators} trainable operators",
-            self.loss_reduction
-        )
-    }
-}
-
 impl Optimizer {
     fn of(options: &OptimizerOptions) -> Self {
         match *options {
@@ -108,15 +88,7 @@ impl Optimizer {
                 beta_2: Single(beta_2),
                 epsilon: Single(epsilon),
             },
-            OptimizerOptions::Unknown(ref table) => Self::Unknown { tag: Some(table.tag()) },
-            _ => Self::Unknown { tag: None },
-        }
-    }
-
-    fn learning_rate(&self) -> Option<f32> {
-        match self {
-            Self::Sgd { learning_rate } | Self::Adam { learning_rate, .. } => Some(learning_rate.0),
-            Self::Unknown { .. } => None,
+            OptimizerOptions::Unknown(ref table) => Self::Unknown { tag: table.tag() },
         }
     }
 }
@@ -131,8 +103,7 @@ impl Loss {
                 Self::CategoricalCrossentropy { from_logits }
             }
             LossOptions::MeanSquaredError => Self::MeanSquaredError,
-            LossOptions::Unknown(ref table) => Self::Unknown { tag: Some(table.tag()) },
-            _ => Self::Unknown { tag: None },
+            LossOptions::Unknown(ref table) => Self::Unknown { tag: table.tag() },
         }
     }
 }

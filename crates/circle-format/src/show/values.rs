@@ -1,13 +1,14 @@
 //! Values of a model as JSON.
 
-use modelcrate::nnpackage::{
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+
+use crate::{
     flex::Value,
     model::{
         BuiltinOptions, BuiltinOptions2, Operator, TensorType,
         options::{OptionValue, OptionValue::Number as Named},
     },
 };
-use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 /// A number that may be none: JSON has no other.
 #[derive(Clone, Copy)]
@@ -114,7 +115,6 @@ impl Serialize for Field<'_> {
             }
             OptionValue::Text(text) => text.serialize(serializer),
             OptionValue::Bytes(bytes) => blob(bytes.len(), serializer),
-            _ => serializer.serialize_none(),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Serialize for Part<'_> {
             Value::Map(members) => {
                 serializer.collect_map(members.iter().map(|(key, value)| (key, Part(value))))
             }
-            _ => serializer.serialize_none(),
+            Value::Null => serializer.serialize_none(),
         }
     }
 }
