@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use tensor_core::digest::Algorithm;
 use toml::{Table, Value};
 
-use crate::{command, output, python::Environment, root, succeed};
+use crate::{command, descriptions::describe, output, python::Environment, root, succeed};
 
 /// The version of the crate `flatbuffers` in the root manifest. Code of any other version of the
 /// compiler may not even build against it.
@@ -42,7 +42,7 @@ enum Unions {
 }
 
 /// Every schema of the workspace. A new one is added here.
-const SCHEMAS: [Schema; 4] = [
+const SCHEMAS: [Schema; 3] = [
     Schema {
         source: "schemas/rten.fbs",
         output: "crates/rten-format/src/generated/rten.rs",
@@ -51,11 +51,6 @@ const SCHEMAS: [Schema; 4] = [
     Schema {
         source: "schemas/circle.fbs",
         output: "crates/circle-format/src/generated/circle.rs",
-        unions: Unions::Loose,
-    },
-    Schema {
-        source: "schemas/tflite.fbs",
-        output: "crates/circle-format/src/generated/tflite.rs",
         unions: Unions::Loose,
     },
     Schema {
@@ -152,7 +147,9 @@ impl Compiler {
         let config = root().join("rustfmt.toml");
         if schema.unions == Unions::Loose {
             let made = fs::read_to_string(&path).with_context(|| format!("{path:?}"))?;
-            fs::write(&path, loose_unions(&made)).with_context(|| format!("{path:?}"))?;
+            let tables = describe(&made, "Absent").with_context(|| schema.source)?;
+            let made = loose_unions(&made) + &tables;
+            fs::write(&path, made).with_context(|| format!("{path:?}"))?;
         }
         succeed(command("rustfmt").arg("--config-path").arg(config).arg(&path))?;
         fs::read_to_string(&path).with_context(|| format!("{path:?}"))

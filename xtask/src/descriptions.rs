@@ -51,7 +51,7 @@ impl Code<'_> {
         unions: &mut BTreeMap<String, String>,
     ) -> Result<String> {
         let mut fields = BTreeMap::new();
-        for visit in body.split(".visit_").skip(1) {
+        for visit in body.split(".visit_").skip(2) {
             if let Some(visit) = visit.strip_prefix("field::<") {
                 let (stored, rest) = visit.split_once(">(\"").context("a field without a name")?;
                 let is_required = self.is_required(rest)?;
@@ -160,7 +160,8 @@ impl Code<'_> {
         let (code, _) = code.split_once("pubconstENUM_VALUES").context("members without an end")?;
         let mut members = BTreeMap::new();
         for member in code.split("pubconst").skip(1) {
-            let (member, value) = member.split_once(":Self=Self(").context("no member")?;
+            // What is behind the members are their least and greatest number.
+            let Some((member, value)) = member.split_once(":Self=Self(") else { continue };
             let (value, _) = value.split_once(')').context("a member without an end")?;
             members.insert(value.parse::<u8>()?, member);
         }
