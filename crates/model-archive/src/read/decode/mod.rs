@@ -13,7 +13,7 @@ mod step;
 #[cfg(feature = "zstd")]
 mod zstd;
 
-#[cfg(any(feature = "deflate", feature = "zstd"))]
+#[cfg(feature = "deflate")]
 use step::Step;
 
 /// The content of an entry as a stream, in memory that does not grow with it.
