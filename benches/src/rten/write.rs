@@ -74,7 +74,7 @@ impl RtenWrite {
             .side("ours", || {
                 self.timed(|| {
                     let reader = Reader::open(&self.file)?;
-                    Ok(Rewrite::of(&reader).options(unsynced()).to_v2(&self.target)?)
+                    Ok(Rewrite::new(&reader).options(unsynced()).to_v2(&self.target)?)
                 })
             })
             .side("copy loop", || self.timed(|| fixture::copy_file(&self.file, &self.target)))

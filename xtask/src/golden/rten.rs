@@ -26,17 +26,17 @@ pub(super) fn goldens() -> Vec<Golden> {
         }),
         golden("rten/golden/model.v1.rten", || {
             let reader = Reader::from_bytes(written(WriteOptions::default())?)?;
-            Ok(Rewrite::of(&reader).to_v1_bytes()?)
+            Ok(Rewrite::new(&reader).to_v1_bytes()?)
         }),
         golden("rten/golden/wrapped.v2.rten", || {
             let reader = Reader::from_bytes(written(WriteOptions::default())?)?;
-            let first = Reader::from_bytes(Rewrite::of(&reader).to_v1_bytes()?)?;
-            Ok(Rewrite::of(&first).write_wrapped(Vec::new())?)
+            let first = Reader::from_bytes(Rewrite::new(&reader).to_v1_bytes()?)?;
+            Ok(Rewrite::new(&first).write_wrapped(Vec::new())?)
         }),
         golden("rten/golden/part.v2.rten", || {
             let reader = Reader::from_bytes(written(WriteOptions::default())?)?;
             let part = reader.model().extract(&[], &[HIDDEN])?;
-            Ok(Rewrite::of(&reader).model(part).write_v2(Vec::new())?)
+            Ok(Rewrite::new(&reader).model(part).write_v2(Vec::new())?)
         }),
     ]
 }

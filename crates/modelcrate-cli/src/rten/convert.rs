@@ -54,7 +54,7 @@ impl ToV2 {
         let options =
             WriteOptions::default().inline_elements(self.inline_elements).alignment(self.alignment);
         let reader = super::open(&self.files.input)?;
-        let rewrite = Rewrite::of(&reader).options(options);
+        let rewrite = Rewrite::new(&reader).options(options);
         self.files.rewrite(&reader, 2, |sink| {
             if self.wrap { rewrite.write_wrapped(sink) } else { rewrite.write_v2(sink) }
         })
@@ -64,7 +64,7 @@ impl ToV2 {
 impl ToV1 {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let reader = super::open(&self.files.input)?;
-        self.files.rewrite(&reader, 1, |sink| Rewrite::of(&reader).write_v1(sink))
+        self.files.rewrite(&reader, 1, |sink| Rewrite::new(&reader).write_v1(sink))
     }
 }
 

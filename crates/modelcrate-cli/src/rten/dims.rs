@@ -34,7 +34,7 @@ impl FixDims {
         for Axis(name, axis, dim) in &self.symbol {
             let id = super::find(model, name)?;
             let is_zero = model.zero_dims().contains(&(id, *axis));
-            ensure!(is_zero, "dimension {axis} of {name:?} is no 0 of an input");
+            ensure!(is_zero, "dimension {axis} of {name:?} is not a 0 of an input");
             ensure!(matches!(dim, Dim::Symbol(_)), "{name}:{axis} is to be a number, not a symbol");
             model.set_dim(id, *axis, dim.clone())?;
         }

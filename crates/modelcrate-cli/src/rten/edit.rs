@@ -6,8 +6,8 @@ use std::{
 
 use anyhow::{bail, ensure};
 use modelcrate::{
-    rten_format::{Dim, Edited, Editor, Metadata, Model},
-    tensor_core::DType,
+    rten_format::{Dim, Editor, Metadata, Model, WriteOptions},
+    tensor_core::{DType, output::Edited},
 };
 use serde::Serialize;
 
@@ -24,9 +24,10 @@ use crate::{
 /// Change metadata, names, dimensions, outputs and weights of a model
 ///
 /// Without other weights a file of version 2 is edited in place, whatever its size: the new model
-/// data is put behind the weights, and the old one stays in the file, unused, until it is written
-/// anew, as by to-v2. Any other file is replaced once the new one is complete. Names are those of
-/// the main graph; #12 means node 12, whatever its name. Changes are made in the order of the options below.
+/// data is put behind the weights, and the old one stays in the file, unused, until it is
+/// rewritten, as by to-v2. Any other file is replaced once the new one is complete. Names are those
+/// of the main graph; #12 means node 12, whatever its name. Changes are made in the order of the
+/// options below.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -126,7 +127,7 @@ impl Edit {
         Ok(model.rename_all(&names.collect::<Vec<_>>())?)
     }
 
-    /// Writes the file anew, with other weights.
+    /// Rewrites the file, with other weights.
     fn rewrite(&self) -> anyhow::Result<Outcome> {
         let Self { file, how, .. } = self;
         let mut editor = how.open(file)?;
@@ -141,7 +142,7 @@ impl Edit {
         self.change(editor.model_mut()).about(file)?;
         let bytes_before = editor.reader().source().len();
         let edited = editor.rewrite(|wanted| weights.read(wanted)).about(file)?;
-        how.report(file, bytes_before, edited, weights.names)
+        how.report(file, bytes_before, 0, edited, weights.names)
     }
 }
 
@@ -154,14 +155,18 @@ impl How {
     ) -> anyhow::Result<Outcome> {
         let mut editor = self.open(file)?;
         change(editor.model_mut()).about(file)?;
-        let bytes_before = editor.reader().source().len();
+        let (bytes_before, unused) = (editor.reader().source().len(), editor.unused_bytes());
         let edited = editor.commit().about(file)?;
-        self.report(file, bytes_before, edited, Vec::new())
+        self.report(file, bytes_before, unused, edited, Vec::new())
     }
 
     fn open(self, file: &Path) -> anyhow::Result<Editor> {
         ensure!(!is_stdio(file), "standard input cannot be edited: say which file");
-        let editor = if self.dry_run { Editor::rehearse(file) } else { Editor::open(file) };
+        let editor = if self.dry_run {
+            Editor::dry_run(file, WriteOptions::default())
+        } else {
+            Editor::open(file)
+        };
         editor.about(file)
     }
 
@@ -169,12 +174,13 @@ impl How {
         self,
         file: &Path,
         bytes_before: u64,
+        unused: u64,
         edited: Edited,
         replaced: Vec<String>,
     ) -> anyhow::Result<Outcome> {
         let (bytes_after, unused) = match edited {
-            Edited::Appended { model_data, unused } => (Some(model_data.end()), unused),
-            Edited::Replaced { len } => (Some(len), 0),
+            Edited::Appended { after, .. } => (Some(after), unused),
+            Edited::Replaced { after, .. } => (Some(after), 0),
             _ => (None, 0),
         };
         self.print(&Done {

@@ -54,7 +54,7 @@ impl Weights {
             let Some(name) = old.name() else { continue };
             let Some(new) = places.get(&(old.graph_path(), old.name())) else { continue };
             same(name, &new.info().about(path)?, &old.info()?).about(path)?;
-            let extent = new.extent().about(path)?;
+            let Some(extent) = new.extent().about(path)? else { continue };
             let source = weights.source().window(extent, "tensor data").about(path)?;
             self.put((old.scope(), old.node()), name, Place::Elements(source));
         }
@@ -91,10 +91,10 @@ impl Weights {
         let id = super::find(reader.model(), &raw.name)?;
         let node = usize::try_from(id).ok().and_then(|id| reader.model().graph.nodes.get(id));
         let Some(NodeKind::Constant(_)) = node.map(|node| &node.kind) else {
-            return Err(anyhow!("node {id} is no constant"));
+            return Err(anyhow!("node {id} is not a constant"));
         };
         let old = reader.tensors().find(|tensor| (tensor.scope(), tensor.node()) == (0, id));
-        let old = old.ok_or_else(|| anyhow!("node {id} is no constant"))?;
+        let old = old.ok_or_else(|| anyhow!("node {id} is not a constant"))?;
         let new = TensorInfo { dtype: raw.dtype, shape: raw.shape.clone() };
         same(&raw.name, &new, &old.info()?)?;
         self.put((0, id), &raw.name, Place::Elements(source));

@@ -25,7 +25,7 @@ pub(crate) fn runs_like(file: impl AsRef<[u8]>, sample: &str) {
     file_runs_like(&path, sample);
 }
 
-/// Does as [`runs_like`] with a file on the disk, whose name has to end in `.rten`.
+/// Like [`runs_like`], but with a file on the disk, whose name has to end in `.rten`.
 #[track_caller]
 pub(crate) fn file_runs_like(path: &Path, sample: &str) {
     let runs = fs::read(testdata("rten/valid").join(format!("{sample}.run.json"))).unwrap();

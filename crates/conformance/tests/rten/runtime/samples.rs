@@ -46,12 +46,12 @@ fn samples_give_their_outputs() {
 
 #[test]
 fn version_1_gives_the_same() {
-    for_each_made(|reader| Some(Rewrite::of(reader).to_v1_bytes().unwrap()));
+    for_each_made(|reader| Some(Rewrite::new(reader).to_v1_bytes().unwrap()));
 }
 
 #[test]
 fn version_2_gives_the_same() {
-    for_each_made(|reader| Some(Rewrite::of(reader).write_v2(Vec::new()).unwrap()));
+    for_each_made(|reader| Some(Rewrite::new(reader).write_v2(Vec::new()).unwrap()));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn every_layout_gives_the_same() {
     for (elements, alignment) in [(0, 1), (u64::MAX, 64), (4, 4096)] {
         let options = WriteOptions::default().inline_elements(elements).alignment(alignment);
         for_each_made(|reader| {
-            Some(Rewrite::of(reader).options(options).write_v2(Vec::new()).unwrap())
+            Some(Rewrite::new(reader).options(options).write_v2(Vec::new()).unwrap())
         });
     }
 }
@@ -69,7 +69,7 @@ fn every_layout_gives_the_same() {
 fn wrapped_samples_give_the_same() {
     for_each_made(|reader| {
         let is_first = reader.version() == Version::V1;
-        is_first.then(|| Rewrite::of(reader).write_wrapped(Vec::new()).unwrap())
+        is_first.then(|| Rewrite::new(reader).write_wrapped(Vec::new()).unwrap())
     });
 }
 
@@ -96,7 +96,7 @@ fn extracted_samples_give_the_same() {
     for_each_made(|reader| {
         let model = reader.model();
         let whole = model.extract(&model.graph.inputs, &model.graph.outputs).unwrap();
-        Some(Rewrite::of(reader).model(whole).write_v2(Vec::new()).unwrap())
+        Some(Rewrite::new(reader).model(whole).write_v2(Vec::new()).unwrap())
     });
 }
 
