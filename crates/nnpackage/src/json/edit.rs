@@ -435,6 +435,28 @@ mod tests {
         );
     }
 
+    /// Each list is changed inside, and all stand in one line: a search of that line for each took
+    /// minutes.
+    #[test]
+    fn many_changes_of_one_long_line() {
+        let object = |to: &[IoRef]| {
+            NewValue::Object(vec![
+                ("from", NewValue::Reference(IoRef::new(0, 0, 0))),
+                ("to", NewValue::references(to)),
+            ])
+        };
+        let (one, two) = (IoRef::new(1, 0, 0), IoRef::new(2, 0, 1));
+        let count = 20_000;
+        let item = |to: &str| format!(r#"{{"from": "0:0:0", "to": [{to}]}}"#);
+        let text = |to: &str| format!(r#"{{"b": [{}]}}"#, vec![item(to); count].join(", "));
+        let start = std::time::Instant::now();
+        let both = NewValue::Array(vec![object(&[one, two]); count]);
+        sets(&text("\"1:0:0\""), "b", &both, &text("\"1:0:0\", \"2:0:1\""));
+        let first = NewValue::Array(vec![object(&[one]); count]);
+        sets(&text("\"1:0:0\", \"2:0:1\""), "b", &first, &text("\"1:0:0\""));
+        assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
+    }
+
     #[test]
     fn what_is_around_stays() {
         let text = b"\xef\xbb\xbf{\"a\": [\"\xff\", \"x\"], /* \xfe */ } rest \xff";

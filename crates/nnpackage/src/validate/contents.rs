@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use model_archive::{Entry, Kind, Stored, StoredReader};
+use model_archive::{Archive, Entry, Kind, Stored, StoredReader};
 use tensor_core::{
     Finding, Profile, Report,
     digest::{Algorithm, Hasher},
@@ -24,7 +24,7 @@ enum Content<'a> {
 }
 
 pub(super) fn check(reader: &Reader, progress: &(impl Fn(u64) + Sync), report: &mut Report) {
-    if let Some(Err(error)) = reader.archive().map(|archive| archive.check_total()) {
+    if let Some(Err(error)) = reader.archive().map(Archive::check_total) {
         // What it would decode to is more than anyone should wait for.
         return report.add(Error::from(error).finding());
     }
