@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    Budget, Chain, Extent, Finding, Report,
+    Budget, Chain, Extent, Finding, Limit, Report,
     digest::{Algorithm, HashingReader},
     symbolic::{self, SymbolicShape},
 };
@@ -32,7 +32,9 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
-    let budget = Budget::expansion(READ, reader.limits(), reader.source().len());
+    // Nothing is decoded, but constants may share bytes.
+    let allowed = reader.source().len().saturating_mul(reader.limits().expansion);
+    let budget = Budget::new(READ, allowed, Limit::Expansion);
     for tensor in reader.tensors() {
         let described = describe(tensor, options, &budget, &mut summary.findings);
         summary.tensors.push(described);
@@ -103,8 +105,10 @@ fn describe(
         summary.metadata.insert("graph".to_owned(), json!(tensor.graph_path()));
     }
     if let Err(error) = fill(tensor, options, budget, &mut summary) {
-        let at = error.at().path(tensor.path());
-        findings.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
+        let (path, message) = (tensor.path(), Chain(&error).to_string());
+        // The place is not said again.
+        let message = message.strip_prefix(&path).map_or(&*message, str::trim_start);
+        findings.add(Finding::error(error.rule(), message).at(error.at().path(&path)));
     }
     summary
 }
