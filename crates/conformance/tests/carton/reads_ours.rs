@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use carton_format::{
-    Example, Links, Named, Reader, Reference, Value, WriteOptions,
-    edit::{self, Change, NewValue},
+    Change, Description, Example, Links, Named, NewValue, Reader, Reference, Value, WriteOptions,
     fetch::{Fetch, FetchError, Fetched, Link},
     fill, repack, replace_description, shrink,
 };
@@ -97,7 +96,7 @@ fn shrunk_and_filled() {
     let reader = is_sound(&packed(&sample));
     let mut links = Links::default();
     // Tensors without elements have the digest of an empty file.
-    for file in reader.model().filter(|file| !file.is_empty()) {
+    for file in reader.model().filter(|file| file.len().is_ok_and(|len| len > 0)) {
         links.add(file.sha256(), format!("https://models.example.com/{}", file.sha256()));
     }
     let writer = WriteOptions::default().write_to(Vec::new());
@@ -122,7 +121,7 @@ fn edited() {
         Change::set("input[0].shape", NewValue::guess("[1, \"*\", \"n\"]")),
         Change::set("runner.opts.'a b'", NewValue::guess("-inf")),
     ];
-    let text = edit::apply(&text, &changes, &Limits::default()).unwrap();
+    let text = Description::edit(&text, &changes, &Limits::default()).unwrap();
     let writer = WriteOptions::default().write_to(Vec::new());
     let edited = replace_description(&reader, &text, writer).unwrap().sink;
     let reader = Reader::from_bytes(edited.clone()).unwrap();
