@@ -12,7 +12,7 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Sets the ceilings on what a file may make the reader do.
+    /// Sets the ceilings on what a file may make the reader do; those of the format by default.
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -46,7 +46,11 @@ impl ReadOptions {
 macro_rules! options_of {
     ($Reader:ty, $options:expr) => {{
         let $crate::ReadOptions { limits, profile, verify, threads } = $options;
-        let options = <$Reader>::options().limits(limits).profile(profile).verify(verify);
+        let mut options = <$Reader>::options().profile(profile).verify(verify);
+        // Formats have defaults of their own, such as zTensor for rank and nesting.
+        if limits != tensor_core::Limits::default() {
+            options = options.limits(limits);
+        }
         match threads {
             Some(threads) => options.threads(threads),
             None => options,

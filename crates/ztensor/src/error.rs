@@ -199,6 +199,8 @@ impl Error {
             Self::BadFooter { offset, .. }
             | Self::ManifestSize { offset, .. }
             | Self::Write { offset, .. } => file.offset(*offset),
+            // The whole has no place in itself.
+            Self::Manifest { path, offset, .. } if path == WHOLE => file.offset(*offset),
             Self::Manifest { path, offset, .. } => file.path(path).offset(*offset),
             Self::Component { object, role, fault } => {
                 let path = format!("components.{}", Quoted(role.as_str()));
@@ -490,6 +492,9 @@ impl fmt::Display for Decoded {
         }
     }
 }
+
+/// What stands for a path where an error is about the manifest as a whole.
+pub(crate) const WHOLE: &str = "manifest";
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,7 +7,10 @@
 use std::{borrow::Cow, collections::HashSet, fmt};
 
 use super::Value;
-use crate::{Problem, error::Error};
+use crate::{
+    Problem,
+    error::{Error, WHOLE},
+};
 
 /// What a manifest does that a plain encoder would not: legal, but worth knowing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +48,7 @@ impl Malformed {
 
     /// Turns it into an error about a file in which the bytes start at `base`.
     pub(crate) fn into_error(self, base: u64) -> Error {
-        let path = if self.path.is_empty() { "manifest".to_owned() } else { self.path };
+        let path = if self.path.is_empty() { WHOLE.to_owned() } else { self.path };
         Error::Manifest { path, offset: base.saturating_add(self.at as u64), problem: self.problem }
     }
 }

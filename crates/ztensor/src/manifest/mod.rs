@@ -286,8 +286,8 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Error::Manifest`](crate::Error::Manifest) where a key is there twice, and where the attributes are longer than
-    /// [`Limits::metadata_bytes`].
+    /// [`Error::Manifest`](crate::Error::Manifest) where a key is there twice, and where the
+    /// attributes are longer than [`Limits::metadata_bytes`].
     pub fn attributes(&self) -> Result<Option<Attributes>> {
         self.attributes.as_ref().map(|item| self.decode(item, "attributes")).transpose()
     }

@@ -136,8 +136,8 @@ impl Coo {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`](crate::Error::Layout) where the coordinates are not integers, not one for each dimension of each
-    /// element, or out of range.
+    /// [`Error::Layout`](crate::Error::Layout) where the coordinates are not integers, not one
+    /// for each dimension of each element, or out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
         values: TensorBuf,

@@ -190,8 +190,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// [`Error::Unfinished`]; [`Error::Write`]; where the attributes cannot be written, see
-    /// [`set_attributes`](Self::set_attributes); where the manifest is over 1 GiB; where the file cannot be put
-    /// in its place, which leaves what was there before.
+    /// [`set_attributes`](Self::set_attributes); where the manifest is over 1 GiB; where the
+    /// file cannot be put in its place, which leaves what was there before.
     pub fn finish(mut self) -> Result<W> {
         self.check_finished()?;
         if let Some(refused) = self.root.refused.take() {
@@ -250,8 +250,8 @@ impl WriteOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] where the alignment is not a multiple of 64 or is over 64 MiB, or the level is
-    /// not one of zstd's.
+    /// [`Error::Setting`] where the alignment is not a multiple of 64 or is over 64 MiB, or the
+    /// level is not one of zstd's.
     pub fn write_to<W: Write>(self, sink: W) -> Result<Writer<W>> {
         self.check()?;
         Ok(Writer::start(sink, self, |_, _| Ok(())))
