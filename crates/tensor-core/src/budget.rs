@@ -27,6 +27,13 @@ impl Budget {
         Self::new(what, allowed, Limit::Expansion)
     }
 
+    /// Allows parts that are stored as they are, and may share bytes, [`Limits::expansion`] times the
+    /// file in all: else a small file could ask for any amount of work.
+    #[must_use]
+    pub const fn sharing(what: &'static str, limits: &Limits, file_len: u64) -> Self {
+        Self::new(what, file_len.saturating_mul(limits.expansion), Limit::Expansion)
+    }
+
     /// Takes `amount`, or nothing.
     ///
     /// # Errors
@@ -85,6 +92,7 @@ mod tests {
         let limits = Limits::default().with_expansion(2).with_decoded_bytes(100);
         assert_eq!(Budget::expansion("bytes", &limits, 7).left(), 100);
         assert_eq!(Budget::expansion("bytes", &limits, 70).left(), 140);
+        assert_eq!(Budget::sharing("bytes", &limits, 7).left(), 14);
     }
 
     #[test]

@@ -52,8 +52,7 @@ impl Reader {
 
     /// Reads all constants, as the format has no digests that could be compared.
     fn read_constants(&self, done: impl Fn(u64), report: &mut Report) {
-        let budget =
-            Budget::expansion("bytes of all constants", self.limits(), self.source().len());
+        let budget = Budget::sharing("bytes of all constants", self.limits(), self.source().len());
         let mut seen = HashSet::new();
         for constant in self.tensors() {
             // What has no place in the file was reported already.

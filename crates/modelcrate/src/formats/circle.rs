@@ -36,7 +36,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     if !signatures.is_empty() {
         summary.metadata.insert("signatures".to_owned(), json!(signatures));
     }
-    let budget = Budget::expansion(READ, reader.limits(), reader.source().len());
+    let budget = Budget::sharing(READ, reader.limits(), reader.source().len());
     describe(reader, options, &budget, &mut summary);
     summary
 }

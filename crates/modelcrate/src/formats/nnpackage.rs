@@ -23,7 +23,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         Ok(files) => summary.files = files.map(|file| describe_file(reader, file)).collect(),
         Err(error) => report(&error, error.at(), &mut summary.findings),
     }
-    let budget = Budget::expansion(circle::READ, reader.limits(), reader.content_len());
+    let budget = Budget::sharing(circle::READ, reader.limits(), reader.content_len());
     // A manifest may name one model without end.
     let mut seen = HashSet::new();
     let models = reader.models().filter(|file| seen.insert(file.path()));

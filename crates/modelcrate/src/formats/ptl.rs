@@ -27,7 +27,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     summary.files = reader.records().map(describe_record).collect();
     match reader.tensors() {
         Ok(tensors) => {
-            let budget = Budget::expansion(READ, reader.limits(), reader.source().len());
+            let budget = Budget::sharing(READ, reader.limits(), reader.source().len());
             let mut has_constants = false;
             for tensor in tensors {
                 let described = describe(tensor, options, &budget, &mut summary.findings);
