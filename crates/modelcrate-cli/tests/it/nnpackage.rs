@@ -195,7 +195,7 @@ fn partitions_become_connections() {
     let output = modelcrate(cd, &from);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.ends_with("  \"m\" is made by no part, and no input of the source\n"), "{text}");
+    assert!(text.ends_with("  \"m\" is made by no part, and is not an input of the source\n"), "{text}");
     fs::write(cd.join("net.conn.json"), "{").unwrap();
     assert_eq!(fails(cd, &from).0, 1);
 }
@@ -225,7 +225,7 @@ fn texts_of_files_stay_texts() {
         r#"digraph wiring {
   rankdir=LR;
   node [shape=box];
-  m0 [label="model 0\n\"a\"]\\n\\u{1b}[1m`|<b>\\.circle\""];
+  m0 [label="model 0\n\"a\\\"]\\n\\u{1b}[1m`|<b>\\\\.circle\""];
   m1 [label="model 1\n\"b\""];
   m7 [style=dashed, label="model 7, which there is not"];
   m0 -> m7 [label="0:0:0 ?\n7:0:0 ?"];
@@ -236,7 +236,7 @@ fn texts_of_files_stay_texts() {
     assert_eq!(
         mermaid,
         "flowchart LR
-  m0[\"model 0<br>#34;a#34;]#92;n#92;u{1b}[1m#96;#124;#60;b#62;#92;.circle#34;\"]
+  m0[\"model 0<br>#34;a#92;#34;]#92;n#92;u{1b}[1m#96;#124;#60;b#62;#92;#92;.circle#34;\"]
   m1[\"model 1<br>#34;b#34;\"]
   m7>\"model 7, which there is not\"]
   m0 -->|\"0:0:0 ?<br>7:0:0 ?\"| m7
