@@ -5,7 +5,7 @@ use crate::{Json, spec::emit::object};
 /// Returns a JSON Schema (draft 2020-12) of `live.spec.json`.
 ///
 /// It describes what the dialect of the format's text reads, stubs included. What no schema can say
-/// is left to [`Spec::check`](crate::Spec::check): sizes against items, vocabularies against
+/// is left to [`Spec::lint`](crate::Spec::lint): sizes against items, vocabularies against
 /// tokenizers, parameters of two kinds.
 #[must_use]
 pub fn json_schema() -> Json {
