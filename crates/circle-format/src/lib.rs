@@ -1,7 +1,7 @@
 //! Circle and TFLite models: read, checked, edited and written.
 //!
-//! Both are FlatBuffers of nearly one schema. Both read into one [`model::Model`] of plain values,
-//! and constants stay where they are until they are asked for.
+//! Both are FlatBuffers of nearly one schema, and both read into one [`model::Model`] of plain values.
+//! Constants stay where they are until they are asked for.
 //!
 //! # Examples
 //!
@@ -26,16 +26,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # What is proved when
+//!
+//! | by | of the model |
+//! |---|---|
+//! | [`Reader::open`] | every table, list and text that can be reached is in the file, aligned, no deeper and no more than [`Limits`](tensor_core::Limits) allow |
+//! | [`Tensor::info`] | the element type is known, no dimension is negative |
+//! | [`Tensor::extent`], [`Tensor::bytes`] | the bytes are in the file, and as many as the shape needs |
+//! | [`Reader::lint`] | what graphs, operators, signatures and metadata refer to is there; types, versions, quantization, sparsity; what onert 0.1.0 makes of it |
+//! | [`Reader::validate`] | the same, and that every byte of every constant can be read |
+//!
 //! # Data path
 //!
 //! ```text
-//! 1. Source          where the bytes are                                    tensor_core::Source
-//! 2. Reader::open    tables verified, then owned; constants stay slices     read.rs, holes.rs,
-//!                                                                           model/
-//! 3. Tensor          range and length checked; first touch of elements      tensor.rs
-//! 4. Reader::validate every rule, with what onert does about it             validate/, onert.rs
-//! 5. Writer          tables, then bytes from where they are                 write.rs,
-//!    Editor          the same, in the place of the file                     model/build.rs, edit.rs
+//! 1. Source            where the bytes are                                tensor_core::Source
+//! 2. Reader::open      tables proved, then owned; large constants of a    read/, tables/
+//!                      file stay where they are
+//! 3. model::Model      plain values                                       model/
+//! 4. Tensor            range and length checked; first touch of elements  tensor.rs
+//! 5. Reader::validate  every rule, with what onert does about it          validate/, onert.rs
+//! 6. Writer            tables, then bytes from where they are             write/, tables/
+//!    Editor            the same, in the place of the file                 edit/
 //! ```
 //!
 //! # Features
@@ -87,3 +98,7 @@ pub use write::{BufferPlacement, WriteOptions, Writer};
 #[cfg(feature = "archive")]
 pub use model_archive;
 pub use tensor_core;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

@@ -8,12 +8,49 @@
 use std::{collections::BTreeSet, iter, ops::Range};
 
 use bytes::Bytes;
+use flat_tables::{Buffer, Table};
 use tensor_core::{Extent, Limits, Result, Source};
 
 /// Returns where the first `len` bytes of a model have large bytes of buffers, ascending; none where
 /// it had better be read whole.
 pub(crate) fn find(source: &Source, len: u64) -> Result<Vec<Range<usize>>> {
-    Ok(Finder { source, len, pages: [None, None] }.holes()?.unwrap_or_default())
+    let buffer = Buffer::first(source, len);
+    match buffer.root(WHAT).and_then(holes) {
+        Ok(found) => Ok(joined(found, len).unwrap_or_default()),
+        // Whatever is not in its place is found, and said, where all of it is proved.
+        Err(flat_tables::Error::Fault(_)) => Ok(Vec::new()),
+        Err(flat_tables::Error::Core(error)) => Err(error),
+    }
+}
+
+/// Returns the places of large bytes of buffers that are no metadata.
+fn holes(model: Table<'_>) -> flat_tables::Result<Vec<Range<usize>>> {
+    let Some(buffers) = model.vector(BUFFERS, 4, WHAT)? else { return Ok(Vec::new()) };
+    let metadata = model.vector(METADATA, 4, WHAT)?;
+    if buffers.count() > MOST || metadata.is_some_and(|metadata| metadata.count() > MOST) {
+        return Ok(Vec::new());
+    }
+    let metadata = metadata.into_iter().flat_map(|metadata| metadata.tables(WHAT));
+    let metadata: BTreeSet<u32> =
+        metadata.map(|table| table?.u32(METADATA_BUFFER, WHAT)).collect::<Result<_, _>>()?;
+    let (mut holes, mut kept) = (Vec::new(), BTreeSet::new());
+    for (index, buffer) in (0_u32..).zip(buffers.tables(WHAT)) {
+        let buffer = buffer?;
+        if buffer.field(BUFFER_OFFSET)?.is_some() {
+            continue;
+        }
+        let Some(data) = buffer.vector(BUFFER_DATA, 1, WHAT)? else { continue };
+        let [start, end] = [data.extent().offset(), data.extent().end()].map(usize::try_from);
+        let (Ok(start), Ok(end)) = (start, end) else { continue };
+        if metadata.contains(&index) {
+            kept.insert((start, end));
+        } else if data.count() >= LARGE {
+            holes.push(start..end);
+        }
+    }
+    // What is metadata, too, is read.
+    holes.retain(|hole| !kept.contains(&(hole.start, hole.end)));
+    Ok(holes)
 }
 
 /// Reads the first `len` bytes of a model but for holes, which all end before; `None` where it had
@@ -50,130 +87,8 @@ fn zeros(len: usize) -> Option<Vec<u8>> {
     Some(vec![0; len])
 }
 
-/// Looks for the bytes of buffers. Whatever is not as it should be is for the verifier to find.
-struct Finder<'s> {
-    source: &'s Source,
-    len: u64,
-    /// Two pages that were read last: lists are walked while tables are looked up.
-    pages: [Option<(u64, Bytes)>; 2],
-}
-
-impl Finder<'_> {
-    /// Returns the places of large bytes of buffers that are no metadata.
-    fn holes(&mut self) -> Result<Option<Vec<Range<usize>>>> {
-        let Some(model) = self.follow(0)? else { return Ok(None) };
-        let Some((first, count)) = self.list(model, BUFFERS)? else { return Ok(None) };
-        if count > MOST {
-            return Ok(None);
-        }
-        let Some(metadata) = self.metadata(model)? else { return Ok(None) };
-        let (mut holes, mut kept) = (Vec::new(), BTreeSet::new());
-        for index in 0..count {
-            let at = first.saturating_add(index.saturating_mul(4));
-            let Some(buffer) = self.follow(at)? else { return Ok(None) };
-            if self.field(buffer, BUFFER_OFFSET)?.is_some() {
-                continue;
-            }
-            let Some((start, len)) = self.list(buffer, BUFFER_DATA)? else { continue };
-            let end = usize::try_from(start.saturating_add(len)).ok();
-            let Some((start, end)) = usize::try_from(start).ok().zip(end) else { continue };
-            if metadata.binary_search(&index).is_ok() {
-                kept.insert((start, end));
-            } else if len >= LARGE {
-                holes.push(start..end);
-            }
-        }
-        // What is metadata, too, is read.
-        holes.retain(|hole| !kept.contains(&(hole.start, hole.end)));
-        Ok(joined(holes, self.len))
-    }
-
-    /// Returns the positions of buffers that are metadata, ascending.
-    fn metadata(&mut self, model: u64) -> Result<Option<Vec<u64>>> {
-        let Some((first, count)) = self.list(model, METADATA)? else { return Ok(Some(Vec::new())) };
-        if count > MOST {
-            return Ok(None);
-        }
-        let mut buffers = Vec::new();
-        for index in 0..count {
-            let at = first.saturating_add(index.saturating_mul(4));
-            let Some(metadata) = self.follow(at)? else { return Ok(None) };
-            let buffer = match self.field(metadata, METADATA_BUFFER)? {
-                Some(at) => self.u32(at)?,
-                None => Some(0),
-            };
-            let Some(buffer) = buffer else { return Ok(None) };
-            buffers.push(buffer.into());
-        }
-        buffers.sort_unstable();
-        Ok(Some(buffers))
-    }
-
-    /// Returns where the elements of a list are, and how many there are, if a table has it.
-    fn list(&mut self, table: u64, field: u64) -> Result<Option<(u64, u64)>> {
-        let Some(at) = self.field(table, field)? else { return Ok(None) };
-        let Some(list) = self.follow(at)? else { return Ok(None) };
-        let Some(count) = self.u32(list)? else { return Ok(None) };
-        let count = u64::from(count);
-        // No element is shorter than a byte.
-        let fits = list.saturating_add(4).saturating_add(count) <= self.len;
-        Ok(fits.then(|| (list.saturating_add(4), count)))
-    }
-
-    /// Returns where a field of a table is, if the table has it.
-    fn field(&mut self, table: u64, field: u64) -> Result<Option<u64>> {
-        let Some(distance) = self.u32(table)? else { return Ok(None) };
-        let distance = i64::from(i32::from_le_bytes(distance.to_le_bytes()));
-        let Some(list) = table.checked_add_signed(distance.saturating_neg()) else {
-            return Ok(None);
-        };
-        let Some(len) = self.u16(list)? else { return Ok(None) };
-        if field.saturating_add(2) > len.into() {
-            return Ok(None);
-        }
-        let place = self.u16(list.saturating_add(field))?.filter(|place| *place > 0);
-        Ok(place.map(|place| table.saturating_add(place.into())))
-    }
-
-    /// Returns where a reference leads.
-    fn follow(&mut self, at: u64) -> Result<Option<u64>> {
-        let offset = self.u32(at)?;
-        let target = offset.map(|offset| at.saturating_add(offset.into()));
-        Ok(target.filter(|target| *target < self.len))
-    }
-
-    fn u32(&mut self, at: u64) -> Result<Option<u32>> {
-        Ok(self.array(at)?.map(u32::from_le_bytes))
-    }
-
-    fn u16(&mut self, at: u64) -> Result<Option<u16>> {
-        Ok(self.array(at)?.map(u16::from_le_bytes))
-    }
-
-    fn array<const N: usize>(&mut self, at: u64) -> Result<Option<[u8; N]>> {
-        let end = at.saturating_add(N as u64);
-        if end > self.len {
-            return Ok(None);
-        }
-        for (start, page) in self.pages.iter().flatten() {
-            let within = at.checked_sub(*start).and_then(|within| usize::try_from(within).ok());
-            let rest = within.and_then(|within| page.get(within..));
-            if let Some(found) = rest.and_then(|rest| rest.first_chunk()) {
-                return Ok(Some(*found));
-            }
-        }
-        let extent = Extent::between(at, at.saturating_add(PAGE).min(self.len));
-        let page = self.source.read(extent, WHAT)?;
-        let found = page.first_chunk().copied();
-        self.pages.swap(0, 1);
-        let [newest, _] = &mut self.pages;
-        *newest = Some((at, page));
-        Ok(found)
-    }
-}
-
 /// Bytes of a buffer that are worth a read of their own less.
-const LARGE: u64 = 64 << 10;
+const LARGE: usize = 64 << 10;
 
 /// Sorts holes; `None` where one reaches into another, into the number before that, or beyond an end.
 fn joined(mut holes: Vec<Range<usize>>, len: u64) -> Option<Vec<Range<usize>>> {
@@ -187,16 +102,13 @@ fn joined(mut holes: Vec<Range<usize>>, len: u64) -> Option<Vec<Range<usize>>> {
 }
 
 /// Buffers that are looked up at most: each may cost a few reads, and that of a whole file is one.
-const MOST: u64 = 1 << 18;
-
-/// Bytes that are read at once.
-const PAGE: u64 = 4 << 10;
+const MOST: usize = 1 << 18;
 
 const WHAT: &str = "model";
 
-// Places of fields in the list of a table, the same in both schemas.
-const BUFFERS: u64 = 12;
-const METADATA: u64 = 16;
-const METADATA_BUFFER: u64 = 6;
-const BUFFER_DATA: u64 = 4;
-const BUFFER_OFFSET: u64 = 6;
+// Fields of tables, the same in both schemas.
+const BUFFERS: usize = 4;
+const METADATA: usize = 6;
+const METADATA_BUFFER: usize = 1;
+const BUFFER_DATA: usize = 0;
+const BUFFER_OFFSET: usize = 1;

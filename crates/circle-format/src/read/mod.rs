@@ -349,7 +349,7 @@ impl ReadOptions {
             let bytes = source.read(Extent::first(len), "model")?;
             match Parsed::of(&bytes, schema, &self.limits) {
                 Err(Error::Malformed(_) | Error::TooManyTables { .. }) if len < all => {
-                    len = len.saturating_mul(GROWTH).min(all)
+                    len = len.saturating_mul(GROWTH).min(all);
                 }
                 parsed => return Ok((bytes, parsed?)),
             }

@@ -44,12 +44,12 @@ impl Encoder {
     }
 
     /// Writes a list of numbers.
-    pub(crate) fn vector<T: Push + Copy>(
+    pub(crate) fn vector<T>(
         &mut self,
         numbers: &[T],
     ) -> Result<Option<WIPOffset<Vector<'static, T>>>, WriteFault>
     where
-        T: Push<Output = T>,
+        T: Push<Output = T> + Copy,
     {
         self.take(size_of::<T>(), numbers.len())?;
         let vector = self.builder.create_vector(numbers);

@@ -110,7 +110,8 @@ macro_rules! convert {
                 #[allow(unused_variables, reason = "some tables are empty")]
                 impl $table {
                     fn from_stored(table: &circle::$table<'_>, scan: &Scan<'_>) -> Self {
-                        scan.options(table._tab, 0 $( + count!(scan $(, $schema)?) )*);
+                        let fields: &[VOffsetT] = &[$( count!(scan $(, $schema)?) ),*];
+                        scan.options(table._tab, fields.iter().sum());
                         Self {
                             $( $field: field!(scan, table.$field = $default $(, $schema)?), )*
                         }

@@ -284,6 +284,7 @@ enum Mark {
 }
 
 /// Tells whether a custom operator is one that onert has built in under this name.
+#[must_use]
 pub fn is_builtin_custom(name: &str) -> bool {
     BUILTIN_CUSTOM.contains(&name)
 }

@@ -1,0 +1,40 @@
+//! Reads a model from a store of one's own: `read_at MODEL`.
+#![allow(clippy::print_stdout, reason = "an example talks through its output")]
+
+use std::{env, error::Error, fs, io};
+
+use circle_format::{
+    Reader,
+    tensor_core::{ReadAt, Source},
+};
+
+/// Stands for anything that has bytes at offsets: a database, an object store.
+#[derive(Debug)]
+struct Store(Vec<u8>);
+
+impl ReadAt for Store {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        println!("read {} bytes at {offset}", buffer.len());
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..));
+        let part = rest.and_then(|rest| rest.get(..buffer.len()));
+        buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = env::args().nth(1).ok_or("expected the path of a model")?;
+    let reader = Reader::from_source(Source::from_read_at(Store(fs::read(path)?)))?;
+    let model = reader.model();
+    println!(
+        "{}: {} graphs, {} constants",
+        model.schema,
+        model.subgraphs.len(),
+        reader.tensors().len()
+    );
+    Ok(())
+}
