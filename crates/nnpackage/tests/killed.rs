@@ -1,17 +1,12 @@
 //! A process that is killed while it edits a package leaves the old one, or the new one, whole.
 
-use std::{
-    path::Path,
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use nnpackage::{
     ConfigChange, Connected, Editor, ExtractOptions, Reader, WriteOptions, extract,
     tensor_core::{Severity, Source, output::Durability},
 };
-use test_support::testdata;
+use test_support::{killed, testdata};
 
 /// How often a process is killed for each form, each time a little later.
 const KILLS: u32 = 20;
@@ -25,18 +20,10 @@ fn old_or_new_but_whole() {
     extract(&Reader::open(&package).unwrap(), &unpacked, &ExtractOptions::default()).unwrap();
     for place in [archive, unpacked] {
         let models = models(&place);
-        let mut killed = 0;
-        for number in 0..KILLS {
-            let mut child = child(&place);
-            let ready = folder.path().join("ready");
-            wait_for(&ready);
-            std::fs::remove_file(&ready).unwrap();
-            thread::sleep(Duration::from_micros(u64::from(number) * 300));
-            child.kill().unwrap();
-            killed += u32::from(!child.wait().unwrap().success());
+        let step = Duration::from_micros(300);
+        killed::kill("edits_until_it_is_killed", &place, KILLS, step, |number| {
             assert_eq!(self::models(&place)[..2], models, "after kill {number}");
-        }
-        assert_eq!(killed, KILLS, "the process is to run until it is killed");
+        });
     }
 }
 
@@ -51,29 +38,12 @@ fn models(path: &Path) -> Vec<Vec<u8>> {
     reader.models().map(|model| model.file().bytes().unwrap().to_vec()).collect()
 }
 
-fn child(path: &Path) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "edits_until_it_is_killed", "--nocapture"]);
-    command.env(PACKAGE, path).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap()
-}
-
-fn wait_for(path: &Path) {
-    let started = Instant::now();
-    while !path.exists() {
-        assert!(started.elapsed() < Duration::from_secs(30), "the process did not start");
-        thread::sleep(Duration::from_micros(100));
-    }
-}
-
 /// Runs in a process of its own; alone it does nothing.
 #[test]
 fn edits_until_it_is_killed() {
-    let Some(path) = std::env::var_os(PACKAGE) else { return };
     let options = WriteOptions::default().durability(Durability::Cached);
-    let started = Instant::now();
-    for turn in 0_u64.. {
-        let mut editor = Editor::open_with(&path, options).unwrap();
+    killed::edits(|path, turn| {
+        let mut editor = Editor::open_with(path, options).unwrap();
         let edit = editor.edit_mut();
         let third = edit.manifest().models.len() > 2;
         if third {
@@ -85,13 +55,5 @@ fn edits_until_it_is_killed() {
         let threads = (turn % 7).to_string();
         edit.change_config(&[ConfigChange::set("NUM_THREADS", threads)]).unwrap();
         editor.commit().unwrap();
-        if turn == 0 {
-            std::fs::write(Path::new(&path).with_file_name("ready"), "").unwrap();
-        }
-        if started.elapsed() > Duration::from_secs(30) {
-            return;
-        }
-    }
+    });
 }
-
-const PACKAGE: &str = "CHILD_PACKAGE";

@@ -1,55 +1,18 @@
 //! Claims of a file do not take memory, and no more time than its length: the allocator of this
 //! program counts.
-#![expect(unsafe_code, reason = "an allocator that counts cannot be had without it")]
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
 
 use nnpackage::{
     Builder, Config, ConfigChange, Edit, Manifest, ModelType, Partition, Reader, WriteOptions,
     tensor_core::{Limits, ReadAt, Source},
 };
-
-/// Notes the bytes that each thread has, and the most that it had.
-struct Counting;
-
-thread_local! {
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    let now = NOW.get() + bytes;
-    NOW.set(now);
-    PEAK.set(PEAK.get().max(now));
-}
-
-// SAFETY: every call is handed on to the allocator of the system as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as above.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
+use test_support::memory::{Counting, measure};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 /// Returns the most memory that something took, in bytes.
-fn peak(run: impl FnOnce()) -> isize {
-    let before = NOW.get();
-    PEAK.set(before);
-    run();
-    PEAK.get() - before
+fn peak(run: impl FnOnce()) -> u64 {
+    measure(run).bytes
 }
 
 /// Repeats a text until it has 256 KiB, a quarter of what a document may have.
