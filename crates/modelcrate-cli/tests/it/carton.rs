@@ -10,7 +10,7 @@ use std::{
 
 use modelcrate::{
     carton_format::{OptionValue, Place, Reader, Sha256, Value},
-    tensor_core::Severity,
+    tensor_core::{LockedFile, Severity},
 };
 use test_support::{assert_bytes, testdata};
 
@@ -480,6 +480,35 @@ fn refused_edits_change_nothing() {
         assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
         assert!((fs::read(cd.join("model.carton")).unwrap(), names(cd)) == before, "{args:?}");
     }
+}
+
+/// Whoever edits a carton at the same time is told so, and loses nothing.
+#[test]
+fn cartons_that_others_edit_are_left_alone() {
+    let folder = packed();
+    let cd = folder.path();
+    let before = fs::read(cd.join("model.carton")).unwrap();
+    let locked = LockedFile::open(cd.join("model.carton")).unwrap();
+    for args in [
+        &["edit", "model.carton", "--set", "license=MIT"][..],
+        &["repack", "model.carton", "--compression", "stored"],
+        &["shrink", "model.carton", "--url-prefix", "https://a.example"],
+        &["fill", "model.carton", "--cache", "cache"],
+    ] {
+        let (status, text) = fails(cd, &[&["carton"], args].concat());
+        let expected = "model.carton: is locked, expected no other writer";
+        assert!(status == 2 && text.contains(expected), "{args:?}: {status} {text}");
+    }
+    assert_eq!(fs::read(cd.join("model.carton")).unwrap(), before);
+    // To look, or to write somewhere else, takes no lock.
+    prints(cd, &["carton", "repack", "model.carton", "other.carton"]);
+    prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT", "--dry-run"]);
+    drop(locked);
+    prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT"]);
+    assert_eq!(
+        is_sound(&cd.join("model.carton")).description().unwrap().license.as_deref(),
+        Some("MIT")
+    );
 }
 
 #[test]
