@@ -37,7 +37,7 @@ impl Found {
     pub(crate) fn look(source: &Source, options: ReadOptions) -> crate::Result<Self> {
         let start = Start::read(source)?;
         let is_zip = start.bytes.starts_with(b"PK\x03\x04");
-        if !is_zip && let Some(format) = formats::sniff(&start.source())? {
+        if !is_zip && let Some(format) = sniff(&start.source())? {
             return Ok(Self { format: Some(format), ..Self::default() });
         }
         #[cfg(feature = "archive")]
@@ -45,6 +45,31 @@ impl Found {
         #[cfg(not(feature = "archive"))]
         Ok(Self::default())
     }
+}
+
+/// Tells which format some bytes are, archives apart.
+fn sniff(source: &Source) -> crate::Result<Option<Format>> {
+    #[cfg(feature = "ztensor")]
+    if ztensor::sniff(source)? {
+        return Ok(Some(Format::ZTensor));
+    }
+    #[cfg(feature = "circle")]
+    if let Some(schema) = circle_format::sniff(source)? {
+        return Ok(Some(formats::circle::format_of(schema)));
+    }
+    #[cfg(feature = "ptl")]
+    if ptl_spec::sniff(source)? {
+        return Ok(Some(Format::Ptl));
+    }
+    #[cfg(feature = "rten")]
+    if rten_format::sniff(source)? {
+        return Ok(Some(Format::Rten));
+    }
+    #[cfg(feature = "ptl")]
+    if ptl_spec::Spec::sniff(source)? {
+        return Ok(Some(Format::PtlSpec));
+    }
+    Ok(None)
 }
 
 /// The first bytes of a source, read once for all who look at them.

@@ -1,6 +1,6 @@
 use tensor_core::{At, ErrorKind};
 
-use crate::{Format, formats::each};
+use crate::{Format, each::each};
 
 /// Why a file of any format could not be read.
 #[derive(Debug, thiserror::Error)]

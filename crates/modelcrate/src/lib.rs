@@ -84,6 +84,7 @@
 #[cfg(feature = "archive")]
 mod archive;
 mod detect;
+mod each;
 mod error;
 mod format;
 mod formats;

@@ -5,7 +5,7 @@ use tensor_core::{Limits, Profile, Verify};
 /// How a file is opened: the same for all formats.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
-    pub(crate) limits: Limits,
+    pub(crate) limits: Option<Limits>,
     pub(crate) profile: Profile,
     pub(crate) verify: Verify,
     pub(crate) threads: Option<NonZeroUsize>,
@@ -15,7 +15,7 @@ impl ReadOptions {
     /// Sets the ceilings on what a file may make the reader do; those of the format by default.
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = Some(limits);
         self
     }
 
@@ -48,7 +48,7 @@ macro_rules! options_of {
         let $crate::ReadOptions { limits, profile, verify, threads } = $options;
         let mut options = <$Reader>::options().profile(profile).verify(verify);
         // Formats have defaults of their own, such as zTensor for rank and nesting.
-        if limits != tensor_core::Limits::default() {
+        if let Some(limits) = limits {
             options = options.limits(limits);
         }
         match threads {

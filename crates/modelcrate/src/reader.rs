@@ -10,8 +10,9 @@ use crate::formats::circle;
 use crate::{
     AnyTensor, Error, Format, ReadOptions, Summary, SummaryOptions,
     detect::{Found, looks_like, model_folder},
+    each::each,
     error::Result,
-    formats::each,
+    formats::{Described as _, Tensors},
     options::options_of,
 };
 
@@ -207,7 +208,7 @@ impl AnyReader {
     /// Returns what the file is read from; `None` for a folder.
     #[must_use]
     pub fn source(&self) -> Option<&Source> {
-        each!(AnyReader: self, format, reader => Option::from(reader.source()))
+        each!(AnyReader: self, reader => Option::from(reader.source()))
     }
 
     /// Describes the file: document, tensors and, where asked for, their contents.
@@ -215,7 +216,7 @@ impl AnyReader {
     /// Reads the document only, unless the options ask for digests or statistics.
     #[must_use]
     pub fn summary(&self, options: SummaryOptions) -> Summary {
-        each!(AnyReader: self, format, reader => format::summary(reader, options))
+        each!(AnyReader: self, reader => reader.summary(options))
     }
 
     /// Checks every rule of the format over every byte, tensor data included.
@@ -227,14 +228,14 @@ impl AnyReader {
     /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time
     /// some are: [`byte_len`](Self::byte_len) in all.
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        each!(AnyReader: self, format, reader => reader.validate_with(progress))
+        each!(AnyReader: self, reader => reader.validate_with(progress))
     }
 
     /// Reports what can be said without touching tensor data: a part of what
     /// [`validate`](Self::validate) does.
     #[must_use]
     pub fn lint(&self) -> Report {
-        each!(AnyReader: self, format, reader => reader.lint())
+        each!(AnyReader: self, reader => reader.lint())
     }
 
     /// Returns handles on all tensors, in the order of the file; those of a package in the order of
@@ -244,7 +245,8 @@ impl AnyReader {
     ///
     /// Where the list of them cannot be read, which some formats have in a file of its own.
     pub fn tensors(&self) -> Result<impl Iterator<Item = AnyTensor<'_>>> {
-        each!(AnyReader: self, format, reader => format::tensors(reader))
+        let tensors: Result<Tensors<'_>> = each!(AnyReader: self, reader => reader.any_tensors());
+        tensors
     }
 
     /// Returns a handle on the tensor of a name, as the reader of the format finds it; `None` where
@@ -254,7 +256,7 @@ impl AnyReader {
     ///
     /// As for [`tensors`](Self::tensors).
     pub fn tensor(&self, name: &str) -> Result<Option<AnyTensor<'_>>> {
-        each!(AnyReader: self, format, reader => format::tensor(reader, name))
+        each!(AnyReader: self, reader => reader.any_tensor(name))
     }
 
     /// Returns how many bytes [`validate`](Self::validate) reads: of the file, or of its content

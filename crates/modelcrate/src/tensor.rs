@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use tensor_core::{Extent, TensorBuf, TensorInfo, Verified};
 
-use crate::{error::Result, formats::each};
+use crate::{each::each, error::Result};
 
 /// A handle on a tensor of a file of any format; nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl<'a> AnyTensor<'a> {
     /// Returns its name; `None` where it has none.
     #[must_use]
     pub fn name(self) -> Option<&'a str> {
-        each!(AnyTensor: self, format, tensor => Option::from(tensor.name()))
+        each!(AnyTensor: self, tensor => Option::from(tensor.name()))
     }
 
     /// Returns its element type and shape.
@@ -47,7 +47,7 @@ impl<'a> AnyTensor<'a> {
     ///
     /// Where they cannot be told, or its elements are not those of one tensor.
     pub fn info(self) -> Result<TensorInfo> {
-        each!(AnyTensor: self, format, tensor => Ok(tensor.info()?))
+        each!(AnyTensor: self, tensor => Ok(tensor.info()?))
     }
 
     /// Returns where its elements are in the file, where they stand there as they are.
@@ -56,7 +56,7 @@ impl<'a> AnyTensor<'a> {
     ///
     /// Where their place cannot be told, or is not in the file.
     pub fn extent(self) -> Result<Option<Extent>> {
-        each!(AnyTensor: self, format, tensor => Ok(tensor.extent()?))
+        each!(AnyTensor: self, tensor => Ok(tensor.extent()?))
     }
 
     /// Returns its elements as bytes, little-endian and in order; without a copy where they stand in
@@ -66,7 +66,7 @@ impl<'a> AnyTensor<'a> {
     ///
     /// Where they cannot be read or decoded.
     pub fn bytes(self) -> Result<Bytes> {
-        each!(AnyTensor: self, format, tensor => Ok(tensor.bytes()?))
+        each!(AnyTensor: self, tensor => Ok(tensor.bytes()?))
     }
 
     /// Reads its elements, decoded and in order, into a buffer of exactly their length in bytes.
@@ -75,7 +75,7 @@ impl<'a> AnyTensor<'a> {
     ///
     /// As for [`bytes`](Self::bytes); where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
-        each!(AnyTensor: self, format, tensor => Ok(tensor.read_into(buffer)?))
+        each!(AnyTensor: self, tensor => Ok(tensor.read_into(buffer)?))
     }
 
     /// Reads its elements, decoded and in order.
@@ -84,7 +84,7 @@ impl<'a> AnyTensor<'a> {
     ///
     /// As for [`info`](Self::info) and [`bytes`](Self::bytes).
     pub fn read(self) -> Result<TensorBuf> {
-        each!(AnyTensor: self, format, tensor => Ok(tensor.read()?))
+        each!(AnyTensor: self, tensor => Ok(tensor.read()?))
     }
 
     /// Compares its bytes with the digest that the file holds for them, and tells what that proved.
@@ -93,6 +93,6 @@ impl<'a> AnyTensor<'a> {
     ///
     /// Where they cannot be read, or have another digest.
     pub fn verify(self) -> Result<Verified> {
-        each!(AnyTensor: self, format, tensor => Ok(tensor.verify()?))
+        each!(AnyTensor: self, tensor => Ok(tensor.verify()?))
     }
 }

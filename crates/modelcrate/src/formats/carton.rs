@@ -12,7 +12,7 @@ use tensor_core::{Chain, Extent, Finding, Report, Severity};
 
 use crate::{FileSummary, Format, Port, Stats, Summary, SummaryOptions, TensorSummary};
 
-super::tensors!(Carton?);
+super::described!(Carton?);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let mut summary = Summary::new(Format::Carton, Description::SPEC_VERSION.to_string());

@@ -15,7 +15,7 @@ use tensor_core::{
 
 use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
 
-super::tensors!(Circle);
+super::described!(Circle);
 
 pub(crate) const fn format_of(schema: Schema) -> Format {
     match schema {

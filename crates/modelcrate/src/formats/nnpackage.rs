@@ -12,7 +12,7 @@ use tensor_core::{At, Budget, Chain, Finding, Report};
 use super::circle;
 use crate::{FileSummary, Format, Summary, SummaryOptions};
 
-super::tensors!(Circle?);
+super::described!(Circle?);
 
 /// Describes a package: what its manifest says, its files, and the constants of all its models.
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {

@@ -10,7 +10,7 @@ use crate::{
     FileSummary, Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary,
 };
 
-super::tensors!(Ptl?);
+super::described!(Ptl?);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let version = match reader.bytecode() {

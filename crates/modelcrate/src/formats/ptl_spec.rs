@@ -4,7 +4,7 @@ use ::ptl_spec::Spec;
 use bytes::Bytes;
 use tensor_core::{Extent, Limit, Limits, Report, Source};
 
-use super::{Tensors, ptl::add_signature};
+use super::{Described, Tensors, ptl::add_signature};
 use crate::{AnyTensor, Format, ReadOptions, Result, Summary, SummaryOptions};
 
 /// A spec in a file of its own.
@@ -18,7 +18,7 @@ pub struct SpecFile {
 
 impl SpecFile {
     pub(crate) fn open(source: Source, options: ReadOptions) -> ::ptl_spec::Result<Self> {
-        let limits = options.limits;
+        let limits = options.limits.unwrap_or_else(|| Limits::default().with_manifest_bytes(SPEC));
         limits.check(Limit::ManifestBytes, "spec in bytes", source.len())?;
         let text = source.read(Extent::first(source.len()), "spec")?;
         let spec = Spec::options().limits(limits).parse(&text)?;
@@ -52,16 +52,21 @@ impl SpecFile {
     }
 }
 
-pub(crate) fn summary(file: &SpecFile, _: SummaryOptions) -> Summary {
-    let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
-    add_signature(&file.spec.signature(), &mut summary);
-    summary
+impl Described for SpecFile {
+    fn summary(&self, _: SummaryOptions) -> Summary {
+        let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
+        add_signature(&self.spec.signature(), &mut summary);
+        summary
+    }
+
+    fn any_tensors(&self) -> Result<Tensors<'_>> {
+        Ok(Box::new(std::iter::empty()))
+    }
+
+    fn any_tensor(&self, _: &str) -> Result<Option<AnyTensor<'_>>> {
+        Ok(None)
+    }
 }
 
-pub(crate) fn tensors(_: &SpecFile) -> Result<Tensors<'_>> {
-    Ok(Box::new(std::iter::empty()))
-}
-
-pub(crate) const fn tensor<'a>(_: &'a SpecFile, _: &str) -> Result<Option<AnyTensor<'a>>> {
-    Ok(None)
-}
+/// What a spec may have, in bytes, as inside a model.
+const SPEC: u64 = 64 << 20;

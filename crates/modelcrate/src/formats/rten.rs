@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    Budget, Chain, Extent, Finding, Limit, Report,
+    Budget, Chain, Extent, Finding, Report,
     digest::{Algorithm, HashingReader},
     symbolic::{self, SymbolicShape},
 };
 
 use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
 
-super::tensors!(Rten);
+super::described!(Rten);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let version = match reader.version() {
@@ -32,9 +32,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
-    // Nothing is decoded, but constants may share bytes.
-    let allowed = reader.source().len().saturating_mul(reader.limits().expansion);
-    let budget = Budget::new(READ, allowed, Limit::Expansion);
+    let budget = Budget::sharing(READ, reader.limits(), reader.source().len());
     for tensor in reader.tensors() {
         let described = describe(tensor, options, &budget, &mut summary.findings);
         summary.tensors.push(described);

@@ -11,7 +11,7 @@ use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Valu
 
 use crate::{ComponentSummary, Format, Stats, Summary, SummaryOptions, TensorSummary};
 
-super::tensors!(ZTensor);
+super::described!(ZTensor);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let mut findings = recovered(reader);

@@ -1,0 +1,47 @@
+//! One match for all formats.
+
+/// Matches on an [`AnyReader`](crate::AnyReader), an [`AnyTensor`](crate::AnyTensor) or an
+/// [`Error`](crate::Error) with one expression for all formats that this build knows, in which
+/// `$part` is the reader, handle or error of the format.
+macro_rules! each {
+    (AnyReader: $any:expr, $part:ident => $body:expr) => {
+        $crate::each::each!(@ AnyReader None: $any, $part => $body;
+            "carton" Carton, "circle" Circle, "nnpackage" NnPackage, "ptl" Ptl, "ptl" PtlSpec,
+            "rten" Rten, "ztensor" ZTensor;
+        )
+    };
+    (AnyTensor: $any:expr, $part:ident => $body:expr) => {
+        $crate::each::each!(@ AnyTensor None: $any, $part => $body;
+            "carton" Carton, "circle" Circle, "ptl" Ptl, "rten" Rten, "ztensor" ZTensor;
+        )
+    };
+    (Error: $any:expr, $part:ident => $body:expr, $($other:tt)*) => {
+        $crate::each::each!(@ Error: $any, $part => $body;
+            "carton" Carton, "circle" Circle, "nnpackage" NnPackage, "ptl" Ptl, "rten" Rten,
+            "circle" TfLite, "ztensor" ZTensor;
+            $($other)*
+        )
+    };
+    (@ $Any:ident $($None:ident)?: $any:expr, $part:ident => $body:expr;
+        $($feature:literal $Variant:ident),*; $($other:tt)*
+    ) => {
+        match $any {
+            $(
+                #[cfg(feature = $feature)]
+                $crate::$Any::$Variant($part) => $body,
+            )*
+            $(
+                #[cfg(not(any(
+                    feature = "carton",
+                    feature = "circle",
+                    feature = "ptl",
+                    feature = "rten",
+                    feature = "ztensor"
+                )))]
+                $crate::$Any::$None(never) => match *never {},
+            )?
+            $($other)*
+        }
+    };
+}
+pub(crate) use each;
