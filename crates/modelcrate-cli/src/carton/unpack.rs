@@ -2,7 +2,7 @@ use std::{fmt::Write as _, fs, io, num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use anyhow::{bail, ensure};
 use indicatif::ProgressBar;
-use modelcrate::carton_format::{self, Error, File, Linked, Place, Reader, UnpackOptions};
+use modelcrate::carton_format::{self, Error, Linked, Place, Reader, UnpackOptions};
 use serde::Serialize;
 
 use super::about_culprit;
