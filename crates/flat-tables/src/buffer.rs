@@ -80,7 +80,7 @@ impl<'s> Buffer<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] as for [`table`](Self::table).
+    /// [`Error::Fault`](crate::Error::Fault) as for [`table`](Self::table).
     pub fn root(&self, what: &'static str) -> Result<Table<'_>> {
         self.table(0, what)
     }
@@ -89,8 +89,8 @@ impl<'s> Buffer<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] where the reference, the table or the list of its fields is not in the
-    /// buffer or not aligned, or one of the two has an impossible length.
+    /// [`Error::Fault`](crate::Error::Fault) where the reference, the table or the list of its
+    /// fields is not in the buffer or not aligned, or one of the two has an impossible length.
     pub fn table(&self, reference: usize, what: &'static str) -> Result<Table<'_>> {
         Table::new(self, self.follow(reference, what)?, what)
     }
@@ -99,7 +99,8 @@ impl<'s> Buffer<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] where the reference or the vector is not in the buffer or not aligned.
+    /// [`Error::Fault`](crate::Error::Fault) where the reference or the vector is not in the buffer
+    /// or not aligned.
     pub fn vector(&self, reference: usize, width: usize, what: &'static str) -> Result<Vector<'_>> {
         Vector::new(self, self.follow(reference, what)?, width, what)
     }
@@ -108,7 +109,7 @@ impl<'s> Buffer<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Fault`] where that is nowhere.
+    /// [`Error::Fault`](crate::Error::Fault) where that is nowhere.
     pub fn follow(&self, reference: usize, what: &'static str) -> Result<usize> {
         let offset = u32::from_le_bytes(self.aligned(reference, what)?);
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -125,7 +126,7 @@ impl<'s> Buffer<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Core`] where the source cannot be read.
+    /// [`Error::Core`](crate::Error::Core) where the source cannot be read.
     pub fn array<const N: usize>(&self, at: usize) -> Result<Option<[u8; N]>> {
         let paged = match &self.bytes {
             Stored::Whole(bytes) => {
@@ -145,7 +146,7 @@ impl<'s> Buffer<'s> {
     ///
     /// # Errors
     ///
-    /// [`Error::Core`] where they are not all in the buffer, or cannot be read.
+    /// [`Error::Core`](crate::Error::Core) where they are not all in the buffer, or cannot be read.
     pub fn read(&self, extent: Extent, what: &'static str) -> Result<Cow<'_, [u8]>> {
         let extent = extent.within(self.len as u64, what)?;
         match &self.bytes {

@@ -4,7 +4,7 @@ use std::fmt;
 ///
 /// One word wide, so that it costs the functions nothing that return it.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{part} at byte {at} {problem}", part = self.part(), at = self.at(), problem = self.problem())]
+#[error("{} at byte {} {}", self.part(), self.at(), self.problem())]
 pub struct Fault(Box<Inner>);
 
 #[derive(Clone, PartialEq, Eq)]
@@ -221,7 +221,7 @@ pub enum Error {
 impl Error {
     /// Returns what the error means for whoever meets it.
     #[must_use]
-    pub const fn kind(&self) -> tensor_core::ErrorKind {
+    pub fn kind(&self) -> tensor_core::ErrorKind {
         match self {
             Self::Fault(fault) => fault.kind(),
             Self::Core(error) => error.kind(),

@@ -20,7 +20,8 @@ use crate::{Bounds, Checker, Fault, Fields, Problem, Result};
 /// };
 ///
 /// let fault = NODE.verify(&[4, 0, 0, 0, 0, 0, 0, 0], Bounds::default()).unwrap_err();
-/// assert_eq!(fault.to_string(), "table at byte 4 has a vtable of 0 bytes, expected an even number from 4 on");
+/// let message = "table at byte 4 has a vtable of 0 bytes, expected an even number from 4 on";
+/// assert_eq!(fault.to_string(), message);
 /// ```
 pub struct TableType {
     /// Its name, for faults.

@@ -428,7 +428,7 @@ impl Fault {
         }
     }
 
-    const fn kind(&self) -> ErrorKind {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownData { .. } | Self::UnknownDtype { .. } => ErrorKind::Unsupported,
             Self::NoData

@@ -63,8 +63,11 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] where it could be 2 GiB or more, [`Error::SubgraphDepth`],
-    /// [`Error::NodeId`] and [`Error::PartialElement`] where the format has no room for something.
+    /// [`Error::TooLarge`](crate::Error::TooLarge) where it could be 2 GiB or more;
+    /// [`Error::SubgraphDepth`](crate::Error::SubgraphDepth),
+    /// [`Error::NodeId`](crate::Error::NodeId) and
+    /// [`Error::PartialElement`](crate::Error::PartialElement) where the format has no room for
+    /// something.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.measure(0)?;
         let mut builder = Builder::new();
