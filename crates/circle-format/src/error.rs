@@ -17,10 +17,10 @@ pub enum Error {
         /// The bytes.
         found: [u8; 4],
     },
-    /// A model is no FlatBuffer that fits its schema.
+    /// A model is not a FlatBuffer that fits its schema.
     #[error("model is malformed: {0}")]
     Malformed(Fault),
-    /// Training information is no FlatBuffer of its schema.
+    /// Training information is not a FlatBuffer of its schema.
     #[error("training information is malformed: {reason}")]
     TrainingInfo {
         /// What is wrong with it.
@@ -54,7 +54,7 @@ pub enum Error {
         /// Why.
         fault: WriteFault,
     },
-    /// The custom options of an operator are no FlexBuffer.
+    /// The custom options of an operator are not a FlexBuffer.
     #[error("custom options at byte {offset} {reason}")]
     CustomOptions {
         /// Where, in bytes from their start.
@@ -149,7 +149,7 @@ impl Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConstantFault {
-    /// Its buffer is none of the model.
+    /// Its buffer is not in the model.
     #[error("has buffer {index}, but the model has {count}")]
     NoBuffer {
         /// The position.
@@ -179,7 +179,7 @@ pub enum ConstantFault {
         /// The shape.
         shape: Vec<i32>,
     },
-    /// Its element type is none that elements can be given out as.
+    /// Its element type is not one that elements can be given out as.
     #[error("has elements of {tensor_type}, which cannot be given out as numbers")]
     ElementType {
         /// The element type.
@@ -206,7 +206,7 @@ pub enum ConstantFault {
 }
 
 impl ConstantFault {
-    const fn kind(&self) -> ErrorKind {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::NoBuffer { .. }
             | Self::OutOfBounds { .. }
@@ -217,7 +217,7 @@ impl ConstantFault {
         }
     }
 
-    pub(crate) const fn rule(&self) -> &'static str {
+    pub(crate) fn rule(&self) -> &'static str {
         match self {
             Self::NoBuffer { .. } => "model/buffer-index",
             Self::OtherFile { .. } => "model/other-file",
@@ -314,7 +314,7 @@ pub enum WriteFault {
 
 impl WriteFault {
     /// What is wrong with the file is its fault; all else is sound, and not what was asked for.
-    const fn kind(&self) -> ErrorKind {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::TwoPlaces | Self::OutOfBounds { .. } => ErrorKind::Malformed,
             Self::NotInSchema { .. }
@@ -327,7 +327,7 @@ impl WriteFault {
         }
     }
 
-    pub(crate) const fn rule(&self) -> &'static str {
+    pub(crate) fn rule(&self) -> &'static str {
         match self {
             Self::NotInSchema { .. } => "model/not-in-schema",
             Self::Unknown { .. } => "model/unknown-table",

@@ -47,7 +47,7 @@ impl Value {
         parser.value(at, width, *packed, 0)
     }
 
-    /// Returns the value of a key; `None` where there is none, or this is no map.
+    /// Returns the value of a key; `None` where there is none, or this is not a map.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         let Self::Map(members) = self else { return None };
@@ -176,7 +176,7 @@ impl Parser<'_> {
             let at = element_at(keys, index, key_width);
             match self.value(at, key_width, 4 << 2, depth.saturating_add(1))? {
                 Value::Text(key) => members.push((key, value)),
-                _ => return Err(fault(at, "have a key that is no text")),
+                _ => return Err(fault(at, "have a key that is not text")),
             }
         }
         Ok(Value::Map(members))

@@ -127,7 +127,7 @@ impl Diagnosis {
         self.onert(Reaction::Crashes { stage })
     }
 
-    /// Says that memory is read that is none.
+    /// Says that memory is read that does not belong to onert.
     #[must_use]
     pub fn undefined(self, stage: Stage) -> Self {
         self.onert(Reaction::Undefined { stage })

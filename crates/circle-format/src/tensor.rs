@@ -66,8 +66,8 @@ impl<'a> Tensor<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Constant`] where elements are none that other formats have, such as GGML blocks, or
-    /// the shape is none; [`stored_bytes`](Self::stored_bytes) gives those out as they are.
+    /// [`Error::Constant`] where elements are not such as other formats have, but GGML blocks or the
+    /// like, or a dimension is negative; [`stored_bytes`](Self::stored_bytes) gives those out as they are.
     pub fn info(self) -> Result<TensorInfo> {
         let found = self.described().and_then(|tensor| {
             let shape = self.shape(tensor)?;
@@ -119,7 +119,7 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Does the same, where elements that are not stored in order are an error.
+    /// Like [`extent`](Self::extent), but where elements that are not stored in order are an error.
     fn elements(self) -> Result<Extent> {
         self.info()?;
         let extent = self.stored_extent()?;

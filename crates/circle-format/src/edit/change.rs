@@ -214,7 +214,7 @@ impl Model {
             *code = OperatorCode {
                 custom_code: code.custom_code.take(),
                 version: code.version,
-                ..OperatorCode::of(operator)
+                ..OperatorCode::new(operator)
             };
         }
         for (graph, subgraph) in self.subgraphs.iter().enumerate() {
@@ -272,7 +272,7 @@ impl Model {
 impl OperatorCode {
     /// Makes the code of an operator at version 1, in both fields as conforming writers do.
     #[must_use]
-    pub fn of(operator: BuiltinOperator) -> Self {
+    pub fn new(operator: BuiltinOperator) -> Self {
         let code = operator.code();
         // 127 stands for all that 8 bits do not hold.
         let deprecated_builtin_code = i8::try_from(code.min(127)).unwrap_or(i8::MIN);
@@ -282,13 +282,13 @@ impl OperatorCode {
     /// Makes the code of a custom operator at version 1.
     #[must_use]
     pub fn custom(name: impl Into<String>) -> Self {
-        Self { custom_code: Some(name.into()), ..Self::of(BuiltinOperator::CUSTOM) }
+        Self { custom_code: Some(name.into()), ..Self::new(BuiltinOperator::CUSTOM) }
     }
 }
 
 impl From<BuiltinOperator> for OperatorCode {
     fn from(operator: BuiltinOperator) -> Self {
-        Self::of(operator)
+        Self::new(operator)
     }
 }
 

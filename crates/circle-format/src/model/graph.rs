@@ -73,7 +73,7 @@ pub struct Tensor {
     pub is_unshaped: bool,
     /// The element type.
     pub tensor_type: TensorType,
-    /// The position of its buffer in the model; 0, an empty one, for what is no constant.
+    /// The position of its buffer in the model; 0, an empty one, for what is not a constant.
     pub buffer: u32,
     /// The name.
     pub name: Option<String>,

@@ -23,7 +23,7 @@ pub(crate) fn find(source: &Source, len: u64) -> Result<Vec<Range<usize>>> {
     }
 }
 
-/// Returns the places of large bytes of buffers that are no metadata.
+/// Returns the places of large bytes of buffers that are not metadata.
 fn holes(model: Table<'_>) -> flat_tables::Result<Vec<Range<usize>>> {
     let Some(buffers) = model.vector(BUFFERS, 4, WHAT)? else { return Ok(Vec::new()) };
     let metadata = model.vector(METADATA, 4, WHAT)?;

@@ -357,7 +357,7 @@ impl ReadOptions {
     }
 }
 
-/// Finds the tensors that have a value in the file. What the caller gives is none, whatever its
+/// Finds the tensors that have a value in the file. What the caller gives is not one, whatever its
 /// buffer holds.
 fn constants(model: &Model, limits: &Limits) -> Result<Vec<(u32, u32)>> {
     let mut constants = Vec::new();

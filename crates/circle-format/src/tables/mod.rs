@@ -46,7 +46,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] and its like where it is no FlatBuffer of the schema.
+    /// [`Error::Malformed`] and its like where it is not a FlatBuffer of the schema.
     pub fn parse_as(model: impl Into<Bytes>, schema: Schema, limits: &Limits) -> Result<Self> {
         Ok(Parsed::of(&model.into(), schema, limits)?.model)
     }

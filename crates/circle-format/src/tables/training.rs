@@ -21,7 +21,7 @@ impl TrainingInfo {
     ///
     /// # Errors
     ///
-    /// [`Error::TrainingInfo`] without the identifier, or where it is no FlatBuffer of the schema.
+    /// [`Error::TrainingInfo`] without the identifier, or where it is not a FlatBuffer of the schema.
     pub fn parse(bytes: impl Into<Bytes>, limits: &Limits) -> Result<Self> {
         let bytes = bytes.into();
         let found = bytes.get(4..8).unwrap_or_default();

@@ -63,7 +63,7 @@ fn check_external(reader: &Reader, index: usize, buffer: &Buffer, findings: &mut
         fault("model/buffer-out-of-bounds", message);
     }
     if !offset.is_multiple_of(ALIGNMENT) {
-        let message = format!("starts at byte {offset}, which is no multiple of {ALIGNMENT}");
+        let message = format!("starts at byte {offset}, which is not a multiple of {ALIGNMENT}");
         let diagnosis = Diagnosis::note("model/buffer-alignment", message);
         findings.push(diagnosis.path(format!("buffer {index}")));
     }

@@ -106,7 +106,7 @@ fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut D
         findings.push(at(Diagnosis::error("model/operator-code-conflict", message)));
     }
     if operator.name().is_none() {
-        let message = format!("has code {number}, which is none that is known");
+        let message = format!("has code {number}, which is not known");
         let diagnosis = Diagnosis::error("model/operator-code", message);
         findings.push(at(diagnosis).load_fails("Unsupported operation: "));
     } else if number < 0 && model.schema == Schema::Tflite {
@@ -239,7 +239,7 @@ fn check_names(
         let index = tensor.tensor_index;
         if !i32::try_from(index).is_ok_and(|index| of_graph.contains(&index)) {
             let message = format!(
-                "{side}[{at}] {name:?} is tensor {index}, which is none of the {side} of graph {graph}"
+                "{side}[{at}] {name:?} is tensor {index}, which is not among the {side} of graph {graph}"
             );
             findings.push(Diagnosis::error("model/signature-tensor", message).path(path));
         }

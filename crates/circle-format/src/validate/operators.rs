@@ -164,7 +164,7 @@ fn custom(operator: &Operator, push: &mut impl FnMut(Diagnosis)) {
     if !options.is_empty()
         && let Err(error) = flex::Value::parse(options)
     {
-        let message = format!("has options that are no FlexBuffer: {error}");
+        let message = format!("has options that are not a FlexBuffer: {error}");
         push(Diagnosis::note("model/custom-options", message));
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn check(reader: &Reader, path: &str, findings: &mut Diagnoses) {
 fn numbers(training: &TrainingInfo, push: &mut impl FnMut(Diagnosis)) {
     let reduction = training.loss_reduction;
     if reduction.name().is_none() {
-        let message = format!("has loss reduction {}, which is none known", reduction.code());
+        let message = format!("has loss reduction {}, which is not known", reduction.code());
         let diagnosis = Diagnosis::error("model/training-info", message);
         push(diagnosis.load_fails("unknown loss reduction type"));
     }
@@ -48,7 +48,7 @@ fn numbers(training: &TrainingInfo, push: &mut impl FnMut(Diagnosis)) {
 fn optimizer(training: &TrainingInfo, push: &mut impl FnMut(Diagnosis)) {
     let optimizer = training.optimizer;
     if optimizer.name().is_none() {
-        let message = format!("has optimizer {}, which is none known", optimizer.code());
+        let message = format!("has optimizer {}, which is not known", optimizer.code());
         let diagnosis = Diagnosis::error("model/training-info", message);
         push(diagnosis.load_fails("unknown optimzer"));
         return;
@@ -74,7 +74,7 @@ fn optimizer(training: &TrainingInfo, push: &mut impl FnMut(Diagnosis)) {
 fn loss(training: &TrainingInfo, push: &mut impl FnMut(Diagnosis)) {
     let loss = training.loss;
     if loss.name().is_none() {
-        let message = format!("has loss {}, which is none known", loss.code());
+        let message = format!("has loss {}, which is not known", loss.code());
         let diagnosis = Diagnosis::error("model/training-info", message);
         push(diagnosis.load_fails("unknown loss function"));
         return;

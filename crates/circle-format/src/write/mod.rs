@@ -35,7 +35,7 @@ pub enum BufferPlacement {
     Keep,
     /// Into the tables, which reach 2 GiB.
     Inline,
-    /// Outside of the tables: every buffer of more than one byte that is no metadata. onert 0.1.0
+    /// Outside of the tables: every buffer of more than one byte that is not metadata. onert 0.1.0
     /// crashes on constants outside.
     Outside,
 }

@@ -129,7 +129,7 @@ fn errors_say_whose_fault_they_are() {
     assert_eq!(kind(&large()[..40], Limits::default()), ErrorKind::Malformed);
     assert_eq!(kind(&large(), Limits::default().with_depth(1)), ErrorKind::OverLimit);
     let missing = Reader::open(testdata("nnpackage/valid/none.circle")).unwrap_err();
-    assert!(!missing.kind().is_file_fault() && missing.rule() == "model/read", "{missing}");
+    assert_eq!((missing.kind(), missing.rule()), (ErrorKind::NotFound, "model/read"));
     let error = open(&large()[..40], Limits::default()).unwrap_err();
     let Error::Malformed(fault) = &error else { panic!("{error}") };
     assert_eq!(error.at().offset, Some(fault.at()));

@@ -132,7 +132,7 @@ fn what_does_not_fit() {
         (
             |of| of.optimizer = Optimizer::from_code(5),
             format!(
-                "error model/training-info has optimizer 5, which is none known {}",
+                "error model/training-info has optimizer 5, which is not known {}",
                 loads_not("unknown optimzer")
             ),
         ),
@@ -159,7 +159,7 @@ fn what_does_not_fit() {
         (
             |of| of.loss = LossFn::from_code(9),
             format!(
-                "error model/training-info has loss 9, which is none known {}",
+                "error model/training-info has loss 9, which is not known {}",
                 loads_not("unknown loss function")
             ),
         ),
@@ -190,7 +190,7 @@ fn what_does_not_fit() {
         (
             |of| of.loss_reduction = LossReductionType::from_code(7),
             format!(
-                "error model/training-info has loss reduction 7, which is none known {}",
+                "error model/training-info has loss reduction 7, which is not known {}",
                 loads_not("unknown loss reduction type")
             ),
         ),

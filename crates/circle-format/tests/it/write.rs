@@ -158,7 +158,7 @@ fn codes_are_stored_in_both_fields() {
         (BuiltinOperator::CUMSUM, 127),
         (BuiltinOperator::RMS_NORM, -6),
     ] {
-        let code = OperatorCode::of(operator);
+        let code = OperatorCode::new(operator);
         assert_eq!(code.deprecated_builtin_code, deprecated, "{operator}");
         assert_eq!((code.operator(), code.operator_in_tflite()), (operator, operator));
     }
@@ -272,7 +272,7 @@ fn bytes_that_nothing_refers_to_survive() {
     test_support::assert_bytes(&written, &bytes, "what was read");
 }
 
-/// Padding behind the tables is none of that.
+/// Padding behind the tables is not among that.
 #[test]
 fn padding_is_not_copied() {
     let bytes = add(Schema::Circle).finish().to_bytes().unwrap();
@@ -527,7 +527,7 @@ fn tflite_becomes_circle() {
     let mut expected = model.clone();
     (expected.schema, expected.version) = (Schema::Circle, 0);
     expected.operator_codes[1] =
-        OperatorCode { version: 2, ..OperatorCode::of(BuiltinOperator::SUB) };
+        OperatorCode { version: 2, ..OperatorCode::new(BuiltinOperator::SUB) };
     assert_eq!(read.model(), &expected);
     assert_eq!(read.model().to_circle().unwrap(), expected);
 }

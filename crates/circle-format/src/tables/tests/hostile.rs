@@ -1,6 +1,7 @@
 //! Tables that are shared, cut or not as they should be.
 
-use flatbuffers::FlatBufferBuilder;
+use flat_tables::{Bounds, Problem};
+use flatbuffers::{FlatBufferBuilder, VerifierOptions, root_with_opts};
 use tensor_core::Limits;
 
 use crate::{
@@ -90,4 +91,42 @@ fn text_that_is_no_utf8() {
     bytes[at] = 0xff;
     let error = Model::parse(bytes, &Limits::default()).unwrap_err();
     assert!(matches!(error, Error::Malformed { .. }), "{error}");
+}
+
+/// What is proved is what the verifier of the crate `flatbuffers` lets through, and no more.
+#[test]
+fn the_verifier_agrees_with_what_is_proved() {
+    let bounds = Bounds { tables: 1000, ..Bounds::default() };
+    let options = VerifierOptions {
+        max_tables: bounds.tables,
+        max_depth: bounds.depth,
+        max_apparent_size: bounds.apparent_size,
+        ignore_missing_null_terminator: false,
+    };
+    let (mut proved, mut refused) = (0, 0);
+    for bytes in [shared(3, 2), without_options(stored::BuiltinOptions::AddOptions)] {
+        test_support::mutations(&bytes, |changed| {
+            let ours = crate::generated::circle_model(changed, bounds);
+            let theirs = root_with_opts::<stored::Model<'_>>(&options, changed);
+            match &ours {
+                Ok(_) => assert!(theirs.is_ok(), "{theirs:?}"),
+                // What it lets through all the same are tables that end in their first four bytes.
+                Err(fault) if theirs.is_ok() => assert!(
+                    matches!(
+                        fault.problem(),
+                        Problem::VtableLength { .. }
+                            | Problem::TableLength { .. }
+                            | Problem::VtableOutside { .. }
+                            | Problem::NoOffset
+                            | Problem::OutOfBounds { .. }
+                            | Problem::Misaligned { .. }
+                    ),
+                    "{fault}"
+                ),
+                Err(_) => refused += 1,
+            }
+            proved += usize::from(ours.is_ok());
+        });
+    }
+    assert!(proved > 100 && refused > 100, "{proved} {refused}");
 }
