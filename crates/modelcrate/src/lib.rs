@@ -75,6 +75,7 @@
         dead_code,
         unused_macros,
         unused_imports,
+        unreachable_code,
         unused_variables,
         clippy::needless_pass_by_value,
         reason = "few formats use a part of what all share"
