@@ -206,7 +206,7 @@ pub enum Error {
 impl Error {
     /// Returns the stable id of the rule that is broken.
     #[must_use]
-    pub const fn rule(&self) -> &'static str {
+    pub fn rule(&self) -> &'static str {
         match self.kind() {
             ErrorKind::OverLimit => "file/limit",
             ErrorKind::Malformed if matches!(self, Self::OutOfBounds { .. }) => "file/truncated",
@@ -220,7 +220,7 @@ impl Error {
 
     /// Returns what the error means for whoever meets it.
     #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::OutOfBounds { .. }
             | Self::ExtentOverflow { .. }
@@ -229,6 +229,9 @@ impl Error {
             | Self::WrongLength { .. }
             | Self::NotABool { .. } => ErrorKind::Malformed,
             Self::OverLimit { .. } => ErrorKind::OverLimit,
+            Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                ErrorKind::NotFound
+            }
             Self::Read { .. } | Self::File { .. } | Self::OutOfMemory { .. } => ErrorKind::Io,
             Self::Replaced { .. } | Self::Locked { .. } => ErrorKind::Busy,
             Self::NotAFile { .. }
@@ -285,3 +288,18 @@ impl fmt::Display for Chain<'_> {
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+
+    #[test]
+    fn a_missing_file_is_told_from_one_that_cannot_be_read() {
+        let missing = Source::open("no/such/file").unwrap_err();
+        assert_eq!((missing.kind(), missing.rule()), (ErrorKind::NotFound, "file/not-found"));
+        let denied = io::ErrorKind::PermissionDenied.into();
+        let denied = Error::File { path: "a".into(), what: "opening", source: denied };
+        assert_eq!((denied.kind(), denied.rule()), (ErrorKind::Io, "file/read"));
+    }
+}

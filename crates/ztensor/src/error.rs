@@ -144,7 +144,7 @@ pub enum Error {
 impl Error {
     /// Returns the stable id of the rule that is broken, such as `zt/blob-misaligned`.
     #[must_use]
-    pub const fn rule(&self) -> &'static str {
+    pub fn rule(&self) -> &'static str {
         match self {
             Self::BadMagic { .. } => "zt/magic",
             Self::Generation2 => "zt/generation",
@@ -167,7 +167,7 @@ impl Error {
 
     /// Returns what the error means for whoever meets it.
     #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadMagic { .. }
             | Self::BadFooter { .. }
@@ -218,7 +218,7 @@ impl Error {
     }
 }
 
-const fn core_rule(error: &tensor_core::Error) -> &'static str {
+fn core_rule(error: &tensor_core::Error) -> &'static str {
     use tensor_core::Error as Core;
     if matches!(error, Core::ShapeOverflow { .. } | Core::SizeOverflow { .. }) {
         return "zt/shape-overflow";
@@ -294,7 +294,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    const fn rule(&self) -> &'static str {
+    fn rule(&self) -> &'static str {
         match self {
             Self::Unexpected { .. } => "zt/manifest-type",
             Self::Truncated { .. } => "zt/manifest-truncated",
@@ -307,7 +307,7 @@ impl Problem {
         }
     }
 
-    const fn kind(&self) -> ErrorKind {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::TooDeep { .. } | Self::OverLimit { .. } => ErrorKind::OverLimit,
             Self::Unexpected { .. }
@@ -427,7 +427,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    const fn rule(&self) -> &'static str {
+    fn rule(&self) -> &'static str {
         match self {
             Self::UnknownDtype { .. } => "zt/dtype",
             Self::UnknownEncoding { .. } => "zt/encoding",
@@ -443,7 +443,7 @@ impl Fault {
         }
     }
 
-    const fn kind(&self) -> ErrorKind {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownDtype { .. } | Self::UnknownEncoding { .. } => ErrorKind::Unsupported,
             Self::Misaligned { .. }
