@@ -83,7 +83,7 @@ pub(crate) fn chain(error: &Error) -> String {
 /// because what was asked for cannot be done.
 pub(crate) fn is_invalid(error: &Error) -> bool {
     let error = bare(error);
-    error.is::<Malformed>() || kind_of(error.as_ref()).is_some_and(ErrorKind::is_file_fault)
+    error.is::<Malformed>() || error.chain().find_map(kind_of).is_some_and(ErrorKind::is_file_fault)
 }
 
 #[cfg(test)]

@@ -87,12 +87,7 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
 }
 
 /// Writes in one line what was found, also with the place in a line of a text.
-pub(crate) fn found_text(
-    severity: Severity,
-    rule: &str,
-    at: &At,
-    message: &str,
-) -> String {
+pub(crate) fn found_text(severity: Severity, rule: &str, at: &At, message: &str) -> String {
     let style = match severity {
         Severity::Error => anstyle::AnsiColor::Red.on_default(),
         Severity::Warning => anstyle::AnsiColor::Yellow.on_default(),
