@@ -1,8 +1,10 @@
 //! What only cartons have: packing, links, descriptions, the model hash.
 
 mod edit;
+#[cfg(feature = "http")]
 mod fill;
 mod hash;
+#[cfg(feature = "http")]
 mod http;
 mod pack;
 mod platforms;
@@ -27,6 +29,7 @@ pub(crate) enum Carton {
     Pack(Box<pack::Pack>),
     Unpack(unpack::Unpack),
     Shrink(shrink::Shrink),
+    #[cfg(feature = "http")]
     Fill(fill::Fill),
     Repack(repack::Repack),
     Edit(edit::Edit),
@@ -40,6 +43,7 @@ impl Carton {
             Self::Pack(command) => command.run(),
             Self::Unpack(command) => command.run(),
             Self::Shrink(command) => command.run(),
+            #[cfg(feature = "http")]
             Self::Fill(command) => command.run(),
             Self::Repack(command) => command.run(),
             Self::Edit(command) => command.run(),
