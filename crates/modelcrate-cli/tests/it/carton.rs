@@ -10,7 +10,7 @@ use std::{
 
 use modelcrate::{
     carton_format::{OptionValue, Place, Reader, Sha256, Value},
-    tensor_core::{LockedFile, Severity},
+    tensor_core::{Severity, output::LockedFile},
 };
 use test_support::{assert_bytes, testdata};
 
