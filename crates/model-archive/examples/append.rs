@@ -9,7 +9,7 @@ use std::error::Error;
 
 use model_archive::{
     Archive, ArchiveWriter, Entry, EntryOptions, Layout,
-    tensor_core::{LockedFile, Profile},
+    tensor_core::{Profile, output::LockedFile},
 };
 
 fn main() -> Result<(), Box<dyn Error>> {

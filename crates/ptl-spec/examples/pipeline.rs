@@ -9,7 +9,7 @@ use std::{env, error::Error, fs};
 
 use ptl_spec::{
     Image, Params, Spec, Value,
-    tensor_core::{Tensor, TensorView},
+    tensor_core::{TensorBuf, TensorView},
 };
 
 /// A spec as it would lie in a `.ptl` file; `ptl_spec::Reader::find_spec` finds it there.
@@ -50,5 +50,5 @@ fn means(input: &Value) -> Result<Value, Box<dyn Error + Send + Sync>> {
         .chunks(plane)
         .map(|plane| plane.iter().sum::<f32>() / plane.len() as f32)
         .collect();
-    Ok(Value::Tensor(Tensor::from_slice([1, 3], &means)?))
+    Ok(Value::Tensor(TensorBuf::from_slice([1, 3], &means)?))
 }

@@ -4,6 +4,18 @@
 //! This crate knows no file format. The format crates of the workspace (`ztensor` and its
 //! siblings) are built on it, and their public signatures use its types.
 //!
+//! # Examples
+//!
+//! ```
+//! use tensor_core::{DType, Extent, Source, TensorBuf};
+//!
+//! let source = Source::from_bytes(vec![0, 0, 128, 63, 0, 0, 0, 64]);
+//! let bytes = source.read(Extent::new(0, 8)?, "weights")?;
+//! let tensor = TensorBuf::new(DType::F32, [2], bytes)?;
+//! assert_eq!(tensor.to_vec::<f32>()?, [1.0, 2.0]);
+//! # Ok::<(), tensor_core::Error>(())
+//! ```
+//!
 //! # Data path
 //!
 //! ```text
@@ -12,19 +24,7 @@
 //! 3. Cursor         little-endian fields of a fixed part, each named in its error        cursor
 //! 4. Shape, DType   what the bytes mean; products are checked                            shape, dtype
 //! 5. AlignedBuf     owned bytes on 64-byte boundaries, filled once                       buf
-//! 6. TensorView     typed slices without a copy where alignment allows                   tensor
-//! ```
-//!
-//! # Examples
-//!
-//! ```
-//! use tensor_core::{DType, Extent, Shape, Source, TensorView};
-//!
-//! let source = Source::from_bytes(vec![0, 0, 128, 63, 0, 0, 0, 64]);
-//! let bytes = source.read(Extent::new(0, 8)?, "weights")?;
-//! let view = TensorView::new(DType::F32, Shape::from([2]), &bytes)?;
-//! assert_eq!(view.to_vec::<f32>()?, [1.0, 2.0]);
-//! # Ok::<(), tensor_core::Error>(())
+//! 6. TensorBuf      typed slices without a copy where alignment allows                   tensor
 //! ```
 //!
 //! # Features
@@ -90,10 +90,12 @@ pub use error::{Chain, Error, ErrorKind, Result};
 pub use extent::Extent;
 pub use float8::{F8E4M3, F8E5M2};
 pub use limits::{Limit, Limits};
-#[cfg(feature = "output")]
-pub use locked::LockedFile;
 pub use options::{Profile, Verified, Verify};
 pub use report::{At, Finding, Report, Severity};
 pub use shape::Shape;
 pub use source::{ReadAt, Source, SourceReader};
-pub use tensor::{Element, TensorBuf as Tensor, TensorBuf, TensorInfo, TensorView};
+pub use tensor::{Element, TensorBuf, TensorInfo, TensorView};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadMe;

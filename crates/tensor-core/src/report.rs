@@ -244,17 +244,6 @@ impl Report {
         }
     }
 
-    /// Adds a finding.
-    pub fn push(
-        &mut self,
-        severity: Severity,
-        rule: impl Into<Cow<'static, str>>,
-        at: At,
-        message: impl Into<String>,
-    ) {
-        self.add(Finding::new(severity, rule, message).at(at));
-    }
-
     /// Adds everything that another report found.
     pub fn append(&mut self, other: Self) {
         for (index, finding) in other.findings.into_iter().enumerate() {

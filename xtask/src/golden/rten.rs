@@ -5,7 +5,7 @@ use rten_format::{
     Attributes, Constant, ConstantDataType, DataType, GraphBuilder, Metadata, Model, OperatorType,
     Reader, Rewrite, Value, WriteOptions, Writer,
     attributes::{ConcatAttrs, GemmAttrs, IfAttrs, SoftmaxAttrs},
-    tensor_core::Tensor,
+    tensor_core::TensorBuf,
 };
 
 use super::Golden;
@@ -54,9 +54,9 @@ const HIDDEN: u32 = 6;
 fn model() -> Result<Model> {
     let mut graph = GraphBuilder::new();
     let weights: Vec<f32> = (0..24_u8).map(|n| f32::from(n) / 8.0).collect();
-    let weights = Constant::from_tensor(&Tensor::from_slice([4, 6], &weights)?)?;
+    let weights = Constant::from_tensor(&TensorBuf::from_slice([4, 6], &weights)?)?;
     let weights = graph.constant("weights", weights)?;
-    let bias = Constant::from_tensor(&Tensor::from_slice([6], &[0.5_f32; 6])?)?;
+    let bias = Constant::from_tensor(&TensorBuf::from_slice([6], &[0.5_f32; 6])?)?;
     let bias = graph.constant("bias", bias)?;
     let table = graph.constant("table", Constant::described([20], ConstantDataType::UInt8))?;
     let condition = graph.input("condition", Value::new([], DataType::Int32))?;
@@ -89,7 +89,7 @@ fn model() -> Result<Model> {
 fn branch(operator: OperatorType, attributes: Option<Attributes>) -> Result<rten_format::Graph> {
     let mut graph = GraphBuilder::new();
     let hidden = graph.capture("hidden", Value::default())?;
-    let more = Constant::from_tensor(&Tensor::from_slice([0, 6], &[0.0_f32; 0])?)?;
+    let more = Constant::from_tensor(&TensorBuf::from_slice([0, 6], &[0.0_f32; 0])?)?;
     let more = graph.constant(format!("{operator}.more"), more)?;
     let joined = graph.value(format!("{operator}.joined"), Value::default())?;
     let output = graph.value(format!("{operator}.y"), Value::default())?;

@@ -7,10 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::{
-    LockedFile,
-    output::{Edited, Existing},
-};
+use tensor_core::output::{Edited, Existing, LockedFile};
 
 #[cfg(feature = "edit")]
 use crate::Change;

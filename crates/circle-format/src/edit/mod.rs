@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tensor_core::{
-    LockedFile,
-    output::{Edited, Existing},
-};
+use tensor_core::output::{Edited, Existing, LockedFile};
 
 use crate::{Reader, Result, WriteOptions, model::Model};
 

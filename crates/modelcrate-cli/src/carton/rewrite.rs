@@ -7,7 +7,7 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     carton_format::{self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer},
-    tensor_core::{LockedFile, Source},
+    tensor_core::{Source, output::LockedFile},
 };
 use serde::Serialize;
 

@@ -8,7 +8,7 @@ use modelcrate::{
         model::{Model, Signature, SignatureTensor, Subgraph},
     },
     nnpackage::Content,
-    tensor_core::{Extent, LockedFile, Source},
+    tensor_core::{Extent, Source, output::LockedFile},
 };
 use serde::Serialize;
 

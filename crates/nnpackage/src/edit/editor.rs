@@ -14,10 +14,7 @@ use std::{
 };
 
 use model_archive::Archive;
-use tensor_core::{
-    LockedFile,
-    output::{Durability, Edited, Existing, NewFile},
-};
+use tensor_core::output::{Durability, Edited, Existing, LockedFile, NewFile};
 
 use crate::{
     Edit, Error, FileFault, Reader, Result, Sums, WriteOptions,

@@ -102,7 +102,7 @@ fn config(reader: &Reader, path: &str) -> Json {
 
 /// Returns golden data of rank 2 as lists of lists.
 fn values(golden: GoldenData<'_>) -> Json {
-    let list = |tensor: tensor_core::Tensor| -> Json {
+    let list = |tensor: tensor_core::TensorBuf| -> Json {
         let columns = *tensor.info().shape.dims().last().unwrap() as usize;
         assert_eq!(tensor.info().shape.rank(), 2);
         let numbers = tensor.view().to_vec::<f32>().unwrap();

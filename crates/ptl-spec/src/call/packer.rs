@@ -1,6 +1,6 @@
 //! Values for the model, of a `pack` whose stubs are replaced.
 
-use tensor_core::{Shape, Tensor};
+use tensor_core::{Shape, TensorBuf};
 
 use crate::{
     Call, Dialect, Error, Fault, Items, Pack, PackString, PackTensor, Param, Result, Slot,
@@ -48,14 +48,14 @@ fn value(call: &mut Call<'_>, pack: &Pack, path: &mut Path) -> Result<Value> {
 }
 
 /// Makes a tensor of items that stand in the spec; their number was compared with the sizes.
-fn tensor(PackTensor { sizes, items }: &PackTensor) -> Result<Tensor, Fault> {
+fn tensor(PackTensor { sizes, items }: &PackTensor) -> Result<TensorBuf, Fault> {
     let sizes: Shape =
         sizes.bound()?.iter().map(|size| size.bound().copied()).collect::<Result<_, Fault>>()?;
     Ok(match items {
-        Items::Float(items) => Tensor::from_slice(sizes, &floats(items.bound()?)?)?,
+        Items::Float(items) => TensorBuf::from_slice(sizes, &floats(items.bound()?)?)?,
         Items::Long(items) => {
             let items = items.bound()?.iter().map(|item| item.bound().copied());
-            Tensor::from_slice(sizes, &items.collect::<Result<Vec<i64>, Fault>>()?)?
+            TensorBuf::from_slice(sizes, &items.collect::<Result<Vec<i64>, Fault>>()?)?
         }
     })
 }
@@ -65,7 +65,7 @@ fn floats(items: &[Slot<f64>]) -> Result<Vec<f32>, Fault> {
     items.iter().map(|item| item.bound().map(|&item| item as f32)).collect()
 }
 
-fn text(call: &mut Call<'_>, string: &PackString, path: &mut Path) -> Result<Tensor> {
+fn text(call: &mut Call<'_>, string: &PackString, path: &mut Path) -> Result<TensorBuf> {
     let text = at(path, string.string.bound())?;
     let (found, limit) = (text.len() as u64, MAX_TEXT);
     if found > limit {
@@ -93,7 +93,7 @@ fn text(call: &mut Call<'_>, string: &PackString, path: &mut Path) -> Result<Ten
             ids.map_err(|fault| Error::spec(GPT2, fault))?
         }
     };
-    Ok(Tensor::from_slice([1, ids.len() as u64], &ids)?)
+    Ok(TensorBuf::from_slice([1, ids.len() as u64], &ids)?)
 }
 
 /// Refuses what phones fail on: a text whose first word is empty.
@@ -127,11 +127,11 @@ fn fill_up(
 }
 
 /// Makes a tensor `[1, samples]` of the samples of a sound, divided by 32,767.
-fn sound(call: &Call<'_>, name: &str) -> Result<Tensor, Fault> {
+fn sound(call: &Call<'_>, name: &str) -> Result<TensorBuf, Fault> {
     match call.params.get(name) {
         Some(Param::Audio(samples)) => {
             let floats: Vec<f32> = samples.iter().map(|&s| f32::from(s) / 32_767.0).collect();
-            Ok(Tensor::from_slice([1, floats.len() as u64], &floats)?)
+            Ok(TensorBuf::from_slice([1, floats.len() as u64], &floats)?)
         }
         Some(other) => Err(Fault::Value { found: other.described(), expected: "sound" }),
         None => Err(Fault::MissingParam { name: name.to_owned() }),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt};
 
-use tensor_core::{Element, Tensor};
+use tensor_core::{Element, TensorBuf};
 
 #[cfg(feature = "image")]
 use crate::image::Image;
@@ -13,7 +13,7 @@ use crate::{Fault, Json, spec::emit::object};
 #[non_exhaustive]
 pub enum Value {
     /// A tensor, row-major.
-    Tensor(Tensor),
+    Tensor(TensorBuf),
     /// True or false.
     Bool(bool),
     /// A whole number.

@@ -1,6 +1,6 @@
 //! Pictures: what is done to them, and how they become tensors and back.
 
-use tensor_core::Tensor;
+use tensor_core::TensorBuf;
 
 use crate::{
     Call, Dialect, Error, Fault, ImageStep, PackImage, Param, Result, Value,
@@ -19,7 +19,7 @@ pub use picture::Image;
 pub use scale::Filter;
 
 /// Takes a picture through its transforms. Format text: type `ImageTransform`.
-pub(crate) fn tensor(call: &Call<'_>, picture: &PackImage, path: &mut Path) -> Result<Tensor> {
+pub(crate) fn tensor(call: &Call<'_>, picture: &PackImage, path: &mut Path) -> Result<TensorBuf> {
     let name = at(path, picture.image.bound())?;
     let image = match call.params.get(name) {
         Some(Param::Image(image)) => Ok(image),

@@ -1,11 +1,11 @@
 //! The transforms `rgb_norm` and `greyscale_norm`: from bytes to a tensor, in one pass.
 
-use tensor_core::{AlignedBuf, DType, Tensor};
+use tensor_core::{AlignedBuf, DType, TensorBuf};
 
 use super::picture::View;
 use crate::{Colour, Dialect, Fault, Slot, TensorStep};
 
-pub(super) fn tensor(view: View<'_>, step: &TensorStep) -> Result<Tensor, Fault> {
+pub(super) fn tensor(view: View<'_>, step: &TensorStep) -> Result<TensorBuf, Fault> {
     match step {
         TensorStep::RgbNorm { mean, std } => {
             let (mean, std) = (channels(mean)?, channels(std)?);
@@ -38,7 +38,7 @@ const fn single(value: f64) -> f32 {
 }
 
 /// Makes a tensor `[1, 3, height, width]`. A byte has 256 values, so each is computed once.
-fn rgb(view: View<'_>, norms: [(f32, f32); 3]) -> Result<Tensor, Fault> {
+fn rgb(view: View<'_>, norms: [(f32, f32); 3]) -> Result<TensorBuf, Fault> {
     let tables = norms.map(|(mean, std)| table(mean, std));
     let (mut buffer, plane) = buffer(view, 3)?;
     let (red, rest) = buffer.split_at_mut(plane);
@@ -89,7 +89,7 @@ const fn entry(table: &Table, byte: u8) -> [u8; 4] {
 }
 
 /// Makes a tensor `[1, 1, height, width]`.
-fn greyscale(view: View<'_>, grey: impl Fn([u8; 3]) -> f32) -> Result<Tensor, Fault> {
+fn greyscale(view: View<'_>, grey: impl Fn([u8; 3]) -> f32) -> Result<TensorBuf, Fault> {
     let (mut buffer, _) = buffer(view, 1)?;
     let mut elements = buffer.as_chunks_mut::<4>().0.iter_mut();
     for row in view.rows() {
@@ -115,9 +115,9 @@ fn buffer(view: View<'_>, planes: usize) -> Result<(AlignedBuf, usize), Fault> {
     Ok((AlignedBuf::zeroed(plane.saturating_mul(planes))?, plane))
 }
 
-fn finish(view: View<'_>, planes: u64, buffer: AlignedBuf) -> Result<Tensor, Fault> {
+fn finish(view: View<'_>, planes: u64, buffer: AlignedBuf) -> Result<TensorBuf, Fault> {
     let shape = [1, planes, view.height.into(), view.width.into()];
-    Ok(Tensor::new(DType::F32, shape, buffer.into_bytes())?)
+    Ok(TensorBuf::new(DType::F32, shape, buffer.into_bytes())?)
 }
 
 /// Makes red, green and blue bytes of three planes: the smallest element becomes 0, the largest 255.
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::image::Image;
 
-    fn elements(tensor: &Tensor) -> Vec<f32> {
+    fn elements(tensor: &TensorBuf) -> Vec<f32> {
         tensor.view().as_slice::<f32>().unwrap().to_vec()
     }
 

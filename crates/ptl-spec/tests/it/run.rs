@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use ptl_spec::{
     Dialect, Error, Filter, Image, Json, Param, Params, ResultValue, Results, Spec, SpecOptions,
     Value,
-    tensor_core::{DType, Limits, Shape, Tensor},
+    tensor_core::{DType, Limits, Shape, TensorBuf},
 };
 use test_support::testdata;
 
@@ -74,11 +74,11 @@ fn output(json: &Json) -> Value {
     match text(json, "t") {
         "float" => {
             let elements: Vec<f32> = items(json, "d").iter().map(|e| double(e) as f32).collect();
-            Value::Tensor(Tensor::from_slice(shape(), &elements).unwrap())
+            Value::Tensor(TensorBuf::from_slice(shape(), &elements).unwrap())
         }
         "long" => {
             let elements: Vec<i64> = items(json, "d").iter().map(long).collect();
-            Value::Tensor(Tensor::from_slice(shape(), &elements).unwrap())
+            Value::Tensor(TensorBuf::from_slice(shape(), &elements).unwrap())
         }
         "int" => Value::Int(long(value())),
         "double" => Value::Double(double(value())),
@@ -324,7 +324,9 @@ fn unpacked(unpack: &str, output: &Value, dialect: Dialect) -> Result<ResultValu
 }
 
 fn floats(shape: &[u64], elements: &[f32]) -> Value {
-    Value::Tensor(Tensor::from_slice(shape.iter().copied().collect::<Shape>(), elements).unwrap())
+    Value::Tensor(
+        TensorBuf::from_slice(shape.iter().copied().collect::<Shape>(), elements).unwrap(),
+    )
 }
 
 #[test]

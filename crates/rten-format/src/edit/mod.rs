@@ -23,8 +23,8 @@ use std::{
 
 use bytes::Bytes;
 use tensor_core::{
-    Extent, LockedFile,
-    output::{Durability, Edited, Existing, NewFile},
+    Extent,
+    output::{Durability, Edited, Existing, LockedFile, NewFile},
 };
 
 use crate::{

@@ -451,7 +451,7 @@ fn parts_that_are_none() {
 fn weights_are_replaced() {
     let reader = Reader::open(testdata("rten/valid/mlp.v2.rten")).unwrap();
     let mut model = reader.model().clone();
-    let tensor = tensor_core::Tensor::from_slice([8, 4], &[0.5_f32; 32]).unwrap();
+    let tensor = tensor_core::TensorBuf::from_slice([8, 4], &[0.5_f32; 32]).unwrap();
     let (scope, id) = model.find("fc1.weight")[0];
     let graph = model.graph_mut(scope).unwrap();
     graph.nodes[id as usize].kind = Constant::from_tensor(&tensor).unwrap().into();

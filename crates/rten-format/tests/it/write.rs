@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rten_format::{
     Attributes, Constant, ConstantData, ConstantDataType, Graph, GraphBuilder, Header, Model, Node,
     NodeKind, Reader, Rewrite, Tensor, Version, WriteOptions, Writer,
-    tensor_core::{Extent, Limits, ReadAt, Source, TensorBuf as Elements},
+    tensor_core::{Extent, Limits, ReadAt, Source, TensorBuf},
 };
 use test_support::{files, testdata};
 
@@ -173,7 +173,7 @@ fn shared_elements_stay_shared() {
 
 /// One constant of 100 bytes that is given, between two that are wanted.
 fn model() -> Model {
-    let given = Elements::from_slice([100], &[7_u8; 100]).unwrap();
+    let given = TensorBuf::from_slice([100], &[7_u8; 100]).unwrap();
     let constants = [
         ("first", Constant::described([5, 4], ConstantDataType::Float32)),
         ("given", Constant::from_tensor(&given).unwrap()),
@@ -258,7 +258,7 @@ fn elements_that_nobody_wants() {
 #[test]
 fn tensors_of_another_type() {
     let model = model();
-    let other = Elements::from_slice([4, 5], &[0.0_f32; 20]).unwrap();
+    let other = TensorBuf::from_slice([4, 5], &[0.0_f32; 20]).unwrap();
     let mut graph = GraphBuilder::new();
     graph.constant("other", Constant::from_tensor(&other).unwrap()).unwrap();
     let other = Model { graph: graph.finish(), metadata: None };
@@ -340,7 +340,7 @@ fn large(elements: u32) -> Reader {
     let described = Constant::described([elements], ConstantDataType::Float32);
     let mut graph = GraphBuilder::new();
     graph.constant("large", Constant { data_offset: Some(0), ..described }).unwrap();
-    let small = Elements::from_slice([2], &[1_i32, 2]).unwrap();
+    let small = TensorBuf::from_slice([2], &[1_i32, 2]).unwrap();
     graph.constant("small", Constant::from_tensor(&small).unwrap()).unwrap();
     let model = Model { graph: graph.finish(), metadata: None };
     let model_data = model.to_bytes().unwrap();

@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use tensor_core::{
-    LockedFile,
-    output::{Edited, Existing},
-};
+use tensor_core::output::{Edited, Existing, LockedFile};
 
 use crate::{
     Generation, Reader, Version, WriteOptions, Writer,

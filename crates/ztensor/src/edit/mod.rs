@@ -18,7 +18,10 @@ pub use compact::{compact, recover};
 
 use std::{io::Write, path::Path};
 
-use tensor_core::{Extent, LockedFile, TensorBuf, output::Edited};
+use tensor_core::{
+    Extent, TensorBuf,
+    output::{Edited, LockedFile},
+};
 
 use self::tail::Tail;
 use crate::{

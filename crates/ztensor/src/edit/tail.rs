@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use tensor_core::LockedFile;
+use tensor_core::output::LockedFile;
 
 /// What an edit writes to: bytes at positions, and a way to force them to the disk.
 pub(super) trait WriteAt {

@@ -10,7 +10,7 @@ use rten::{Model, ModelOptions, NodeId, Value};
 use rten_tensor::prelude::*;
 use serde_json::Value as Json;
 use tensor_core::{
-    DType, Shape, Tensor,
+    DType, Shape, TensorBuf,
     compare::{Tolerance, compare},
 };
 use test_support::testdata;
@@ -103,15 +103,15 @@ fn assert_run(model: &Model, run: &Json, at: &str) {
 }
 
 /// Reads a tensor of a `.run.json`.
-fn tensor(json: &Json) -> Tensor {
+fn tensor(json: &Json) -> TensorBuf {
     let shape = json["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap());
     let shape: Shape = shape.collect();
     let numbers = json["data"].as_array().unwrap().iter().map(number);
     let tensor = match json["dtype"].as_str().unwrap() {
-        "f32" => Tensor::from_slice(shape, &numbers.map(|it| it as f32).collect::<Vec<_>>()),
-        "i32" => Tensor::from_slice(shape, &numbers.map(|it| it as i32).collect::<Vec<_>>()),
-        "i8" => Tensor::from_slice(shape, &numbers.map(|it| it as i8).collect::<Vec<_>>()),
-        "u8" => Tensor::from_slice(shape, &numbers.map(|it| it as u8).collect::<Vec<_>>()),
+        "f32" => TensorBuf::from_slice(shape, &numbers.map(|it| it as f32).collect::<Vec<_>>()),
+        "i32" => TensorBuf::from_slice(shape, &numbers.map(|it| it as i32).collect::<Vec<_>>()),
+        "i8" => TensorBuf::from_slice(shape, &numbers.map(|it| it as i8).collect::<Vec<_>>()),
+        "u8" => TensorBuf::from_slice(shape, &numbers.map(|it| it as u8).collect::<Vec<_>>()),
         other => panic!("element type {other:?}"),
     };
     tensor.unwrap()
@@ -123,7 +123,7 @@ fn number(json: &Json) -> f64 {
 }
 
 /// Gives a tensor to the runtime.
-fn value(tensor: &Tensor) -> Value {
+fn value(tensor: &TensorBuf) -> Value {
     let shape = tensor.info().shape.dims().iter().map(|dim| usize::try_from(*dim).unwrap());
     let (shape, view): (Vec<usize>, _) = (shape.collect(), tensor.view());
     let value = match tensor.info().dtype {
@@ -137,17 +137,17 @@ fn value(tensor: &Tensor) -> Value {
 }
 
 /// Takes a tensor from the runtime, with `NaN` as in [`number`].
-fn result(value: Value) -> Tensor {
+fn result(value: Value) -> TensorBuf {
     let shape = |dims: &[usize]| dims.iter().map(|dim| *dim as u64).collect::<Shape>();
     let tensor = match value {
         Value::FloatTensor(it) => {
             let numbers = it.to_vec().into_iter();
             let numbers = numbers.map(|it| if it.is_finite() { it } else { f32::NAN });
-            Tensor::from_slice(shape(it.shape()), &numbers.collect::<Vec<_>>())
+            TensorBuf::from_slice(shape(it.shape()), &numbers.collect::<Vec<_>>())
         }
-        Value::Int32Tensor(it) => Tensor::from_slice(shape(it.shape()), &it.to_vec()),
-        Value::Int8Tensor(it) => Tensor::from_slice(shape(it.shape()), &it.to_vec()),
-        Value::UInt8Tensor(it) => Tensor::from_slice(shape(it.shape()), &it.to_vec()),
+        Value::Int32Tensor(it) => TensorBuf::from_slice(shape(it.shape()), &it.to_vec()),
+        Value::Int8Tensor(it) => TensorBuf::from_slice(shape(it.shape()), &it.to_vec()),
+        Value::UInt8Tensor(it) => TensorBuf::from_slice(shape(it.shape()), &it.to_vec()),
         other => panic!("no sample has an output such as {:?}", other.dtype()),
     };
     tensor.unwrap()
