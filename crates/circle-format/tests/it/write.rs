@@ -11,9 +11,9 @@ use circle_format::{
         SignatureTensor, Tensor, TensorType,
         options::{AddOptions, FullyConnectedOptions, RmsNormOptions},
     },
-    tensor_core::{Extent, Profile, Source, output::Edited},
+    tensor_core::{Extent, output::Edited},
 };
-use model_archive::{Archive, ArchiveWriter, EntryOptions};
+use model_archive::{ArchiveWriter, EntryOptions};
 use test_support::{CountingSource, files};
 
 use crate::common::{packed_models, rewritten};
@@ -243,6 +243,9 @@ fn associated_files_are_not_lost() {
 #[cfg(feature = "archive")]
 #[test]
 fn associated_files_survive() {
+    use circle_format::tensor_core::{Profile, Source};
+    use model_archive::Archive;
+
     let reader = with_files();
     for description in ["", "longer than before", &"x".repeat(5000)] {
         let changed = Model { description: Some(description.to_owned()), ..reader.model().clone() };
