@@ -91,11 +91,19 @@ impl Unpack {
         Ok(())
     }
 
+    /// Tells whether what is only linked is to be fetched.
+    const fn fetches(&self) -> bool {
+        #[cfg(feature = "http")]
+        return self.fetch;
+        #[cfg(not(feature = "http"))]
+        false
+    }
+
     fn unpack(&self, reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
         if self.dry_run {
             return dry_run(reader, bar);
         }
-        let linked = if self.fetch { Linked::Fetch } else { Linked::LeaveOut };
+        let linked = if self.fetches() { Linked::Fetch } else { Linked::LeaveOut };
         let mut options = UnpackOptions::default().linked(linked);
         if let Some(threads) = self.threads {
             options = options.threads(threads);
@@ -104,7 +112,7 @@ impl Unpack {
     }
 
     fn result(&self, reader: &Reader) -> Unpacked {
-        let is_left_out = |place| place == Place::Linked && !self.fetch;
+        let is_left_out = |place| place == Place::Linked && !self.fetches();
         let left_out = reader.files().filter(|file| is_left_out(file.place()));
         let left_out: Vec<String> = left_out.map(|file| file.path().to_owned()).collect();
         Unpacked {
