@@ -6,8 +6,8 @@ use tensor_core::{Limits, Profile, Verify};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
     pub(crate) limits: Option<Limits>,
-    pub(crate) profile: Profile,
-    pub(crate) verify: Verify,
+    pub(crate) profile: Option<Profile>,
+    pub(crate) verify: Option<Verify>,
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
@@ -19,18 +19,20 @@ impl ReadOptions {
         self
     }
 
-    /// Sets how much the reader tolerates; strict by default.
+    /// Sets how much the reader tolerates; what the format's own clients do by default: strict, but
+    /// lenient for PyTorch Live.
     #[must_use]
     pub const fn profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
+        self.profile = Some(profile);
         self
     }
 
-    /// Sets when digests are compared; only by [`AnyReader::validate`](crate::AnyReader::validate)
-    /// by default. No effect on formats that have none: Circle, TFLite, PyTorch Live and `RTen`.
+    /// Sets when digests are compared: by default at the first read of a file of a carton, and else
+    /// only by [`AnyReader::validate`](crate::AnyReader::validate). No effect on formats that have
+    /// none: Circle, TFLite, PyTorch Live and `RTen`.
     #[must_use]
     pub const fn verify(mut self, verify: Verify) -> Self {
-        self.verify = verify;
+        self.verify = Some(verify);
         self
     }
 
@@ -46,15 +48,21 @@ impl ReadOptions {
 macro_rules! options_of {
     ($Reader:ty, $options:expr) => {{
         let $crate::ReadOptions { limits, profile, verify, threads } = $options;
-        let mut options = <$Reader>::options().profile(profile).verify(verify);
+        let mut options = <$Reader>::options();
         // Formats have defaults of their own, such as zTensor for rank and nesting.
         if let Some(limits) = limits {
             options = options.limits(limits);
         }
-        match threads {
-            Some(threads) => options.threads(threads),
-            None => options,
+        if let Some(profile) = profile {
+            options = options.profile(profile);
         }
+        if let Some(verify) = verify {
+            options = options.verify(verify);
+        }
+        if let Some(threads) = threads {
+            options = options.threads(threads);
+        }
+        options
     }};
 }
 pub(crate) use options_of;

@@ -691,8 +691,8 @@ mod tests {
     fn ids_of_no_node_count_nowhere() {
         let model = model(graph(vec![operator("a", None, &[7], &[9]), value("b")], &[5]));
         let topology = Topology::of(&model);
-        assert_eq!(topology.consumers(0, 7), []);
-        assert_eq!(topology.producers(3, 0), []);
+        assert_eq!(topology.consumers(0, 7), [0_u32; 0]);
+        assert_eq!(topology.producers(3, 0), [0_u32; 0]);
         assert_eq!(topology.order(0).operators, [0]);
         assert_eq!(topology.capture_source(0, 5), None);
     }
