@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::{Extent, Limits, Profile, Source, Verify, parallel};
+use tensor_core::{ErrorKind, Extent, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
     Generation, Manifest,
@@ -219,7 +219,10 @@ impl ReadOptions {
             .and_then(|container| Ok((container, container.manifest(&source, &self.limits)?)));
         let (source, container, manifest, lost) = match opened {
             Ok((container, manifest)) => (source, container, manifest, None),
-            Err(error) if self.profile == Profile::Lenient => {
+            // What is over a limit is not torn: what stands before it is not what the file holds.
+            Err(error)
+                if self.profile == Profile::Lenient && error.kind() == ErrorKind::Malformed =>
+            {
                 // Where nothing can be recovered, what is wrong with the file as it is says more.
                 let last = last_complete(&source, &self.limits);
                 let (len, container, manifest) = last.map_err(|_| error)?;

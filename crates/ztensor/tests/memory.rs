@@ -174,3 +174,39 @@ fn long_names_are_not_repeated() {
     let longest = report.findings().iter().map(|f| f.message.len()).max();
     assert!(longest < Some(1000), "{longest:?}");
 }
+
+#[test]
+fn findings_of_many_objects_are_not_held() {
+    fn text(text: &str, out: &mut Vec<u8>) {
+        out.push(0x60 + text.len() as u8);
+        out.extend(text.as_bytes());
+    }
+    let (objects, keys) = (1000_u16, 100_u8);
+    let mut manifest = vec![0xa2];
+    text("version", &mut manifest);
+    text("1.1.0", &mut manifest);
+    text("objects", &mut manifest);
+    manifest.push(0xb9);
+    manifest.extend(objects.to_be_bytes());
+    for object in 0..objects {
+        text(&format!("{object}"), &mut manifest);
+        manifest.extend([0xb8, 3 + keys]);
+        for (key, value) in [("shape", &b"\x80"[..]), ("format", b"\x61x"), ("components", b"\xa0")]
+        {
+            text(key, &mut manifest);
+            manifest.extend(value);
+        }
+        for key in 0..keys {
+            text(&format!("{key}"), &mut manifest);
+            manifest.push(0);
+        }
+    }
+    let mut file = b"ZTEN1000".to_vec();
+    file.extend(&manifest);
+    file.extend((manifest.len() as u64).to_le_bytes());
+    file.extend(b"ZTEN1000");
+    let reader = Reader::options().threads(std::num::NonZeroUsize::MIN).from_bytes(file).unwrap();
+    let taken = measure(|| reader.lint());
+    assert_eq!(taken.result.omitted(), u64::from(objects) * u64::from(keys) - 1000);
+    assert!(taken.bytes < 16 << 20, "{} bytes of memory", taken.bytes);
+}

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use tensor_core::output::{Edited, Existing, LockedFile};
+use tensor_core::{
+    ErrorKind,
+    output::{Edited, Existing, LockedFile},
+};
 
 use crate::{
     Generation, Reader, Version, WriteOptions, Writer,
@@ -47,7 +50,8 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> 
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRecover`] where there is none; [`tensor_core::Error::Locked`].
+/// [`Error::NothingToRecover`] where there is none; [`tensor_core::Error::Locked`]; as for
+/// [`Reader::open`] where the file is not torn, but over a limit or of another generation.
 pub fn recover(path: impl AsRef<Path>) -> Result<Edited> {
     let mut file = LockedFile::open(path)?;
     let source = file.source()?;
@@ -56,7 +60,11 @@ pub fn recover(path: impl AsRef<Path>) -> Result<Edited> {
             file.unlock();
             return Ok(Edited::Unchanged);
         }
-        Err(_) => last_complete(&source, &Reader::options().into_limits())?.0,
+        Err(error) if error.kind() == ErrorKind::Malformed => {
+            last_complete(&source, &Reader::options().into_limits())?.0
+        }
+        // A whole file may be over a limit, or of another generation: nothing of it is cut off.
+        Err(error) => return Err(error),
     };
     let truncated = file.set_len(len).and_then(|()| file.sync());
     truncated.map_err(|source| file.failed("truncating", source))?;

@@ -370,7 +370,7 @@ impl Manifest {
     }
 
     /// Returns where the encoded body of an object starts in the manifest.
-    fn body(&self, index: usize) -> usize {
+    pub(crate) fn body(&self, index: usize) -> usize {
         match self.entries.get(index) {
             Some(&Entry { at, len: APART }) => {
                 self.apart.get(at as usize).map_or(0, |apart| apart.body)

@@ -152,7 +152,7 @@ impl<'a> Blob<'a> {
         {
             return Err(self.read_fault(wrong(expected)));
         }
-        let mut stream = self.stream()?;
+        let mut stream = self.open(self.hasher_when_asked()?)?;
         let mut filled = 0_usize;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match stream.read(rest).map_err(|error| self.stream_fault(error))? {

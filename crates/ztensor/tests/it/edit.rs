@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use test_support::testdata;
 use ztensor::{
     Editor, Error, Reader, Value, WriteOptions, Writer,
-    tensor_core::{DType, Profile, Source, TensorBuf, output::Edited},
+    tensor_core::{DType, ErrorKind, Profile, Source, TensorBuf, output::Edited},
 };
 
 /// A copy of a valid file in a folder of its own.
@@ -300,6 +300,23 @@ fn torn_files_are_recovered() {
     assert_eq!(ztensor::recover(&path).unwrap(), Edited::Truncated { before: cut, after: len });
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(ztensor::recover(&path).unwrap(), Edited::Unchanged);
+}
+
+#[test]
+fn whole_files_over_a_limit_are_not_torn() {
+    let (_folder, path) = copy("v1.1-ref/many_300.zt");
+    let old = fs::read(&path).unwrap();
+    // Another manifest behind the old file, whole but nested deeper than is read.
+    let mut manifest = b"\xa3\x67version\x651.1.0\x67objects\xa0\x64deep".to_vec();
+    manifest.extend([0x81; 200]);
+    manifest.push(0);
+    let len = (manifest.len() as u64).to_le_bytes();
+    let file = [&old[..], &manifest, &len, b"ZTEN1000"].concat();
+    fs::write(&path, &file).unwrap();
+    let lenient = Reader::options().profile(Profile::Lenient).open(&path);
+    assert_eq!(lenient.unwrap_err().kind(), ErrorKind::OverLimit);
+    assert_eq!(ztensor::recover(&path).unwrap_err().kind(), ErrorKind::OverLimit);
+    assert_eq!(fs::read(&path).unwrap(), file);
 }
 
 #[test]

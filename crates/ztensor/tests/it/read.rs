@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value as Json;
 use test_support::{CountingSource, hex, testdata};
 use ztensor::{
-    Attributes, Blob, ByteOrder, Component, Generation, Reader, Role, Tensor, Value,
-    tensor_core::{DType, Extent, ReadAt, Source, Verified, Verify, digest::Algorithm},
+    Attributes, Blob, ByteOrder, Component, Compression, Generation, Reader, Role, Storage, Tensor,
+    Value, Writer,
+    tensor_core::{DType, Extent, ReadAt, Source, TensorBuf, Verified, Verify, digest::Algorithm},
 };
 
 fn expected() -> serde_json::Map<String, Json> {
@@ -328,6 +329,29 @@ fn digests_are_compared_when_asked() {
         assert_eq!(error.as_ref().map(ztensor::Error::rule), second, "{verify:?}");
         shared.flip(at);
         bytes = shared.into_bytes();
+    }
+}
+
+#[test]
+fn digests_of_compressed_tensors_are_compared_in_every_way_of_reading() {
+    let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
+    let storage = storage.digest(Algorithm::Crc32c);
+    let mut writer = Writer::options().storage(storage).write_to(Vec::new()).unwrap();
+    writer.add("t", &TensorBuf::from_slice([1000], &[7_u32; 1000]).unwrap()).unwrap();
+    let mut bytes = writer.finish().unwrap();
+    let digits = bytes.windows(9).position(|word| word == b"crc32c:0x").unwrap() + 9;
+    for is_right in [true, false] {
+        for verify in [Verify::Never, Verify::Once, Verify::Always] {
+            let open = || Reader::options().verify(verify).from_bytes(bytes.clone()).unwrap();
+            let read = open().tensor("t").unwrap().read().map(drop);
+            let into = open().tensor("t").unwrap().read_into(&mut [0; 4000]);
+            for result in [read, into] {
+                let expected =
+                    (!is_right && verify != Verify::Never).then_some("zt/digest-mismatch");
+                assert_eq!(result.err().map(|error| error.rule()), expected, "{verify:?}");
+            }
+        }
+        bytes[digits] = if bytes[digits] == b'0' { b'1' } else { b'0' };
     }
 }
 
