@@ -1,6 +1,8 @@
 //! One face for all format crates: the same expressions, compiled and run for each of them. Who
 //! knows one knows all; a crate that drifts from the others does not compile here.
 
+#![allow(clippy::useless_conversion, reason = "some formats have an option already")]
+
 use std::{
     error::Error,
     fs, io,

@@ -188,7 +188,7 @@ impl Walked {
 /// Tells whether a file is worth opening: what is named as a model is, so that damage to its start
 /// does not hide it, and what cannot be read is, so that it is reported.
 fn is_model(path: &Path) -> bool {
-    let detected = || detect(&Source::open(path)?);
+    let detected = || anyhow::Ok(detect(&Source::open(path)?)?);
     ModelFormat::from_path(path).is_some() || detected().map_or(true, |format| format.is_some())
 }
 

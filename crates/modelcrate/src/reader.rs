@@ -207,6 +207,7 @@ impl AnyReader {
 
     /// Returns what the file is read from; `None` for a folder.
     #[must_use]
+    #[allow(clippy::useless_conversion, reason = "some formats have an option already")]
     pub fn source(&self) -> Option<&Source> {
         each!(AnyReader: self, reader => Option::from(reader.source()))
     }

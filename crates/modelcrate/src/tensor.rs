@@ -37,6 +37,7 @@ pub enum AnyTensor<'a> {
 impl<'a> AnyTensor<'a> {
     /// Returns its name; `None` where it has none.
     #[must_use]
+    #[allow(clippy::useless_conversion, reason = "some formats have an option already")]
     pub fn name(self) -> Option<&'a str> {
         each!(AnyTensor: self, tensor => Option::from(tensor.name()))
     }

@@ -64,8 +64,11 @@ pub fn samples(file: &[u8]) -> Result<Vec<i16>, Error> {
     malformed(file.len(), "has no data")
 }
 
+/// The name and the content of a chunk.
+type Chunk<'a> = (&'a [u8; 4], &'a [u8]);
+
 /// Returns id and content of the chunk at a byte; `None` at the end.
-fn chunk(file: &[u8], at: usize) -> Result<Option<(&[u8; 4], &[u8])>, Error> {
+fn chunk(file: &[u8], at: usize) -> Result<Option<Chunk<'_>>, Error> {
     let rest = file.get(at..).unwrap_or_default();
     if rest.is_empty() {
         return Ok(None);
