@@ -227,7 +227,7 @@ impl Layout {
     pub(crate) fn sums_place(self, sums: Sums, offset: u64) -> SumsPlace {
         match self {
             Self::Plain => SumsPlace::Local,
-            Self::PyTorch if sums.size == 0 => SumsPlace::Local,
+            Self::PyTorch if sums.stored_size == 0 => SumsPlace::Local,
             Self::PyTorch if sums.is_large() || offset >= MARK_32.into() => {
                 SumsPlace::LargeDescriptor
             }

@@ -150,7 +150,12 @@ fn what_the_layout_of_pytorch_does_not_have() {
         let deflate = PLAIN().compression(Compression::Deflate { level: 6 });
         let written = writer.add("m/long", &[0; 5000], &deflate).unwrap();
         assert_eq!((written.method, written.data_offset % 64), (Method::Deflate, 0));
+        // No content, which takes two bytes when it is compressed.
+        let written = writer.add("m/none", b"", &deflate).unwrap();
+        assert_eq!((written.size, written.stored_size), (0, 2));
     }
     let archive = lenient(&writer.finish().unwrap());
     assert!(archive.entries().all(|entry| entry.verify().is_ok()));
+    let report = archive.validate();
+    assert!(report.findings().iter().all(|f| f.rule == "zip/unportable-name"), "{report:?}");
 }

@@ -202,7 +202,7 @@ fn kinds_of_errors() {
         (file(FileFault::Io(io())), ErrorKind::Io),
         (Error::Write { entry: "e".to_owned(), fault: WriteFault::Duplicate }, ErrorKind::Usage),
         (Error::Unfinished { entry: "e".to_owned() }, ErrorKind::Usage),
-        (Archive::open("/none/none").unwrap_err(), ErrorKind::Io),
+        (Archive::open("/none/none").unwrap_err(), ErrorKind::NotFound),
     ] {
         assert_eq!(error.kind(), kind, "{error}");
     }
