@@ -257,7 +257,7 @@ pub enum Fault {
         /// What the directory says.
         expected: u32,
     },
-    /// The stored bytes are no data of their method.
+    /// The stored bytes are not data of their method.
     #[error("{method} data cannot be decoded: {reason}")]
     Decode {
         /// The method.

@@ -1,5 +1,5 @@
 //! Owned bytes on 64-byte boundaries, filled without being zeroed first.
-#![expect(unsafe_code, reason = "memory that is filled once cannot be had without it")]
+#![expect(unsafe_code, reason = "memory that is filled only once needs it")]
 
 use std::{
     alloc::{self, Layout},

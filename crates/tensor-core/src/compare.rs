@@ -149,7 +149,7 @@ pub enum CompareError {
         /// The shape of the second tensor.
         expected: Shape,
     },
-    /// The elements of a tensor are no numbers.
+    /// The elements of a tensor are not numbers.
     #[error(transparent)]
     Core(#[from] Error),
 }

@@ -102,7 +102,7 @@ impl FromStr for Digest {
     }
 }
 
-/// A text that is no digest of a known algorithm.
+/// A text that is not a digest of a known algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("digest is {found:?}, expected \"sha256:\" and 64 hex digits or \"crc32c:\" and 8")]
 pub struct ParseDigestError {

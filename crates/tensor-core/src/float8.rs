@@ -109,7 +109,7 @@ macro_rules! float8 {
                     self.0
                 }
 
-                /// Tells whether it is no number.
+                /// Tells whether it is not a number.
                 #[must_use]
                 pub const fn is_nan(self) -> bool {
                     self.to_f32().is_nan()

@@ -82,7 +82,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`Error::Read`] where its length cannot be had.
+    /// [`Error::Read`] where its length cannot be read.
     pub fn from_file(file: File) -> Result<Self> {
         let metadata = file.metadata();
         let metadata =

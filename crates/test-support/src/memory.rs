@@ -7,7 +7,7 @@
 //! let taken = test_support::memory::measure(|| vec![0_u8; 1 << 20]);
 //! assert!(taken.bytes >= 1 << 20);
 //! ```
-#![expect(unsafe_code, reason = "an allocator that counts cannot be had without it")]
+#![expect(unsafe_code, reason = "an allocator cannot be written without it")]
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},

@@ -56,7 +56,7 @@ impl Container {
             return Self::bounded(Generation::V0_1, size, last, limits);
         }
         // Either generation 1.0, which has no magic here, or a later file that was cut off: then
-        // the last 8 bytes are no plausible size, or no manifest starts where they say.
+        // the last 8 bytes are not a plausible size, or no manifest starts where they say.
         let container = Self::bounded(Generation::V1_0, size, last, limits);
         let container = container.map_err(|_| bad_footer())?;
         let first = container.manifest.part(0, 1, "manifest").map_err(|_| bad_footer())?;
