@@ -63,7 +63,7 @@ pub enum Error {
     #[error("{path} {fault}")]
     Constant {
         /// Where the node is, such as `graph/then_branch/node 12 "w"`.
-        path: String,
+        path: Box<str>,
         /// What is wrong with it.
         fault: Fault,
     },
@@ -303,7 +303,7 @@ impl Error {
             Self::SegmentOffset { at, .. } | Self::SegmentLength { at, .. } => {
                 At::file().offset(*at)
             }
-            Self::Constant { path, fault } => At::file().path(path).offset(fault.offset()),
+            Self::Constant { path, fault } => At::file().path(&**path).offset(fault.offset()),
             Self::Malformed { fault } => At::file().offset(fault.at()),
             Self::Graph { path, .. }
             | Self::UnknownFields { path, .. }

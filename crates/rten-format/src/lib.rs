@@ -139,6 +139,7 @@ mod model;
 pub mod onnx;
 mod read;
 mod show;
+mod tensor;
 mod validate;
 mod write;
 
@@ -167,12 +168,12 @@ pub use read::{
     ReadOptions, Reader,
     header::{Header, Version},
     sniff::sniff,
-    tensor::Tensor,
 };
 pub use show::{
     requires::{Requirement, Requirements},
     totals::Totals,
 };
+pub use tensor::Tensor;
 pub use write::{WriteOptions, Writer, layout::Wanted, rewrite::Rewrite};
 
 #[cfg(all(doctest, feature = "onnx"))]

@@ -25,7 +25,7 @@ pub(crate) fn elements(reader: &Reader, model: &Model, unknown: Unknown) -> Resu
     });
     let Some((scope, id, fault)) = first else { return Ok(()) };
     let path = scopes.get(scope).map(|scope| scope.node_path(id)).unwrap_or_default();
-    Err(Error::Constant { path, fault })
+    Err(Error::Constant { path: path.into(), fault })
 }
 
 fn constant_has_elements(reader: &Reader, constant: &Constant) -> Result<(), Fault> {

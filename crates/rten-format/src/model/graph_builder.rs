@@ -96,7 +96,8 @@ impl GraphBuilder {
         let sized =
             constant.info().and_then(|info| Ok(info.map(|info| info.byte_len()).transpose()?));
         let checked = sized.and_then(|_| constant.inline().map(drop));
-        checked.map_err(|fault| Error::Constant { path: format!("node {name:?}"), fault })?;
+        checked
+            .map_err(|fault| Error::Constant { path: format!("node {name:?}").into(), fault })?;
         self.named(name, constant.into(), State::There)
     }
 

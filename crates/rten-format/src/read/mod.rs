@@ -4,7 +4,6 @@ pub(crate) mod header;
 pub(crate) mod index;
 pub(crate) mod model_data;
 pub(crate) mod sniff;
-pub(crate) mod tensor;
 
 use std::{
     num::NonZeroUsize,

@@ -78,7 +78,7 @@ impl Layout {
         });
         let fault = |scope: usize, node, fault| {
             let path = node_path(&scopes, scope, node);
-            Error::Constant { path, fault }
+            Error::Constant { path: path.into(), fault }
         };
         let mut shared = Vec::new();
         for &(scope, node, _, constant) in &constants {

@@ -354,7 +354,7 @@ impl<W: Write> Writer<W> {
     /// Returns a fault of the constant that comes next.
     fn fault(&self, fault: impl Into<Fault>) -> Error {
         let path = self.wanted().map(|wanted| wanted.path.clone()).unwrap_or_default();
-        Error::Constant { path, fault: fault.into() }
+        Error::Constant { path: path.into(), fault: fault.into() }
     }
 
     fn begin_part(&mut self) -> Result<()> {

@@ -248,7 +248,7 @@ fn fill(
         wanted.push(match info {
             Ok(None) => None,
             Ok(Some(info)) => Some(Wanted { path, name, scope, node, info, data_offset: None }),
-            Err(fault) => return Err(Error::Constant { path, fault }),
+            Err(fault) => return Err(Error::Constant { path: path.into(), fault }),
         });
     }
     let mut wanted = wanted.into_iter();
@@ -295,7 +295,7 @@ fn inline(reader: &Reader, mut model: Model, elements: u64) -> Result<Model> {
     for (scope, id, place) in places {
         let place = place.map_err(|fault| {
             let path = scopes.get(scope).map(|scope| scope.node_path(id)).unwrap_or_default();
-            Error::Constant { path, fault }
+            Error::Constant { path: path.into(), fault }
         })?;
         found = found.saturating_add(place.map_or(0, |(_, extent)| extent.len()));
         chosen.push(place);

@@ -243,7 +243,7 @@ impl<'a> Tensor<'a> {
     }
 
     fn fault(self, fault: impl Into<Fault>) -> Error {
-        Error::Constant { path: self.path(), fault: fault.into() }
+        Error::Constant { path: self.path().into(), fault: fault.into() }
     }
 }
 
