@@ -14,7 +14,7 @@ use tensor_core::{Extent, Limit, Limits, Profile, Source, Verify};
 use crate::{
     Error, Result, Tensor,
     model::{Model, Schema, TrainingInfo},
-    tables::{Parsed, identify},
+    tables::{LONGEST, Parsed, identify},
 };
 
 /// Returns the schema that the identifier of a file names; `None` where it is neither. Eight bytes
@@ -337,7 +337,7 @@ impl ReadOptions {
     /// Reads the tables: in place where the file is in memory, else as much from its start as they
     /// turn out to need. Constants outside of them stand behind them.
     fn tables(&self, source: &Source, schema: Schema) -> Result<(Bytes, Parsed)> {
-        let all = source.len().min(MAX_TABLES);
+        let all = source.len().min(LONGEST as u64);
         if let Some(read) = self.tables_with_holes(source, all, schema)? {
             return Ok(read);
         }
@@ -384,8 +384,6 @@ fn constants(model: &Model, limits: &Limits) -> Result<Vec<(u32, u32)>> {
 
 /// Bytes that may be padding in front of what comes next.
 pub(crate) const PADDING: u64 = 16;
-/// What offsets of tables reach.
-const MAX_TABLES: u64 = 1 << 31;
 /// Bytes that are read first where a file is not in memory.
 const FIRST: u64 = 1 << 20;
 /// How many times more is read where that is not enough.

@@ -76,6 +76,8 @@ impl Parsed {
         schema: Schema,
         limits: &Limits,
     ) -> Result<Self> {
+        // Tables reach no further, whatever stands behind them.
+        let bytes = &bytes.slice(..bytes.len().min(LONGEST));
         let bounds = bounds(bytes.len(), limits);
         let scan = Scan::new(bytes, schema, holes);
         let model = match schema {
@@ -123,6 +125,9 @@ fn malformed(fault: Fault) -> Error {
         _ => Error::Malformed(fault),
     }
 }
+
+/// Bytes that offsets reach, which have a sign.
+pub(crate) const LONGEST: usize = i32::MAX as usize;
 
 /// What the verifier of C++ allows, in tables.
 const MAX_DEPTH: usize = 64;

@@ -4,7 +4,8 @@ use std::fs;
 
 use circle_format::{
     Reader,
-    tensor_core::{Extent, Source},
+    model::Model,
+    tensor_core::{Extent, Limits, Source},
 };
 use test_support::testdata;
 
@@ -32,6 +33,22 @@ fn a_model_behind_a_prefix_is_read_where_it_lies() {
     let window = source.window(Extent::new(6, model.len() as u64).unwrap(), "model").unwrap();
     let reader = Reader::from_source(window).unwrap();
     assert_eq!(reader.tensor("w").unwrap().bytes().unwrap(), [0; 16][..]);
+}
+
+/// Tables reach no further than 2 GiB, but constants stand behind them.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn files_of_more_than_2_gib() {
+    let model = fs::read(testdata("nnpackage/invalid/model_trailing.circle")).unwrap();
+    // Zeros that nothing touches take no memory.
+    let mut file = vec![0; (1 << 31) + model.len()];
+    file[..model.len()].copy_from_slice(&model);
+    let file = bytes::Bytes::from(file);
+    let reader = Reader::from_bytes(file.clone()).unwrap();
+    assert_eq!(reader.source().len(), file.len() as u64);
+    assert_eq!(reader.tensor("w").unwrap().bytes().unwrap(), [0; 16][..]);
+    let model = Model::parse(file, &Limits::default()).unwrap();
+    assert_eq!(&model, reader.model());
 }
 
 /// Readers can be shared and outlive what they were opened from.
