@@ -195,7 +195,10 @@ fn partitions_become_connections() {
     let output = modelcrate(cd, &from);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.ends_with("  \"m\" is made by no part, and is not an input of the source\n"), "{text}");
+    assert!(
+        text.ends_with("  \"m\" is made by no part, and is not an input of the source\n"),
+        "{text}"
+    );
     fs::write(cd.join("net.conn.json"), "{").unwrap();
     assert_eq!(fails(cd, &from).0, 1);
 }

@@ -370,8 +370,8 @@ fn all_failures_in_one_error() {
     assert_eq!(
         error,
         format!(
-            "sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03 is not to be \
-             had: \"{base}a\": status is 404, expected 200; \"{base}b\": content hashes to {}; \
+            "sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03 cannot be \
+             fetched: \"{base}a\": status is 404, expected 200; \"{base}b\": content hashes to {}; \
              \"https://example.com/c\": URL has credentials, which are refused; \
              \"ftp://example.com/d\": scheme is \"ftp\", expected \"https\" or \"http\"; \
              \"\\u{{202e}}\\u{{1b}}]0;\": URL has no scheme",

@@ -107,7 +107,8 @@ fn operators_text(model: &Model) -> String {
         return String::new();
     }
     let mut table = output::table(["code", "operator", "version", "operators"], &[0, 2, 3]);
-    for (index, (code, count)) in model.operator_codes.iter().zip(model.operator_counts()).enumerate()
+    for (index, (code, count)) in
+        model.operator_codes.iter().zip(model.operator_counts()).enumerate()
     {
         table.add_row([
             index.to_string(),
