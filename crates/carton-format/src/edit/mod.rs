@@ -12,8 +12,8 @@ use tensor_core::output::{Edited, Existing, LockedFile};
 #[cfg(feature = "edit")]
 use crate::Change;
 use crate::{
-    Description, Error, File, Finished, Reader, Result, Sha256, WriteFault, WriteOptions, Writer,
-    manifest::check_path, paths::CARTON_TOML, write::rewrite::replace_files,
+    Description, Error, File, Finished, Place, Reader, Result, Sha256, WriteFault, WriteOptions,
+    Writer, manifest::check_path, paths::CARTON_TOML, write::rewrite::replace_files,
 };
 
 #[cfg(feature = "edit")]
@@ -215,9 +215,23 @@ impl Editor {
         Ok(Edited::Replaced { before, after })
     }
 
+    /// Tells whether a file is as a change wants it: what is only linked, lost or damaged is not,
+    /// though `MANIFEST` has its digest.
     fn is_same(&self, path: &str, change: Option<&Bytes>) -> bool {
-        let old = self.reader.file(path).map(File::sha256);
-        old == change.map(|content| Sha256::of(content))
+        match (self.reader.file(path), change) {
+            (Some(file), Some(content)) => {
+                let is_listed = file.sha256() == Sha256::of(content);
+                is_listed && file.place() == Place::Here && file.verify().is_ok()
+            }
+            (file, change) => file.is_none() && change.is_none(),
+        }
+    }
+}
+
+/// Clones of the reader may hold the file open, and the lock with it.
+impl Drop for Editor {
+    fn drop(&mut self) {
+        self.lock.unlock();
     }
 }
 

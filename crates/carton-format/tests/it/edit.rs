@@ -69,6 +69,30 @@ fn nothing_changes_where_nothing_differs() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+/// What is linked or damaged is put into the carton though its digest is the one of `MANIFEST`.
+#[test]
+fn content_that_is_not_there_is_put() {
+    let (_folder, path) = carton();
+    let reader = Reader::open(&path).unwrap();
+    let (hash, file) = (reader.model_hash(), reader.file("model/b").unwrap());
+    let at = file.entry().unwrap().extent().unwrap().offset() as usize;
+    let mut damaged = fs::read(&path).unwrap();
+    damaged[at] ^= 1;
+    let mut links = Links::default();
+    links.add(file.sha256(), "https://a.example/b");
+    shrink(&reader, &links, Writer::create(&path).unwrap()).unwrap();
+    let linked = fs::read(&path).unwrap();
+    for bytes in [linked, damaged] {
+        fs::write(&path, bytes).unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        editor.put("model/b", "b").unwrap();
+        assert!(editor.commit().unwrap().has_changed());
+        let reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.file("model/b").unwrap().bytes().unwrap(), "b");
+        assert_eq!(reader.model_hash(), hash);
+    }
+}
+
 #[test]
 fn changes_add_up() {
     let (_folder, path) = carton();
@@ -107,7 +131,11 @@ fn one_editor_at_a_time() {
     for second in [Editor::open(&path), Editor::dry_run(&path, WriteOptions::default())] {
         assert_eq!(second.unwrap_err().kind(), ErrorKind::Busy);
     }
+    // A reader that outlives the editor does not hold the lock.
+    let reader = first.reader().clone();
     drop(first);
+    assert_eq!(Editor::open(&path).unwrap().commit().unwrap(), Edited::Unchanged);
+    drop(reader);
     let threads: Vec<_> = (0..4)
         .map(|number| {
             let path = path.clone();
