@@ -97,16 +97,45 @@ fn jpeg(file: &[u8]) -> Result<Decoded, String> {
     decoder.set_options(options.jpeg_set_out_colorspace(colour));
     let len = decoder.output_buffer_size().filter(|len| *len <= MAX_MEMORY);
     let len = len.ok_or_else(too_large)?;
+    let components = decoder.info().map_or(u8::MAX, |info| info.components);
+    if has_several_scans(file, components) {
+        let pixels = (width as usize).saturating_mul(height as usize);
+        let coefficients = pixels.saturating_mul(components.into()).saturating_mul(2);
+        if coefficients.saturating_add(len) > MAX_MEMORY {
+            return Err(too_large());
+        }
+    }
     let mut bytes = reserved(len)?;
     bytes.resize(len, 0);
     decoder.decode_into(&mut bytes).map_err(|error| error.to_string())?;
     Ok(Decoded { width, height, channels, bytes })
 }
 
+/// Tells whether a JPEG file may have several scans, so that its decoder holds two bytes for every
+/// component of every pixel until it has seen the last one.
+fn has_several_scans(file: &[u8], components: u8) -> bool {
+    let mut rest = file.get(2..).unwrap_or_default();
+    // Whatever is not plain may be anything.
+    while let [0xff, marker, high, low, tail @ ..] = rest {
+        match marker {
+            // Start of scan, with the number of its components.
+            0xda => return tail.first() != Some(&components),
+            // Frames that are not progressive, tables, restarts, texts and data of applications.
+            0xc0 | 0xc1 | 0xc4 | 0xdb | 0xdd | 0xe0..=0xef | 0xfe => {}
+            _ => return true,
+        }
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        rest = len.checked_sub(2).and_then(|len| tail.get(len..)).unwrap_or_default();
+    }
+    true
+}
+
 /// Refuses a picture before anything is set aside for it.
 fn check_size(width: u32, height: u32) -> Result<(), String> {
     if width <= MAX_SIDE && height <= MAX_SIDE {
-        return Ok(());
+        // Three bytes a pixel at least, whatever the file has.
+        let pixels = (width as usize).saturating_mul(height as usize);
+        return if pixels.saturating_mul(3) > MAX_MEMORY { Err(too_large()) } else { Ok(()) };
     }
     Err(format!("{width} x {height} pixels, expected 1 to {MAX_SIDE} on each side"))
 }
@@ -174,6 +203,23 @@ mod tests {
         });
         let error = Image::decode(b"GIF89a").unwrap_err();
         assert!(error.to_string().starts_with("picture is not a picture that can be decoded: "));
+    }
+
+    #[test]
+    fn only_pictures_in_one_scan_are_decoded_in_pieces() {
+        for path in files("ptl/calls/jpeg", "jpg") {
+            let (file, name) = (std::fs::read(&path).unwrap(), path.file_stem().unwrap());
+            let name = name.to_str().unwrap();
+            let components = match name {
+                "cmyk" => 4,
+                _ if name.starts_with("grey") => 1,
+                _ => 3,
+            };
+            let is_progressive = name.contains("progressive");
+            assert_eq!(has_several_scans(&file, components), is_progressive, "{name}");
+            assert!(has_several_scans(&file, components + 1));
+            assert!(has_several_scans(&file[..20], components));
+        }
     }
 
     #[test]

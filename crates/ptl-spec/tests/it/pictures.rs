@@ -206,11 +206,30 @@ fn sides_are_bounded_before_memory_is_taken() {
     Image::decode(&jpeg).unwrap_err();
 }
 
+/// The coefficients of a picture in several scans are in memory together, and count.
+#[test]
+fn scans_of_a_jpeg_count_as_memory() {
+    for (name, start, one_of_three) in [
+        ("progressive_444", [0xff, 0xc2], None),
+        ("baseline_444", [0xff, 0xc0], Some([0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0])),
+    ] {
+        let mut jpeg = fs::read(testdata(&format!("ptl/calls/jpeg/{name}.jpg"))).unwrap();
+        let frame = jpeg.windows(2).position(|marker| marker == start).unwrap();
+        // 64 Mi pixels: 192 MiB of colours, and 384 MiB of coefficients.
+        jpeg[frame + 5..frame + 9].copy_from_slice(&[0x20, 0, 0x20, 0]);
+        if let Some(scan) = one_of_three {
+            jpeg.truncate(jpeg.windows(2).position(|marker| marker == [0xff, 0xda]).unwrap());
+            jpeg.extend(scan);
+        }
+        let error = Image::decode(&jpeg).unwrap_err().to_string();
+        assert!(error.ends_with("it takes more than 512 MiB of memory"), "{name}: {error}");
+    }
+}
+
 #[test]
 fn changed_jpegs_give_errors_or_pictures() {
-    for name in ["baseline_420", "grey_progressive"] {
-        let file = fs::read(testdata(&format!("ptl/calls/jpeg/{name}.jpg"))).unwrap();
-        truncations(&file, |cut| _ = Image::decode(cut));
+    for path in files("ptl/calls/jpeg", "jpg") {
+        truncations(&fs::read(path).unwrap(), |cut| _ = Image::decode(cut));
     }
     let file = fs::read(testdata("ptl/calls/jpeg/grey_progressive.jpg")).unwrap();
     mutations(&file, |changed| _ = Image::decode(changed));
