@@ -75,6 +75,10 @@ impl Code<'_> {
             fields.insert(value_place, (value, field_type, is_required));
             unions.insert(union.to_owned(), self.union(union, rest)?);
         }
+        let expected = self.code_of(name)?.matches(PLACE).count();
+        if fields.len() != expected {
+            bail!("{} fields are verified, expected {expected}", fields.len());
+        }
         let mut code = format!(
             "\npub(crate) static {}: TableType = TableType {{ name: {name:?}, fields: &[\n",
             constant(name)
@@ -96,12 +100,18 @@ impl Code<'_> {
     fn field(&self, table: &str, rest: &str) -> Result<(String, u16)> {
         let (name, rest) = rest.split_once("\",Self::").context("a field without a place")?;
         let (place, _) = rest.split_once(',').context("a place without an end")?;
-        let start = format!("impl<'a>{table}<'a>{{");
-        let (_, code) = self.made.split_once(&start).context("no constants")?;
+        let code = self.code_of(table)?;
         let value = format!("pubconst{place}:::flatbuffers::VOffsetT=");
         let (_, value) = code.split_once(&value).with_context(|| place.to_owned())?;
         let (value, _) = value.split_once(';').context("a constant without an end")?;
         Ok((name.to_owned(), value.parse()?))
+    }
+
+    /// Returns what a table is made to do: the places of its fields, and what reads them.
+    fn code_of(&self, table: &str) -> Result<&str> {
+        let start = format!("impl<'a>{table}<'a>{{");
+        let (_, code) = self.made.split_once(&start).context("no constants")?;
+        Ok(code.split_once("impl").map_or(code, |(code, _)| code))
     }
 
     fn is_required(&self, rest: &str) -> Result<bool> {
@@ -180,6 +190,10 @@ impl Code<'_> {
                 (0, _) => text += "Member::Nothing,\n",
                 (_, Some("&str")) => text += "Member::Text,\n",
                 (_, Some(table)) => writeln!(text, "Member::Table(&{}),", constant(table))?,
+                (_, None) if members.contains_key(&tag) => {
+                    // There is an accessor for it, of which nothing would be proved.
+                    bail!("nothing verifies member {tag} of {name}");
+                }
                 (_, None) => text += "Member::Unknown,\n",
             }
         }
@@ -200,6 +214,9 @@ fn constant(name: &str) -> String {
     }
     constant
 }
+
+/// What the place of a field starts with.
+const PLACE: &str = "pubconstVT_";
 
 const OFFSET: &str = "::flatbuffers::ForwardsUOffset<";
 
@@ -235,6 +252,21 @@ mod tests {
             }
         }
     "#;
+
+    #[track_caller]
+    fn refuses(made: &str, message: &str) {
+        let error = describe(made, "Absent").unwrap_err();
+        assert_eq!(format!("{error:#}"), message);
+    }
+
+    #[test]
+    fn what_nothing_verifies() {
+        let made = MADE.replace("Any::Node =>", "Any::Other =>");
+        refuses(&made, "Node: nothing verifies member 2 of Any");
+        let more = "pub const VT_MORE: ::flatbuffers::VOffsetT = 14; pub const VT_ANY:";
+        let made = MADE.replace("pub const VT_ANY:", more);
+        refuses(&made, "Node: 4 fields are verified, expected 5");
+    }
 
     #[test]
     fn fields_stand_at_their_ids() {
