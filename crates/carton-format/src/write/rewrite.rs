@@ -139,7 +139,7 @@ pub(crate) fn replace_files<W: Write>(
     changes: &BTreeMap<String, Option<Bytes>>,
     mut writer: Writer<W>,
 ) -> Result<Finished<W>> {
-    let mut kept = BTreeSet::new();
+    let (mut kept, mut gone) = (BTreeSet::new(), BTreeSet::new());
     let mut is_same = true;
     for file in reader.files() {
         let path = file.path();
@@ -149,6 +149,7 @@ pub(crate) fn replace_files<W: Write>(
                 if let Some(new) = change {
                     writer.file(path, new)?;
                 }
+                gone.insert(file.sha256());
                 continue;
             }
             None if file.place() == Place::Linked => writer.link(path, file.sha256(), [])?,
@@ -168,8 +169,10 @@ pub(crate) fn replace_files<W: Write>(
     }
     // What is left of them: a link that no file needs any more goes away.
     let links = reader.links().into_iter().flat_map(Links::iter);
-    for (sha256, urls) in links.filter(|(sha256, _)| kept.contains(sha256)) {
-        writer.add_urls(sha256, urls);
+    for (sha256, urls) in links {
+        if kept.contains(&sha256) || !gone.contains(&sha256) {
+            writer.add_urls(sha256, urls);
+        }
     }
     writer.finish_listed()
 }
