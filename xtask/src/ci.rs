@@ -73,10 +73,11 @@ pub(crate) fn conformance() -> Result<()> {
 
 /// With all features, as docs.rs builds it, and with those that a user has by default.
 fn documentation() -> Step {
-    let features = ["--all-features", ""].into_iter();
-    let calls = features.map(|features| Call {
+    // Without the peers there is nothing in benches to document.
+    let selections = ["--all-features", "--exclude benches"].into_iter();
+    let calls = selections.map(|flags| Call {
         variables: &[("RUSTDOCFLAGS", "-D warnings")],
-        ..Call::new(&format!("doc --workspace --no-deps {features}"))
+        ..Call::new(&format!("doc --workspace --no-deps {flags}"))
     });
     Step::calls("documentation", calls.collect())
 }

@@ -111,7 +111,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingDocument`]; [`Error::Document`] where it is broken; as for [`File::bytes`].
+    /// [`Error::MissingDocument`]; [`Error::Document`] where it is broken; as for [`File::bytes`](crate::File::bytes).
     pub fn description(&self) -> Result<&Description> {
         Ok(&self.parsed()?.description)
     }

@@ -18,7 +18,7 @@ impl CustomOp<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Library`] where it is not in an object format, or broken; as for [`File::bytes`].
+    /// [`Error::Library`] where it is not in an object format, or broken; as for [`File::bytes`](crate::File::bytes).
     pub fn library(self) -> Result<Library> {
         let limits = Limits::default().with_decoded_bytes(MAX_LIBRARY);
         limits.check(Limit::DecodedBytes, "library in bytes", self.file().len()?)?;

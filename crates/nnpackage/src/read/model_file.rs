@@ -68,7 +68,7 @@ impl<'a> ModelFile<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAModel`](crate::Error::NotAModel) where it is not a Circle or TFLite model; else as
+    /// [`circle_format::Error::NotAModel`] where it is not a Circle or TFLite model; else as
     /// for [`File::source`] and [`circle_format::Reader::open`].
     pub fn open(self) -> Result<&'a circle_format::Reader> {
         let reader = self.reader;
