@@ -38,12 +38,24 @@ impl Found {
         let start = Start::read(source)?;
         let is_zip = start.bytes.starts_with(b"PK\x03\x04");
         if !is_zip && let Some(format) = sniff(&start.source())? {
-            return Ok(Self { format: Some(format), ..Self::default() });
+            return Ok(format.into());
         }
         #[cfg(feature = "archive")]
         return archive::look(source, is_zip, options);
         #[cfg(not(feature = "archive"))]
         Ok(Self::default())
+    }
+}
+
+impl From<Format> for Found {
+    fn from(format: Format) -> Self {
+        Self {
+            format: Some(format),
+            #[cfg(feature = "archive")]
+            archive: None,
+            #[cfg(feature = "archive")]
+            refused: None,
+        }
     }
 }
 
