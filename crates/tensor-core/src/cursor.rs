@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(cursor.u8("kind").unwrap(), 1);
         let error = cursor.u32("version").unwrap_err();
         assert_eq!(error.to_string(), "version at byte 9 needs 4 bytes, but 2 remain");
-        assert_eq!(error.offset(), Some(9));
+        assert_eq!(error.at().offset, Some(9));
         let error = cursor.bytes(u64::MAX, "name").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -255,12 +255,6 @@ impl Error {
             _ => At::file(),
         }
     }
-
-    /// Returns the byte offset that the error is about, where it is about one.
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
-        self.at().offset
-    }
 }
 
 /// Shows an error and its causes in one line, each behind a colon.
