@@ -65,8 +65,6 @@ mod extent;
 pub mod float16;
 pub mod float8;
 mod limits;
-#[cfg(feature = "output")]
-mod locked;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod options;

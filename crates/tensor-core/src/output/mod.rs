@@ -1,5 +1,7 @@
 //! Files that appear whole or not at all.
 
+mod locked;
+
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Write},
@@ -8,7 +10,8 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-pub use crate::locked::LockedFile;
+pub use locked::LockedFile;
+
 use crate::{Error, Result};
 
 /// What happens to a file that already stands where a new one is to be put.
