@@ -32,8 +32,6 @@ enum Action {
     Cargo(Vec<Call>),
     /// A command of this program.
     Here(fn() -> Result<()>),
-    /// Nothing, for this reason.
-    Skip(&'static str),
 }
 
 /// One call of cargo.
@@ -61,7 +59,7 @@ fn steps(members: &[Member]) -> Vec<Step> {
         packages(members),
         Step::here("cargo deny", deny),
         Step::here("xtask golden --check", golden::check),
-        benches(members),
+        Step::cargo("bench --profile dev -p benches --features peers --bench * -- --test"),
     ]
 }
 
@@ -133,18 +131,6 @@ fn each_crate_alone(members: &[Member]) -> Step {
     Step::calls("each crate alone", calls.collect())
 }
 
-fn benches(members: &[Member]) -> Step {
-    if members.iter().any(|member| member.name == "benches") {
-        let flags = "--profile dev -p benches --features peers --bench *";
-        let call = Call::new(&format!("bench {flags} -- --test"));
-        return Step::calls("one pass of the benchmarks", vec![call]);
-    }
-    Step {
-        title: "one pass of the benchmarks".to_owned(),
-        action: Action::Skip("there is no package `benches`"),
-    }
-}
-
 /// Returns the flags for no, default and all features and for each one, without repetitions.
 fn selections(features: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let mut selections = vec!["--no-default-features".to_owned()];
@@ -188,10 +174,6 @@ impl Action {
         match self {
             Self::Cargo(calls) => calls.iter().try_for_each(Call::run),
             Self::Here(command) => command(),
-            Self::Skip(reason) => {
-                println!("skipped: {reason}");
-                Ok(())
-            }
         }
     }
 }
@@ -239,7 +221,7 @@ mod tests {
     fn calls(step: &Step) -> Vec<String> {
         match &step.action {
             Action::Cargo(calls) => calls.iter().map(|call| call.args.join(" ")).collect(),
-            Action::Here(_) | Action::Skip(_) => Vec::new(),
+            Action::Here(_) => Vec::new(),
         }
     }
 
@@ -270,12 +252,6 @@ mod tests {
         let command = Member { is_library: false, ..Member::library("crates/modelcrate-cli") };
         let step = each_crate_alone(&[unpublished, command, Member::library("crates/ztensor")]);
         assert_eq!(calls(&step), ["clippy -p ztensor --no-default-features -- -D warnings"]);
-    }
-
-    #[test]
-    fn benches_run_where_there_are_any() {
-        assert!(matches!(benches(&[]).action, Action::Skip(_)));
-        assert_eq!(calls(&benches(&[Member::library("benches")])).len(), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod ci;
 mod codegen;
 mod descriptions;
+mod fuzz;
 mod golden;
 mod newcomer;
 mod oracles;
@@ -34,6 +35,8 @@ Commands:
   tidy                check the crate graph, the manifests, the sources and the test data
   codegen [--check]   make code from the FlatBuffers schemas, or check that it is up to date
   conformance         run the real clients of the formats on our files, and us on theirs
+  fuzz [TARGET]... [--minutes N]
+                      run fuzz targets under the address sanitizer; what breaks one is kept
   golden [--check]    write the golden files, or compare them with what the writers make
   newcomer            measure what the first builds cost, from clean, and compare with the limits
   oracles [--check]   install the real clients of the formats, or say which are installed
@@ -58,6 +61,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),
         ["conformance"] => ci::conformance(),
+        ["fuzz", args @ ..] => fuzz::run(args),
         ["golden"] => golden::write(),
         ["golden", "--check"] => golden::check(),
         ["newcomer"] => newcomer::run(),

@@ -1,7 +1,7 @@
 //! Opens, checks and reads any bytes as a ZIP archive.
 #![no_main]
 
-#[path = "../src/archive_read.rs"]
+#[path = "../archive_read.rs"]
 mod archive_read;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| archive_read::run(bytes));

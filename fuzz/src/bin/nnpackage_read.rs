@@ -1,7 +1,7 @@
 //! Opens, reads and validates any bytes as an nnpackage, or a document of a package.
 #![no_main]
 
-#[path = "../src/nnpackage_read.rs"]
+#[path = "../nnpackage_read.rs"]
 mod nnpackage_read;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| nnpackage_read::run(bytes));

@@ -1,7 +1,7 @@
 //! Opens, reads and validates any bytes as a zTensor file.
 #![no_main]
 
-#[path = "../src/ztensor_read.rs"]
+#[path = "../ztensor_read.rs"]
 mod ztensor_read;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ztensor_read::run(bytes));
