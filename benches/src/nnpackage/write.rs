@@ -70,7 +70,7 @@ impl NnpackageWrite {
         let edit = || {
             let mut edit = Edit::new(&Reader::open(&self.package)?);
             edit.change_config(&[ConfigChange::set("USE_MMAPED_DATA", "1")])?;
-            Ok(unsynced().create(&self.target, &edit)?)
+            Ok(unsynced().create(&self.target, &edit)?.finish().map(drop)?)
         };
         Case::new("edit", Throughput::Bytes(self.len))
             .side("ours", move || self.timed(edit))
@@ -118,7 +118,7 @@ impl NnpackageWrite {
     fn build(&self, path: &Path) -> Result<()> {
         let mut builder = Builder::default();
         builder.model_from("model.circle", &self.model)?;
-        Ok(unsynced().create(path, &builder)?)
+        Ok(unsynced().create(path, &builder)?.finish().map(drop)?)
     }
 }
 

@@ -1,86 +1,71 @@
 //! What was found in a model or a package, with what onert makes of it.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{borrow::Cow, fmt};
 
-use tensor_core::{At, Finding, Severity};
+use tensor_core::{At, Finding, Report};
 
-/// One thing that a check found: a [`Finding`](tensor_core::Finding), and besides what to do about
-/// it and what onert does.
+/// One thing that a check found, what to do about it, and what onert does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnosis {
-    /// A stable id, `nnp/<words>` or `model/<words>`, such as `nnp/config-key`.
-    pub rule: Cow<'static, str>,
-    /// How much it matters.
-    pub severity: Severity,
-    /// Where it is. The path is a JSON pointer in a manifest, such as `/models/1`, and the place in
-    /// a model, such as `subgraph 0/operator 3`.
-    pub at: At,
-    /// What was found and what was expected, in one sentence.
-    pub message: String,
+    /// What was found. The path of its place is a JSON pointer in a manifest, such as `/models/1`,
+    /// and the place in a model, such as `subgraph 0/operator 3`.
+    pub finding: Finding,
     /// What would mend it.
     pub hint: Option<String>,
     /// What onert 0.1.0 does about it; `None` where it was not tried.
     pub onert: Option<Reaction>,
 }
 
-impl Diagnosis {
-    /// Makes one of a severity.
-    #[must_use]
-    pub fn new(
-        severity: Severity,
-        rule: impl Into<Cow<'static, str>>,
-        message: impl Into<String>,
-    ) -> Self {
-        let (rule, message) = (rule.into(), message.into());
-        Self { rule, severity, at: At::file(), message, hint: None, onert: None }
+impl From<Finding> for Diagnosis {
+    fn from(finding: Finding) -> Self {
+        Self { finding, hint: None, onert: None }
     }
+}
 
+impl Diagnosis {
     /// Makes an error.
     #[must_use]
     pub fn error(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, rule, message)
+        Finding::error(rule, message).into()
     }
 
     /// Makes a warning.
     #[must_use]
     pub fn warning(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, rule, message)
+        Finding::warning(rule, message).into()
     }
 
     /// Makes a note.
     #[must_use]
     pub fn note(rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self::new(Severity::Note, rule, message)
+        Finding::note(rule, message).into()
+    }
+
+    /// Says where it is, besides what is said already.
+    #[must_use]
+    pub fn at(mut self, more: impl FnOnce(At) -> At) -> Self {
+        self.finding.at = more(self.finding.at);
+        self
     }
 
     /// Says which file of a package it is about.
     #[must_use]
-    pub fn entry(mut self, path: impl Into<String>) -> Self {
-        self.at = self.at.entry(path);
-        self
+    pub fn entry(self, path: impl Into<String>) -> Self {
+        self.at(|at| at.entry(path))
     }
 
     /// Says where in a document or a model it is.
     #[must_use]
-    pub fn path(mut self, path: impl Into<String>) -> Self {
-        self.at = self.at.path(path);
-        self
-    }
-
-    /// Says which tensor it is about.
-    #[must_use]
-    pub fn tensor(mut self, name: impl Into<String>) -> Self {
-        self.at = self.at.tensor(name);
-        self
+    pub fn path(self, path: impl Into<String>) -> Self {
+        self.at(|at| at.path(path))
     }
 
     /// Says where in a text it is, in lines and characters from 1.
     #[must_use]
-    pub fn position(mut self, line_and_column: impl Into<(u64, u64)>) -> Self {
+    pub fn position(self, line_and_column: impl Into<(u64, u64)>) -> Self {
         let (line, column) = line_and_column.into();
-        self.at = self.at.line(line).column(column);
-        self
+        self.at(|at| at.line(line).column(column))
     }
 
     /// Says what would mend it.
@@ -163,14 +148,14 @@ impl Diagnosis {
     /// Returns it with hint and reaction in the sentence.
     #[must_use]
     pub fn into_finding(self) -> Finding {
-        let mut message = self.message;
+        let mut finding = self.finding;
         if let Some(hint) = &self.hint {
-            message = format!("{message}; {hint}");
+            finding.message = format!("{}; {hint}", finding.message);
         }
         if let Some(onert) = &self.onert {
-            message = format!("{message} (onert {onert})");
+            finding.message = format!("{} (onert {onert})", finding.message);
         }
-        Finding::new(self.severity, self.rule, message).at(self.at)
+        finding
     }
 }
 
@@ -257,12 +242,13 @@ impl fmt::Display for Reaction {
     }
 }
 
-/// Diagnoses in order, of which a rule lists so many and counts the others: a hostile file can have
+/// Diagnoses in order, of which those are kept that a [`Report`] keeps: a hostile file can have
 /// millions of faults.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnoses {
-    diagnoses: Vec<Diagnosis>,
-    counts: BTreeMap<(Cow<'static, str>, Option<String>), usize>,
+    report: Report,
+    /// One for each finding of the report; none for those that count others.
+    listed: Vec<Option<Diagnosis>>,
     /// The file of the package that everything is about.
     entry: Option<String>,
 }
@@ -270,28 +256,20 @@ pub struct Diagnoses {
 impl Diagnoses {
     /// Adds one, or counts it where enough of its rule are listed.
     pub fn push(&mut self, mut diagnosis: Diagnosis) {
-        if diagnosis.at.entry.is_none() {
-            diagnosis.at.entry.clone_from(&self.entry);
+        if diagnosis.finding.at.entry.is_none() {
+            diagnosis.finding.at.entry.clone_from(&self.entry);
         }
-        let key = (diagnosis.rule.clone(), diagnosis.at.entry.clone());
-        let count = self.counts.entry(key).or_default();
-        *count = count.saturating_add(1);
-        if *count <= LISTED {
-            self.diagnoses.push(diagnosis);
+        let kept = (!self.is_full(&diagnosis.finding.rule)).then(|| diagnosis.clone());
+        self.report.add(diagnosis.into_finding());
+        if self.listed.len() < self.report.findings().len() {
+            self.listed.push(kept);
         }
     }
 
-    /// Tells whether no more of a rule about a file is listed.
+    /// Tells whether no more of a rule is listed.
     #[must_use]
-    pub fn is_full(&self, rule: &'static str, entry: &str) -> bool {
-        let count = self.counts.get(&(rule.into(), Some(entry.to_owned())));
-        count.is_some_and(|count| *count >= LISTED)
-    }
-
-    /// Tells the same about the file that everything is about.
-    #[must_use]
-    pub fn is_full_here(&self, rule: &'static str) -> bool {
-        self.entry.as_deref().is_some_and(|entry| self.is_full(rule, entry))
+    pub fn is_full(&self, rule: &str) -> bool {
+        self.report.is_full(rule)
     }
 
     /// Says which file everything from now on is about.
@@ -301,18 +279,14 @@ impl Diagnoses {
 
     /// Returns those that are listed, and how many are not.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Diagnosis> {
-        for ((rule, entry), count) in self.counts {
-            let more = count.saturating_sub(LISTED);
-            if more > 0 {
-                let mut diagnosis = Diagnosis::note(rule, format!("{more} more are not listed"));
-                diagnosis.at.entry = entry;
-                self.diagnoses.push(diagnosis);
-            }
-        }
-        self.diagnoses
+    pub fn finish(self) -> Vec<Diagnosis> {
+        let both = self.listed.into_iter().zip(self.report);
+        both.map(|(listed, finding)| listed.unwrap_or_else(|| finding.into())).collect()
+    }
+
+    /// Returns all as findings, with hints and reactions in their sentences.
+    #[must_use]
+    pub fn into_report(self) -> Report {
+        self.report
     }
 }
-
-/// Diagnoses of one rule about one file that are listed.
-const LISTED: usize = 64;

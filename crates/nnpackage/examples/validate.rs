@@ -27,7 +27,8 @@ fn main() -> nnpackage::Result<()> {
     };
     let diagnoses = reader.diagnoses();
     for found in &diagnoses {
-        println!("{} {}: {}", found.severity, found.rule, found.message);
+        let finding = &found.finding;
+        println!("{} {}: {}", finding.severity, finding.rule, finding.message);
         if let Some(hint) = &found.hint {
             println!("  {hint}");
         }

@@ -7,7 +7,7 @@
 
 use std::error::Error;
 
-use nnpackage::{Builder, IoRef, Reader, WriteOptions, tensor_core::Source};
+use nnpackage::{Builder, IoRef, Reader, Writer, tensor_core::Source};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let sample = Reader::open("testdata/nnpackage/valid/01_minimal_circle_stored.zip")?;
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     builder.output(IoRef::new(1, 0, 0));
     builder.mmap()?;
     builder.digests(true);
-    let package = WriteOptions::default().alignment(64).write_to(Vec::new(), &builder)?;
+    let package = Writer::options().alignment(64).write_to(Vec::new(), &builder).finish()?;
     println!("{} bytes\n{}", package.len(), Reader::from_bytes(package)?.diagram());
     Ok(())
 }

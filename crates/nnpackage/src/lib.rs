@@ -9,7 +9,7 @@
 //! # Examples
 //!
 //! ```
-//! use nnpackage::{Builder, Reader, tensor_core::Source};
+//! use nnpackage::{Builder, Reader, Writer, tensor_core::Source};
 //! # use circle_format::{Schema, model};
 //! # use model::{BuiltinOperator, ModelBuilder, Operator, Tensor, TensorType, options::AddOptions};
 //! # let mut model = ModelBuilder::new(Schema::Circle);
@@ -26,7 +26,7 @@
 //! let mut builder = Builder::default();
 //! builder.model("add.circle", Source::from_bytes(circle))?;
 //! builder.mmap()?;
-//! let archive = builder.write_to(Vec::new())?;
+//! let archive = Writer::new(Vec::new(), &builder).finish()?;
 //!
 //! let reader = Reader::from_bytes(archive)?;
 //! let half = reader.tensor("half")?.ok_or("missing")?;
@@ -57,7 +57,7 @@
 //! opens as a [`circle_format::Reader`]. [`Tensor`] is a handle on a constant, [`File`] one on any file.
 //!
 //! [`Builder`] makes a package, [`Edit`] and [`Editor`] change one, [`split`] and [`Merge`] make
-//! several of one and one of several; [`WriteOptions`] says how they are written. What cannot be written
+//! several of one and one of several; a [`Writer`] writes them. What cannot be written
 //! is an [`Error::Build`], which names the file, or an [`Error::Edit`].
 //!
 //! # Data path
@@ -80,7 +80,7 @@
 //! 2. Manifest::edit           ranges of a text that change                 edit/manifest.rs, json/
 //!    Config::edit             line by line                                 edit/config.rs
 //! 3. Plan                     what is where, in order                      write.rs
-//! 4. WriteOptions             an archive, streamed; a folder               write.rs
+//! 4. Writer                   an archive, streamed; a folder               write.rs
 //!    Editor                   in place, locked                             edit/editor.rs
 //! 5. Sums                     digests of all files, computed on the way    sums.rs
 //! ```
@@ -159,7 +159,7 @@ pub use read::{
 };
 pub use sums::Sums;
 pub use tensor_core::output::Edited;
-pub use write::{Package, WriteOptions};
+pub use write::{Package, WriteOptions, Writer};
 
 pub use circle_format;
 pub use model_archive;

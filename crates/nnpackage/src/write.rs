@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
@@ -9,11 +10,12 @@ use std::{
 use bytes::Bytes;
 use model_archive::{
     Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw, Stored,
+    StoredReader,
 };
 use tensor_core::{
     Extent, Limit, Limits, Source,
     digest::{Algorithm, Hasher},
-    output::{Durability, Existing, Output},
+    output::{Durability, Existing, NewFile, Output},
     parallel,
 };
 
@@ -25,17 +27,6 @@ use crate::{
 };
 
 /// How a package is written.
-///
-/// # Examples
-///
-/// ```no_run
-/// use nnpackage::{Builder, WriteOptions};
-///
-/// let mut builder = Builder::default();
-/// builder.model_from("add.circle", "models/add.circle")?;
-/// WriteOptions::default().alignment(64).create("add.zip", &builder)?;
-/// # Ok::<(), nnpackage::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     alignment: u32,
@@ -83,35 +74,33 @@ impl WriteOptions {
         self
     }
 
-    /// Writes an archive that stands at `path` once it is whole; a failure before leaves what was
-    /// there.
+    /// Starts an archive that will stand at `path` once it is finished; a failure before leaves what
+    /// was there.
     ///
     /// # Errors
     ///
-    /// As for [`write_to`](Self::write_to).
-    pub fn create(&self, path: impl AsRef<Path>, package: &impl Package) -> Result<()> {
-        let plan = package.plan()?;
-        let file = plan.write_to(self.output.create(path)?, self)?;
-        Ok(self.output.commit(file)?)
+    /// Where the folder does not let a file be created.
+    pub fn create<'p>(
+        self,
+        path: impl AsRef<Path>,
+        package: &'p dyn Package,
+    ) -> Result<Writer<'p, NewFile>> {
+        let sink = self.output.create(path)?;
+        let commit = |file: &mut NewFile, output: Output| file.commit(output.existing);
+        Ok(Writer { sink, package, options: self, commit })
     }
 
-    /// Writes an archive to any sink; nothing is sought.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Build`] where a file that a model needs is missing; [`Error::Edit`] where the
-    /// manifest cannot be written, as without a model; where a file cannot be read, or the sink
-    /// fails.
-    pub fn write_to<W: Write>(&self, sink: W, package: &impl Package) -> Result<W> {
-        package.plan()?.write_to(sink, self)
+    /// Starts an archive in any sink; nothing is sought.
+    pub fn write_to<W: Write>(self, sink: W, package: &dyn Package) -> Writer<'_, W> {
+        Writer { sink, package, options: self, commit: |_, _| Ok(()) }
     }
 
     /// Writes a folder, which must not be there before, or be empty, and appears once it is whole.
     ///
     /// # Errors
     ///
-    /// As for [`write_to`](Self::write_to).
-    pub fn create_folder(&self, path: impl AsRef<Path>, package: &impl Package) -> Result<()> {
+    /// As for [`Writer::finish`].
+    pub fn create_folder(self, path: impl AsRef<Path>, package: &dyn Package) -> Result<()> {
         package.plan()?.create_folder(path.as_ref())
     }
 
@@ -123,6 +112,74 @@ impl WriteOptions {
 impl Default for WriteOptions {
     fn default() -> Self {
         Self { alignment: 4096, level: 6, output: Output::default() }
+    }
+}
+
+/// Writes the archive of a package front to back. One that is not finished is none.
+///
+/// # Examples
+///
+/// ```no_run
+/// use nnpackage::{Builder, Writer};
+///
+/// let mut builder = Builder::default();
+/// builder.model_from("add.circle", "models/add.circle")?;
+/// Writer::options().alignment(64).create("add.zip", &builder)?.finish()?;
+/// # Ok::<(), nnpackage::Error>(())
+/// ```
+#[must_use = "a package that is not finished is none"]
+pub struct Writer<'p, W> {
+    sink: W,
+    package: &'p dyn Package,
+    options: WriteOptions,
+    /// Makes a finished file take its place.
+    commit: fn(&mut W, Output) -> tensor_core::Result<()>,
+}
+
+impl<'p> Writer<'p, NewFile> {
+    /// Starts an archive that will stand at `path` once it is finished, with the default options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`WriteOptions::create`].
+    pub fn create(path: impl AsRef<Path>, package: &'p dyn Package) -> Result<Self> {
+        WriteOptions::default().create(path, package)
+    }
+
+    /// Returns the options of writing, to be set and written with.
+    #[must_use]
+    pub fn options() -> WriteOptions {
+        WriteOptions::default()
+    }
+}
+
+impl<'p, W: Write> Writer<'p, W> {
+    /// Starts an archive in any sink, with the default options.
+    pub fn new(sink: W, package: &'p dyn Package) -> Self {
+        WriteOptions::default().write_to(sink, package)
+    }
+
+    /// Writes everything, and returns the sink. A file takes its place.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Build`] where a file that a model needs is missing; [`Error::Edit`] where the
+    /// manifest cannot be written, as without a model; where a file cannot be read, or the sink
+    /// fails.
+    pub fn finish(self) -> Result<W> {
+        let mut sink = self.package.plan()?.write_to(self.sink, &self.options)?;
+        (self.commit)(&mut sink, self.options.output)?;
+        Ok(sink)
+    }
+}
+
+impl<W: fmt::Debug> fmt::Debug for Writer<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sink, options, .. } = self;
+        f.debug_struct("Writer")
+            .field("sink", sink)
+            .field("options", options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -167,37 +224,29 @@ impl Body {
     }
 
     /// Returns the length of the content in bytes, and the content as a stream.
-    fn open(&self) -> Result<(u64, Box<dyn Read + Send>)> {
-        match self {
-            Self::Source(source) => stream(source),
-            Self::Disk(path) => stream(&Source::open(path)?),
-            Self::File { reader, path } => stream(&File::new(reader, path).source()?),
-            Self::Entry { archive, name } => {
-                let entry = entry(archive, name)?;
-                Ok((entry.info().size, Box::new(entry.reader()?)))
-            }
-        }
+    fn open(&self) -> Result<(u64, StoredReader)> {
+        let stored = self.stored()?;
+        Ok((stored.len(), stored.reader()?))
+    }
+
+    /// Returns the content as it is stored.
+    pub(crate) fn stored(&self) -> Result<Stored<'_>> {
+        Ok(match self {
+            Self::Source(source) => Stored::Source(source.clone()),
+            Self::Disk(path) => Stored::Source(Source::open(path)?),
+            Self::File { reader, path } => File::new(reader, path).stored()?,
+            Self::Entry { archive, name } => Stored::Entry(entry(archive, name)?),
+        })
     }
 
     /// Returns the content as a source: decoded in memory where it is compressed.
     pub(crate) fn source(&self) -> Result<Source> {
-        match self {
-            Self::Source(source) => Ok(source.clone()),
-            Self::Disk(path) => Ok(Source::open(path)?),
-            Self::File { reader, path } => File::new(reader, path).source(),
-            Self::Entry { archive, name } => Ok(entry(archive, name)?.source()?),
-        }
+        Ok(self.stored()?.source()?)
     }
 
     /// Returns what the content is by its first bytes; no more of it is decoded.
     pub(crate) fn content(&self) -> Result<Content> {
-        match self {
-            Self::Entry { archive, name } => {
-                let stored = Stored::Entry(entry(archive, name)?);
-                Ok(Content::of(&stored.start(Content::START)?))
-            }
-            _ => Ok(Content::of_source(&self.source()?)?),
-        }
+        Ok(Content::of(&self.stored()?.start(Content::START)?))
     }
 
     /// Returns all of the content.
@@ -211,11 +260,6 @@ impl Body {
         let ((len, a), (other_len, b)) = (self.open()?, other.open()?);
         Ok(len == other_len && sums::digest(a)? == sums::digest(b)?)
     }
-}
-
-fn stream(source: &Source) -> Result<(u64, Box<dyn Read + Send>)> {
-    let len = source.len();
-    Ok((len, Box::new(source.stream(Extent::first(len), "file")?)))
 }
 
 /// How a file is used, which says how an archive stores it.
@@ -259,7 +303,7 @@ impl Plan {
     /// Writes an archive to any sink.
     pub(crate) fn write_to<W: Write>(&self, sink: W, options: &WriteOptions) -> Result<W> {
         let mut writer =
-            Writer { archive: ArchiveWriter::new(sink), options, sums: self.sums.clone() };
+            Entries { archive: ArchiveWriter::new(sink), options, sums: self.sums.clone() };
         // Folders of their own are kept where they were: an empty one is nothing without its entry.
         for folder in &self.folders {
             writer.archive.add_folder(&format!("{}{folder}", self.root))?;
@@ -356,13 +400,13 @@ pub(crate) fn copy(file: &NewEntry, out: &mut impl Write) -> Result<[u8; 32]> {
     Ok(sums::sha256(hasher.finish()))
 }
 
-struct Writer<'a, W: Write> {
+struct Entries<'a, W: Write> {
     archive: ArchiveWriter<W>,
     options: &'a WriteOptions,
     sums: Option<Sums>,
 }
 
-impl<W: Write> Writer<'_, W> {
+impl<W: Write> Entries<'_, W> {
     fn options_of(&self, used: Use) -> EntryOptions {
         let options = EntryOptions::default();
         match used {

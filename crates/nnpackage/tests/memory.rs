@@ -3,6 +3,7 @@
 
 use nnpackage::{
     Builder, Config, ConfigChange, Edit, Manifest, ModelType, Partition, Reader, WriteOptions,
+    Writer,
     tensor_core::{Limits, ReadAt, Source},
 };
 use test_support::memory::{Counting, measure};
@@ -93,14 +94,14 @@ fn models_are_never_whole_in_memory() {
         let zeros = Source::from_read_at(Zeros);
         builder.model_as("zeros.bin", zeros, ModelType::Bin).unwrap();
         builder.digests(true);
-        options.create(&built, &builder).unwrap();
+        options.create(&built, &builder).unwrap().finish().unwrap();
     });
     assert!(taken < 32 << 20, "{taken} bytes to build");
     let taken = peak(|| {
         let mut edit = Edit::new(&Reader::open(&built).unwrap());
         edit.change_config(&[ConfigChange::set("NUM_THREADS", "1")]).unwrap();
-        options.create(&edited, &edit).unwrap();
-        edit.create_folder(folder.path().join("folder")).unwrap();
+        options.create(&edited, &edit).unwrap().finish().unwrap();
+        Writer::options().create_folder(folder.path().join("folder"), &edit).unwrap();
     });
     assert!(taken < 32 << 20, "{taken} bytes to edit");
 }

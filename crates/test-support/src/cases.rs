@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
+use tensor_core::Report;
 use toml::{Table, Value};
 
 use crate::testdata;
@@ -41,6 +42,28 @@ impl Case {
     #[must_use]
     pub fn text(&self, key: &str) -> &str {
         self.table.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Asserts that the file is refused as the case says, by an error of this rule and message; or
+    /// that the first of its gravest findings is the one of the case.
+    ///
+    /// # Panics
+    ///
+    /// Where it is not so.
+    pub fn assert_verdict(&self, found: Result<Report, (&str, String)>) {
+        let (expect, rule, message) = match found {
+            Err((rule, message)) => ("open-error".to_owned(), rule.to_owned(), message),
+            Ok(report) => {
+                let worst = report.worst();
+                let expect = worst.map_or_else(|| "nothing".to_owned(), |worst| worst.to_string());
+                let first = report.into_iter().find(|finding| Some(finding.severity) == worst);
+                let first = first.map(|finding| (finding.rule.into_owned(), finding.message));
+                let (rule, message) = first.unwrap_or_default();
+                (expect, rule, message)
+            }
+        };
+        let expected = ["expect", "rule", "message"].map(|key| self.text(key));
+        assert_eq!([&*expect, &rule, &message], expected, "{}: {}", self.file(), self.text("why"));
     }
 
     /// Returns the most memory that the file may take: `max_rss_mb`, or 64 MiB.

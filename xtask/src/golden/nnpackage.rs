@@ -31,7 +31,7 @@ pub(super) fn goldens() -> Vec<Golden> {
 }
 
 fn written(builder: &Builder, options: WriteOptions) -> Result<Vec<u8>> {
-    Ok(options.write_to(Vec::new(), builder)?)
+    Ok(options.write_to(Vec::new(), builder).finish()?)
 }
 
 fn package(name: &str) -> Result<Reader> {
@@ -80,7 +80,7 @@ fn edited() -> Result<Vec<u8>> {
     edit.remove("custom_op/libMyOp.x86_64-linux.release.so")?;
     edit.put("LICENSE", Source::from_bytes(&b"MIT\n"[..]))?;
     edit.digests(true);
-    Ok(WriteOptions::default().alignment(64).write_to(Vec::new(), &edit)?)
+    Ok(WriteOptions::default().alignment(64).write_to(Vec::new(), &edit).finish()?)
 }
 
 fn merged() -> Result<Vec<u8>> {

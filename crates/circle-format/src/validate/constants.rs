@@ -33,9 +33,8 @@ pub(super) fn buffers(reader: &Reader, findings: &mut Diagnoses) {
 fn check_external(reader: &Reader, index: usize, buffer: &Buffer, findings: &mut Diagnoses) {
     let (offset, size) = (buffer.offset, buffer.size);
     let mut fault = |rule, message: String| {
-        let mut diagnosis = Diagnosis::error(rule, message).path(format!("buffer {index}"));
-        diagnosis.at.offset = Some(offset);
-        findings.push(diagnosis);
+        let diagnosis = Diagnosis::error(rule, message).path(format!("buffer {index}"));
+        findings.push(diagnosis.at(|at| at.offset(offset)));
     };
     if index == 0 {
         fault(
@@ -94,7 +93,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
         let at = |diagnosis: Diagnosis| {
             let diagnosis = diagnosis.path(constant.path());
             match constant.name() {
-                Some(name) => diagnosis.tensor(text::short(name)),
+                Some(name) => diagnosis.at(|at| at.tensor(text::short(name))),
                 None => diagnosis,
             }
         };
@@ -104,13 +103,10 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
                 ConstantFault::WrongLength { expected, found, .. } if found < expected
             );
             let is_long = matches!(fault, ConstantFault::WrongLength { .. }) && !is_short;
-            let diagnosis = at(Diagnosis::error(fault.rule(), fault.to_string()));
+            let (rule, message) = (fault.rule(), fault.to_string());
+            let diagnosis = at(Diagnosis::error(rule, &*message));
             findings.push(match fault {
-                ConstantFault::OtherFile { .. } => {
-                    let mut diagnosis = diagnosis;
-                    diagnosis.severity = tensor_core::Severity::Warning;
-                    diagnosis
-                }
+                ConstantFault::OtherFile { .. } => at(Diagnosis::warning(rule, message)),
                 ConstantFault::Core(_) => diagnosis.undefined(Stage::Prepare),
                 _ if is_short => diagnosis.onert(Reaction::Garbage),
                 _ if is_long => diagnosis.ignored(),

@@ -249,8 +249,10 @@ impl<'a> Check<'a, '_> {
             let elements = tensor.shape().and_then(|shape| shape.elements().ok());
             if tensor.is_variable {
                 Value::Variable
-            } else if has_bytes(tensor) || elements == Some(0) {
+            } else if has_bytes(tensor) {
                 Value::Constant
+            } else if elements == Some(0) {
+                Value::Empty
             } else {
                 Value::Missing
             }
@@ -283,7 +285,7 @@ impl<'a> Check<'a, '_> {
     fn push(&mut self, at: usize, tensor: &Tensor, diagnosis: Diagnosis) {
         let diagnosis = diagnosis.path(self.path(at, tensor));
         self.findings.push(match &tensor.name {
-            Some(name) => diagnosis.tensor(text::short(name)),
+            Some(name) => diagnosis.at(|at| at.tensor(text::short(name))),
             None => diagnosis,
         });
     }
@@ -299,6 +301,8 @@ enum Value {
     Missing,
     Reported,
     Constant,
+    /// Has no elements, and may be made: as the output of a split, say.
+    Empty,
     Input,
     Variable,
     Made,

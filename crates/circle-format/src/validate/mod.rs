@@ -45,9 +45,7 @@ impl Reader {
     /// Reports what can be said without a look at the bytes of constants, as onert's reactions can.
     #[must_use]
     pub fn lint(&self) -> Report {
-        let mut report = Report::default();
-        report.extend(self.diagnoses().into_iter().map(Diagnosis::into_finding));
-        report
+        self.found().into_report()
     }
 
     /// Reads all constants, as the format has no digests that could be compared.
@@ -72,10 +70,14 @@ impl Reader {
     /// Returns what [`lint`](Self::lint) reports, with what onert does about each thing.
     #[must_use]
     pub fn diagnoses(&self) -> Vec<Diagnosis> {
+        self.found().finish()
+    }
+
+    fn found(&self) -> Diagnoses {
         let mut found = Diagnoses::default();
         self.diagnose(&mut found);
         model::bare(self, &mut found);
-        found.finish()
+        found
     }
 
     /// Adds what is found in the model wherever it is, in a package or bare.

@@ -66,9 +66,8 @@ fn identity(reader: &Reader, findings: &mut Diagnoses) {
     }
     if let Some(offset) = reader.unknown_field() {
         let message = format!("has unknown fields in the table at byte {offset}");
-        let mut diagnosis = Diagnosis::note("model/unknown-field", message).ignored();
-        diagnosis.at.offset = Some(offset);
-        findings.push(diagnosis);
+        let diagnosis = Diagnosis::note("model/unknown-field", message).ignored();
+        findings.push(diagnosis.at(|at| at.offset(offset)));
     }
     trailing(reader, findings);
 }
@@ -79,16 +78,15 @@ fn trailing(reader: &Reader, findings: &mut Diagnoses) {
     if len <= end.saturating_add(PADDING) {
         return;
     }
-    let mut diagnosis = if reader.has_files().unwrap_or_default() {
+    let diagnosis = if reader.has_files().unwrap_or_default() {
         let message = format!("has an archive of associated files behind byte {end}");
-        Diagnosis::note("model/associated-files", message).ignored()
+        Diagnosis::note("model/associated-files", message)
     } else {
         let bytes = len.saturating_sub(end);
         let message = format!("has {bytes} bytes behind byte {end}, which nothing refers to");
-        Diagnosis::note("model/trailing-bytes", message).ignored()
+        Diagnosis::note("model/trailing-bytes", message)
     };
-    diagnosis.at.offset = Some(end);
-    findings.push(diagnosis);
+    findings.push(diagnosis.at(|at| at.offset(end)).ignored());
 }
 
 fn check_code(model: &Model, index: usize, code: &OperatorCode, findings: &mut Diagnoses) {

@@ -12,7 +12,7 @@ pub(super) fn check(subgraph: &Subgraph, tensor: &Tensor, path: &str, findings: 
     let mut push = |diagnosis: Diagnosis| {
         let diagnosis = diagnosis.path(path);
         findings.push(match &tensor.name {
-            Some(name) => diagnosis.tensor(tensor_core::text::short(name)),
+            Some(name) => diagnosis.at(|at| at.tensor(tensor_core::text::short(name))),
             None => diagnosis,
         });
     };

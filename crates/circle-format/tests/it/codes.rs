@@ -17,8 +17,9 @@ fn found(schema: Schema, deprecated: i8, builtin: i32) -> Vec<String> {
     });
     let bytes = model.to_bytes().unwrap();
     let diagnoses = Reader::from_bytes(bytes).unwrap().diagnoses();
-    let diagnoses = diagnoses.into_iter().filter(|found| found.rule.contains("operator-code"));
-    diagnoses.map(|found| format!("{} {}", found.rule, found.message)).collect()
+    let diagnoses =
+        diagnoses.into_iter().filter(|found| found.finding.rule.contains("operator-code"));
+    diagnoses.map(|found| format!("{} {}", found.finding.rule, found.finding.message)).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use circle_format::{
     Error, Reader, Schema, Writer,
-    model::{ModelBuilder, Sparsity, Tensor, TensorType},
+    model::{BuiltinOperator, ModelBuilder, Operator, Sparsity, Tensor, TensorType},
     sniff,
     tensor_core::{ErrorKind, Extent, Limits, Profile, ReadAt, Severity, Source, Verified, Verify},
 };
@@ -46,6 +46,25 @@ fn every_byte_is_validated() {
     assert_eq!(done.into_inner(), bytes.len() as u64);
     let read: u64 = store.take_reads().into_iter().map(Extent::len).sum();
     assert!(read >= 1 << 20, "{read}");
+}
+
+/// As TFLite splits off nothing: a tensor without elements has a value before, and may be made.
+#[test]
+fn tensors_without_elements_may_be_made() {
+    let found = |bytes: &'static [u8]| {
+        let mut model = ModelBuilder::new(Schema::Tflite);
+        let mut graph = model.subgraph("main");
+        let x = graph.input(Tensor::new("x", TensorType::Uint8, [4]));
+        let empty = graph.constant(Tensor::new("empty", TensorType::Uint8, [0]), bytes);
+        let y = graph.output(Tensor::new("y", TensorType::Uint8, [4]));
+        graph.operator(BuiltinOperator::SPLIT_V, Operator::new([x, empty], [y, empty]));
+        graph.finish();
+        let reader = Reader::from_bytes(model.finish().to_bytes().unwrap()).unwrap();
+        let rules = reader.lint().into_iter().map(|found| found.rule.into_owned());
+        rules.filter(|rule| rule == "model/made-twice").count()
+    };
+    assert_eq!(found(b""), 0);
+    assert_eq!(found(b"1"), 1);
 }
 
 /// A store that breaks in the middle of what it holds.

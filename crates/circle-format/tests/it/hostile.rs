@@ -142,8 +142,8 @@ fn large_options_past_the_end() {
     let (len, start) = (bytes.len() - 1, bytes.len() - 32);
     let found = |bytes: &[u8]| {
         let found = Reader::from_bytes(bytes.to_vec()).unwrap().diagnoses();
-        let of = found.into_iter().find(|found| found.rule == "model/large-custom-options");
-        of.map(|found| (found.severity, found.message)).unwrap()
+        let of = found.into_iter().find(|found| found.finding.rule == "model/large-custom-options");
+        of.map(|found| (found.finding.severity, found.finding.message)).unwrap()
     };
     let message = "has custom options outside of the tables, where onert does not look";
     assert_eq!(found(&bytes), (Severity::Warning, message.to_owned()));
@@ -155,5 +155,5 @@ fn large_options_past_the_end() {
 fn metadata_of_graphs_that_there_are_not() {
     let reader = written(|model| model.subgraphs[0].debug_metadata_index = 7);
     let message = "has metadata 7, but the model has 0";
-    assert!(reader.diagnoses().iter().any(|found| found.message == message));
+    assert!(reader.diagnoses().iter().any(|found| found.finding.message == message));
 }

@@ -1,76 +1,22 @@
 //! Every model of `testdata/nnpackage/invalid` gets the verdict of `cases.toml`.
 
-use std::path::Path;
-
-use circle_format::{Reaction, Reader, tensor_core::Severity};
-use serde_json::Value as Json;
-use test_support::testdata;
-
-/// What is said of a file: expectation, rule, message, and what stops onert.
-#[derive(Debug, Default, PartialEq)]
-struct Verdict {
-    expect: String,
-    rule: String,
-    message: String,
-    onert: String,
-}
-
-impl Verdict {
-    fn of_open(error: &circle_format::Error) -> Self {
-        let (rule, message) = (error.rule().to_owned(), error.to_string());
-        Self { expect: "open-error".to_owned(), rule, message, onert: String::new() }
-    }
-
-    /// Takes the first of the gravest findings.
-    fn of_report(report: &tensor_core::Report, onert: Option<Reaction>) -> Self {
-        let worst = report.worst();
-        let expect = match worst {
-            Some(Severity::Error) => "error",
-            Some(Severity::Warning) => "warning",
-            Some(Severity::Note) => "note",
-            None => "nothing",
-        };
-        let finding = report.findings().iter().find(|finding| Some(finding.severity) == worst);
-        let onert = onert.map_or_else(|| "runs it".to_owned(), |reaction| reaction.to_string());
-        Self {
-            expect: expect.to_owned(),
-            rule: finding.map_or_else(String::new, |finding| finding.rule.to_string()),
-            message: finding.map_or_else(String::new, |finding| finding.message.clone()),
-            onert,
-        }
-    }
-}
-
-fn verdict(path: &Path) -> Verdict {
-    match Reader::open(path) {
-        Ok(reader) => Verdict::of_report(&reader.validate(), reader.forecast()),
-        Err(error) => Verdict::of_open(&error),
-    }
-}
-
-fn cases() -> Vec<Json> {
-    let text = std::fs::read_to_string(testdata("nnpackage/cases.toml")).unwrap();
-    let table: toml::Table = text.parse().unwrap();
-    serde_json::to_value(table).unwrap()["case"].as_array().unwrap().clone()
-}
+use circle_format::{Reaction, Reader};
+use test_support::cases::{Case, cases};
 
 #[test]
 fn every_case_gets_its_verdict() {
-    let mut count = 0;
-    for case in cases() {
-        let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
-        if !(text("file").ends_with(".circle") || text("file").ends_with(".tflite")) {
-            continue;
-        }
-        count += 1;
-        let expected = Verdict {
-            expect: text("expect"),
-            rule: text("rule"),
-            message: text("message"),
-            onert: text("onert"),
-        };
-        let found = verdict(&testdata("nnpackage/invalid").join(text("file")));
-        assert_eq!(found, expected, "{}: {}", text("file"), text("why"));
+    let is_model =
+        |case: &Case| [".circle", ".tflite"].iter().any(|end| case.file().ends_with(end));
+    let cases: Vec<Case> = cases("nnpackage").into_iter().filter(is_model).collect();
+    assert_eq!(cases.len(), 71);
+    for case in cases {
+        let opened = Reader::open(case.path());
+        let found = opened.as_ref().map(Reader::validate);
+        case.assert_verdict(found.map_err(|error| (error.rule(), error.to_string())));
+        let onert = opened.map_or_else(
+            |_| String::new(),
+            |reader| reader.forecast().as_ref().map_or("runs it".to_owned(), Reaction::to_string),
+        );
+        assert_eq!(onert, case.text("onert"), "{}", case.file());
     }
-    assert_eq!(count, 71);
 }

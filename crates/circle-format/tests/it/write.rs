@@ -119,7 +119,9 @@ fn nothing_new_is_found() {
         let found = Reader::options().schema(reader.model().schema).from_bytes(bytes).unwrap();
         let found_in = |reader: &Reader| -> Vec<(String, String)> {
             let found = reader.diagnoses().into_iter();
-            found.map(|found| (found.rule.to_string(), found.message.to_string())).collect()
+            found
+                .map(|found| (found.finding.rule.to_string(), found.finding.message.clone()))
+                .collect()
         };
         let before = found_in(&reader);
         for (rule, message) in found_in(&found) {
@@ -257,7 +259,7 @@ fn associated_files_survive() {
         let bytes = Writer::new(Vec::new(), &changed).origin(&reader).finish().unwrap();
         let found = Reader::from_bytes(bytes.clone()).unwrap();
         assert_eq!(found.model(), &changed);
-        let rules: Vec<_> = found.diagnoses().into_iter().map(|found| found.rule).collect();
+        let rules: Vec<_> = found.diagnoses().into_iter().map(|found| found.finding.rule).collect();
         assert_eq!(rules, ["model/associated-files"]);
         // Whoever does not look at what stands before the archive finds it, too.
         let options = Archive::options().profile(Profile::Lenient);
@@ -508,7 +510,7 @@ fn what_is_not_known_is_not_lost() {
     let expected =
         format!("model has unknown fields in the table at byte {root}, which would be lost");
     assert_eq!(error, expected);
-    let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.rule).collect();
+    let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.finding.rule).collect();
     assert!(rules.contains(&"model/unknown-field".into()), "{rules:?}");
 }
 

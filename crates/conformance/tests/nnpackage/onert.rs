@@ -8,6 +8,7 @@ use std::{
 use conformance::python::Client;
 use nnpackage::{
     Builder, ConfigChange, Connected, Edit, ExtractOptions, IoRef, Merge, Reaction, Reader, Stage,
+    Writer,
     circle_format::{
         BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
         Writer as ModelWriter,
@@ -101,11 +102,11 @@ impl Packages {
     /// Builds an archive, unpacks it as onert needs it, and runs it.
     fn add(&mut self, name: &str, builder: &Builder, custom: &[&str], outputs: &[&[f64]]) {
         let archive = self.path(&format!("{name}.zip"));
-        builder.create(&archive).unwrap();
+        Writer::create(&archive, &builder).unwrap().finish().unwrap();
         self.add_archive(name, &archive, custom, outputs);
         // The folder form has the same files with the same bytes.
         let folder = self.path(&format!("{name} as a folder"));
-        builder.create_folder(&folder).unwrap();
+        Writer::options().create_folder(&folder, &builder).unwrap();
         assert_eq!(contents(&folder), contents(&self.path(name)), "{name}");
     }
 
@@ -189,13 +190,13 @@ fn built_packages() {
 fn edited_packages() {
     let mut packages = Packages::new();
     let before = packages.path("before.zip");
-    connected().create(&before).unwrap();
+    Writer::create(&before, &connected()).unwrap().finish().unwrap();
 
     let mut edit = Edit::new(&Reader::open(&before).unwrap());
     edit.replace_model(1, add_of(1000.0)).unwrap();
     edit.change_config(&[ConfigChange::set("USE_MMAPED_DATA", "1")]).unwrap();
     let after = packages.path("replaced.zip");
-    edit.create(&after).unwrap();
+    Writer::create(&after, &edit).unwrap().finish().unwrap();
     packages.add_archive("replaced", &after, &[], &[&[1011.0, 1012.0, 1013.0, 1014.0]]);
 
     // A third model behind the second one.
@@ -204,13 +205,13 @@ fn edited_packages() {
     edit.connect(IoRef::new(1, 0, 0), IoRef::new(2, 0, 0));
     edit.manifest_mut().pkg_outputs = vec![IoRef::new(2, 0, 0)];
     let after = packages.path("added.zip");
-    edit.create(&after).unwrap();
+    Writer::create(&after, &edit).unwrap().finish().unwrap();
     packages.add_archive("added", &after, &[], &[&[111.5, 112.5, 113.5, 114.5]]);
 
     let mut edit = Edit::new(&Reader::open(&before).unwrap());
     edit.remove_model(1, Connected::Drop).unwrap();
     let after = packages.path("removed.zip");
-    edit.create(&after).unwrap();
+    Writer::create(&after, &edit).unwrap().finish().unwrap();
     packages.add_archive("removed", &after, &[], &[&[11.0, 12.0, 13.0, 14.0]]);
     packages.run();
 }
@@ -219,7 +220,7 @@ fn edited_packages() {
 fn split_and_merged_packages() {
     let mut packages = Packages::new();
     let before = packages.path("before.zip");
-    connected().create(&before).unwrap();
+    Writer::create(&before, &connected()).unwrap().finish().unwrap();
     let parts = nnpackage::split(&Reader::open(&before).unwrap()).unwrap();
     let outputs: [&[f64]; 2] = [&[11.0, 12.0, 13.0, 14.0], &[101.0, 102.0, 103.0, 104.0]];
     let mut readers = Vec::new();

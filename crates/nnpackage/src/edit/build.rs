@@ -1,13 +1,13 @@
 //! Building packages: models and what belongs to them, collected in any order.
 
-use std::{collections::BTreeMap, fmt, io::Write, path::Path};
+use std::{collections::BTreeMap, fmt, path::Path};
 
 use bytes::Bytes;
 use tensor_core::{Limits, Source};
 
 use crate::{
     BuildFault, Config, ConfigChange, EditFault, Error, IoRef, Manifest, ModelType, PackageVersion,
-    Result, Sums, Wiring, WriteOptions,
+    Reader, Result, Sums, Wiring,
     edit::{
         models::{check_count, check_type, needed_from, open_model},
         needs::needs,
@@ -29,17 +29,17 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{Builder, Reader};
+/// use nnpackage::{Builder, Reader, Writer};
 ///
 /// let mut builder = Builder::default();
 /// builder.model_from("add.circle", "models/add.circle")?;
 /// builder.mmap()?;
-/// builder.create("add.zip")?;
+/// Writer::create("add.zip", &builder)?.finish()?;
 /// assert!(Reader::open("add.zip")?.validate().is_valid());
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Default)]
-#[must_use = "nothing is written before `create` or its like"]
+#[must_use = "nothing is written before a `Writer` is finished"]
 pub struct Builder {
     manifest: Manifest,
     files: BTreeMap<String, (Body, Use)>,
@@ -260,32 +260,13 @@ impl Builder {
         self.files.keys().map(String::as_str)
     }
 
-    /// Writes an archive that stands at `path` once it is whole, as [`WriteOptions::create`] does by
-    /// default.
+    /// Returns the package as it is going to be, to be checked before it is written.
     ///
     /// # Errors
     ///
-    /// As for [`WriteOptions::write_to`].
-    pub fn create(&self, path: impl AsRef<Path>) -> Result<()> {
-        WriteOptions::default().create(path, self)
-    }
-
-    /// Writes an archive to any sink, as [`WriteOptions::write_to`] does by default.
-    ///
-    /// # Errors
-    ///
-    /// As for [`WriteOptions::write_to`].
-    pub fn write_to<W: Write>(&self, sink: W) -> Result<W> {
-        WriteOptions::default().write_to(sink, self)
-    }
-
-    /// Writes a folder, as [`WriteOptions::create_folder`] does by default.
-    ///
-    /// # Errors
-    ///
-    /// As for [`WriteOptions::write_to`].
-    pub fn create_folder(&self, path: impl AsRef<Path>) -> Result<()> {
-        WriteOptions::default().create_folder(path, self)
+    /// As for [`Writer::finish`](crate::Writer::finish).
+    pub fn preview(&self) -> Result<Reader> {
+        Reader::options().preview(self.plan()?)
     }
 
     /// Adds a model whose type is known.

@@ -13,7 +13,6 @@ pub(crate) mod split;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write,
     path::Path,
 };
 
@@ -23,7 +22,7 @@ use tensor_core::{Extent, Limit, Source};
 
 use crate::{
     BuildFault, Config, ConfigChange, Connection, EditFault, Error, File, IoRef, Manifest,
-    ModelType, Reader, Result, Sums, WriteOptions,
+    ModelType, Reader, Result, Sums,
     edit::{
         models::{check_count, check_type, needed_from, open_model},
         needs::needs,
@@ -36,7 +35,7 @@ use crate::{
 
 /// Changes of a package, to be written elsewhere; an [`Editor`](crate::Editor) makes them in place.
 ///
-/// Nothing is written before [`create`](Self::create) or its like. Of the manifest and the
+/// Nothing is written before a [`Writer`](crate::Writer) is finished. Of the manifest and the
 /// configuration only what changes is touched: comments, order and indents stay. Files that do not
 /// change are copied as they are stored, those of an archive in its order, with the folder that the
 /// package is in and whatever is beside it. Where a package has a list of digests it is kept up.
@@ -47,12 +46,12 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{ConfigChange, Edit, Reader};
+/// use nnpackage::{ConfigChange, Edit, Reader, Writer};
 ///
 /// let reader = Reader::open("old.zip")?;
 /// let mut edit = Edit::new(&reader);
 /// edit.change_config(&[ConfigChange::set("NUM_THREADS", "4")])?;
-/// edit.create("new.zip")?;
+/// Writer::create("new.zip", &edit)?.finish()?;
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -136,7 +135,7 @@ impl Edit {
         // What fails half-way leaves nothing behind.
         let mut next = self.clone();
         let index = next.add_model(path, Source::open(from)?)?;
-        next.add_needed(path, from)?;
+        next.add_needed(path, from, &BTreeSet::new())?;
         *self = next;
         Ok(index)
     }
@@ -162,16 +161,19 @@ impl Edit {
         }
     }
 
-    /// Puts another Circle or TFLite model in the place of one; its path stays.
+    /// Puts another Circle or TFLite model in the place of one; its path stays. Files that only the
+    /// old one needed go away.
     ///
     /// # Errors
     ///
     /// [`EditFault::NoModel`]; as for [`add_model`](Self::add_model).
     pub fn replace_model(&mut self, index: usize, source: Source) -> Result<()> {
         let path = self.replaced(index)?;
+        let mine = self.needed_by_none_else(&path);
         let (opened, kind) = open_model(&path, &source)?;
         self.exchange(&path, Body::Source(source), &kind);
         self.opened.insert(path, opened);
+        self.drop_unneeded(mine);
         Ok(())
     }
 
@@ -184,9 +186,10 @@ impl Edit {
     pub fn replace_model_from(&mut self, index: usize, from: impl AsRef<Path>) -> Result<()> {
         let from = from.as_ref();
         let mut next = self.clone();
-        next.replace_model(index, Source::open(from)?)?;
         let path = next.model_path(index)?;
-        next.add_needed(&path, from)?;
+        let mine = next.needed_by_none_else(&path);
+        next.replace_model(index, Source::open(from)?)?;
+        next.add_needed(&path, from, &mine)?;
         *self = next;
         Ok(())
     }
@@ -207,7 +210,9 @@ impl Edit {
         check_type(&path, &source, model_type)?;
         match model_type {
             ModelType::Bin | ModelType::Tvn => {
+                let mine = self.needed_by_none_else(&path);
                 self.exchange(&path, Body::Source(source), model_type.name());
+                self.drop_unneeded(mine);
                 Ok(())
             }
             _ => self.replace_model(index, source),
@@ -239,17 +244,11 @@ impl Edit {
         {
             return Err(EditFault::Connected { index, by }.into());
         }
-        let before = self.needed(std::iter::once(path.as_str()));
+        let mut before = self.needed([path.as_str()]);
         let info = self.manifest.model_infos.get(index).filter(|name| !name.is_empty());
-        let info = info.map(|name| layout::document(name));
+        before.extend(info.map(|name| layout::document(name)));
         self.manifest.without_model(index);
-        let used: Vec<String> = self.manifest.models.clone();
-        let still = self.needed(used.iter().map(String::as_str));
-        for path in before.into_iter().chain(info) {
-            if !still.contains(&path) && self.has(&path) && self.named(&path).is_none() {
-                self.take(&path);
-            }
-        }
+        self.drop_unneeded(before);
         Ok(())
     }
 
@@ -285,14 +284,15 @@ impl Edit {
     pub fn set_config(&mut self, name: &str, content: impl Into<Bytes>) -> Result<()> {
         let (path, content) = (layout::document(name), content.into());
         check_document("configuration file in bytes", &content)?;
-        let is_new = self.manifest.config() != Some(name);
-        if is_new || !self.has(&path) {
+        let old = self.manifest.config().map(str::to_owned);
+        if old.as_deref() != Some(name) || !self.has(&path) {
             self.admit(&path)?;
         }
-        if is_new {
-            self.drop_config();
+        match self.manifest.configs.first_mut() {
+            Some(first) => name.clone_into(first),
+            None => self.manifest.configs.push(name.to_owned()),
         }
-        self.manifest.configs = vec![name.to_owned()];
+        self.drop_configs(old);
         self.write(&path, content);
         Ok(())
     }
@@ -315,7 +315,7 @@ impl Edit {
         self.set_config(&name, Config::edit(&text, changes)?)
     }
 
-    /// Takes away the configuration.
+    /// Takes away the configuration, and further ones that the manifest names.
     ///
     /// # Errors
     ///
@@ -324,8 +324,8 @@ impl Edit {
         if self.manifest.config().is_none() {
             return Err(EditFault::NoConfig.into());
         }
-        self.drop_config();
-        self.manifest.configs.clear();
+        let old = std::mem::take(&mut self.manifest.configs);
+        self.drop_configs(old);
         Ok(())
     }
 
@@ -401,32 +401,13 @@ impl Edit {
         self.digests = Some(digests);
     }
 
-    /// Writes an archive that stands at `path` once it is whole, as [`WriteOptions::create`] does by
-    /// default.
+    /// Returns the package as it is going to be, to be checked before it is written.
     ///
     /// # Errors
     ///
-    /// As for [`WriteOptions::write_to`].
-    pub fn create(&self, path: impl AsRef<Path>) -> Result<()> {
-        WriteOptions::default().create(path, self)
-    }
-
-    /// Writes an archive to any sink, as [`WriteOptions::write_to`] does by default.
-    ///
-    /// # Errors
-    ///
-    /// As for [`WriteOptions::write_to`].
-    pub fn write_to<W: Write>(&self, sink: W) -> Result<W> {
-        WriteOptions::default().write_to(sink, self)
-    }
-
-    /// Writes a folder, as [`WriteOptions::create_folder`] does by default.
-    ///
-    /// # Errors
-    ///
-    /// As for [`WriteOptions::write_to`].
-    pub fn create_folder(&self, path: impl AsRef<Path>) -> Result<()> {
-        WriteOptions::default().create_folder(path, self)
+    /// As for [`Writer::finish`](crate::Writer::finish).
+    pub fn preview(&self) -> Result<Reader> {
+        self.reader.read_options().preview(self.plan()?)
     }
 
     /// Works out what is to be written.
@@ -557,8 +538,8 @@ impl Edit {
         match self.digests {
             Some(false) => Ok(None),
             // One that cannot be read is rewritten.
-            Some(true) => Ok(Some(self.reader.sums().ok().flatten().unwrap_or_default())),
-            None if has_list => self.reader.sums(),
+            Some(true) => Ok(Some(self.reader.sums().ok().flatten().cloned().unwrap_or_default())),
+            None if has_list => Ok(self.reader.sums()?.cloned()),
             None => Ok(None),
         }
     }
@@ -600,10 +581,27 @@ impl Edit {
         Ok(())
     }
 
+    /// Returns the paths of files that a model needs, itself included, and no other model does.
+    fn needed_by_none_else(&self, path: &str) -> BTreeSet<String> {
+        let models = self.manifest.models.iter().map(String::as_str);
+        let others = self.needed(models.filter(|other| *other != path));
+        &self.needed([path]) - &others
+    }
+
+    /// Takes away those of some files that nothing needs or names any more.
+    fn drop_unneeded(&mut self, mut paths: BTreeSet<String>) {
+        paths.retain(|path| self.has(path) && self.named(path).is_none());
+        // Models are only opened where it matters.
+        if !paths.is_empty() {
+            let still = self.needed(self.manifest.models.iter().map(String::as_str));
+            paths.difference(&still).for_each(|path| self.take(path));
+        }
+    }
+
     /// Returns the paths of files and of all that they need.
-    fn needed<'p>(&self, paths: impl Iterator<Item = &'p str>) -> BTreeSet<String> {
+    fn needed<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        let mut open: Vec<String> = paths.map(str::to_owned).collect();
+        let mut open: Vec<String> = paths.into_iter().map(str::to_owned).collect();
         while let Some(path) = open.pop() {
             if !found.insert(path.clone()) {
                 continue;
@@ -724,12 +722,14 @@ impl Edit {
         self.set(path, body, Use::InPlace);
     }
 
-    fn add_needed(&mut self, path: &str, from: &Path) -> Result<()> {
+    /// Adds the files that a model needs; those that were its own may be replaced.
+    fn add_needed(&mut self, path: &str, from: &Path, own: &BTreeSet<String>) -> Result<()> {
         let Some(reader) = self.opened.get(path).cloned() else { return Ok(()) };
         for file in needed_from(path, from, &reader)? {
             let body = Body::Disk(file.from);
             match self.body(&file.path) {
                 Some(known) if known.is_same(&body)? => {}
+                Some(_) if own.contains(&file.path) => self.set(&file.path, body, Use::InPlace),
                 _ => {
                     self.admit(&file.path)?;
                     self.set(&file.path, body, Use::InPlace);
@@ -742,13 +742,9 @@ impl Edit {
         Ok(())
     }
 
-    fn drop_config(&mut self) {
-        let Some(name) = self.manifest.config() else { return };
-        let path = layout::document(name);
-        self.manifest.configs.clear();
-        if self.has(&path) && self.named(&path).is_none() {
-            self.take(&path);
-        }
+    /// Takes away configurations that the manifest does not name any more.
+    fn drop_configs(&mut self, names: impl IntoIterator<Item = String>) {
+        self.drop_unneeded(names.into_iter().map(|name| layout::document(&name)).collect());
     }
 
     /// Makes a document have a text; where it has it already nothing changes.

@@ -29,11 +29,11 @@ use crate::{
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{Reader, split};
+/// use nnpackage::{Reader, Writer, split};
 ///
 /// let reader = Reader::open("models.zip")?;
 /// for (index, builder) in split(&reader)?.into_iter().enumerate() {
-///     builder.create(format!("model{index}.zip"))?;
+///     Writer::create(format!("model{index}.zip"), &builder)?.finish()?;
 /// }
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
@@ -164,13 +164,13 @@ fn interface(model: ModelFile<'_>, index: usize) -> Option<[Vec<IoRef>; 2]> {
 /// # Examples
 ///
 /// ```no_run
-/// use nnpackage::{IoRef, Merge, Reader};
+/// use nnpackage::{IoRef, Merge, Reader, Writer};
 ///
 /// let [first, second] = [Reader::open("first.zip")?, Reader::open("second.zip")?];
 /// let mut merge = Merge::default();
 /// merge.package(&first).package_in("second", &second);
 /// merge.connect(IoRef::new(0, 0, 0), IoRef::new(1, 0, 0));
-/// merge.build()?.create("both.zip")?;
+/// Writer::create("both.zip", &merge.build()?)?.finish()?;
 /// # Ok::<(), nnpackage::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -333,7 +333,7 @@ impl Part {
         let mut models = BTreeMap::new();
         for model in reader.models() {
             model.file().len()?;
-            let (path, kind) = (self.moved(model.path()), type_of(model));
+            let (path, kind) = (format!("{}{}", self.prefix, model.path()), type_of(model));
             let index = if models.contains_key(model.path()) {
                 builder.name_model(&path, &kind)
             } else {
@@ -352,8 +352,10 @@ impl Part {
             }
         }
         let needed = needs::of_package(reader);
-        let configs: BTreeSet<String> =
-            manifest.configs.iter().map(|name| layout::document(name)).collect();
+        let paths = |names: &[String]| -> BTreeSet<String> {
+            names.iter().map(|name| layout::document(name)).collect()
+        };
+        let (configs, infos) = (paths(&manifest.configs), paths(&manifest.model_infos));
         for file in reader.files()? {
             let path = file.path();
             let is_left = [MANIFEST, Sums::PATH, GOLDEN_INPUT, GOLDEN_EXPECTED].contains(&path)
@@ -361,18 +363,27 @@ impl Part {
             if is_left || models.contains_key(path) {
                 continue;
             }
-            let (new, body) = (self.moved(path), Body::of(reader, path));
-            let used = if needed.contains(path) { Use::InPlace } else { Use::Whole };
-            match builder.body(&new) {
-                // The same kernel, say.
-                Some(known) if known.is_same(&body)? => {}
-                _ => builder.put(&new, body, used)?,
+            let body = Body::of(reader, path);
+            if needed.contains(path) {
+                // It stays where its model looks for it.
+                self.put(builder, &format!("{}{path}", self.prefix), &body, Use::InPlace)?;
+            }
+            if !needed.contains(path) || infos.contains(path) {
+                self.put(builder, &self.moved(path), &body, Use::Whole)?;
             }
         }
         Ok(())
     }
 
-    /// Returns where a file comes to be.
+    fn put(&self, builder: &mut Builder, path: &str, body: &Body, used: Use) -> Result<()> {
+        match builder.body(path) {
+            // The same kernel, say.
+            Some(known) if known.is_same(body)? => Ok(()),
+            _ => builder.put(path, body.clone(), used),
+        }
+    }
+
+    /// Returns where a file comes to be that is neither a model nor needed by one.
     fn moved(&self, path: &str) -> String {
         let prefix = &self.prefix;
         for folder in ["metadata/", "custom_op/"] {

@@ -335,7 +335,7 @@ impl Parsed {
         let diagnosis = Diagnosis::warning(rule, message).path(pointer(&name));
         let diagnosis = diagnosis.position(member.at).ignored();
         // What is not listed needs no hint, and there may be very many.
-        let is_full = self.findings.is_full(rule, MANIFEST);
+        let is_full = self.findings.is_full(rule);
         let known = (!is_full).then(|| nearest(&member.key, ATTRIBUTES.iter().copied())).flatten();
         self.push(match known {
             Some(known) => diagnosis.hint(format!("{known:?} may have been meant")),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use model_archive::{Stored, StoredReader};
-use tensor_core::{Extent, Limit, Source, Verified, digest::Digest};
+use tensor_core::{Extent, Limit, Source, Verified, Verify, digest::Digest};
 
-use crate::{Content, Error, FileFault, Reader, Result};
+use crate::{Content, Error, FileFault, Reader, Result, Sums};
 
 /// A handle on a file of a package, which may not be there: whatever the manifest names has one.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl<'a> File<'a> {
     ///
     /// As for [`len`](Self::len), and where it cannot be read.
     pub fn bytes(self) -> Result<Bytes> {
-        Ok(self.stored()?.bytes()?)
+        Ok(self.compared()?.bytes()?)
     }
 
     /// Returns its content as a stream, in memory that does not grow with it. It is compared with
@@ -61,7 +61,7 @@ impl<'a> File<'a> {
     ///
     /// As for [`bytes`](Self::bytes).
     pub fn reader(self) -> Result<StoredReader> {
-        Ok(self.stored()?.reader()?)
+        Ok(self.compared()?.reader()?)
     }
 
     /// Returns its content as a source: where it lies in the archive or the folder, or else decoded
@@ -71,7 +71,7 @@ impl<'a> File<'a> {
     ///
     /// As for [`bytes`](Self::bytes).
     pub fn source(self) -> Result<Source> {
-        Ok(self.stored()?.source()?)
+        Ok(self.compared()?.source()?)
     }
 
     /// Returns where its bytes are in the archive; `None` where they are compressed, or in a
@@ -93,7 +93,7 @@ impl<'a> File<'a> {
     /// As for [`len`](Self::len).
     pub fn disk_path(self) -> Result<Option<PathBuf>> {
         self.stored()?;
-        Ok(self.reader.storage().disk_path(self.path)?)
+        self.reader.storage().disk_path(self.path)
     }
 
     /// Returns what it is by its first bytes.
@@ -112,12 +112,11 @@ impl<'a> File<'a> {
     ///
     /// [`Error::Digest`]; as for [`bytes`](Self::bytes), and where the checksum differs.
     pub fn verify(self) -> Result<Verified> {
-        let sums = self.reader.sums()?;
-        let Some(expected) = sums.as_ref().and_then(|sums| sums.get(self.path)) else {
+        let Some(expected) = self.reader.sums()?.and_then(|sums| sums.get(self.path)) else {
             self.stored()?.verify()?;
             return Ok(Verified::NoDigest);
         };
-        let found = crate::sums::digest(self.reader()?)?;
+        let found = crate::sums::digest(self.stored()?.reader()?)?;
         if found != *expected {
             let [found, expected] = [found, *expected].map(Digest::Sha256);
             return Err(Error::Digest { path: self.path.to_owned(), found, expected });
@@ -127,12 +126,27 @@ impl<'a> File<'a> {
 
     /// Returns all of a document, which is bounded.
     pub(crate) fn document(self, what: &'static str) -> Result<Bytes> {
-        let stored = self.stored()?;
-        self.reader.limits().check(Limit::DocumentBytes, what, stored.len())?;
-        Ok(stored.checked_bytes()?)
+        self.reader.limits().check(Limit::DocumentBytes, what, self.len()?)?;
+        Ok(self.compared()?.checked_bytes()?)
     }
 
-    fn stored(self) -> Result<Stored<'a>> {
+    /// Returns it as it is stored, compared with its digest where reading does that.
+    fn compared(self) -> Result<Stored<'a>> {
+        let reader = self.reader;
+        let is_wanted = match reader.read_options().verify {
+            // The list does not list itself.
+            _ if self.path == Sums::PATH => false,
+            Verify::Once => !reader.compared().contains(self.path),
+            Verify::Always => true,
+            Verify::Never => false,
+        };
+        if is_wanted && self.verify()? == Verified::Digest {
+            reader.compared().insert(self.path.to_owned());
+        }
+        self.stored()
+    }
+
+    pub(crate) fn stored(self) -> Result<Stored<'a>> {
         let stored = self.reader.storage().file(self.path)?;
         let (path, fault) = (self.path, FileFault::Missing);
         stored.ok_or_else(|| Error::File { path: path.to_owned(), fault })

@@ -7,21 +7,22 @@ pub(crate) mod sniff;
 pub(crate) mod storage;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     num::NonZeroUsize,
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use bytes::Bytes;
-use model_archive::{Archive, Entry, Folder, Kind, Method, Storage};
+use model_archive::{Archive, Entry, Folder, Kind, Method};
 use tensor_core::{Limit, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
-    Content, Error, Manifest, Result,
+    Content, Error, File, Manifest, Result, Sums,
     layout::{DOCUMENT_BYTES, MANIFEST},
     manifest::parse::Parsed,
-    read::storage::{in_archive, similar},
+    read::storage::{Storage, in_archive, similar},
+    write::Plan,
 };
 
 /// An open package: an archive, or a folder.
@@ -39,6 +40,9 @@ pub struct Reader {
 struct Inner {
     storage: Storage,
     parsed: Parsed,
+    sums: OnceLock<Option<Sums>>,
+    /// Paths of files that were compared with their digests.
+    compared: Mutex<HashSet<String>>,
     /// The paths of all files; read when they are asked for.
     paths: OnceLock<Vec<String>>,
     /// For each model of the manifest; only the first of those with one path is filled.
@@ -127,6 +131,14 @@ impl Reader {
         &self.inner.options
     }
 
+    pub(crate) fn sums_cell(&self) -> &OnceLock<Option<Sums>> {
+        &self.inner.sums
+    }
+
+    pub(crate) fn compared(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.inner.compared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn paths(&self) -> Result<&[String]> {
         if let Some(paths) = self.inner.paths.get() {
             return Ok(paths);
@@ -151,6 +163,7 @@ impl Reader {
 pub struct ReadOptions {
     limits: Limits,
     pub(crate) profile: Profile,
+    pub(crate) verify: Verify,
     threads: Option<NonZeroUsize>,
 }
 
@@ -172,11 +185,13 @@ impl ReadOptions {
         self
     }
 
-    /// Has no effect: packages have no digests that reading could compare.
-    /// [`File::verify`](crate::File::verify) and [`Reader::validate`] compare those of
-    /// `metadata/SHA256SUMS`, where there is such a list.
+    /// Sets when files are compared with the digests of `metadata/SHA256SUMS`, where there is such a
+    /// list: at the first read of each by a reader and its clones, every time, or never, which is
+    /// the default. A file is read whole for that, a model when it is opened, the manifest with the
+    /// package. [`File::verify`](crate::File::verify) and [`Reader::validate`] always compare.
     #[must_use]
-    pub const fn verify(self, _: Verify) -> Self {
+    pub const fn verify(mut self, verify: Verify) -> Self {
+        self.verify = verify;
         self
     }
 
@@ -195,7 +210,8 @@ impl ReadOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         if path.is_dir() {
-            return self.read(Folder::open(path)?.limits(self.limits).into());
+            let folder = Folder::open(path)?.limits(self.limits);
+            return self.read(Storage::Stored(folder.into()));
         }
         self.from_source(Source::open(path)?)
     }
@@ -243,6 +259,12 @@ impl ReadOptions {
         self.from_source(archive.source().clone())
     }
 
+    /// Reads what is going to be written.
+    pub(crate) fn preview(self, plan: Plan) -> Result<Reader> {
+        let files = plan.files.into_iter().map(|file| (file.path, file.body));
+        self.verify(Verify::Never).read(Storage::Planned(files.collect()))
+    }
+
     pub(crate) fn thread_count(&self) -> NonZeroUsize {
         self.threads.unwrap_or_else(parallel::available)
     }
@@ -257,16 +279,28 @@ impl ReadOptions {
         let parsed = Parsed::of(&manifest.checked_bytes()?, &self.limits)?;
         let models = parsed.manifest.models.iter().map(|_| OnceLock::new()).collect();
         let first = first_of_path(&parsed.manifest.models);
-        let paths = OnceLock::new();
-        let inner = Inner { storage, parsed, paths, models, first, options: self };
-        Ok(Reader { inner: Arc::new(inner) })
+        let inner = Inner {
+            storage,
+            parsed,
+            sums: OnceLock::new(),
+            compared: Mutex::default(),
+            paths: OnceLock::new(),
+            models,
+            first,
+            options: self,
+        };
+        let reader = Reader { inner: Arc::new(inner) };
+        if self.verify != Verify::Never {
+            File::new(&reader, MANIFEST).verify()?;
+        }
+        Ok(reader)
     }
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
         let limits = Limits::default().with_document_bytes(DOCUMENT_BYTES);
-        Self { limits, profile: Profile::Strict, threads: None }
+        Self { limits, profile: Profile::Strict, verify: Verify::Never, threads: None }
     }
 }
 

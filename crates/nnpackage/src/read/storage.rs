@@ -1,15 +1,90 @@
 //! Where the package is in an archive, and what was meant to be it.
 
-use std::io;
+use std::{collections::BTreeMap, io, path::PathBuf};
 
-use model_archive::{Archive, Entry, Kind, Storage};
+use model_archive::{Archive, Entry, Kind, Stored, name};
+use tensor_core::Limits;
 
-use crate::{Error, FileFault, Result, layout::MANIFEST};
+use crate::{Error, FileFault, Result, layout::MANIFEST, write::Body};
+
+/// The files of a package.
+#[derive(Debug)]
+pub(crate) enum Storage {
+    /// In an archive or a folder.
+    Stored(model_archive::Storage),
+    /// As they are going to be written, without a list of digests.
+    Planned(BTreeMap<String, Body>),
+}
+
+impl Storage {
+    /// Returns the file of a path, symbolic links followed; `None` where nothing is there.
+    pub(crate) fn file(&self, path: &str) -> Result<Option<Stored<'_>>> {
+        match self {
+            Self::Stored(storage) => Ok(storage.file(path)?),
+            Self::Planned(files) => {
+                if let Some(body) = files.get(path) {
+                    return Ok(Some(body.stored()?));
+                }
+                let fault = match name::check(path, &Limits::default()) {
+                    Err(fault) => FileFault::Path(fault),
+                    Ok(()) if is_folder(files, path) => FileFault::Folder,
+                    Ok(()) => return Ok(None),
+                };
+                Err(Error::File { path: path.to_owned(), fault })
+            }
+        }
+    }
+
+    /// Returns the paths of all files, sorted.
+    pub(crate) fn paths(&self) -> Result<Vec<String>> {
+        match self {
+            Self::Stored(storage) => Ok(storage.paths()?),
+            Self::Planned(files) => Ok(files.keys().cloned().collect()),
+        }
+    }
+
+    pub(crate) fn disk_path(&self, path: &str) -> Result<Option<PathBuf>> {
+        match self {
+            Self::Stored(storage) => Ok(storage.disk_path(path)?),
+            Self::Planned(_) => Ok(None),
+        }
+    }
+
+    /// Returns the paths of folders that have entries of their own.
+    pub(crate) fn folders(&self) -> Vec<&str> {
+        match self {
+            Self::Stored(storage) => storage.folders(),
+            Self::Planned(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the archive; `None` for what is not in one.
+    pub(crate) fn archive(&self) -> Option<&Archive> {
+        match self {
+            Self::Stored(storage) => storage.archive(),
+            Self::Planned(_) => None,
+        }
+    }
+
+    /// Returns the folder in the archive: empty, or with a slash at its end.
+    pub(crate) fn root(&self) -> &str {
+        match self {
+            Self::Stored(storage) => storage.root(),
+            Self::Planned(_) => "",
+        }
+    }
+}
+
+fn is_folder(files: &BTreeMap<String, Body>, path: &str) -> bool {
+    let inside = format!("{path}/");
+    let next = files.range(inside.clone()..).next();
+    next.is_some_and(|(path, _)| path.starts_with(&inside))
+}
 
 /// Finds the package in an archive: at its root, or in the only folder that holds one.
 pub(crate) fn in_archive(archive: Archive) -> Result<Storage> {
     let root = root(&archive)?;
-    Ok(Storage::from(archive).below(&root))
+    Ok(Storage::Stored(model_archive::Storage::from(archive).below(&root)))
 }
 
 /// Returns the folder in an archive that is a package: empty, or with a slash at its end.

@@ -58,9 +58,8 @@ fn whole(config: &Config, findings: &mut Diagnoses) {
     }
     for &line in config.passed_over() {
         let message = "sets nothing: it has no \"=\" with something behind it";
-        let mut diagnosis = Diagnosis::warning("nnp/config-line", message).ignored();
-        diagnosis.at.line = Some(line);
-        findings.push(diagnosis);
+        let diagnosis = Diagnosis::warning("nnp/config-line", message).ignored();
+        findings.push(diagnosis.at(|at| at.line(line)));
     }
     let mut seen = std::collections::BTreeMap::new();
     for entry in config.entries() {
@@ -85,7 +84,7 @@ fn check_entry(reader: &Reader, entry: &ConfigEntry, findings: &mut Diagnoses) {
         let message = format!("key {key:?} is not one that onert knows");
         let diagnosis = at(entry, Diagnosis::warning("nnp/config-key", message)).ignored();
         // What is not listed needs no hint, and there may be very many.
-        let is_full = findings.is_full_here("nnp/config-key");
+        let is_full = findings.is_full("nnp/config-key");
         let like = (!is_full).then(|| nearest(&entry.key, ConfigKey::names())).flatten();
         findings.push(match like {
             Some(like) => diagnosis.hint(format!("{like:?} may have been meant")),
@@ -195,10 +194,8 @@ fn consequence(entry: &ConfigEntry, known: ConfigKey, diagnosis: Diagnosis) -> D
     }
 }
 
-fn at(entry: &ConfigEntry, mut diagnosis: Diagnosis) -> Diagnosis {
-    diagnosis.at.line = Some(entry.line);
-    diagnosis.at.path = Some(short(&entry.key).into_owned());
-    diagnosis
+fn at(entry: &ConfigEntry, diagnosis: Diagnosis) -> Diagnosis {
+    diagnosis.at(|at| at.line(entry.line).path(short(&entry.key)))
 }
 
 /// Backends that a release has.

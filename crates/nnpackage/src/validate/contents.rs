@@ -36,10 +36,10 @@ pub(super) fn check(reader: &Reader, progress: &(impl Fn(u64) + Sync), report: &
     };
     // A list that cannot be read has its finding already.
     let sums = reader.sums().ok().flatten();
-    let check = |content: &Content<'_>| content.check(reader, sums.as_ref(), progress);
+    let check = |content: &Content<'_>| content.check(reader, sums, progress);
     let found = parallel::map(&contents, reader.read_options().thread_count(), check);
     report.extend(found.into_iter().flatten());
-    if let Some(sums) = &sums {
+    if let Some(sums) = sums {
         compare(reader, sums, report);
     }
 }
@@ -73,7 +73,10 @@ impl<'a> Content<'a> {
                 let content = Stored::Entry(entry).reader().map(Some);
                 (entry.name().strip_prefix(reader.root()), content.map_err(Error::from))
             }
-            Self::File(file) => (Some(file.path()), file.reader().map(Some)),
+            Self::File(file) => {
+                let content = file.stored().and_then(|stored| Ok(stored.reader()?));
+                (Some(file.path()), content.map(Some))
+            }
         };
         let expected = path.zip(sums).and_then(|(path, sums)| sums.get(path));
         let found = content.and_then(|content| match content {

@@ -8,7 +8,7 @@ use tensor_core::{At, Chain, text::short};
 
 use super::golden;
 use crate::{
-    Diagnosis, Error, ModelFile, Reader, Sums,
+    Diagnosis, Error, File, ModelFile, Reader, Sums,
     edit::needs,
     layout::{self, GOLDEN_EXPECTED, GOLDEN_INPUT, KERNELS, MANIFEST, is_model_info},
     read::storage::outside,
@@ -29,7 +29,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     }
     compressed(reader, findings);
     infos(reader, findings);
-    other_models(reader, findings);
+    needed(reader, findings);
     golden::check(reader, findings);
     digests(reader, findings);
     unused(reader, findings);
@@ -48,32 +48,51 @@ fn compressed(reader: &Reader, findings: &mut Diagnoses) {
     }
 }
 
-/// Files that models run by `RUN_MODEL`: that they are there.
-fn other_models(reader: &Reader, findings: &mut Diagnoses) {
-    for (file, location) in locations(reader) {
-        let path = match &location {
-            Ok(path) if reader.file(path).is_some() => continue,
-            Ok(path) | Err(path) => short(path),
-        };
-        let fault = if location.is_ok() { "is not in the package" } else { "leads out of it" };
-        let message = format!("runs the model {path:?}, which {fault}");
-        findings.push(Diagnosis::error("nnp/run-model", message).entry(file.path()));
-    }
-}
-
-/// Returns the models of a package that run another one, with its path in the package; as it is
-/// stored where that leads out.
-fn locations(reader: &Reader) -> Vec<(ModelFile<'_>, Result<String, String>)> {
-    let mut found = Vec::new();
+/// Other files that models need: that they are there, and as long as what is read from them.
+fn needed(reader: &Reader, findings: &mut Diagnoses) {
     for file in reader.distinct_models() {
         let is_model = file.is_model();
         let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
-        for location in model.model().run_models() {
-            let path = name::resolve(file.path(), location);
-            found.push((file, path.map_err(|_| location.to_owned())));
+        let model = model.model();
+        findings.enter(Some(file.path().to_owned()));
+        for location in model.run_models() {
+            if let Err(fault) = found(reader, file, location) {
+                let message = format!("runs the model {fault}");
+                findings.push(Diagnosis::error("nnp/run-model", message));
+            }
         }
+        let groups = model.external_groups.iter();
+        let found = |location: &Option<String>| Some(found(reader, file, location.as_deref()?));
+        let groups: Vec<_> = groups.map(found).collect();
+        for fault in groups.iter().flatten().filter_map(|found| found.as_ref().err()) {
+            let message = format!("has weights in {fault}");
+            findings.push(Diagnosis::error("nnp/weights", message));
+        }
+        for buffer in &model.external_buffers {
+            let group = usize::try_from(buffer.group).ok().and_then(|group| groups.get(group));
+            let Some(Some(Ok((path, len)))) = group else { continue };
+            let (offset, needed) = (buffer.offset, buffer.len);
+            if offset.checked_add(needed).is_none_or(|end| end > *len) {
+                let message = format!(
+                    "needs {needed} bytes at byte {offset} of {:?}, which has {len}",
+                    short(path)
+                );
+                findings.push(Diagnosis::error("nnp/weights", message));
+            }
+        }
+        findings.enter(None);
     }
-    found
+}
+
+/// Returns the path and the length of a file that a model names, or reads on from what it is.
+fn found(reader: &Reader, file: ModelFile<'_>, location: &str) -> Result<(String, u64), String> {
+    let Ok(path) = name::resolve(file.path(), location) else {
+        return Err(format!("{:?}, which leads out of it", short(location)));
+    };
+    match File::new(reader, &path).len() {
+        Ok(len) => Ok((path, len)),
+        Err(_) => Err(format!("{:?}, which is not in the package", short(&path))),
+    }
 }
 
 /// Information about models: that it is there, and JSON.

@@ -12,6 +12,7 @@ mod kernels;
 mod models;
 mod wiring;
 
+use circle_format::Diagnoses;
 use tensor_core::Report;
 
 use crate::{Diagnosis, Reaction, Reader};
@@ -43,7 +44,7 @@ impl Reader {
     pub fn lint(&self) -> Report {
         let profile = self.read_options().profile;
         let mut report = self.archive().map(|archive| archive.lint_as(profile)).unwrap_or_default();
-        report.extend(self.diagnoses().into_iter().map(Diagnosis::into_finding));
+        report.append(self.found().into_report());
         report
     }
 
@@ -61,13 +62,17 @@ impl Reader {
     /// does about each thing.
     #[must_use]
     pub fn diagnoses(&self) -> Vec<Diagnosis> {
+        self.found().finish()
+    }
+
+    fn found(&self) -> Diagnoses {
         let mut found = self.parsed().findings.clone();
         models::check(self, &mut found);
         wiring::check(self, &mut found);
         config::check(self, &mut found);
         kernels::check(self, &mut found);
         files::check(self, &mut found);
-        found.finish()
+        found
     }
 
     /// Returns what stops onert 0.1.0 on the unpacked package, or makes it go wrong, as far as that

@@ -94,7 +94,7 @@ fn present(reader: &Reader, file: ModelFile<'_>, findings: &mut Diagnoses) -> Op
         }
         Error::File { fault: FileFault::Missing, .. } => {
             // What is not listed needs no hint, and there may be very many.
-            let is_full = findings.is_full(error.rule(), MANIFEST);
+            let is_full = findings.is_full(error.rule());
             let other = (!is_full).then(|| other_case(reader, path)).flatten();
             let diagnosis = match other {
                 Some(other) => diagnosis.hint(format!("{other:?} may have been meant")),
@@ -210,7 +210,7 @@ fn structure(reader: &Reader, file: ModelFile<'_>, findings: &mut Diagnoses) {
 /// Adds where the manifest names a model.
 fn place(reader: &Reader, diagnosis: Diagnosis, index: usize) -> Diagnosis {
     let place = reader.parsed().model_places.get(index).copied();
-    let diagnosis = match &diagnosis.at.entry {
+    let diagnosis = match &diagnosis.finding.at.entry {
         Some(_) => return diagnosis,
         None => at_manifest(diagnosis, &format!("/models/{index}")),
     };

@@ -9,10 +9,10 @@ use std::{
 use nnpackage::{
     Builder, Config, ConfigChange, Connected, Connection, Edit, Edited, Editor, Error,
     ExtractOptions, IoRef, Manifest, Merge, ModelType, PackageVersion, Reader, Sums, WriteOptions,
-    extract,
+    Writer, extract,
     model_archive::Method,
     split,
-    tensor_core::{Limits, Source},
+    tensor_core::{Finding, Limits, Severity, Source},
 };
 use proptest::prelude::*;
 use test_support::testdata;
@@ -49,7 +49,7 @@ fn contents(reader: &Reader) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn written(edit: &Edit) -> Reader {
-    Reader::from_bytes(edit.write_to(Vec::new()).unwrap()).unwrap()
+    Reader::from_bytes(Writer::new(Vec::new(), edit).finish().unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -119,7 +119,7 @@ fn rebuilt_packages_say_the_same() {
         let before = Reader::open(&path).unwrap();
         let mut merge = Merge::default();
         let after = merge.package(&before).build().unwrap();
-        let after = after.write_to(Vec::new()).unwrap();
+        let after = Writer::new(Vec::new(), &after).finish().unwrap();
         let after = Reader::from_bytes(after).unwrap();
         let (old, new) = (before.manifest(), after.manifest());
         assert_eq!(new.models, old.models, "{path:?}");
@@ -244,7 +244,7 @@ fn version_rises_with_what_is_used() {
     let version = |edit: &Edit| edit.manifest().version.to_string();
     let mut builder = Builder::default();
     builder.model("a.circle", circle()).unwrap();
-    let packed = builder.write_to(Vec::new()).unwrap();
+    let packed = Writer::new(Vec::new(), &builder).finish().unwrap();
     let mut edit = Edit::new(&Reader::from_bytes(packed).unwrap());
     assert_eq!(version(&edit), "1.0.0");
     edit.set_config("a.cfg", "NUM_THREADS=1\n").unwrap();
@@ -323,7 +323,7 @@ fn faulty_packages_are_edited_or_refused() {
         let write = |change: &dyn Fn(&mut Edit) -> Result<(), Error>| {
             let mut edit = Edit::new(&reader);
             change(&mut edit)?;
-            options.write_to(Vec::new(), &edit)
+            options.write_to(Vec::new(), &edit).finish()
         };
         count(write(&|edit| edit.put("new", bytes("x"))));
         count(write(&|edit| edit.add_model("new.circle", circle()).map(drop)));
@@ -335,12 +335,12 @@ fn faulty_packages_are_edited_or_refused() {
             edit.remove_model(0, Connected::Drop)
         }));
         for builder in split(&reader).unwrap_or_default() {
-            count(options.write_to(Vec::new(), &builder));
+            count(options.write_to(Vec::new(), &builder).finish());
         }
         let mut merge = Merge::default();
         let (first, sound) = (open("01"), reader.clone());
         let merged = merge.package_in("first", &first).package(&sound).build();
-        count(merged.and_then(|builder| options.write_to(Vec::new(), &builder)));
+        count(merged.and_then(|builder| options.write_to(Vec::new(), &builder).finish()));
     }
     assert!(edited > 300 && refused > 10, "{edited} {refused}");
 }
@@ -366,12 +366,12 @@ fn full_sinks_are_errors() {
     edit.add_model("new.circle", circle()).unwrap();
     edit.digests(true);
     let options = WriteOptions::default().alignment(64);
-    let whole = options.write_to(Vec::new(), &edit).unwrap().len();
+    let whole = options.write_to(Vec::new(), &edit).finish().unwrap().len();
     for len in 0..whole {
-        let error = options.write_to(Full(len), &edit).map(drop).unwrap_err();
+        let error = options.write_to(Full(len), &edit).finish().map(drop).unwrap_err();
         assert_eq!(error.to_string(), "writing the archive failed", "{len} bytes");
     }
-    options.write_to(Full(whole), &edit).map(drop).unwrap();
+    options.write_to(Full(whole), &edit).finish().map(drop).unwrap();
 }
 
 #[test]
@@ -390,10 +390,10 @@ fn documents_stay_within_what_readers_take() {
     for index in 0..14_000 {
         builder.file(&format!("files/{index}"), bytes("")).unwrap();
     }
-    let error = builder.write_to(Vec::new()).unwrap_err().to_string();
+    let error = Writer::new(Vec::new(), &builder).finish().unwrap_err().to_string();
     assert!(error.starts_with("SHA256SUMS in bytes is 1"), "{error}");
     builder.digests(false);
-    builder.write_to(Vec::new()).unwrap();
+    Writer::new(Vec::new(), &builder).finish().unwrap();
 }
 
 /// A folder with a model that runs another, and a package of it.
@@ -405,7 +405,7 @@ fn running() -> (tempfile::TempDir, Reader) {
     let mut builder = Builder::default();
     builder.model("add.circle", circle()).unwrap();
     builder.model_from("a/run.circle", &model).unwrap();
-    let package = builder.write_to(Vec::new()).unwrap();
+    let package = Writer::new(Vec::new(), &builder).finish().unwrap();
     (folder, Reader::from_bytes(package).unwrap())
 }
 
@@ -415,7 +415,7 @@ fn files_that_a_model_needs_go_with_it() {
     let mut edit = Edit::new(&reader);
     edit.remove("a/other.tvn").unwrap();
     let named = "\"a/other.tvn\" is named as \"other.tvn\" by models[1]";
-    refuses(edit.write_to(Vec::new()), named);
+    refuses(Writer::new(Vec::new(), &edit).finish(), named);
     let mut edit = Edit::new(&reader);
     edit.remove_model(1, Connected::Refuse).unwrap();
     let gone = ["a/other.tvn", "a/run.circle", "metadata/MANIFEST"];
@@ -437,7 +437,7 @@ fn files_that_a_new_model_needs_come_with_it() {
     let source = Source::open(folder.path().join("run.circle")).unwrap();
     edit.add_model("run.circle", source).unwrap();
     let missing = "\"run.circle\" needs the file \"other.tvn\", which is not in the package";
-    refuses(edit.write_to(Vec::new()), missing);
+    refuses(Writer::new(Vec::new(), &edit).finish(), missing);
 }
 
 #[test]
@@ -446,8 +446,8 @@ fn digests_are_kept_up() {
     let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
     let mut edit = Edit::new(&open("03"));
     edit.digests(true);
-    edit.create(&archive).unwrap();
-    edit.create_folder(&unpacked).unwrap();
+    Writer::create(&archive, &edit).unwrap().finish().unwrap();
+    Writer::options().create_folder(&unpacked, &edit).unwrap();
     for place in [archive, unpacked] {
         assert_eq!(Reader::open(&place).unwrap().sums().unwrap().unwrap().iter().len(), 5);
         let mut editor = Editor::open(&place).unwrap();
@@ -481,11 +481,12 @@ fn edits_do_not_hide_what_was_broken_before() {
     edit.digests(true);
     let folder = tempfile::tempdir().unwrap();
     let [package, archive] = ["a", "a.zip"].map(|name| folder.path().join(name));
-    edit.create_folder(&package).unwrap();
+    Writer::options().create_folder(&package, &edit).unwrap();
     fs::write(package.join("m0.circle"), contents(&open("01"))["add.circle"].clone()).unwrap();
     fs::remove_file(package.join("metadata/tc/input.h5")).unwrap();
     fs::write(package.join("stray"), "x").unwrap();
-    Edit::new(&Reader::open(&package).unwrap()).create(&archive).unwrap();
+    let same = Edit::new(&Reader::open(&package).unwrap());
+    Writer::create(&archive, &same).unwrap().finish().unwrap();
     let faults = |place: &Path| -> Vec<(String, Option<String>)> {
         let report = Reader::open(place).unwrap().validate();
         let about = report.findings().iter().filter(|found| found.rule.starts_with("nnp/digest"));
@@ -568,7 +569,7 @@ fn failed_edits_of_folders_leave_everything() {
     editor.edit_mut().remove("metadata/tc/input.h5").unwrap();
     editor.edit_mut().put("new/folder/file", bytes("x")).unwrap();
     editor.edit_mut().put("z", bytes("x")).unwrap();
-    refuses(editor.commit(), "\"z\" cannot be written");
+    assert!(editor.commit().unwrap_err().to_string().contains("is a folder"));
     assert!(walk(folder.path()) == before);
     assert!(!package.join("new").exists());
     // A folder that takes no file; whoever may do everything is not kept out.
@@ -613,7 +614,7 @@ fn split_packages_have_what_belongs_to_each() {
         builders.iter().map(|builder| builder.manifest().model_types.unwrap().remove(0)).collect();
     assert_eq!(types, ["tflite", "circle", "bin"]);
     for builder in builders {
-        let packed = builder.write_to(Vec::new()).unwrap();
+        let packed = Writer::new(Vec::new(), &builder).finish().unwrap();
         let reader = Reader::from_bytes(packed).unwrap();
         assert!(reader.validate().is_valid(), "{:?}", reader.validate());
     }
@@ -636,12 +637,12 @@ fn split_and_merged_packages_are_as_before() {
     let parts: Vec<Reader> = split(&before)
         .unwrap()
         .iter()
-        .map(|part| part.write_to(Vec::new()).unwrap())
+        .map(|part| Writer::new(Vec::new(), part).finish().unwrap())
         .map(|bytes| Reader::from_bytes(bytes).unwrap())
         .collect();
     let mut merge = Merge::default();
     merge.package(&parts[0]).package(&parts[1]).connect(io("0:0:0"), io("1:0:0"));
-    let merged = merge.build().unwrap().write_to(Vec::new()).unwrap();
+    let merged = Writer::new(Vec::new(), &merge.build().unwrap()).finish().unwrap();
     let merged = Reader::from_bytes(merged).unwrap();
     let expected = Manifest { configs: Vec::new(), ..before.manifest().clone() };
     assert_eq!(*merged.manifest(), expected);
@@ -663,7 +664,7 @@ fn merged_packages_keep_their_connections() {
     assert_eq!(edges, ["1:0:0-2:0:0", "3:0:0-4:0:0", "2:0:0-3:0:0"]);
     assert_eq!(manifest.pkg_inputs, [io("0:0:0"), io("0:0:1"), io("1:0:0")]);
     assert_eq!(manifest.pkg_outputs, [io("0:0:0"), io("4:0:0")]);
-    let reader = merged.write_to(Vec::new()).unwrap();
+    let reader = Writer::new(Vec::new(), &merged).finish().unwrap();
     let report = Reader::from_bytes(reader).unwrap().validate();
     assert!(report.is_valid(), "{report:?}");
 }
@@ -681,7 +682,7 @@ fn packages_that_cannot_be_merged() {
     merge.package(&pair).package(&config).package_in("x", &other);
     let configs = "packages 1 and 2 have different configurations, expected one to be chosen";
     refuses(merge.build(), configs);
-    let merged = merge.config(2).build().unwrap().write_to(Vec::new());
+    let merged = Writer::new(Vec::new(), &merge.config(2).build().unwrap()).finish();
     let config = Reader::from_bytes(merged.unwrap()).unwrap().config().unwrap().unwrap();
     assert_eq!(config.value("NUM_THREADS"), Some("7"));
     refuses(merge.config(3).build(), "package 3 is not there: there are 3 packages");
@@ -820,4 +821,56 @@ fn lists_are_made_anew_in_place() {
     editor.edit_mut().digests(true);
     editor.commit().unwrap();
     assert!(Reader::open(&path).unwrap().validate().is_valid());
+}
+
+/// A second configuration, which onert does not look at, goes with the first.
+#[test]
+fn further_configurations_do_not_stay_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("metadata")).unwrap();
+    let manifest = "{\"configs\": [\"a.cfg\", \"b.cfg\"], \"models\": [\"m\"], \
+                    \"model-types\": [\"circle\"]}";
+    for (path, text) in [("MANIFEST", manifest), ("a.cfg", "A=1\n"), ("b.cfg", "B=1\n")] {
+        fs::write(folder.path().join("metadata").join(path), text).unwrap();
+    }
+    let reader = Reader::open(folder.path()).unwrap();
+    let mut edit = Edit::new(&reader);
+    edit.set_config("c.cfg", "C=1\n").unwrap();
+    assert_eq!(edit.manifest().configs, ["c.cfg", "b.cfg"]);
+    let changed = ["metadata/MANIFEST", "metadata/a.cfg", "metadata/c.cfg"];
+    assert_eq!(differ(&reader, &written(&edit)), changed);
+    let mut edit = Edit::new(&reader);
+    edit.remove_config().unwrap();
+    let changed = ["metadata/MANIFEST", "metadata/a.cfg", "metadata/b.cfg"];
+    assert_eq!(differ(&reader, &written(&edit)), changed);
+}
+
+/// What the checks say of a preview is what they say of the package once it is written.
+#[test]
+fn previews_are_as_what_is_written() {
+    let rules = |reader: &Reader| {
+        let report = reader.diagnoses().into_iter().map(|found| found.finding);
+        // What is beside the package only an archive has.
+        let is_compared =
+            |found: &Finding| found.severity > Severity::Note && found.rule != "nnp/stray-file";
+        let report = report.filter(is_compared);
+        let mut found: Vec<_> = report.map(|found| (found.rule, found.at, found.message)).collect();
+        found.sort_by_key(|found| format!("{found:?}"));
+        found
+    };
+    let mut count = 0;
+    for entry in fs::read_dir(testdata("nnpackage/invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(reader) = Reader::open(&path) else { continue };
+        let mut edit = Edit::new(&reader);
+        edit.put("new", bytes("x")).unwrap();
+        let (Ok(preview), Ok(bytes)) = (edit.preview(), Writer::new(Vec::new(), &edit).finish())
+        else {
+            continue;
+        };
+        let found = rules(&Reader::from_bytes(bytes).unwrap());
+        assert_eq!(rules(&preview), found, "{path:?}");
+        count += 1;
+    }
+    assert!(count > 50, "{count}");
 }

@@ -120,9 +120,12 @@ fn diagnoses_say_what_to_do() {
     let reader = Reader::open(testdata("nnpackage/invalid/types_capital")).unwrap();
     let diagnoses = reader.diagnoses();
     let [diagnosis] = &diagnoses[..] else { panic!("{diagnoses:?}") };
-    assert_eq!((diagnosis.severity, &*diagnosis.rule), (Severity::Error, "nnp/model-type"));
-    assert_eq!(diagnosis.at.path.as_deref(), Some("/model-types/0"));
-    assert_eq!((diagnosis.at.line, diagnosis.at.column), (Some(9), Some(5)));
+    assert_eq!(
+        (diagnosis.finding.severity, &*diagnosis.finding.rule),
+        (Severity::Error, "nnp/model-type")
+    );
+    assert_eq!(diagnosis.finding.at.path.as_deref(), Some("/model-types/0"));
+    assert_eq!((diagnosis.finding.at.line, diagnosis.finding.at.column), (Some(9), Some(5)));
     assert_eq!(diagnosis.hint.as_deref(), Some("\"circle\" may have been meant"));
     let message = "model-types[0] is \"Circle\", expected \"tflite\", \"circle\" or \"bin\"; \"circle\" \
                    may have been meant (onert fails to load: \"Failed to open Circle loader\")";
@@ -138,12 +141,12 @@ fn many_faults_of_one_kind() {
     assert!(model.diagnoses().is_empty());
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("metadata")).unwrap();
-    let names = vec!["\"no.circle\""; 1000].join(",");
+    let names = vec!["\"no.circle\""; 1936].join(",");
     let manifest = format!("{{\"models\": [{names}], \"model-types\": [{names}]}}");
     std::fs::write(folder.path().join("metadata/MANIFEST"), manifest).unwrap();
     let diagnoses = Reader::open(folder.path()).unwrap().diagnoses();
     let missing: Vec<_> =
-        diagnoses.iter().filter(|found| found.rule == "nnp/missing-file").collect();
-    assert_eq!(missing.len(), 65);
-    assert_eq!(missing[64].message, "936 more are not listed");
+        diagnoses.iter().filter(|found| found.finding.rule == "nnp/missing-file").collect();
+    assert_eq!(missing.len(), 1001);
+    assert_eq!(missing[1000].finding.message, "936 more are not listed");
 }

@@ -38,7 +38,7 @@ impl Case {
     /// Returns the rules of all findings.
     fn rules(&self) -> Vec<String> {
         let diagnoses = Reader::open(self.root()).unwrap().diagnoses();
-        diagnoses.into_iter().map(|diagnosis| diagnosis.rule.into_owned()).collect()
+        diagnoses.into_iter().map(|diagnosis| diagnosis.finding.rule.into_owned()).collect()
     }
 }
 
@@ -66,8 +66,11 @@ fn models_lead_out() {
         let model = reader.model(0).unwrap();
         let error = model.file().bytes().unwrap_err();
         assert_eq!(error.to_string(), "\"add.circle\" leads out of the folder");
-        let found =
-            reader.diagnoses().into_iter().find(|found| found.rule == "nnp/outside").unwrap();
+        let found = reader
+            .diagnoses()
+            .into_iter()
+            .find(|found| found.finding.rule == "nnp/outside")
+            .unwrap();
         assert_eq!(found.onert, Some(Reaction::Follows));
     }
 }

@@ -10,6 +10,7 @@ mod hostile;
 mod lazy;
 mod read;
 mod reject;
+mod weights;
 mod wiring;
 mod write;
 

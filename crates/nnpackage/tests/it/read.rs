@@ -1,10 +1,10 @@
 //! Manifests and packages read as what onert makes of them.
 
 use nnpackage::{
-    Connection, Content, Error, File, FileFault, IoRef, Manifest, ModelFile, ModelType,
-    PackageVersion, Reader,
+    Connection, Content, Edit, Error, File, FileFault, IoRef, Manifest, ModelFile, ModelType,
+    PackageVersion, Reader, Writer,
     model_archive::{ArchiveWriter, Compression, EntryOptions},
-    tensor_core::{Limits, Source},
+    tensor_core::{Limits, Source, Verify},
 };
 use test_support::testdata;
 
@@ -179,4 +179,42 @@ fn kernels() {
 fn readers_are_handles() {
     fn assert_handle<T: Send + Sync + Clone + 'static>() {}
     assert_handle::<Reader>();
+}
+
+#[test]
+fn digests_are_compared_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("package");
+    let mut edit = Edit::new(&valid("01_minimal_circle_stored.zip"));
+    edit.digests(true);
+    Writer::options().create_folder(&path, &edit).unwrap();
+    let open = |verify| Reader::options().verify(verify).open(&path);
+    let model = path.join("add.circle");
+    let sound = std::fs::read(&model).unwrap();
+    let [once, always] = [Verify::Once, Verify::Always].map(|verify| open(verify).unwrap());
+    for reader in [&once, &always] {
+        reader.file("add.circle").unwrap().bytes().unwrap();
+        drop(reader.tensors().unwrap());
+    }
+    let mut changed = sound.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    std::fs::write(&model, &changed).unwrap();
+    let differs = |reader: &Reader| {
+        let file = reader.file("add.circle").unwrap();
+        [file.bytes().err(), file.reader().err(), file.source().err()].map(|error| {
+            assert!(error.as_ref().is_none_or(|error| error.rule() == "nnp/digest"), "{error:?}");
+            error.is_some()
+        })
+    };
+    assert_eq!(differs(&open(Verify::Never).unwrap()), [false; 3]);
+    assert_eq!(differs(&once), [false; 3]);
+    assert_eq!(differs(&always), [true; 3]);
+    let later = open(Verify::Once).unwrap();
+    assert_eq!(differs(&later), [true; 3]);
+    assert_eq!(later.model(0).unwrap().open().unwrap_err().rule(), "nnp/digest");
+    let manifest = path.join("metadata/MANIFEST");
+    let text = std::fs::read_to_string(&manifest).unwrap() + "\n";
+    std::fs::write(&manifest, text).unwrap();
+    assert_eq!(open(Verify::Once).unwrap_err().rule(), "nnp/digest");
+    open(Verify::Never).unwrap();
 }

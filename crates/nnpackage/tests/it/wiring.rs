@@ -76,7 +76,7 @@ fn what_stops_onert() {
         package(folder.path(), models, inputs, outputs, &edges);
         let reader = Reader::open(folder.path()).unwrap();
         let found = reader.diagnoses();
-        let found = found.iter().map(|found| &found.rule[..]);
+        let found = found.iter().map(|found| &found.finding.rule[..]);
         let found: Vec<_> = found.filter(|rule| *rule != "nnp/multi-model").collect();
         assert_eq!(found, rules, "case {at}");
         let forecast = reader.forecast().map_or_else(|| "runs".to_owned(), |of| of.to_string());

@@ -8,7 +8,7 @@ use std::{
 
 use nnpackage::{
     Builder, ConfigChange, Error, ExtractOptions, IoRef, ModelType, PackageVersion, Reader, Sums,
-    WriteOptions, extract,
+    WriteOptions, Writer, extract,
     model_archive::{Entry, Method},
     tensor_core::{
         Severity, Source,
@@ -36,7 +36,7 @@ fn bytes(text: &str) -> Source {
 }
 
 fn built(builder: &Builder) -> Vec<u8> {
-    builder.write_to(Vec::new()).unwrap()
+    Writer::new(Vec::new(), builder).finish().unwrap()
 }
 
 fn read(builder: &Builder) -> Reader {
@@ -126,7 +126,8 @@ fn models_are_stored_on_pages() {
     builder.file("text", bytes(&"text ".repeat(1000))).unwrap();
     for alignment in [16, 64, 4096] {
         let options = WriteOptions::default().alignment(alignment);
-        let reader = Reader::from_bytes(options.write_to(Vec::new(), &builder).unwrap()).unwrap();
+        let reader =
+            Reader::from_bytes(options.write_to(Vec::new(), &builder).finish().unwrap()).unwrap();
         for model in reader.models() {
             let extent = model.file().extent().unwrap().unwrap();
             assert!(extent.is_aligned(alignment.into()), "{} {extent:?}", model.path());
@@ -147,8 +148,8 @@ fn folder_and_archive_hold_the_same() {
     let [written, extracted, archive] =
         ["written", "extracted", "package.zip"].map(|name| folder.path().join(name));
     let builder = everything();
-    builder.create_folder(&written).unwrap();
-    builder.create(&archive).unwrap();
+    Writer::options().create_folder(&written, &builder).unwrap();
+    Writer::create(&archive, &builder).unwrap().finish().unwrap();
     extract(&Reader::open(&archive).unwrap(), &extracted, &ExtractOptions::default()).unwrap();
     let (written_files, extracted_files) = (walk(&written), walk(&extracted));
     assert_eq!(written_files.len(), 10);
@@ -242,7 +243,7 @@ fn differing_files_are_found() {
     let package = folder.path().join("package");
     let rules = |change: &dyn Fn(&Path)| -> Vec<(String, String)> {
         let _ = fs::remove_dir_all(&package);
-        everything().create_folder(&package).unwrap();
+        Writer::options().create_folder(&package, &everything()).unwrap();
         change(&package);
         let report = Reader::open(&package).unwrap().validate();
         let errors = report.findings().iter().filter(|found| found.severity == Severity::Error);
@@ -310,7 +311,7 @@ fn what_is_no_model() {
     let error = builder.model("a", broken).unwrap_err();
     assert!(error.to_string().starts_with("\"a\" cannot be opened as a model: "), "{error}");
     assert_eq!(error.rule(), "model/malformed");
-    let none = builder.write_to(Vec::new());
+    let none = Writer::new(Vec::new(), &builder).finish();
     refuses(none, "the package would have no model");
 }
 
@@ -332,7 +333,7 @@ fn files_that_a_model_runs_come_with_it() {
     builder.model_from("sub/run.circle", &model).unwrap();
     let reader = read(&builder);
     assert_eq!(reader.file("sub/other.tvn").unwrap().bytes().unwrap(), "binary");
-    let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.rule).collect();
+    let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.finding.rule).collect();
     assert!(!rules.contains(&"nnp/run-model".into()), "{rules:?}");
     assert!(!rules.contains(&"nnp/unreferenced-file".into()), "{rules:?}");
 }
@@ -349,7 +350,7 @@ fn files_of_external_buffers_come_with_a_model() {
     builder.model_from("m.tflite", &model).unwrap();
     let reader = read(&builder);
     assert_eq!(reader.file("w.bin").unwrap().len().unwrap(), 16);
-    let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.rule).collect();
+    let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.finding.rule).collect();
     assert_eq!(rules, ["model/other-file", "model/external-constant"]);
 }
 
@@ -359,9 +360,9 @@ fn files_that_a_model_runs_are_asked_for() {
     let mut builder = Builder::default();
     builder.model("a/run.circle", source()).unwrap();
     let missing = "\"a/run.circle\" needs the file \"other.tvn\", which is not in the package";
-    refuses(builder.write_to(Vec::new()), missing);
+    refuses(Writer::new(Vec::new(), &builder).finish(), missing);
     builder.file("a/other.tvn", bytes("binary")).unwrap();
-    builder.write_to(Vec::new()).unwrap();
+    Writer::new(Vec::new(), &builder).finish().unwrap();
 }
 
 #[test]
@@ -400,13 +401,15 @@ fn failures_leave_nothing() {
     let mut builder = one();
     builder.model("run.circle", Source::open(running("run_model_missing")).unwrap()).unwrap();
     let options = WriteOptions::default();
-    assert!(options.create(folder.path().join("a.zip"), &builder).is_err());
-    assert!(builder.create_folder(folder.path().join("a")).is_err());
-    let unaligned = options.alignment(3).create(folder.path().join("a.zip"), &one());
+    assert!(options.create(folder.path().join("a.zip"), &builder).unwrap().finish().is_err());
+    assert!(options.create_folder(folder.path().join("a"), &builder).is_err());
+    let one = one();
+    let unaligned =
+        options.alignment(3).create(folder.path().join("a.zip"), &one).unwrap().finish();
     let message = "entry \"add.circle\" cannot be written: alignment is 3, expected a power of two \
                    up to 32768";
     refuses(unaligned, message);
-    let level = options.level(10).create(folder.path().join("a.zip"), &one());
+    let level = options.level(10).create(folder.path().join("a.zip"), &one).unwrap().finish();
     let message = "entry \"metadata/MANIFEST\" cannot be written: level is 10, expected 1 to 9";
     refuses(level, message);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
