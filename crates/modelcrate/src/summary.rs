@@ -135,7 +135,7 @@ pub struct GraphSummary {
 }
 
 /// A file inside a container.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct FileSummary {
     /// Its path in the container.
@@ -162,20 +162,12 @@ pub struct FileSummary {
 
 impl FileSummary {
     pub(crate) fn new(path: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            bytes: None,
-            stored_bytes: None,
-            encoding: None,
-            place: None,
-            target: None,
-            sha256: None,
-        }
+        Self { path: path.to_owned(), ..Self::default() }
     }
 }
 
 /// What a tensor is and where it is.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct TensorSummary {
     /// Its name.
@@ -215,20 +207,7 @@ pub struct TensorSummary {
 impl TensorSummary {
     /// Starts with nothing but a name.
     pub(crate) fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            dtype: None,
-            shape: Shape::default(),
-            bytes: 0,
-            stored_bytes: None,
-            offset: None,
-            encoding: None,
-            layout: None,
-            sha256: None,
-            stats: None,
-            metadata: BTreeMap::new(),
-            components: Vec::new(),
-        }
+        Self { name: name.to_owned(), ..Self::default() }
     }
 }
 
