@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use comfy_table::Table;
 use modelcrate::{
     AnyReader, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary, Verdict,
     tensor_core::Profile,
@@ -125,47 +126,48 @@ impl Inspect {
     }
 
     fn files_text(&self, files: &[FileSummary]) -> String {
-        let shown = if self.files_too { files.len() } else { files.len().min(SHOWN) };
-        if shown == 0 {
-            return String::new();
-        }
         let mut table = output::table(["file", "bytes", "stored"], &[1]);
-        for file in files.iter().take(shown) {
+        for file in shown(files, self.files_too) {
             let bytes = file.bytes.map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
             table.add_row([name(&file.path), bytes, file_stored(file)]);
         }
-        let mut text = format!("\n{}", output::table_text(&table));
-        if shown < files.len() {
-            let left = files.len().saturating_sub(shown);
-            let _ = writeln!(text, "  … and {left} more (--files lists them)");
-        }
-        text
+        listed(&table, files.len(), "--files")
     }
 
     fn tensors_text(&self, tensors: &[TensorSummary]) -> String {
-        let shown = if self.tensors { tensors.len() } else { tensors.len().min(SHOWN) };
-        if shown == 0 {
-            return String::new();
-        }
         let mut table = output::table(["name", "dtype", "shape", "bytes", "stored", ""], &[3]);
-        for tensor in tensors.iter().take(shown) {
+        for tensor in shown(tensors, self.tensors) {
             let dtype = tensor.dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string());
+            let stored = tensor.layout.iter().chain(&tensor.encoding).cloned();
             table.add_row([
                 name(&tensor.name),
                 dtype,
                 escape_up_to(TEXT, &tensor.shape.to_string()).into_owned(),
                 tensor.bytes.to_string(),
-                escape_up_to(TEXT, &stored(tensor)).into_owned(),
+                escape_up_to(TEXT, &stored_text(stored, tensor.stored_bytes)).into_owned(),
                 contents(tensor),
             ]);
         }
-        let mut text = format!("\n{}", output::table_text(&table));
-        if shown < tensors.len() {
-            let left = tensors.len().saturating_sub(shown);
-            let _ = writeln!(text, "  … and {left} more (--tensors lists them)");
-        }
-        text
+        listed(&table, tensors.len(), "--tensors")
     }
+}
+
+/// Returns what people see where they did not ask for all.
+fn shown<T>(items: &[T], all: bool) -> impl Iterator<Item = &T> {
+    items.iter().take(if all { items.len() } else { SHOWN })
+}
+
+/// Writes a table, and which option lists the rest of so many rows.
+fn listed(table: &Table, rows: usize, option: &str) -> String {
+    if rows == 0 {
+        return String::new();
+    }
+    let mut text = format!("\n{}", output::table_text(table));
+    let left = rows.saturating_sub(table.row_count());
+    if left > 0 {
+        let _ = writeln!(text, "  … and {left} more ({option} lists them)");
+    }
+    text
 }
 
 /// Writes a name so that it can be told from its neighbours: cut where it is long, in quotes where
@@ -223,18 +225,13 @@ fn file_stored(file: &FileSummary) -> String {
     if let Some(target) = &file.target {
         parts.push(format!("link to {}", escape_up_to(TEXT, target)));
     }
-    if let Some(bytes) = file.stored_bytes {
-        parts.push(format!("{bytes} bytes"));
-    }
-    if parts.is_empty() { "raw".to_owned() } else { parts.join(", ") }
+    stored_text(parts, file.stored_bytes)
 }
 
-/// Says how a tensor is stored, where that is not simply as it is.
-fn stored(tensor: &TensorSummary) -> String {
-    let mut parts: Vec<String> = tensor.layout.iter().chain(&tensor.encoding).cloned().collect();
-    if let Some(bytes) = tensor.stored_bytes {
-        parts.push(format!("{bytes} bytes"));
-    }
+/// Says how something is stored, where that is not simply as it is.
+fn stored_text(parts: impl IntoIterator<Item = String>, bytes: Option<u64>) -> String {
+    let bytes = bytes.map(|bytes| format!("{bytes} bytes"));
+    let parts: Vec<String> = parts.into_iter().chain(bytes).collect();
     if parts.is_empty() { "raw".to_owned() } else { parts.join(", ") }
 }
 

@@ -48,7 +48,7 @@ impl FromStr for Size {
         let (digits, unit) = unit.unwrap_or((text, 1_u64));
         let number = digits.trim_end().parse::<u64>().ok();
         let bytes = number.and_then(|number| number.checked_mul(unit));
-        bytes.map(Self).ok_or_else(|| format!("{text:?} is no number of bytes, such as 16MiB"))
+        bytes.map(Self).ok_or_else(|| format!("{text:?} is not a number of bytes, such as 16MiB"))
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
             assert_eq!(text.parse::<Size>().unwrap().0, bytes);
         }
         for text in ["", "MiB", "-1", "1.5GiB", "1 kb", "99999999999999GiB"] {
-            let message = format!("{text:?} is no number of bytes, such as 16MiB");
+            let message = format!("{text:?} is not a number of bytes, such as 16MiB");
             assert_eq!(text.parse::<Size>().unwrap_err(), message);
         }
     }

@@ -1,10 +1,13 @@
 use std::{
+    collections::HashSet,
     fmt::Write as _,
+    fs, io,
     num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
 use anstream::eprintln;
+use anyhow::anyhow;
 use modelcrate::{
     AnyReader, Error, Format as ModelFormat, Verdict, detect, is_model_folder,
     tensor_core::{At, Finding, Profile, Report, Source},
@@ -22,11 +25,14 @@ use crate::{
 /// Read model files whole and report every fault: structure, digests, contents
 ///
 /// A folder with MANIFEST and carton.toml is verified as the carton that it was, one with
-/// metadata/MANIFEST as an nnpackage. Other folders are walked; links in them, and files that are
-/// not model files, neither by content nor by name, are passed over and counted. A file that cannot
-/// be opened is invalid, with the reason as its finding.
+/// metadata/MANIFEST as an nnpackage. Other folders are walked; what is hidden in them, links, and
+/// files that are not model files, neither by content nor by name, are passed over and counted. The
+/// report has files that could not be read, too, with the reason as their finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Exit status: 0 all files are valid (warnings allowed), 1 a file is invalid, 2 a file or folder could
+not be read or a folder has no model file, whatever became of the others.
+
 Examples:
   modelcrate verify model.zt
   modelcrate verify --format json models/ > report.json")]
@@ -34,6 +40,12 @@ pub(crate) struct Verify {
     /// Files or folders; - is standard input
     #[arg(required = true, value_name = "FILE|FOLDER")]
     files: Vec<Input>,
+    /// Follow links in folders
+    #[arg(short = 'L', long)]
+    follow: bool,
+    /// Tolerate a folder without model files
+    #[arg(long)]
+    allow_empty: bool,
     /// Tolerate a file whose end is missing: check the last complete one inside it
     #[arg(long)]
     lenient: bool,
@@ -59,7 +71,7 @@ impl Verify {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let (mut outcome, mut done, mut passed_over) = (Outcome::Fine, Vec::new(), 0_u64);
         for input in &self.files {
-            let walked = Walked::walk(input);
+            let walked = self.walk(input);
             passed_over = passed_over.saturating_add(walked.passed_over);
             for (path, error) in walked.files {
                 let verified = error.map_or_else(|| self.verify(&path), Err);
@@ -93,6 +105,26 @@ impl Verify {
             _ => {}
         }
         Ok(outcome)
+    }
+
+    fn walk(&self, input: &Path) -> Walked {
+        let mut walked = Walked::default();
+        if is_stdio(input) || !input.is_dir() || is_model_folder(input) {
+            walked.files.push((input.to_owned(), None));
+            return walked;
+        }
+        walked.folders.push(input.to_owned());
+        while let Some(folder) = walked.folders.pop() {
+            if let Err(error) = walked.folder(&folder, self.follow) {
+                walked.files.push((folder, Some(error.into())));
+            }
+        }
+        if walked.files.is_empty() && !self.allow_empty {
+            let error = anyhow!("has no model file (--allow-empty tolerates that)");
+            walked.files.push((input.to_owned(), Some(error)));
+        }
+        walked.files.sort_by(|(a, _), (b, _)| a.cmp(b));
+        walked
     }
 
     fn verify(&self, path: &Input) -> anyhow::Result<File> {
@@ -146,39 +178,32 @@ struct Walked {
     /// With the reason where it is already known that one cannot be read; folders only then.
     files: Vec<(PathBuf, Option<anyhow::Error>)>,
     passed_over: u64,
+    /// Folders that are still to be walked.
+    folders: Vec<PathBuf>,
+    /// Where links are followed, all folders that there were, so that none is walked twice.
+    seen: HashSet<PathBuf>,
 }
 
 impl Walked {
-    fn walk(input: &Path) -> Self {
-        let mut walked = Self::default();
-        if is_stdio(input) || !input.is_dir() || is_model_folder(input) {
-            walked.files.push((input.to_owned(), None));
-            return walked;
+    fn folder(&mut self, folder: &Path, follow: bool) -> io::Result<()> {
+        if follow && !self.seen.insert(folder.canonicalize()?) {
+            return Ok(());
         }
-        let mut folders = vec![input.to_owned()];
-        while let Some(folder) = folders.pop() {
-            if let Err(error) = walked.folder(&folder, &mut folders) {
-                walked.files.push((folder, Some(error.into())));
-            }
-        }
-        walked.files.sort_by(|(a, _), (b, _)| a.cmp(b));
-        walked
-    }
-
-    fn folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) -> std::io::Result<()> {
-        for entry in std::fs::read_dir(folder)? {
+        for entry in fs::read_dir(folder)? {
             let entry = entry?;
-            // A link is not followed: it may lead out of the folder, or round in a circle.
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() && is_model_folder(&entry.path()) => {
-                    self.files.push((entry.path(), None));
-                }
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_file() && is_model(&entry.path()) => {
-                    self.files.push((entry.path(), None));
+            let path = entry.path();
+            // So is what a command that was killed may have left.
+            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            // A link may lead out of the folder.
+            let followed = || fs::metadata(&path).map(|found| found.file_type());
+            match if follow { followed() } else { entry.file_type() } {
+                _ if is_hidden => self.passed_over = self.passed_over.saturating_add(1),
+                Ok(kind) if kind.is_dir() && !is_model_folder(&path) => self.folders.push(path),
+                Ok(kind) if kind.is_dir() || kind.is_file() && is_model(&path) => {
+                    self.files.push((path, None));
                 }
                 Ok(_) => self.passed_over = self.passed_over.saturating_add(1),
-                Err(error) => self.files.push((entry.path(), Some(error.into()))),
+                Err(error) => self.files.push((path, Some(error.into()))),
             }
         }
         Ok(())

@@ -33,21 +33,33 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Starts a file that may only be there already if that was asked for.
-    pub(crate) fn create(self, output: &Path) -> anyhow::Result<Sink> {
+    /// Refuses an output that cannot be written; a dry run calls it too.
+    pub(crate) fn check(self, output: &Path) -> anyhow::Result<()> {
         if is_stdio(output) {
             let quiet = self.print.format == Format::Human || self.dry_run;
             ensure!(quiet, "standard output takes either a file or JSON, not both");
-        } else {
-            let there = output.symlink_metadata().is_ok();
-            ensure!(self.force || !there, "is there already (--force replaces it)");
-            ensure!(output.is_file() || !output.exists(), "is no regular file");
+            return Ok(());
         }
-        self.start(output, if self.force { Existing::Replace } else { Existing::Keep })
+        let there = output.symlink_metadata().is_ok();
+        ensure!(self.force || !there, "is there already (--force replaces it)");
+        ensure!(output.is_file() || !output.exists(), "is not a regular file");
+        self.check_place(output)
+    }
+
+    /// Returns what happens to an output that is there already.
+    pub(crate) const fn existing(self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Keep }
+    }
+
+    /// Starts a file that may only be there already if that was asked for.
+    pub(crate) fn create(self, output: &Path) -> anyhow::Result<Sink> {
+        self.check(output)?;
+        self.start(output, self.existing())
     }
 
     /// Starts a file that takes the place of another.
     pub(crate) fn replace(self, file: &Path) -> anyhow::Result<Sink> {
+        self.check_place(file)?;
         self.start(file, Existing::Replace)
     }
 
@@ -63,10 +75,18 @@ impl Writing {
         self.create(output)
     }
 
+    fn check_place(self, path: &Path) -> anyhow::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        ensure!(folder.is_none_or(Path::is_dir), "is in a folder that does not exist");
+        if self.dry_run {
+            // It is never put in its place.
+            NewFile::create(path, Durability::Cached)?;
+        }
+        Ok(())
+    }
+
     fn start(self, path: &Path, existing: Existing) -> anyhow::Result<Sink> {
         let to = if self.dry_run {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            ensure!(folder.is_none_or(Path::is_dir), "is in no folder that there is");
             To::Nowhere
         } else if is_stdio(path) {
             To::Stdout(BufWriter::with_capacity(1 << 20, io::stdout().lock()))

@@ -232,11 +232,11 @@ fn what_cannot_be_packed_leaves_nothing() {
     for (args, message) in [
         (&["none", "-o", "m.carton"][..], "none: cannot be packed: No such file"),
         (&["model", "-o", "there.carton"], "there.carton: is there already (--force replaces it)"),
-        (&["model", "-o", "there", "--force"], "there: is no regular file"),
+        (&["model", "-o", "there", "--force"], "there: is not a regular file"),
         (&["model", "-o", "model/m.carton"], "model/m.carton: is in \"model\", which is packed"),
         (&["lines.txt", "-o", "lines.txt", "--force"], "lines.txt: is an input, expected another"),
         (&["model", "-o", "none/m.carton"], "none/m.carton: creation failed: "),
-        (&["model", "-o", "none/m.carton", "--dry-run"], "is in no folder that there is"),
+        (&["model", "-o", "none/m.carton", "--dry-run"], "is in a folder that does not exist"),
         (&["model", "-o", "m.carton", "--misc", "none"], "none: No such file"),
         (&["model", "-o", "m.carton", "--misc", "lines.txt"], "lines.txt: is a file, expected a f"),
         (&["model", "-o", "m.carton", "--misc-file", "x"], "is not NAME=PATH, such as"),

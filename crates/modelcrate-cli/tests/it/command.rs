@@ -228,6 +228,74 @@ fn missing_files_are_in_the_report() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+#[test]
+fn a_folder_without_models_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::create_dir_all(cd.join("empty/below")).unwrap();
+    fs::write(cd.join("empty/below/notes.txt"), "no model").unwrap();
+    fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("m.zt")).unwrap();
+    let message = "error: empty: has no model file (--allow-empty tolerates that)\n";
+    let passed_over = "1 file passed over\n";
+    assert_eq!(fails(cd, &["verify", "m.zt", "empty"]), (2, format!("{message}{passed_over}")));
+    let json = modelcrate(cd, &["verify", "--format", "jsonl", "empty"]);
+    assert!(String::from_utf8(json.stdout).unwrap().contains("\"path\":\"empty\""));
+    assert_eq!(json.status.code(), Some(2));
+    assert_eq!(prints(cd, &["verify", "--allow-empty", "empty"]), "");
+}
+
+#[test]
+fn an_unread_file_outweighs_an_invalid_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::write(cd.join("bad.zt"), [0; 100]).unwrap();
+    let output = modelcrate(cd, &["verify", "none", "bad.zt"]);
+    let (text, errors) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert!(text.unwrap().starts_with("bad.zt: invalid\n"));
+    assert!(errors.unwrap().starts_with("error: none: opening failed"));
+    assert_eq!(output.status.code(), Some(2));
+    // As the help and the manual page say.
+    for page in [&["verify", "--help"][..], &["man", "verify"]] {
+        let page = prints(cd, page).replace('\n', " ");
+        assert!(page.contains("whatever became of the others"), "{page}");
+    }
+}
+
+#[test]
+fn hidden_files_are_passed_over() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::create_dir(cd.join(".hidden")).unwrap();
+    for name in [".hidden/a.zt", ".model.zt.AbCdEf.modelcrate"] {
+        fs::write(cd.join(name), "half").unwrap();
+    }
+    let output = modelcrate(cd, &["verify", "."]);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "3 files passed over\n");
+    assert!(output.status.success());
+    assert_eq!(fails(cd, &["verify", ".hidden"]).0, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_where_asked_for() {
+    use std::os::unix::fs::symlink;
+    let outside = folder();
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    symlink(outside.path(), cd.join("models")).unwrap();
+    symlink(cd, outside.path().join("round")).unwrap();
+    let message =
+        "error: .: has no model file (--allow-empty tolerates that)\n1 file passed over\n";
+    assert_eq!(fails(cd, &["verify", "."]), (2, message.to_owned()));
+    let text = prints(cd, &["verify", "-L", "."]);
+    let lines = ["model.zt: valid", "old.zt: valid", "other.zt: valid"];
+    assert_eq!(text, lines.map(|line| format!("./models/{line}\n")).concat());
+    symlink("nowhere", cd.join("broken.zt")).unwrap();
+    let (status, text) = fails(cd, &["verify", "--follow", "."]);
+    assert_eq!(status, 2);
+    assert!(text.starts_with("error: ./broken.zt: No such file"), "{text}");
+}
+
 /// A folder that nobody can read, not even the superuser: its path is too long.
 #[cfg(target_os = "linux")]
 #[test]
