@@ -93,21 +93,20 @@ impl<'a> Checker<'a> {
     #[inline]
     pub fn enter(&mut self, reference: usize) -> Result<Fields<'a>, Fault> {
         let position = self.follow(reference)?;
-        let distance = i32::from_le_bytes(self.read(position)?);
-        let vtable = vtable_of(position, distance).filter(|start| *start < self.bytes.len());
-        let Some(vtable) = vtable else {
-            return Err(self.vtable_outside(position, distance, 4));
+        let distance = i32::from_le_bytes(self.number(position)?);
+        // What leads to before the start wraps around, far behind the end.
+        let vtable = (position as u64).wrapping_sub(i64::from(distance).cast_unsigned());
+        let list = self.from(vtable);
+        let [a, b, c, d, ..] = *list else {
+            return Err(self.vtable_fault(position, vtable));
         };
-        let vtable_len = u16::from_le_bytes(self.read(vtable)?);
-        if vtable_len < 4 || !vtable_len.is_multiple_of(2) {
-            let problem = Problem::VtableLength { found: vtable_len };
-            return Err(Fault::new("table", position as u64, problem));
-        }
-        let list = self.range(vtable, vtable_len.into(), "vtable")?;
-        let [_, _, a, b, ..] = *list else {
-            return Err(self.vtable_outside(position, distance, 4));
+        let (vtable_len, found) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+        let list = match list.get(..vtable_len.into()) {
+            Some(list) if vtable_len >= 4 && (u64::from(vtable_len) | vtable).is_multiple_of(2) => {
+                list
+            }
+            _ => return Err(self.vtable_fault(position, vtable)),
         };
-        let found = u16::from_le_bytes([a, b]);
         let remaining = self.bytes.len().saturating_sub(position);
         if found < 4 || usize::from(found) > remaining {
             let problem = Problem::TableLength { found, remaining: remaining as u64 };
@@ -122,6 +121,7 @@ impl<'a> Checker<'a> {
             return Err(Fault::new("table", position as u64, problem));
         };
         (self.left.tables, self.left.depth) = (tables, depth);
+        self.count(list.len().saturating_add(PREFIX + PREFIX + size_of::<u16>()), position)?;
         Ok(Fields { position, vtable: list })
     }
 
@@ -195,11 +195,9 @@ impl<'a> Checker<'a> {
     /// A [`Fault`] where it is not in the buffer or not aligned.
     #[inline]
     pub fn read<const WIDTH: usize>(&mut self, position: usize) -> Result<[u8; WIDTH], Fault> {
-        require_aligned(position, WIDTH)?;
-        match self.range(position, WIDTH, "number")?.first_chunk() {
-            Some(bytes) => Ok(*bytes),
-            None => Err(self.outside("number", position, WIDTH)),
-        }
+        let number = self.number(position)?;
+        self.count(WIDTH, position)?;
+        Ok(number)
     }
 
     /// Proves bytes that start at a multiple of `alignment`: a struct.
@@ -209,7 +207,21 @@ impl<'a> Checker<'a> {
     /// A [`Fault`] where they are not in the buffer or not aligned.
     pub fn inline(&mut self, position: usize, size: usize, alignment: usize) -> Result<(), Fault> {
         require_aligned(position, alignment)?;
-        self.range(position, size, "struct").map(drop)
+        if self.bytes.get(position..position.saturating_add(size)).is_none() {
+            return Err(self.outside("struct", position, size));
+        }
+        self.count(size, position)
+    }
+
+    /// Proves the struct that a reference leads to.
+    pub(crate) fn referred(
+        &mut self,
+        reference: usize,
+        size: usize,
+        alignment: usize,
+    ) -> Result<(), Fault> {
+        self.count(PREFIX, reference)?;
+        self.inline(self.follow(reference)?, size, alignment)
     }
 
     /// Returns where the numbers of a vector are, each of so many bytes.
@@ -234,13 +246,8 @@ impl<'a> Checker<'a> {
         size: usize,
         alignment: usize,
     ) -> Result<Extent, Fault> {
-        let position = self.follow(reference)?;
-        let count = u32::from_le_bytes(self.read(position)?);
-        let start = position.saturating_add(PREFIX);
-        require_aligned(start, alignment)?;
-        let len = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size);
-        let len = self.range(start, len, "vector")?.len();
-        Ok(Extent::between(start as u64, start.saturating_add(len) as u64))
+        let (start, elements) = self.part(reference, size, alignment)?;
+        Ok(Extent::between(start as u64, start.saturating_add(elements.len()) as u64))
     }
 
     /// Returns where a text is; it is UTF-8, and a zero is behind it.
@@ -250,13 +257,16 @@ impl<'a> Checker<'a> {
     /// A [`Fault`] where that is not so.
     #[inline]
     pub fn text(&mut self, reference: usize) -> Result<Extent, Fault> {
-        let text = self.vector::<1>(reference)?;
-        let fault = |problem| Fault::new("text", text.offset(), problem);
-        if text.of(self.bytes).is_none_or(|text| str::from_utf8(text).is_err()) {
-            return Err(fault(Problem::NotUtf8));
-        }
-        let end = usize::try_from(text.end()).ok().and_then(|end| self.bytes.get(end));
-        if end == Some(&0) { Ok(text) } else { Err(fault(Problem::Unterminated)) }
+        let (start, text) = self.part(reference, 1, 1)?;
+        let end = start.saturating_add(text.len());
+        let problem = if !text.is_ascii() && str::from_utf8(text).is_err() {
+            Problem::NotUtf8
+        } else if self.bytes.get(end) != Some(&0) {
+            Problem::Unterminated
+        } else {
+            return Ok(Extent::between(start as u64, end as u64));
+        };
+        Err(Fault::new("text", start as u64, problem))
     }
 
     /// Returns the places of the references in a vector of tables or texts.
@@ -269,10 +279,8 @@ impl<'a> Checker<'a> {
         &mut self,
         reference: usize,
     ) -> Result<impl ExactSizeIterator<Item = usize> + use<>, Fault> {
-        let elements = self.vector::<PREFIX>(reference)?;
-        let end = usize::try_from(elements.end()).unwrap_or_default();
-        let start = usize::try_from(elements.offset()).unwrap_or_default();
-        Ok((start..end).step_by(PREFIX))
+        let (start, elements) = self.part(reference, PREFIX, PREFIX)?;
+        Ok((start..start.saturating_add(elements.len())).step_by(PREFIX))
     }
 
     /// Proves that the table is there which a reference leads to, whatever fields it has.
@@ -284,24 +292,53 @@ impl<'a> Checker<'a> {
         UnknownTable::require(self.bytes, reference, "table")
     }
 
-    #[inline]
-    pub(crate) fn follow(&mut self, reference: usize) -> Result<usize, Fault> {
-        let offset = u32::from_le_bytes(self.read(reference)?);
+    /// Returns where the reference at a place leads. Whoever looks there counts its bytes, too.
+    #[inline(always)]
+    fn follow(&self, reference: usize) -> Result<usize, Fault> {
+        let offset = u32::from_le_bytes(self.number(reference)?);
         if offset == 0 {
             return Err(Fault::new("reference", reference as u64, Problem::NoOffset));
         }
         Ok(reference.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX)))
     }
 
-    #[inline]
-    fn range(&mut self, start: usize, len: usize, what: &'static str) -> Result<&'a [u8], Fault> {
-        self.count(len, start)?;
-        match self.bytes.get(start..start.saturating_add(len)) {
-            Some(bytes) => Ok(bytes),
-            None => Err(self.outside(what, start, len)),
+    /// Returns where the elements of a vector start, and their bytes.
+    #[inline(always)]
+    fn part(
+        &mut self,
+        reference: usize,
+        size: usize,
+        alignment: usize,
+    ) -> Result<(usize, &'a [u8]), Fault> {
+        let position = self.follow(reference)?;
+        let count = u32::from_le_bytes(self.number(position)?);
+        let start = position.saturating_add(PREFIX);
+        require_aligned(start, alignment)?;
+        let len = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size);
+        let Some(elements) = self.bytes.get(start..start.saturating_add(len)) else {
+            return Err(self.outside("vector", start, len));
+        };
+        self.count(len.saturating_add(PREFIX + PREFIX), start)?;
+        Ok((start, elements))
+    }
+
+    #[inline(always)]
+    fn from(&self, position: u64) -> &'a [u8] {
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        self.bytes.get(position..).unwrap_or_default()
+    }
+
+    /// Reads a number without counting its bytes.
+    #[inline(always)]
+    fn number<const WIDTH: usize>(&self, position: usize) -> Result<[u8; WIDTH], Fault> {
+        require_aligned(position, WIDTH)?;
+        match self.bytes.get(position..).and_then(<[u8]>::first_chunk) {
+            Some(bytes) => Ok(*bytes),
+            None => Err(self.outside("number", position, WIDTH)),
         }
     }
 
+    /// Counts bytes of a part that is in the buffer.
     #[inline]
     fn count(&mut self, bytes: usize, at: usize) -> Result<(), Fault> {
         match self.left.apparent_size.checked_sub(bytes) {
@@ -309,17 +346,11 @@ impl<'a> Checker<'a> {
                 self.left.apparent_size = left;
                 Ok(())
             }
-            None => Err(self.too_much(bytes, at)),
+            None => {
+                let problem = Problem::TooMuch { limit: self.bounds.apparent_size };
+                Err(Fault::new("part", at as u64, problem))
+            }
         }
-    }
-
-    #[cold]
-    fn too_much(&self, bytes: usize, at: usize) -> Fault {
-        if at.saturating_add(bytes) > self.bytes.len() {
-            return self.outside("part", at, bytes);
-        }
-        let problem = Problem::TooMuch { limit: self.bounds.apparent_size };
-        Fault::new("part", at as u64, problem)
     }
 
     #[cold]
@@ -328,23 +359,26 @@ impl<'a> Checker<'a> {
         Fault::new(what, at as u64, Problem::OutOfBounds { needed: needed as u64, remaining })
     }
 
+    /// Says why the list of the fields of a table is none.
     #[cold]
-    fn vtable_outside(&self, position: usize, distance: i32, needed: u64) -> Fault {
-        let vtable = i64::try_from(position).unwrap_or(i64::MAX).saturating_sub(distance.into());
-        let problem = Problem::VtableOutside { vtable, needed, len: self.bytes.len() as u64 };
+    fn vtable_fault(&self, position: usize, vtable: u64) -> Fault {
+        let rest = self.from(vtable);
+        let found = rest.first_chunk().map_or(4, |len| u16::from_le_bytes(*len));
+        let problem = if !rest.is_empty() && !vtable.is_multiple_of(2) {
+            let problem = Problem::Misaligned { alignment: 2 };
+            return Fault::new("part", vtable, problem);
+        } else if found < 4 || !found.is_multiple_of(2) {
+            Problem::VtableLength { found }
+        } else {
+            let (vtable, len) = (vtable.cast_signed(), self.bytes.len() as u64);
+            Problem::VtableOutside { vtable, needed: found.into(), len }
+        };
         Fault::new("table", position as u64, problem)
     }
 }
 
-/// Returns where the list of fields is of a table that is so far behind it.
-#[inline]
-fn vtable_of(position: usize, distance: i32) -> Option<usize> {
-    let away = usize::try_from(distance.unsigned_abs()).ok()?;
-    if distance > 0 { position.checked_sub(away) } else { position.checked_add(away) }
-}
-
 /// Demands what the verifier does: on some machines numbers of 8 bytes lie on boundaries of 4.
-#[inline]
+#[inline(always)]
 fn require_aligned(position: usize, width: usize) -> Result<(), Fault> {
     let alignment = if width == 8 { align_of::<u64>() } else { width };
     if position.is_multiple_of(alignment) {

@@ -39,7 +39,10 @@ pub enum Problem {
         len: u64,
     },
     /// The list of the fields of a table is not within the buffer.
-    #[error("has its vtable at byte {vtable}, expected {needed} bytes of one before byte {len}")]
+    #[error(
+        "has its vtable outside the buffer: {needed} bytes at byte {vtable}, expected before byte \
+         {len}"
+    )]
     VtableOutside {
         /// Where the list is said to start, in bytes from the start of the buffer.
         vtable: i64,
@@ -96,9 +99,6 @@ pub enum Problem {
     /// A union has a tag and no value, or a value and no tag.
     #[error("is half a union, expected both a tag and a value or neither")]
     HalfUnion,
-    /// The verifier of another crate refuses what was proved here.
-    #[error("is refused by a second verifier")]
-    Unverified,
     /// The buffer is longer than offsets of 31 bits lead.
     #[error("has {found} bytes, over the FlatBuffers limit of 2147483647")]
     LongBuffer {
@@ -153,10 +153,20 @@ impl Fault {
         self.0.problem
     }
 
-    /// Moves the place, for a buffer that starts elsewhere in its file.
+    /// Moves all places, for a buffer that starts elsewhere in its file.
     #[must_use]
     pub fn moved(mut self, by: u64) -> Self {
-        self.0.at = self.0.at.saturating_add(by);
+        let Inner { at, problem, .. } = &mut *self.0;
+        *at = at.saturating_add(by);
+        match problem {
+            Problem::Dangling { target, len } => {
+                (*target, *len) = (target.saturating_add(by), len.saturating_add(by));
+            }
+            Problem::VtableOutside { vtable, len, .. } => {
+                (*vtable, *len) = (vtable.saturating_add_unsigned(by), len.saturating_add(by));
+            }
+            _ => {}
+        }
         self
     }
 

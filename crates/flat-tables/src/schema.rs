@@ -235,8 +235,7 @@ impl Union {
             Member::Unknown => checker.unknown(at),
             Member::Table(table) => table.visit(at, checker),
             Member::Struct { size, alignment } => {
-                let at = checker.follow(at)?;
-                checker.inline(at, size.into(), alignment.into())
+                checker.referred(at, size.into(), alignment.into())
             }
             Member::Text => checker.text(at).map(drop),
         }

@@ -31,16 +31,17 @@ impl<'b> Table<'b> {
     pub fn new(buffer: &'b Buffer<'b>, position: usize, what: &'static str) -> Result<Self> {
         let fault = |problem| Fault::new(what, position as u64, problem);
         let back = i32::from_le_bytes(buffer.aligned(position, what)?);
-        let outside = |vtable: i64, needed| {
-            fault(Problem::VtableOutside { vtable, needed, len: buffer.len() as u64 })
-        };
         let distance = i64::try_from(position).unwrap_or(i64::MAX).saturating_sub(back.into());
-        let Ok(vtable) = usize::try_from(distance) else {
-            return Err(outside(distance, 4).into());
+        let outside = |needed| {
+            fault(Problem::VtableOutside { vtable: distance, needed, len: buffer.len() as u64 })
+        };
+        let vtable = usize::try_from(distance).ok();
+        let Some(vtable) = vtable.filter(|vtable| *vtable < buffer.len()) else {
+            return Err(outside(4).into());
         };
         require_aligned(vtable, 2, "vtable")?;
         let Some([a, b, c, d]) = buffer.array(vtable)? else {
-            return Err(outside(distance, 4).into());
+            return Err(outside(4).into());
         };
         let (vtable_len, len) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
         if vtable_len < 4 || !vtable_len.is_multiple_of(2) {
@@ -48,7 +49,7 @@ impl<'b> Table<'b> {
         }
         let remaining = |start: usize| buffer.len().saturating_sub(start);
         if remaining(vtable) < vtable_len.into() {
-            return Err(outside(distance, vtable_len.into()).into());
+            return Err(outside(vtable_len.into()).into());
         }
         let remaining = remaining(position);
         if len < 4 || remaining < len.into() {
