@@ -13,6 +13,8 @@ pub(crate) fn run(bytes: &[u8]) {
         }
     };
     let model_data = reader.source().read(reader.model_data(), "model data").unwrap();
+    // In a buffer of its own, which ends where the model data does.
+    let model_data: Box<[u8]> = (*model_data).into();
     assert!(Model::parse(model_data, &limits).is_ok(), "only flat-tables accepts this");
     let valid = reader.validate().is_valid();
     for tensor in reader.tensors() {

@@ -70,24 +70,23 @@ fn broken_tables() {
     );
     rejects(&with(0, 18), "model at byte 18 does not start at a multiple of 4 bytes");
     rejects(&with(12, 7), "vtable at byte 5 does not start at a multiple of 2 bytes");
-    rejects(
-        &with(12, 14),
-        "model at byte 12 has its vtable at byte -2, expected 4 bytes of one before byte 20",
-    );
-    rejects(
-        &with(15, 0x80),
-        "model at byte 12 has its vtable at byte 2147483652, expected 4 bytes of one before byte 20",
-    );
+    let outside = |needed, vtable: i64| {
+        format!(
+            "model at byte 12 has its vtable outside the buffer: {needed} bytes at byte {vtable}, \
+             expected before byte 20"
+        )
+    };
+    rejects(&with(12, 14), &outside(4, -2));
+    rejects(&with(15, 0x80), &outside(4, 2_147_483_652));
+    // Where it is outside, it does not matter that it is not aligned.
+    rejects(&with(12, 0xf3), &outside(4, -231));
     let length = |found| {
         format!("model at byte 12 has a vtable of {found} bytes, expected an even number from 4 on")
     };
     for found in [0, 1, 2, 3, 5] {
         rejects(&with(4, found), &length(found));
     }
-    rejects(
-        &with(4, 18),
-        "model at byte 12 has its vtable at byte 4, expected 18 bytes of one before byte 20",
-    );
+    rejects(&with(4, 18), &outside(18, 4));
     rejects(&with(6, 3), "model at byte 12 has 3 bytes by its vtable, expected from 4 to 8");
     rejects(&with(6, 9), "model at byte 12 has 9 bytes by its vtable, expected from 4 to 8");
 }

@@ -1,34 +1,11 @@
 //! A schema of everything, once as a description and once as flatc would have it, and buffers of it.
 
-use flat_tables::{Field, FieldType, Halves, Member, TableType, Union};
 use flatbuffers::{
     FlatBufferBuilder, ForwardsUOffset, InvalidFlatbuffer, TableFinishedWIPOffset, Vector,
     Verifiable, Verifier, WIPOffset,
 };
 
-/// ```text
-/// union Any { Node, Text: string }
-/// table Node { name: string (required); size: ulong; children: [Node]; any: Any; numbers: [ulong];
-///              flag: bool; names: [string]; }
-/// ```
-pub(crate) static NODE: TableType = TableType {
-    name: "Node",
-    fields: &[
-        Field::required("name", FieldType::Text),
-        Field::new("size", FieldType::scalar(8)),
-        Field::new("children", FieldType::Tables(&NODE)),
-        Field::new("any_type", FieldType::Tag),
-        Field::new("any", FieldType::Union(&ANY)),
-        Field::new("numbers", FieldType::scalars(8)),
-        Field::new("flag", FieldType::scalar(1)),
-        Field::new("names", FieldType::Texts),
-    ],
-};
-
-static ANY: Union = Union {
-    members: &[Member::Nothing, Member::Table(&NODE), Member::Text],
-    halves: Halves::Refused,
-};
+pub(crate) use crate::flat_tables_read::NODE;
 
 /// The fields of a node by where they are in the list.
 pub(crate) const NAME: u16 = 4;

@@ -138,8 +138,8 @@ fn lists_of_fields_that_the_verifier_lets_through() {
     let message = "table at byte 8 has a vtable of 0 bytes, expected an even number from 4 on";
     assert_eq!(fault.to_string(), message);
     let error = Buffer::from_slice(&bytes).root("model").unwrap_err().to_string();
-    let message =
-        "model at byte 8 has its vtable at byte 12, expected 4 bytes of one before byte 14";
+    let message = "model at byte 8 has its vtable outside the buffer: 4 bytes at byte 12, expected \
+                   before byte 14";
     assert_eq!(error, message);
 }
 
@@ -154,6 +154,18 @@ fn fields_are_named() {
     assert_eq!((fault.what(), fault.at()), ("name", 20));
     assert_eq!(fault.kind(), tensor_core::ErrorKind::Malformed);
     assert_eq!(fault.moved(100).named("title").at(), 120);
+    // Other places in the buffer move with that of the part.
+    let mut bytes = LIST;
+    bytes[20] = 24;
+    let fault = NODE.verify(&bytes, Bounds::default()).unwrap_err().moved(100).to_string();
+    let message = "table at byte 120 has its vtable outside the buffer: 4 bytes at byte 96, \
+                   expected before byte 124";
+    assert_eq!(fault, message);
+    let error = Buffer::from_slice(&[8, 0, 0, 0]).root("model").unwrap_err();
+    let flat_tables::Error::Fault(fault) = error else { panic!("{error}") };
+    let message = "model at byte 100 has an offset that leads to byte 108, expected one before \
+                   byte 104";
+    assert_eq!(fault.moved(100).to_string(), message);
 }
 
 #[test]

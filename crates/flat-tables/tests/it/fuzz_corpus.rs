@@ -1,0 +1,24 @@
+//! Replays the inputs that fuzzing has found, and changed buffers, through the fuzz target.
+
+use std::fs;
+
+use test_support::{mutations, truncations, workspace};
+
+use crate::{flat_tables_read::run, sample::tree};
+
+#[test]
+fn nothing_in_the_corpus_breaks_the_reader() {
+    let corpus = fs::read_dir(workspace().join("fuzz/corpus/flat_tables_read")).unwrap();
+    let replayed = corpus.map(|entry| run(&fs::read(entry.unwrap().path()).unwrap())).count();
+    assert!(replayed > 3, "{replayed}");
+}
+
+#[test]
+fn changed_buffers_break_nothing() {
+    for depth in [0, 1] {
+        let bytes = tree(depth);
+        run(&bytes);
+        truncations(&bytes, run);
+        mutations(&bytes, run);
+    }
+}
