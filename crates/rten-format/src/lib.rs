@@ -79,7 +79,7 @@
 //! 1. Source            where the bytes are                           tensor_core::Source
 //! 2. Reader::open      header and model data, never the tensor data  read/
 //! 3. Header::parse     where the parts of version 2 are              read/header.rs
-//! 4. Index::new        proves model data sound, finds all constants  read/index.rs, flat_tables
+//! 4. ModelData::new    proves model data sound, finds all constants  read/index.rs, flat_tables
 //! 5. Reader::tensor    a handle on a constant of any graph           read/tensor.rs
 //! 6. Tensor::bytes     bounds, length; first touch of tensor data    read/tensor.rs
 //! 7. Reader::model     typed values, when they are first asked for   read/model_data.rs, model/graph.rs

@@ -317,6 +317,7 @@ mod tests {
     use std::{collections::VecDeque, fs};
 
     use bytes::Bytes;
+    use flatbuffers::VerifierOptions;
     use proptest::{prelude::ProptestConfig, proptest};
     use tensor_core::Limits;
     use test_support::{files, mutations, truncations};
@@ -324,9 +325,7 @@ mod tests {
     use super::*;
     use crate::{
         Constant, ConstantData, Graph, Model, Node, NodeKind, Operator, OperatorType, Reader,
-        Value,
-        attributes::LoopAttrs,
-        read::model_data::{bounds, options},
+        Value, attributes::LoopAttrs, read::model_data::bounds,
     };
 
     /// Returns the model data of every valid file.
@@ -350,6 +349,17 @@ mod tests {
         })
     }
 
+    /// Tells whether the verifier of the crate `flatbuffers` accepts model data.
+    fn is_verified(model_data: &[u8], bounds: Bounds) -> bool {
+        let options = VerifierOptions {
+            max_depth: bounds.depth,
+            max_tables: bounds.tables,
+            max_apparent_size: bounds.apparent_size,
+            ignore_missing_null_terminator: false,
+        };
+        stored::root_as_model_with_opts(&options, model_data).is_ok()
+    }
+
     /// Tells whether an error is about what the verifier does not look at.
     fn is_own(error: &Error) -> bool {
         match error {
@@ -371,7 +381,7 @@ mod tests {
         let model_data: Box<[u8]> = model_data.into();
         let bounds = bounds(model_data.len(), &limits);
         let index = Index::new(&model_data, bounds);
-        let verified = stored::root_as_model_with_opts(&options(bounds), &model_data).is_ok();
+        let verified = is_verified(&model_data, bounds);
         let index = match index {
             Ok(index) => index,
             Err(error) if verified => return assert!(is_own(&error), "{error}"),
@@ -512,10 +522,7 @@ mod tests {
                     set(&mut bounds, limit);
                     bounds
                 };
-                let verified = least(|limit| {
-                    let options = options(bounds(limit));
-                    stored::root_as_model_with_opts(&options, &model_data).is_ok()
-                });
+                let verified = least(|limit| is_verified(&model_data, bounds(limit)));
                 let indexed = least(|limit| Index::new(&model_data, bounds(limit)).is_ok());
                 assert_eq!(indexed, verified);
             }

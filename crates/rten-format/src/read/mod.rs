@@ -16,7 +16,7 @@ use tensor_core::{Extent, Limit, Limits, Profile, Source, Verify};
 
 use crate::{
     Constant, Error, Graph, Header, Model, NodeKind, Result, Version,
-    read::{index::Index, model_data::bounds},
+    read::{index::Index, model_data::ModelData},
     topology::{self, Place},
 };
 
@@ -39,9 +39,8 @@ pub struct Reader {
 struct Inner {
     source: Source,
     header: Option<Header>,
-    model_data: Bytes,
-    index: Index,
-    /// Read from `model_data` when it is first asked for.
+    model_data: ModelData,
+    /// Made of the model data when it is first asked for.
     model: OnceLock<Model>,
     /// Positions in the constants of `index` by name, filled at the first look-up.
     by_name: OnceLock<Vec<usize>>,
@@ -97,9 +96,9 @@ impl Reader {
     /// Returns the model: graph and metadata. The first call makes it, for all clones.
     #[must_use]
     pub fn model(&self) -> &Model {
-        let Inner { model, model_data, limits, .. } = &*self.inner;
-        // Opening has proved that these bytes are a model.
-        model.get_or_init(|| Model::proved(model_data, limits).unwrap_or_default())
+        let Inner { model, model_data, .. } = &*self.inner;
+        // What is proved makes a model.
+        model.get_or_init(|| model_data.to_model().unwrap_or_default())
     }
 
     /// Returns what the file is read from.
@@ -122,7 +121,7 @@ impl Reader {
     /// refuse to write one that would lack them.
     #[must_use]
     pub fn unknown_fields(&self) -> Option<(u64, String)> {
-        let newer = self.inner.index.newer;
+        let newer = self.index().newer;
         let path = newer.first.map_or_else(
             || "model".to_owned(),
             |(scope, node)| {
@@ -143,7 +142,7 @@ impl Reader {
 
     /// Returns where all constants are.
     pub(crate) fn index(&self) -> &Index {
-        &self.inner.index
+        self.inner.model_data.index()
     }
 
     /// Returns positions in the constants by name, which are sorted the first time.
@@ -158,12 +157,12 @@ impl Reader {
     }
 
     pub(crate) fn place(&self, scope: usize) -> Option<&Place> {
-        self.inner.index.places.get(scope)
+        self.index().places.get(scope)
     }
 
     /// Returns the bytes that extents in [`Entry`] are about.
     pub(crate) fn model_bytes(&self) -> &Bytes {
-        &self.inner.model_data
+        self.inner.model_data.bytes()
     }
 
     /// Returns a constant of the model.
@@ -261,11 +260,12 @@ impl ReadOptions {
         let extent = header.map_or(Extent::first(source.len()), |header| header.model_data);
         limits.check(Limit::ManifestBytes, "model data in bytes", extent.len())?;
         let model_data = source.read(extent, "model data")?;
-        let index = Index::new(&model_data, bounds(model_data.len(), &limits));
-        let index = index.map_err(|error| error.moved(extent.offset()))?;
-        limits.check(Limit::Tensors, "number of constants", index.constants.len() as u64)?;
+        let model_data = ModelData::new(model_data, &limits);
+        let model_data = model_data.map_err(|error| error.moved(extent.offset()))?;
+        let constants = model_data.index().constants.len() as u64;
+        limits.check(Limit::Tensors, "number of constants", constants)?;
         let (model, by_name) = (OnceLock::new(), OnceLock::new());
-        let inner = Inner { source, header, model_data, index, model, by_name, limits };
+        let inner = Inner { source, header, model_data, model, by_name, limits };
         Ok(Reader { inner: Arc::new(inner) })
     }
 }

@@ -1,9 +1,43 @@
 use bytes::Bytes;
-use flat_tables::{Bounds, Fault, Problem};
-use flatbuffers::VerifierOptions;
+use flat_tables::Bounds;
 use tensor_core::Limits;
 
 use crate::{Graph, Metadata, Model, Result, generated::rten as stored, read::index::Index};
+
+/// Model data that is proved sound: every part of the model is where accessors look for it.
+#[derive(Debug)]
+pub(crate) struct ModelData {
+    bytes: Bytes,
+    index: Index,
+}
+
+impl ModelData {
+    pub(crate) fn new(bytes: Bytes, limits: &Limits) -> Result<Self> {
+        let index = Index::new(&bytes, bounds(bytes.len(), limits))?;
+        Ok(Self { bytes, index })
+    }
+
+    pub(crate) const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    pub(crate) const fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Makes values of all that the model has. Constants are slices of the bytes.
+    #[expect(unsafe_code, reason = "proving the same bytes once more takes half of the time")]
+    pub(crate) fn to_model(&self) -> Result<Model> {
+        // SAFETY: the index was made of these bytes by a walk that follows what the accessors do:
+        // it has found each table, text and vector of the schema in bounds, and each that must be
+        // there; texts are UTF-8. Tables of unknown types have no accessors.
+        let root = unsafe { stored::root_as_model_unchecked(&self.bytes) };
+        Ok(Model {
+            graph: Graph::parse(&root.graph(), &self.bytes)?,
+            metadata: root.metadata().map(|metadata| Metadata::parse(&metadata)),
+        })
+    }
+}
 
 impl Model {
     /// Reads model data. Constants in it are slices of `model`, without a copy.
@@ -16,19 +50,7 @@ impl Model {
     /// [`Error::Malformed`](crate::Error::Malformed) and its like where it is not a FlatBuffer of
     /// the schema.
     pub fn parse(model: impl Into<Bytes>, limits: &Limits) -> Result<Self> {
-        let model = model.into();
-        Index::new(&model, bounds(model.len(), limits))?;
-        Self::proved(&model, limits)
-    }
-
-    /// Reads model data that an [`Index`] was made of: what it proves is what the accessors need.
-    pub(crate) fn proved(model: &Bytes, limits: &Limits) -> Result<Self> {
-        let root = stored::root_as_model_with_opts(&options(bounds(model.len(), limits)), model);
-        let root = root.map_err(|_| Fault::new("model data", 0, Problem::Unverified))?;
-        Ok(Self {
-            graph: Graph::parse(&root.graph(), model)?,
-            metadata: root.metadata().map(|metadata| Metadata::parse(&metadata)),
-        })
+        ModelData::new(model.into(), limits)?.to_model()
     }
 }
 
@@ -42,16 +64,6 @@ pub(crate) fn bounds(len: usize, limits: &Limits) -> Bounds {
         depth: depth.min(MAX_DEPTH),
         tables: (len / 4).min(MAX_TABLES),
         apparent_size: len.saturating_mul(16).clamp(1 << 20, 1 << 31),
-    }
-}
-
-/// Returns the same bounds for the verifier of the crate `flatbuffers`.
-pub(crate) const fn options(bounds: Bounds) -> VerifierOptions {
-    VerifierOptions {
-        max_depth: bounds.depth,
-        max_tables: bounds.tables,
-        max_apparent_size: bounds.apparent_size,
-        ignore_missing_null_terminator: false,
     }
 }
 
