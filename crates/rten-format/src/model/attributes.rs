@@ -225,16 +225,14 @@ macro_rules! table {
 
 tables! {
     /// Attributes of `ArgMin` and `ArgMax`.
-    ArgMax from attrs_as_arg_max_attrs:
-    struct ArgMaxAttrs for ArgMaxAttrsArgs {
+    ArgMax from attrs_as_arg_max_attrs: struct ArgMaxAttrs for ArgMaxAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Tells whether reduced dimensions stay, with one element.
         keep_dims: bool = false;
     }
     /// Attributes of `AveragePool`.
-    AveragePool from attrs_as_average_pool_attrs:
-    struct AveragePoolAttrs for AveragePoolAttrsArgs {
+    AveragePool from attrs_as_average_pool_attrs: struct AveragePoolAttrs for AveragePoolAttrsArgs {
         /// Elements of the window along each spatial dimension.
         kernel_size: Vec<u32> = Vec::new();
         /// Where the padding comes from.
@@ -256,14 +254,12 @@ tables! {
         epsilon: f32 = 0.0;
     }
     /// Attributes of `Cast`.
-    Cast from attrs_as_cast_attrs:
-    struct CastAttrs for CastAttrsArgs {
+    Cast from attrs_as_cast_attrs: struct CastAttrs for CastAttrsArgs {
         /// The element type of the output.
         to: DataType = DataType::Int32;
     }
     /// Attributes of `Concat`.
-    Concat from attrs_as_concat_attrs:
-    struct ConcatAttrs for ConcatAttrsArgs {
+    Concat from attrs_as_concat_attrs: struct ConcatAttrs for ConcatAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
@@ -271,8 +267,7 @@ tables! {
     ConstantOfShape from attrs_as_constant_of_shape_attrs:
     struct ConstantOfShapeAttrs for ConstantOfShapeAttrsArgs { by hand }
     /// Attributes of `Conv` and `ConvInteger`.
-    Conv from attrs_as_conv_attrs:
-    struct ConvAttrs for ConvAttrsArgs {
+    Conv from attrs_as_conv_attrs: struct ConvAttrs for ConvAttrsArgs {
         /// Where the padding comes from.
         auto_pad: AutoPad = AutoPad::Same;
         /// Padding in elements: first that before each spatial dimension, then that behind each.
@@ -305,20 +300,17 @@ tables! {
         dilations: Option<Vec<u32>> = None, since (26, 0);
     }
     /// Attributes of `Flatten`.
-    Flatten from attrs_as_flatten_attrs:
-    struct FlattenAttrs for FlattenAttrsArgs {
+    Flatten from attrs_as_flatten_attrs: struct FlattenAttrs for FlattenAttrsArgs {
         /// The first dimension of the inner part.
         axis: i32 = 0;
     }
     /// Attributes of `Gather` and `GatherElements`.
-    Gather from attrs_as_gather_attrs:
-    struct GatherAttrs for GatherAttrsArgs {
+    Gather from attrs_as_gather_attrs: struct GatherAttrs for GatherAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `Gemm`.
-    Gemm from attrs_as_gemm_attrs:
-    struct GemmAttrs for GemmAttrsArgs {
+    Gemm from attrs_as_gemm_attrs: struct GemmAttrs for GemmAttrsArgs {
         /// Factor of the product.
         alpha: f32 = 0.0;
         /// Factor of the third input.
@@ -329,8 +321,7 @@ tables! {
         transpose_b: bool = false;
     }
     /// Attributes of `GRU`.
-    GRU from attrs_as_gruattrs:
-    struct GRUAttrs for GRUAttrsArgs {
+    GRU from attrs_as_gruattrs: struct GRUAttrs for GRUAttrsArgs {
         /// The way along the sequence.
         direction: RNNDirection = RNNDirection::Forward;
         /// Elements of the hidden state.
@@ -339,22 +330,19 @@ tables! {
         linear_before_reset: bool = false;
     }
     /// Attributes of `LeakyRelu`.
-    LeakyRelu from attrs_as_leaky_relu_attrs:
-    struct LeakyReluAttrs for LeakyReluAttrsArgs {
+    LeakyRelu from attrs_as_leaky_relu_attrs: struct LeakyReluAttrs for LeakyReluAttrsArgs {
         /// Slope of negative elements.
         alpha: f32 = 0.0;
     }
     /// Attributes of `LSTM`.
-    LSTM from attrs_as_lstmattrs:
-    struct LSTMAttrs for LSTMAttrsArgs {
+    LSTM from attrs_as_lstmattrs: struct LSTMAttrs for LSTMAttrsArgs {
         /// The way along the sequence.
         direction: RNNDirection = RNNDirection::Forward;
         /// Elements of the hidden state.
         hidden_size: u32 = 0;
     }
     /// Attributes of `MaxPool`.
-    MaxPool from attrs_as_max_pool_attrs:
-    struct MaxPoolAttrs for MaxPoolAttrsArgs {
+    MaxPool from attrs_as_max_pool_attrs: struct MaxPoolAttrs for MaxPoolAttrsArgs {
         /// Elements of the window along each spatial dimension.
         kernel_size: Vec<u32> = Vec::new();
         /// Where the padding comes from.
@@ -368,8 +356,7 @@ tables! {
         ceil_mode: bool = false, since (22, 0);
     }
     /// Attributes of all operators whose names start with `Reduce`.
-    ReduceMean from attrs_as_reduce_mean_attrs:
-    struct ReduceMeanAttrs for ReduceMeanAttrsArgs {
+    ReduceMean from attrs_as_reduce_mean_attrs: struct ReduceMeanAttrs for ReduceMeanAttrsArgs {
         /// The dimensions to reduce. Where absent, the second input gives them, or all are.
         axes: Option<Vec<i32>> = None;
         /// Tells whether reduced dimensions stay, with one element.
@@ -378,14 +365,12 @@ tables! {
         noop_with_empty_axes: bool = false, since (24, 0);
     }
     /// Attributes of `Reshape`.
-    Reshape from attrs_as_reshape_attrs:
-    struct ReshapeAttrs for ReshapeAttrsArgs {
+    Reshape from attrs_as_reshape_attrs: struct ReshapeAttrs for ReshapeAttrsArgs {
         /// Tells whether a 0 in the new shape is an empty dimension, and not a copied one.
         allow_zero: bool = false;
     }
     /// Attributes of `Resize`.
-    Resize from attrs_as_resize_attrs:
-    struct ResizeAttrs for ResizeAttrsArgs {
+    Resize from attrs_as_resize_attrs: struct ResizeAttrs for ResizeAttrsArgs {
         /// How elements are filled in.
         mode: ResizeMode = ResizeMode::Nearest;
         /// How coordinates are mapped.
@@ -394,29 +379,25 @@ tables! {
         nearest_mode: NearestMode = NearestMode::Floor;
     }
     /// Attributes of `Split`.
-    Split from attrs_as_split_attrs:
-    struct SplitAttrs for SplitAttrsArgs {
+    Split from attrs_as_split_attrs: struct SplitAttrs for SplitAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Into how many equal parts to split, where no input gives their sizes.
         num_outputs: Option<i32> = None, since (17, 0);
     }
     /// Attributes of `LogSoftmax` and `Softmax`.
-    Softmax from attrs_as_softmax_attrs:
-    struct SoftmaxAttrs for SoftmaxAttrsArgs {
+    Softmax from attrs_as_softmax_attrs: struct SoftmaxAttrs for SoftmaxAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `Transpose`.
-    Transpose from attrs_as_transpose_attrs:
-    struct TransposeAttrs for TransposeAttrsArgs {
+    Transpose from attrs_as_transpose_attrs: struct TransposeAttrs for TransposeAttrsArgs {
         /// The dimension of the input that each dimension of the output is. Where absent, all in
         /// reverse.
         perm: Option<Vec<u32>> = None;
     }
     /// Attributes of `Mod`.
-    Mod from attrs_as_mod_attrs:
-    struct ModAttrs for ModAttrsArgs {
+    Mod from attrs_as_mod_attrs: struct ModAttrs for ModAttrsArgs {
         /// Tells whether the result has the sign of the dividend.
         fmod: bool = false;
     }
@@ -429,14 +410,12 @@ tables! {
         reduction: ScatterReduction = ScatterReduction::None;
     }
     /// Attributes of `OneHot`.
-    OneHot from attrs_as_one_hot_attrs:
-    struct OneHotAttrs for OneHotAttrsArgs {
+    OneHot from attrs_as_one_hot_attrs: struct OneHotAttrs for OneHotAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
     /// Attributes of `TopK`.
-    TopK from attrs_as_top_kattrs:
-    struct TopKAttrs for TopKAttrsArgs {
+    TopK from attrs_as_top_kattrs: struct TopKAttrs for TopKAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Tells whether the largest elements are asked for, and not the smallest.
@@ -445,22 +424,19 @@ tables! {
         sorted: bool = false;
     }
     /// Attributes of `HardSigmoid`.
-    HardSigmoid from attrs_as_hard_sigmoid_attrs:
-    struct HardSigmoidAttrs for HardSigmoidAttrsArgs {
+    HardSigmoid from attrs_as_hard_sigmoid_attrs: struct HardSigmoidAttrs for HardSigmoidAttrsArgs {
         /// Slope.
         alpha: f32 = 0.0;
         /// Offset.
         beta: f32 = 0.0;
     }
     /// Attributes of `Trilu`.
-    Trilu from attrs_as_trilu_attrs:
-    struct TriluAttrs for TriluAttrsArgs {
+    Trilu from attrs_as_trilu_attrs: struct TriluAttrs for TriluAttrsArgs {
         /// Tells whether the upper triangle is kept, and not the lower.
         upper: bool = false;
     }
     /// Attributes of `ScatterND`.
-    ScatterND from attrs_as_scatter_ndattrs:
-    struct ScatterNDAttrs for ScatterNDAttrsArgs {
+    ScatterND from attrs_as_scatter_ndattrs: struct ScatterNDAttrs for ScatterNDAttrsArgs {
         /// How an update and the element that is there are joined.
         reduction: ScatterReduction = ScatterReduction::None;
     }
@@ -491,8 +467,7 @@ tables! {
         seed: Option<f32> = None;
     }
     /// Attributes of `Elu`.
-    Elu from attrs_as_elu_attrs:
-    struct EluAttrs for EluAttrsArgs {
+    Elu from attrs_as_elu_attrs: struct EluAttrs for EluAttrsArgs {
         /// Bound of negative elements, with the sign changed.
         alpha: f32 = 0.0;
     }
@@ -529,34 +504,29 @@ tables! {
         seed: Option<f32> = None;
     }
     /// Attributes of `GatherND`.
-    GatherND from attrs_as_gather_ndattrs:
-    struct GatherNDAttrs for GatherNDAttrsArgs {
+    GatherND from attrs_as_gather_ndattrs: struct GatherNDAttrs for GatherNDAttrsArgs {
         /// Leading dimensions that data and indices share.
         batch_dims: i32 = 0;
     }
     /// Attributes of `Gelu`.
-    Gelu from attrs_as_gelu_attrs:
-    struct GeluAttrs for GeluAttrsArgs {
+    Gelu from attrs_as_gelu_attrs: struct GeluAttrs for GeluAttrsArgs {
         /// The formula.
         approximate: GeluApproximation = GeluApproximation::None, since (19, 0);
     }
     /// Attributes of `Einsum`.
-    Einsum from attrs_as_einsum_attrs:
-    struct EinsumAttrs for EinsumAttrsArgs {
+    Einsum from attrs_as_einsum_attrs: struct EinsumAttrs for EinsumAttrsArgs {
         /// The equation in the notation of Einstein. Where absent, empty.
         equation: Option<String> = None;
     }
     /// Attributes of `If`.
-    If from attrs_as_if_attrs:
-    struct IfAttrs for IfAttrsArgs {
+    If from attrs_as_if_attrs: struct IfAttrs for IfAttrsArgs {
         /// What runs where the condition holds. Needed, although a file may leave it out.
         then_branch: Option<Box<Graph>> = None;
         /// What runs where it does not. Needed, although a file may leave it out.
         else_branch: Option<Box<Graph>> = None;
     }
     /// Attributes of `Pad`.
-    Pad from attrs_as_pad_attrs:
-    struct PadAttrs for PadAttrsArgs {
+    Pad from attrs_as_pad_attrs: struct PadAttrs for PadAttrsArgs {
         /// What the padding is filled with.
         mode: PadMode = PadMode::Constant;
     }
@@ -583,36 +553,30 @@ tables! {
         block_size: u32 = 0;
     }
     /// Attributes of `CastLike`. There are none, but the empty table is needed.
-    CastLike from attrs_as_cast_like_attrs:
-    struct CastLikeAttrs for CastLikeAttrsArgs {}
+    CastLike from attrs_as_cast_like_attrs: struct CastLikeAttrs for CastLikeAttrsArgs {}
     /// Attributes of `Shape`.
-    Shape from attrs_as_shape_attrs:
-    struct ShapeAttrs for ShapeAttrsArgs {
+    Shape from attrs_as_shape_attrs: struct ShapeAttrs for ShapeAttrsArgs {
         /// The first dimension, counted from the end where negative. Where absent, 0.
         start: Option<i32> = None;
         /// The first dimension that is left out. Where absent, none is.
         end: Option<i32> = None;
     }
     /// Attributes of `Dropout`.
-    Dropout from attrs_as_dropout_attrs:
-    struct DropoutAttrs for DropoutAttrsArgs {
+    Dropout from attrs_as_dropout_attrs: struct DropoutAttrs for DropoutAttrsArgs {
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<i32> = None;
     }
     /// Attributes of `EyeLike`.
-    EyeLike from attrs_as_eye_like_attrs:
-    struct EyeLikeAttrs for EyeLikeAttrsArgs {
+    EyeLike from attrs_as_eye_like_attrs: struct EyeLikeAttrs for EyeLikeAttrsArgs {
         /// The element type of the output. Where absent, that of the input.
         dtype: Option<DataType> = None;
         /// The diagonal that holds ones: above the main one where positive.
         k: i32 = 0;
     }
     /// Attributes of `IsInf`. There are none, but the empty table is needed.
-    IsInf from attrs_as_is_inf_attrs:
-    struct IsInfAttrs for IsInfAttrsArgs {}
+    IsInf from attrs_as_is_inf_attrs: struct IsInfAttrs for IsInfAttrsArgs {}
     /// Attributes of `Loop`.
-    Loop from attrs_as_loop_attrs:
-    struct LoopAttrs for LoopAttrsArgs {
+    Loop from attrs_as_loop_attrs: struct LoopAttrs for LoopAttrsArgs {
         /// What runs in each iteration. Needed, although a file may leave it out.
         body: Option<Box<Graph>> = None;
     }
@@ -639,20 +603,17 @@ tables! {
         keep_dims: bool = true;
     }
     /// Attributes of `GridSample`.
-    GridSample from attrs_as_grid_sample_attrs:
-    struct GridSampleAttrs for GridSampleAttrsArgs {
+    GridSample from attrs_as_grid_sample_attrs: struct GridSampleAttrs for GridSampleAttrsArgs {
         /// Tells whether −1 and 1 are the centres of the outer elements, and not their edges.
         align_corners: bool = false;
     }
     /// Attributes of `STFT`.
-    STFT from attrs_as_stftattrs:
-    struct STFTAttrs for STFTAttrsArgs {
+    STFT from attrs_as_stftattrs: struct STFTAttrs for STFTAttrsArgs {
         /// Tells whether only the half of the spectrum that is not redundant is made.
         onesided: bool = true;
     }
     /// Attributes of `Multinomial`.
-    Multinomial from attrs_as_multinomial_attrs:
-    struct MultinomialAttrs for MultinomialAttrsArgs {
+    Multinomial from attrs_as_multinomial_attrs: struct MultinomialAttrs for MultinomialAttrsArgs {
         /// Samples to draw. A negative number counts as 0.
         sample_size: i32 = 0;
         /// Start of the random numbers. Where absent, they differ each time.
@@ -667,16 +628,14 @@ tables! {
         time_axis: i32 = 0;
     }
     /// Attributes of `DFT`.
-    DFT from attrs_as_dftattrs:
-    struct DFTAttrs for DFTAttrsArgs {
+    DFT from attrs_as_dftattrs: struct DFTAttrs for DFTAttrsArgs {
         /// Tells whether the inverse transformation is made.
         inverse: bool = false;
         /// Tells whether only the half of the spectrum that is not redundant is made.
         onesided: bool = false;
     }
     /// Attributes of `Upsample`.
-    Upsample from attrs_as_upsample_attrs:
-    struct UpsampleAttrs for UpsampleAttrsArgs {
+    Upsample from attrs_as_upsample_attrs: struct UpsampleAttrs for UpsampleAttrsArgs {
         /// How elements are filled in.
         mode: ResizeMode = ResizeMode::Nearest;
     }
@@ -691,8 +650,7 @@ tables! {
         rotary_embedding_dim: u32 = 0;
     }
     /// Attributes of `Attention`.
-    Attention from attrs_as_attention_attrs:
-    struct AttentionAttrs for AttentionAttrsArgs {
+    Attention from attrs_as_attention_attrs: struct AttentionAttrs for AttentionAttrsArgs {
         /// Tells whether positions see only those before them.
         is_causal: bool = false;
         /// Heads of the queries, where the input has three dimensions.
@@ -705,8 +663,7 @@ tables! {
         softcap: f32 = 0.0;
     }
     /// Attributes of `CumSum`.
-    CumSum from attrs_as_cum_sum_attrs:
-    struct CumSumAttrs for CumSumAttrsArgs {
+    CumSum from attrs_as_cum_sum_attrs: struct CumSumAttrs for CumSumAttrsArgs {
         /// Tells whether a sum leaves out the element at its own place.
         exclusive: bool = false;
         /// Tells whether sums run from the end.
