@@ -97,6 +97,16 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A disk has no room for what is to be written, and some to spare.
+    #[error("{path:?} needs {needed} bytes of room, but {free} are free")]
+    DiskFull {
+        /// What is to be written.
+        path: PathBuf,
+        /// What it needs, in bytes.
+        needed: u64,
+        /// What is free, in bytes.
+        free: u64,
+    },
     /// A value is legal but larger than the caller allows.
     #[error("{what} is {found}, over the limit of {limit} (Limits::{field})")]
     OverLimit {
@@ -232,7 +242,10 @@ impl Error {
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 ErrorKind::NotFound
             }
-            Self::Read { .. } | Self::File { .. } | Self::OutOfMemory { .. } => ErrorKind::Io,
+            Self::Read { .. }
+            | Self::File { .. }
+            | Self::DiskFull { .. }
+            | Self::OutOfMemory { .. } => ErrorKind::Io,
             Self::Replaced { .. } | Self::Locked { .. } => ErrorKind::Busy,
             Self::NotAFile { .. }
             | Self::Unsized { .. }

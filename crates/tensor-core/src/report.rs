@@ -1,6 +1,10 @@
 //! What a check found: findings with stable rule ids, and the verdict that follows from them.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +29,7 @@ impl fmt::Display for Severity {
 }
 
 /// Where a finding is, as far as that is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct At {
@@ -193,6 +197,19 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Returns what says that two findings are one, wherever in the file that moved to.
+    fn without_position(&self) -> (&str, Severity, At, String) {
+        let mut pieces = self.message.split("byte ");
+        let mut message = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            message.push_str("byte ");
+            message.push_str(piece.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+        }
+        (&self.rule, self.severity, self.at.clone().offset(None), message)
+    }
+}
+
 /// Everything that a check found, in the order of the file.
 ///
 /// Of each rule the first [`PER_RULE`](Self::PER_RULE) findings are kept, and one more says how
@@ -246,14 +263,45 @@ impl Report {
 
     /// Adds everything that another report found.
     pub fn append(&mut self, other: Self) {
-        for (index, finding) in other.findings.into_iter().enumerate() {
-            match other.rules.get(&finding.rule) {
-                Some(rule) if rule.omitted > 0 && rule.summary == index => {
-                    self.omit(finding.rule, finding.severity, rule.omitted);
-                }
-                _ => self.add(finding),
+        for (index, finding) in other.findings.iter().cloned().enumerate() {
+            match other.summed_up(index, &finding.rule) {
+                Some(omitted) => self.omit(finding.rule, finding.severity, omitted),
+                None => self.add(finding),
             }
         }
+    }
+
+    /// Returns the findings that an earlier report on the same file does not have: what an edit has
+    /// brought in. At which byte something is does not count, nor the order; what is found twice
+    /// is to be found twice in both.
+    #[must_use]
+    pub fn new_since(&self, before: &Self) -> Self {
+        let mut known = HashMap::<_, u64>::new();
+        for finding in &before.findings {
+            let count = known.entry(finding.without_position()).or_default();
+            *count = count.saturating_add(1);
+        }
+        let mut new = Self::default();
+        for (index, finding) in self.findings.iter().enumerate() {
+            if let Some(omitted) = self.summed_up(index, &finding.rule) {
+                let earlier = before.rules.get(&finding.rule).map_or(0, |rule| rule.omitted);
+                if omitted > earlier {
+                    new.omit(finding.rule.clone(), finding.severity, omitted.abs_diff(earlier));
+                }
+                continue;
+            }
+            match known.get_mut(&finding.without_position()) {
+                Some(count) if *count > 0 => *count = count.saturating_sub(1),
+                _ => new.add(finding.clone()),
+            }
+        }
+        new
+    }
+
+    /// Returns how many findings of a rule are left out, where the one at `index` says so.
+    fn summed_up(&self, index: usize, rule: &str) -> Option<u64> {
+        let rule = self.rules.get(rule).filter(|rule| rule.summary == index)?;
+        (rule.omitted > 0).then_some(rule.omitted)
     }
 
     /// Says of every finding that it is in an entry of an archive.
@@ -360,6 +408,28 @@ mod tests {
         assert_eq!(report.findings().len(), Report::PER_RULE + 1);
         assert_eq!(report.omitted(), Report::PER_RULE as u64 + 7);
         assert_eq!(report.findings()[Report::PER_RULE].message, "1007 more are not listed");
+    }
+
+    #[test]
+    fn what_is_new_is_told_from_what_has_moved() {
+        let gap = |offset: u64| {
+            Finding::note("x/gap", format!("12 bytes at byte {offset} are free")).offset(offset)
+        };
+        let digest = Finding::error("x/digest", "digest differs").tensor("w");
+        let mut before = Report::default();
+        before.extend([gap(8), digest.clone()]);
+        let mut after = Report::default();
+        after.extend([digest.clone(), gap(64), gap(128), digest.clone().tensor("b")]);
+        let new = after.new_since(&before);
+        assert_eq!(new.findings(), [gap(128), digest.tensor("b")]);
+        assert!(before.new_since(&after).is_empty());
+    }
+
+    #[test]
+    fn what_is_counted_only_may_be_new() {
+        let (before, after) = (notes(Report::PER_RULE + 3), notes(Report::PER_RULE + 5));
+        assert_eq!(after.new_since(&before).findings()[0].message, "2 more are not listed");
+        assert!(before.new_since(&after).is_empty());
     }
 
     #[cfg(feature = "serde")]

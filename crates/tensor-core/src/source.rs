@@ -90,6 +90,19 @@ impl Source {
         Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(metadata.len()) })
     }
 
+    /// Reads several sources as one, each behind the one before: what a file will be, before it is
+    /// written.
+    #[must_use]
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut end = 0_u64;
+        let parts = parts.into_iter().map(|part| {
+            end = end.saturating_add(part.len());
+            (end, part)
+        });
+        let parts = parts.collect();
+        Self::from_read_at(Joined { parts, len: end })
+    }
+
     /// Maps a regular file into memory, so that reads are slices without a copy.
     ///
     /// # Safety
@@ -246,6 +259,38 @@ impl fmt::Debug for Source {
     }
 }
 
+/// Sources one behind the other, each with where it ends.
+struct Joined {
+    parts: Vec<(u64, Source)>,
+    len: u64,
+}
+
+impl ReadAt for Joined {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_exact_at(&self, mut offset: u64, mut buffer: &mut [u8]) -> io::Result<()> {
+        let first = self.parts.partition_point(|(end, _)| *end <= offset);
+        for (end, part) in self.parts.iter().skip(first) {
+            let rest =
+                Extent::between(offset.saturating_sub(end.saturating_sub(part.len())), part.len());
+            let extent = Extent::first(rest.len().min(buffer.len() as u64));
+            let extent = rest.part(0, extent.len(), "part").map_err(into_io)?;
+            // No more than the buffer holds.
+            let (filled, left) =
+                buffer.split_at_mut(usize::try_from(extent.len()).unwrap_or_default());
+            part.read_into(extent, filled, "part").map_err(into_io)?;
+            offset = *end;
+            buffer = left;
+            if buffer.is_empty() {
+                break;
+            }
+        }
+        if buffer.is_empty() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
 /// A stream over a part of a [`Source`], made by [`Source::stream`].
 #[derive(Debug)]
 pub struct SourceReader {
@@ -326,7 +371,7 @@ fn open_regular(path: &Path) -> Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
-fn refuse_irregular(path: &Path, metadata: &fs::Metadata) -> Result<()> {
+pub(crate) fn refuse_irregular(path: &Path, metadata: &fs::Metadata) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
@@ -442,6 +487,22 @@ mod tests {
             source.stream(extent, "blob").unwrap().read_to_end(&mut streamed).unwrap();
             assert!(copy == bytes && streamed == bytes, "{source:?}");
         }
+    }
+
+    #[test]
+    fn joined_parts_read_as_one() {
+        let (sources, _file) = kinds(10);
+        let expected: Vec<u8> = (0..30).map(|at| at % 10).collect();
+        let joined =
+            Source::joined(sources.into_iter().flat_map(|part| [part, Source::from_bytes("")]));
+        assert_eq!(joined.len(), 30);
+        for start in 0..30 {
+            for end in start..=30 {
+                let read = joined.read(Extent::between(start, end), "x").unwrap();
+                assert_eq!(read, expected[start as usize..end as usize]);
+            }
+        }
+        assert!(Source::joined([]).is_empty());
     }
 
     #[test]

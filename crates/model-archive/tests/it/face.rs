@@ -9,7 +9,7 @@ use model_archive::{
     Archive, ArchiveWriter, EntryOptions, Error, FileFault, Flaw, Method, Symlinks, WriteFault,
     tensor_core::{
         At, ErrorKind, Limits, Profile, Severity, Source,
-        output::{Durability, Existing, Output},
+        output::{Existing, Output},
     },
 };
 use test_support::{CountingSource, zip::Zip};
@@ -104,7 +104,7 @@ fn created_files_appear_when_they_are_finished() {
     assert_eq!(fs::metadata(&path).unwrap().len(), written);
     assert_eq!(Archive::open(&path).unwrap().entries().len(), 1);
     drop(ArchiveWriter::create(&path).unwrap());
-    let output = Output { existing: Existing::Keep, durability: Durability::Cached };
+    let output = Output { existing: Existing::Keep, ..Output::default() };
     let error = ArchiveWriter::create_as(&path, output).unwrap().finish().unwrap_err();
     assert!(matches!(error, Error::Core(_)), "{error}");
     assert_eq!(Archive::open(&path).unwrap().entries().len(), 1);

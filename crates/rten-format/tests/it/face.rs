@@ -10,7 +10,7 @@ use rten_format::{
     Constant, ConstantDataType, Error, GraphBuilder, Model, Reader, WriteOptions, Writer, sniff,
     tensor_core::{
         ErrorKind, Extent, Limits, Profile, ReadAt, Source, TensorBuf, Verified, Verify,
-        output::{Durability, Existing, Output},
+        output::{Existing, Output},
     },
 };
 use test_support::{CountingSource, files, testdata};
@@ -147,7 +147,7 @@ fn handles_give_the_same_elements_every_way() {
 fn outputs_are_placed_as_asked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.rten");
-    let output = Output { existing: Existing::Keep, durability: Durability::Cached };
+    let output = Output { existing: Existing::Keep, ..Output::default() };
     let write = |options: WriteOptions| options.create(&path, &Model::default())?.finish();
     write(Writer::options().output(output)).unwrap();
     write(Writer::options().output(output)).unwrap_err();

@@ -1,11 +1,19 @@
 //! Files that are changed in place.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
+use super::{
+    append::WriteAt,
+    hidden::{leads_to, sweep_beside},
+    keep::check_writable,
+    options::file_error,
+};
 use crate::{Error, Result, Source};
 
 /// A file open for reading and writing that no other editor has, until it is unlocked or the last
@@ -19,18 +27,32 @@ pub struct LockedFile {
 }
 
 impl LockedFile {
-    /// Opens and locks a file that is there.
+    /// Opens and locks a file that is there, and [sweeps](super::sweep) its folder.
     ///
     /// # Errors
     ///
     /// [`Error::Locked`] where another has it; [`Error::NotAFile`]; [`Error::File`] where it cannot
-    /// be opened for writing.
+    /// be opened for writing, or nobody is permitted to write to it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_within(path, Duration::ZERO)
+    }
+
+    /// Like [`open`](Self::open), but waits so long for another to let the file go. Where that one
+    /// has put another file in its place, that is the one which is opened.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn open_within(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
+        const OPENING: &str = "opening for writing";
         let path = path.as_ref();
         // Refuses what is not a regular file before it is opened for writing.
         drop(Source::open(path)?);
-        let file = OpenOptions::new().read(true).write(true).open(path);
-        Self::lock(path, file, "opening for writing", File::try_lock)
+        let failed = |source| file_error(path, OPENING, source);
+        check_writable(path).map_err(failed)?;
+        sweep_beside(&path.canonicalize().map_err(failed)?);
+        let open = || File::options().read(true).write(true).open(path);
+        Self::lock(path, OPENING, open, File::try_lock, wait)
     }
 
     /// Opens a file for reading only and keeps editors out; others may do the same.
@@ -41,53 +63,67 @@ impl LockedFile {
     pub fn shared(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         drop(Source::open(path)?);
-        Self::lock(path, File::open(path), "opening", File::try_lock_shared)
+        Self::lock(path, "opening", || File::open(path), File::try_lock_shared, Duration::ZERO)
+    }
+
+    /// Locks a folder, and [sweeps](super::sweep) the one that it is in; waits as
+    /// [`open_within`](Self::open_within) does. Such a lock is all that this is good for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] where another has it; [`Error::File`] where it cannot be opened, as on
+    /// systems other than Unix.
+    pub fn folder(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
+        let path = path.as_ref();
+        sweep_beside(path);
+        Self::lock(path, "opening", || File::open(path), File::try_lock, wait)
     }
 
     fn lock(
         path: &Path,
-        file: io::Result<File>,
         opening: &'static str,
+        open: impl Fn() -> io::Result<File>,
         lock: impl Fn(&File) -> Result<(), TryLockError>,
+        wait: Duration,
     ) -> Result<Self> {
-        let failed = |what| move |source| Error::File { path: path.to_owned(), what, source };
-        let file = file.map_err(failed(opening))?;
-        match lock(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(failed("locking")(source)),
+        let (until, mut pause) = (Instant::now().checked_add(wait), SHORTEST);
+        loop {
+            let file = open().map_err(|source| file_error(path, opening, source))?;
+            match lock(&file) {
+                Ok(()) => {
+                    let locked = Self { path: path.to_owned(), file };
+                    match locked.check_in_place() {
+                        // The one who had it has put another in its place.
+                        Err(Error::Replaced { .. }) => continue,
+                        checked => return checked.map(|()| locked),
+                    }
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => {
+                    return Err(file_error(path, "locking", source));
+                }
+            }
+            let rest = until.map_or(pause, |until| until.saturating_duration_since(Instant::now()));
+            if rest.is_zero() {
+                return Err(Error::Locked { path: path.to_owned() });
+            }
+            thread::sleep(pause.min(rest));
+            pause = pause.saturating_mul(2).min(LONGEST);
         }
-        let locked = Self { path: path.to_owned(), file };
-        locked.check_in_place()?;
-        Ok(locked)
     }
 
-    /// Proves that the path still leads to the file that was locked: another editor may have
-    /// replaced it in between.
+    /// Proves that the path still leads to the file that was locked, where the system tells files
+    /// apart: a program that takes no lock may have replaced it.
     ///
     /// # Errors
     ///
     /// [`Error::Replaced`]; [`Error::File`] where nothing can be found out.
-    #[cfg(unix)]
     pub fn check_in_place(&self) -> Result<()> {
-        use std::os::unix::fs::MetadataExt;
-        let failed = |source| self.failed("reading metadata", source);
-        let (ours, theirs) = (self.file.metadata(), std::fs::metadata(&self.path));
-        let (ours, theirs) = (ours.map_err(failed)?, theirs.map_err(failed)?);
-        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
-            return Ok(());
+        match leads_to(&self.path, &self.file) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::Replaced { path: self.path.clone() }),
+            Err(source) => Err(self.failed("reading metadata", source)),
         }
-        Err(Error::Replaced { path: self.path.clone() })
-    }
-
-    /// Does nothing: this system does not tell files apart.
-    ///
-    /// # Errors
-    ///
-    /// None.
-    #[cfg(not(unix))]
-    pub fn check_in_place(&self) -> Result<()> {
-        Ok(())
     }
 
     /// Returns the path that it was opened by.
@@ -167,9 +203,35 @@ impl LockedFile {
     /// Returns the error of a step that failed.
     #[must_use]
     pub fn failed(&self, what: &'static str, source: io::Error) -> Error {
-        Error::File { path: self.path.clone(), what, source }
+        file_error(&self.path, what, source)
     }
 }
+
+impl WriteAt for LockedFile {
+    fn byte_len(&self) -> io::Result<u64> {
+        Self::byte_len(self)
+    }
+
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        Self::write_all_at(self, bytes, offset)
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        Self::set_len(self, len)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Self::sync(self)
+    }
+
+    fn handle(&self) -> Option<File> {
+        self.file.try_clone().ok()
+    }
+}
+
+/// How long to wait before the next attempt: twice as long each time.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
@@ -218,6 +280,26 @@ mod tests {
         );
         locked.set_len(4).unwrap();
         assert_eq!(locked.source().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn an_editor_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(&dir);
+        let first = LockedFile::open(&path).unwrap();
+        let second = thread::spawn({
+            let path = path.clone();
+            move || LockedFile::open_within(path, Duration::from_secs(30)).unwrap().source()
+        });
+        let other = dir.path().join("other");
+        std::fs::write(&other, b"another").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        drop(first);
+        // What is there now, not what it waited for.
+        assert_eq!(second.join().unwrap().unwrap().len(), 7);
+        let _third = LockedFile::open(&path).unwrap();
+        let error = LockedFile::open_within(&path, Duration::from_millis(1)).unwrap_err();
+        assert!(matches!(error, Error::Locked { .. }));
     }
 
     #[cfg(unix)]

@@ -1,0 +1,79 @@
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Removes what this process has under [hidden names](super::is_temporary), and cuts off what it
+/// was appending: for a handler of signals that ends the process right after.
+///
+/// From then on nothing takes its place any more: who tries waits for the end.
+pub fn abandon() {
+    let mut held = hold();
+    for left in std::mem::take(&mut held.left).into_values() {
+        // Nobody is left to be told.
+        let _ = match left {
+            Left::Path(path) => remove(&path),
+            Left::Tail(file, len) => file.set_len(len),
+        };
+    }
+    std::mem::forget(held);
+}
+
+/// What is left behind by a process that ends now.
+pub(super) enum Left {
+    /// A hidden file or folder.
+    Path(PathBuf),
+    /// A file that is being appended to, and its length before.
+    Tail(File, u64),
+}
+
+/// All that this process has not finished.
+pub(super) struct All {
+    next: u64,
+    left: BTreeMap<u64, Left>,
+}
+
+impl All {
+    /// Adds what is left until the result is dropped.
+    pub(super) fn add(&mut self, left: Left) -> Unfinished {
+        self.next = self.next.wrapping_add(1);
+        self.left.insert(self.next, left);
+        Unfinished(self.next)
+    }
+
+    /// Takes out what is finished now.
+    pub(super) fn done(&mut self, finished: Option<Unfinished>) {
+        if let Some(finished) = finished {
+            self.left.remove(&finished.0);
+            std::mem::forget(finished);
+        }
+    }
+}
+
+/// Something that is not finished yet.
+#[derive(Debug)]
+pub(super) struct Unfinished(u64);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        hold().left.remove(&self.0);
+    }
+}
+
+/// Keeps [`abandon`] from what is being done until the result is dropped.
+pub(super) fn hold() -> MutexGuard<'static, All> {
+    static ALL: Mutex<All> = Mutex::new(All { next: 0, left: BTreeMap::new() });
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes a file, or a folder with all that is in it.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
