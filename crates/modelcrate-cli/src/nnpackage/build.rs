@@ -3,12 +3,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use modelcrate::nnpackage::{Builder, IoRef};
+use modelcrate::{
+    nnpackage::{Builder, IoRef},
+    tensor_core::Report,
+};
 use serde::Serialize;
 
 use super::given::{
-    Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open, partition,
-    read_text, reference, write_archive,
+    Checked, Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open,
+    partition, read_text, reference, write_archive,
 };
 use crate::{
     escape::escape, failure::About, options::is_stdio, outcome::Outcome, output, write::Writing,
@@ -19,6 +22,7 @@ use crate::{
 /// Each model is taken for what its identifier says, whatever its name. Files that a model needs,
 /// such as those that its operators run, have to lie beside it and come into the package with it.
 /// The version is the lowest that has everything that is used. The same files make the same bytes.
+/// A package that `check` would call invalid is not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -108,6 +112,8 @@ pub(super) struct Built {
     /// Of an archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
+    #[serde(flatten)]
+    pub(super) checked: Checked,
 }
 
 impl Build {
@@ -115,11 +121,12 @@ impl Build {
         self.target.check(self.inputs())?;
         let builder = self.collect()?;
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
-        let built =
-            write(&builder, &self.target.output, self.target.folder, self.store, self.write)?;
+        let Target { output, folder } = &self.target;
+        let before = Report::default();
+        let built = write(&builder, &before, output, *folder, self.store, self.write)?;
         let built = Built { files, ..built };
-        self.write.report(&self.target.output, &built, &built.text("built"))?;
-        Ok(Outcome::Fine)
+        self.write.report(output, &built, &built.text("built"))?;
+        Ok(built.checked.outcome())
     }
 
     fn collect(&self) -> anyhow::Result<Builder> {
@@ -197,42 +204,42 @@ impl Beside {
     }
 }
 
-/// Writes a package to where it goes; the number of files is the caller's to say.
+/// Writes a package to where it goes, unless the checks find an error that is not among those of
+/// before; the number of files is the caller's to say.
 pub(super) fn write(
     builder: &Builder,
+    before: &Report,
     path: &Path,
     folder: bool,
     store: Store,
     write: Writing,
 ) -> anyhow::Result<Built> {
     let options = store.options();
-    let bytes = if folder {
+    let preview = builder.preview().or_else(|error| about_culprit(error, path))?;
+    let checked = Checked::of(&preview, before, write);
+    let bytes = if checked.is_refused() {
+        None
+    } else if folder {
         super::given::check_folder(path).about(path)?;
         if write.dry_run {
-            let written = options.write_to(std::io::sink(), builder);
+            let written = options.write_to(std::io::sink(), builder).finish();
             written.map(drop).or_else(|error| about_culprit(error, path))?;
         } else {
-            builder.create_folder(path).or_else(|error| about_culprit(error, path))?;
+            options.create_folder(path, builder).or_else(|error| about_culprit(error, path))?;
         }
         None
     } else {
-        Some(write_archive(path, write, path, |sink| options.write_to(sink, builder))?)
+        Some(write_archive(path, write, path, |sink| options.write_to(sink, builder).finish())?)
     };
-    Ok(Built { dry_run: write.dry_run, bytes, ..Built::planned(builder, path) })
+    Ok(Built { bytes, ..Built::of(builder, path, write, checked) })
 }
 
 impl Built {
-    /// Describes what would be written.
-    pub(super) fn planned(builder: &Builder, path: &Path) -> Self {
-        let manifest = builder.manifest();
-        Self {
-            path: path.display().to_string(),
-            dry_run: true,
-            version: manifest.version.to_string(),
-            models: manifest.models,
-            files: 0,
-            bytes: None,
-        }
+    pub(super) fn of(builder: &Builder, path: &Path, write: Writing, checked: Checked) -> Self {
+        let (path, manifest) = (path.display().to_string(), builder.manifest());
+        let (dry_run, version, models) =
+            (write.dry_run, manifest.version.to_string(), manifest.models);
+        Self { path, dry_run, version, models, files: 0, bytes: None, checked }
     }
 
     pub(super) fn text(&self, what: &str) -> String {
@@ -244,6 +251,6 @@ impl Built {
             let _ = write!(text, ", {}", output::size(bytes));
         }
         text.push('\n');
-        text
+        self.checked.text(&path, &text)
     }
 }

@@ -103,7 +103,7 @@ impl Checked {
             }
         };
         let forecast = Diagnosis::forecast(&diagnoses);
-        let mut findings: Vec<Found> = archive.findings().iter().map(Found::of_finding).collect();
+        let mut findings: Vec<Found> = archive.into_iter().map(Found::of_finding).collect();
         findings.extend(diagnoses.into_iter().map(Found::of_diagnosis));
         Self {
             path: input.display().to_string(),
@@ -152,26 +152,20 @@ impl Checked {
 }
 
 impl Found {
-    fn of_finding(finding: &Finding) -> Self {
+    fn of_finding(finding: Finding) -> Self {
         Self {
-            rule: finding.rule.to_string(),
+            rule: finding.rule.into_owned(),
             severity: finding.severity,
-            at: finding.at.clone(),
-            message: finding.message.clone(),
+            at: finding.at,
+            message: finding.message,
             hint: None,
             onert: None,
         }
     }
 
     fn of_diagnosis(found: Diagnosis) -> Self {
-        Self {
-            rule: found.rule.into_owned(),
-            severity: found.severity,
-            at: found.at,
-            message: found.message,
-            hint: found.hint,
-            onert: found.onert.as_ref().map(Reacts::of),
-        }
+        let onert = found.onert.as_ref().map(Reacts::of);
+        Self { hint: found.hint, onert, ..Self::of_finding(found.finding) }
     }
 
     fn text(&self) -> String {

@@ -10,8 +10,8 @@ use modelcrate::nnpackage::{
 use serde::Serialize;
 
 use super::given::{
-    Edge, ForModel, Named, Store, TypeOf, about_culprit, check_folder, file_name, open, partition,
-    read_text, reference, write_archive,
+    Checked, Edge, ForModel, Named, Store, TypeOf, about_culprit, check_folder, file_name, open,
+    partition, read_text, reference, write_archive,
 };
 use crate::{
     escape::escape,
@@ -29,7 +29,7 @@ use crate::{
 /// stay. Files that do not change keep their stored bytes. An archive is replaced once the new one
 /// is complete; in a folder the manifest comes last. Changes are made in the order of the options
 /// below; models count from 0 and keep their numbers until all is done. A list of digests is kept
-/// up.
+/// up. Errors that were not in the package before are not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -137,6 +137,8 @@ struct Done {
     written: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     removed: Option<usize>,
+    #[serde(flatten)]
+    checked: Checked,
 }
 
 impl Edit {
@@ -147,7 +149,7 @@ impl Edit {
         };
         let path = self.output.as_deref().unwrap_or(&self.package);
         self.write.report(path, &done, &done.text())?;
-        Ok(Outcome::Fine)
+        Ok(done.checked.outcome())
     }
 
     fn in_place(&self) -> anyhow::Result<Done> {
@@ -163,7 +165,10 @@ impl Edit {
         };
         let mut editor = editor.about(package)?;
         self.changes.apply(editor.edit_mut()).about(package)?;
-        let done = self.done(package, editor.edit());
+        let done = self.done(package, editor.edit()).about(package)?;
+        if done.checked.is_refused() {
+            return Ok(done);
+        }
         Ok(match editor.commit().about(package)? {
             Edited::Replaced { after, .. } => Done { bytes: Some(after), ..done },
             Edited::Updated { written, removed } => {
@@ -187,32 +192,37 @@ impl Edit {
         check().about(output)?;
         let mut edit = Edits::new(&super::package(package)?);
         self.changes.apply(&mut edit).about(package)?;
-        let (options, done) = (self.store.options(), self.done(output, &edit));
+        let (options, done) = (self.store.options(), self.done(output, &edit).about(package)?);
+        if done.checked.is_refused() {
+            return Ok(done);
+        }
         if !self.folder {
-            let write = |sink| options.write_to(sink, &edit);
+            let write = |sink| options.write_to(sink, &edit).finish();
             let bytes = Some(write_archive(output, self.write, package, write)?);
             return Ok(Done { bytes, ..done });
         }
         if self.write.dry_run {
-            options.write_to(std::io::sink(), &edit).about(package)?;
+            options.write_to(std::io::sink(), &edit).finish().about(package)?;
         } else {
-            edit.create_folder(output).or_else(|error| about_culprit(error, package))?;
+            options.create_folder(output, &edit).or_else(|error| about_culprit(error, package))?;
         }
         Ok(done)
     }
 
-    fn done(&self, path: &Path, edit: &Edits) -> Done {
+    fn done(&self, path: &Path, edit: &Edits) -> anyhow::Result<Done> {
         let manifest = edit.manifest();
-        Done {
+        let checked = Checked::of(&edit.preview()?, &edit.reader().lint(), self.write);
+        Ok(Done {
             path: path.display().to_string(),
             dry_run: self.write.dry_run,
-            changed: true,
+            changed: !checked.is_refused(),
             version: manifest.version.to_string(),
             models: manifest.models,
             bytes: None,
             written: None,
             removed: None,
-        }
+            checked,
+        })
     }
 }
 
@@ -323,7 +333,7 @@ impl Done {
     fn text(&self) -> String {
         let (path, would_be) = (escape(&self.path), if self.dry_run { "would be " } else { "" });
         if !self.changed {
-            return format!("{path}: nothing to change\n");
+            return self.checked.text(&path, &format!("{path}: nothing to change\n"));
         }
         let models = super::given::count(self.models.len(), "model");
         let mut text = format!("{path}: {would_be}edited, version {}, {models}", self.version);
@@ -337,7 +347,7 @@ impl Done {
             }
         }
         text.push('\n');
-        text
+        self.checked.text(&path, &text)
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, str::FromStr};
 
 use anyhow::ensure;
-use modelcrate::nnpackage;
+use modelcrate::{nnpackage, tensor_core::Report};
 
 use super::{
     build::{Built, write},
@@ -14,7 +14,8 @@ use crate::{options::is_stdio, outcome::Outcome, write::Writing};
 /// Models are numbered through in the order of the packages, and connections keep their models.
 /// Where there are connections, the inputs and outputs of a package of one model become those of the
 /// new package, but for those that are connected here. Golden data and lists of digests are left
-/// behind. Packages that have files of one path need a folder for one of them.
+/// behind. Packages that have files of one path need a folder for one of them. Errors that were not
+/// in the packages are not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,9 +76,10 @@ impl Merge {
             inputs().filter(|path| is_stdio(path)).count() < 2,
             "standard input can only be one package"
         );
-        let mut merge = nnpackage::Merge::default();
+        let (mut merge, mut before) = (nnpackage::Merge::default(), Report::default());
         for Part { folder, path } in &self.packages {
             let reader = super::package(path)?;
+            before.append(reader.lint());
             match folder {
                 Some(folder) => merge.package_in(folder, &reader),
                 None => merge.package(&reader),
@@ -93,8 +95,9 @@ impl Merge {
         builder.digests(self.digests);
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
         let Target { output, folder } = &self.target;
-        let built = Built { files, ..write(&builder, output, *folder, self.store, self.write)? };
+        let built = write(&builder, &before, output, *folder, self.store, self.write)?;
+        let built = Built { files, ..built };
         self.write.report(output, &built, &built.text("merged"))?;
-        Ok(Outcome::Fine)
+        Ok(built.checked.outcome())
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     build::{Built, write},
-    given::Store,
+    given::{Checked, Store},
 };
 use crate::{
     escape::escape,
@@ -81,26 +81,31 @@ impl Split {
         for target in &targets {
             self.check(target).about(target)?;
         }
-        let mut packages = Vec::new();
+        let (mut packages, mut outcome) = (Vec::new(), Outcome::Fine);
+        let before = package.lint();
         for (builder, target) in builders.iter().zip(&targets) {
             let files = builder.paths().len().saturating_add(1);
             for path in builder.paths() {
                 left.remove(path);
             }
             let built = if self.write.dry_run {
-                let written = self.store.options().write_to(std::io::sink(), builder);
+                // The folder that they come into may not be there.
+                let written = self.store.options().write_to(std::io::sink(), builder).finish();
                 written.map(drop).about(&self.package)?;
-                Built::planned(builder, target)
+                let preview = builder.preview().about(&self.package)?;
+                let checked = Checked::of(&preview, &before, self.write);
+                Built::of(builder, target, self.write, checked)
             } else {
-                write(builder, target, self.folders, self.store, self.write)?
+                write(builder, &before, target, self.folders, self.store, self.write)?
             };
+            outcome = outcome.and(built.checked.outcome());
             packages.push(Built { files, ..built });
         }
         let path = self.into.display().to_string();
         let left_out = left.into_iter().map(str::to_owned).collect();
         let done = Done { path, packages, left_out };
         output::print_result(self.write.print, &done, &done.text())?;
-        Ok(Outcome::Fine)
+        Ok(outcome)
     }
 
     /// Returns where each package goes: by the name of its model, with its number where another is
