@@ -50,7 +50,7 @@ pub trait WriteAt {
 /// Nothing takes what is written: a dry run.
 impl<F: WriteAt> WriteAt for Option<F> {
     fn byte_len(&self) -> io::Result<u64> {
-        self.as_ref().map_or(Ok(0), F::byte_len)
+        self.as_ref().map_or_else(|| Err(io::ErrorKind::Unsupported.into()), F::byte_len)
     }
 
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -141,7 +141,7 @@ impl<F: WriteAt> Append<F> {
         }
         if self.has_written() {
             let mut held = unfinished::hold();
-            if self.file.byte_len()? != self.len {
+            if self.file.byte_len().is_ok_and(|len| len != self.len) {
                 return Err(io::Error::other("another program has changed the file meanwhile"));
             }
             self.file.set_len(self.position)?;
