@@ -4,10 +4,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use modelcrate::{
-    rten_format::onnx::{Export, Exported, ExternalData},
-    tensor_core::{Report, output::Existing},
+    rten_format::onnx::{Error, Export, Exported, ExternalData},
+    tensor_core::{Error as Core, Report, output::Existing},
 };
 use serde::Serialize;
 
@@ -56,37 +56,54 @@ struct Done<'a> {
 impl ExportOnnx {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let reader = super::open(&self.input)?;
-        let external = self.external_data.map(|Size(bytes)| ExternalData::From(bytes));
-        let export = Export::new(&reader).external_data(external.unwrap_or_default());
-        let exported = if self.write.dry_run {
-            export.check().about(&self.input)?
-        } else if is_stdio(&self.output) {
-            self.print(export)?
-        } else {
-            self.check_output().about(&self.output)?;
-            let existing = if self.write.force { Existing::Replace } else { Existing::Keep };
-            export.existing(existing).write(&self.output).about(&self.input)?
+        self.check_output().about(&self.output)?;
+        let to_stdout = is_stdio(&self.output);
+        let external = match self.external_data {
+            _ if to_stdout => ExternalData::Never,
+            Some(Size(bytes)) => ExternalData::From(bytes),
+            None => ExternalData::Automatic,
         };
+        let keeps = !self.write.force && !to_stdout;
+        let existing = if keeps { Existing::Keep } else { Existing::Replace };
+        let export = Export::new(&reader).external_data(external).existing(existing);
+        let exported = if self.write.dry_run || to_stdout {
+            export.check(&self.output)
+        } else {
+            export.write(&self.output)
+        };
+        let exported = exported.or_else(|error| self.failed(error))?;
+        if to_stdout && !self.write.dry_run {
+            let model = export.to_bytes().about(&self.input)?;
+            std::io::stdout().lock().write_all(&model).about(&self.output)?;
+        }
         self.report(&exported)?;
         Ok(Outcome::Fine)
     }
 
-    fn print(&self, export: Export<'_>) -> anyhow::Result<Exported> {
-        let quiet = self.write.print.format == Format::Human;
-        ensure!(quiet, "standard output takes either a file or JSON, not both");
-        ensure!(self.external_data.is_none(), "standard output takes one file, not two");
-        let export = export.external_data(ExternalData::Never);
-        let exported = export.check().about(&self.input)?;
-        let model = export.to_bytes().about(&self.input)?;
-        std::io::stdout().lock().write_all(&model)?;
-        Ok(exported)
+    /// Refuses before all the work what would be refused after it.
+    fn check_output(&self) -> anyhow::Result<()> {
+        let Self { output, write, .. } = self;
+        if is_stdio(output) {
+            let quiet = write.print.format == Format::Human || write.dry_run;
+            ensure!(quiet, "standard output takes either a file or JSON, not both");
+            ensure!(self.external_data.is_none(), "standard output takes one file, not two");
+            return Ok(());
+        }
+        ensure!(!same_file(&self.input, output), "is the input, expected another file");
+        Writing { dry_run: true, ..*write }.create(output).map(drop)
     }
 
-    fn check_output(&self) -> anyhow::Result<()> {
-        ensure!(!same_file(&self.input, &self.output), "is the input, expected another file");
-        let there = self.output.symlink_metadata().is_ok();
-        ensure!(self.write.force || !there, "is there already (--force replaces it)");
-        Ok(())
+    /// Names the file that an error is about: one that cannot be written, or the input.
+    fn failed<T>(&self, error: Error) -> anyhow::Result<T> {
+        let path = match &error {
+            Error::Exists { path } | Error::Core(Core::File { path, .. }) => path.clone(),
+            _ => self.input.clone(),
+        };
+        match error {
+            Error::Exists { .. } => Err(anyhow!("is there already (--force replaces it)")),
+            error => Err(error.into()),
+        }
+        .about(&path)
     }
 
     fn report(&self, exported: &Exported) -> anyhow::Result<()> {

@@ -8,8 +8,8 @@ use std::{
 
 use modelcrate::{
     rten_format::{
-        Constant, ConstantDataType, Dim, GraphBuilder, Header, Model, NodeKind, Reader, Rewrite,
-        Tensor, Value, Version, onnx::Export,
+        Constant, ConstantData, ConstantDataType, Dim, GraphBuilder, Header, Model, NodeKind,
+        Reader, Rewrite, Tensor, Value, Version, onnx::Export,
     },
     tensor_core::Extent,
 };
@@ -348,6 +348,57 @@ fn large_constants_are_exported_beside_the_model() {
     prints(cd, &["rten", "export-onnx", "model.rten", "model.onnx", "--external-data", "256"]);
     assert!(fs::metadata(cd.join("model.onnx.data")).unwrap().len() > 256);
     assert_eq!(fs::read_dir(cd).unwrap().count(), 3);
+    // One of both is enough to be in the way, and nothing is written then.
+    let export = ["rten", "export-onnx", "model.rten", "model.onnx", "--external-data", "256"];
+    for file in ["model.onnx", "model.onnx.data"] {
+        for folder in ["model.onnx", "model.onnx.data"] {
+            fs::write(cd.join(folder), "other").unwrap();
+        }
+        let there = if file == "model.onnx" { "model.onnx.data" } else { "model.onnx" };
+        fs::remove_file(cd.join(file)).unwrap();
+        for dry_run in [&[][..], &["--dry-run"]] {
+            let expected = format!("error: {there}: is there already (--force replaces it)\n");
+            assert_eq!(fails(cd, &[&export, dry_run].concat()), (2, expected));
+        }
+        assert!(!cd.join(file).exists());
+        assert_eq!(fs::read(cd.join(there)).unwrap(), b"other");
+    }
+    let dry_run = prints(cd, &[&export[..], &["--force", "--dry-run"]].concat());
+    assert_eq!(prints(cd, &[&export[..], &["--force"]].concat()), dry_run.replace("would be ", ""));
+}
+
+/// Errors of writing name what is written, not what is read.
+#[cfg(unix)]
+#[test]
+fn files_that_grow_too_large_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let mut graph = GraphBuilder::new();
+    let constant = Constant {
+        data: Some(ConstantData::UInt8(vec![7; 100_000].into())),
+        ..Constant::described([100_000], ConstantDataType::UInt8)
+    };
+    let weights = graph.constant("w", constant).unwrap();
+    graph.output(weights).unwrap();
+    let model = Model { graph: graph.finish(), metadata: None };
+    fs::write(cd.join("model.rten"), model.to_bytes().unwrap()).unwrap();
+    for (args, output) in [
+        ("export-onnx model.rten new", "new"),
+        ("export-onnx model.rten new --external-data 256", "new.data"),
+        ("to-v1 model.rten new", "new"),
+        ("to-v2 model.rten new", "new"),
+    ] {
+        // Without the signal that the limit comes with, as commands are run that ignore it.
+        let script = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" rten {args}");
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_modelcrate")).current_dir(cd);
+        let failed = shell.output().unwrap();
+        let said = String::from_utf8(failed.stderr).unwrap();
+        assert_eq!(failed.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(&format!("error: {output}: ")), "{said}");
+        assert!(said.contains("File too large"), "{said}");
+        assert_eq!(fs::read_dir(cd).unwrap().count(), 1, "{args}");
+    }
 }
 
 #[test]

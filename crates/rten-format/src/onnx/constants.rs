@@ -1,15 +1,18 @@
 //! Constants as initialisers: in the model, or in a data file beside it.
 
-use std::io::{self, Read as _, Write};
+use std::{
+    io::{self, Read as _, Write},
+    path::Path,
+};
 
 use bytes::Bytes;
-use tensor_core::{Source, TensorInfo};
+use tensor_core::{Extent, Source, TensorInfo};
 
 use crate::Tensor;
 
 use super::{
     element::{Element, Kind},
-    error::Result,
+    error::{Error, Result},
     proto::{EXTERNAL, StringStringEntryProto, TensorProto},
 };
 
@@ -103,12 +106,13 @@ impl<'a> Store<'a> {
     }
 
     /// Writes the data file, a buffer of elements at a time.
-    pub(super) fn write(&self, source: &Source, mut sink: impl Write) -> Result<()> {
+    pub(super) fn write(&self, source: &Source, sink: &mut impl Write, path: &Path) -> Result<()> {
         let mut at = 0_u64;
         for piece in &self.pieces {
             let gap = piece.offset.saturating_sub(at);
-            io::copy(&mut io::repeat(0).take(gap), &mut sink).map_err(writing)?;
-            piece.write(source, &mut sink)?;
+            let padded = io::copy(&mut io::repeat(0).take(gap), sink);
+            padded.map_err(|source| Error::writing(path, source))?;
+            piece.write(source, sink, path)?;
             at = piece.offset.saturating_add(piece.len);
         }
         Ok(())
@@ -116,22 +120,15 @@ impl<'a> Store<'a> {
 }
 
 impl Piece<'_> {
-    fn write(&self, source: &Source, sink: &mut impl Write) -> Result<()> {
+    fn write(&self, source: &Source, sink: &mut impl Write, path: &Path) -> Result<()> {
         let extent = self.tensor.place()?;
         let kind = Kind::of_constant(self.tensor.info()?.dtype);
-        let mut stream = source.stream(extent, "tensor data")?;
-        let mut buffer = vec![0; BUFFER];
-        let mut rest = extent.len();
-        while rest > 0 {
-            let count = usize::try_from(rest).unwrap_or(BUFFER).min(BUFFER);
-            let part = buffer.get_mut(..count).unwrap_or_default();
-            stream.read_exact(part).map_err(writing)?;
-            if is_stored_as(kind, self.element) {
-                sink.write_all(part).map_err(writing)?;
-            } else {
-                sink.write_all(&widened(part, self.element)).map_err(writing)?;
-            }
-            rest = rest.saturating_sub(count as u64);
+        let (mut offset, end) = (extent.offset(), extent.end());
+        while offset < end {
+            let part = Extent::between(offset, end.min(offset.saturating_add(BUFFER)));
+            let elements = converted(source.read(part, "tensor data")?, kind, self.element);
+            sink.write_all(&elements).map_err(|source| Error::writing(path, source))?;
+            offset = part.end();
         }
         Ok(())
     }
@@ -164,10 +161,6 @@ fn widened(bytes: &[u8], element: Element) -> Vec<u8> {
     }
 }
 
-fn writing(source: io::Error) -> super::Error {
-    super::Error::Data(source)
-}
-
 /// Elements of small constants start on a multiple of this many bytes of the data file.
 const ALIGNMENT: u64 = 64;
 
@@ -178,4 +171,4 @@ const PAGE: u64 = 4096;
 const LARGE: u64 = 1 << 20;
 
 /// A whole number of elements of every type.
-const BUFFER: usize = 256 << 10;
+const BUFFER: u64 = 256 << 10;

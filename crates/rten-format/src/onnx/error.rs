@@ -1,4 +1,7 @@
-use std::path::PathBuf;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use tensor_core::{At, ErrorKind};
 
@@ -158,15 +161,22 @@ pub enum Error {
     /// A constant is broken or cannot be read.
     #[error(transparent)]
     Rten(#[from] crate::Error),
-    /// Elements cannot be copied into the data file.
-    #[error("constants cannot be copied into the data file")]
-    Data(#[source] std::io::Error),
+    /// A file is to be kept that is where one is to be written.
+    #[error("{path:?} is there already")]
+    Exists {
+        /// Its path.
+        path: PathBuf,
+    },
     /// A file cannot be written.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
 }
 
 impl Error {
+    pub(super) fn writing(path: &Path, source: io::Error) -> Self {
+        Self::Core(tensor_core::Error::File { path: path.to_owned(), what: "writing", source })
+    }
+
     /// Returns the stable id of the rule that is broken: that of the file, or `rten/onnx`.
     #[must_use]
     pub fn rule(&self) -> &'static str {
@@ -188,7 +198,7 @@ impl Error {
             | Self::Subgraph { .. }
             | Self::TooLarge { .. }
             | Self::FileName { .. }
-            | Self::Data(_) => "rten/onnx",
+            | Self::Exists { .. } => "rten/onnx",
         }
     }
 
@@ -199,7 +209,6 @@ impl Error {
         match self {
             Self::Rten(error) => error.kind(),
             Self::Core(error) => error.kind(),
-            Self::Data(_) => ErrorKind::Io,
             Self::UnknownOperator { .. }
             | Self::UnknownNode { .. }
             | Self::Attributes { .. }
@@ -214,7 +223,8 @@ impl Error {
             | Self::Form { .. }
             | Self::Subgraph { .. }
             | Self::TooLarge { .. }
-            | Self::FileName { .. } => ErrorKind::Usage,
+            | Self::FileName { .. }
+            | Self::Exists { .. } => ErrorKind::Usage,
         }
     }
 
@@ -237,7 +247,7 @@ impl Error {
             | Self::Subgraph { path, .. } => At::file().path(path),
             Self::Rten(error) => error.at(),
             Self::Core(error) => error.at(),
-            Self::TooLarge { .. } | Self::FileName { .. } | Self::Data(_) => At::file(),
+            Self::TooLarge { .. } | Self::FileName { .. } | Self::Exists { .. } => At::file(),
         }
     }
 }

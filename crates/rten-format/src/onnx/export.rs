@@ -124,11 +124,7 @@ impl<'a> Export<'a> {
     ///
     /// Where something has no counterpart in ONNX, a constant is broken, or the model is too large.
     pub fn to_bytes(self) -> Result<Vec<u8>> {
-        require(self.constants()?)?;
-        let lowered = Lowering::run(self.reader, Store::inline())?;
-        let model = self.model(lowered).0;
-        require(model.encoded_len() as u64)?;
-        Ok(model.encode_to_vec())
+        Ok(self.external_data(ExternalData::Never).make(Path::new(""))?.model.encode_to_vec())
     }
 
     /// Writes the model, and where constants are external, a data file with `.data` behind its
@@ -139,88 +135,77 @@ impl<'a> Export<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written.
+    /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written;
+    /// [`Error::Exists`], before anything is written.
     pub fn write(self, path: impl AsRef<Path>) -> Result<Exported> {
         let path = path.as_ref();
-        match self.external.threshold(self.constants()?) {
-            Some(threshold) => self.write_beside(path, threshold),
-            None => match self.write_whole(path) {
-                // Not the constants are too large, but they are with all that is around them.
-                Err(Error::TooLarge { .. }) if self.external == ExternalData::Automatic => {
-                    self.write_beside(path, AUTOMATIC)
-                }
-                written => written,
-            },
-        }
-    }
-
-    /// Does everything that [`write`](Self::write) does but for writing: what it returns says nothing
-    /// of files.
-    ///
-    /// # Errors
-    ///
-    /// As for [`to_bytes`](Self::to_bytes).
-    pub fn check(self) -> Result<Exported> {
-        let threshold = self.external.threshold(self.constants()?);
-        let store = match threshold {
-            Some(threshold) => Store::beside(String::new(), threshold),
-            None => Store::inline(),
-        };
-        let (model, _, exported) = self.model(Lowering::run(self.reader, store)?);
-        match require(model.encoded_len() as u64) {
-            Err(_) if threshold.is_none() && self.external == ExternalData::Automatic => {
-                self.external_data(ExternalData::From(AUTOMATIC)).check()
-            }
-            checked => checked.map(|()| exported),
-        }
-    }
-
-    fn write_whole(self, path: &Path) -> Result<Exported> {
-        require(self.constants()?)?;
-        let lowered = Lowering::run(self.reader, Store::inline())?;
-        let (model, _, exported) = self.model(lowered);
-        self.write_model(path, &model)?.commit(self.existing)?;
-        Ok(Exported { model: path.to_owned(), ..exported })
-    }
-
-    fn write_beside(self, path: &Path, threshold: u64) -> Result<Exported> {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| Error::FileName { path: path.to_owned() })?;
-        let location = format!("{name}.data");
-        let data = path.with_file_name(&location);
-        let lowered = Lowering::run(self.reader, Store::beside(location, threshold))?;
-        let (model, store, exported) = self.model(lowered);
-        let exported = Exported { model: path.to_owned(), ..exported };
-        let mut model = self.write_model(path, &model)?;
-        if store.is_empty() {
+        self.require_free(path)?;
+        let Made { model: content, store, exported } = self.make(path)?;
+        let mut model = NewFile::create(path, self.durability)?;
+        model.write_all(&content.encode_to_vec()).map_err(|source| Error::writing(path, source))?;
+        let Some(data) = &exported.data else {
             model.commit(self.existing)?;
             return Ok(exported);
-        }
-        let mut file = NewFile::create(&data, self.durability)?;
-        store.write(self.reader.source(), &mut file)?;
-        let was_there = fs::symlink_metadata(&data).is_ok();
+        };
+        let mut file = NewFile::create(data, self.durability)?;
+        store.write(self.reader.source(), &mut file, data)?;
+        let was_there = fs::symlink_metadata(data).is_ok();
         file.commit(self.existing)?;
         if let Err(error) = model.commit(self.existing) {
             if !was_there {
                 // The first error says more than a second one.
-                let _ = fs::remove_file(&data);
+                let _ = fs::remove_file(data);
             }
             return Err(error.into());
         }
-        Ok(Exported { data: Some(data), ..exported })
+        Ok(exported)
     }
 
-    /// Writes a model that is not yet under its name.
-    fn write_model(self, path: &Path, model: &ModelProto) -> Result<NewFile> {
-        require(model.encoded_len() as u64)?;
-        let mut file = NewFile::create(path, self.durability)?;
-        let written = file.write_all(&model.encode_to_vec());
-        written.map_err(|source| tensor_core::Error::File {
-            path: path.to_owned(),
-            what: "writing",
-            source,
-        })?;
-        Ok(file)
+    /// Does everything that [`write`](Self::write) does but for writing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write).
+    pub fn check(self, path: impl AsRef<Path>) -> Result<Exported> {
+        self.require_free(path.as_ref())?;
+        Ok(self.make(path.as_ref())?.exported)
+    }
+
+    /// Makes the model for a path, with constants in another file where that is wanted or needed.
+    fn make(self, path: &Path) -> Result<Made<'a>> {
+        let constants = self.constants()?;
+        let made = match self.external.threshold(constants) {
+            Some(threshold) => self.make_beside(path, threshold),
+            None => require(constants).and_then(|()| self.make_with(path, Store::inline())),
+        };
+        match made {
+            // Not the constants are too large, but they are with all that is around them.
+            Err(Error::TooLarge { .. }) if self.external == ExternalData::Automatic => {
+                self.make_beside(path, AUTOMATIC)
+            }
+            made => made,
+        }
+    }
+
+    fn make_beside(self, path: &Path, threshold: u64) -> Result<Made<'a>> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| Error::FileName { path: path.to_owned() })?;
+        let location = format!("{name}.data");
+        let data = path.with_file_name(&location);
+        let mut made = self.make_with(path, Store::beside(location, threshold))?;
+        if !made.store.is_empty() {
+            self.require_free(&data)?;
+            made.exported.data = Some(data);
+        }
+        Ok(made)
+    }
+
+    /// Refuses a path where a file is that is to be kept.
+    fn require_free(self, path: &Path) -> Result<()> {
+        if self.existing == Existing::Keep && fs::symlink_metadata(path).is_ok() {
+            return Err(Error::Exists { path: path.to_owned() });
+        }
+        Ok(())
     }
 
     /// Returns the most bytes that all constants may take.
@@ -237,8 +222,8 @@ impl<'a> Export<'a> {
     }
 
     /// Puts the model around its graph.
-    fn model(self, lowered: Lowered<'a>) -> (ModelProto, Store<'a>, Exported) {
-        let Lowered { graph, store, opset, report } = lowered;
+    fn make_with(self, path: &Path, store: Store<'a>) -> Result<Made<'a>> {
+        let Lowered { graph, store, opset, report } = Lowering::run(self.reader, store)?;
         let metadata = self.reader.model().metadata.as_ref();
         let model = ModelProto {
             ir_version: Some(ir_version(opset)),
@@ -252,8 +237,17 @@ impl<'a> Export<'a> {
             }],
             metadata_props: metadata.map(properties).unwrap_or_default(),
         };
-        (model, store, Exported { model: PathBuf::new(), data: None, opset, report })
+        require(model.encoded_len() as u64)?;
+        let exported = Exported { model: path.to_owned(), data: None, opset, report };
+        Ok(Made { model, store, exported })
     }
+}
+
+/// A model that is not written yet.
+struct Made<'a> {
+    model: ModelProto,
+    store: Store<'a>,
+    exported: Exported,
 }
 
 fn properties(metadata: &Metadata) -> Vec<StringStringEntryProto> {
