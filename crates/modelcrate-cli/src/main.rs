@@ -33,6 +33,8 @@ mod paths;
 mod ptl;
 #[cfg(feature = "rten")]
 mod rten;
+#[cfg(unix)]
+mod signals;
 mod tensor_file;
 mod verify;
 mod write;
@@ -46,15 +48,20 @@ use clap::Parser as _;
 use crate::{
     args::Args,
     failure::{bare, chain, is_invalid},
-    outcome::print_error,
+    outcome::{Outcome, print_error},
 };
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match args.run() {
+    match run(Args::parse()) {
         Ok(outcome) => outcome.into(),
         Err(error) => failed(&error),
     }
+}
+
+fn run(args: Args) -> anyhow::Result<Outcome> {
+    #[cfg(unix)]
+    signals::watch()?;
+    args.run()
 }
 
 /// Says why a command could not be carried out.
