@@ -109,11 +109,7 @@ pub(crate) fn last_complete(
     while end >= SMALLEST {
         let start = end.saturating_sub(SEARCH);
         let window = source.read(Extent::between(start, end), "search for a footer")?;
-        for at in footers(&window) {
-            // The size stands before the magic; one that is cut off here is in the next window.
-            let Some(size) = at.checked_sub(8).and_then(|at| window.get(at..)) else { continue };
-            let footer = start.saturating_add(at as u64).saturating_sub(8);
-            let size = Cursor::new(size, footer).u64("manifest size")?;
+        for (footer, size) in footers(&window, start) {
             let Ok(container) = Container::bounded(Generation::V1_1, size, footer, limits) else {
                 continue;
             };
@@ -160,10 +156,32 @@ fn ends_a_file(file: &Source, container: Container, manifest: &Manifest) -> Resu
     Ok(magic == MAGIC && (1..start.saturating_sub(24)).contains(&size))
 }
 
-/// Returns where the magic starts in some bytes, last first.
-fn footers(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    let windows = bytes.windows(MAGIC.len()).enumerate().rev();
-    windows.filter(|(_, window)| window == MAGIC).map(|(at, _)| at)
+/// Tells whether a whole manifest and its footer stand at the start of an extent: what an edit leaves
+/// of the file as it was before.
+pub(crate) fn is_old_manifest(source: &Source, extent: Extent, limits: &Limits) -> Result<bool> {
+    let (mut start, last) = (extent.offset(), extent.end().saturating_sub(15));
+    while start < last {
+        let window = Extent::between(start, extent.end().min(start.saturating_add(SEARCH)));
+        for (footer, size) in footers(&source.read(window, "search for a footer")?, start) {
+            if footer.checked_sub(size) == Some(extent.offset())
+                && let Ok(container) = Container::bounded(Generation::V1_1, size, footer, limits)
+            {
+                return Ok(container.manifest(source, limits).is_ok());
+            }
+        }
+        start = window.end().saturating_sub(15);
+    }
+    Ok(false)
+}
+
+/// Returns where footers may start in some bytes that start at `start`, and the size that each has
+/// for its manifest, last first.
+fn footers(bytes: &[u8], start: u64) -> impl Iterator<Item = (u64, u64)> {
+    bytes.windows(16).enumerate().rev().filter_map(move |(at, window)| {
+        let (size, magic) = window.split_first_chunk::<8>()?;
+        let footer = start.saturating_add(at as u64);
+        (magic == MAGIC).then(|| (footer, u64::from_le_bytes(*size)))
+    })
 }
 
 /// Returns what follows the manifest: its size and the magic. Format text: Part I, section 1.

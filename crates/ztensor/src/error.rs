@@ -116,6 +116,13 @@ pub enum Error {
         /// What it may be.
         expected: &'static str,
     },
+    /// What the caller gave contradicts itself: parts that do not fit together, or an object that
+    /// would be one that readers refuse.
+    #[error("{reason}")]
+    Given {
+        /// What does not fit, with the place and the values.
+        reason: String,
+    },
     /// A file of an older generation was to be edited in place.
     #[error("file is of generation {found}, expected 1.1 or 1.2 for editing: migrate it first")]
     NotEditable {
@@ -159,6 +166,7 @@ impl Error {
             | Self::MissingObject { .. }
             | Self::Unfinished { .. }
             | Self::Setting { .. }
+            | Self::Given { .. }
             | Self::NotEditable { .. }
             | Self::Write { .. } => "zt/write",
             Self::Core(error) => core_rule(error),
@@ -182,6 +190,7 @@ impl Error {
             | Self::DuplicateObject { .. }
             | Self::Unfinished { .. }
             | Self::Setting { .. }
+            | Self::Given { .. }
             | Self::NotEditable { .. } => ErrorKind::Usage,
             Self::MissingObject { .. } => ErrorKind::NotFound,
             Self::Write { .. } => ErrorKind::Io,
@@ -212,9 +221,17 @@ impl Error {
             Self::DuplicateObject { name }
             | Self::MissingObject { name }
             | Self::Unfinished { name } => file.tensor(short(name)),
-            Self::Setting { .. } | Self::NotEditable { .. } | Self::NothingToRecover { .. } => file,
+            Self::Setting { .. }
+            | Self::Given { .. }
+            | Self::NotEditable { .. }
+            | Self::NothingToRecover { .. } => file,
             Self::Core(error) => error.at(),
         }
+    }
+
+    /// Says the same of what the caller gave, which is not in a file yet.
+    pub(crate) fn given(self) -> Self {
+        Self::Given { reason: Chain(&self).to_string() }
     }
 }
 
@@ -404,7 +421,8 @@ pub enum Fault {
     },
     /// Its digest names a known algorithm, but its value is none.
     #[error(
-        "has digest {found:?}, expected \"crc32c:0x\" and hex digits or \"sha256:\" and 64 hex digits"
+        "has digest {}, expected \"crc32c:0x\" and hex digits or \"sha256:\" and 64 hex digits",
+        Quoted(.found)
     )]
     MalformedDigest {
         /// The text.

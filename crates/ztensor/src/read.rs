@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    fs,
     num::NonZeroUsize,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -45,7 +46,8 @@ struct Inner {
 pub(crate) type Stored = (u64, u64, String);
 
 impl Reader {
-    /// Opens a file, which is read by position and only where it is asked for.
+    /// Opens a file, which is read by position and only where it is asked for. One that an editor
+    /// makes longer just then is looked at again.
     ///
     /// # Errors
     ///
@@ -197,7 +199,18 @@ impl ReadOptions {
     ///
     /// As for [`Reader::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
-        self.from_source(Source::open(path)?)
+        let path = path.as_ref();
+        let mut attempts = ATTEMPTS;
+        loop {
+            let source = Source::open(path)?;
+            let len = source.len();
+            let opened = self.from_source(source);
+            let has_changed = || fs::metadata(path).is_ok_and(|now| now.len() != len);
+            if opened.is_ok() || attempts == 0 || !has_changed() {
+                return opened;
+            }
+            attempts = attempts.saturating_sub(1);
+        }
     }
 
     /// Like [`Reader::from_bytes`], with these options.
@@ -245,3 +258,6 @@ impl Default for ReadOptions {
         Self { limits, profile: Profile::Strict, verify: Verify::Never, threads: None }
     }
 }
+
+/// How often a file is looked at again that was changed while it was opened.
+const ATTEMPTS: u32 = 100;

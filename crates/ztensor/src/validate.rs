@@ -7,7 +7,7 @@ use tensor_core::{
 
 use crate::{
     Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Reader, Role, Tensor,
-    container::ALIGNMENT,
+    container::{ALIGNMENT, is_old_manifest},
     error::{Decoded, Result},
     tensor::{
         GroupLayout, LayoutError, Len, Part,
@@ -34,6 +34,17 @@ impl Reader {
         let what = "bytes of all objects together";
         let budget = Budget::expansion(what, self.limits(), self.source().len());
         check(self, Some(&budget), progress)
+    }
+
+    /// Says that the end of the file is [missing](Self::recovered), as [`lint`](Self::lint) does;
+    /// nothing where it is there.
+    #[must_use]
+    pub fn recovery(&self) -> Option<Finding> {
+        let lost = self.recovered()?;
+        let message = format!(
+            "the last {lost} bytes are not a complete file; what stands before them was read"
+        );
+        Some(Finding::warning("zt/recovered", message).offset(self.source().len()))
     }
 
     /// Reports what can be said without reading a tensor: faults of the manifest and of every
@@ -76,12 +87,7 @@ fn check(reader: &Reader, budget: Option<&Budget>, progress: impl Fn(u64) + Sync
 /// Checks what the manifest says about the file as a whole.
 fn document(reader: &Reader) -> Report {
     let mut report = Report::default();
-    if let Some(lost) = reader.recovered() {
-        let message = format!(
-            "the last {lost} bytes are not a complete file; what stands before them was read"
-        );
-        report.add(Finding::warning("zt/recovered", message).offset(reader.source().len()));
-    }
+    report.extend(reader.recovery());
     let manifest = reader.manifest();
     let at = || At::file().offset(manifest.offset());
     let plain = match manifest.generation() {
@@ -557,7 +563,7 @@ fn elements_of(blob: &Blob<'_>) -> Option<u64> {
     let width = blob.element_type().ok()?.width()?;
     match blob.len() {
         Len::Exactly(len) => len.checked_div(width),
-        Len::AtMost(_) => None,
+        Len::Within(_) | Len::AtMost(_) => None,
     }
 }
 
@@ -606,6 +612,13 @@ fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
         let beyond = Extent::between(aligned, gap.end());
         match first_nonzero(reader, padding) {
             Ok(None) => {}
+            Ok(Some(at)) if is_left_by_an_edit(reader, Extent::between(at, gap.end())) => {
+                let (bytes, start) = (gap.len(), gap.offset());
+                let message =
+                    format!("{bytes} bytes at byte {start} are left of the file before an edit");
+                report.add(Finding::note("zt/gap", message).offset(at));
+                continue;
+            }
             Ok(Some(at)) => {
                 let message = "padding is not zero, which hides bytes from every reader";
                 report.add(Finding::warning("zt/padding", message).offset(at));
@@ -625,18 +638,25 @@ fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
     }
 }
 
+fn is_left_by_an_edit(reader: &Reader, extent: Extent) -> bool {
+    is_old_manifest(reader.source(), extent, reader.limits()).unwrap_or_default()
+}
+
 /// Returns where in the file the first byte of an extent is that is not zero.
 fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
-    use std::io::BufRead;
+    use std::io::{BufRead, ErrorKind};
     let mut stream = reader.source().stream(extent, "gap")?;
     let mut offset = extent.offset();
     loop {
-        let ready = stream.fill_buf();
-        let ready =
-            ready.map_err(|source| tensor_core::Error::Read { what: "gap", offset, source })?;
-        if ready.is_empty() {
-            return Ok(None);
-        }
+        let ready = match stream.fill_buf() {
+            Ok([]) => return Ok(None),
+            // An editor had made the file longer for a while.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            Ok(ready) => ready,
+            Err(source) => {
+                return Err(tensor_core::Error::Read { what: "gap", offset, source }.into());
+            }
+        };
         if let Some(at) = ready.iter().position(|&byte| byte != 0) {
             return Ok(Some(offset.saturating_add(at as u64)));
         }

@@ -1,7 +1,7 @@
 //! Every file of `testdata/ztensor/invalid` gets the verdict of `cases.toml`, within its bounds of
 //! memory and time; and no cut or change of a small file does more than give an error.
 
-use std::time::Duration;
+use std::{io::Write as _, time::Duration};
 
 use test_support::{
     cases::cases,
@@ -10,8 +10,8 @@ use test_support::{
     mutations, truncations,
 };
 use ztensor::{
-    Format, Reader, Tensor, Writer,
-    tensor_core::{Profile, Severity, TensorBuf},
+    Compression, Format, Reader, Role, Storage, Tensor, Writer,
+    tensor_core::{DType, Profile, Severity, TensorBuf},
 };
 
 #[global_allocator]
@@ -90,6 +90,44 @@ fn every_invalid_file_gets_its_verdict() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A sparse matrix of shape `[2, 3]` whose values decode to 256 MiB, with the roles that are given
+/// beside them.
+fn bomb(roles: &[Role]) -> Vec<u8> {
+    let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
+    let mut writer = Writer::options().storage(storage).write_to(Vec::new()).unwrap();
+    let mut object = writer.object("s").unwrap();
+    let mut values = object.component(Role::Values, DType::F64).unwrap();
+    let zeros = vec![0; 1 << 20];
+    (0..256).for_each(|_| values.write_all(&zeros).unwrap());
+    values.finish().unwrap();
+    for role in roles {
+        object.put(role.clone(), DType::U64, &[0; 24]).unwrap();
+    }
+    object.finish(Format::Other("sparse_css".to_owned()), [2, 3]).unwrap();
+    let mut bytes = writer.finish().unwrap();
+    let at = bytes.windows(10).position(|word| word == b"sparse_css").unwrap();
+    bytes[at + 9] = b'r';
+    bytes
+}
+
+#[test]
+fn values_beyond_the_shape_are_not_decoded() {
+    for (roles, expected) in [
+        (&[Role::Indptr][..], "object \"s\" of format \"sparse_csr\" has no component \"indices\""),
+        (
+            &[Role::Indptr, Role::Indices],
+            "component \"values\" of object \"s\" at byte 64 decodes to more than 8388608 bytes, \
+             expected 8388608 bytes",
+        ),
+    ] {
+        let reader = Reader::from_bytes(bomb(roles)).unwrap();
+        let taken = measure(|| reader.tensor("s").unwrap().csr());
+        assert_eq!(taken.result.unwrap_err().to_string(), expected);
+        assert!(taken.bytes < 24 << 20, "{} bytes of memory", taken.bytes);
+        assert!(!reader.validate().is_valid());
+    }
 }
 
 /// Small valid files of every kind.

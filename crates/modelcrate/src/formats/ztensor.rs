@@ -14,7 +14,8 @@ use crate::{ComponentSummary, Format, Stats, Summary, SummaryOptions, TensorSumm
 super::described!(ZTensor);
 
 pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
-    let mut findings = recovered(reader);
+    let mut findings = Report::default();
+    findings.extend(reader.recovery());
     let attributes = reader.manifest().attributes().unwrap_or_else(|error| {
         findings.add(Finding::error(error.rule(), error.to_string()).at(error.at()));
         None
@@ -26,15 +27,6 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     let tensors = reader.tensors().map(|tensor| describe(tensor, options, &mut findings)).collect();
     let summary = Summary::new(Format::ZTensor, reader.manifest().version().to_owned());
     Summary { metadata, tensors, findings, ..summary }
-}
-
-/// Returns what is said of a file whose end is missing.
-fn recovered(reader: &Reader) -> Report {
-    let mut report = Report::default();
-    if reader.recovered().is_some() {
-        report.extend(reader.lint().into_iter().filter(|finding| finding.rule == "zt/recovered"));
-    }
-    report
 }
 
 fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) -> TensorSummary {

@@ -1,18 +1,16 @@
 //! Changing files in place: blobs that are there stay where they are.
 //!
-//! An edit appends: behind the old footer come the new blobs, the new manifest and its footer. The
-//! old manifest is never overwritten, and every single write ends with a copy of it, or is the
-//! last one and ends with the new one. So after any write the file opens, as it was or as it is to
-//! be; where the system cuts a write itself short, [`recover`] finds the old one.
+//! An edit appends: behind the old footer come the new blobs, the new manifest and its footer, while a
+//! copy of the old manifest behind all that ends the file. Cutting that copy off is the commit. So the
+//! file opens at every moment, as it was or as it is to be: see [`Append`].
 //!
 //! ```text
-//! [blobs][manifest][footer]                                          before
-//! [blobs][manifest][footer][new blobs…][old manifest][old footer]    after every write but the last
-//! [blobs][manifest][footer][new blobs…][new manifest][new footer]    after the last
+//! [blobs][manifest][footer]                                                     before
+//! [blobs][manifest][footer][new blobs…    ][old manifest][footer]               meanwhile
+//! [blobs][manifest][footer][new blobs…][new manifest][footer]                   after
 //! ```
 
 mod compact;
-mod tail;
 
 pub use compact::{compact, recover};
 
@@ -20,10 +18,9 @@ use std::{io::Write, path::Path};
 
 use tensor_core::{
     Extent, TensorBuf,
-    output::{Edited, LockedFile},
+    output::{Append, Edited, LockedFile},
 };
 
-use self::tail::Tail;
 use crate::{
     Attributes, Generation, Reader, Value, Version, WriteOptions, Writer,
     error::{Error, Result},
@@ -50,7 +47,7 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
-    writer: Option<Writer<Tail<Option<LockedFile>>>>,
+    writer: Option<Writer<Append<Option<LockedFile>>>>,
     /// None in a dry run.
     file: Option<LockedFile>,
     reader: Reader,
@@ -103,8 +100,8 @@ impl Editor {
         let tail = Extent::between(reader.manifest().offset(), source.len());
         let old = source.read(tail, "manifest")?;
         let sink = file.as_ref().map(LockedFile::try_clone).transpose()?;
-        let tail = Tail::new(sink, source.len(), old);
-        let writer = Writer::resume(tail, source.len(), reader.manifest(), options)?;
+        let out = Append::new(sink, source.len(), move |_| Ok(old.clone()));
+        let writer = Writer::resume(out, source.len(), reader.manifest(), options)?;
         Ok(Self { writer: Some(writer), file, reader, options })
     }
 
@@ -215,21 +212,13 @@ impl Editor {
     /// [`Error::Write`] and [`Error::Unfinished`]; the file is as it was.
     pub fn commit(mut self) -> Result<Edited> {
         let Some(writer) = self.writer.take() else { return Ok(Edited::Unchanged) };
-        let tail = writer.finish()?;
-        if !tail.has_written() && tail.buffer == self.unchanged()? {
+        let before = self.reader.source().len();
+        if writer.changes_nothing(before, self.reader.manifest())? {
             return Ok(Edited::Unchanged);
         }
-        let before = self.reader.source().len();
-        let committed = tail.commit(self.options.is_durable());
+        let committed = writer.finish()?.commit(self.options.output.durability);
         let after = committed.map_err(|source| Error::Write { offset: before, source })?;
         Ok(Edited::Appended { before, after })
-    }
-
-    /// Returns what an edit ends with that changes nothing. The manifest need not be the one in
-    /// the file to the byte: another writer may have encoded that.
-    fn unchanged(&self) -> Result<Vec<u8>> {
-        let (len, manifest) = (self.reader.source().len(), self.reader.manifest());
-        Writer::resume(Vec::new(), len, manifest, self.options)?.finish()
     }
 }
 
@@ -239,6 +228,159 @@ impl Drop for Editor {
         drop(self.writer.take());
         if let Some(file) = &self.file {
             file.unlock();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, rc::Rc};
+
+    use tensor_core::{
+        Profile,
+        output::{Durability, WriteAt},
+    };
+
+    use super::*;
+
+    /// A file in memory, which is looked at after every step: each page of a write that makes it
+    /// longer, as a system does that; each other write; each cut.
+    #[derive(Clone)]
+    struct Watched {
+        bytes: Rc<RefCell<Vec<u8>>>,
+        steps: Rc<RefCell<Vec<Vec<String>>>>,
+        /// How many bytes there is room for.
+        room: usize,
+    }
+
+    impl Watched {
+        fn new(bytes: &[u8], room: usize) -> Self {
+            let (bytes, steps) = (Rc::new(RefCell::new(bytes.to_vec())), Rc::default());
+            Self { bytes, steps, room }
+        }
+
+        fn look(&self) {
+            let reader = Reader::from_bytes(self.bytes.borrow().clone()).unwrap();
+            assert!(reader.lint().is_valid());
+            self.steps.borrow_mut().push(names(&reader));
+        }
+    }
+
+    impl WriteAt for Watched {
+        fn byte_len(&self) -> std::io::Result<u64> {
+            Ok(self.bytes.borrow().len() as u64)
+        }
+
+        fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> std::io::Result<()> {
+            let mut at = usize::try_from(offset).unwrap();
+            let taken = &bytes[..bytes.len().min(self.room.saturating_sub(at))];
+            let mut rest = taken;
+            while !rest.is_empty() {
+                let is_longer = at + rest.len() > self.bytes.borrow().len();
+                let step = if is_longer { 4096 - at % 4096 } else { rest.len() }.min(rest.len());
+                {
+                    let mut file = self.bytes.borrow_mut();
+                    let len = file.len().max(at + step);
+                    file.resize(len, 0);
+                    file[at..at + step].copy_from_slice(&rest[..step]);
+                }
+                (rest, at) = (&rest[step..], at + step);
+                if taken.len() == bytes.len() {
+                    self.look();
+                }
+            }
+            if taken.len() == bytes.len() {
+                return Ok(());
+            }
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+
+        fn set_len(&mut self, len: u64) -> std::io::Result<()> {
+            self.bytes.borrow_mut().truncate(usize::try_from(len).unwrap());
+            self.look();
+            Ok(())
+        }
+
+        fn sync(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn names(reader: &Reader) -> Vec<String> {
+        reader.manifest().names().map(str::to_owned).collect()
+    }
+
+    fn tensor(bytes: usize) -> TensorBuf {
+        TensorBuf::from_slice([bytes as u64], &vec![3_u8; bytes]).unwrap()
+    }
+
+    fn file() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new());
+        writer.add("a", &tensor(80)).unwrap();
+        writer.add("b", &tensor(80)).unwrap();
+        writer.finish().unwrap()
+    }
+
+    /// Starts to edit a file as an editor does.
+    fn edit(watched: &Watched) -> Writer<Append<Watched>> {
+        let before = watched.bytes.borrow().clone();
+        let reader = Reader::from_bytes(before.clone()).unwrap();
+        let old = before[usize::try_from(reader.manifest().offset()).unwrap()..].to_vec();
+        let len = before.len() as u64;
+        let out = Append::new(watched.clone(), len, move |_| Ok(old.clone().into()));
+        Writer::resume(out, len, reader.manifest(), WriteOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn old_or_new_after_every_step() {
+        for added in [&[][..], &[100], &[5 << 20, 9 << 20, 100]] {
+            let (before, watched) = (file(), Watched::new(&file(), usize::MAX));
+            let mut writer = edit(&watched);
+            writer.forget("b").unwrap();
+            let mut new = vec!["a".to_owned()];
+            for (index, &bytes) in added.iter().enumerate() {
+                new.push(format!("n{index}"));
+                writer.add(&new[index + 1], &tensor(bytes)).unwrap();
+            }
+            writer.finish().unwrap().commit(Durability::Synced).unwrap();
+            let mut others = watched.steps.take();
+            assert_eq!(others.pop().unwrap(), new);
+            assert!(others.len() > added.len() && others.iter().all(|step| step == &["a", "b"]));
+            let after = watched.bytes.take();
+            assert!(after.starts_with(&before));
+            assert!(Reader::from_bytes(after).unwrap().validate().is_valid());
+        }
+    }
+
+    #[test]
+    fn full_disks_leave_no_trace() {
+        for room in [0, 1, 150, 4000, 5 << 20, 13 << 20] {
+            let before = file();
+            let watched = Watched::new(&before, before.len() + room);
+            let mut writer = edit(&watched);
+            let added =
+                writer.add("c", &tensor(12 << 20)).and_then(|()| writer.add("d", &tensor(4 << 20)));
+            let written = added.and_then(|()| {
+                let out = writer.finish()?;
+                out.commit(Durability::Cached).map_err(|source| Error::Write { offset: 0, source })
+            });
+            assert!(matches!(written, Err(Error::Write { .. })), "{room} bytes of room");
+            assert!(watched.bytes.take() == before, "{room} bytes of room");
+        }
+    }
+
+    #[test]
+    fn recovered_after_every_byte() {
+        let (before, watched) = (file(), Watched::new(&file(), usize::MAX));
+        let mut writer = edit(&watched);
+        writer.add("c", &tensor(100)).unwrap();
+        writer.finish().unwrap().commit(Durability::Synced).unwrap();
+        let after = watched.bytes.take();
+        for len in before.len()..after.len() {
+            let cut = after[..len].to_vec();
+            let reader = Reader::options().profile(Profile::Lenient).from_bytes(cut).unwrap();
+            assert_eq!(names(&reader), ["a", "b"], "{len} bytes");
+            assert_eq!(reader.tensor("b").unwrap().bytes().unwrap().len(), 80);
         }
     }
 }

@@ -6,12 +6,15 @@ pub(crate) use translate::{name_as_in_v1_2, translate_to_v1_1, translate_to_v1_2
 
 use std::io::Write;
 
-use tensor_core::{At, Finding, Report};
+use bytes::Bytes;
+use tensor_core::{At, Finding, Report, text::Quoted};
 
+use self::translate::{LATER_KEYS, V1_2_KEYS, drop_keys};
 use crate::{
-    Attributes, Blob, ByteOrder, Coo, Csr, Format, Object, Reader, Role, Storage, Tensor, Value,
-    Version, Writer,
+    Attributes, Blob, ByteOrder, Coo, Csr, Format, Generation, Object, Reader, Role, Storage,
+    Tensor, Value, Version, Writer,
     error::Result,
+    manifest::emit::Emitter,
     write::{Moved, in_file_order},
 };
 #[cfg(feature = "zstd")]
@@ -20,14 +23,19 @@ use crate::{Compression, Encoding};
 /// Writes everything that a file holds as a file of generation 1.1, or of 1.2 where the writer makes
 /// such; returns what could not be carried over as it was.
 ///
-/// Stored bytes, encodings and digests are copied, in the order of the file. What changes:
+/// That is a [`Report`], and not what an edit returns: the writer may write to anything, and what it
+/// has done is known when it is finished.
+///
+/// Stored bytes, encodings and digests are copied, in the order of the file, and the digests are
+/// compared: see [`WriteOptions::verify`](crate::WriteOptions::verify). What changes:
 ///
 /// | from | what | becomes |
 /// |---|---|---|
 /// | 0.1 | big-endian data | little-endian, with a new digest of the same algorithm |
 /// | 0.1 | keys that the format did not name | attributes of the object |
 /// | 0.1 | inline sparse data | components, where it can be taken apart |
-/// | 1.0 | `generator` | an attribute of the file |
+/// | 1.0 | `generator` | an attribute of the file, or a key of the manifest where there is such an attribute |
+/// | 1.0 | keys that the format did not name and now does | left out |
 /// | 1.2 | `type` of 8-bit floats and complex numbers | their `dtype`, in 1.1 |
 ///
 /// The writer is not finished, so that more can be added.
@@ -64,21 +72,27 @@ struct Migration<'w, W: Write> {
 impl<W: Write> Migration<'_, W> {
     fn document(&mut self, reader: &Reader) -> Result<()> {
         let manifest = reader.manifest();
-        let (attributes, other) = manifest.encoded_root();
-        self.writer.set_unknown_fields(other);
+        let (attributes, mut other) = manifest.encoded_root();
+        let before = other.len();
+        other.retain(|(key, _)| key != "objects");
+        if other.len() != before {
+            self.left_out("objects", At::file());
+        }
         self.writer.set_encoded_attributes(attributes);
         let decoded = manifest.attributes()?;
         if let Some(generator) = manifest.generator() {
             let mut attributes = decoded.clone().unwrap_or_default();
             let message = if attributes.get("generator").is_some() {
-                format!("generator {generator:?} is lost to the attribute of that name")
+                other.push(("generator".to_owned(), encoded_text(generator)));
+                "generator stays a key of the manifest: there is an attribute of that name"
             } else {
                 attributes.insert("generator", generator);
-                "generator became an attribute of the file".to_owned()
+                self.writer.set_attributes(&attributes);
+                "generator became an attribute of the file"
             };
-            self.writer.set_attributes(&attributes);
             self.report.add(Finding::note("zt/migrate-generator", message));
         }
+        self.writer.set_unknown_fields(other);
         for (key, value) in decoded.iter().flat_map(Attributes::iter) {
             if !matches!(value, Value::Text(_)) {
                 let message = format!(
@@ -94,6 +108,16 @@ impl<W: Write> Migration<'_, W> {
 
     fn object(&mut self, tensor: Tensor<'_>) -> Result<()> {
         let mut object = tensor.object()?;
+        let dropped: &[&str] = match (tensor.reader().generation(), self.writer.version()) {
+            (Generation::V1_0, _) => &LATER_KEYS,
+            (_, Version::V1_2) => &V1_2_KEYS,
+            (_, Version::V1_1) => &[],
+        };
+        for (role, component) in &mut object.components {
+            for key in drop_keys(component, dropped) {
+                self.left_out(&key, place(tensor, role));
+            }
+        }
         match object.format {
             Format::InlineCsr | Format::InlineCoo => return self.inline(tensor, object),
             Format::Dense if has_big_endian(&object) => return self.swapped(tensor, &object),
@@ -104,8 +128,7 @@ impl<W: Write> Migration<'_, W> {
             return self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved);
         }
         for (role, component) in &mut object.components {
-            let place =
-                At::file().tensor(tensor.name()).path(format!("components.{:?}", role.as_str()));
+            let place = place(tensor, role);
             let from = component.dtype.name().to_owned();
             let typed = component.logical_type.is_some();
             translate_to_v1_1(&object.format, role, component);
@@ -124,15 +147,24 @@ impl<W: Write> Migration<'_, W> {
         self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved)
     }
 
+    /// Reports a key that would be read as something else.
+    fn left_out(&mut self, key: &str, at: At) {
+        let (key, version) = (Quoted(key), self.writer.version().text());
+        let message =
+            format!("key {key} means something else in version {version}: it is left out");
+        self.report.add(Finding::warning("zt/migrate-key", message).at(at));
+    }
+
     /// Writes dense data whose elements are big-endian.
     fn swapped(&mut self, tensor: Tensor<'_>, object: &Object) -> Result<()> {
+        let data = tensor.required(object, &Role::Data)?;
+        data.copy_stored(self.writer.verify(), |_| Ok(()))?;
         let elements = tensor.read()?;
-        let storage = tensor.blob(&Role::Data)?.map(|blob| storage_of(&blob)).unwrap_or_default();
         let at = At::file().tensor(tensor.name());
         let message = "big-endian elements became little-endian".to_owned();
         self.report.add(Finding::note("zt/migrate-byte-order", message).at(at));
         let mut out = self.writer.object(tensor.name())?;
-        out.set_storage(storage);
+        out.set_storage(storage_of(&data));
         out.set_encoded_attributes(object.attributes.clone());
         out.put(Role::Data, elements.dtype(), elements.bytes())?;
         out.finish(Format::Dense, object.shape.clone())
@@ -141,6 +173,10 @@ impl<W: Write> Migration<'_, W> {
     /// Writes the parts of inline sparse data, or the one blob as it is where it has no parts.
     fn inline(&mut self, tensor: Tensor<'_>, object: Object) -> Result<()> {
         let at = At::file().tensor(tensor.name());
+        let data = tensor.blob(&Role::Data)?;
+        if let Some(data) = &data {
+            data.copy_stored(self.writer.verify(), |_| Ok(()))?;
+        }
         let (format, parts) = match object.format {
             Format::InlineCsr => (Format::SparseCsr, tensor.csr().map(Csr::into_parts)),
             _ => (Format::SparseCoo, tensor.coo().map(Coo::into_parts)),
@@ -154,9 +190,9 @@ impl<W: Write> Migration<'_, W> {
                 return self.writer.copy_as(tensor.name(), tensor, object, &mut self.moved);
             }
         };
+        let storage = data.map(|data| storage_of(&data)).unwrap_or_default();
         let message = format!("inline {} became {format}", object.format);
         self.report.add(Finding::note("zt/migrate-sparse", message).at(at));
-        let storage = tensor.blob(&Role::Data)?.map(|blob| storage_of(&blob)).unwrap_or_default();
         let mut out = self.writer.object(tensor.name())?;
         out.set_storage(storage);
         out.set_encoded_attributes(object.attributes);
@@ -165,6 +201,16 @@ impl<W: Write> Migration<'_, W> {
         }
         out.complete(format, object.shape)
     }
+}
+
+fn place(tensor: Tensor<'_>, role: &Role) -> At {
+    At::file().tensor(tensor.name()).path(format!("components.{:?}", role.as_str()))
+}
+
+fn encoded_text(text: &str) -> Bytes {
+    let mut encoded = Vec::new();
+    Emitter::new(&mut encoded).text(text);
+    encoded.into()
 }
 
 fn has_big_endian(object: &Object) -> bool {

@@ -16,8 +16,16 @@ pub(crate) fn translate_to_v1_2(tensor: Tensor<'_>, object: &mut Object) {
                 blob.decoded_len().or_else(counted)
             });
         }
+        drop_keys(component, &V1_2_KEYS);
         name_as_in_v1_2(component);
     }
+}
+
+/// Removes keys that mean something in the generation that is written, and did not in the one that
+/// was read; returns those that were there.
+pub(super) fn drop_keys(component: &mut Component, keys: &[&str]) -> Vec<String> {
+    let is_dropped = |(key, _): &mut (String, _)| keys.contains(&key.as_str());
+    component.other.extract_if(.., is_dropped).map(|(key, _)| key).collect()
 }
 
 /// Says of a component what it says in the words of generation 1.1; a `type` that is not known
@@ -46,3 +54,8 @@ pub(crate) fn name_as_in_v1_2(component: &mut Component) {
         component.logical_type = Some(logical.to_owned());
     }
 }
+
+/// What only generation 1.2 names in a component.
+pub(super) const V1_2_KEYS: [&str; 2] = ["type", "uncompressed_length"];
+/// What the generations from 1.1 on name in a component, and 1.0 does not.
+pub(super) const LATER_KEYS: [&str; 3] = ["dtype", "type", "uncompressed_length"];

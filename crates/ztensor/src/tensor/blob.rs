@@ -1,10 +1,10 @@
 //! The bytes of one component: bounds, decoding, byte order and digest. Format text: Part II,
 //! section 3, and Part IV.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use bytes::Bytes;
-use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Limit, Shape, Verified};
+use tensor_core::{AlignedBuf, DType, Error as Core, Extent, Limit, Shape, Verified, Verify};
 
 use super::{
     Len,
@@ -191,6 +191,40 @@ impl<'a> Blob<'a> {
         let extent = self.extent()?;
         let found = digest::stored(self.reader.source(), extent, algorithm);
         self.compare(found.map_err(|source| self.read_fault(source))?, expected)
+    }
+
+    /// Shows the stored bytes, piece by piece, and compares them with their digest where that is
+    /// asked for and there is one.
+    pub(crate) fn copy_stored(
+        &self,
+        verify: Verify,
+        mut show: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let inner = self.reader.source().stream(self.extent()?, "component");
+        let inner = inner.map_err(|source| self.read_fault(source))?;
+        let expected = match (verify, self.digest()) {
+            (Verify::Once | Verify::Always, Ok(DigestText::Known(algorithm, expected))) => {
+                Some((algorithm, expected))
+            }
+            _ => None,
+        };
+        let hasher = expected.map(|(algorithm, _)| digest::Hasher::new(algorithm));
+        let mut stored = StoredReader { inner, hasher };
+        loop {
+            let ready = stored.fill_buf().map_err(|error| self.stream_fault(error))?;
+            if ready.is_empty() {
+                break;
+            }
+            show(ready)?;
+            let shown = ready.len();
+            stored.consume(shown);
+        }
+        match (stored.hasher, expected) {
+            (Some(hasher), Some((_, expected))) => {
+                self.compare(hasher.finish(), expected).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Opens a stream that also computes the digest of the stored bytes, where there is one.
@@ -384,7 +418,7 @@ impl<'a> Blob<'a> {
     pub const fn decoded_len(&self) -> Option<u64> {
         match self.len {
             Len::Exactly(len) => Some(len),
-            Len::AtMost(_) => None,
+            Len::Within(_) | Len::AtMost(_) => None,
         }
     }
 

@@ -20,6 +20,14 @@ impl LayoutError {
             Self::Other(error) => error,
         }
     }
+
+    /// Says it of parts that the caller gave, which are no object's.
+    pub(crate) fn given(self) -> Error {
+        match self {
+            Self::Problem(reason) => Error::Given { reason },
+            Self::Other(error) => error,
+        }
+    }
 }
 
 impl From<String> for LayoutError {

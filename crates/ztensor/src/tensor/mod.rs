@@ -323,7 +323,14 @@ impl<'a> Tensor<'a> {
             }
             _ => None,
         };
-        Ok(needed.map_or_else(|| self.unconstrained(component), Len::Exactly))
+        Ok(match (needed, self.unconstrained(component)) {
+            (Some(needed), _) => Len::Exactly(needed),
+            (None, Len::AtMost(limit)) => {
+                let useful = useful_bytes(object, role, component);
+                useful.filter(|useful| *useful < limit).map_or(Len::AtMost(limit), Len::Within)
+            }
+            (None, len) => len,
+        })
     }
 
     /// Returns what a component alone says about its length after decoding.
@@ -337,10 +344,10 @@ impl<'a> Tensor<'a> {
 
     /// Reads the components of some roles, each as a tensor of one dimension.
     fn parts<const N: usize>(self, object: &Object, roles: &[Role; N]) -> Result<[TensorBuf; N]> {
-        let parts: Vec<TensorBuf> = roles
-            .iter()
-            .map(|role| self.required(object, role).and_then(|blob| one_dimension(&blob)))
-            .collect::<Result<_>>()?;
+        // All are there before the first is decoded.
+        let blobs: Vec<Blob<'_>> =
+            roles.iter().map(|role| self.required(object, role)).collect::<Result<_>>()?;
+        let parts: Vec<TensorBuf> = blobs.iter().map(one_dimension).collect::<Result<_>>()?;
         // One part came out for each role.
         parts.try_into().map_err(|_| self.layout("parts are missing".to_owned().into()))
     }
@@ -368,6 +375,17 @@ fn bytes_of(component: &Component, elements: Option<u64>) -> Option<u64> {
     dtype.byte_len(elements?)
 }
 
+/// Returns how many bytes a part of a sparse tensor can have use for, where its shape tells.
+fn useful_bytes(object: &Object, role: &Role, component: &Component) -> Option<u64> {
+    let numbers = match (&object.format, role) {
+        (Format::SparseCsr, Role::Values | Role::Indices) | (Format::SparseCoo, Role::Values) => 1,
+        (Format::SparseCoo, Role::Coords) => object.shape.rank() as u64,
+        _ => return None,
+    };
+    let elements = object.shape.elements().ok()?.max(REPEATED);
+    bytes_of(component, elements.checked_mul(numbers))
+}
+
 /// Reads a component as a tensor of one dimension.
 pub(crate) fn one_dimension(blob: &Blob<'_>) -> Result<TensorBuf> {
     let dtype = blob.element_type()?;
@@ -376,5 +394,9 @@ pub(crate) fn one_dimension(blob: &Blob<'_>) -> Result<TensorBuf> {
     let elements = (bytes.len() as u64).checked_div(width).unwrap_or_default();
     Ok(TensorBuf::new(dtype, [elements], bytes)?)
 }
+
+/// How many elements may be stored where the shape has fewer: a sparse tensor may list one several
+/// times.
+const REPEATED: u64 = 1 << 20;
 
 const DENSE_OR_SPARSE: &str = "dense, sparse_csr or sparse_coo";

@@ -121,13 +121,12 @@ impl QuantizedGroup {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`](crate::Error::Layout) where the convention does not fit the shape, where
+    /// [`Error::Given`](crate::Error::Given) where the convention does not fit the shape, where
     /// codes are packed across the borders of words, or where scales are not floats;
     /// [`Error::Core`](crate::Error::Core) where the result is longer than the default of
     /// [`Limits::decoded_bytes`].
     pub fn dequantize(&self, convention: Convention) -> Result<TensorBuf> {
-        let elements = self.elements(convention, &Limits::default());
-        elements.map_err(|error| error.of("quantized_group"))
+        self.elements(convention, &Limits::default()).map_err(LayoutError::given)
     }
 
     fn elements(&self, convention: Convention, limits: &Limits) -> Result<TensorBuf, LayoutError> {

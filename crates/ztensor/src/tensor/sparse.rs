@@ -4,7 +4,10 @@ use std::io::{self, Read};
 
 use tensor_core::{AlignedBuf, DType, Error as Core, Limit, Limits, Shape, TensorBuf};
 
-use super::{Blob, BlobReader, layout::Checked};
+use super::{
+    Blob, BlobReader,
+    layout::{Checked, LayoutError},
+};
 use crate::{ByteOrder, Role, error::Result};
 
 /// A matrix in compressed sparse rows whose parts are proved to fit together.
@@ -47,7 +50,7 @@ impl Csr {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`](crate::Error::Layout) where the rank is not 2, an index type is not an
+    /// [`Error::Given`](crate::Error::Given) where the rank is not 2, an index type is not an
     /// integer, counts contradict each other, or an index is out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
@@ -55,7 +58,7 @@ impl Csr {
         indices: TensorBuf,
         indptr: TensorBuf,
     ) -> Result<Self> {
-        Self::new(shape.into(), values, indices, indptr).map_err(|error| error.of(""))
+        Self::new(shape.into(), values, indices, indptr).map_err(LayoutError::given)
     }
 
     /// Returns the shape, `[rows, columns]`.
@@ -136,14 +139,14 @@ impl Coo {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`](crate::Error::Layout) where the coordinates are not integers, not one
+    /// [`Error::Given`](crate::Error::Given) where the coordinates are not integers, not one
     /// for each dimension of each element, or out of range.
     pub fn from_parts(
         shape: impl Into<Shape>,
         values: TensorBuf,
         coords: TensorBuf,
     ) -> Result<Self> {
-        Self::new(shape.into(), values, coords).map_err(|error| error.of(""))
+        Self::new(shape.into(), values, coords).map_err(LayoutError::given)
     }
 
     /// Returns the shape.

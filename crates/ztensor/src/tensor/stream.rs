@@ -15,6 +15,8 @@ use crate::{
 pub(crate) enum Len {
     /// Exactly so many.
     Exactly(u64),
+    /// Unknown before it is decoded, but no more than its object has use for.
+    Within(u64),
     /// Unknown before it is decoded, but no more than a limit of the caller allows.
     AtMost(u64),
 }
@@ -83,7 +85,7 @@ impl BlobReader {
 
     /// Returns how many bytes are worth decoding at once.
     fn scratch(&self) -> usize {
-        let (Len::Exactly(len) | Len::AtMost(len)) = self.len;
+        let (Len::Exactly(len) | Len::Within(len) | Len::AtMost(len)) = self.len;
         usize::try_from(len).unwrap_or(SCRATCH).clamp(1, SCRATCH)
     }
 
@@ -104,13 +106,13 @@ impl Read for BlobReader {
             return Ok(0);
         }
         // One byte more than is left is room enough to see that there is more.
-        let (Len::Exactly(len) | Len::AtMost(len)) = self.len;
+        let (Len::Exactly(len) | Len::Within(len) | Len::AtMost(len)) = self.len;
         let room = len.saturating_sub(self.decoded).saturating_add(1);
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(out.len());
         let read = self.decoder.read(out.get_mut(..room).unwrap_or_default())?;
         self.decoded = self.decoded.saturating_add(read as u64);
         match self.len {
-            Len::Exactly(expected) if self.decoded > expected => {
+            Len::Exactly(expected) | Len::Within(expected) if self.decoded > expected => {
                 Err(self.wrong_length(Decoded::MoreThan(expected), expected))
             }
             Len::Exactly(expected) if read == 0 && self.decoded < expected => {

@@ -78,7 +78,8 @@ pub(super) fn encode_attributes(object: &str, attributes: &Attributes) -> Result
     };
     Err(match error.inside("attributes").into_error(0) {
         Error::Manifest { path, problem, .. } => {
-            Error::Layout { object: object.to_owned(), problem: format!("{path} {problem}") }
+            let (object, problem) = (object.to_owned(), format!("{path} {problem}"));
+            Error::Layout { object, problem }.given()
         }
         error => error,
     })

@@ -21,9 +21,9 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Layout`] where the role was written before; [`Error::Component`] where the element
-    /// type is not one of the format's; [`Error::Unfinished`] where a component was begun before and
-    /// not finished; [`Error::Write`].
+    /// [`Error::Given`] where the role was written before, or the element type is not one of the
+    /// format's; [`Error::Unfinished`] where a component was begun before and not finished;
+    /// [`Error::Write`].
     pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
         self.check_finished()?;
         let role = role.normalized();
@@ -32,11 +32,12 @@ impl<W: Write> ObjectWriter<'_, W> {
         let name = unfinished.as_deref().unwrap_or_default();
         if object.component(&role).is_some() {
             let problem = format!("component {:?} is written twice", role.as_str());
-            return Err(Error::Layout { object: name.to_owned(), problem });
+            return Err(Error::Layout { object: name.to_owned(), problem }.given());
         }
         if dtype::name_of(dtype).is_none() {
             let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
-            return Err(Error::Component { object: name.to_owned(), role, fault: Box::new(fault) });
+            let (object, fault) = (name.to_owned(), Box::new(fault));
+            return Err(Error::Component { object, role, fault }.given());
         }
         *component_begun = true;
         let offset = out.align(options.alignment)?;
@@ -92,7 +93,7 @@ impl<W: Write> ComponentWriter<'_, W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`]; [`Error::Layout`] where the bytes are not a whole number of elements.
+    /// [`Error::Write`]; [`Error::Given`] where the bytes are not a whole number of elements.
     pub fn finish(mut self) -> Result<u64> {
         let width = self.dtype.width().unwrap_or(1);
         if self.decoded.checked_rem(width) != Some(0) {
@@ -101,7 +102,7 @@ impl<W: Write> ComponentWriter<'_, W> {
                 self.role.as_str(),
                 self.decoded
             );
-            return Err(Error::Layout { object: self.name.to_owned(), problem });
+            return Err(Error::Layout { object: self.name.to_owned(), problem }.given());
         }
         let encoded = self.codec.is_encoded();
         let (length, digest) = self.codec.finish()?;
@@ -144,8 +145,8 @@ impl<W: Write> Write for ComponentWriter<'_, W> {
         {
             let index = self.decoded.saturating_add(at as u64);
             let (role, fault) = (self.role.clone(), Fault::NotABool { index, found });
-            let error =
-                Error::Component { object: self.name.to_owned(), role, fault: Box::new(fault) };
+            let (object, fault) = (self.name.to_owned(), Box::new(fault));
+            let error = Error::Component { object, role, fault }.given();
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         let taken = self.codec.write(bytes)?;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::{BufRead, Write},
+    io::Write,
 };
 
 use tensor_core::Extent;
@@ -52,8 +52,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// [`Error::DuplicateObject`]; [`Error::NotEditable`] for a file of an older generation;
-    /// [`Error::Component`] where a blob does not lie where it may; [`Error::Layout`] where blobs
-    /// overlap and are not the same.
+    /// [`Error::Component`] where a blob does not lie where it may or does not match its digest, see
+    /// [`WriteOptions::verify`](crate::WriteOptions::verify); [`Error::Layout`] where blobs overlap
+    /// and are not the same.
     pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
         let version = self.version();
         let mut object = tensor.object()?;
@@ -109,26 +110,21 @@ impl<W: Write> ObjectWriter<'_, W> {
         moved: &mut Moved,
     ) -> Result<()> {
         let blob = tensor.unsized_blob(role, component);
-        let extent = blob.extent()?;
+        let (extent, verify) = (blob.extent()?, self.writer.options.verify);
         if let Some(offset) = moved.find(extent).map_err(|problem| {
             let problem = format!("component {:?} {problem}", role.as_str());
             Error::Layout { object: tensor.name().to_owned(), problem }
         })? {
             component.offset = offset;
-            return Ok(());
+            // The bytes are there, but this component may have another digest.
+            return match component.digest {
+                Some(_) => blob.copy_stored(verify, |_| Ok(())),
+                None => Ok(()),
+            };
         }
         let out = &mut self.writer.out;
         component.offset = out.align(self.writer.options.alignment)?;
-        let mut stored = tensor.reader().source().stream(extent, "component")?;
-        loop {
-            let ready = stored.fill_buf().map_err(|error| blob.stream_fault(error))?;
-            if ready.is_empty() {
-                break;
-            }
-            out.put(ready)?;
-            let copied = ready.len();
-            stored.consume(copied);
-        }
+        blob.copy_stored(verify, |stored| out.put(stored))?;
         moved.insert(extent, component.offset);
         Ok(())
     }

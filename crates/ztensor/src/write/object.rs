@@ -100,11 +100,11 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingComponent`] where the format requires another; [`Error::Component`] where
-    /// the data of a dense tensor is not as long as its shape needs; [`Error::Layout`] where sizes
-    /// do not fit the attributes of a quantized tensor, or the format is one of generation 0.1;
-    /// [`Error::Unfinished`] where a component was begun and not finished; where the rank is over
-    /// 65,536; where the attributes cannot be written, see [`Writer::set_attributes`].
+    /// [`Error::Given`] where the format requires another component, the data of a dense tensor is
+    /// not as long as its shape needs, sizes do not fit the attributes of a quantized tensor, or the
+    /// format is one of generation 0.1; [`Error::Unfinished`] where a component was begun and not
+    /// finished; where the rank is over 65,536; where the attributes cannot be written, see
+    /// [`Writer::set_attributes`].
     pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
         let format = format.normalized();
         let problem = match format {
@@ -113,7 +113,7 @@ impl<W: Write> ObjectWriter<'_, W> {
             _ => return self.complete(format, shape.into()),
         };
         let problem = format!("format {format} {problem}");
-        Err(Error::Layout { object: self.name(), problem })
+        Err(Error::Layout { object: self.name(), problem }.given())
     }
 
     /// Writes the parts of a sparse matrix in compressed rows, and ends the object.
@@ -150,7 +150,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         for role in self.object.format.required_roles() {
             if self.object.component(role).is_none() {
                 let (format, role) = (self.object.format.clone(), role.clone());
-                return Err(Error::MissingComponent { object: self.name(), format, role });
+                return Err(Error::MissingComponent { object: self.name(), format, role }.given());
             }
         }
         self.object.shape.elements()?;
@@ -193,7 +193,8 @@ impl<W: Write> ObjectWriter<'_, W> {
         }
         let (offset, shape) = (data.offset, object.shape.clone());
         let fault = Fault::WrongLength { offset, found, expected, dtype, shape };
-        Err(Error::Component { object: self.name(), role: Role::Data, fault: Box::new(fault) })
+        let (object, fault) = (self.name(), Box::new(fault));
+        Err(Error::Component { object, role: Role::Data, fault }.given())
     }
 
     fn check_quantized(&self) -> Result<()> {
@@ -210,7 +211,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         let attributes = self.attributes.clone().unwrap_or_default();
         GroupLayout::parse(&self.object.shape, &attributes)
             .and_then(|layout| layout.check(packed_weight, scales, zeros))
-            .map_err(|error| error.of(&self.name()))
+            .map_err(|error| error.of(&self.name()).given())
     }
 
     /// Adds the object to the manifest.

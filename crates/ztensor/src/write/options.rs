@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use tensor_core::{
+    Verify,
     output::{Durability, Existing, Output},
     parallel,
 };
@@ -20,6 +21,7 @@ pub struct WriteOptions {
     pub(crate) alignment: u64,
     pub(crate) storage: Storage,
     pub(crate) threads: NonZeroUsize,
+    pub(crate) verify: Verify,
     pub(crate) output: Output,
 }
 
@@ -55,6 +57,14 @@ impl WriteOptions {
         self
     }
 
+    /// Sets whether stored bytes that are copied from a file are compared with their digest, so that
+    /// damage is not passed on; they are by default.
+    #[must_use]
+    pub const fn verify(mut self, verify: Verify) -> Self {
+        self.verify = verify;
+        self
+    }
+
     /// Sets how a finished file takes its place.
     #[must_use]
     pub const fn output(mut self, output: Output) -> Self {
@@ -84,10 +94,6 @@ impl WriteOptions {
         }
         self.storage.check()
     }
-
-    pub(crate) const fn is_durable(&self) -> bool {
-        matches!(self.output.durability, Durability::Synced)
-    }
 }
 
 impl Default for WriteOptions {
@@ -97,6 +103,7 @@ impl Default for WriteOptions {
             alignment: ALIGNMENT,
             storage: Storage::default(),
             threads: parallel::available(),
+            verify: Verify::Always,
             output: Output::default(),
         }
     }

@@ -1,10 +1,14 @@
 //! Writing files, front to back. Format text: Part I; key order and defaults as in the reference
 //! writer 1.1.1.
 
-use std::{fmt, io::Write, path::Path};
+use std::{
+    fmt,
+    io::{self, Write},
+    path::Path,
+};
 
 use bytes::Bytes;
-use tensor_core::{DType, Limit, Limits, TensorBuf, TensorView, output::NewFile};
+use tensor_core::{DType, Limit, Limits, TensorBuf, TensorView, Verify, output::NewFile};
 
 use super::{
     Storage, Version, WriteOptions, attributes::encode_attributes, codec::Sink, index::Index,
@@ -93,6 +97,19 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Tells whether a writer that went on at `position` would leave the objects and attributes that
+    /// `manifest` has; how they are encoded may differ, as another writer may have made that.
+    pub(crate) fn changes_nothing(&self, position: u64, manifest: &Manifest) -> Result<bool> {
+        let Self { out, root, index, .. } = self;
+        if out.position != position || self.unfinished.is_some() || root.refused.is_some() {
+            return Ok(false);
+        }
+        let before = Writer::resume(io::sink(), position, manifest, self.options)?;
+        let bytes = |root: &Root| root.attributes.as_ref().map(|encoded| encoded.bytes.clone());
+        let is_same_root = bytes(root) == bytes(&before.root) && root.other == before.root.other;
+        Ok(is_same_root && index.sorted() == before.index.sorted())
+    }
+
     /// Sets the attributes of the file, in place of any that were set before.
     ///
     /// The format's text takes values of any type; the reference implementation of generation 1.1
@@ -124,7 +141,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::DuplicateObject`]; [`Error::Component`] where the element type is not one of the
+    /// [`Error::DuplicateObject`]; [`Error::Given`] where the element type is not one of the
     /// format's, or a bool is neither 0 nor 1; [`Error::Write`].
     pub fn add(&mut self, name: &str, tensor: &TensorBuf) -> Result<()> {
         self.add_view(name, &tensor.view())
@@ -171,6 +188,10 @@ impl<W: Write> Writer<W> {
     /// Removes an object from the manifest; its blobs stay where they are.
     pub(crate) fn forget(&mut self, name: &str) -> Result<()> {
         self.index.remove(name)
+    }
+
+    pub(crate) const fn verify(&self) -> Verify {
+        self.options.verify
     }
 
     pub(crate) const fn version(&self) -> Version {

@@ -128,6 +128,26 @@ fn types_that_are_not_known_stay() {
     assert_eq!((data.dtype.name(), data.logical_type.as_deref()), ("u8", Some("f8_e4m3xx")));
 }
 
+#[cfg(feature = "digest")]
+#[test]
+fn keys_that_1_2_names_are_left_out() {
+    let storage = Storage::default().digest(tensor_core::digest::Algorithm::Crc32c);
+    let mut writer = options(Version::V1_1).storage(storage).write_to(Vec::new()).unwrap();
+    writer.add("w", &TensorBuf::new(DType::F8E4M3, [2], vec![1, 2]).unwrap()).unwrap();
+    let old = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    let object = old.tensor("w").unwrap().object().unwrap();
+    // In place of the digest comes a `type` of bytes, which 1.1 ignores and 1.2 writes as text.
+    let digest = object.components[0].1.digest.clone().unwrap();
+    let digest = ["\x66digest\x71", &digest].concat();
+    let old = patched(&old, digest.as_bytes(), b"\x64type\x53nineteen bytes here");
+    let old = Reader::from_bytes(old).unwrap();
+    assert_same(&old, &copied(&old, Version::V1_2));
+    let mut writer = options(Version::V1_2).write_to(Vec::new()).unwrap();
+    let report = ztensor::migrate(&old, &mut writer).unwrap();
+    assert_eq!(report.findings()[0].rule, "zt/migrate-key");
+    assert_same(&old, &Reader::from_bytes(writer.finish().unwrap()).unwrap());
+}
+
 /// Two tensors of 128 bytes, the second of which starts at `offset`.
 fn two_blobs(offset: u8) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new());

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use test_support::testdata;
 use ztensor::{
     Editor, Error, Reader, Value, WriteOptions, Writer,
-    tensor_core::{DType, ErrorKind, Profile, Source, TensorBuf, output::Edited},
+    tensor_core::{DType, ErrorKind, Profile, Severity, Source, TensorBuf, Verify, output::Edited},
 };
 
 /// A copy of a valid file in a folder of its own.
@@ -379,11 +379,73 @@ fn what_changes_in_a_migration_is_reported() {
     assert_eq!(found, ["zt/migrate-generator"]);
     let attributes = new.manifest().attributes().unwrap().unwrap();
     assert_eq!(attributes.get("generator"), Some(&"zTensor-Rust v0.1.0".into()));
+    for key in ["dtype", "type", "uncompressed_length"] {
+        let (found, new) = rules(&format!("legacy/v1_0_key_{key}.zt"));
+        assert_eq!(found, ["zt/migrate-generator", "zt/migrate-key"], "{key}");
+        let object = new.tensor("t").unwrap().object().unwrap();
+        assert_eq!(object.components[0].1.unknown_keys().count(), 0);
+        assert_eq!(object.components[0].1.logical_type, None);
+    }
+    let (found, new) = rules("legacy/v1_0_key_objects.zt");
+    assert_eq!(found, ["zt/migrate-key", "zt/migrate-generator"]);
+    assert_eq!(names(&new), ["t"]);
+    let (found, new) = rules("legacy/v1_0_generator_twice.zt");
+    assert_eq!(found, ["zt/migrate-generator"]);
+    assert_eq!(new.manifest().unknown_keys().collect::<Vec<_>>(), ["generator"]);
+    let attributes = new.manifest().attributes().unwrap().unwrap();
+    assert_eq!(attributes.get("generator"), Some(&"mine".into()));
     let (found, new) = rules("legacy/v12_types.zt");
     assert!(found.contains(&"zt/migrate-type".to_owned()), "{found:?}");
     assert!(found.contains(&"zt/migrate-attribute".to_owned()), "{found:?}");
     let object = new.tensor("f8").unwrap().object().unwrap();
     assert_eq!(object.components[0].1.dtype.name(), "f8_e4m3");
+}
+
+#[test]
+fn damage_is_not_passed_on() {
+    let (_folder, path) = copy("v1.1-ref/digests.zt");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[64] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let damaged = Reader::open(&path).unwrap();
+    let never = WriteOptions::default().verify(Verify::Never);
+    let migrate = |options: WriteOptions| {
+        ztensor::migrate(&damaged, &mut options.write_to(Vec::new()).unwrap()).map(drop)
+    };
+    for refused in [
+        ztensor::compact(&path, WriteOptions::default()).map(drop),
+        migrate(WriteOptions::default()),
+    ] {
+        assert_eq!(refused.unwrap_err().rule(), "zt/digest-mismatch");
+    }
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    migrate(never).unwrap();
+    ztensor::compact(&path, never).unwrap();
+    assert_eq!(Reader::open(&path).unwrap().validate().findings()[0].rule, "zt/digest-mismatch");
+}
+
+#[test]
+fn what_edits_leave_is_no_fault() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    for turn in 0..3 {
+        let mut editor = Editor::open(&path).unwrap();
+        editor.writer().add(&format!("new {turn}"), &numbers(1.0)).unwrap();
+        editor.replace("s_u8", &numbers(2.0)).unwrap();
+        editor.commit().unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        editor.set_attribute("turn", u64::from(turn == 1)).unwrap();
+        editor.commit().unwrap();
+        let report = Reader::open(&path).unwrap().validate();
+        let rules = report.findings().iter().map(|found| (&*found.rule, found.severity));
+        assert!(rules.clone().all(|rule| rule == ("zt/gap", Severity::Note)), "{report:?}");
+        assert!(rules.count() > 0);
+    }
+    // Bytes that are no manifest are hidden all the same.
+    let mut bytes = fs::read(&path).unwrap();
+    let magic = bytes[8..].windows(8).position(|word| word == b"ZTEN1000").unwrap();
+    bytes[8 + magic] = b'X';
+    let report = Reader::from_bytes(bytes).unwrap().validate();
+    assert!(report.findings().iter().any(|found| found.rule == "zt/padding"), "{report:?}");
 }
 
 #[test]

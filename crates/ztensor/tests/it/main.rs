@@ -1,8 +1,9 @@
-//! The tests of the crate that need neither an allocator nor a process of their own.
+//! The tests of the crate that need no allocator of their own.
 
 mod copy;
 mod edit;
 mod fuzz_corpus;
+mod killed;
 mod quantized;
 mod read;
 mod validate;

@@ -13,7 +13,7 @@ use ztensor::{
 fn expected() -> serde_json::Map<String, Json> {
     let text = std::fs::read_to_string(testdata("ztensor/valid/expected.json")).unwrap();
     let Json::Object(files) = serde_json::from_str(&text).unwrap() else { panic!("no object") };
-    assert_eq!(files.len(), 45);
+    assert_eq!(files.len(), 50);
     files
 }
 
