@@ -1,15 +1,19 @@
-//! Replaces one entry of an archive in place: nothing that is there is written over.
+//! Replaces one entry of an archive in place: nothing that is there is written over, and at every
+//! moment the file ends as it did or as it is to.
 //!
 //! ```sh
 //! cargo run -p model-archive --example append -- model.zip labels.txt "cat, dog"
 //! ```
 #![allow(clippy::print_stdout, reason = "an example talks through its output")]
 
-use std::error::Error;
+use std::{error::Error, io};
 
 use model_archive::{
     Archive, ArchiveWriter, Entry, EntryOptions, Layout,
-    tensor_core::{Profile, output::LockedFile},
+    tensor_core::{
+        Profile,
+        output::{Append, Durability, LockedFile},
+    },
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,16 +22,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("usage: append ARCHIVE NAME CONTENT");
         return Ok(());
     };
-    let mut file = LockedFile::open(path)?;
+    let file = LockedFile::open(path)?;
     // Bytes of earlier edits may be left in it.
     let archive = Archive::options().profile(Profile::Lenient).from_source(file.source()?)?;
     let keep = |entry: Entry<'_>| entry.name() != name;
-    let mut tail = ArchiveWriter::behind_archive(Vec::new(), &archive, Layout::Plain, keep)?;
+    let old = archive.clone();
+    let old_end = move |offset| old.end_at(offset).map_err(io::Error::other);
+    let sink = Append::new(file, archive.source().len(), old_end);
+    let mut tail = ArchiveWriter::behind_archive(sink, &archive, Layout::Plain, keep)?;
     tail.add(name, content.as_bytes(), &EntryOptions::default())?;
-    let tail = tail.finish()?;
-    file.check_in_place()?;
-    file.write_all_at(&tail, archive.source().len())?;
-    file.sync()?;
-    println!("{} bytes appended", tail.len());
+    let len = tail.finish()?.commit(Durability::Synced)?;
+    println!("{len} bytes");
     Ok(())
 }

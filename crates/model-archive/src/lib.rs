@@ -88,6 +88,7 @@ pub use error::{Error, Result};
 pub use fault::{Class, Fault, FileFault, Flaw, WriteFault};
 pub use folder::{
     Folder,
+    edit::FolderEdit,
     new::{NewFolder, UnpackOptions},
     storage::{Storage, Stored, StoredReader},
 };

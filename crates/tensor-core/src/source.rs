@@ -78,6 +78,30 @@ impl Source {
         Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(len) })
     }
 
+    /// Opens a file for `read`; where that fails, and an editor has changed the length of the file
+    /// meanwhile, once more: what is read from its end may have moved.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open) and `read`.
+    pub fn open_for<T, E: From<Error>>(
+        path: impl AsRef<Path>,
+        read: impl Fn(Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let path = path.as_ref();
+        let mut attempts = ATTEMPTS;
+        loop {
+            let source = Self::open(path)?;
+            let len = source.len();
+            let result = read(source);
+            let has_changed = || path.metadata().is_ok_and(|now| now.len() != len);
+            if result.is_ok() || attempts == 0 || !has_changed() {
+                return result;
+            }
+            attempts = attempts.saturating_sub(1);
+        }
+    }
+
     /// Stands on an open file, which is read by position.
     ///
     /// # Errors
@@ -431,6 +455,9 @@ fn read_uninit_at<'m>(
 
 /// What a stream reads at once: it stays in the cache of one core while it is hashed or decoded.
 const STREAM: u64 = 256 << 10;
+
+/// How often a file is opened again that an editor changes just then.
+const ATTEMPTS: u32 = 100;
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,11 @@ use std::{
 use tensor_core::{Extent, ReadAt, Source};
 
 pub mod cases;
+#[cfg(unix)]
+pub mod faults;
 pub mod killed;
 pub mod memory;
+pub mod recorded;
 pub mod zip;
 
 /// Returns the root of the workspace.

@@ -1,5 +1,6 @@
 //! Folders that are read as archives are: nothing outside of them is.
 
+pub(crate) mod edit;
 pub(crate) mod new;
 pub(crate) mod storage;
 mod tree;
@@ -12,7 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tensor_core::{Limit, Limits, Source};
+use tensor_core::{
+    Limit, Limits, Source,
+    output::{is_temporary, sweep},
+};
 
 use crate::{Error, FileFault, Result, name};
 
@@ -51,7 +55,15 @@ impl Folder {
     /// [`Error::Core`] where it cannot be opened, or is not a folder.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::of_path(path).map_err(|source| {
+        let opened = Self::of_path(path).or_else(|error| match path.parent() {
+            // An edit may have been killed while it was not in its place.
+            Some(parent) if error.kind() == ErrorKind::NotFound => {
+                sweep(parent);
+                Self::of_path(path)
+            }
+            _ => Err(error),
+        });
+        opened.map_err(|source| {
             let path = path.to_owned();
             tensor_core::Error::File { path, what: "opening", source }.into()
         })
@@ -131,9 +143,9 @@ impl Folder {
         Some(parts.map(|part| part.to_str()).collect::<Option<Vec<_>>>()?.join("/"))
     }
 
-    /// Returns the paths of all that is not a folder, sorted. Links to folders are not followed but
-    /// are themselves listed; what is not UTF-8 in a name is replaced, and such a path finds
-    /// nothing.
+    /// Returns the paths of all that is not a folder, sorted, without
+    /// [what is not complete](is_temporary). Links to folders are not followed but are themselves
+    /// listed; what is not UTF-8 in a name is replaced, and such a path finds nothing.
     ///
     /// # Errors
     ///
@@ -152,6 +164,9 @@ impl Folder {
             found = found.saturating_add(listed.len() as u64);
             self.limits.check(Limit::Entries, "number of files and folders", found)?;
             for (name, is_folder) in listed {
+                if is_temporary(&name) {
+                    continue;
+                }
                 let path = folder.join(name);
                 if is_folder {
                     folders.push(path);

@@ -1,7 +1,6 @@
 //! Unpacking: a folder that appears whole or not at all.
 
 use std::{
-    ffi::OsString,
     fs::{self, File},
     io::{self, BufRead, Write},
     num::NonZeroUsize,
@@ -9,8 +8,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use tempfile::TempDir;
-use tensor_core::parallel;
+use tensor_core::{
+    output::{Hidden, check_space},
+    parallel,
+};
 
 use crate::{Archive, Entry, EntryReader, Error, Fault, Flaw, Kind, Result, folder::tree::Tree};
 
@@ -18,7 +19,6 @@ use crate::{Archive, Entry, EntryReader, Error, Fault, Flaw, Kind, Result, folde
 #[derive(Clone, Copy, Debug)]
 pub struct UnpackOptions {
     threads: NonZeroUsize,
-    spare: u64,
 }
 
 impl UnpackOptions {
@@ -28,19 +28,11 @@ impl UnpackOptions {
         self.threads = threads;
         self
     }
-
-    /// Sets how many bytes must stay free on the disk, where the system says how many there are;
-    /// 1 GiB by default.
-    #[must_use]
-    pub const fn spare(mut self, bytes: u64) -> Self {
-        self.spare = bytes;
-        self
-    }
 }
 
 impl Default for UnpackOptions {
     fn default() -> Self {
-        Self { threads: parallel::available(), spare: SPARE }
+        Self { threads: parallel::available() }
     }
 }
 
@@ -55,14 +47,14 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// [`Error::Unpack`] that names what could not be made: the folder, where something is in it
-    /// or the disk is too full, or an entry, such as one of two that are one file on this system;
-    /// those of [`check_total`](Self::check_total), of reading entries and of
+    /// [`Error::Unpack`] that names what could not be made: the folder, where something is in it, or
+    /// an entry, such as one of two that are one file on this system; those of [`check_space`], of
+    /// [`check_total`](Self::check_total), of reading entries and of
     /// [resolving](Entry::resolve) links.
     pub fn unpack(&self, folder: impl AsRef<Path>, options: &UnpackOptions) -> Result<()> {
         self.check_total()?;
         let folder = NewFolder::create(folder)?;
-        folder.check_space(self.total_size(), options.spare)?;
+        check_space(&folder.folder, self.total_size())?;
         self.unpack_into(&folder, options.threads)?;
         folder.commit()
     }
@@ -132,15 +124,15 @@ impl Entry<'_> {
     }
 }
 
-/// A folder in the making: a hidden one beside its place, which is renamed once it is complete and
-/// removed when it is dropped before.
+/// A folder in the making: in a [hidden one](Hidden) beside its place, to which it is moved once it
+/// is complete, and removed when it is dropped before.
 ///
 /// It only takes new files. On Unix, nothing that is written can leave it: each folder on the way
 /// to a file is opened from the one above it, and none through a symbolic link.
 #[derive(Debug)]
 pub struct NewFolder {
     folder: PathBuf,
-    hidden: TempDir,
+    hidden: Hidden,
     tree: Tree,
 }
 
@@ -183,25 +175,6 @@ impl NewFolder {
         self.tree.add_symlink(path, target).map_err(|source| self.failed(path, source))
     }
 
-    /// Refuses to go on where the disk would be left with less than `spare` bytes, as far as the
-    /// system says how many are free.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unpack`] with both numbers.
-    pub fn check_space(&self, needed: u64, spare: u64) -> Result<()> {
-        let Some(free) = self.tree.free_bytes() else {
-            return Ok(());
-        };
-        if needed.saturating_add(spare) <= free {
-            return Ok(());
-        }
-        let message =
-            format!("{needed} bytes and {spare} to spare are needed, but {free} are free");
-        let source = io::Error::new(io::ErrorKind::StorageFull, message);
-        Err(Error::Unpack { path: self.folder.clone(), source })
-    }
-
     /// Puts the folder in its place, where by now there may only be an empty one.
     ///
     /// # Errors
@@ -214,10 +187,8 @@ impl NewFolder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        fs::rename(self.hidden.path(), &self.folder).map_err(failed)?;
-        // Nothing is left to remove.
-        let _ = self.hidden.keep();
-        Ok(())
+        let moved = self.hidden.settle(|hidden| fs::rename(hidden.join(NEW), &self.folder));
+        moved.map_err(failed)
     }
 
     fn failed(&self, path: &str, source: io::Error) -> Error {
@@ -233,25 +204,19 @@ impl NewFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => folder.to_owned(),
             Err(error) => return Err(error),
         };
-        let Some(name) = folder.file_name() else {
+        if folder.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no name"));
-        };
-        let parent = match folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let mut prefix = OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix);
+        }
+        let hidden = Hidden::folder(&folder)?;
+        let new = hidden.path().join(NEW);
+        let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755));
-        let hidden = builder.tempdir_in(parent)?;
-        let tree = Tree::open(hidden.path())?;
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+        builder.create(&new)?;
+        let tree = Tree::open(&new)?;
         Ok(Self { folder, hidden, tree })
     }
 }
 
-/// What is left to the system and to others.
-const SPARE: u64 = 1 << 30;
+/// What it is called until then.
+const NEW: &str = "new";

@@ -36,13 +36,6 @@ impl Tree {
         Ok(Self { root })
     }
 
-    /// Returns how many bytes there is room for; `None` where the system does not say.
-    pub(crate) fn free_bytes(&self) -> Option<u64> {
-        let disk = rustix::fs::fstatvfs(&self.root).ok()?;
-        // Some file systems that have no fixed size say that they have none at all.
-        (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
-    }
-
     /// Makes a folder and those that it lies in, unless they are there.
     pub(crate) fn add_folder(&self, path: &str) -> io::Result<()> {
         self.folder(path).map(drop)
@@ -61,6 +54,13 @@ impl Tree {
         check(path)?;
         let (folder, name) = split(path);
         Ok(rustix::fs::symlinkat(target, self.folder(folder)?, name)?)
+    }
+
+    /// Removes what is not a folder, or a symbolic link itself.
+    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
+        check(path)?;
+        let (folder, name) = split(path);
+        Ok(rustix::fs::unlinkat(self.folder(folder)?, name, rustix::fs::AtFlags::empty())?)
     }
 
     /// Opens a folder, and makes those on the way that are not there.
@@ -111,11 +111,6 @@ impl Tree {
         Ok(Self { root: root.canonicalize()? })
     }
 
-    /// Returns how many bytes there is room for; `None` where the system does not say.
-    pub(crate) fn free_bytes(&self) -> Option<u64> {
-        None
-    }
-
     /// Makes a folder and those that it lies in, unless they are there.
     pub(crate) fn add_folder(&self, path: &str) -> io::Result<()> {
         self.folder(path).map(drop)
@@ -137,6 +132,13 @@ impl Tree {
         return std::os::windows::fs::symlink_file(target.replace('/', "\\"), link);
         #[cfg(not(windows))]
         return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{link:?} to {target:?}")));
+    }
+
+    /// Removes what is not a folder, or a symbolic link itself.
+    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
+        check(path)?;
+        let (folder, name) = split(path);
+        std::fs::remove_file(self.folder(folder)?.join(name))
     }
 
     /// Returns the path of a folder, and makes those on the way that are not there.

@@ -1,13 +1,16 @@
 //! Archives that are changed in place, and the layout of PyTorch.
 
-use std::fs;
+use std::{fs, io};
 
 use model_archive::{
     Archive, ArchiveWriter, Compression, Entry, EntryOptions, Error, Layout, Method, Raw,
     last_whole,
 };
-use tensor_core::{Profile, Source};
-use test_support::{assert_bytes, testdata};
+use tensor_core::{
+    Extent, Profile, Source,
+    output::{Append, Durability},
+};
+use test_support::{CountingSource, assert_bytes, recorded::Recorded, testdata};
 
 const PLAIN: fn() -> EntryOptions = EntryOptions::default;
 
@@ -58,8 +61,8 @@ fn entries_are_replaced_added_and_taken_out() {
             contents(&new),
             pairs([("m/b", "second"), ("m/a", "third"), ("m/new", "fourth")])
         );
-        let mut read = zip::ZipArchive::new(std::io::Cursor::new(&bytes)).unwrap();
-        let content = std::io::read_to_string(read.by_name("m/a").unwrap()).unwrap();
+        let mut read = zip::ZipArchive::new(io::Cursor::new(&bytes)).unwrap();
+        let content = io::read_to_string(read.by_name("m/a").unwrap()).unwrap();
         assert_eq!((read.len(), &*content), (3, "third"));
         // What was cut off in the middle of the tail is found.
         for len in before.len()..bytes.len() {
@@ -104,10 +107,46 @@ fn no_whole_archive() {
     for bytes in [Vec::new(), vec![0; 5000], archive(Layout::Plain)] {
         assert_eq!(error(bytes).to_string(), "there is no whole ZIP file in it");
     }
-    let many = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".repeat(1002);
-    let error = error(many);
+}
+
+#[test]
+fn the_search_for_a_whole_archive_is_bounded() {
+    let many = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".repeat(10_000);
+    let store = CountingSource::new(&many);
+    let reads_all = |source: &Source| {
+        let _ = source.read(Extent::first(source.len()), "all");
+        false
+    };
+    let error = last_whole(&store.source(), reads_all).unwrap_err();
     assert!(matches!(error, Error::NotWhole { .. }));
     assert_eq!(error.to_string(), "it has too many ends of ZIP files in it");
+    assert!(store.total() <= 3 * many.len() as u64 + (64 << 20), "{}", store.total());
+}
+
+#[test]
+fn appended_behind_a_copy_of_the_end() {
+    for layout in [Layout::Plain, Layout::PyTorch] {
+        let before = archive(layout);
+        let old = lenient(&before);
+        let file = Recorded::new(&before);
+        let end = old.clone();
+        let old_end = move |offset| end.end_at(offset).map_err(io::Error::other);
+        let sink = Append::new(file.clone(), before.len() as u64, old_end);
+        let mut tail =
+            ArchiveWriter::behind_archive(sink, &old, layout, |entry| entry.name() != "m/a")
+                .unwrap();
+        tail.add("m/a", &vec![b'x'; 9 << 20], &PLAIN()).unwrap();
+        tail.finish().unwrap().commit(Durability::Synced).unwrap();
+        let states = file.states();
+        assert!(states.len() > 5, "{} writes", states.len());
+        let (last, others) = states.split_last().unwrap();
+        for state in others {
+            assert_eq!(contents(&lenient(state)), contents(&old));
+        }
+        let new = lenient(last);
+        assert_eq!(new.entry("m/a").unwrap().info().size, 9 << 20);
+        assert!(last.starts_with(&before));
+    }
 }
 
 /// What PyTorch wrote is written again with the same bytes.

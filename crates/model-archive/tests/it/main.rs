@@ -3,6 +3,7 @@
 mod append;
 mod changed;
 mod differential;
+mod edit;
 mod face;
 mod folder;
 mod fuzz_corpus;

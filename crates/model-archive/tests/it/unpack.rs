@@ -8,12 +8,9 @@ use std::{
 
 use model_archive::{Archive, ArchiveWriter, EntryOptions, Error, Symlinks, UnpackOptions};
 use tensor_core::{Chain, Profile, Source};
+#[cfg(unix)]
+use test_support::faults::SmallDisk;
 use test_support::zip::Zip;
-
-/// Leaves no room for the rest of the machine, so that tests run on small disks.
-fn options() -> UnpackOptions {
-    UnpackOptions::default().spare(0)
-}
 
 fn archive(write: impl FnOnce(&mut ArchiveWriter<Vec<u8>>)) -> Archive {
     let mut archive = ArchiveWriter::new(Vec::new());
@@ -73,7 +70,9 @@ fn everything_is_there_afterwards() {
     for threads in [1, 4] {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("out");
-        archive.unpack(&folder, &options().threads(NonZeroUsize::new(threads).unwrap())).unwrap();
+        archive
+            .unpack(&folder, &UnpackOptions::default().threads(NonZeroUsize::new(threads).unwrap()))
+            .unwrap();
         assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 1);
         assert_eq!(walk(&folder).len(), 58);
         assert_eq!(fs::read(folder.join("model/deep/er/file")).unwrap(), b"first");
@@ -93,7 +92,7 @@ fn modes_are_those_of_new_files() {
     let mut zip = Zip::of(&[("a/b", b"x")]);
     // A program that runs as its owner.
     zip.entries[0].listing.external = 0o104_777 << 16;
-    open(zip.to_bytes()).unpack(outer.path().join("out"), &options()).unwrap();
+    open(zip.to_bytes()).unpack(outer.path().join("out"), &UnpackOptions::default()).unwrap();
     fs::create_dir(outer.path().join("folder")).unwrap();
     fs::write(outer.path().join("file"), b"").unwrap();
     let folder = mode(outer.path().join("folder")) & 0o755;
@@ -112,7 +111,7 @@ fn links_lead_to_files_of_the_archive() {
     });
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("out");
-    archive.unpack(&folder, &options()).unwrap();
+    archive.unpack(&folder, &UnpackOptions::default()).unwrap();
     assert_eq!(fs::read_link(folder.join("a/link")).unwrap(), Path::new("../b/file"));
     assert_eq!(fs::read(folder.join("again")).unwrap(), b"content");
 }
@@ -125,7 +124,7 @@ fn an_empty_folder_is_taken() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("out");
     fs::create_dir(&folder).unwrap();
-    archive.unpack(&folder, &options()).unwrap();
+    archive.unpack(&folder, &UnpackOptions::default()).unwrap();
     assert_eq!(walk(outer.path()), [Path::new("out"), Path::new("out/a")]);
 }
 
@@ -143,7 +142,7 @@ fn what_is_there_stays() {
     for (path, reason) in
         [(&folder, "it is not empty"), (&file, "Not a directory"), (&none, "No such file")]
     {
-        let error = archive.unpack(path, &options()).unwrap_err();
+        let error = archive.unpack(path, &UnpackOptions::default()).unwrap_err();
         let expected = format!("{path:?} cannot be unpacked: {reason}");
         let found = Chain(&error).to_string();
         #[cfg(unix)]
@@ -162,7 +161,7 @@ fn a_failure_leaves_nothing() {
     zip.entries[2].data[0] ^= 1;
     let archive = open(zip.to_bytes());
     for threads in [1, 3] {
-        let options = options().threads(NonZeroUsize::new(threads).unwrap());
+        let options = UnpackOptions::default().threads(NonZeroUsize::new(threads).unwrap());
         let error = fails(&archive, &options);
         assert_eq!(error.rule(), "zip/crc");
         assert_eq!(error.at().entry.as_deref(), Some("d/e/f"));
@@ -180,7 +179,7 @@ fn links_that_lead_elsewhere() {
     ] {
         let mut zip = Zip::of(&[("model/a", target.as_bytes()), ("folder/x", b"x")]);
         zip.entries[0].listing.external = 0o120_777 << 16;
-        let error = fails(&open(zip.to_bytes()), &options());
+        let error = fails(&open(zip.to_bytes()), &UnpackOptions::default());
         assert!(error.to_string().ends_with(reason), "{target:?}: {error}");
     }
 }
@@ -200,10 +199,16 @@ fn files_behind_links_do_not_open() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_noticed_before() {
-    let archive = archive(|archive| {
-        archive.add("a", b"x", &EntryOptions::default()).unwrap();
-    });
-    let error = fails(&archive, &UnpackOptions::default().spare(u64::MAX));
-    let found = Chain(&error).to_string();
-    assert!(found.contains("1 bytes and 18446744073709551615 to spare are needed"), "{found}");
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(dir.path(), 4 << 20) else { return };
+    let archive = |len: usize| {
+        archive(|archive| {
+            archive.add("a", &vec![0; len], &EntryOptions::default()).unwrap();
+        })
+    };
+    let place = disk.path().join("model");
+    let error = archive(3 << 20).unpack(&place, &UnpackOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::Core(tensor_core::Error::DiskFull { .. })), "{error}");
+    assert_eq!(walk(disk.path()), Vec::<PathBuf>::new());
+    archive(2 << 20).unpack(&place, &UnpackOptions::default()).unwrap();
 }

@@ -141,9 +141,7 @@ impl<F: WriteAt> Append<F> {
         }
         if self.has_written() {
             let mut held = unfinished::hold();
-            if self.file.byte_len().is_ok_and(|len| len != self.len) {
-                return Err(io::Error::other("another program has changed the file meanwhile"));
-            }
+            self.check_unchanged()?;
             self.file.set_len(self.position)?;
             held.done(self.unfinished.take());
             (self.start, self.len) = (self.position, self.position);
@@ -167,6 +165,16 @@ impl<F: WriteAt> Append<F> {
         Ok(())
     }
 
+    /// A lock keeps other editors out, not other programs: what those wrote is not ours to lose.
+    fn check_unchanged(&self) -> io::Result<()> {
+        match self.file.byte_len() {
+            Ok(len) if len != self.len => {
+                Err(io::Error::other("another program has changed the file meanwhile"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes a copy of the old end behind the one that is there, and behind `end`.
     fn move_copy(&mut self, end: u64) -> io::Result<()> {
         let twice = self.copy.saturating_add(self.copy.saturating_sub(self.start));
@@ -174,6 +182,7 @@ impl<F: WriteAt> Append<F> {
         let copy = copy.checked_next_multiple_of(PAGE).unwrap_or(copy);
         let old_end = (self.old_end)(copy)?;
         let _held = unfinished::hold();
+        self.check_unchanged()?;
         let written = self.file.write_all_at(&old_end, copy);
         self.len = match written {
             Ok(()) => copy.saturating_add(old_end.len() as u64),
@@ -204,8 +213,7 @@ impl<F: WriteAt> Write for Append<F> {
 
 impl<F: WriteAt> Drop for Append<F> {
     fn drop(&mut self) {
-        // A lock keeps other editors out, not other programs: what those left is not ours to cut.
-        if self.len > self.start && self.file.byte_len().is_ok_and(|len| len == self.len) {
+        if self.len > self.start && self.check_unchanged().is_ok() {
             // Where even that fails, the file still ends with a copy of its old end.
             let _ = self.file.set_len(self.start);
         }

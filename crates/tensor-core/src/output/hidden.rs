@@ -140,15 +140,16 @@ pub fn is_temporary(name: &OsStr) -> bool {
 
 /// Removes what dead processes have left in a folder under [hidden names](is_temporary), and puts
 /// back a folder that one of them had moved out of its place. What cannot be looked at stays, as
-/// does all that another process holds.
-pub fn sweep(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
+/// does all that another process holds. Returns how many names there are in the folder.
+pub fn sweep(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let swept = entries.inspect(|entry| {
         if is_temporary(&entry.file_name()) {
             // What is not ours to remove does no harm.
             let _ = sweep_away(folder, &entry.path());
         }
-    }
+    });
+    swept.count()
 }
 
 fn sweep_away(folder: &Path, path: &Path) -> io::Result<()> {
@@ -166,18 +167,16 @@ fn sweep_away(folder: &Path, path: &Path) -> io::Result<()> {
     remove(path)
 }
 
-/// Sweeps the folder of a file that is to be written or changed, unless it has just been done: to
-/// list folders takes a fiftieth of the time at most, however many files are made in one.
+/// Sweeps the folder of a file that is to be written or changed; one with many files not each time.
 pub(super) fn sweep_beside(target: &Path) {
-    static NEXT: Mutex<Option<(PathBuf, Instant)>> = Mutex::new(None);
-    let (folder, started) = (folder(target), Instant::now());
-    let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
-    if next.as_ref().is_some_and(|(swept, next)| swept == folder && started < *next) {
-        return;
+    static LARGE: Mutex<Option<(PathBuf, Instant)>> = Mutex::new(None);
+    let folder = folder(target);
+    let mut large = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*large {
+        Some((swept, when)) if swept == folder && when.elapsed() < PAUSE => {}
+        _ if sweep(folder) > MANY => *large = Some((folder.to_owned(), Instant::now())),
+        _ => {}
     }
-    sweep(folder);
-    let pause = started.elapsed().saturating_mul(50).min(Duration::from_secs(60));
-    *next = Instant::now().checked_add(pause).map(|next| (folder.to_owned(), next));
 }
 
 /// Makes something under a new hidden name.
@@ -261,6 +260,10 @@ const SUFFIX: &str = ".modelcrate";
 const RANDOM: usize = 6;
 /// How many bytes of a name are part of its hidden one.
 const LONGEST: usize = 200;
+/// How many files are listed each time.
+const MANY: usize = 1000;
+/// How often more are.
+const PAUSE: Duration = Duration::from_secs(10);
 /// In a hidden folder, what was moved out of its place.
 const OLD: &str = "old";
 

@@ -1,0 +1,337 @@
+//! Changing folders, whole or not at all.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use tensor_core::output::{
+    Durability, Edited, Hidden, LockedFile, Output, is_temporary, keep_metadata,
+};
+
+use crate::{Error, FileFault, Folder, Result, folder::tree::Tree, name};
+
+/// A folder that is being edited, locked against other editors.
+///
+/// The first change makes a hidden folder beside it, in which everything that does not change is a
+/// hard link to what is there, or a copy where there are no such links. Symbolic links stay what
+/// they are, owner, permissions and extended attributes of files and folders are kept, and
+/// [hidden names of ours](is_temporary) are left out. [`commit`](Self::commit) lets the two change
+/// places in one step, on Linux and macOS; dropped before, the folder is as it was. On other
+/// systems, and on file systems that cannot do this, there is no folder in the place for the moment
+/// between two renames: where the process is killed just then, the old one is put back when the
+/// folder is next opened.
+///
+/// The folder at the place is then another: who had it open, or stands in it, still has the old
+/// one, whose files are gone. What others put into it during the edit without asking for the lock
+/// is lost. To edit takes the right to create in the folder that it lies in. Systems other than
+/// Unix have no locks on folders.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write;
+///
+/// use model_archive::{FolderEdit, tensor_core::output::Output};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("package");
+/// std::fs::create_dir(&path)?;
+/// std::fs::write(path.join("old"), b"")?;
+/// let mut edit = FolderEdit::open(&path, Output::default())?;
+/// edit.file("metadata/new")?.write_all(b"content")?;
+/// edit.remove("old")?;
+/// assert_eq!(edit.prepared()?.paths()?, ["metadata/new"]);
+/// edit.commit()?;
+/// assert_eq!(model_archive::Folder::open(&path)?.paths()?, ["metadata/new"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "an edit takes effect when it is committed"]
+pub struct FolderEdit {
+    folder: Folder,
+    #[cfg(unix)]
+    lock: LockedFile,
+    durability: Durability,
+    /// None before the first change.
+    prepared: Option<Prepared>,
+    written: BTreeSet<String>,
+    removed: usize,
+}
+
+/// A folder that is to take the place of another.
+#[derive(Debug)]
+struct Prepared {
+    folder: Folder,
+    tree: Tree,
+    /// Holds it, and in the end the old one.
+    hidden: Hidden,
+}
+
+impl FolderEdit {
+    /// Locks a folder, for which it waits as `output` says. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::Locked`]; as for [`Folder::open`].
+    pub fn open(path: impl AsRef<Path>, output: Output) -> Result<Self> {
+        let path = path.as_ref();
+        #[cfg(unix)]
+        let lock = LockedFile::folder(Folder::open(path)?.path(), output.wait)?;
+        Ok(Self {
+            folder: Folder::open(path)?,
+            #[cfg(unix)]
+            lock,
+            durability: output.durability,
+            prepared: None,
+            written: BTreeSet::new(),
+            removed: 0,
+        })
+    }
+
+    /// Returns the folder as it is before the edit.
+    #[must_use]
+    pub const fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Returns the folder as it will be after what was done so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where it cannot be made.
+    pub fn prepared(&mut self) -> Result<&Folder> {
+        Ok(&self.prepare()?.folder)
+    }
+
+    /// Starts a file, in the place of one that is there, whose owner, permissions and extended
+    /// attributes it gets; folders are made on the way. Where the path is that of a symbolic link
+    /// to a file in the folder, that file is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] where the path is unsafe, leads out of the folder, is that of a folder, or of
+    /// a file that nobody may write to; [`Error::Core`] where nothing can be made.
+    pub fn file(&mut self, path: &str) -> Result<File> {
+        let inside = self.place(path)?;
+        let old = self.folder.path().join(&inside);
+        let failed = |source| fault(path, FileFault::Io(source));
+        if fs::metadata(&old).is_ok_and(|found| found.permissions().readonly()) {
+            return Err(failed(ErrorKind::PermissionDenied.into()));
+        }
+        let tree = &self.prepare()?.tree;
+        match tree.remove(&inside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let file = tree.add_file(&inside).map_err(failed)?;
+        if old.is_file() {
+            keep_metadata(&old, &file).map_err(failed)?;
+        }
+        self.written.insert(inside);
+        Ok(file)
+    }
+
+    /// Removes a file, or a symbolic link itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] where the path is unsafe, leads out of the folder, or is not that of a file.
+    pub fn remove(&mut self, path: &str) -> Result<()> {
+        let inside = self.inside(path)?;
+        let removed = self.prepare()?.tree.remove(&inside);
+        removed.map_err(|source| fault(path, FileFault::Io(source)))?;
+        self.removed = self.removed.saturating_add(1);
+        Ok(())
+    }
+
+    /// Puts the changed folder in its place. Where nothing was changed, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::Replaced`] where another folder has come to its place;
+    /// [`Error::Core`]. The folder is as it was.
+    pub fn commit(mut self) -> Result<Edited> {
+        let Some(prepared) = self.prepared.take() else { return Ok(Edited::Unchanged) };
+        let root = self.folder.path();
+        let failed = |what| move |source| failed(root, what, source);
+        if self.durability == Durability::Synced {
+            prepared.sync(&self.written).map_err(failed("synchronising"))?;
+        }
+        #[cfg(unix)]
+        self.lock.check_in_place()?;
+        let new = prepared.folder.path();
+        let moved = prepared.hidden.settle(|hidden| exchange(new, root, hidden));
+        moved.map_err(failed("replacing"))?;
+        if self.durability == Durability::Synced && cfg!(unix) {
+            let parent = root.parent().unwrap_or(root);
+            let synced = File::open(parent).and_then(|parent| parent.sync_all());
+            synced.map_err(failed("synchronising the folder"))?;
+        }
+        Ok(Edited::Updated { written: self.written.len(), removed: self.removed })
+    }
+
+    /// Returns where a file is to be, from the folder on: links are followed as they are there.
+    fn place(&self, path: &str) -> Result<String> {
+        match self.folder.resolve(path)? {
+            Some(inside) => Ok(super::text(&inside)),
+            None => self.inside(path),
+        }
+    }
+
+    /// Like [`place`](Self::place), but the last component is taken as it stands.
+    fn inside(&self, path: &str) -> Result<String> {
+        let checked = name::check(path, &self.folder.limits);
+        checked.map_err(|found| fault(path, FileFault::Name(found)))?;
+        match path.rsplit_once('/') {
+            Some((parent, name)) => Ok(format!("{}/{name}", self.place(parent)?)),
+            None => Ok(path.to_owned()),
+        }
+    }
+
+    fn prepare(&mut self) -> Result<&Prepared> {
+        let (prepared, root) = (self.prepared.take(), self.folder.path());
+        let prepared = prepared.map_or_else(|| Prepared::new(&self.folder), Ok);
+        let prepared =
+            prepared.map_err(|source| failed(root, "making another beside it", source))?;
+        Ok(self.prepared.insert(prepared))
+    }
+}
+
+impl Prepared {
+    fn new(old: &Folder) -> io::Result<Self> {
+        let hidden = Hidden::folder(old.path())?;
+        let new = hidden.path().join("new");
+        fs::create_dir(&new)?;
+        let folder = Folder { limits: old.limits, ..Folder::of_path(&new)? };
+        let mut folders = vec![PathBuf::new()];
+        while let Some(inside) = folders.pop() {
+            for (name, is_folder) in old.list(&inside)? {
+                if is_temporary(&name) {
+                    continue;
+                }
+                if is_folder {
+                    // Its own mode comes when it is complete.
+                    fs::create_dir(new.join(&inside).join(&name))?;
+                    folders.push(inside.join(name));
+                } else {
+                    old.link(&folder, &inside, &name)?;
+                }
+            }
+            #[cfg(unix)]
+            keep_metadata(&old.path().join(&inside), &File::open(new.join(inside))?)?;
+        }
+        Ok(Self { folder, tree: Tree::open(&new)?, hidden })
+    }
+
+    /// Forces what is new to the disk.
+    fn sync(&self, written: &BTreeSet<String>) -> io::Result<()> {
+        for path in written {
+            // What was written may have been removed since.
+            match self.folder.open_file(Path::new(path)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                file => file?.sync_all()?,
+            }
+        }
+        let mut folders = vec![PathBuf::new()];
+        while let Some(inside) = folders.pop() {
+            let listed = self.folder.list(&inside)?.into_iter();
+            folders.extend(
+                listed.filter(|(_, is_folder)| *is_folder).map(|(name, _)| inside.join(name)),
+            );
+            #[cfg(unix)]
+            File::open(self.folder.path().join(inside))?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+impl Folder {
+    /// Gives a file of this folder a second place in another, or copies it.
+    #[cfg(unix)]
+    fn link(&self, new: &Self, inside: &Path, name: &OsStr) -> io::Result<()> {
+        use rustix::fs::{AtFlags, FileType, linkat, readlinkat, statat, symlinkat};
+        let (from, to) = (self.open_folder(inside)?, new.open_folder(inside)?);
+        if linkat(&from, name, &to, name, AtFlags::empty()).is_ok() {
+            return Ok(());
+        }
+        let found = statat(&from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => Ok(symlinkat(readlinkat(&from, name, Vec::new())?, &to, name)?),
+            FileType::RegularFile => {
+                let path = inside.join(name);
+                let mut copy = File::create_new(new.path().join(&path))?;
+                io::copy(&mut self.open_file(&path)?, &mut copy)?;
+                keep_metadata(&self.path().join(path), &copy)?;
+                copy.sync_all()
+            }
+            _ => Err(ErrorKind::Unsupported.into()),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn link(&self, new: &Self, inside: &Path, name: &OsStr) -> io::Result<()> {
+        let [from, to] = [self, new].map(|folder| folder.path().join(inside).join(name));
+        fs::hard_link(&from, &to).or_else(|_| fs::copy(from, to).map(drop))
+    }
+}
+
+/// Lets two folders change places; `hidden` is one that may hold what is on the way.
+fn exchange(new: &Path, root: &Path, hidden: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    {
+        use rustix::{
+            fs::{CWD, RenameFlags, renameat_with},
+            io::Errno,
+        };
+        match renameat_with(CWD, new, CWD, root, RenameFlags::EXCHANGE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            exchanged => return Ok(exchanged?),
+        }
+    }
+    exchange_by_renaming(new, root, hidden)
+}
+
+/// Does it in two steps. What is in a folder `old` is put back where the second one never comes.
+fn exchange_by_renaming(new: &Path, root: &Path, hidden: &Path) -> io::Result<()> {
+    let old = hidden.join("old");
+    fs::create_dir(&old)?;
+    let old = old.join(root.file_name().unwrap_or_default());
+    fs::rename(root, &old)?;
+    fs::rename(new, root).inspect_err(|_| {
+        // Where this fails too, it is put back when the folder is next opened.
+        let _ = fs::rename(&old, root);
+    })
+}
+
+fn fault(path: &str, fault: FileFault) -> Error {
+    Error::File { path: path.to_owned(), fault }
+}
+
+fn failed(path: &Path, what: &'static str, source: io::Error) -> Error {
+    tensor_core::Error::File { path: path.to_owned(), what, source }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exchanged_by_two_renames() {
+        let dir = tempfile::tempdir().unwrap();
+        let [root, hidden] = ["package", "hidden"].map(|name| dir.path().join(name));
+        let new = hidden.join("new");
+        for folder in [&root, &hidden, &new] {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(root.join("old"), "").unwrap();
+        exchange_by_renaming(&dir.path().join("none"), &root, &hidden).unwrap_err();
+        assert!(root.join("old").exists());
+        fs::remove_dir(hidden.join("old")).unwrap();
+        exchange_by_renaming(&new, &root, &hidden).unwrap();
+        assert!(hidden.join("old/package/old").exists() && !root.join("old").exists());
+    }
+}

@@ -1,0 +1,197 @@
+//! Folders that are changed whole or not at all.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use model_archive::{Error, FileFault, Folder, FolderEdit};
+use tensor_core::output::{Edited, Output, is_temporary};
+use test_support::killed;
+
+/// A folder beside which nothing is.
+fn package(dir: &tempfile::TempDir) -> PathBuf {
+    let path = dir.path().join("package");
+    fs::create_dir_all(path.join("metadata")).unwrap();
+    for (name, content) in [("MANIFEST", "{}"), ("metadata/config", "old"), ("model", "weights")] {
+        fs::write(path.join(name), content).unwrap();
+    }
+    path
+}
+
+fn edit(path: &Path) -> FolderEdit {
+    FolderEdit::open(path, Output::default()).unwrap()
+}
+
+fn write(edit: &mut FolderEdit, path: &str, content: &str) {
+    edit.file(path).unwrap().write_all(content.as_bytes()).unwrap();
+}
+
+fn contents(path: &Path) -> Vec<(String, String)> {
+    let paths = Folder::open(path).unwrap().paths().unwrap();
+    let content = |name: &String| fs::read_to_string(path.join(name)).unwrap();
+    paths.iter().map(|name| (name.clone(), content(name))).collect()
+}
+
+fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
+    pairs.map(|(name, content)| (name.to_owned(), content.to_owned())).into()
+}
+
+fn hidden(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).unwrap();
+    entries.filter(|entry| is_temporary(&entry.as_ref().unwrap().file_name())).count()
+}
+
+#[test]
+fn all_changes_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let before = contents(&path);
+    let mut edit = edit(&path);
+    write(&mut edit, "metadata/config", "new");
+    write(&mut edit, "a/b/c", "added");
+    write(&mut edit, "a/b/c", "again");
+    edit.remove("model").unwrap();
+    assert_eq!(contents(&path), before);
+    let after = pairs([("MANIFEST", "{}"), ("a/b/c", "again"), ("metadata/config", "new")]);
+    assert_eq!(contents(edit.prepared().unwrap().path()), after);
+    assert_eq!(edit.commit().unwrap(), Edited::Updated { written: 2, removed: 1 });
+    assert_eq!(contents(&path), after);
+    assert_eq!(hidden(dir.path()), 0);
+}
+
+#[test]
+fn dropped_before_its_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let before = contents(&path);
+    assert_eq!(edit(&path).commit().unwrap(), Edited::Unchanged);
+    let mut edit = edit(&path);
+    write(&mut edit, "metadata/config", "new");
+    assert_eq!(hidden(dir.path()), 1);
+    drop(edit);
+    assert_eq!((contents(&path), hidden(dir.path())), (before, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_stays_is_kept_as_it_is() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    symlink("metadata", path.join("meta")).unwrap();
+    symlink("model", path.join("latest")).unwrap();
+    fs::write(path.join(".model.abcdef.modelcrate"), "half").unwrap();
+    for (name, mode) in [("", 0o750), ("metadata", 0o700), ("metadata/config", 0o640)] {
+        fs::set_permissions(path.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mode = |name: &str| path.join(name).metadata().unwrap().mode() & 0o777;
+    let number = |name: &str| path.join(name).metadata().unwrap().ino();
+    let model = number("model");
+    let mut edit = edit(&path);
+    write(&mut edit, "meta/config", "new");
+    edit.commit().unwrap();
+    assert_eq!(number("model"), model);
+    assert_eq!(fs::read_link(path.join("meta")).unwrap(), Path::new("metadata"));
+    assert_eq!(fs::read_to_string(path.join("metadata/config")).unwrap(), "new");
+    assert_eq!([mode(""), mode("metadata"), mode("metadata/config")], [0o750, 0o700, 0o640]);
+    assert!(!path.join(".model.abcdef.modelcrate").exists());
+    // The file behind a link is replaced; the link itself is removed.
+    let mut edit = self::edit(&path);
+    write(&mut edit, "latest", "other weights");
+    edit.remove("meta").unwrap();
+    edit.commit().unwrap();
+    assert!(path.join("latest").is_symlink() && !path.join("meta").is_symlink());
+    assert_eq!(fs::read_to_string(path.join("model")).unwrap(), "other weights");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_outside_is_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    fs::create_dir(dir.path().join("other")).unwrap();
+    fs::write(dir.path().join("other/file"), "theirs").unwrap();
+    std::os::unix::fs::symlink("../other", path.join("out")).unwrap();
+    let mut edit = edit(&path);
+    for name in ["out/file", "out/new", "../other/file", "/etc/x"] {
+        let error = edit.file(name).unwrap_err();
+        let is_fault =
+            matches!(&error, Error::File { fault: FileFault::Outside | FileFault::Name(_), .. });
+        assert!(is_fault, "{name}: {error}");
+        edit.remove(name).unwrap_err();
+    }
+    edit.file("metadata").unwrap_err();
+    edit.file("model/inside").unwrap_err();
+    edit.commit().unwrap();
+    assert_eq!(fs::read_to_string(dir.path().join("other/file")).unwrap(), "theirs");
+    assert!(path.join("out").is_symlink());
+}
+
+#[cfg(unix)]
+#[test]
+fn one_editor_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let mut first = edit(&path);
+    let error = FolderEdit::open(&path, Output::default()).unwrap_err();
+    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
+    let second = thread::spawn({
+        let (path, wait) = (path.clone(), Duration::from_secs(30));
+        move || FolderEdit::open(path, Output { wait, ..Output::default() })
+    });
+    write(&mut first, "first", "1");
+    first.commit().unwrap();
+    let mut second = second.join().unwrap().unwrap();
+    write(&mut second, "second", "2");
+    second.commit().unwrap();
+    assert!(path.join("first").exists() && path.join("second").exists());
+}
+
+#[test]
+fn put_back_where_a_process_died_between_two_renames() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let before = contents(&path);
+    let hidden = dir.path().join(".package.dead00.modelcrate");
+    fs::create_dir_all(hidden.join("old")).unwrap();
+    fs::rename(&path, hidden.join("old/package")).unwrap();
+    assert_eq!(contents(&path), before);
+    assert!(!hidden.exists());
+}
+
+/// Both files say which turn it was.
+#[test]
+fn edits_until_it_is_killed() {
+    killed::edits(|path, turn| {
+        let path = path.join("package");
+        let mut edit = edit(&path);
+        write(&mut edit, "metadata/config", &turn.to_string());
+        write(&mut edit, "model", &turn.to_string());
+        edit.commit().unwrap();
+    });
+}
+
+#[test]
+fn old_or_new_when_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let path = inner.join("package");
+    fs::create_dir_all(path.join("metadata")).unwrap();
+    for name in ["metadata/config", "model"] {
+        fs::write(path.join(name), "-").unwrap();
+    }
+    let test = "edit::edits_until_it_is_killed";
+    killed::kill(test, &inner, 20, Duration::from_micros(300), |kill| {
+        let found = contents(&path);
+        assert_eq!(found.len(), 2, "kill {kill}");
+        assert_eq!(found[0].1, found[1].1, "kill {kill}");
+        // Who comes next takes away what is left.
+        drop(edit(&path));
+        assert_eq!(hidden(&inner), 0, "kill {kill}");
+    });
+}
