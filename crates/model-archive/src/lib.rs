@@ -49,7 +49,8 @@
 //! one on its way through ([`EntryWriter`], write/pipeline.rs); write/headers.rs has the records of
 //! both, in the [`Layout`] of this crate or of PyTorch. [`ArchiveWriter::behind_archive`] changes
 //! an archive in place (write/append.rs), and [`last_whole`] finds what is left of one where that was
-//! cut off. [`NewFolder`] is where archives are unpacked.
+//! cut off. [`NewFolder`] is where archives are unpacked, and [`FolderEdit`] changes a folder, whole or
+//! not at all (folder/edit.rs).
 //!
 //! # Features
 //!
