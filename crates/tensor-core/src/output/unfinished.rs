@@ -77,3 +77,42 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{env, io::Write as _, mem::forget, process::Command};
+
+    use super::*;
+    use crate::output::{Append, Durability, Hidden, LockedFile, NewFile};
+
+    /// In a process of its own: nothing can be finished afterwards.
+    #[test]
+    fn abandons_where_it_is_told() {
+        let Some(dir) = env::var_os(TOLD).map(PathBuf::from) else { return };
+        let new = NewFile::create(dir.join("new"), Durability::Cached).unwrap();
+        let file = Hidden::file(&dir.join("file"), 0o600).unwrap();
+        let folder = Hidden::folder(&dir.join("folder")).unwrap();
+        fs::write(folder.path().join("part"), "part").unwrap();
+        let locked = LockedFile::open(dir.join("model")).unwrap();
+        let mut append = Append::new(locked, 3, |_| Ok("old".into()));
+        append.write_all(&[0; 5 << 20]).unwrap();
+        assert!(append.has_written());
+        abandon();
+        forget((new, file, folder, append));
+    }
+
+    #[test]
+    fn nothing_is_left_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("model"), "old").unwrap();
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "output::unfinished::tests::abandons_where_it_is_told"]);
+        assert!(command.env(TOLD, dir.path()).output().unwrap().status.success());
+        let names: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["model"]);
+        assert_eq!(fs::read(dir.path().join("model")).unwrap(), b"old");
+    }
+
+    const TOLD: &str = "ABANDONED";
+}
