@@ -6,6 +6,7 @@ use std::{
 };
 
 use model_archive::NewFolder;
+use tensor_core::output::check_space;
 
 use crate::{Error, File, Reader, Result, read::storage::fault};
 
@@ -19,17 +20,18 @@ use crate::{Error, File, Reader, Result, read::storage::fault};
 ///
 /// [`Error::Archive`] where the folder is there already, a file cannot be made, or an entry is
 /// broken; [`Error::File`] where a file of a folder leads out of it; [`Error::Core`] where all
-/// entries together are over the limit.
-pub fn extract(reader: &Reader, folder: impl AsRef<Path>, options: &ExtractOptions) -> Result<()> {
+/// entries together are over the limit, or the disk has no room for them.
+pub fn extract(reader: &Reader, folder: impl AsRef<Path>) -> Result<()> {
+    let place = folder.as_ref();
     if let Some(archive) = reader.archive() {
         archive.check_total()?;
     }
-    let folder = NewFolder::create(folder)?;
+    let folder = NewFolder::create(place)?;
     let mut needed = 0_u64;
     for file in reader.files()? {
         needed = needed.saturating_add(file.len()?);
     }
-    folder.check_space(needed, options.spare)?;
+    check_space(place, needed)?;
     for path in reader.storage().folders() {
         folder.folder(path)?;
     }
@@ -37,27 +39,6 @@ pub fn extract(reader: &Reader, folder: impl AsRef<Path>, options: &ExtractOptio
         write(&folder, file)?;
     }
     Ok(folder.commit()?)
-}
-
-/// How a package is unpacked.
-#[derive(Clone, Copy, Debug)]
-pub struct ExtractOptions {
-    spare: u64,
-}
-
-impl ExtractOptions {
-    /// Sets how many bytes have to stay free on the disk; 1 GiB by default.
-    #[must_use]
-    pub const fn spare(mut self, bytes: u64) -> Self {
-        self.spare = bytes;
-        self
-    }
-}
-
-impl Default for ExtractOptions {
-    fn default() -> Self {
-        Self { spare: 1 << 30 }
-    }
 }
 
 fn write(folder: &NewFolder, file: File<'_>) -> Result<()> {

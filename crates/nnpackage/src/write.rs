@@ -15,7 +15,7 @@ use model_archive::{
 use tensor_core::{
     Extent, Limit, Limits, Source,
     digest::{Algorithm, Hasher},
-    output::{Durability, Existing, NewFile, Output},
+    output::{Durability, Existing, NewFile, Output, check_space},
     parallel,
 };
 
@@ -104,8 +104,8 @@ impl WriteOptions {
         package.plan()?.create_folder(path.as_ref())
     }
 
-    pub(crate) const fn durability_of(&self) -> Durability {
-        self.output.durability
+    pub(crate) const fn output_of(&self) -> Output {
+        self.output
     }
 }
 
@@ -330,7 +330,7 @@ impl Plan {
         for file in &self.files {
             needed = needed.saturating_add(file.body.open()?.0);
         }
-        folder.check_space(needed, SPARE)?;
+        check_space(path, needed)?;
         let mut sums = self.sums.clone();
         for path in &self.folders {
             folder.folder(path)?;
@@ -483,5 +483,3 @@ fn of_content(error: model_archive::Error) -> Error {
 
 /// Bytes that are copied at once.
 const BUFFER: usize = 256 << 10;
-/// What is left to the system and to others, in bytes.
-const SPARE: u64 = 1 << 30;

@@ -3,8 +3,11 @@
 use std::{path::Path, time::Duration};
 
 use nnpackage::{
-    ConfigChange, Connected, Editor, ExtractOptions, Reader, WriteOptions, extract,
-    tensor_core::{Severity, Source, output::Durability},
+    ConfigChange, Edit, Editor, Reader, WriteOptions, Writer,
+    tensor_core::{
+        Source,
+        output::{Durability, is_temporary},
+    },
 };
 use test_support::{killed, testdata};
 
@@ -15,45 +18,55 @@ const KILLS: u32 = 20;
 fn old_or_new_but_whole() {
     let folder = tempfile::tempdir().unwrap();
     let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
-    let package = testdata("nnpackage/valid/03_two_models_connected.zip");
-    std::fs::copy(&package, &archive).unwrap();
-    extract(&Reader::open(&package).unwrap(), &unpacked, &ExtractOptions::default()).unwrap();
+    let reader = Reader::open(testdata("nnpackage/valid/03_two_models_connected.zip")).unwrap();
+    let mut edit = Edit::new(&reader);
+    edit.digests(true);
+    change(&mut edit, 0);
+    Writer::create(&archive, &edit).unwrap().finish().unwrap();
+    Writer::options().create_folder(&unpacked, &edit).unwrap();
     for place in [archive, unpacked] {
-        let models = models(&place);
         let step = Duration::from_micros(300);
         killed::kill("edits_until_it_is_killed", &place, KILLS, step, |number| {
-            assert_eq!(self::models(&place)[..2], models, "after kill {number}");
+            let reader = Reader::open(&place).unwrap();
+            // Digests are compared: nothing is half, missing, or there and not listed.
+            let report = reader.validate();
+            assert!(report.is_valid(), "after kill {number}: {report:?}");
+            let config = reader.config().unwrap().unwrap();
+            let turn: u64 = config.value("NUM_THREADS").unwrap().parse().unwrap();
+            let content = |path: &str| reader.file(path).map(|file| file.bytes().unwrap());
+            assert_eq!(content("number").unwrap(), format!("{turn}"), "after kill {number}");
+            assert_eq!(content("odd").is_some(), turn % 2 == 1, "after kill {number}");
         });
+        // What the dead have left goes away with the next edit.
+        edited(&place, 0);
+        let names = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = names.filter(|name| is_temporary(name)).collect();
+        assert!(left.is_empty(), "{left:?}");
     }
-}
-
-/// Returns the models of a package, which has to be sound.
-fn models(path: &Path) -> Vec<Vec<u8>> {
-    let reader = Reader::open(path).unwrap();
-    let report = reader.validate();
-    let errors = report.findings().iter().filter(|found| found.severity == Severity::Error);
-    // A third model that nothing is connected to is what half of the edits are about.
-    let errors: Vec<_> = errors.filter(|found| found.rule != "nnp/input-unfed").collect();
-    assert!(errors.is_empty(), "{errors:?}");
-    reader.models().map(|model| model.file().bytes().unwrap().to_vec()).collect()
 }
 
 /// Runs in a process of its own; alone it does nothing.
 #[test]
 fn edits_until_it_is_killed() {
+    killed::edits(edited);
+}
+
+fn edited(path: &Path, turn: u64) {
     let options = WriteOptions::default().durability(Durability::Cached);
-    killed::edits(|path, turn| {
-        let mut editor = Editor::open_with(path, options).unwrap();
-        let edit = editor.edit_mut();
-        let third = edit.manifest().models.len() > 2;
-        if third {
-            edit.remove_model(2, Connected::Drop).unwrap();
-        } else {
-            let model = edit.reader().model(0).unwrap().file().bytes().unwrap();
-            edit.add_model("parts/m2.circle", Source::from_bytes(model)).unwrap();
-        }
-        let threads = (turn % 7).to_string();
-        edit.change_config(&[ConfigChange::set("NUM_THREADS", threads)]).unwrap();
-        editor.commit().unwrap();
-    });
+    let mut editor = Editor::open_with(path, options).unwrap();
+    change(editor.edit_mut(), turn);
+    editor.commit().unwrap();
+}
+
+/// Makes the files of a package belong together: what the configuration says, the number, and a
+/// file that only odd ones have.
+fn change(edit: &mut Edit, turn: u64) {
+    let bytes = |text: String| Source::from_bytes(text.into_bytes());
+    edit.change_config(&[ConfigChange::set("NUM_THREADS", turn.to_string())]).unwrap();
+    edit.put("number", bytes(turn.to_string())).unwrap();
+    if turn % 2 == 1 {
+        edit.put("odd", bytes("x".to_owned())).unwrap();
+    } else if edit.reader().file("odd").is_some() {
+        edit.remove("odd").unwrap();
+    }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use conformance::python::Client;
 use nnpackage::{
-    Builder, ConfigChange, Connected, Edit, ExtractOptions, IoRef, Merge, Reaction, Reader, Stage,
+    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Reaction, Reader, Stage,
     Writer,
     circle_format::{
         BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
@@ -116,7 +116,7 @@ impl Packages {
         let expected = (!custom.is_empty()).then_some(NO_KERNEL);
         assert_eq!(forecast.as_deref(), expected, "{name}: {:?}", reader.diagnoses());
         let folder = self.path(name);
-        nnpackage::extract(&reader, &folder, &ExtractOptions::default()).unwrap();
+        nnpackage::extract(&reader, &folder).unwrap();
         let inputs = json!([[1.0, 2.0, 3.0, 4.0]]);
         self.jobs.push(json!({"path": folder, "inputs": inputs, "custom": custom}));
         self.expected.push(made(outputs));

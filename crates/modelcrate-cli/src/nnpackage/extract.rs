@@ -4,7 +4,10 @@ use std::{
 };
 
 use anyhow::{bail, ensure};
-use modelcrate::nnpackage::{Error, ExtractOptions, Reader, extract, model_archive};
+use modelcrate::{
+    nnpackage::{Error, Reader, extract},
+    tensor_core::output::check_space,
+};
 use serde::Serialize;
 
 use crate::{
@@ -53,9 +56,10 @@ impl Extract {
         let extracted = self.measure(&package).about(&self.package)?;
         if self.dry_run {
             dry_run(&package).about(&self.package)?;
+            check_space(&self.folder, extracted.bytes).about(&self.folder)?;
         } else {
-            let done = extract(&package, &self.folder, &ExtractOptions::default());
-            done.or_else(|error| about_culprit(error, &self.package))?;
+            let done = extract(&package, &self.folder);
+            done.or_else(|error| super::given::about_culprit(error, &self.package))?;
         }
         output::print_result(self.print, &extracted, &extracted.text())?;
         Ok(Outcome::Fine)
@@ -81,15 +85,6 @@ impl Extract {
         let path = self.folder.display().to_string();
         Ok(Extracted { path, dry_run: self.dry_run, files, bytes })
     }
-}
-
-/// Names the file that an error is about: one that cannot be made, or the package.
-fn about_culprit(error: Error, package: &Path) -> anyhow::Result<()> {
-    let path = match &error {
-        Error::Archive(model_archive::Error::Unpack { path, .. }) => path.clone(),
-        _ => package.to_owned(),
-    };
-    Err(error).about(&path)
 }
 
 /// Reads all files, and compares their checksums.

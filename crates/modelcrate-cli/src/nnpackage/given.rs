@@ -12,7 +12,7 @@ use modelcrate::{
         Error, IoRef, ModelType, Partition, Reader, Wiring, WriteOptions,
         model_archive::{self, name},
     },
-    tensor_core::{Extent, Finding, Limits, Report, Severity, Source},
+    tensor_core::{self, Extent, Finding, Limits, Report, Severity, Source},
 };
 use serde::Serialize;
 
@@ -106,7 +106,8 @@ pub(super) fn write_archive(
 /// Names the file that an error is about: one that cannot be made, or another.
 pub(super) fn about_culprit<T>(error: Error, input: &Path) -> anyhow::Result<T> {
     let path = match &error {
-        Error::Archive(model_archive::Error::Unpack { path, .. }) => path.clone(),
+        Error::Archive(model_archive::Error::Unpack { path, .. })
+        | Error::Core(tensor_core::Error::DiskFull { path, .. }) => path.clone(),
         // What is asked for cannot be done, which is not a fault of a file.
         Error::Build { .. } | Error::Edit(_) if input.as_os_str().is_empty() => {
             return Err(error.into());

@@ -541,3 +541,81 @@ fn connections_are_those_of_the_models() {
     prints(cd, &[&build[..], &["two/m0.circle", "two/m1.circle"]].concat());
     assert!(Reader::open(cd.join("new.zip")).unwrap().manifest().edges().count() == 1);
 }
+
+#[test]
+fn what_checks_call_invalid_is_not_written() {
+    let folder = folder();
+    let cd = folder.path();
+    let nnpackage = |args: &[&str]| modelcrate(cd, &[&["nnpackage"], args].concat());
+    prints(cd, &["nnpackage", "edit", "one.zip", "set.zip", "--set", "NUM_THREADS=1"]);
+    fs::write(cd.join("long"), vec![b'#'; 1_200_000]).unwrap();
+    fs::write(cd.join("no.h5"), "not HDF5").unwrap();
+    prints(cd, &["nnpackage", "extract", "set.zip", "set"]);
+    fs::copy(cd.join("set/add.circle"), cd.join("add.circle")).unwrap();
+    let written = ["out.zip", "--force"];
+    for args in [
+        &["edit", "set.zip", "out.zip", "--set", "NUM_THREADS=abc"][..],
+        &["edit", "set.zip", "out.zip", "--set", "EXECUTOR=linear"],
+        &["edit", "set.zip", "out.zip", "--model-type", "0=tflite"],
+        &["edit", "set.zip", "out.zip", "--put", "metadata/config.cfg=long"],
+        &["build", "add.circle", "b=add.circle", "-o", "out.zip", "--connect", "0:0:0=1:0:9"],
+    ] {
+        for more in [&[][..], &["--dry-run"], &["--format", "json"]] {
+            let output = nnpackage(&[args, more].concat());
+            assert_eq!(output.status.code(), Some(1), "{args:?}");
+            let text = String::from_utf8(output.stdout).unwrap();
+            let says = if more.len() == 2 { "\"refused\":true" } else { "out.zip: not written" };
+            assert!(text.contains(says) && text.contains("error"), "{args:?}: {text}");
+            assert!(!cd.join("out.zip").exists(), "{args:?}");
+        }
+        prints(cd, &[&["nnpackage"], args, &written[1..]].concat());
+        fs::remove_file(cd.join("out.zip")).unwrap();
+    }
+    for place in ["set.zip", "set"] {
+        let edit = ["edit", place, "--set", "NUM_THREADS=abc"];
+        assert_eq!(nnpackage(&edit).status.code(), Some(1));
+        let config = Reader::open(cd.join(place)).unwrap().config().unwrap().unwrap();
+        assert_eq!(config.value("NUM_THREADS"), Some("1"));
+        prints(cd, &[&["nnpackage"], &edit[..], &["--force"]].concat());
+        // What was wrong before is not new.
+        prints(cd, &["nnpackage", "edit", place, "--set", "USE_MMAPED_DATA=1"]);
+    }
+    let warned =
+        prints(cd, &["nnpackage", "build", "add.circle", "-o", "w.zip", "--golden-input", "no.h5"]);
+    assert!(warned.contains("warning") && warned.contains("golden"), "{warned}");
+}
+
+/// As on the small disks that packages go to: only what they need has to be free.
+#[test]
+fn small_disks_are_large_enough() {
+    let folder = folder();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mount = |args: &[&str]| Command::new(args[0]).args(&args[1..]).output();
+    let target = disk.to_str().unwrap();
+    let mounted = mount(&["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", target]);
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let zip = folder.path().join("one.zip");
+    let extracted = modelcrate(&disk, &["nnpackage", "extract", zip.to_str().unwrap(), "one"]);
+    fs::write(folder.path().join("large"), vec![0; 6 << 20]).unwrap();
+    let put = format!("large={}", folder.path().join("large").display());
+    let large = folder.path().join("large.zip");
+    let args = ["nnpackage", "edit", zip.to_str().unwrap(), large.to_str().unwrap(), "--put", &put];
+    prints(&disk, &args);
+    let refused = ["--dry-run", "--format=human"].map(|more| {
+        let args = ["nnpackage", "extract", large.to_str().unwrap(), "large", more];
+        modelcrate(&disk, &args)
+    });
+    mount(&["umount", target]).unwrap();
+    assert!(extracted.status.success(), "{extracted:?}");
+    for output in refused {
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.starts_with("error: ") && said.contains("large") && said.contains("free"),
+            "{said}"
+        );
+    }
+}

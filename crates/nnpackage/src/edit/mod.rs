@@ -680,7 +680,12 @@ impl Edit {
     fn admit(&self, path: &str) -> Result<()> {
         let old = self.reader.paths()?.iter().map(String::as_str);
         let new = self.changes.iter().filter(|(_, change)| change.is_some());
-        let stays = |path: &&str| !matches!(self.changes.get(*path), Some(None));
+        let is_around =
+            |old: &str| path.strip_prefix(old).is_some_and(|rest| rest.starts_with('/'));
+        // A symbolic link to a folder is listed as a file.
+        let is_folder = |old: &str| is_around(old) && self.reader.storage().is_folder(old);
+        let stays =
+            |path: &&str| !matches!(self.changes.get(*path), Some(None)) && !is_folder(path);
         let paths = old.filter(stays).chain(new.map(|(path, _)| path.as_str()));
         Paths::of(paths.filter(|path| !is_made(path))).insert(path)
     }
@@ -798,6 +803,11 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    /// Tells whether a file is written, or the manifest.
+    pub(crate) fn is_changed(&self, path: &str) -> bool {
+        self.changed.contains(path) || (self.has_manifest && path == MANIFEST)
+    }
+
     pub(crate) fn is_nothing(&self) -> bool {
         !self.has_manifest && self.changed.is_empty() && self.removed.is_empty() && !self.has_list
     }

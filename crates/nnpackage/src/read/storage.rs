@@ -43,6 +43,14 @@ impl Storage {
         }
     }
 
+    /// Tells whether a path is that of a folder, by a symbolic link or not.
+    pub(crate) fn is_folder(&self, path: &str) -> bool {
+        match self {
+            Self::Stored(storage) => storage.is_folder(path),
+            Self::Planned(files) => is_folder(files, path),
+        }
+    }
+
     pub(crate) fn disk_path(&self, path: &str) -> Result<Option<PathBuf>> {
         match self {
             Self::Stored(storage) => Ok(storage.disk_path(path)?),

@@ -10,7 +10,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Error, File, Reader, Result, Sums,
+    Error, File, FileFault, Reader, Result, Sums,
     sums::{Hex, sha256},
 };
 
@@ -91,6 +91,8 @@ impl<'a> Content<'a> {
                 let message = format!("hashes to {found}, but {:?} has {expected}", Sums::PATH);
                 Some(Finding::error("nnp/digest", message).entry(path?))
             }
+            // A link to one has its finding already.
+            Err(Error::File { fault: FileFault::Folder, .. }) => None,
             Err(error) => Some(self.fault(&error, reader.read_options().profile)),
         }
     }

@@ -169,6 +169,11 @@ fn unused(reader: &Reader, findings: &mut Diagnoses) {
         if used.contains(path) || path.starts_with(KERNELS) {
             continue;
         }
+        if reader.storage().is_folder(path) {
+            let message = "is a symbolic link to a folder, which no archive can hold";
+            findings.push(Diagnosis::warning("nnp/folder-link", message).entry(path).ignored());
+            continue;
+        }
         let message = if is_model_info(path) {
             "is information about a model that nothing reads and the manifest does not name"
         } else {

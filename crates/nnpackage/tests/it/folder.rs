@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
-use nnpackage::{Reaction, Reader};
+use nnpackage::{Edit, Editor, Reaction, Reader, Writer};
 use tempfile::TempDir;
 use test_support::testdata;
 
@@ -118,4 +118,36 @@ fn pipes_are_not_opened() {
         return;
     }
     assert_eq!(case.rules()[0], "nnp/file");
+}
+
+#[test]
+fn links_to_folders_are_edited_through() {
+    let case = Case::new();
+    fs::rename(case.root().join("metadata"), case.root().join("meta")).unwrap();
+    symlink("meta", case.root().join("metadata")).unwrap();
+    assert!(case.rules().contains(&"nnp/folder-link".to_owned()));
+    assert!(Reader::open(case.root()).unwrap().validate().is_valid());
+    let mut editor = Editor::open(case.root()).unwrap();
+    editor.edit_mut().set_config("new.cfg", "NUM_THREADS=1\n").unwrap();
+    editor.commit().unwrap();
+    assert!(case.root().join("metadata").is_symlink());
+    assert_eq!(fs::read(case.root().join("meta/new.cfg")).unwrap(), b"NUM_THREADS=1\n");
+    let reader = Reader::open(case.root()).unwrap();
+    assert_eq!(reader.config().unwrap().unwrap().value("NUM_THREADS"), Some("1"));
+    // An archive would have none of what is behind the link.
+    let error = Writer::new(Vec::new(), &Edit::new(&reader)).finish().unwrap_err();
+    assert_eq!(error.to_string(), "\"metadata\" is a folder, expected a file");
+}
+
+#[test]
+fn what_is_not_complete_is_no_content() {
+    let case = Case::new();
+    fs::write(case.root().join("metadata/.MANIFEST.a1B2c3.modelcrate"), "half").unwrap();
+    assert_eq!(case.rules(), ["nnp/config-no-effect"]);
+    let mut editor = Editor::open(case.root()).unwrap();
+    editor.edit_mut().digests(true);
+    editor.commit().unwrap();
+    let reader = Reader::open(case.root()).unwrap();
+    assert!(reader.validate().is_valid());
+    assert!(reader.sums().unwrap().unwrap().iter().all(|(path, _)| !path.contains("modelcrate")));
 }

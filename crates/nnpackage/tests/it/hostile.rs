@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use nnpackage::{ExtractOptions, Reader, extract, tensor_core::Limits};
+use nnpackage::{Reader, extract, tensor_core::Limits};
 use test_support::{files, testdata, truncations, zip::Zip};
 
 use crate::nnpackage_read;
@@ -126,7 +126,7 @@ fn extracted_packages_are_what_was_packed() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("package");
         let reader = Reader::open(&path).unwrap();
-        extract(&reader, &to, &ExtractOptions::default().spare(0)).unwrap();
+        extract(&reader, &to).unwrap();
         let again = Reader::open(&to).unwrap();
         let paths = |reader: &Reader| -> Vec<String> {
             reader.files().unwrap().map(|file| file.path().to_owned()).collect()
@@ -149,7 +149,7 @@ fn empty_folders_are_extracted() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("package");
     let path = testdata("nnpackage/valid/02_tflite_deflate_config.zip");
-    extract(&Reader::open(path).unwrap(), &to, &ExtractOptions::default().spare(0)).unwrap();
+    extract(&Reader::open(path).unwrap(), &to).unwrap();
     assert!(to.join("custom_op").is_dir());
 }
 
@@ -158,7 +158,7 @@ fn broken_packages_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("package");
     let reader = Reader::open(testdata("nnpackage/invalid/zip_crc.zip")).unwrap();
-    let error = extract(&reader, &to, &ExtractOptions::default().spare(0)).unwrap_err();
+    let error = extract(&reader, &to).unwrap_err();
     assert_eq!(error.rule(), "zip/crc", "{error}");
     assert_eq!(walk(folder.path()), [""; 0]);
 }
@@ -168,7 +168,7 @@ fn full_folders_are_not_written_into() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("mine"), "x").unwrap();
     let reader = Reader::from_bytes(package().to_bytes()).unwrap();
-    let error = extract(&reader, folder.path(), &ExtractOptions::default().spare(0)).unwrap_err();
+    let error = extract(&reader, folder.path()).unwrap_err();
     assert_eq!(error.rule(), "zip/write", "{error}");
     assert_eq!(walk(folder.path()), ["mine"]);
 }

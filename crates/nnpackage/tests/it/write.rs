@@ -7,8 +7,8 @@ use std::{
 };
 
 use nnpackage::{
-    Builder, ConfigChange, Error, ExtractOptions, IoRef, ModelType, PackageVersion, Reader, Sums,
-    WriteOptions, Writer, extract,
+    Builder, ConfigChange, Error, IoRef, ModelType, PackageVersion, Reader, Sums, WriteOptions,
+    Writer, extract,
     model_archive::{Entry, Method},
     tensor_core::{
         Severity, Source,
@@ -150,7 +150,7 @@ fn folder_and_archive_hold_the_same() {
     let builder = everything();
     Writer::options().create_folder(&written, &builder).unwrap();
     Writer::create(&archive, &builder).unwrap().finish().unwrap();
-    extract(&Reader::open(&archive).unwrap(), &extracted, &ExtractOptions::default()).unwrap();
+    extract(&Reader::open(&archive).unwrap(), &extracted).unwrap();
     let (written_files, extracted_files) = (walk(&written), walk(&extracted));
     assert_eq!(written_files.len(), 10);
     assert!(written_files == extracted_files);
