@@ -87,12 +87,16 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the path is unsafe, leads out of the folder, or is not that of a file.
+    /// [`Error::File`] where the path is unsafe, leads out of the folder, or is not that of a file;
+    /// [`tensor_core::Error::Replaced`] where nothing is there since another folder has come to the
+    /// place of this one.
     pub fn file(&self, path: &str) -> Result<Option<Source>> {
-        let Some(inside) = self.find(path)? else { return Ok(None) };
+        let Some(inside) = self.find(path)? else { return self.check_in_place().map(|()| None) };
         let file = match self.open_file(&inside) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return self.check_in_place().map(|()| None);
+            }
             // What had no link in it a moment ago has one now.
             Err(error) if is_swapped(&error) => return Err(fault(path, FileFault::Replaced)),
             Err(error) => return Err(fault(path, FileFault::Io(error))),
@@ -149,15 +153,18 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`Error::Core`] where a folder cannot be listed, or there is more in them than
-    /// [`Limits::entries`]; [`Error::File`] where they lie deeper than
-    /// [`Limits::name_components`].
+    /// [`Error::Core`] where a folder cannot be listed, there is more in them than
+    /// [`Limits::entries`], or another folder has come to the place of this one; [`Error::File`]
+    /// where they lie deeper than [`Limits::name_components`].
     pub fn paths(&self) -> Result<Vec<String>> {
         let (mut paths, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
         let mut found = 0_u64;
         while let Some(folder) = folders.pop() {
             self.check_depth(&folder)?;
-            let listed = self.list(&folder).map_err(|source| {
+            let listed = self.list(&folder);
+            // An edit removes the folder that was here.
+            self.check_in_place()?;
+            let listed = listed.map_err(|source| {
                 let path = self.root.join(&folder);
                 tensor_core::Error::File { path, what: "listing", source }
             })?;
@@ -229,6 +236,18 @@ impl Folder {
         Ok(Self { root, limits: Limits::default(), handle: std::sync::Arc::new(handle) })
     }
 
+    /// Proves that no other folder has come to the place of this one: what is not in it any more
+    /// may be in that. A link there is not followed, so that nothing else is either.
+    fn check_in_place(&self) -> Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        match (fs::symlink_metadata(&self.root), rustix::fs::fstat(&self.handle)) {
+            (Ok(there), Ok(ours)) if there.is_dir() && there.ino() != ours.st_ino => {
+                Err(tensor_core::Error::Replaced { path: self.root.clone() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Opens a file by a path without links.
     fn open_file(&self, inside: &Path) -> io::Result<File> {
         use rustix::fs;
@@ -289,6 +308,11 @@ impl Folder {
             return Err(ErrorKind::NotADirectory.into());
         }
         Ok(Self { root, limits: Limits::default() })
+    }
+
+    /// Proves nothing: this system does not tell folders apart.
+    fn check_in_place(&self) -> Result<()> {
+        Ok(())
     }
 
     /// Opens a file by a path without links, and proves that it has none still.

@@ -9,7 +9,10 @@ use std::{
 };
 
 use model_archive::{Error, FileFault, Folder, FolderEdit};
-use tensor_core::output::{Edited, Output, is_temporary};
+use tensor_core::{
+    Extent,
+    output::{Edited, Output, is_temporary},
+};
 use test_support::killed;
 
 /// A folder beside which nothing is.
@@ -149,6 +152,24 @@ fn one_editor_at_a_time() {
     write(&mut second, "second", "2");
     second.commit().unwrap();
     assert!(path.join("first").exists() && path.join("second").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn who_has_the_old_one_open_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let reader = Folder::open(&path).unwrap();
+    let model = reader.file("model").unwrap().unwrap();
+    let mut edit = edit(&path);
+    write(&mut edit, "model", "new");
+    edit.commit().unwrap();
+    assert_eq!(model.read(Extent::first(7), "model").unwrap(), "weights");
+    let is_replaced =
+        |error: Error| matches!(error, Error::Core(tensor_core::Error::Replaced { .. }));
+    assert!(is_replaced(reader.file("model").unwrap_err()));
+    assert!(is_replaced(reader.file("none").unwrap_err()));
+    assert!(is_replaced(reader.paths().unwrap_err()));
 }
 
 #[test]
