@@ -123,6 +123,12 @@ pub enum Error {
         /// What does not fit, with the place and the values.
         reason: String,
     },
+    /// What was written in place of a file has a fault that the file has not, and was given up.
+    #[error("new file would be faulty: {message}")]
+    Faulty {
+        /// The fault.
+        message: String,
+    },
     /// A file of an older generation was to be edited in place.
     #[error("file is of generation {found}, expected 1.1 or 1.2 for editing: migrate it first")]
     NotEditable {
@@ -167,6 +173,7 @@ impl Error {
             | Self::Unfinished { .. }
             | Self::Setting { .. }
             | Self::Given { .. }
+            | Self::Faulty { .. }
             | Self::NotEditable { .. }
             | Self::Write { .. } => "zt/write",
             Self::Core(error) => core_rule(error),
@@ -182,6 +189,7 @@ impl Error {
             | Self::ManifestSize { .. }
             | Self::MissingComponent { .. }
             | Self::Layout { .. }
+            | Self::Faulty { .. }
             | Self::NothingToRecover { .. } => ErrorKind::Malformed,
             Self::Generation2 => ErrorKind::Unsupported,
             Self::Manifest { problem, .. } => problem.kind(),
@@ -223,6 +231,7 @@ impl Error {
             | Self::Unfinished { name } => file.tensor(short(name)),
             Self::Setting { .. }
             | Self::Given { .. }
+            | Self::Faulty { .. }
             | Self::NotEditable { .. }
             | Self::NothingToRecover { .. } => file,
             Self::Core(error) => error.at(),

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashSet,
-    fs,
     num::NonZeroUsize,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -199,18 +198,7 @@ impl ReadOptions {
     ///
     /// As for [`Reader::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
-        let path = path.as_ref();
-        let mut attempts = ATTEMPTS;
-        loop {
-            let source = Source::open(path)?;
-            let len = source.len();
-            let opened = self.from_source(source);
-            let has_changed = || fs::metadata(path).is_ok_and(|now| now.len() != len);
-            if opened.is_ok() || attempts == 0 || !has_changed() {
-                return opened;
-            }
-            attempts = attempts.saturating_sub(1);
-        }
+        Source::open_for(path, |source| self.from_source(source))
     }
 
     /// Like [`Reader::from_bytes`], with these options.
@@ -258,6 +246,3 @@ impl Default for ReadOptions {
         Self { limits, profile: Profile::Strict, verify: Verify::Never, threads: None }
     }
 }
-
-/// How often a file is looked at again that was changed while it was opened.
-const ATTEMPTS: u32 = 100;

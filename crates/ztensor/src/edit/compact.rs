@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tensor_core::{
-    ErrorKind,
+    ErrorKind, Finding, Severity, Verify,
     output::{Edited, Existing, LockedFile},
 };
 
@@ -23,11 +23,12 @@ use crate::{
 /// # Errors
 ///
 /// As for [`Editor::open`](crate::Editor::open); [`Error::Component`] where a blob does not lie
-/// where it may. The file is as it was.
+/// where it may or, unless [`WriteOptions::verify`] says otherwise, does not match its digest;
+/// [`Error::Faulty`]. The file is as it was.
 pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
     options.check()?;
     let path = path.as_ref();
-    let file = LockedFile::open(path)?;
+    let file = LockedFile::open_within(path, options.output.wait)?;
     let reader = Reader::from_source(file.source()?)?;
     let options = match reader.generation() {
         Generation::V1_1 => options.version(Version::V1_1),
@@ -38,6 +39,13 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> 
     let mut writer = Writer::start(new, options, |_, _| Ok(()));
     copy_all(&reader, &mut writer)?;
     let mut new = writer.finish()?;
+    if options.verify != Verify::Never {
+        let faults = Reader::from_source(new.source()?)?.lint().new_since(&reader.lint());
+        let fault = faults.into_iter().find(|fault| fault.severity == Severity::Error);
+        if let Some(Finding { message, .. }) = fault {
+            return Err(Error::Faulty { message });
+        }
+    }
     let (before, after) = (reader.source().len(), new.written());
     file.check_in_place()?;
     new.commit(Existing::Replace)?;

@@ -72,7 +72,7 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        let file = LockedFile::open(path)?;
+        let file = LockedFile::open_within(path, options.output.wait)?;
         let reader = Reader::from_source(file.source()?)?;
         Self::start(reader, options, Some(file))
     }
