@@ -184,6 +184,42 @@ fn put_back_where_a_process_died_between_two_renames() {
     assert!(!hidden.exists());
 }
 
+/// Whoever opens the folder finds both files as they were or both as they are, or is told.
+#[cfg(unix)]
+#[test]
+fn readers_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let turn = |turn: u32| {
+        let mut edit = edit(&path);
+        write(&mut edit, "metadata/config", &turn.to_string());
+        write(&mut edit, "model", &turn.to_string());
+        edit.commit().unwrap();
+    };
+    turn(0);
+    let read = |folder: &Folder, name: &str| -> Result<_, Error> {
+        let file = folder.file(name)?.expect("it is there");
+        Ok(file.read(Extent::first(file.len()), "file")?)
+    };
+    let mut whole = 0;
+    thread::scope(|scope| {
+        let edits = scope.spawn(|| (1..100).for_each(turn));
+        while !edits.is_finished() {
+            let folder = Folder::open(&path).unwrap();
+            let first = read(&folder, "metadata/config");
+            match first.and_then(|first| Ok((first, read(&folder, "model")?))) {
+                Ok((first, second)) => {
+                    assert_eq!(first, second);
+                    whole += 1;
+                }
+                Err(Error::Core(tensor_core::Error::Replaced { .. })) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    assert!(whole > 0);
+}
+
 /// Both files say which turn it was.
 #[test]
 fn edits_until_it_is_killed() {
