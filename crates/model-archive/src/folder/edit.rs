@@ -12,7 +12,8 @@ use tensor_core::output::{
     Durability, Edited, Hidden, LockedFile, Output, is_temporary, keep_metadata,
 };
 
-use crate::{Error, FileFault, Folder, Result, folder::tree::Tree, name};
+use super::{failed, fault, text, tree::Tree};
+use crate::{FileFault, Folder, Result, name};
 
 /// A folder that is being edited, locked against other editors.
 ///
@@ -177,7 +178,7 @@ impl FolderEdit {
     /// Returns where a file is to be, from the folder on: links are followed as they are there.
     fn place(&self, path: &str) -> Result<String> {
         match self.folder.resolve(path)? {
-            Some(inside) => Ok(super::text(&inside)),
+            Some(inside) => Ok(text(&inside)),
             None => self.inside(path),
         }
     }
@@ -305,14 +306,6 @@ fn exchange_by_renaming(new: &Path, root: &Path, hidden: &Path) -> io::Result<()
         // Where this fails too, it is put back when the folder is next opened.
         let _ = fs::rename(&old, root);
     })
-}
-
-fn fault(path: &str, fault: FileFault) -> Error {
-    Error::File { path: path.to_owned(), fault }
-}
-
-fn failed(path: &Path, what: &'static str, source: io::Error) -> Error {
-    tensor_core::Error::File { path: path.to_owned(), what, source }.into()
 }
 
 #[cfg(test)]

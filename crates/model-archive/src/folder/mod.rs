@@ -63,10 +63,7 @@ impl Folder {
             }
             _ => Err(error),
         });
-        opened.map_err(|source| {
-            let path = path.to_owned();
-            tensor_core::Error::File { path, what: "opening", source }.into()
-        })
+        opened.map_err(|source| failed(path, "opening", source))
     }
 
     /// Sets the ceilings on paths, and on how many files and folders may be listed.
@@ -164,10 +161,8 @@ impl Folder {
             let listed = self.list(&folder);
             // An edit removes the folder that was here.
             self.check_in_place()?;
-            let listed = listed.map_err(|source| {
-                let path = self.root.join(&folder);
-                tensor_core::Error::File { path, what: "listing", source }
-            })?;
+            let listed =
+                listed.map_err(|source| failed(&self.root.join(&folder), "listing", source))?;
             found = found.saturating_add(listed.len() as u64);
             self.limits.check(Limit::Entries, "number of files and folders", found)?;
             for (name, is_folder) in listed {
@@ -338,6 +333,10 @@ impl Folder {
 
 fn fault(path: &str, fault: FileFault) -> Error {
     Error::File { path: path.to_owned(), fault }
+}
+
+fn failed(path: &Path, what: &'static str, source: io::Error) -> Error {
+    tensor_core::Error::File { path: path.to_owned(), what, source }.into()
 }
 
 /// Tells whether a link, or something that is not a folder, stood where neither was looked for.

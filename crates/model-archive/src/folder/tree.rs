@@ -2,17 +2,22 @@
 
 use std::{fs::File, io, path::Path};
 
+#[cfg(unix)]
+use rustix::{fs, io::Errno};
+
 /// A folder that only takes new files. Paths have `/` between their components.
 ///
 /// On Unix each folder on the way to a file is opened from the one above it, and none through a
 /// symbolic link: to swap a folder for a link while it is written to leads nowhere.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    #[cfg(unix)]
-    root: std::os::fd::OwnedFd,
-    #[cfg(not(unix))]
-    root: std::path::PathBuf,
+    root: Handle,
 }
+
+#[cfg(unix)]
+type Handle = std::os::fd::OwnedFd;
+#[cfg(not(unix))]
+type Handle = std::path::PathBuf;
 
 /// Refuses a path with components that lead up, nowhere, or to another place on some system.
 fn check(path: &str) -> io::Result<()> {
@@ -23,19 +28,7 @@ fn check(path: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "path is not of plain components"))
 }
 
-/// Splits a path into the folder, which is empty for the root, and what is in it.
-fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
-}
-
-#[cfg(unix)]
 impl Tree {
-    /// Opens a folder that is there.
-    pub(crate) fn open(root: &Path) -> io::Result<Self> {
-        let root = rustix::fs::openat(rustix::fs::CWD, root, FOLDER, rustix::fs::Mode::empty())?;
-        Ok(Self { root })
-    }
-
     /// Makes a folder and those that it lies in, unless they are there.
     pub(crate) fn add_folder(&self, path: &str) -> io::Result<()> {
         self.folder(path).map(drop)
@@ -43,29 +36,39 @@ impl Tree {
 
     /// Makes a file, and the folders that it lies in; nothing may be there under its name.
     pub(crate) fn add_file(&self, path: &str) -> io::Result<File> {
-        check(path)?;
-        let (folder, name) = split(path);
-        let folder = self.folder(folder)?;
-        Ok(rustix::fs::openat(&folder, name, NEW_FILE, FILE_MODE)?.into())
+        let (folder, name) = self.place(path)?;
+        create(&folder, name)
     }
 
     /// Makes a symbolic link, as [`add_file`](Self::add_file) makes a file.
     pub(crate) fn add_symlink(&self, path: &str, target: &str) -> io::Result<()> {
-        check(path)?;
-        let (folder, name) = split(path);
-        Ok(rustix::fs::symlinkat(target, self.folder(folder)?, name)?)
+        let (folder, name) = self.place(path)?;
+        link(&folder, name, target)
     }
 
     /// Removes what is not a folder, or a symbolic link itself.
     pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
+        let (folder, name) = self.place(path)?;
+        remove(&folder, name)
+    }
+
+    /// Returns the folder that a path leads to, made where it is not there, and what is in it.
+    fn place<'p>(&self, path: &'p str) -> io::Result<(Handle, &'p str)> {
         check(path)?;
-        let (folder, name) = split(path);
-        Ok(rustix::fs::unlinkat(self.folder(folder)?, name, rustix::fs::AtFlags::empty())?)
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.folder(folder)?, name))
+    }
+}
+
+#[cfg(unix)]
+impl Tree {
+    /// Opens a folder that is there.
+    pub(crate) fn open(root: &Path) -> io::Result<Self> {
+        Ok(Self { root: fs::openat(fs::CWD, root, FOLDER, fs::Mode::empty())? })
     }
 
     /// Opens a folder, and makes those on the way that are not there.
-    fn folder(&self, path: &str) -> io::Result<std::os::fd::OwnedFd> {
-        use rustix::{fs, io::Errno};
+    fn folder(&self, path: &str) -> io::Result<Handle> {
         let mut folder = self.root.try_clone()?;
         if path.is_empty() {
             return Ok(folder);
@@ -87,22 +90,33 @@ impl Tree {
 }
 
 #[cfg(unix)]
-pub(crate) const FOLDER: rustix::fs::OFlags = rustix::fs::OFlags::RDONLY
-    .union(rustix::fs::OFlags::DIRECTORY)
-    .union(rustix::fs::OFlags::NOFOLLOW)
-    .union(rustix::fs::OFlags::CLOEXEC);
+fn create(folder: &Handle, name: &str) -> io::Result<File> {
+    let new = fs::OFlags::WRONLY | fs::OFlags::CREATE | fs::OFlags::EXCL;
+    let flags = new | fs::OFlags::NOFOLLOW | fs::OFlags::CLOEXEC;
+    Ok(fs::openat(folder, name, flags, FILE_MODE)?.into())
+}
+
 #[cfg(unix)]
-const NEW_FILE: rustix::fs::OFlags = rustix::fs::OFlags::WRONLY
-    .union(rustix::fs::OFlags::CREATE)
-    .union(rustix::fs::OFlags::EXCL)
-    .union(rustix::fs::OFlags::NOFOLLOW)
-    .union(rustix::fs::OFlags::CLOEXEC);
+fn link(folder: &Handle, name: &str, target: &str) -> io::Result<()> {
+    Ok(fs::symlinkat(target, folder, name)?)
+}
+
+#[cfg(unix)]
+fn remove(folder: &Handle, name: &str) -> io::Result<()> {
+    Ok(fs::unlinkat(folder, name, fs::AtFlags::empty())?)
+}
+
+#[cfg(unix)]
+pub(crate) const FOLDER: fs::OFlags = fs::OFlags::RDONLY
+    .union(fs::OFlags::DIRECTORY)
+    .union(fs::OFlags::NOFOLLOW)
+    .union(fs::OFlags::CLOEXEC);
 /// The umask of the process takes away what it takes away.
 #[cfg(unix)]
-const FILE_MODE: rustix::fs::Mode = rustix::fs::Mode::from_raw_mode(0o644);
+const FILE_MODE: fs::Mode = fs::Mode::from_raw_mode(0o644);
 /// As for files.
 #[cfg(unix)]
-const FOLDER_MODE: rustix::fs::Mode = rustix::fs::Mode::from_raw_mode(0o755);
+const FOLDER_MODE: fs::Mode = fs::Mode::from_raw_mode(0o755);
 
 #[cfg(not(unix))]
 impl Tree {
@@ -111,38 +125,8 @@ impl Tree {
         Ok(Self { root: root.canonicalize()? })
     }
 
-    /// Makes a folder and those that it lies in, unless they are there.
-    pub(crate) fn add_folder(&self, path: &str) -> io::Result<()> {
-        self.folder(path).map(drop)
-    }
-
-    /// Makes a file, and the folders that it lies in; nothing may be there under its name.
-    pub(crate) fn add_file(&self, path: &str) -> io::Result<File> {
-        check(path)?;
-        let (folder, name) = split(path);
-        File::create_new(self.folder(folder)?.join(name))
-    }
-
-    /// Makes a symbolic link, as [`add_file`](Self::add_file) makes a file.
-    pub(crate) fn add_symlink(&self, path: &str, target: &str) -> io::Result<()> {
-        check(path)?;
-        let (folder, name) = split(path);
-        let link = self.folder(folder)?.join(name);
-        #[cfg(windows)]
-        return std::os::windows::fs::symlink_file(target.replace('/', "\\"), link);
-        #[cfg(not(windows))]
-        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{link:?} to {target:?}")));
-    }
-
-    /// Removes what is not a folder, or a symbolic link itself.
-    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
-        check(path)?;
-        let (folder, name) = split(path);
-        std::fs::remove_file(self.folder(folder)?.join(name))
-    }
-
     /// Returns the path of a folder, and makes those on the way that are not there.
-    fn folder(&self, path: &str) -> io::Result<std::path::PathBuf> {
+    fn folder(&self, path: &str) -> io::Result<Handle> {
         let mut folder = self.root.clone();
         if path.is_empty() {
             return Ok(folder);
@@ -162,6 +146,25 @@ impl Tree {
         }
         Ok(folder)
     }
+}
+
+#[cfg(not(unix))]
+fn create(folder: &Handle, name: &str) -> io::Result<File> {
+    File::create_new(folder.join(name))
+}
+
+#[cfg(not(unix))]
+fn link(folder: &Handle, name: &str, target: &str) -> io::Result<()> {
+    let link = folder.join(name);
+    #[cfg(windows)]
+    return std::os::windows::fs::symlink_file(target.replace('/', "\\"), link);
+    #[cfg(not(windows))]
+    return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{link:?} to {target:?}")));
+}
+
+#[cfg(not(unix))]
+fn remove(folder: &Handle, name: &str) -> io::Result<()> {
+    std::fs::remove_file(folder.join(name))
 }
 
 #[cfg(test)]
