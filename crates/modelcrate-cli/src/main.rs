@@ -19,6 +19,7 @@
 mod args;
 #[cfg(feature = "carton")]
 mod carton;
+mod checked;
 mod escape;
 mod failure;
 mod generate;

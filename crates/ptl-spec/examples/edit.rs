@@ -1,4 +1,4 @@
-//! Puts a file beside the spec of a copy of a model, in place, and compacts it.
+//! Puts a file beside the spec of a copy of a model, and compacts it.
 //!
 //! ```sh
 //! cargo run -p ptl-spec --example edit
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut editor = Editor::open(&path)?;
     editor.set("labels.txt", "cat\ndog\n")?;
     println!("{:?}", editor.commit()?);
-    println!("{:?}", compact(&path)?);
+    println!("{:?}", compact(&path, WriteOptions::default())?);
     let reader = Reader::open(&path)?;
     for file in reader.extra_files() {
         println!("{}, {} bytes", file.path(), file.len()?);

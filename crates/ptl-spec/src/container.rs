@@ -2,11 +2,11 @@
 
 use std::{fmt, io::Write};
 
-use tensor_core::{Limits, Report};
+use tensor_core::{Limits, Report, Source};
 
 use crate::{
     Bytecode, File, Result, Strip,
-    edit::changes::{Changes, Writes},
+    edit::changes::Changes,
     module::stored::{Listing, StorageId},
 };
 
@@ -80,8 +80,12 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
     /// Refuses what cannot be taken out.
     fn check_strip(&self, what: Strip) -> Result<()>;
 
-    /// Returns what an edit of extra files writes.
-    fn writes(&self, changes: &Changes) -> Result<Writes>;
+    /// Returns the file with changed extra files, before any of it is written.
+    fn edited(&self, limits: &Limits, changes: &Changes) -> Result<Source>;
+
+    /// Tells whether what such a file has more at its end can be put behind the old one, and readers
+    /// see the old file until all of it is there.
+    fn grows_whole(&self, edited: &Source) -> Result<bool>;
 
     /// Writes all that something leads to, but for the files of code that `keep` does not name;
     /// returns how many those are.

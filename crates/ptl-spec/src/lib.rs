@@ -78,7 +78,7 @@
 //! 6. Bytecode         methods, their types and operators                    module/
 //! 7. Tensor           handles by name, then the first touch of their data   module/walk.rs, tensor.rs, sparse.rs
 //! 8. validate, lint   container, code, tensors, spec, and whether they fit  validate.rs
-//! 9. Editor           extra files in place; compact, strip, recover         edit/
+//! 9. Editor           extra files; compact, strip, recover                  edit/
 //! ```
 //!
 //! # Features
@@ -135,8 +135,8 @@ pub use call::value::{BoundingBox, ResultValue, Results, Value};
 pub use call::{Call, Model, run};
 pub use container::ContainerKind;
 pub use edit::{
-    Editor, Strip, Stripped, WriteOptions, compact, recover, recoverable, rewrite, rewrite_file,
-    strip, with_extra_files,
+    Editor, Strip, Stripped, WriteOptions, compact, recover, recoverable, rewrite, strip,
+    with_extra_files,
 };
 pub use embedded::{SPEC, SpecSource, side_file};
 pub use error::{Error, Fault, PickleFault, Result, TensorFault};

@@ -121,6 +121,21 @@ fn every_mutation_of_specs() {
     }
 }
 
+/// Numbers of 16 bits are narrowed where they are.
+#[cfg(feature = "image")]
+#[test]
+fn pictures_of_16_bits_are_held_once() {
+    const SIDE: u32 = 1000;
+    let samples = vec![0; (SIDE * SIDE * 6) as usize];
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, SIDE, SIDE);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Sixteen);
+    encoder.write_header().unwrap().write_image_data(&samples).unwrap();
+    let taken = measure(|| ptl_spec::Image::decode(&file).unwrap());
+    assert!(taken.bytes < samples.len() as u64 + (1 << 20), "{}", taken.bytes);
+}
+
 #[test]
 fn claims_of_pickles_take_no_memory() {
     let reader = Reader::from_bytes(small(ARCHIVE)).unwrap();

@@ -5,14 +5,15 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::ensure;
 use modelcrate::{
     ptl_spec::{Editor, WriteOptions},
-    tensor_core::{Report, output::Edited},
+    tensor_core::output::Edited,
 };
 use serde::Serialize;
 
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
-    options::{Print, is_stdio},
+    options::{InPlace, Print, is_stdio},
     outcome::Outcome,
     output,
 };
@@ -20,11 +21,16 @@ use crate::{
 /// How a file is edited.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct How {
+    /// Edit the model even where verify finds more errors in it afterwards
+    #[arg(long)]
+    force: bool,
     /// Check everything, and change nothing
     #[arg(long)]
-    pub(super) dry_run: bool,
+    dry_run: bool,
     #[command(flatten)]
-    pub(super) print: Print,
+    in_place: InPlace,
+    #[command(flatten)]
+    print: Print,
 }
 
 /// What an edit does to extra files.
@@ -36,9 +42,6 @@ pub(super) struct Changes {
     pub(super) replaced: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) removed: Vec<String>,
-    /// What there is to say of the spec that is put in.
-    #[serde(skip_serializing_if = "Report::is_empty")]
-    pub(super) findings: Report,
 }
 
 #[derive(Serialize)]
@@ -48,6 +51,8 @@ struct Done {
     changed: bool,
     #[serde(flatten)]
     changes: Changes,
+    #[serde(flatten)]
+    checked: Checked,
     bytes_before: u64,
     bytes_after: u64,
 }
@@ -62,7 +67,7 @@ impl How {
         let done = self.done(file, change).about(file)?;
         let text = self.text(&done);
         output::print_result(self.print, &done, &text)?;
-        Ok(Outcome::Fine)
+        Ok(done.checked.outcome())
     }
 
     fn done(
@@ -71,45 +76,42 @@ impl How {
         change: impl FnOnce(&mut Editor) -> anyhow::Result<Changes>,
     ) -> anyhow::Result<Done> {
         refuse_stdin(file)?;
+        let options = WriteOptions::default().output(self.in_place.output());
         let mut editor = match self.dry_run {
-            true => Editor::dry_run(file, WriteOptions::default())?,
-            false => Editor::open(file)?,
+            true => Editor::dry_run(file, options)?,
+            false => Editor::open_with(file, options)?,
         };
         let changes = change(&mut editor)?;
         let len = editor.reader().source().len();
-        let (bytes_before, bytes_after) = match editor.commit()? {
-            Edited::Appended { before, after } => (before, after),
-            _ => (len, len),
+        let before = editor.reader().lint();
+        let checked = Checked::of(&editor.preview()?.lint(), &before, self.force);
+        let edited = if checked.is_refused() { Edited::Unchanged } else { editor.commit()? };
+        let (path, dry_run) = (file.display().to_string(), self.dry_run);
+        let (changed, bytes_before, bytes_after) = match edited {
+            Edited::Appended { before, after } | Edited::Replaced { before, after } => {
+                (true, before, after)
+            }
+            _ => (false, len, len),
         };
-        let Changes { added, replaced, removed, .. } = &changes;
-        Ok(Done {
-            path: file.display().to_string(),
-            dry_run: self.dry_run,
-            changed: [added, replaced, removed].iter().any(|names| !names.is_empty()),
-            changes,
-            bytes_before,
-            bytes_after,
-        })
+        Ok(Done { path, dry_run, changed, changes, checked, bytes_before, bytes_after })
     }
 
     fn text(self, done: &Done) -> String {
         let (path, would) = (escape(&done.path), if self.dry_run { "would be " } else { "" });
-        if !done.changed {
-            return format!("{path}: nothing to change\n");
-        }
-        let Changes { added, replaced, removed, .. } = &done.changes;
         let mut text = String::new();
-        for (what, names) in [("added", added), ("replaced", replaced), ("removed", removed)] {
-            for name in names {
-                let _ = writeln!(text, "{path}: {would}{what} {}", escape(name));
+        if done.changed {
+            let Changes { added, replaced, removed } = &done.changes;
+            for (what, names) in [("added", added), ("replaced", replaced), ("removed", removed)] {
+                for name in names {
+                    let _ = writeln!(text, "{path}: {would}{what} {}", escape(name));
+                }
             }
+            let sizes = [done.bytes_before, done.bytes_after].map(output::size);
+            let _ = writeln!(text, "{path}: {would}edited, {}", sizes.join(" → "));
+        } else {
+            let _ = writeln!(text, "{path}: nothing to change");
         }
-        for finding in done.changes.findings.findings() {
-            text.push_str(&output::finding_text(finding));
-        }
-        let sizes = [done.bytes_before, done.bytes_after].map(output::size);
-        let _ = writeln!(text, "{path}: {would}edited, {}", sizes.join(" → "));
-        text
+        done.checked.text(&path, &text)
     }
 }
 

@@ -34,6 +34,13 @@ pub(super) struct Meaning {
     /// Whose meaning the spec has
     #[arg(long, value_enum, default_value_t)]
     profile: Profile,
+    #[command(flatten)]
+    vocabularies: Vocabularies,
+}
+
+/// Vocabularies that are not in the spec.
+#[derive(Debug, clap::Args)]
+pub(super) struct Vocabularies {
     /// Use a vocabulary instead of that of the spec, if it has one: bert=FILE with one token a
     /// line, or gpt2=FILE with an object from tokens to ids
     #[arg(long, value_name = "TOKENIZER=FILE")]
@@ -124,10 +131,12 @@ impl Meaning {
 
     /// Reads a spec, with the vocabularies that it is to have.
     pub(super) fn read(&self, found: &Found) -> anyhow::Result<Spec> {
-        self.options().from_json(self.json(found)?).about(&found.path)
+        self.options().from_json(self.vocabularies.json(found)?).about(&found.path)
     }
+}
 
-    /// Like [`read`](Self::read), but checks nothing but that it is JSON.
+impl Vocabularies {
+    /// Reads a spec with these, and checks nothing but that it is JSON.
     pub(super) fn json(&self, found: &Found) -> anyhow::Result<Json> {
         let mut json = found.json()?;
         for vocabulary in &self.vocab {

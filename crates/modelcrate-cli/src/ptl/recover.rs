@@ -1,14 +1,18 @@
 use std::path::PathBuf;
 
-use modelcrate::{ptl_spec, tensor_core::Source};
+use modelcrate::{
+    ptl_spec::{self, WriteOptions},
+    tensor_core::output::{Edited, LockedFile},
+};
 use serde::Serialize;
 
-use crate::{escape::escape, failure::About, options::Print, outcome::Outcome, output};
+use crate::{escape::escape, failure::About, options::{InPlace, Print}, outcome::Outcome, output};
 
 /// Cut off what an interrupted edit has left at the end of a model
 ///
-/// An edit of a ZIP file takes effect with its last byte. Where it was interrupted before, what was
-/// there is whole, with dead bytes behind it. A FlatBuffer needs no mending.
+/// An edit of a ZIP file that was killed leaves a model that opens, with up to 64 KiB behind it that
+/// nothing needs; programs that append more, or a full disk, may leave one that does not. A FlatBuffer
+/// needs no mending.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,6 +24,8 @@ pub(crate) struct Recover {
     /// Say what would be cut off, and change nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    in_place: InPlace,
     #[command(flatten)]
     print: Print,
 }
@@ -46,14 +52,18 @@ impl Recover {
     }
 
     fn recovered(&self) -> ptl_spec::Result<Recovered> {
-        let source = Source::open(&self.model)?;
-        let bytes_before = source.len();
-        let cut = match self.dry_run {
+        let file = LockedFile::shared(&self.model)?;
+        let source = file.source()?;
+        file.unlock();
+        let edited = match self.dry_run {
             true => ptl_spec::recoverable(&source)?,
-            false => ptl_spec::recover(&self.model)?,
+            false => ptl_spec::recover(&self.model, WriteOptions::default().output(self.in_place.output()))?,
         };
         let (path, dry_run) = (self.model.display().to_string(), self.dry_run);
-        let bytes_after = bytes_before.saturating_sub(cut);
+        let (bytes_before, bytes_after) = match edited {
+            Edited::Truncated { before, after } => (before, after),
+            _ => (source.len(), source.len()),
+        };
         Ok(Recovered { path, dry_run, bytes_before, bytes_after })
     }
 }

@@ -5,8 +5,8 @@ use crate::outcome::Outcome;
 
 /// Take extra files out of a model
 ///
-/// The model is edited in place, whatever its size. The bytes of what was taken out stay in it,
-/// unused, until it is rewritten, as by compact.
+/// Of a ZIP file only the directory is written again, at its end: the bytes of what was taken out stay
+/// in it, unused, until it is rewritten, as by compact. A FlatBuffer is rewritten without them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -8,14 +8,15 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     ptl_spec::{self, ContainerKind, Reader},
-    tensor_core::output::Edited,
+    tensor_core::{self, Report, output::LockedFile},
 };
 use serde::Serialize;
 
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
-    options::{Input, is_stdio},
+    options::{InPlace, Input, is_stdio},
     outcome::Outcome,
     output,
     write::Writing,
@@ -62,6 +63,8 @@ struct Files {
     output: Option<PathBuf>,
     #[command(flatten)]
     write: Writing,
+    #[command(flatten)]
+    in_place: InPlace,
 }
 
 #[derive(Serialize)]
@@ -69,6 +72,8 @@ struct Rewritten {
     path: String,
     dry_run: bool,
     removed: Vec<String>,
+    #[serde(flatten)]
+    checked: Checked,
     bytes_before: u64,
     bytes_after: u64,
 }
@@ -88,51 +93,52 @@ impl Strip {
 
 impl Files {
     fn rewrite(&self, what: Option<ptl_spec::Strip>) -> anyhow::Result<Outcome> {
-        let reader = super::open(&self.input)?;
-        let removed = removed(&reader, what).about(&self.input)?;
         let path = self.output.as_deref().unwrap_or(&self.input);
         let is_stdin = self.output.is_none() && is_stdio(&self.input);
         ensure!(!is_stdin, "standard input cannot be replaced: say where the model goes");
-        let (bytes_before, bytes_after) = if self.output.is_some() || self.write.dry_run {
-            self.copy(&reader, path, what)?
-        } else {
-            self.replace(what)?
+        let lock = self.lock().about(&self.input)?;
+        let reader = match &lock {
+            Some(lock) => Reader::from_source(lock.source().about(&self.input)?),
+            None => Reader::from_bytes(output::stdin().about(&self.input)?),
         };
-        let (shown, dry_run) = (path.display().to_string(), self.write.dry_run);
-        let result = Rewritten { path: shown, dry_run, removed, bytes_before, bytes_after };
+        let reader = reader.about(&self.input)?;
+        let removed = removed(&reader, what).about(&self.input)?;
+        let output = self.output.as_deref();
+        let mut sink = self.write.create_or_replace(&self.input, output).about(path)?;
+        let keep = |record: &str| !what.is_some_and(|what| what.takes(record));
+        let written = ptl_spec::rewrite(&reader, keep, &mut sink);
+        let is_write = matches!(written, Err(ptl_spec::Error::Write { .. }));
+        written.about(if is_write { path } else { &self.input })?;
+        let before = reader.lint();
+        let after = match sink.source().about(path)? {
+            Some(source) => Reader::from_source(source).about(path)?.lint(),
+            None => Report::default(),
+        };
+        let checked = Checked::of(&after, &before, self.write.force);
+        let (len, dry_run) = (reader.source().len(), self.write.dry_run);
+        if let Some(lock) = lock.filter(|_| output.is_none() && !dry_run) {
+            lock.check_in_place().about(&self.input)?;
+        }
+        let written = if checked.is_refused() { len } else { sink.commit(path)? };
+        let (shown, bytes_before, bytes_after) = (path.display().to_string(), len, written);
+        let result =
+            Rewritten { path: shown, dry_run, removed, checked, bytes_before, bytes_after };
         self.report(path, &result)
     }
 
-    /// Writes another file, or none; returns the lengths before and after.
-    fn copy(
-        &self,
-        reader: &Reader,
-        path: &Path,
-        what: Option<ptl_spec::Strip>,
-    ) -> anyhow::Result<(u64, u64)> {
-        let output = self.output.as_deref();
-        let mut sink = self.write.create_or_replace(&self.input, output).about(path)?;
-        let written = if is_stdio(&self.input) {
-            let takes = |record: &str| what.is_some_and(|what| what.takes(record));
-            what.map_or(Ok(()), |what| what.check(reader))
-                .and_then(|()| ptl_spec::rewrite(reader, |record| !takes(record), &mut sink))
-        } else {
-            ptl_spec::rewrite_file(&self.input, what, &mut sink)
-        };
-        let is_write = matches!(written, Err(ptl_spec::Error::Write { .. }));
-        written.about(if is_write { path } else { &self.input })?;
-        Ok((reader.source().len(), sink.commit(path)?))
-    }
-
-    fn replace(&self, what: Option<ptl_spec::Strip>) -> anyhow::Result<(u64, u64)> {
-        let edited = match what {
-            Some(what) => ptl_spec::strip(&self.input, what).map(|stripped| stripped.edited),
-            None => ptl_spec::compact(&self.input),
-        };
-        match edited.about(&self.input)? {
-            Edited::Replaced { before, after } => Ok((before, after)),
-            _ => anyhow::bail!("the model was not rewritten"),
+    /// Keeps editors out of the input meanwhile; a dry run only finds out that there is none.
+    fn lock(&self) -> tensor_core::Result<Option<LockedFile>> {
+        if is_stdio(&self.input) {
+            return Ok(None);
         }
+        if self.output.is_none() && !self.write.dry_run {
+            return LockedFile::open_within(&self.input, self.in_place.wait()).map(Some);
+        }
+        let lock = LockedFile::shared(&self.input)?;
+        if self.write.dry_run {
+            lock.unlock();
+        }
+        Ok(Some(lock))
     }
 
     fn report(&self, path: &Path, result: &Rewritten) -> anyhow::Result<Outcome> {
@@ -143,14 +149,15 @@ impl Files {
         }
         let sizes = [result.bytes_before, result.bytes_after].map(output::size);
         let _ = writeln!(text, "{shown}: {would}written, {}", sizes.join(" → "));
-        self.write.report(path, result, &text)?;
-        Ok(Outcome::Fine)
+        self.write.report(path, result, &result.checked.text(&shown, &text))?;
+        Ok(result.checked.outcome())
     }
 }
 
-/// Returns the names of what is taken out.
+/// Returns the names of what is taken out, if that can be.
 fn removed(reader: &Reader, what: Option<ptl_spec::Strip>) -> ptl_spec::Result<Vec<String>> {
     let Some(what) = what else { return Ok(Vec::new()) };
+    what.check(reader)?;
     let names: Vec<String> = match reader.container() {
         ContainerKind::FlatBuffer => reader.sources()?,
         _ => reader.records().map(|record| record.path().to_owned()).collect(),

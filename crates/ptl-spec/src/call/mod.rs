@@ -9,6 +9,7 @@ use crate::{
     spec::parse::Stop, spec::path::Path,
 };
 
+mod named;
 pub(crate) mod packer;
 pub(crate) mod params;
 pub(crate) mod stub;

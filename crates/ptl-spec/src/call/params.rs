@@ -1,10 +1,8 @@
 //! What a call is made with.
 
-use std::collections::HashMap;
-
 #[cfg(feature = "image")]
 use crate::image::Image;
-use crate::{Error, Fault, Json, Result};
+use crate::{Error, Fault, Json, Result, call::named::Named};
 
 /// The parameters of a call, by name.
 ///
@@ -17,11 +15,7 @@ use crate::{Error, Fault, Json, Result};
 /// assert_eq!(params.names().collect::<Vec<_>>(), ["scale", "rois"]);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Params {
-    params: Vec<(String, Param)>,
-    /// Where each is, by name.
-    indices: HashMap<String, usize>,
-}
+pub struct Params(Named<Param>);
 
 /// A parameter of a call.
 #[derive(Clone, Debug)]
@@ -73,15 +67,7 @@ impl Params {
 
     /// Like [`with`](Self::with), but in place.
     pub fn insert(&mut self, name: impl Into<String>, param: impl Into<Param>) {
-        let (name, param) = (name.into(), param.into());
-        let known = self.indices.get(&name).copied();
-        match known.and_then(|index| self.params.get_mut(index)) {
-            Some((_, slot)) => *slot = param,
-            None => {
-                self.indices.insert(name.clone(), self.params.len());
-                self.params.push((name, param));
-            }
-        }
+        self.0.put(name.into(), param.into());
     }
 
     /// Returns the parameter of a name.
@@ -92,14 +78,13 @@ impl Params {
 
     /// Returns a parameter with its name.
     pub(crate) fn entry(&self, name: &str) -> Option<(&str, &Param)> {
-        let (name, param) = self.params.get(*self.indices.get(name)?)?;
-        Some((name, param))
+        self.0.get(name)
     }
 
     /// Returns all names, in the order in which they were added.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.params.iter().map(|(name, _)| name.as_str())
+        self.0.iter().map(|(name, _)| name)
     }
 }
 

@@ -1,12 +1,12 @@
 //! What goes into a model and comes out of it, and what a call gives.
 
-use std::{collections::HashMap, fmt};
+use std::fmt;
 
 use tensor_core::{Element, TensorBuf};
 
 #[cfg(feature = "image")]
 use crate::image::Image;
-use crate::{Fault, Json, spec::emit::object};
+use crate::{Fault, Json, call::named::Named, spec::emit::object};
 
 /// A value of `TorchScript`: what a model takes and gives.
 #[derive(Clone, Debug)]
@@ -79,30 +79,26 @@ impl Value {
 
 /// What a call gives, by name, in the order of the spec.
 #[derive(Clone, Debug, Default)]
-pub struct Results {
-    results: Vec<(String, ResultValue)>,
-    /// Where each is, by name.
-    indices: HashMap<String, usize>,
-}
+pub struct Results(Named<ResultValue>);
 
 impl Results {
     /// Returns the result of a name; `None` where there is none, such as an answer that the model
     /// did not find.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&ResultValue> {
-        self.results.get(*self.indices.get(key)?).map(|(_, value)| value)
+        self.0.get(key).map(|(_, value)| value)
     }
 
     /// Returns all results.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &ResultValue)> {
-        self.results.iter().map(|(key, value)| (key.as_str(), value))
+        self.0.iter()
     }
 
     /// Returns an object with all results but pictures, which have no JSON.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let members = self.results.iter().map(|(key, value)| (key.clone(), value.to_json()));
+        let members = self.iter().map(|(key, value)| (key.to_owned(), value.to_json()));
         Json::Object(members.collect())
     }
 
@@ -112,14 +108,7 @@ impl Results {
 
     /// Adds a result, in the place of one of the same name.
     pub(crate) fn put(&mut self, key: &str, value: ResultValue) {
-        let known = self.indices.get(key).copied();
-        match known.and_then(|index| self.results.get_mut(index)) {
-            Some((_, slot)) => *slot = value,
-            None => {
-                self.indices.insert(key.to_owned(), self.results.len());
-                self.results.push((key.to_owned(), value));
-            }
-        }
+        self.0.put(key.to_owned(), value);
     }
 }
 

@@ -9,9 +9,6 @@ use crate::{Error, Result};
 /// What is to become of extra files: new content, or `None` for one that goes away.
 pub(crate) type Changes = Vec<(String, Option<Bytes>)>;
 
-/// What an edit writes: bytes, and where. The first lies behind the end of the file.
-pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
-
 /// Refuses names and contents that extra files cannot have.
 pub(super) fn check(name: &str, content: &Bytes) -> Result<()> {
     let fault = name::check(name, &Limits::default()).err();

@@ -1,20 +1,24 @@
-//! Changing extra files in place: nothing else in a model file moves or changes.
+//! Changing extra files: nothing else in a model file changes.
 //!
-//! An edit appends, and never writes over what the file needs as it is: behind the end of a ZIP file
-//! come the new records, a directory, and end records, all in one write; behind the end of a
-//! FlatBuffer comes what is new, and then four bytes are set to point there.
+//! What is new in a ZIP file comes behind its end, in one write, where PyTorch finds the old end
+//! until the new one is there: up to 64 KiB. Longer changes, and those of a FlatBuffer, make another
+//! file, which takes the place of the old one: who reads that goes on with it.
 //!
 //! ```text
 //! [records][directory][end]                                          before
 //! [records][directory][end][new records][new directory][new end]     after
 //! ```
 //!
-//! What is no longer listed stays as dead bytes until the file is [compacted](crate::compact).
+//! What is no longer listed in a ZIP file stays as dead bytes until it is
+//! [compacted](crate::compact); a FlatBuffer has none.
 
 use std::path::Path;
 
 use bytes::Bytes;
-use tensor_core::output::{Durability, Edited, LockedFile};
+use tensor_core::{
+    Extent, Source,
+    output::{Durability, Edited, LockedFile, Output},
+};
 
 use crate::{Error, Reader, Result, SPEC, Spec};
 
@@ -23,23 +27,34 @@ mod recover;
 mod rewrite;
 mod strip;
 
-use changes::{Changes, Writes, check};
+use changes::{Changes, check};
 pub use recover::{recover, recoverable};
-pub use rewrite::{Stripped, compact, rewrite, rewrite_file, strip};
+pub use rewrite::{Stripped, compact, rewrite, strip};
 pub use strip::Strip;
 
 /// How an edited file is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
-    durability: Durability,
+    output: Output,
 }
 
 impl WriteOptions {
+    /// Sets how a file takes the place of the old one, and how long an edit waits for a lock.
+    #[must_use]
+    pub const fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
     /// Sets whether an edit waits until the disk has it, as it does by default.
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.output.durability = durability;
         self
+    }
+
+    fn lock(self, path: &Path) -> Result<LockedFile> {
+        Ok(LockedFile::open_within(path, self.output.wait)?)
     }
 }
 
@@ -85,19 +100,23 @@ impl Editor {
     ///
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let file = LockedFile::open(path)?;
+        let file = options.lock(path.as_ref())?;
         let reader = Reader::from_source(file.source()?)?;
         Self::start(Some(file), reader, options)
     }
 
     /// Opens a file for an edit that changes nothing: all is checked as in any other, and
-    /// [`commit`](Self::commit) says what would be done. The file is not locked.
+    /// [`commit`](Self::commit) says what would be done. No editor may have the file, but it is not
+    /// locked.
     ///
     /// # Errors
     ///
-    /// As for [`open`](Self::open), without the lock.
+    /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        Self::start(None, Reader::open(path)?, options)
+        let file = LockedFile::shared(path)?;
+        let reader = Reader::from_source(file.source()?)?;
+        file.unlock();
+        Self::start(None, reader, options)
     }
 
     fn start(file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Result<Self> {
@@ -152,25 +171,53 @@ impl Editor {
         Ok(())
     }
 
-    /// Makes the edit take effect, and says what that is. Without changes nothing is written.
+    /// Returns the file as [`commit`](Self::commit) will leave it, to be looked at before anything
+    /// is written.
     ///
     /// # Errors
     ///
-    /// [`Error::NotEditable`] where the file has no place for what is new; [`Error::Core`] where a
-    /// write fails: what was appended is cut off again.
+    /// [`Error::NotEditable`] where the file has no place for what is new, or is a FlatBuffer with
+    /// parts that overlap or are not known; as for [`Reader::open`].
+    pub fn preview(&self) -> Result<Reader> {
+        if self.changes.is_empty() {
+            return Ok(self.reader.clone());
+        }
+        let edited = self.reader.body().edited(self.reader.limits(), &self.changes)?;
+        Reader::from_source(edited)
+    }
+
+    /// Makes the edit take effect, and says what that is. Without changes nothing is written.
+    ///
+    /// Whoever opens the file meanwhile, or after the process was killed, finds the old one or the new
+    /// one, and who has it open keeps the old one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`preview`](Self::preview); [`Error::Core`] and [`Error::Write`] where a write fails: the
+    /// file is as it was.
     pub fn commit(mut self) -> Result<Edited> {
         if self.changes.is_empty() {
             return Ok(Edited::Unchanged);
         }
-        let writes = self.reader.body().writes(&self.changes)?;
-        let before = self.reader.source().len();
-        let ends = writes.iter().map(|(at, bytes)| at.saturating_add(bytes.len() as u64));
-        let after = ends.fold(before, u64::max);
+        let (body, source) = (self.reader.body(), self.reader.source());
+        let edited = body.edited(self.reader.limits(), &self.changes)?;
+        let (before, after) = (source.len(), edited.len());
+        let grows = body.grows_whole(&edited)?;
         if let Some(file) = &mut self.file {
             file.check_in_place()?;
-            write(file, before, &writes, self.options)?;
+            if grows {
+                append(file, before, &edited, self.options.output.durability)?;
+            } else {
+                let mut new = self.options.output.create(file.path())?;
+                rewrite::copy(&edited, &mut new)?;
+                file.check_in_place()?;
+                self.options.output.commit(new)?;
+            }
         }
-        Ok(Edited::Appended { before, after })
+        Ok(match grows {
+            true => Edited::Appended { before, after },
+            false => Edited::Replaced { before, after },
+        })
     }
 }
 
@@ -183,23 +230,18 @@ impl Drop for Editor {
     }
 }
 
-/// Writes one part after another: nothing may point at what the disk does not have yet.
-fn write(file: &mut LockedFile, len: u64, writes: &Writes, options: WriteOptions) -> Result<()> {
-    for (index, (at, bytes)) in writes.iter().enumerate() {
-        let mut written = file.write_all_at(bytes, *at);
-        if written.is_ok() && options.durability == Durability::Synced {
-            written = file.sync();
-        }
-        if let Err(source) = written {
-            if index == 0 {
-                // Nothing points at what was appended; where this fails too, `recover` cuts it off.
-                // Later writes may have taken effect, so that it has to stay.
-                let _ = file.set_len(len);
-            }
-            return Err(file.failed("writing", source).into());
-        }
+/// Writes what a file has more than before behind its end.
+fn append(file: &mut LockedFile, len: u64, edited: &Source, durability: Durability) -> Result<()> {
+    let tail = edited.read(Extent::between(len, edited.len()), "tail")?;
+    let mut written = file.write_all_at(&tail, len);
+    if written.is_ok() && durability == Durability::Synced {
+        written = file.sync();
     }
-    Ok(())
+    written.map_err(|source| {
+        // Where this fails too, readers find the old end, and `recover` cuts off what is behind it.
+        let _ = file.set_len(len);
+        file.failed("writing", source).into()
+    })
 }
 
 /// Adds a change, in the place of an earlier one of the same file.
@@ -208,8 +250,8 @@ fn change(changes: &mut Changes, reader: &Reader, name: &str, content: Option<By
     changes.push((name.to_owned(), content));
 }
 
-/// Returns a model file with changed extra files, as an edit in place would leave it: for files that
-/// are in memory. What is taken out need not be there, and of two changes of one file the last counts.
+/// Returns a model file with changed extra files, as an edit would leave it: for files that are in
+/// memory. What is taken out need not be there, and of two changes of one file the last counts.
 ///
 /// # Errors
 ///
@@ -225,18 +267,8 @@ pub fn with_extra_files<'n>(
         content.as_ref().map_or(Ok(()), |content| check(name, content))?;
         change(&mut all, &reader, name, content);
     }
-    let mut edited = file.to_vec();
-    for (at, bytes) in reader.body().writes(&all)? {
-        let at = usize::try_from(at).unwrap_or(usize::MAX);
-        let end = at.saturating_add(bytes.len());
-        if edited.len() < end {
-            edited.resize(end, 0);
-        }
-        if let Some(target) = edited.get_mut(at..end) {
-            target.copy_from_slice(&bytes);
-        }
-    }
-    Ok(edited)
+    let edited = reader.body().edited(reader.limits(), &all)?;
+    Ok(edited.read(Extent::first(edited.len()), "edited file")?.into())
 }
 
 #[cfg(test)]
@@ -254,8 +286,9 @@ mod tests {
         let reader = Reader::from_source(store.source()).unwrap();
         for (name, content) in [(SPEC, Some("{}")), ("labels.txt", Some("a")), (SPEC, None)] {
             let changes = vec![(name.to_owned(), content.map(Bytes::from))];
-            let writes = reader.body().writes(&changes).unwrap();
-            assert_eq!(writes[0].0, file.len() as u64 + BIG);
+            let edited = reader.body().edited(reader.limits(), &changes).unwrap();
+            // Nothing leads to the zeros.
+            assert!(edited.len() < file.len() as u64 + (1 << 16));
         }
         assert!(store.total() < 64 << 10, "{}", store.total());
     }

@@ -3,41 +3,40 @@
 use std::path::Path;
 
 use model_archive::last_whole;
-use tensor_core::{Extent, Limits, Source, Verify, output::LockedFile};
+use tensor_core::{Extent, Limits, Source, Verify, output::Edited};
 
-use crate::{Error, Result, flat, read, zip::Zip};
+use crate::{Error, Result, WriteOptions, flat, read, zip::Zip};
 
-/// Cuts off what an interrupted edit has appended to a ZIP file; returns how many bytes. A file that
-/// is whole stays as it is, as does a FlatBuffer, in which an edit takes effect with its last write.
+/// Cuts off what an interrupted edit has appended to a ZIP file. A file that is whole stays as it is,
+/// as does a FlatBuffer, to which nothing is appended.
 ///
 /// # Errors
 ///
 /// [`Error::NotEditable`] where there is no whole file inside; [`tensor_core::Error::Locked`].
-pub fn recover(path: impl AsRef<Path>) -> Result<u64> {
-    let mut file = LockedFile::open(path)?;
-    let source = file.source()?;
-    let cut = recoverable(&source)?;
-    if cut > 0 {
-        let whole = source.len().saturating_sub(cut);
-        file.set_len(whole).map_err(|source| file.failed("truncating", source))?;
-        file.sync().map_err(|source| file.failed("synchronising", source))?;
+pub fn recover(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
+    let mut file = options.lock(path.as_ref())?;
+    let edited = recoverable(&file.source()?)?;
+    if let Edited::Truncated { after, .. } = edited {
+        let truncated = file.set_len(after).and_then(|()| file.sync());
+        truncated.map_err(|source| file.failed("truncating", source))?;
     }
     file.unlock();
-    Ok(cut)
+    Ok(edited)
 }
 
-/// Returns how many bytes [`recover`] cuts off.
+/// Returns what [`recover`] does to a file.
 ///
 /// # Errors
 ///
 /// As for [`recover`].
-pub fn recoverable(source: &Source) -> Result<u64> {
-    let start = source.read(Extent::first(source.len().min(8)), "first bytes")?;
-    if flat::is_flat(&start) {
-        return Ok(0);
+pub fn recoverable(source: &Source) -> Result<Edited> {
+    let (before, start) = (source.len(), Extent::first(source.len().min(8)));
+    if flat::is_flat(&source.read(start, "first bytes")?) {
+        return Ok(Edited::Unchanged);
     }
     match last_whole(source, is_whole) {
-        Ok(whole) => Ok(source.len().saturating_sub(whole)),
+        Ok(after) if after == before => Ok(Edited::Unchanged),
+        Ok(after) => Ok(Edited::Truncated { before, after }),
         Err(model_archive::Error::NotWhole { reason }) => Err(Error::NotEditable { reason }),
         Err(error) => Err(error.into()),
     }

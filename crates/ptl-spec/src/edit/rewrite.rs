@@ -6,9 +6,9 @@ use std::{
     path::Path,
 };
 
-use tensor_core::output::{Edited, LockedFile, Output};
+use tensor_core::{Extent, Source, output::Edited};
 
-use crate::{Error, Reader, Result, Strip};
+use crate::{Error, Reader, Result, Strip, WriteOptions, file::FileReader};
 
 impl Strip {
     /// Proves that a file may have what is taken out.
@@ -40,8 +40,8 @@ pub struct Stripped {
 ///
 /// [`Error::NotEditable`] for a ZIP file with colliding names, and for a FlatBuffer with parts that
 /// overlap or are not known; [`tensor_core::Error::Locked`]. The file is as it was.
-pub fn compact(path: impl AsRef<Path>) -> Result<Edited> {
-    Ok(replace(path.as_ref(), None)?.edited)
+pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
+    Ok(replace(path.as_ref(), None, options)?.edited)
 }
 
 /// Like [`compact`], but leaves out what is said.
@@ -50,39 +50,21 @@ pub fn compact(path: impl AsRef<Path>) -> Result<Edited> {
 ///
 /// As for [`compact`]; [`Error::NotEditable`] for debug records of a FlatBuffer file, which has
 /// none.
-pub fn strip(path: impl AsRef<Path>, what: Strip) -> Result<Stripped> {
-    replace(path.as_ref(), Some(what))
+pub fn strip(path: impl AsRef<Path>, what: Strip, options: WriteOptions) -> Result<Stripped> {
+    replace(path.as_ref(), Some(what), options)
 }
 
-/// Like [`compact`], or [`strip`] with `what`, but writes another file; editors are kept out of this
-/// one meanwhile. Returns how many records it leaves out.
-///
-/// # Errors
-///
-/// As for [`compact`] and [`strip`]; [`Error::Write`] where the sink fails.
-pub fn rewrite_file<W: Write>(path: impl AsRef<Path>, what: Option<Strip>, sink: W) -> Result<u64> {
-    let file = LockedFile::shared(path)?;
-    let removed = rewrite_as(&Reader::from_source(file.source()?)?, what, sink)?;
-    file.unlock();
-    Ok(removed)
-}
-
-fn replace(path: &Path, what: Option<Strip>) -> Result<Stripped> {
-    let file = LockedFile::open(path)?;
+fn replace(path: &Path, what: Option<Strip>, options: WriteOptions) -> Result<Stripped> {
+    let file = options.lock(path)?;
     let reader = Reader::from_source(file.source()?)?;
-    let output = Output::default();
-    let mut new = output.create(path)?;
-    let removed = rewrite_as(&reader, what, &mut new)?;
+    what.map_or(Ok(()), |what| what.check(&reader))?;
+    let mut new = options.output.create(path)?;
+    let removed = rewrite(&reader, |record| !what.is_some_and(|w| w.takes(record)), &mut new)?;
     let (before, after) = (reader.source().len(), new.written());
     file.check_in_place()?;
-    output.commit(new)?;
+    options.output.commit(new)?;
     file.unlock();
     Ok(Stripped { edited: Edited::Replaced { before, after }, removed })
-}
-
-fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result<u64> {
-    what.map_or(Ok(()), |what| what.check(reader))?;
-    rewrite(reader, |record| !what.is_some_and(|what| what.takes(record)), sink)
 }
 
 /// Writes all of a model file that something leads to; returns how many records it leaves out.
@@ -94,8 +76,20 @@ fn rewrite_as<W: Write>(reader: &Reader, what: Option<Strip>, sink: W) -> Result
 ///
 /// As for [`compact`]; [`Error::Write`] where the sink fails.
 pub fn rewrite<W: Write>(reader: &Reader, keep: impl Fn(&str) -> bool, sink: W) -> Result<u64> {
+    noted(sink, |sink| reader.body().rewrite(reader.limits(), &keep, sink))
+}
+
+/// Writes all of a file.
+pub(super) fn copy<W: Write>(source: &Source, sink: W) -> Result<()> {
+    noted(sink, |sink| {
+        let mut stream = source.stream(Extent::first(source.len()), "edited file")?;
+        io::copy(&mut stream, sink).map(drop).map_err(FileReader::error)
+    })
+}
+
+fn noted<W: Write, T>(sink: W, write: impl FnOnce(&mut Sink<W>) -> Result<T>) -> Result<T> {
     let mut sink = Sink { sink, failed: None };
-    let written = reader.body().rewrite(reader.limits(), &keep, &mut sink);
+    let written = write(&mut sink);
     match sink.failed {
         Some(source) => Err(Error::Write { source }),
         None => written,

@@ -19,7 +19,7 @@
 //! argument      0 name · 1 type · 2 default u32
 //! ```
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use flat_tables::{Buffer, Fault, Problem, Table, Vector};
 use tensor_core::{Budget, Extent, Finding, Limit, Limits, Report, Source};
@@ -27,7 +27,8 @@ use tensor_core::{Budget, Extent, Finding, Limit, Limits, Report, Source};
 use crate::{
     Argument, Bytecode, ContainerKind, Error, File, Method, Operator, Result, Strip,
     container::{Container, Files},
-    edit::changes::{Changes, Writes},
+    edit::changes::Changes,
+    file::FileReader,
     module::{
         self,
         stored::{Listing, StorageId},
@@ -53,8 +54,6 @@ pub(crate) struct Flat {
 struct FlatFile {
     name: String,
     content: Extent,
-    /// Where the offset of the content is stored.
-    content_field: Option<usize>,
 }
 
 /// Tells whether a file is of this kind.
@@ -207,8 +206,13 @@ impl Container for Flat {
         Ok(())
     }
 
-    fn writes(&self, changes: &Changes) -> Result<Writes> {
-        edit::writes(self, changes)
+    fn edited(&self, limits: &Limits, changes: &Changes) -> Result<Source> {
+        Ok(rewrite::rewrite(edit::edited(self, changes)?, limits, &|_| true)?.0)
+    }
+
+    /// The offset that leads to the extra files is in front of all else.
+    fn grows_whole(&self, _: &Source) -> Result<bool> {
+        Ok(false)
     }
 
     fn rewrite(
@@ -217,7 +221,10 @@ impl Container for Flat {
         keep: &dyn Fn(&str) -> bool,
         sink: &mut dyn Write,
     ) -> Result<u64> {
-        rewrite::rewrite(&self.source, limits, keep, sink)
+        let (new, removed) = rewrite::rewrite(self.source.clone(), limits, keep)?;
+        let mut stream = new.stream(Extent::first(new.len()), "FlatBuffer")?;
+        io::copy(&mut stream, sink).map_err(FileReader::error)?;
+        Ok(removed)
     }
 }
 
@@ -236,7 +243,7 @@ impl FlatFile {
         let name = table.text(0, TEXT, "name of an extra file")?.unwrap_or_default();
         let content = table.vector(1, 1, "content of an extra file")?;
         let content = content.map_or(Extent::first(0), Vector::extent);
-        Ok(Self { name, content, content_field: table.field(1)? })
+        Ok(Self { name, content })
     }
 }
 

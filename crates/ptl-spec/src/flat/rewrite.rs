@@ -8,31 +8,27 @@
 //! [root][tables][texts][storages][values][extra files]               after
 //! ```
 
-use std::{
-    collections::HashMap,
-    io::{self, BufWriter, Write},
-};
+use std::{collections::HashMap, io};
 
 use flat_tables::{Buffer, Fault, Problem, Table, Vector};
-use tensor_core::{Budget, Extent, Limit, Limits, Source};
+use tensor_core::{Budget, Extent, Limit, Limits, ReadAt, Source};
 
 use super::{TEXT, field, kind, source_record};
 use crate::{Error, Result};
 
-/// Writes all that the root of a file leads to, but for the files of source that `keep` does not
-/// name; returns how many those are.
+/// Returns all that the root of a file leads to, but for the files of source that `keep` does not
+/// name, and how many those are.
 pub(super) fn rewrite(
-    source: &Source,
+    source: Source,
     limits: &Limits,
     keep: &dyn Fn(&str) -> bool,
-    sink: &mut dyn Write,
-) -> Result<u64> {
-    let buffer = Buffer::new(source);
+) -> Result<(Source, u64)> {
+    let buffer = Buffer::new(&source);
     let mut parts = Parts::new(&buffer, limits);
     parts.collect(keep)?;
     let removed = parts.removed;
-    parts.placed()?.write(source, sink)?;
-    Ok(removed)
+    let (runs, changes) = parts.placed()?;
+    Ok((Source::from_read_at(Placed { source, runs, changes }), removed))
 }
 
 /// What a place of the file holds.
@@ -338,8 +334,8 @@ impl<'b> Parts<'b> {
         Ok(())
     }
 
-    /// Finds the place of each part in the new file.
-    fn placed(mut self) -> Result<Placed> {
+    /// Finds the place of each part in the new file, and the numbers that are others there.
+    fn placed(mut self) -> Result<(Vec<Run>, Vec<(u32, u32)>)> {
         self.extents.sort_unstable();
         let len = narrow(self.buffer.len());
         let (mut end, mut shift, mut runs) = (0_u32, 0_u32, Vec::<Run>::new());
@@ -355,10 +351,10 @@ impl<'b> Parts<'b> {
             }
             end = next;
         }
-        let mut placed = Placed { runs, changes: Vec::new() };
-        placed.changes = self.numbers.iter().filter_map(|number| placed.change(*number)).collect();
-        placed.changes.sort_unstable();
-        Ok(placed)
+        let mut changes: Vec<(u32, u32)> =
+            self.numbers.iter().filter_map(|number| number.changed(&runs)).collect();
+        changes.sort_unstable();
+        Ok((runs, changes))
     }
 }
 
@@ -371,76 +367,82 @@ struct Run {
     shift: u32,
 }
 
-/// What is written: bytes of the old file, and numbers of 4 bytes that change in them.
+impl Number {
+    /// Returns its place in the new file and what stands there, unless that is as before.
+    fn changed(self, runs: &[Run]) -> Option<(u32, u32)> {
+        let new = |at: u32| {
+            let behind = runs.partition_point(|run| run.start <= at);
+            let run = behind.checked_sub(1).and_then(|index| runs.get(index));
+            at.saturating_sub(run.map_or(0, |run| run.shift))
+        };
+        let between = |from: u32, to: u32| to.wrapping_sub(from);
+        let (at, number) = match self {
+            Self::Offset { at, target } | Self::Moved { at, target } => {
+                (at, between(new(at), new(target)))
+            }
+            Self::Vtable { at, vtable } => (at, between(new(vtable), new(at))),
+            Self::Count { at, count } => (at, count),
+        };
+        let is_kept = match self {
+            Self::Offset { at, target } => number == between(at, target),
+            Self::Vtable { at, vtable } => number == between(vtable, at),
+            Self::Moved { .. } | Self::Count { .. } => false,
+        };
+        (!is_kept).then_some((new(at), number))
+    }
+}
+
+/// A file of which only some parts are left, at other places.
 struct Placed {
+    source: Source,
     runs: Vec<Run>,
-    /// Places in the old file, in order, and what stands there in the new one.
+    /// Places in the new file, in order, and numbers of 4 bytes that stand there.
     changes: Vec<(u32, u32)>,
 }
 
-impl Placed {
-    /// Returns where a byte goes.
-    fn place(&self, at: u32) -> u32 {
-        let behind = self.runs.partition_point(|run| run.start <= at);
-        let run = behind.checked_sub(1).and_then(|index| self.runs.get(index));
-        at.saturating_sub(run.map_or(0, |run| run.shift))
+impl ReadAt for Placed {
+    fn len(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.end.saturating_sub(run.shift).into())
     }
 
-    /// Returns a number that changes, and its place.
-    fn change(&self, number: Number) -> Option<(u32, u32)> {
-        let between = |from: u32, to: u32| to.wrapping_sub(from);
-        match number {
-            Number::Offset { at, target } => {
-                let new = between(self.place(at), self.place(target));
-                (new != between(at, target)).then_some((at, new))
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let (start, end) = (offset, offset.saturating_add(buffer.len() as u64));
+        let bounds = |from: u64, to: u64| {
+            let [from, to] = [from, to].map(|at| at.clamp(start, end).saturating_sub(start));
+            usize::try_from(from).unwrap_or_default()..usize::try_from(to).unwrap_or_default()
+        };
+        // Less than what is aligned to is filled up.
+        buffer.fill(0);
+        let moved =
+            |run: &Run| [run.start, run.end].map(|at| u64::from(at.saturating_sub(run.shift)));
+        let first = self.runs.partition_point(|run| moved(run)[1] <= start);
+        for run in self.runs.iter().skip(first) {
+            let [from, to] = moved(run);
+            if from >= end {
+                break;
             }
-            Number::Moved { at, target } => Some((at, between(self.place(at), self.place(target)))),
-            Number::Vtable { at, vtable } => {
-                let new = between(self.place(vtable), self.place(at));
-                (new != between(vtable, at)).then_some((at, new))
-            }
-            Number::Count { at, count } => Some((at, count)),
+            let shift = u64::from(run.shift);
+            let old = |at: u64| at.clamp(start, end).saturating_add(shift);
+            let part = buffer.get_mut(bounds(from, to)).unwrap_or_default();
+            let extent = Extent::between(old(from), old(to));
+            self.source.read_into(extent, part, "FlatBuffer").map_err(io::Error::other)?;
         }
-    }
-
-    fn write(&self, source: &Source, sink: &mut dyn Write) -> Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 20, sink);
-        let (mut written, mut changes) = (0_u32, self.changes.iter().peekable());
-        for run in &self.runs {
-            // Less than what is aligned to is filled up.
-            let start = run.start.saturating_sub(run.shift);
-            let padding = start.saturating_sub(written);
-            io::copy(&mut io::Read::take(io::repeat(0), padding.into()), &mut out)
-                .map_err(failed)?;
-            let mut at = run.start;
-            while let Some((place, number)) = changes.next_if(|(place, _)| *place < run.end) {
-                copy(source, at, *place, &mut out)?;
-                out.write_all(&number.to_le_bytes()).map_err(failed)?;
-                at = place.saturating_add(4);
+        let first =
+            self.changes.partition_point(|(at, _)| u64::from(*at) < start.saturating_sub(3));
+        for (at, number) in self.changes.iter().skip(first) {
+            if u64::from(*at) >= end {
+                break;
             }
-            copy(source, at, run.end, &mut out)?;
-            written = run.end.saturating_sub(run.shift);
+            for (at, byte) in (u64::from(*at)..).zip(number.to_le_bytes()) {
+                buffer.get_mut(bounds(at, at.saturating_add(1))).unwrap_or_default().fill(byte);
+            }
         }
-        out.flush().map_err(failed)
+        Ok(())
     }
-}
-
-fn copy(source: &Source, start: u32, end: u32, out: &mut impl Write) -> Result<()> {
-    let extent = Extent::between(start.into(), end.into());
-    if extent.len() <= SMALL {
-        let bytes = source.read(extent, "FlatBuffer")?;
-        return out.write_all(&bytes).map_err(failed);
-    }
-    io::copy(&mut source.stream(extent, "FlatBuffer")?, out).map_err(failed)?;
-    Ok(())
 }
 
 const fn refused(reason: &'static str) -> Error {
     Error::NotEditable { reason }
-}
-
-fn failed(source: io::Error) -> Error {
-    Error::Write { source }
 }
 
 /// No place in a FlatBuffer is beyond 2 GiB.
@@ -456,5 +458,3 @@ fn narrow(at: usize) -> u32 {
 const OVERLAP: &str = "its parts overlap";
 /// What the places of all parts keep their remainder of, in bytes: storages start at multiples of it.
 const ALIGNMENT: u32 = 32;
-/// What is read at once, in bytes.
-const SMALL: u64 = 1 << 16;

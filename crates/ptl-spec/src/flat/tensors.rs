@@ -25,7 +25,12 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing> {
         visits: Budget::new("number of values", limits.tensors, Limit::Tensors),
         listing: Listing::new(limits),
     };
-    walk.visit(walk.values.state, 0)?;
+    let (state, problem) = (walk.values.state, "is not an object");
+    if !matches!(walk.values.value(state)?, (kind::OBJECT, _)) {
+        let at = buffer.root("module")?.position() as u64;
+        return Err(Error::Module { what: "state of the module", at, problem });
+    }
+    walk.visit(state, 0)?;
     walk.place = Place::Constants;
     let is_single = walk.values.methods.is_some_and(|methods| methods.count() == 1);
     for function in walk.values.functions() {
@@ -64,21 +69,23 @@ impl<'b> Values<'b> {
         Ok(Self { values, types, methods, state: root.u32(field::STATE, "state")? })
     }
 
-    /// Returns the type of a value and what it says; `None` where there is no such value.
-    fn value(self, id: u32) -> Result<Option<(u8, Table<'b>)>> {
-        let Some(values) = self.values else { return Ok(None) };
-        let Some(value) = values.table(id as usize, "value")? else { return Ok(None) };
+    /// Returns the type of a value and, where that is a table, what it says.
+    fn value(self, id: u32) -> Result<(u8, Option<Table<'b>>)> {
+        let value = nth(self.values, id, "value", "list of values")?;
         let kind = value.u8(0, "type of a value")?;
         // Numbers are structs, which have no vtable.
-        let is_table = matches!(kind, kind::TENSOR..=kind::BOOL_LIST | kind::FUNCTION);
-        let inner = if is_table { value.table(1, "value")? } else { None };
-        Ok(inner.map(|inner| (kind, inner)))
+        if !matches!(kind, kind::TENSOR..=kind::BOOL_LIST | kind::FUNCTION) {
+            return Ok((kind, None));
+        }
+        let (inner, at) = (value.table(1, "value")?, value.position() as u64);
+        let problem = "has a type and nothing of it";
+        inner.map(|inner| (kind, Some(inner))).ok_or(Error::Module { what: "value", at, problem })
     }
 
     pub(super) fn functions(self) -> impl Iterator<Item = Result<Table<'b>>> {
         let methods = self.methods.into_iter().flat_map(Vector::u32s);
         methods.map(move |id| match self.value(id?)? {
-            Some((kind::FUNCTION, function)) => Ok(function),
+            (kind::FUNCTION, Some(function)) => Ok(function),
             _ => {
                 let at = self.methods.map_or(0, |methods| methods.extent().offset());
                 let problem = "name a value that is not a function";
@@ -104,7 +111,7 @@ impl Walk<'_> {
         self.limits.check(Limit::Depth, "nesting of objects", depth.into())?;
         self.visits.take(1)?;
         let deeper = depth.saturating_add(1);
-        let Some((kind, value)) = self.values.value(id)? else { return Ok(()) };
+        let (kind, Some(value)) = self.values.value(id)? else { return Ok(()) };
         match kind {
             kind::TENSOR => {
                 let tensor = self.tensor(value)?;
@@ -123,7 +130,7 @@ impl Walk<'_> {
                 let keys = keys.into_iter().flat_map(Vector::u32s);
                 for (key, item) in keys.zip(items.into_iter().flat_map(Vector::u32s)) {
                     let name = match self.values.value(key?)? {
-                        Some((kind::TEXT, key)) => key.text(0, TEXT, "key")?.unwrap_or_default(),
+                        (kind::TEXT, Some(key)) => key.text(0, TEXT, "key")?.unwrap_or_default(),
                         _ => "?".to_owned(),
                     };
                     let (name, item) = (format!(".{name}"), item?);
@@ -138,12 +145,8 @@ impl Walk<'_> {
 
     fn object(&mut self, object: Table<'_>, depth: u32) -> Result<()> {
         let index = object.u32(0, "type of an object")?;
-        let types = self.values.types;
-        let class = types.map(|types| types.table(index as usize, "object type")).transpose()?;
-        let names = match class.flatten() {
-            Some(class) => class.vector(2, 4, "names of attributes")?,
-            None => None,
-        };
+        let class = nth(self.values.types, index, "object type", "list of object types")?;
+        let names = class.vector(2, 4, "names of attributes")?;
         let attributes = object.vector(2, 4, "attributes")?;
         for (index, item) in attributes.into_iter().flat_map(Vector::u32s).enumerate() {
             let name = names
@@ -220,6 +223,19 @@ impl Walk<'_> {
             channels: None,
         })
     }
+}
+
+/// Returns the table that something refers to by its number.
+fn nth<'b>(
+    tables: Option<Vector<'b>>,
+    id: u32,
+    what: &'static str,
+    list: &'static str,
+) -> Result<Table<'b>> {
+    let table = tables.map(|tables| tables.table(id as usize, what)).transpose()?;
+    let at = tables.map_or(0, |tables| tables.extent().offset());
+    let problem = "is referred to beyond its end";
+    table.flatten().ok_or(Error::Module { what: list, at, problem })
 }
 
 fn quantization(table: Table<'_>) -> Result<Quantization> {

@@ -27,9 +27,9 @@ impl Image {
         };
         let Decoded { width, height, channels, bytes } = decoded.map_err(broken)?;
         match channels {
-            1 => Self::from_rgb(width, height, grey(&bytes, |&[grey]| [grey; 3]).map_err(broken)?),
+            1 => Self::from_rgb(width, height, grey(bytes, |&[grey]| [grey; 3]).map_err(broken)?),
             2 => {
-                let pixels = grey(&bytes, |&[grey, alpha]| [grey, grey, grey, alpha]);
+                let pixels = grey(bytes, |&[grey, alpha]| [grey, grey, grey, alpha]);
                 Self::from_rgba(width, height, pixels.map_err(broken)?)
             }
             3 => Self::from_rgb(width, height, bytes),
@@ -67,7 +67,7 @@ fn png(file: &[u8]) -> Result<Decoded, String> {
     reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
     let (colour, depth) = reader.output_color_type();
     if depth == BitDepth::Sixteen {
-        bytes = narrowed(&bytes)?;
+        narrow(&mut bytes);
     }
     let channels = match colour {
         ColorType::Grayscale => 1,
@@ -140,24 +140,33 @@ fn check_size(width: u32, height: u32) -> Result<(), String> {
     Err(format!("{width} x {height} pixels, expected 1 to {MAX_SIDE} on each side"))
 }
 
-/// Returns the upper halves of numbers of 16 bits, rounded to the nearest.
-fn narrowed(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let mut narrow = reserved(bytes.len() / 2)?;
-    narrow.extend(bytes.as_chunks::<2>().0.iter().map(|pair| {
-        let rounded = u32::from(u16::from_be_bytes(*pair)).saturating_add(128) / 257;
-        u8::try_from(rounded).unwrap_or(u8::MAX)
-    }));
-    Ok(narrow)
+/// Leaves the upper halves of numbers of 16 bits, rounded to the nearest.
+fn narrow(bytes: &mut Vec<u8>) {
+    let len = bytes.len() / 2;
+    for at in 0..len {
+        let pair = bytes.get(at.saturating_mul(2)..).and_then(<[u8]>::first_chunk);
+        let pair = pair.copied().map_or(0, u16::from_be_bytes);
+        let rounded = u32::from(pair).saturating_add(128) / 257;
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte = u8::try_from(rounded).unwrap_or(u8::MAX);
+        }
+    }
+    bytes.truncate(len);
 }
 
 /// Returns the pixels of a picture without colours, as those of one with.
 fn grey<const FROM: usize, const TO: usize>(
-    bytes: &[u8],
+    bytes: Vec<u8>,
     pixel: impl Fn(&[u8; FROM]) -> [u8; TO],
 ) -> Result<Vec<u8>, String> {
     let (pixels, _) = bytes.as_chunks::<FROM>();
-    let mut all = reserved(pixels.len().saturating_mul(TO))?;
+    let len = pixels.len().saturating_mul(TO);
+    if len.saturating_add(bytes.capacity()) > MAX_MEMORY {
+        return Err(too_large());
+    }
+    let mut all = reserved(len)?;
     pixels.iter().for_each(|found| all.extend(pixel(found)));
+    drop(bytes);
     Ok(all)
 }
 

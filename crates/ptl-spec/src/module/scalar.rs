@@ -2,64 +2,82 @@ use std::fmt;
 
 use tensor_core::DType;
 
-/// The element type of a tensor in a model file, with the number that FlatBuffer files give it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ScalarType {
+macro_rules! scalar_types {
+    ($($(#[$doc:meta])* $name:ident: $dtype:expr, $width:literal, $word:literal;)*) => {
+        /// The element type of a tensor in a model file, with the number that FlatBuffer files give it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ScalarType {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ScalarType {
+            const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Returns the name, as storage classes start with it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// Returns the element type of the stored numbers; `None` for complex halves. A quantized
+            /// type has that of its integers.
+            #[must_use]
+            pub const fn dtype(self) -> Option<DType> {
+                match self { $(Self::$name => $dtype,)* }
+            }
+
+            /// Returns the bytes of one element.
+            #[must_use]
+            pub const fn width(self) -> u64 {
+                match self { $(Self::$name => $width,)* }
+            }
+
+            /// Returns the bytes whose order is that of the machine: half of a complex number.
+            pub(crate) const fn word(self) -> usize {
+                match self { $(Self::$name => $word,)* }
+            }
+        }
+    };
+}
+
+// The element type, the bytes of an element, and those of what has an order of bytes.
+scalar_types! {
     /// 0: unsigned, 8 bits.
-    Byte,
+    Byte: Some(DType::U8), 1, 1;
     /// 1: signed, 8 bits.
-    Char,
+    Char: Some(DType::I8), 1, 1;
     /// 2: signed, 16 bits.
-    Short,
+    Short: Some(DType::I16), 2, 2;
     /// 3: signed, 32 bits.
-    Int,
+    Int: Some(DType::I32), 4, 4;
     /// 4: signed, 64 bits.
-    Long,
+    Long: Some(DType::I64), 8, 8;
     /// 5: IEEE 754 binary16.
-    Half,
+    Half: Some(DType::F16), 2, 2;
     /// 6: IEEE 754 binary32.
-    Float,
+    Float: Some(DType::F32), 4, 4;
     /// 7: IEEE 754 binary64.
-    Double,
+    Double: Some(DType::F64), 8, 8;
     /// 8: two `Half`.
-    ComplexHalf,
+    ComplexHalf: None, 4, 2;
     /// 9: two `Float`.
-    ComplexFloat,
+    ComplexFloat: Some(DType::C64), 8, 4;
     /// 10: two `Double`.
-    ComplexDouble,
+    ComplexDouble: Some(DType::C128), 16, 8;
     /// 11: one byte, 0 or 1.
-    Bool,
+    Bool: Some(DType::Bool), 1, 1;
     /// 12: quantized, signed, 8 bits.
-    QInt8,
+    QInt8: Some(DType::I8), 1, 1;
     /// 13: quantized, unsigned, 8 bits.
-    QUInt8,
+    QUInt8: Some(DType::U8), 1, 1;
     /// 14: quantized, signed, 32 bits.
-    QInt32,
+    QInt32: Some(DType::I32), 4, 4;
     /// 15: the upper half of a `Float`.
-    BFloat16,
+    BFloat16: Some(DType::BF16), 2, 2;
 }
 
 impl ScalarType {
-    const ALL: [Self; 16] = [
-        Self::Byte,
-        Self::Char,
-        Self::Short,
-        Self::Int,
-        Self::Long,
-        Self::Half,
-        Self::Float,
-        Self::Double,
-        Self::ComplexHalf,
-        Self::ComplexFloat,
-        Self::ComplexDouble,
-        Self::Bool,
-        Self::QInt8,
-        Self::QUInt8,
-        Self::QInt32,
-        Self::BFloat16,
-    ];
-
     /// Returns the type of a number; `None` for those that no file has.
     #[must_use]
     pub fn from_code(code: i8) -> Option<Self> {
@@ -70,75 +88,7 @@ impl ScalarType {
     #[must_use]
     pub fn from_storage(class: &str) -> Option<Self> {
         let name = class.strip_suffix("Storage")?;
-        Self::ALL.into_iter().find(|scalar| scalar.name() == name)
-    }
-
-    /// Returns the name, as storage classes start with it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Byte => "Byte",
-            Self::Char => "Char",
-            Self::Short => "Short",
-            Self::Int => "Int",
-            Self::Long => "Long",
-            Self::Half => "Half",
-            Self::Float => "Float",
-            Self::Double => "Double",
-            Self::ComplexHalf => "ComplexHalf",
-            Self::ComplexFloat => "ComplexFloat",
-            Self::ComplexDouble => "ComplexDouble",
-            Self::Bool => "Bool",
-            Self::QInt8 => "QInt8",
-            Self::QUInt8 => "QUInt8",
-            Self::QInt32 => "QInt32",
-            Self::BFloat16 => "BFloat16",
-        }
-    }
-
-    /// Returns the element type of the stored numbers; `None` for complex halves. A quantized type
-    /// has that of its integers.
-    #[must_use]
-    pub const fn dtype(self) -> Option<DType> {
-        Some(match self {
-            Self::Byte | Self::QUInt8 => DType::U8,
-            Self::Char | Self::QInt8 => DType::I8,
-            Self::Short => DType::I16,
-            Self::Int | Self::QInt32 => DType::I32,
-            Self::Long => DType::I64,
-            Self::Half => DType::F16,
-            Self::Float => DType::F32,
-            Self::Double => DType::F64,
-            Self::ComplexHalf => return None,
-            Self::ComplexFloat => DType::C64,
-            Self::ComplexDouble => DType::C128,
-            Self::Bool => DType::Bool,
-            Self::BFloat16 => DType::BF16,
-        })
-    }
-
-    /// Returns the bytes of one element.
-    #[must_use]
-    pub const fn width(self) -> u64 {
-        match self {
-            Self::Byte | Self::Char | Self::Bool | Self::QInt8 | Self::QUInt8 => 1,
-            Self::Short | Self::Half | Self::BFloat16 => 2,
-            Self::Int | Self::Float | Self::QInt32 | Self::ComplexHalf => 4,
-            Self::Long | Self::Double | Self::ComplexFloat => 8,
-            Self::ComplexDouble => 16,
-        }
-    }
-
-    /// Returns the bytes whose order is that of the machine: half of a complex number.
-    pub(crate) const fn word(self) -> usize {
-        match self {
-            Self::ComplexHalf => 2,
-            Self::ComplexFloat => 4,
-            Self::ComplexDouble | Self::Long | Self::Double => 8,
-            Self::Byte | Self::Char | Self::Bool | Self::QInt8 | Self::QUInt8 => 1,
-            Self::Short | Self::Half | Self::BFloat16 => 2,
-            Self::Int | Self::Float | Self::QInt32 => 4,
-        }
+        Self::ALL.iter().copied().find(|scalar| scalar.name() == name)
     }
 }
 
@@ -154,7 +104,7 @@ mod tests {
 
     #[test]
     fn numbers_and_names_read_back() {
-        for (code, scalar) in (0..).zip(ScalarType::ALL) {
+        for (code, &scalar) in (0..).zip(ScalarType::ALL) {
             assert_eq!(ScalarType::from_code(code), Some(scalar));
             assert_eq!(ScalarType::from_storage(&format!("{scalar}Storage")), Some(scalar));
             let width = scalar.dtype().and_then(DType::width);

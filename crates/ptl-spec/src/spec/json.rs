@@ -1,12 +1,13 @@
 //! JSON values in the order of the text, with whole numbers kept apart from others.
 
-use std::{collections::HashSet, fmt};
+use std::{cell::Cell, collections::HashSet, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
-    ser::{SerializeMap, SerializeSeq},
+    ser::{Error as _, SerializeMap, SerializeSeq},
 };
+use serde_json::value::RawValue;
 use tensor_core::{Limit, Limits, text::short};
 
 use crate::{Error, Result};
@@ -21,8 +22,10 @@ pub enum Json {
     Bool(bool),
     /// A number that is written without fraction and exponent, and fits.
     Int(i64),
-    /// Any other number.
+    /// Any other number that 64 bits hold.
     Float(f64),
+    /// A number with more digits than they hold, as it is written.
+    Number(String),
     /// A text.
     String(String),
     /// An array.
@@ -42,10 +45,41 @@ impl Json {
         limits.check(Limit::ManifestBytes, "spec in bytes", text.len() as u64)?;
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let mut reader = serde_json::Deserializer::from_slice(text);
-        let seed = Seed { depth: limits.depth, limit: limits.depth };
-        let value = seed.deserialize(&mut reader).map_err(|error| Error::json(&error))?;
+        let has_floats = Cell::new(false);
+        let seed = Seed { depth: limits.depth, limit: limits.depth, has_floats: &has_floats };
+        let mut value = seed.deserialize(&mut reader).map_err(|error| Error::json(&error))?;
         reader.end().map_err(|error| Error::json(&error))?;
+        if has_floats.get() {
+            value.keep_digits(&mut Numbers(text));
+        }
         Ok(value)
+    }
+
+    /// Puts numbers of the text in the place of those that lost digits.
+    fn keep_digits(&mut self, numbers: &mut Numbers<'_>) {
+        match self {
+            Self::Int(_) => _ = numbers.next(),
+            Self::Float(value) => {
+                let text = numbers.next().unwrap_or_default();
+                if digits(text) != digits(&format!("{value:e}")) {
+                    *self = Self::Number(text.to_owned());
+                }
+            }
+            Self::Array(items) => items.iter_mut().for_each(|item| item.keep_digits(numbers)),
+            Self::Object(members) => {
+                members.iter_mut().for_each(|(_, value)| value.keep_digits(numbers));
+            }
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
+        }
+    }
+
+    /// Returns a number that is not an [`Int`](Self::Int); `None` for any other value.
+    pub(crate) fn as_float(&self) -> Option<f64> {
+        match self {
+            Self::Float(value) => Some(*value),
+            Self::Number(text) => text.parse().ok(),
+            _ => None,
+        }
     }
 
     /// Returns the member of an object; `None` for any other value.
@@ -139,6 +173,10 @@ impl Serialize for Json {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Int(value) => serializer.serialize_i64(*value),
             Self::Float(value) => serializer.serialize_f64(*value),
+            Self::Number(text) => {
+                let raw = RawValue::from_string(text.clone()).map_err(S::Error::custom)?;
+                raw.serialize(serializer)
+            }
             Self::String(text) => serializer.serialize_str(text),
             Self::Array(items) => {
                 let mut array = serializer.serialize_seq(Some(items.len()))?;
@@ -156,29 +194,30 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let limit = Limits::default().depth;
-        Seed { depth: limit, limit }.deserialize(deserializer)
+        let (limit, has_floats) = (Limits::default().depth, &Cell::new(false));
+        Seed { depth: limit, limit, has_floats }.deserialize(deserializer)
     }
 }
 
 /// Reads one value, at most `depth` levels deep.
 #[derive(Clone, Copy)]
-struct Seed {
+struct Seed<'f> {
     depth: u32,
     limit: u32,
+    has_floats: &'f Cell<bool>,
 }
 
-impl Seed {
+impl Seed<'_> {
     fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
-        let Self { depth, limit } = self;
+        let Self { depth, limit, has_floats } = self;
         let over = || {
             E::custom(format_args!("nesting is over the limit of {limit} levels (Limits::depth)"))
         };
-        Ok(Self { depth: depth.checked_sub(1).ok_or_else(over)?, limit })
+        Ok(Self { depth: depth.checked_sub(1).ok_or_else(over)?, limit, has_floats })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed {
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Json;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
@@ -186,7 +225,7 @@ impl<'de> DeserializeSeed<'de> for Seed {
     }
 }
 
-impl<'de> Visitor<'de> for Seed {
+impl<'de> Visitor<'de> for Seed<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -205,12 +244,13 @@ impl<'de> Visitor<'de> for Seed {
         Ok(Json::Int(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Json, E> {
         // What does not fit is a double, as in every JSON reader without integers.
-        Ok(i64::try_from(value).map_or(Json::Float(value as f64), Json::Int))
+        i64::try_from(value).map_or_else(|_| self.visit_f64(value as f64), |int| Ok(Json::Int(int)))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        self.has_floats.set(true);
         Ok(Json::Float(value))
     }
 
@@ -243,6 +283,44 @@ impl<'de> Visitor<'de> for Seed {
     }
 }
 
+/// The numbers of a well-formed text, in its order.
+struct Numbers<'t>(&'t [u8]);
+
+impl<'t> Iterator for Numbers<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        let mut in_text = false;
+        while let [byte, rest @ ..] = self.0 {
+            match byte {
+                b'"' => in_text = !in_text,
+                b'\\' => self.0 = rest,
+                b'-' | b'0'..=b'9' if !in_text => break,
+                _ => {}
+            }
+            self.0 = self.0.get(1..).unwrap_or_default();
+        }
+        let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let len = self.0.iter().position(|byte| !is_part(byte)).unwrap_or(self.0.len());
+        let (number, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        std::str::from_utf8(number).ok()
+    }
+}
+
+/// Returns the digits of a number without zeros at either end, and the power of ten behind the last.
+fn digits(number: &str) -> Option<(bool, String, i64)> {
+    let (mantissa, power) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (is_negative, all) = (whole.starts_with('-'), format!("{whole}{fraction}"));
+    let digits = all.trim_start_matches(['-', '0']);
+    let kept = digits.trim_end_matches('0');
+    let zeros = i64::try_from(digits.len().saturating_sub(kept.len())).ok()?;
+    let power = power.parse::<i64>().ok()?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    let power = if kept.is_empty() { 0 } else { power.checked_add(zeros)? };
+    Some((is_negative, kept.to_owned(), power))
+}
+
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 #[cfg(test)]
@@ -259,6 +337,21 @@ mod tests {
         let value = parse(text).unwrap();
         assert_eq!(value.to_string(), text);
         assert_eq!(value.get("z"), Some(&Json::Int(1)));
+    }
+
+    #[test]
+    fn digits_are_kept() {
+        let text =
+            r#"{"a":[12345678901234567890,-3.141592653589793238462643383279],"\"1":-1e-999}"#;
+        let value = parse(text).unwrap();
+        assert_eq!(value.to_string(), text);
+        assert_eq!(serde_json::to_string(&[&value]).unwrap(), format!("[{text}]"));
+        assert!(
+            matches!(value.get("a"), Some(Json::Array(items)) if items[0].as_float() == Some(12345678901234567890.0))
+        );
+        // Of these the number is what counts.
+        let value = parse(r#"["1\\",1e3,0.10,-0.0,1.5E+2,100,0e7]"#).unwrap();
+        assert_eq!(value.to_string(), r#"["1\\",1000.0,0.1,-0.0,150.0,100,0.0]"#);
     }
 
     #[test]

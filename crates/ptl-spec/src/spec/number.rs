@@ -15,9 +15,8 @@ impl Dialect {
     pub(crate) fn double(self, value: &Json) -> Option<Read<f64>> {
         let (value, was_text) = match value {
             Json::Int(value) => (*value as f64, false),
-            Json::Float(value) => (*value, false),
             Json::String(text) => (self.text_as_double(text)?, true),
-            _ => return None,
+            other => (other.as_float()?, false),
         };
         Some(Read { value, was_text })
     }
@@ -26,12 +25,11 @@ impl Dialect {
     pub(crate) fn long(self, value: &Json) -> Option<Read<i64>> {
         let (value, was_text) = match value {
             Json::Int(value) => (*value, false),
-            Json::Float(value) => (self.whole(*value)?, false),
             Json::String(text) => match text.trim().parse() {
                 Ok(value) => (value, true),
                 Err(_) => (self.whole(self.text_as_double(text)?)?, true),
             },
-            _ => return None,
+            other => (self.whole(other.as_float()?)?, false),
         };
         Some(Read { value, was_text })
     }

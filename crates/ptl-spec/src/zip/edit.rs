@@ -4,13 +4,10 @@
 use std::io::Write;
 
 use model_archive::{ArchiveWriter, Entry, EntryOptions, Kind, Layout};
+use tensor_core::{Extent, Source};
 
 use super::{EXTRA, Zip, extra_name};
-use crate::{
-    Error, Result,
-    container::Container as _,
-    edit::changes::{Changes, Writes},
-};
+use crate::{Error, Result, container::Container as _, edit::changes::Changes};
 
 impl Zip {
     /// Refuses files whose offsets do not count from their first byte: a tail would not fit them.
@@ -21,9 +18,9 @@ impl Zip {
         Err(Error::NotEditable { reason: "there are bytes before its first record" })
     }
 
-    /// Returns the tail that makes changes take effect: new records, the headers of all that stay
-    /// as they are, those of the new ones, and end records.
-    pub(super) fn tail(&self, changes: &Changes) -> Result<Writes> {
+    /// Returns the file with the tail that makes changes take effect: new records, the headers of
+    /// all that stay as they are, those of the new ones, and end records.
+    pub(super) fn with_tail(&self, changes: &Changes) -> Result<Source> {
         self.check_offsets()?;
         let is_kept = |name: &str| {
             extra_name(name)
@@ -37,7 +34,20 @@ impl Zip {
             let name = format!("{}/{EXTRA}{name}", self.root);
             tail.add(&name, content, &EntryOptions::default())?;
         }
-        Ok(vec![(archive.source().len(), tail.finish()?)])
+        let tail = Source::from_bytes(tail.finish()?);
+        Ok(Source::joined([archive.source().clone(), tail]))
+    }
+
+    /// Tells whether the old end stays where PyTorch looks for it, and the last one, until the new
+    /// one is whole.
+    pub(super) fn is_found_meanwhile(&self, edited: &Source) -> Result<bool> {
+        let old = self.archive.source().len();
+        let end = self.archive.comment_extent().offset().saturating_sub(END);
+        if edited.len().saturating_sub(end) > SEARCHED {
+            return Ok(false);
+        }
+        let tail = edited.read(Extent::between(old, edited.len()), "tail")?;
+        Ok(tail.windows(4).filter(|bytes| *bytes == b"PK\x05\x06").count() == 1)
     }
 
     /// Writes the records that `keep` names, in the order in which they lie in the file: most edits
@@ -62,3 +72,8 @@ impl Zip {
         Ok(removed)
     }
 }
+
+/// Bytes of an end record without its comment. ZIP application note, section 4.3.16.
+const END: u64 = 22;
+/// Where PyTorch looks for it, in bytes from the end of the file.
+const SEARCHED: u64 = 65_535 + END;

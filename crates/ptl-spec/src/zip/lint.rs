@@ -67,10 +67,12 @@ impl Zip {
     fn byte_order(&self, report: &mut Report) {
         let Some(record) = self.record(BYTE_ORDER) else { return };
         let text = if record.size() <= 16 { record.bytes().ok() } else { None };
-        if !text.is_some_and(|text| [&b"little"[..], b"big"].contains(&text.trim_ascii())) {
-            let message = "byte order is neither \"little\" nor \"big\"";
-            report.add(Finding::warning("ptl/byteorder", message).entry(BYTE_ORDER));
-        }
+        let message = match text.as_deref().map(<[u8]>::trim_ascii) {
+            Some(b"little") => return,
+            Some(b"big") => "byte order is \"big\": numbers are swapped here, but not by PyTorch",
+            _ => "byte order is neither \"little\" nor \"big\"",
+        };
+        report.add(Finding::warning("ptl/byteorder", message).entry(BYTE_ORDER));
     }
 }
 

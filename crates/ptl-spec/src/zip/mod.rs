@@ -12,13 +12,13 @@ use tensor_core::{Extent, Limit, Limits, Report, Source, Verify};
 use crate::{
     Bytecode, ContainerKind, Error, File, Place, Result, Strip,
     container::{Container, Files},
-    edit::changes::{Changes, Writes},
+    edit::changes::Changes,
     module::{
         self,
         stored::{Listing, StorageId},
         walk::{Walk, WalkFault},
     },
-    pickle::{Pickle, PickleFault},
+    pickle::{Node, Pickle, PickleFault},
 };
 
 mod edit;
@@ -86,6 +86,13 @@ impl Zip {
     ) -> Result<()> {
         let Some(record) = self.record(name) else { return Ok(()) };
         let pickle = pickle(record, limits)?;
+        let root = pickle.node(pickle.root());
+        // PyTorch asserts that it is.
+        if place == Place::State && !matches!(root, Node::Object { .. }) {
+            let (found, expected) = (root.kind().to_owned(), "an object");
+            let fault = PickleFault::Value { what: "the model", found, expected };
+            return Err(pickle_error(name, 0, fault));
+        }
         let folder = if place == Place::State { "data/" } else { "constants/" };
         let walk = Walk::new(&pickle, place, folder, limits, listing);
         walk.run().map_err(|fault| walk_error(name, fault))
@@ -196,8 +203,12 @@ impl Container for Zip {
         Ok(())
     }
 
-    fn writes(&self, changes: &Changes) -> Result<Writes> {
-        self.tail(changes)
+    fn edited(&self, _: &Limits, changes: &Changes) -> Result<Source> {
+        self.with_tail(changes)
+    }
+
+    fn grows_whole(&self, edited: &Source) -> Result<bool> {
+        self.is_found_meanwhile(edited)
     }
 
     fn rewrite(
