@@ -219,8 +219,10 @@ impl Finding {
 pub struct Report {
     findings: Vec<Finding>,
     #[cfg_attr(feature = "serde", serde(skip))]
-    rules: BTreeMap<Cow<'static, str>, Rule>,
+    rules: Rules,
 }
+
+type Rules = BTreeMap<Cow<'static, str>, Rule>;
 
 /// How often a rule was broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -263,8 +265,9 @@ impl Report {
 
     /// Adds everything that another report found.
     pub fn append(&mut self, other: Self) {
-        for (index, finding) in other.findings.iter().cloned().enumerate() {
-            match other.summed_up(index, &finding.rule) {
+        let Self { findings, rules } = other;
+        for (index, finding) in findings.into_iter().enumerate() {
+            match summed_up(&rules, index, &finding.rule) {
                 Some(omitted) => self.omit(finding.rule, finding.severity, omitted),
                 None => self.add(finding),
             }
@@ -283,7 +286,7 @@ impl Report {
         }
         let mut new = Self::default();
         for (index, finding) in self.findings.iter().enumerate() {
-            if let Some(omitted) = self.summed_up(index, &finding.rule) {
+            if let Some(omitted) = summed_up(&self.rules, index, &finding.rule) {
                 let earlier = before.rules.get(&finding.rule).map_or(0, |rule| rule.omitted);
                 if omitted > earlier {
                     new.omit(finding.rule.clone(), finding.severity, omitted.abs_diff(earlier));
@@ -296,12 +299,6 @@ impl Report {
             }
         }
         new
-    }
-
-    /// Returns how many findings of a rule are left out, where the one at `index` says so.
-    fn summed_up(&self, index: usize, rule: &str) -> Option<u64> {
-        let rule = self.rules.get(rule).filter(|rule| rule.summary == index)?;
-        (rule.omitted > 0).then_some(rule.omitted)
     }
 
     /// Says of every finding that it is in an entry of an archive.
@@ -346,6 +343,12 @@ impl Report {
     pub fn is_valid(&self) -> bool {
         self.worst() != Some(Severity::Error)
     }
+}
+
+/// Returns how many findings of a rule are left out, where the one at `index` says so.
+fn summed_up(rules: &Rules, index: usize, rule: &str) -> Option<u64> {
+    let rule = rules.get(rule).filter(|rule| rule.summary == index)?;
+    (rule.omitted > 0).then_some(rule.omitted)
 }
 
 impl Extend<Finding> for Report {

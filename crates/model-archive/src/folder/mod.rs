@@ -363,7 +363,8 @@ const FILE: rustix::fs::OFlags = rustix::fs::OFlags::RDONLY
     .union(rustix::fs::OFlags::NOCTTY)
     .union(rustix::fs::OFlags::CLOEXEC);
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -140,8 +140,13 @@ pub fn is_temporary(name: &OsStr) -> bool {
 
 /// Removes what dead processes have left in a folder under [hidden names](is_temporary), and puts
 /// back a folder that one of them had moved out of its place. What cannot be looked at stays, as
-/// does all that another process holds. Returns how many names there are in the folder.
-pub fn sweep(folder: &Path) -> usize {
+/// does all that another process holds.
+pub fn sweep(folder: &Path) {
+    sweep_listed(folder);
+}
+
+/// Returns how many names there are in the folder.
+fn sweep_listed(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let swept = entries.inspect(|entry| {
         if is_temporary(&entry.file_name()) {
@@ -174,7 +179,7 @@ pub(super) fn sweep_beside(target: &Path) {
     let mut large = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
     match &*large {
         Some((swept, when)) if swept == folder && when.elapsed() < PAUSE => {}
-        _ if sweep(folder) > MANY => *large = Some((folder.to_owned(), Instant::now())),
+        _ if sweep_listed(folder) > MANY => *large = Some((folder.to_owned(), Instant::now())),
         _ => {}
     }
 }
@@ -236,23 +241,21 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Tells whether a path leads to an open file.
+#[cfg(unix)]
 pub(super) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let ours = file.metadata()?;
-        return match fs::metadata(path) {
-            Ok(theirs) => Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        };
+    use std::os::unix::fs::MetadataExt;
+    let ours = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(theirs) => Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
-    #[cfg(not(unix))]
-    {
-        // This system does not tell files apart, nor does it let open ones go.
-        let _ = (path, file);
-        Ok(true)
-    }
+}
+
+/// This system does not tell files apart, nor does it let open ones go.
+#[cfg(not(unix))]
+pub(super) fn leads_to(_: &Path, _: &File) -> io::Result<bool> {
+    Ok(true)
 }
 
 const SUFFIX: &str = ".modelcrate";

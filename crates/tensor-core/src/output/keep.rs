@@ -77,8 +77,8 @@ pub(super) fn check_writable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
@@ -92,7 +92,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
     fn owner_and_group() {
         let dir = tempfile::tempdir().unwrap();
         let (old, new) = files(&dir, 0o640);
@@ -106,7 +105,6 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
     fn extended_attributes() {
         use rustix::fs::{XattrFlags, fgetxattr, setxattr};
         let dir = tempfile::tempdir().unwrap();
