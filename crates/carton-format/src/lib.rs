@@ -120,7 +120,7 @@ pub use read::{
     sniff::{sniff, sniff_archive},
     unpack::{Linked, UnpackOptions, unpack},
 };
-pub use sha256::{ParseSha256Error, Sha256};
+pub use sha256::Sha256;
 pub use tensor::{Tensor, TensorKind, Value, dtype};
 pub use text::UnknownKey;
 pub use write::{

@@ -7,17 +7,15 @@ use tensor_core::{Finding, Limit, Limits, Report};
 
 use crate::{
     Error, ManifestFault, Result, Sha256,
-    paths::{LINKS, MANIFEST},
-    sha256::Case,
+    paths::{LINKS, MANIFEST, MANIFEST_BYTES},
 };
 
 /// The files of a carton and their digests: one line each, `path=sha256`.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     text: String,
+    /// Sorted by path.
     lines: Vec<Line>,
-    /// Positions in `lines`, sorted by path; empty where the lines are.
-    by_path: Vec<u32>,
     model_hash: Sha256,
     flaws: Vec<(u64, ManifestFault)>,
 }
@@ -39,7 +37,7 @@ impl Manifest {
     /// unsafe, stands twice, or is never listed; [`Error::Core`] where it is over
     /// [`Limits::manifest_bytes`].
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
-        limits.check(Limit::ManifestBytes, "MANIFEST in bytes", bytes.len() as u64)?;
+        limits.check(Limit::ManifestBytes, MANIFEST_BYTES, bytes.len() as u64)?;
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(error) => {
@@ -48,13 +46,8 @@ impl Manifest {
                 return Err(fault(line.saturating_add(1), ManifestFault::NotUtf8));
             }
         };
-        let mut manifest = Self {
-            text,
-            lines: Vec::new(),
-            by_path: Vec::new(),
-            model_hash: Sha256::of(bytes),
-            flaws: Vec::new(),
-        };
+        let mut manifest =
+            Self { text, lines: Vec::new(), model_hash: Sha256::of(bytes), flaws: Vec::new() };
         manifest.read_lines(limits)?;
         manifest.sort()?;
         manifest.check_folders()?;
@@ -102,7 +95,7 @@ impl Manifest {
         self.lines.is_empty()
     }
 
-    /// Returns paths and digests in the order of the lines.
+    /// Returns paths and digests, sorted by path.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, Sha256)> {
         self.lines.iter().map(|line| (self.path(line), line.sha256))
@@ -123,18 +116,7 @@ impl Manifest {
     }
 
     pub(crate) fn position(&self, path: &str) -> Option<usize> {
-        if self.by_path.is_empty() {
-            return self.lines.binary_search_by(|line| self.path(line).cmp(path)).ok();
-        }
-        let find = self.by_path.binary_search_by(|&index| self.path_at(index as usize).cmp(path));
-        self.by_path.get(find.ok()?).map(|&index| index as usize)
-    }
-
-    /// Returns the positions of all lines, sorted by path.
-    pub(crate) fn sorted(&self) -> impl Iterator<Item = usize> {
-        let is_sorted = self.by_path.is_empty();
-        let lines = (0..self.lines.len()).filter(move |_| is_sorted);
-        lines.chain(self.by_path.iter().map(|&index| index as usize))
+        self.lines.binary_search_by(|line| self.path(line).cmp(path)).ok()
     }
 
     pub(crate) fn path_at(&self, index: usize) -> &str {
@@ -143,11 +125,6 @@ impl Manifest {
 
     pub(crate) fn sha256_at(&self, index: usize) -> Option<Sha256> {
         self.lines.get(index).map(|line| line.sha256)
-    }
-
-    /// Returns the line of a file, counted from 1.
-    pub(crate) fn line_at(&self, index: usize) -> Option<u64> {
-        self.lines.get(index).map(|line| line.number)
     }
 
     fn path(&self, line: &Line) -> &str {
@@ -180,11 +157,11 @@ impl Manifest {
             let Some((path, digest)) = line.rsplit_once('=') else {
                 return Err(fault(ManifestFault::NoDigest { found: line.to_owned() }));
             };
-            let Some((sha256, case)) = Sha256::parse(digest) else {
+            let Ok(sha256) = digest.parse() else {
                 let found = digest.to_owned();
                 return Err(fault(ManifestFault::Digest { found }));
             };
-            if case == Case::Upper {
+            if digest.contains(|digit: char| digit.is_ascii_uppercase()) {
                 self.flaws.push((number, ManifestFault::UpperCase { path: path.to_owned() }));
             }
             check_path(path, limits).map_err(fault)?;
@@ -195,67 +172,49 @@ impl Manifest {
         Ok(())
     }
 
+    /// Sorts the lines, and refuses a path that stands twice.
     fn sort(&mut self) -> Result<()> {
-        let unsorted = self
-            .lines
-            .windows(2)
-            .position(|pair| matches!(pair, [a, b] if self.path(a) >= self.path(b)));
-        let Some(unsorted) = unsorted else { return Ok(()) };
-        if let Some(line) = self.lines.get(unsorted.saturating_add(1)) {
-            let path = self.path(line).to_owned();
-            self.flaws.push((line.number, ManifestFault::Unsorted { path }));
+        let mut lines = std::mem::take(&mut self.lines);
+        let unsorted = lines.windows(2).find_map(|pair| match pair {
+            [a, b] if self.path(a) >= self.path(b) => Some(b),
+            _ => None,
+        });
+        if let Some(line) = unsorted {
+            let fault = ManifestFault::Unsorted { path: self.path(line).to_owned() };
+            self.flaws.push((line.number, fault));
+            lines.sort_by(|a, b| self.path(a).cmp(self.path(b)));
         }
-        // A line takes at least 66 bytes of a text that was read into memory.
-        let mut by_path: Vec<u32> =
-            (0..u32::try_from(self.lines.len()).unwrap_or(u32::MAX)).collect();
-        by_path.sort_by(|&a, &b| self.path_at(a as usize).cmp(self.path_at(b as usize)));
-        for pair in by_path.windows(2) {
-            if let &[a, b] = pair
-                && self.path_at(a as usize) == self.path_at(b as usize)
+        for pair in lines.windows(2) {
+            if let [a, b] = pair
+                && self.path(a) == self.path(b)
             {
-                let path = self.path_at(b as usize).to_owned();
-                let line = self.line_at(b as usize).unwrap_or_default();
-                return Err(fault(line, ManifestFault::Duplicate { path }));
+                let path = self.path(b).to_owned();
+                return Err(fault(b.number, ManifestFault::Duplicate { path }));
             }
         }
-        self.by_path = by_path;
+        self.lines = lines;
         Ok(())
     }
 
     /// Refuses a path that lies in another, as if that were a folder.
     fn check_folders(&self) -> Result<()> {
-        for place in 1..self.lines.len() {
-            let (file, next) = (self.sorted_at(place.saturating_sub(1)), self.sorted_at(place));
+        for pair in self.lines.windows(2) {
+            let [file, next] = pair else { continue };
             // Most paths are followed by one that does not start with them.
-            if !self.path_at(next).starts_with(self.path_at(file)) {
+            if !self.path(next).starts_with(self.path(file)) {
                 continue;
             }
             // What lies in it need not come right behind it: "a" is followed by "a b" and "a/b".
-            let inside = format!("{}/", self.path_at(file));
-            if let Some(inner) = self.first_from(&inside)
-                && self.path_at(inner).starts_with(&inside)
+            let inside = format!("{}/", self.path(file));
+            let first = self.lines.partition_point(|line| self.path(line) < &*inside);
+            if let Some(inner) = self.lines.get(first)
+                && self.path(inner).starts_with(&inside)
             {
-                let (path, file) = (self.path_at(inner).to_owned(), self.path_at(file).to_owned());
-                let line = self.line_at(inner).unwrap_or_default();
-                return Err(fault(line, ManifestFault::FileAndFolder { path, file }));
+                let (path, file) = (self.path(inner).to_owned(), self.path(file).to_owned());
+                return Err(fault(inner.number, ManifestFault::FileAndFolder { path, file }));
             }
         }
         Ok(())
-    }
-
-    /// Returns the position in `lines` of what is at a place of the sorted list.
-    fn sorted_at(&self, place: usize) -> usize {
-        self.by_path.get(place).map_or(place, |&index| index as usize)
-    }
-
-    /// Returns the position of the first path that is not below a text.
-    fn first_from(&self, text: &str) -> Option<usize> {
-        if self.by_path.is_empty() {
-            let found = self.lines.partition_point(|line| self.path(line) < text);
-            return (found < self.lines.len()).then_some(found);
-        }
-        let found = self.by_path.partition_point(|&index| self.path_at(index as usize) < text);
-        self.by_path.get(found).map(|&index| index as usize)
     }
 }
 

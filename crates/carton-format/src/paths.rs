@@ -7,8 +7,10 @@ pub(crate) const MODEL: &str = "model/";
 pub(crate) const MISC: &str = "misc/";
 pub(crate) const TENSOR_DATA: &str = "tensor_data/";
 pub(crate) const INDEX: &str = "tensor_data/index.toml";
-/// What is limited of the index.
+/// What is limited of each document.
 pub(crate) const INDEX_BYTES: &str = "tensor_data/index.toml in bytes";
+pub(crate) const LINKS_BYTES: &str = "LINKS in bytes";
+pub(crate) const MANIFEST_BYTES: &str = "MANIFEST in bytes";
 
 /// Returns the shortest path from the folder of a link to another path of the carton.
 pub(crate) fn relative(link: &str, target: &str) -> String {

@@ -2,7 +2,12 @@ use std::{fmt, str::FromStr};
 
 use tensor_core::digest::{self, Algorithm, Digest};
 
+use crate::InvalidText;
+
 /// A SHA-256, written as 64 lower-case hex digits.
+///
+/// Unlike [`Digest`] it cannot be of another algorithm, which no document of the format could say,
+/// and it is sorted, as the keys of `LINKS` are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256(pub [u8; 32]);
 
@@ -21,29 +26,15 @@ impl Sha256 {
             _ => Self([0; 32]),
         }
     }
-
-    /// Tells whether a text is a digest, and whether it is written with small letters only.
-    pub(crate) fn parse(text: &str) -> Option<(Self, Case)> {
-        let bytes = digest::from_hex(text)?;
-        let is_lower = !text.bytes().any(|digit| digit.is_ascii_uppercase());
-        Some((Self(bytes), if is_lower { Case::Lower } else { Case::Upper }))
-    }
-}
-
-/// How the hex digits of a digest are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Case {
-    Lower,
-    Upper,
 }
 
 impl FromStr for Sha256 {
-    type Err = ParseSha256Error;
+    type Err = InvalidText;
 
     /// Reads 64 hex digits of either case.
-    fn from_str(text: &str) -> Result<Self, ParseSha256Error> {
-        let parsed = Self::parse(text).map(|(sha256, _)| sha256);
-        parsed.ok_or_else(|| ParseSha256Error { found: text.to_owned() })
+    fn from_str(text: &str) -> Result<Self, InvalidText> {
+        let parsed = digest::from_hex(text).map(Self);
+        parsed.ok_or_else(|| InvalidText::new(text, "64 hex digits"))
     }
 }
 
@@ -59,14 +50,6 @@ impl fmt::Debug for Sha256 {
     }
 }
 
-/// A text that is not a SHA-256.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("digest is {found:?}, expected 64 hex digits")]
-pub struct ParseSha256Error {
-    /// The text.
-    pub found: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +60,8 @@ mod tests {
         assert_eq!(sha256.to_string().parse(), Ok(sha256));
         assert_eq!(sha256.to_string().to_uppercase().parse(), Ok(sha256));
         for text in ["", "ab", &"g".repeat(64), &"0".repeat(63), &"0".repeat(66)] {
-            assert!(text.parse::<Sha256>().is_err(), "{text:?}");
+            let message = format!("{text:?} is not 64 hex digits");
+            assert_eq!(text.parse::<Sha256>().unwrap_err().to_string(), message);
         }
     }
 }

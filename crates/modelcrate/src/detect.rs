@@ -232,6 +232,9 @@ mod tests {
         assert_eq!(detect(&cut_off).unwrap(), Some(Format::Carton));
         let archive = test_support::zip::Zip::of(&[("inner.carton", &carton)]).to_bytes();
         assert_eq!(detect(&Source::from_bytes(archive)).unwrap(), None);
+        // Without its start nothing tells which format it is, but it is an archive still.
+        let error = crate::AnyReader::from_bytes(carton[10..].to_vec()).unwrap_err();
+        assert!(error.rule().starts_with("zip/"), "{} {error}", error.rule());
     }
 
     #[test]

@@ -21,6 +21,7 @@ impl Description {
     /// | rule | severity | what |
     /// |---|---|---|
     /// | `carton/short-description-length` | warning | more than 100 characters |
+    /// | `carton/license` | note | `license` is not an SPDX expression |
     /// | `carton/not-a-url` | warning | `repository` or `homepage` is not an `http` or `https` URL |
     /// | `carton/description-link` | warning | a link to neither an `https` URL nor `@misc/…` |
     /// | `carton/description-html` | warning | raw HTML in `model_description` |
@@ -64,6 +65,10 @@ impl Description {
                 let message = format!("is {}, expected an http or https URL", Quoted(text));
                 lint.warn("carton/not-a-url", key, message);
             }
+        }
+        if let Some(license) = self.license.as_ref().filter(|license| !is_spdx(license)) {
+            let message = format!("is {}, which is not an SPDX expression", Quoted(license));
+            lint.add(Finding::note("carton/license", message), "license".to_owned());
         }
         let Some(markdown) = &self.model_description else { return };
         let scan = markdown::scan(markdown);
@@ -310,6 +315,31 @@ impl TensorSpec {
     }
 }
 
+/// Tells whether a text is built as the SPDX specification, annex D, says; which licenses there are
+/// is not known here.
+fn is_spdx(text: &str) -> bool {
+    let spaced = text.replace('(', " ( ").replace(')', " ) ");
+    let (mut open, mut wants_id) = (0_usize, true);
+    for word in spaced.split_whitespace() {
+        match word {
+            "(" if wants_id => open = open.saturating_add(1),
+            ")" if !wants_id && open > 0 => open = open.saturating_sub(1),
+            "AND" | "OR" | "WITH" if !wants_id => wants_id = true,
+            "AND" | "OR" | "WITH" => return false,
+            _ if wants_id && is_id(word) => wants_id = false,
+            _ => return false,
+        }
+    }
+    open == 0 && !wants_id
+}
+
+/// Tells whether a word can be a license of SPDX: `MIT`, `GPL-2.0+`, `DocumentRef-a:LicenseRef-b`.
+fn is_id(word: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':');
+    let word = word.strip_suffix('+').unwrap_or(word);
+    !word.is_empty() && word.bytes().all(is_part)
+}
+
 /// Characters of a short description, as Unicode scalar values.
 const SHORT_DESCRIPTION: usize = 100;
 
@@ -417,6 +447,31 @@ runner_compat_version = 0
             ["warning carton/not-a-url line 4: homepage is \"https://a b\", expected an http \
                  or https URL"],
         );
+    }
+
+    #[test]
+    fn licenses() {
+        let text = |license| format!("license = '{license}'\nshort_description = ''");
+        for license in [
+            "MIT",
+            "Apache-2.0 OR (MIT AND BSD-3-Clause)",
+            "GPL-2.0+ WITH Classpath-exception-2.0",
+            "DocumentRef-x:LicenseRef-y.1",
+            "((0BSD))",
+        ] {
+            finds("short_description = ''", &text(license), []);
+        }
+        for license in ["", "MIT License", "MIT or 0BSD", "(MIT", "MIT)", "MIT AND", "OR MIT", "é"]
+        {
+            finds(
+                "short_description = ''",
+                &text(license),
+                [&*format!(
+                    "note carton/license line 2: license is {license:?}, which is not an SPDX \
+                     expression"
+                )],
+            );
+        }
     }
 
     #[test]

@@ -124,20 +124,19 @@ impl Description {
         Ok(limits.check(Limit::DocumentBytes, "carton.toml in bytes", bytes)?)
     }
 
-    /// Returns everything that self tests and examples refer to.
-    pub(crate) fn references(&self) -> impl Iterator<Item = Reference> {
-        let tests = self.self_tests.iter().flatten();
-        let tensors = tests.flat_map(|test| {
-            let sides = [Some(&test.inputs), test.expected_out.as_ref()];
-            sides.into_iter().flatten().flat_map(Named::iter)
+    /// Returns all self tests and examples: their list, their number, and what they refer to.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&'static str, usize, Vec<Argument<'_>>)> {
+        let tests = self.self_tests.iter().flatten().enumerate().map(|(number, test)| {
+            let sides =
+                [("inputs", Some(&test.inputs)), ("expected_out", test.expected_out.as_ref())];
+            ("self_test", number, arguments(sides, |name| Reference::Tensor(name.clone())))
         });
-        let examples = self.examples.iter().flatten();
-        let others = examples.flat_map(|example| {
-            let sides = [example.inputs.as_ref(), example.sample_out.as_ref()];
-            sides.into_iter().flatten().flat_map(Named::iter)
+        let examples = self.examples.iter().flatten().enumerate().map(|(number, example)| {
+            let sides =
+                [("inputs", example.inputs.as_ref()), ("sample_out", example.sample_out.as_ref())];
+            ("example", number, arguments(sides, Reference::clone))
         });
-        let tensors = tensors.map(|(_, name)| Reference::Tensor(name.clone()));
-        tensors.chain(others.map(|(_, reference)| reference.clone()))
+        tests.chain(examples)
     }
 
     /// Makes an error about the document whose line is not known.
@@ -243,6 +242,21 @@ impl Description {
             _ => Ok(()),
         }
     }
+}
+
+/// The side, the name and the reference of an argument or result of a call.
+pub(crate) type Argument<'a> = (&'static str, &'a str, Reference);
+
+fn arguments<'a, V>(
+    sides: [(&'static str, Option<&'a Named<V>>); 2],
+    reference: impl Fn(&V) -> Reference,
+) -> Vec<Argument<'a>> {
+    let mut arguments = Vec::new();
+    for (side, named) in sides {
+        let named = named.into_iter().flat_map(Named::iter);
+        arguments.extend(named.map(|(name, value)| (side, name, reference(value))));
+    }
+    arguments
 }
 
 fn list<'d, T>(

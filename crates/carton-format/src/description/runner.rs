@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use semver::{Op, Version, VersionReq};
+use semver::VersionReq;
 
 use crate::{
     InvalidText, Result,
@@ -84,8 +84,7 @@ impl Runner {
 /// use carton_format::FrameworkVersion;
 ///
 /// let version: FrameworkVersion = "=1.12.1".parse()?;
-/// assert_eq!(version.exact(), Some(semver::Version::new(1, 12, 1)));
-/// assert_eq!("1.12.1".parse::<FrameworkVersion>()?.exact(), None);
+/// assert!(version.requirement().matches(&semver::Version::new(1, 12, 1)));
 /// # Ok::<(), carton_format::InvalidText>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -105,18 +104,6 @@ impl FrameworkVersion {
     #[must_use]
     pub const fn requirement(&self) -> &VersionReq {
         &self.requirement
-    }
-
-    /// Returns the one version that will do; `None` where there may be several.
-    #[must_use]
-    pub fn exact(&self) -> Option<Version> {
-        match &*self.requirement.comparators {
-            [comparator] if comparator.op == Op::Exact => Some(Version {
-                pre: comparator.pre.clone(),
-                ..Version::new(comparator.major, comparator.minor?, comparator.patch?)
-            }),
-            _ => None,
-        }
     }
 }
 
@@ -207,35 +194,17 @@ impl fmt::Display for OptionValue {
     }
 }
 
-impl From<i64> for OptionValue {
-    fn from(integer: i64) -> Self {
-        Self::Integer(integer)
-    }
+macro_rules! from {
+    ($($Type:ty => $Variant:ident)*) => {$(
+        impl From<$Type> for OptionValue {
+            fn from(value: $Type) -> Self {
+                Self::$Variant(value.into())
+            }
+        }
+    )*};
 }
 
-impl From<f64> for OptionValue {
-    fn from(float: f64) -> Self {
-        Self::Float(float)
-    }
-}
-
-impl From<bool> for OptionValue {
-    fn from(boolean: bool) -> Self {
-        Self::Boolean(boolean)
-    }
-}
-
-impl From<&str> for OptionValue {
-    fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
-    }
-}
-
-impl From<String> for OptionValue {
-    fn from(text: String) -> Self {
-        Self::String(text)
-    }
-}
+from! { i64 => Integer f64 => Float bool => Boolean &str => String String => String }
 
 #[cfg(test)]
 mod tests {
@@ -283,21 +252,6 @@ mod tests {
                 text.parse::<FrameworkVersion>().unwrap_err().to_string(),
                 format!("{text:?} is not a version requirement, such as \"=1.2.3\" ({reason})")
             );
-        }
-    }
-
-    #[test]
-    fn exact_versions() {
-        for (text, exact) in [
-            ("=1.2.3", Some("1.2.3")),
-            (" =1.2.3-rc.1+cu118", Some("1.2.3-rc.1")),
-            ("=1.2", None),
-            ("1.2.3", None),
-            ("=1.2.3, =1.2.3", None),
-            ("*", None),
-        ] {
-            let found = text.parse::<FrameworkVersion>().unwrap().exact();
-            assert_eq!(found.map(|version| version.to_string()).as_deref(), exact, "{text}");
         }
     }
 

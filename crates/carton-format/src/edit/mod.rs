@@ -23,8 +23,8 @@ pub(crate) mod change;
 ///
 /// The carton is locked until the editor is gone, so that of two editors one is told that there is
 /// another. [`commit`](Self::commit) writes a new file, which takes the place of the old one whole
-/// or not at all; what stays the same is copied as it is stored. Links and symbolic links stay. The
-/// model hash changes with what is changed.
+/// or not at all; what stays the same is copied as it is stored. Links and symbolic links stay;
+/// [what is not listed](Reader::unlisted) does not. The model hash changes with what is changed.
 ///
 /// # Examples
 ///
@@ -56,18 +56,12 @@ pub(crate) mod change;
 #[must_use = "nothing is changed before `commit`"]
 pub struct Editor {
     path: PathBuf,
-    lock: LockedFile,
-    mode: Mode,
+    /// None of a dry run.
+    lock: Option<LockedFile>,
     reader: Reader,
     options: WriteOptions,
     /// The new content of files; `None` of those that are removed.
     changes: BTreeMap<String, Option<Bytes>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Real,
-    Dry,
 }
 
 impl Editor {
@@ -75,7 +69,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`tensor_core::Error::Locked`] where another editor has it;
+    /// [`tensor_core::Error::Locked`] where another editor has it for longer than
+    /// [`Output::wait`](tensor_core::output::Output::wait) says;
     /// [`tensor_core::Error::NotAFile`] for a folder; as for [`Reader::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, WriteOptions::default())
@@ -88,23 +83,26 @@ impl Editor {
     ///
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        Self::lock(LockedFile::open(path)?, Mode::Real, options)
+        let lock = LockedFile::open_within(&path, options.output.wait)?;
+        let reader = Reader::from_source(lock.source()?)?;
+        Ok(Self::start(path.as_ref(), Some(lock), reader, options))
     }
 
     /// Like [`open_with`](Self::open_with), but [`commit`](Self::commit) only says what it would
-    /// do: nothing is written, and the file need not be writable.
+    /// do: nothing is written, the file need not be writable, and no editor is kept out.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        Self::lock(LockedFile::shared(path)?, Mode::Dry, options)
+        let lock = LockedFile::shared(&path)?;
+        let reader = Reader::from_source(lock.source()?)?;
+        lock.unlock();
+        Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
-    fn lock(lock: LockedFile, mode: Mode, options: WriteOptions) -> Result<Self> {
-        let reader = Reader::from_source(lock.source()?)?;
-        let path = lock.path().to_owned();
-        Ok(Self { path, lock, mode, reader, options, changes: BTreeMap::new() })
+    fn start(path: &Path, lock: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
+        Self { path: path.to_owned(), lock, reader, options, changes: BTreeMap::new() }
     }
 
     /// Puts another description in the place of the one that is there, without its comments.
@@ -202,12 +200,12 @@ impl Editor {
             return Ok(Edited::Unchanged);
         }
         let before = self.reader.source().map_or(0, tensor_core::Source::len);
-        let after = match self.mode {
-            Mode::Dry => self.write(self.options.write_to(Count(0)))?.sink.0,
-            Mode::Real => {
+        let after = match &self.lock {
+            None => self.write(self.options.write_to(Count(0)))?.sink.0,
+            Some(lock) => {
                 let file = self.options.output.create(&self.path)?;
                 let mut file = self.write(self.options.write_to(file))?.sink;
-                self.lock.check_in_place()?;
+                lock.check_in_place()?;
                 file.commit(Existing::Replace)?;
                 file.written()
             }
@@ -231,7 +229,9 @@ impl Editor {
 /// Clones of the reader may hold the file open, and the lock with it.
 impl Drop for Editor {
     fn drop(&mut self) {
-        self.lock.unlock();
+        if let Some(lock) = &self.lock {
+            lock.unlock();
+        }
     }
 }
 

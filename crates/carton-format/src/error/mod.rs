@@ -5,7 +5,7 @@ use tensor_core::{At, Chain, ErrorKind, Finding};
 
 use crate::{
     Sha256,
-    links::{fetch::FetchError, url::Bare},
+    links::fetch::{FetchError, bare},
 };
 
 mod fault;
@@ -237,7 +237,7 @@ impl fmt::Display for Urls<'_> {
         }
         for (at, url) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
-            write!(f, "{separator}{:?}", Bare(url).to_string())?;
+            write!(f, "{separator}{:?}", bare(url))?;
         }
         Ok(())
     }

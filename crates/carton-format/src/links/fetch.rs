@@ -198,13 +198,15 @@ pub enum UrlFault {
     /// A redirect leads from https to http.
     #[error("redirect leads from https to http")]
     Downgrade,
-    /// A host has no public address.
-    #[error("host {host:?} has the address {address}, expected a public one")]
-    PrivateAddress {
+    /// A host has no address that may be connected to.
+    #[error("host {host:?} has the address {address}, expected {expected}")]
+    Address {
         /// The host.
         host: String,
         /// One of its addresses.
         address: IpAddr,
+        /// What would do.
+        expected: &'static str,
     },
     /// There are too many redirects, perhaps in a circle.
     #[error("more than {limit} redirects")]
@@ -243,6 +245,16 @@ pub enum UrlFault {
         offset: u64,
         /// How long was waited.
         after: Duration,
+    },
+    /// The body comes too slowly, so that it may never end.
+    #[error("body at byte {offset} brings {found} bytes a second, expected {expected} at least")]
+    Slow {
+        /// How many bytes there were.
+        offset: u64,
+        /// Bytes a second that came last.
+        found: u64,
+        /// What would do.
+        expected: u64,
     },
     /// The body ends before its end.
     #[error("body ends at byte {found}{}", expected_text(*.expected))]

@@ -1,15 +1,14 @@
 //! `LINKS`: where the content of files may be fetched. Format text: "LINKS".
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 use tensor_core::{Finding, Limit, Limits, Report, Severity};
 
 use crate::{
     DocumentFault, Result, Sha256,
     links::url::{bare, has_credentials, is_url},
-    paths::LINKS,
-    sha256::Case,
-    text::emit::{Basic, List},
+    paths::{LINKS, LINKS_BYTES},
+    text::emit::{Basic, Emitter, List},
     text::{Document, Unknown, UnknownKey, report_toml_1_1, report_unknown},
 };
 
@@ -20,6 +19,8 @@ pub(crate) mod url;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     urls: BTreeMap<Sha256, Vec<String>>,
+    /// What else the file says, as TOML by key.
+    others: BTreeMap<String, String>,
     unknown: Vec<UnknownKey>,
     /// Keys with capital letters, which the reference does not find, and their lines.
     upper_case: Vec<(Sha256, u64)>,
@@ -35,7 +36,7 @@ impl Links {
     /// [`Error::Document`](crate::Error::Document) where it is not TOML, has no `version` 1 or no
     /// `urls`, or where a key is not a digest or a value not a list of strings.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self> {
-        limits.check(Limit::MetadataBytes, "LINKS in bytes", bytes.len() as u64)?;
+        limits.check(Limit::MetadataBytes, LINKS_BYTES, bytes.len() as u64)?;
         let document = Document::parse(LINKS, bytes)?;
         let mut unknown = Unknown::new(&document);
         let mut root = document.root();
@@ -45,12 +46,12 @@ impl Links {
         }
         let mut links = Self { needs_toml_1_1: document.needs_toml_1_1(), ..Self::default() };
         for (key, node) in root.required("urls")?.table()?.entries() {
-            let Some((sha256, case)) = Sha256::parse(key) else {
+            let Ok(sha256) = key.parse() else {
                 let (found, expected) =
                     ("not a digest".to_owned(), "64 lower-case hex digits".into());
                 return Err(node.error(DocumentFault::Value { found, expected }));
             };
-            if case == Case::Upper {
+            if key.contains(|digit: char| digit.is_ascii_uppercase()) {
                 links.upper_case.push((sha256, node.line()));
             }
             let urls = links.urls.entry(sha256).or_default();
@@ -58,19 +59,26 @@ impl Links {
                 urls.push(url.string()?.to_owned());
             }
         }
+        links.others = root.unused().map(|(key, node)| (key.to_owned(), node.to_toml())).collect();
         root.finish(&mut unknown);
         links.unknown = unknown.into_keys();
         Ok(links)
     }
 
-    /// Writes the file: keys sorted, one a line, as the reference writes it.
+    /// Writes the file: keys sorted, one a line, as the reference writes it. Keys that the format's
+    /// text does not name stay.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut text = format!("version = {VERSION}\n\n[urls]\n");
-        for (sha256, urls) in &self.urls {
-            let _ = writeln!(text, "{sha256} = {}", List(urls.iter().map(|url| Basic(url))));
+        let mut emitter = Emitter::default();
+        emitter.pair("version", VERSION);
+        for (key, value) in &self.others {
+            emitter.pair(key, value);
         }
-        text.into_bytes()
+        emitter.table("urls");
+        for (sha256, urls) in &self.urls {
+            emitter.pair(&sha256.to_string(), List(urls.iter().map(|url| Basic(url))));
+        }
+        emitter.finish()
     }
 
     /// Adds a URL for the content of a digest, behind those that there are, unless it is one.
@@ -81,18 +89,17 @@ impl Links {
         }
     }
 
-    /// Adds what other links have behind what there is; a digest without a URL stays one.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (sha256, urls) in other.iter() {
-            self.extend(sha256, urls);
+    /// Adds what other links have behind what there is, as far as `is_kept` says so of a digest; one
+    /// without a URL stays one.
+    pub(crate) fn merge(&mut self, other: &Self, is_kept: impl Fn(Sha256) -> bool) {
+        for (sha256, urls) in other.iter().filter(|(sha256, _)| is_kept(*sha256)) {
+            self.urls.entry(sha256).or_default();
+            for url in urls {
+                self.add(sha256, url.as_str());
+            }
         }
-    }
-
-    /// Adds what links to a digest behind what there is.
-    pub(crate) fn extend(&mut self, sha256: Sha256, urls: &[String]) {
-        self.urls.entry(sha256).or_default();
-        for url in urls {
-            self.add(sha256, url.as_str());
+        for (key, value) in &other.others {
+            self.others.entry(key.clone()).or_insert_with(|| value.clone());
         }
     }
 
@@ -181,6 +188,25 @@ mod tests {
             "version = 1\n\n[urls]\n{KEY} = [\"https://a.example/x\", \"https://b.example/\\\"\\\\\\u0001\"]\n"
         );
         test_support::assert_bytes(&bytes, expected.as_bytes(), LINKS);
+    }
+
+    #[test]
+    fn unknown_keys_are_written_again() {
+        let text = format!(
+            "made_by = \"x\\u001B\"\nlist = [0x1F, 1.50, {{ a = true }}]\nversion = 1\nat = 1979-05-27T07:32:00Z\n\
+             [urls]\n{KEY} = [\"https://a.example/x\"]\n[more.'a b']\nkey = 1\n"
+        );
+        let links = parse(&text).unwrap();
+        let expected = format!(
+            "version = 1\nat = 1979-05-27T07:32:00Z\nlist = [0x1F, 1.50, {{ a = true }}]\n\
+             made_by = \"x\\u001B\"\nmore = {{ \"a b\" = {{ key = 1 }} }}\n\n[urls]\n{KEY} = \
+             [\"https://a.example/x\"]\n"
+        );
+        test_support::assert_bytes(&links.to_bytes(), expected.as_bytes(), LINKS);
+        let mut merged = Links::default();
+        merged.merge(&parse(&expected).unwrap(), |_| false);
+        let without = expected.split_once(KEY).unwrap().0;
+        test_support::assert_bytes(&merged.to_bytes(), without.as_bytes(), LINKS);
     }
 
     proptest! {

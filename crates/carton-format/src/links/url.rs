@@ -1,16 +1,8 @@
 //! What can be told of a URL without asking for it.
 
-use std::fmt;
-
 /// Tells whether something can be fetched from a URL: http or https, a host, no credentials.
 pub(crate) fn is_fetchable(url: &str) -> bool {
-    let Some((scheme, rest)) = url.split_once("://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_plain = |character: char| !character.is_whitespace() && !character.is_control();
-    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
-        && !authority.is_empty()
-        && !authority.contains('@')
-        && url.chars().all(is_plain)
+    is_url(url, &["http://", "https://"]) && !has_credentials(url)
 }
 
 /// Returns what may be shown of a text that should be a URL: no credentials, no query, no fragment,
@@ -69,16 +61,6 @@ pub(crate) fn is_url(text: &str, schemes: &[&str]) -> bool {
             let (start, rest) = text.split_at_checked(scheme.len()).unwrap_or_default();
             start.eq_ignore_ascii_case(scheme) && !rest.is_empty() && !rest.starts_with('/')
         })
-}
-
-/// What may be shown of a text that should be a URL.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bare<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Bare<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&bare(self.0))
-    }
 }
 
 /// Characters of a URL that a message shows.

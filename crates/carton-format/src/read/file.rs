@@ -14,7 +14,7 @@ use tensor_core::{
 use crate::{
     Error, MediaType, Reader, Result, Sha256,
     links::fetch::Link,
-    paths::{MISC, MODEL},
+    paths::{LINKS, MANIFEST, MISC, MODEL},
 };
 
 /// A handle on a file that `MANIFEST` lists: two words, nothing read.
@@ -56,8 +56,9 @@ impl<'a> File<'a> {
     /// Tells where its content is.
     #[must_use]
     pub fn place(self) -> Place {
+        let is_linked = self.is_linked();
         let is_here = match self.reader.storage().folder() {
-            None => self.entry().is_some(),
+            None => self.entry().is_some_and(|entry| !is_linked || entry.resolve().is_ok()),
             // What is there and may not be read is said to be here: reading tells why not.
             Some(folder) => match folder.disk_path(self.path()) {
                 Ok(found) => found.is_some(),
@@ -69,7 +70,7 @@ impl<'a> File<'a> {
         };
         if is_here {
             Place::Here
-        } else if self.reader.links().is_some_and(|links| links.urls(self.sha256()).is_some()) {
+        } else if is_linked {
             Place::Linked
         } else {
             Place::Missing
@@ -171,6 +172,12 @@ impl<'a> File<'a> {
         let reader = self.open(false)?;
         reader.take(MediaType::HEAD).read_to_end(&mut head).map_err(FileReader::fault)?;
         Ok(MediaType::of(&head))
+    }
+
+    /// Tells whether there is a link for its content. A symbolic link to what is only linked is only
+    /// linked itself: both have one digest.
+    fn is_linked(self) -> bool {
+        self.reader.links().is_some_and(|links| links.urls(self.sha256()).is_some())
     }
 
     /// Returns the path of what it leads to, one step far, where it is a symbolic link.
@@ -307,7 +314,7 @@ impl Read for FileReader {
 }
 
 impl Reader {
-    /// Returns handles on all files, in the order of `MANIFEST`.
+    /// Returns handles on all files, sorted by path.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn files(&self) -> impl ExactSizeIterator<Item = File<'_>> {
         (0..self.manifest().len()).map(|index| File::new(self, index))
@@ -329,6 +336,18 @@ impl Reader {
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn misc(&self) -> impl Iterator<Item = File<'_>> {
         self.files().filter(|file| file.path().starts_with(MISC))
+    }
+
+    /// Returns the paths of what is in the carton, but not listed in `MANIFEST`: it is no part of the
+    /// model, and whatever is made of this carton goes without it.
+    ///
+    /// # Errors
+    ///
+    /// Where a folder cannot be listed.
+    pub fn unlisted(&self) -> Result<Vec<String>> {
+        let is_listed = |path: &str| [MANIFEST, LINKS].contains(&path) || self.file(path).is_some();
+        let paths = self.storage().paths()?.into_iter();
+        Ok(paths.filter(|path| !is_listed(path)).collect())
     }
 
     /// Returns where the content of a file is; fetches what is only linked.
@@ -365,6 +384,7 @@ impl Reader {
         match self.storage().folder() {
             None => {
                 let entry = self.entry(file.index()).map(Entry::resolve);
+                let entry = entry.filter(|found| found.is_ok() || !file.is_linked());
                 Ok(entry.transpose()?.map(Stored::Entry))
             }
             Some(folder) => Ok(folder.file(file.path())?.map(Stored::Source)),

@@ -15,7 +15,7 @@ use crate::{
     Description, Error, Links, Manifest, Result, Sha256,
     description::ParsedDescription,
     links::fetch::Fetch,
-    paths::{CARTON_TOML, LINKS, MANIFEST},
+    paths::{CARTON_TOML, LINKS, LINKS_BYTES, MANIFEST, MANIFEST_BYTES},
     tensor::index::Index,
 };
 
@@ -281,10 +281,10 @@ impl ReadOptions {
             self.limits.check(limit, what, stored.len())?;
             Ok(Some(stored.checked_bytes()?))
         };
-        let manifest = document(MANIFEST, Limit::ManifestBytes, "MANIFEST in bytes")?
+        let manifest = document(MANIFEST, Limit::ManifestBytes, MANIFEST_BYTES)?
             .ok_or(Error::MissingDocument { path: MANIFEST })?;
         let manifest = Manifest::parse(&manifest, &self.limits)?;
-        let links = document(LINKS, Limit::MetadataBytes, "LINKS in bytes")?;
+        let links = document(LINKS, Limit::MetadataBytes, LINKS_BYTES)?;
         let links = links.map(|links| Links::parse(&links, &self.limits)).transpose()?;
         let inner = Inner {
             positions: storage.archive().map(|a| positions(a, &manifest)).unwrap_or_default(),
@@ -303,7 +303,7 @@ impl ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        let limits = Limits::default().with_manifest_bytes(MANIFEST_BYTES);
+        let limits = Limits::default().with_manifest_bytes(MANIFEST_LIMIT);
         let (profile, verify) = (Profile::default(), Verify::Once);
         Self { limits, profile, verify, fetch: None, threads: None }
     }
@@ -323,22 +323,17 @@ impl std::fmt::Debug for ReadOptions {
 
 /// Returns for each line of a manifest the position of its entry in the archive.
 fn positions(archive: &Archive, manifest: &Manifest) -> Vec<Option<usize>> {
-    let mut positions = vec![None; manifest.len()];
     // Both are sorted by name.
     let files = archive.entries_below("").filter(|entry| entry.info().kind != Kind::Folder);
     let mut files = files.peekable();
-    for line in manifest.sorted() {
-        let path = manifest.path_at(line);
+    let position = |(path, _): (&str, Sha256)| {
         while files.next_if(|file| file.name() < path).is_some() {}
-        let found = files.next_if(|file| file.name() == path);
-        if let Some(position) = positions.get_mut(line) {
-            *position = found.map(Entry::index);
-        }
-    }
-    positions
+        files.next_if(|file| file.name() == path).map(Entry::index)
+    };
+    manifest.files().map(position).collect()
 }
 
 /// The methods of entries. Format text: "Carton format".
 const METHODS: &[Method] = &[Method::Stored, Method::Deflate, Method::Zstd];
 /// About 2.5 million files.
-const MANIFEST_BYTES: u64 = 256 << 20;
+const MANIFEST_LIMIT: u64 = 256 << 20;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use model_archive::{Kind, NewFolder, name};
-use tensor_core::parallel;
+use tensor_core::{output::check_space, parallel};
 
 use crate::{
     Error, File, FileReader, Place, Reader, Result,
@@ -19,7 +19,13 @@ use crate::{
 pub struct UnpackOptions {
     threads: NonZeroUsize,
     linked: Linked,
-    spare: u64,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Real,
+    Dry,
 }
 
 /// What becomes of files that are only linked.
@@ -47,18 +53,19 @@ impl UnpackOptions {
         self
     }
 
-    /// Sets how many bytes must stay free on the disk, where the system says how many there are;
-    /// 1 GiB by default.
+    /// Makes this a dry run: everything that is here is read and compared, and the place is looked
+    /// at, but nothing is fetched, and nothing stays there.
     #[must_use]
-    pub const fn spare(mut self, bytes: u64) -> Self {
-        self.spare = bytes;
+    pub const fn dry_run(mut self) -> Self {
+        self.mode = Mode::Dry;
         self
     }
 }
 
 impl Default for UnpackOptions {
     fn default() -> Self {
-        Self { threads: parallel::available(), linked: Linked::default(), spare: 1 << 30 }
+        let (threads, linked) = (parallel::available(), Linked::default());
+        Self { threads, linked, mode: Mode::Real }
     }
 }
 
@@ -81,29 +88,36 @@ pub fn unpack(
     if let Some(archive) = reader.archive() {
         archive.check_total()?;
     }
-    let folder = NewFolder::create(folder)?;
-    folder.check_space(reader.content_len(), options.spare)?;
     let (mut files, mut links) = (Vec::new(), Vec::new());
     let mut is_linked = false;
     for file in reader.files() {
-        match (file.place(), options.linked) {
-            (Place::Linked, Linked::LeaveOut) => is_linked = true,
-            (Place::Missing, _) => {
+        match file.place() {
+            Place::Linked if options.linked == Linked::LeaveOut => is_linked = true,
+            Place::Linked if options.mode == Mode::Dry => {}
+            Place::Missing => {
                 return Err(Error::MissingFile { path: file.path().to_owned() });
             }
-            _ if is_link_to_listed(reader, file)? => links.push(file),
-            _ => files.push(file),
+            Place::Here if is_link_to_listed(reader, file)? => links.push(file),
+            Place::Here | Place::Linked => files.push(file),
         }
     }
-    let results = parallel::map(&files, options.threads, |&file| write(&folder, file, &progress));
+    let lens = files.iter().filter_map(|file| file.len().ok());
+    check_space(&folder, lens.fold(0, u64::saturating_add))?;
+    // Of a dry run, too: it goes away with nothing in it.
+    let folder = NewFolder::create(folder)?;
+    let target = (options.mode == Mode::Real).then_some(&folder);
+    let results = parallel::map(&files, options.threads, |&file| write(target, file, &progress));
     results.into_iter().collect::<Result<()>>()?;
+    // Links come last, so that nothing can be written through one.
+    for file in links {
+        write_link(target, file)?;
+    }
+    if target.is_none() {
+        return Ok(());
+    }
     put(&folder, MANIFEST, reader.manifest().as_str().as_bytes())?;
     if let Some(found) = reader.links().filter(|_| is_linked) {
         put(&folder, LINKS, &found.to_bytes())?;
-    }
-    // Links come last, so that nothing can be written through one.
-    for file in links {
-        write_link(&folder, file)?;
     }
     Ok(folder.commit()?)
 }
@@ -118,15 +132,18 @@ fn is_link_to_listed(reader: &Reader, file: File<'_>) -> Result<bool> {
     Ok(target.is_ok_and(|target| reader.file(&target).is_some()))
 }
 
-fn write(folder: &NewFolder, file: File<'_>, progress: &impl Fn(u64)) -> Result<()> {
+/// Reads a file to its end, and writes it where that is not only tried.
+fn write(folder: Option<&NewFolder>, file: File<'_>, progress: &impl Fn(u64)) -> Result<()> {
     let mut content = file.checked_reader()?;
-    let mut out = folder.file(file.path())?;
+    let mut out = folder.map(|folder| folder.file(file.path())).transpose()?;
     loop {
         let ready = content.fill_buf().map_err(FileReader::fault)?;
         if ready.is_empty() {
             return Ok(());
         }
-        out.write_all(ready).map_err(|source| writing(file.path(), source))?;
+        if let Some(out) = &mut out {
+            out.write_all(ready).map_err(|source| writing(file.path(), source))?;
+        }
         let written = ready.len();
         content.consume(written);
         progress(written as u64);
@@ -134,10 +151,9 @@ fn write(folder: &NewFolder, file: File<'_>, progress: &impl Fn(u64)) -> Result<
 }
 
 /// Makes a link, whose target is a file that was written, with the digest that the link has.
-fn write_link(folder: &NewFolder, file: File<'_>) -> Result<()> {
-    let Some(entry) = file.entry() else { return Ok(()) };
-    entry.resolve()?;
+fn write_link(folder: Option<&NewFolder>, file: File<'_>) -> Result<()> {
     file.verify()?;
+    let Some(folder) = folder else { return Ok(()) };
     // Rewritten: a system goes through the folders that a text names, and they may not be there.
     let target = file.target()?.map(|target| relative(file.path(), &target));
     Ok(folder.symlink(file.path(), &target.unwrap_or_default())?)

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use bytes::Bytes;
-use tensor_core::{DType, Limits, Shape};
+use tensor_core::{Limits, Shape};
 
 use crate::{
     Error, Result, Value,
@@ -30,21 +30,19 @@ impl IndexWriter {
         self.names.contains(name)
     }
 
-    /// Returns the paths that the files of a tensor will have.
-    pub(crate) fn paths(&self, value: &Value) -> Vec<String> {
-        let mut extensions = Vec::new();
-        extend_extensions(value, &mut extensions);
-        let numbered = (self.files..).zip(extensions);
-        numbered.map(|(number, extension)| path_of(&file_name(number, extension))).collect()
+    /// Prepares a tensor; nothing is changed before it is added.
+    pub(crate) fn prepare(&self, name: &str, value: &Value) -> Result<Prepared> {
+        let mut prepared = Prepared::default();
+        self.put(name, value, Depth::Outer, &mut prepared)?;
+        Ok(prepared)
     }
 
     /// Adds a tensor and returns its files, by their paths in the carton.
-    pub(crate) fn add(&mut self, name: &str, value: &Value) -> Result<Vec<(String, Bytes)>> {
-        // Nothing is changed where a part of a list is refused.
-        self.check(name, value, Depth::Outer)?;
-        let mut files = Vec::new();
-        self.put(name, value, &mut files);
-        Ok(files)
+    pub(crate) fn add(&mut self, prepared: Prepared) -> Vec<(String, Bytes)> {
+        self.text.push_str(&prepared.text);
+        self.names.extend(prepared.names);
+        self.files = self.files.saturating_add(prepared.files.len() as u64);
+        prepared.files
     }
 
     /// Returns the index. The reference needs the list even where there is no tensor.
@@ -55,7 +53,7 @@ impl IndexWriter {
         self.text.clone().into_bytes()
     }
 
-    fn check(&self, name: &str, value: &Value, depth: Depth) -> Result<()> {
+    fn put(&self, name: &str, value: &Value, depth: Depth, to: &mut Prepared) -> Result<()> {
         let refuse = |fault| {
             let name = name.to_owned();
             Err(Error::WriteTensor { name, fault })
@@ -66,92 +64,68 @@ impl IndexWriter {
         if let Some(shape) = value.shape().filter(|shape| !is_readable(shape)) {
             return refuse(WriteFault::Shape { shape: shape.clone() });
         }
+        to.names.push(name.to_owned());
         match value {
-            Value::Nested(_) if depth == Depth::Inner => refuse(WriteFault::NestedInNested),
-            Value::Nested(inner) => (0_u64..).zip(inner).try_for_each(|(place, inner)| {
-                self.check(&inner_name(name, place), inner, Depth::Inner)
-            }),
-            Value::Numeric(tensor) if value.dtype().is_none() => {
-                refuse(WriteFault::DType { found: tensor.dtype() })
-            }
-            Value::Numeric(_) => Ok(()),
-            Value::Strings { shape, strings } => {
-                let (found, expected) = (strings.len() as u64, shape.elements()?);
-                if found == expected {
-                    return Ok(());
-                }
-                refuse(WriteFault::Strings { found, expected, shape: shape.clone() })
-            }
-        }
-    }
-
-    fn put(&mut self, name: &str, value: &Value, files: &mut Vec<(String, Bytes)>) {
-        self.names.insert(name.to_owned());
-        match value {
-            Value::Numeric(tensor) => {
-                // It was checked that there is one.
-                let file = self.plain(name, tensor.dtype(), tensor.shape(), NUMBERS);
-                files.push((file, tensor.bytes().clone()));
-            }
-            Value::Strings { shape, strings } => {
-                let file = self.plain(name, DType::Str, shape, STRINGS);
-                let text = format!("data = {}\n", List(strings.iter().map(|string| Basic(string))));
-                files.push((file, text.into()));
-            }
+            Value::Nested(_) if depth == Depth::Inner => return refuse(WriteFault::NestedInNested),
             Value::Nested(inner) => {
                 let names: Vec<String> =
                     (0_u64..).zip(inner).map(|(place, _)| inner_name(name, place)).collect();
                 for (inner_name, inner) in names.iter().zip(inner) {
-                    self.put(inner_name, inner, files);
+                    self.put(inner_name, inner, Depth::Inner, to)?;
                 }
                 let _ = writeln!(
-                    self.text,
+                    to.text,
                     "[[tensor]]\nname = {}\ndtype = \"{NESTED}\"\ninner = {}\n",
                     Basic(name),
                     List(names.iter().map(|name| Basic(name)))
                 );
             }
+            Value::Numeric(tensor) => {
+                let Some(dtype) = value.dtype().and_then(dtype::name) else {
+                    return refuse(WriteFault::DType { found: tensor.dtype() });
+                };
+                self.plain(name, dtype, tensor.shape(), "bin", tensor.bytes().clone(), to);
+            }
+            Value::Strings { shape, strings } => {
+                let (found, expected) = (strings.len() as u64, shape.elements()?);
+                if found != expected {
+                    return refuse(WriteFault::Strings { found, expected, shape: shape.clone() });
+                }
+                let text = format!("data = {}\n", List(strings.iter().map(|string| Basic(string))));
+                self.plain(name, STRINGS, shape, "toml", text.into(), to);
+            }
         }
+        Ok(())
     }
 
-    /// Adds an entry of numbers or strings and returns the path of its file.
-    fn plain(&mut self, name: &str, dtype: DType, shape: &Shape, extension: &str) -> String {
-        let file = file_name(self.files, extension);
-        self.files = self.files.saturating_add(1);
-        // It was checked that there is one.
-        let dtype = dtype::name(dtype).unwrap_or_default();
+    /// Prepares an entry of numbers or strings and its file.
+    fn plain(
+        &self,
+        name: &str,
+        dtype: &str,
+        shape: &Shape,
+        extension: &str,
+        content: Bytes,
+        to: &mut Prepared,
+    ) {
+        let number = self.files.saturating_add(to.files.len() as u64);
+        let file = format!("tensor_{number}.{extension}");
         let _ = writeln!(
-            self.text,
+            to.text,
             "[[tensor]]\nname = {}\ndtype = \"{dtype}\"\nshape = {}\nfile = \"{file}\"\ninner = []\n",
             Basic(name),
             List(shape.dims())
         );
-        path_of(&file)
+        to.files.push((format!("{TENSOR_DATA}{file}"), content));
     }
 }
 
-fn file_name(number: u64, extension: &str) -> String {
-    format!("tensor_{number}.{extension}")
-}
-
-fn path_of(file: &str) -> String {
-    format!("{TENSOR_DATA}{file}")
-}
-
-/// Lists the extensions of the files of a tensor, in the order in which they are numbered.
-fn extend_extensions(value: &Value, extensions: &mut Vec<&'static str>) {
-    match value {
-        Value::Numeric(_) => extensions.push(NUMBERS),
-        Value::Strings { .. } => extensions.push(STRINGS),
-        // What lies deeper is refused.
-        Value::Nested(inner) => {
-            extensions.extend(inner.iter().filter_map(|inner| match inner {
-                Value::Numeric(_) => Some(NUMBERS),
-                Value::Strings { .. } => Some(STRINGS),
-                Value::Nested(_) => None,
-            }));
-        }
-    }
+/// A tensor that can be added to an index.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    text: String,
+    names: Vec<String>,
+    pub(crate) files: Vec<(String, Bytes)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -171,20 +145,24 @@ fn inner_name(name: &str, place: u64) -> String {
     format!("_carton_nested_inner_{name}_{place}")
 }
 
-// Format text: "`tensor_data`".
-const NUMBERS: &str = "bin";
-const STRINGS: &str = "toml";
+// The format's name of the type. Format text: "`carton.toml`".
+const STRINGS: &str = "string";
 
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, prelude::*};
-    use tensor_core::TensorBuf;
+    use tensor_core::{DType, TensorBuf};
 
     use super::*;
     use crate::{
         Manifest, Sha256,
         tensor::index::{Content, Index},
     };
+
+    fn added(writer: &mut IndexWriter, name: &str, value: &Value) -> Result<Vec<(String, Bytes)>> {
+        let prepared = writer.prepare(name, value)?;
+        Ok(writer.add(prepared))
+    }
 
     #[test]
     fn written_index_reads_back() {
@@ -198,7 +176,9 @@ mod tests {
             ("s", strings.clone()),
             ("n", Value::Nested(vec![numbers(), strings])),
         ] {
-            paths.extend(writer.add(name, &value).unwrap().into_iter().map(|(path, _)| path));
+            paths.extend(
+                added(&mut writer, name, &value).unwrap().into_iter().map(|(path, _)| path),
+            );
         }
         let expected = ["tensor_0.bin", "tensor_1.toml", "tensor_2.bin", "tensor_3.toml"];
         assert_eq!(paths, expected.map(|file| format!("{TENSOR_DATA}{file}")));
@@ -218,7 +198,7 @@ mod tests {
         let mut writer = IndexWriter::default();
         let half = Value::Numeric(TensorBuf::new(DType::F16, [1], &[0_u8, 0][..]).unwrap());
         let list = || Value::Nested(Vec::new());
-        writer.add("t", &list()).unwrap();
+        added(&mut writer, "t", &list()).unwrap();
         for (name, value, message) in [
             (
                 "h",
@@ -247,7 +227,8 @@ mod tests {
                 r#"tensor "s" cannot be written: shape is [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, … of rank 65], expected up to 64 dimensions below 2^63"#,
             ),
         ] {
-            assert_eq!(writer.add(name, &value).unwrap_err().to_string(), message);
+            let error = added(&mut writer, name, &value).unwrap_err();
+            assert_eq!(error.to_string(), message);
         }
     }
 
@@ -273,9 +254,10 @@ mod tests {
             let mut writer = IndexWriter::default();
             let mut files = Vec::new();
             for (name, value) in &plain {
-                files.extend(writer.add(name, value).unwrap());
+                files.extend(added(&mut writer, name, value).unwrap());
             }
-            let has_list = writer.add("a list of tensors", &Value::Nested(nested.clone())).is_ok();
+            let list = Value::Nested(nested.clone());
+            let has_list = added(&mut writer, "a list of tensors", &list).is_ok();
             let manifest = Manifest::from_files([], &Limits::default()).unwrap();
             let index = Index::parse(&writer.to_bytes(), &Limits::default(), &manifest).unwrap();
             prop_assert!(has_list && index.unknown.is_empty() && index.needs_toml_1_1.is_none());

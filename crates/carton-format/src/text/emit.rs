@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use toml::de::DeValue;
+
 use crate::text::{Escaped, Key};
 
 /// A document that is being written, front to back.
@@ -106,6 +108,28 @@ impl<'a, I: IntoIterator<Item = (&'a str, V)> + Clone, V: Display> Display for I
             end = " ";
         }
         write!(f, "{end}}}")
+    }
+}
+
+/// A value of a document that was parsed, on one line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parsed<'a>(pub(crate) &'a DeValue<'a>);
+
+impl Display for Parsed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            DeValue::String(text) => Basic(text).fmt(f),
+            DeValue::Integer(integer) => integer.fmt(f),
+            DeValue::Float(float) => float.fmt(f),
+            DeValue::Boolean(boolean) => boolean.fmt(f),
+            DeValue::Datetime(time) => time.fmt(f),
+            DeValue::Array(items) => List(items.iter().map(|item| Parsed(item.get_ref()))).fmt(f),
+            DeValue::Table(table) => {
+                let pairs = table.iter().map(|(key, value)| (&**key.get_ref(), value.get_ref()));
+                let pairs: Vec<_> = pairs.map(|(key, value)| (key, Parsed(value))).collect();
+                Inline(pairs.iter().copied()).fmt(f)
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use toml::{
     Spanned,
-    de::{DeInteger, DeTable, DeValue},
+    de::{DeInteger, DeString, DeTable, DeValue},
 };
 
 use tensor_core::{
@@ -141,17 +141,26 @@ impl<'d> Table<'d> {
         self.entries.iter().map(move |(key, value)| (&**key.get_ref(), Node { document, value }))
     }
 
+    /// Returns the keys and values that nobody asked for.
+    pub(crate) fn unused(&self) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+        self.unknown()
+            .map(|(key, value)| (&**key.get_ref(), Node { document: self.document, value }))
+    }
+
     /// Adds the keys that nobody asked for to a list.
     pub(crate) fn finish(self, unknown: &mut Unknown<'d>) {
         if let Some(known) = &mut unknown.known {
             known.extend(self.value.into_iter().chain(self.used.iter().copied()));
         }
-        if self.used.len() == self.entries.len() {
-            return;
+        if self.used.len() < self.entries.len() {
+            let keys = self.unknown();
+            unknown.keys.extend(keys.map(|(key, value)| (key.span().start, value)));
         }
-        let is_unknown = |value: &Value<'_>| !self.used.iter().any(|&u| std::ptr::eq(u, value));
-        let keys = self.entries.iter().filter(|(_, value)| is_unknown(value));
-        unknown.keys.extend(keys.map(|(key, value)| (key.span().start, value)));
+    }
+
+    fn unknown(&self) -> impl Iterator<Item = (&'d Spanned<DeString<'d>>, &'d Value<'d>)> {
+        let is_used = |value: &Value<'_>| self.used.iter().any(|&used| std::ptr::eq(used, value));
+        self.entries.iter().filter(move |(_, value)| !is_used(value))
     }
 
     /// Makes an error about a key that is or is not in this table.
@@ -238,6 +247,11 @@ impl<'d> Node<'d> {
             DeValue::Array(items) => Ok(items.iter().map(move |value| Node { document, value })),
             _ => Err(self.fault("an array")),
         }
+    }
+
+    /// Writes the value as TOML, on one line.
+    pub(crate) fn to_toml(self) -> String {
+        emit::Parsed(self.value.get_ref()).to_string()
     }
 
     /// Returns what a text stands for.

@@ -11,9 +11,9 @@ use tensor_core::{At, DType, Finding, Report, Severity, parallel, text::Quoted};
 
 use self::calls::{Call, Path, Specs, Tensors};
 use crate::{
-    Error, File, FileReader, Named, Place, Reader, Result, Tensor, TensorKind,
+    Error, File, FileReader, Place, Reader, Result, Tensor, TensorKind,
     description::{ParsedDescription, reference::Reference},
-    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, TENSOR_DATA},
+    paths::{CARTON_TOML, INDEX, LINKS, MISC, MODEL, TENSOR_DATA},
     tensor::{check_strings_len, count_strings, index::Index},
     text::{report_toml_1_1, report_unknown},
 };
@@ -121,16 +121,13 @@ impl<'a> Scan<'a> {
     /// `MANIFEST` against what is there and what is linked.
     fn agreement(&self, report: &mut Report) {
         let reader = self.reader;
-        let paths = match reader.storage().paths() {
+        let unlisted = match reader.unlisted() {
             Ok(paths) => paths,
-            Err(error) => return report.add(Error::from(error).finding()),
+            Err(error) => return report.add(error.finding()),
         };
-        for path in paths {
-            let is_listed = [MANIFEST, LINKS].contains(&&*path) || reader.file(&path).is_some();
-            if !is_listed {
-                let message = "is in the carton, but not listed in MANIFEST";
-                report.add(Finding::error("carton/unlisted-file", message).entry(path));
-            }
+        for path in unlisted {
+            let message = "is in the carton, but not listed in MANIFEST";
+            report.add(Finding::error("carton/unlisted-file", message).entry(path));
         }
         let (mut linked, mut digests) = (0_u64, BTreeSet::new());
         for file in reader.files() {
@@ -290,12 +287,16 @@ impl<'a> Scan<'a> {
             if let Err(error) = check_tensor(tensor) {
                 report_tensor(tensor, &error, report);
             }
+            if tensor.kind() == TensorKind::Nested && tensor.inner().next().is_none() {
+                let finding = Finding::note("carton/empty-nested", "is nested and holds no tensor");
+                report.add(finding.at(at_tensor(tensor)));
+            }
         }
         if let Some(entry) = without_inner {
             let message = "has no key \"inner\", which the format's own library needs although it \
                            is optional";
-            let finding = Finding::note("carton/no-inner", message).entry(INDEX);
-            report.add(finding.tensor(&*entry.name).line(entry.line));
+            let finding = Finding::note("carton/no-inner", message);
+            report.add(finding.at(at_tensor(Tensor::new(self.reader, entry))));
         }
         for file in self.reader.files() {
             let path = file.path();
@@ -316,31 +317,16 @@ impl<'a> Scan<'a> {
         let description = &parsed.description;
         let specs = Specs::of(description);
         let tensors = Tensors::of(index);
-        for (number, test) in description.self_tests.iter().flatten().enumerate() {
-            let mut call = Call::new(self.reader, parsed, &tensors, Severity::Error, report);
-            for (name, tensor) in test.inputs.iter() {
-                let path = Path::new("self_test", number, "inputs", name);
-                call.tensor(&path, tensor, specs.inputs.get(name));
-            }
-            for (name, tensor) in test.expected_out.iter().flat_map(Named::iter) {
-                let path = Path::new("self_test", number, "expected_out", name);
-                call.tensor(&path, tensor, specs.outputs.get(name));
-            }
-        }
-        for (number, example) in description.examples.iter().flatten().enumerate() {
+        for (list, number, arguments) in description.calls() {
             // Examples need not be runnable.
-            let mut call = Call::new(self.reader, parsed, &tensors, Severity::Note, report);
-            let sides = [
-                ("inputs", &example.inputs, &specs.inputs),
-                ("sample_out", &example.sample_out, &specs.outputs),
-            ];
-            for (side, named, specs) in sides {
-                for (name, reference) in named.iter().flat_map(Named::iter) {
-                    let path = Path::new("example", number, side, name);
-                    match reference {
-                        Reference::Tensor(tensor) => call.tensor(&path, tensor, specs.get(name)),
-                        Reference::Misc(file) => call.misc(&path, file),
-                    }
+            let severity = if list == "example" { Severity::Note } else { Severity::Error };
+            let mut call = Call::new(self.reader, parsed, &tensors, severity, report);
+            for (side, name, reference) in arguments {
+                let path = Path::new(list, number, side, name);
+                let specs = if side == "inputs" { &specs.inputs } else { &specs.outputs };
+                match reference {
+                    Reference::Tensor(tensor) => call.tensor(&path, &tensor, specs.get(name)),
+                    Reference::Misc(file) => call.misc(&path, &file),
                 }
             }
         }
@@ -530,8 +516,11 @@ fn check_tensor(tensor: Tensor<'_>) -> Result<()> {
 }
 
 fn report_tensor(tensor: Tensor<'_>, error: &Error, report: &mut Report) {
-    let at = At::file().entry(INDEX).tensor(tensor.name()).line(tensor.line());
-    report.add(error.finding().at(at));
+    report.add(error.finding().at(at_tensor(tensor)));
+}
+
+fn at_tensor(tensor: Tensor<'_>) -> At {
+    At::file().entry(INDEX).tensor(tensor.name()).line(tensor.line())
 }
 
 /// Reads a stream to its end.

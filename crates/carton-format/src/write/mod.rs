@@ -20,7 +20,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Description, Error, File, Links, Manifest, Reference, Result, Sha256, Value,
+    Description, Error, File, Links, Manifest, ReadOptions, Reference, Result, Sha256, Value,
     error::{PackFault, WriteFault},
     manifest::check_path,
     paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, relative},
@@ -38,7 +38,7 @@ pub struct WriteOptions {
     alignment: u32,
     threads: Option<NonZeroUsize>,
     pub(crate) output: Output,
-    limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 impl WriteOptions {
@@ -108,10 +108,6 @@ impl WriteOptions {
         self.threads.unwrap_or_else(parallel::available)
     }
 
-    pub(crate) const fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
     fn entry(&self) -> EntryOptions {
         EntryOptions::default()
             .compression(self.compression)
@@ -127,7 +123,8 @@ impl Default for WriteOptions {
             alignment: 64,
             threads: None,
             output: Output::default(),
-            limits: Limits::default(),
+            // What is written is read back.
+            limits: ReadOptions::default().limits,
         }
     }
 }
@@ -243,7 +240,7 @@ impl<W: Write> Writer<W> {
     ///
     /// Where it is not a description; as for [`file`](Self::file).
     pub fn carton_toml(&mut self, bytes: &[u8]) -> Result<()> {
-        let parsed = Description::parse(bytes, self.options.limits())?;
+        let parsed = Description::parse(bytes, &self.options.limits)?;
         self.put(CARTON_TOML, bytes)?;
         self.description = Some(parsed.description);
         Ok(())
@@ -299,10 +296,11 @@ impl<W: Write> Writer<W> {
     /// [`Error::Write`] where the name was used before, the type is none of the format's, or a list
     /// holds another list; as for [`file`](Self::file).
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<()> {
-        for path in self.index.paths(value) {
-            self.check(&path)?;
+        let prepared = self.index.prepare(name, value)?;
+        for (path, _) in &prepared.files {
+            self.check(path)?;
         }
-        for (path, content) in self.index.add(name, value)? {
+        for (path, content) in self.index.add(prepared) {
             self.file(&path, &content)?;
         }
         Ok(())
@@ -394,8 +392,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the index of tensors, unless it was written as a file, then `MANIFEST` and, where
-    /// something is linked, `LINKS`. A file is put in its place.
+    /// Writes the index of tensors, unless it was written as a file, then `MANIFEST` and, where it
+    /// says something, `LINKS`. A file is put in its place.
     ///
     /// # Errors
     ///
@@ -447,20 +445,12 @@ impl<W: Write> Writer<W> {
         }
         let plain = EntryOptions::default();
         self.archive.add(MANIFEST, manifest.as_str().as_bytes(), &plain)?;
-        if !self.links.is_empty() {
+        if self.links != Links::default() {
             self.archive.add(LINKS, &self.links.to_bytes(), &plain)?;
         }
         let mut sink = self.archive.finish()?;
         (self.commit)(&mut sink, &self.options)?;
         Ok(Finished { sink, manifest })
-    }
-
-    pub(crate) fn add_links(&mut self, links: &Links) {
-        self.links.merge(links);
-    }
-
-    pub(crate) fn add_urls(&mut self, sha256: Sha256, urls: &[String]) {
-        self.links.extend(sha256, urls);
     }
 
     /// Writes many files in the order of their paths: small ones are compressed on several threads
@@ -500,9 +490,7 @@ impl<W: Write> Writer<W> {
     ) -> Result<()> {
         let source = match content {
             Content::Symlink(target) => return self.symlink(path, &target),
-            Content::Linked { sha256, urls } => {
-                return self.link(path, sha256, urls.iter().map(String::as_str));
-            }
+            Content::Linked(sha256) => return self.link(path, sha256, []),
             Content::Stream(content) => {
                 let content = content.into_inner().unwrap_or_else(PoisonError::into_inner);
                 return self.stream_with(path, Counted { content, progress }, None);
@@ -553,7 +541,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn check(&self, path: &str) -> Result<()> {
-        check_path(path, self.options.limits())
+        check_path(path, &self.options.limits)
             .map_err(|found| fault(path, WriteFault::Path(found)))?;
         if self.listed.contains_key(path) {
             return Err(fault(path, WriteFault::Duplicate));
@@ -593,7 +581,8 @@ impl<W: Write> Writer<W> {
             let at = wrong.at.path.as_deref().unwrap_or_default();
             return refuse(format!("{at} {}", wrong.message));
         }
-        for reference in description.references() {
+        let arguments = description.calls().flat_map(|(.., arguments)| arguments);
+        for (.., reference) in arguments {
             let is_here = match &reference {
                 Reference::Tensor(name) => index.is_none_or(|index| index.has(name)),
                 Reference::Misc(path) => self.listed.contains_key(&format!("{MISC}{path}")),
@@ -656,10 +645,8 @@ pub(crate) enum Content {
     Stream(Mutex<Box<dyn Read + Send>>),
     /// The target of a symbolic link.
     Symlink(String),
-    Linked {
-        sha256: Sha256,
-        urls: Vec<String>,
-    },
+    /// Content that is not here.
+    Linked(Sha256),
 }
 
 impl Content {
@@ -668,7 +655,7 @@ impl Content {
         match self {
             Self::Memory(bytes) => Some(bytes.len() as u64),
             Self::Path { len, .. } => Some(*len),
-            Self::Symlink(_) | Self::Linked { .. } => Some(0),
+            Self::Symlink(_) | Self::Linked(_) => Some(0),
             Self::Stream(_) => None,
         }
     }
@@ -689,7 +676,7 @@ impl Content {
                 }
                 Ok(source)
             }
-            Self::Stream(_) | Self::Symlink(_) | Self::Linked { .. } => {
+            Self::Stream(_) | Self::Symlink(_) | Self::Linked(_) => {
                 Ok(Source::from_bytes(Bytes::new()))
             }
         }

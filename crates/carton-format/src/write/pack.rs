@@ -9,13 +9,16 @@ use std::{
 };
 
 use bytes::Bytes;
-use tensor_core::Source;
+use tensor_core::{Limit, Limits, Source};
 
 use crate::{
-    Description, Error, Finished, Place, Reader, Result, Sha256, Value, Writer,
+    Description, Error, Finished, Links, Place, Reader, Result, Sha256, Value, Writer,
     error::{PackFault, WriteFault},
     manifest::check_path,
-    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, MODEL, relative},
+    paths::{
+        CARTON_TOML, INDEX, INDEX_BYTES, LINKS, LINKS_BYTES, MANIFEST, MANIFEST_BYTES, MISC, MODEL,
+        relative,
+    },
     tensor::index_writer::IndexWriter,
     write::Content,
 };
@@ -43,6 +46,7 @@ use crate::{
 pub struct Pack {
     files: BTreeMap<String, Content>,
     index: IndexWriter,
+    links: Links,
 }
 
 impl Pack {
@@ -62,14 +66,15 @@ impl Pack {
     /// [`Error::Document`] where it is not a description.
     pub fn from_toml(text: impl Into<Bytes>) -> Result<Self> {
         let text = text.into();
-        Description::parse(&text, &tensor_core::Limits::default())?;
+        Description::parse(&text, &Limits::default())?;
         let files = BTreeMap::from([(CARTON_TOML.to_owned(), Content::Memory(text))]);
-        Ok(Self { files, index: IndexWriter::default() })
+        Ok(Self { files, index: IndexWriter::default(), links: Links::default() })
     }
 
     /// Starts with an unpacked carton: a folder with `carton.toml` and whatever else belongs to it.
     ///
-    /// `MANIFEST` and `LINKS` are rewritten. What the folder's own `LINKS` stands for stays linked.
+    /// `MANIFEST` and `LINKS` are rewritten. What the folder's own `LINKS` stands for stays linked,
+    /// and so does a symbolic link to it.
     ///
     /// # Errors
     ///
@@ -81,25 +86,25 @@ impl Pack {
         let text = folder.join(CARTON_TOML);
         let text = fs::read(&text).map_err(|error| io_fault(&text, error))?;
         let mut pack = Self::from_toml(text)?;
-        Walk { pack: &mut pack, root: canonical(folder)?, prefix: "" }.folder(folder)?;
-        let is_linked = folder.join(LINKS).is_file();
-        if is_linked && !folder.join(MANIFEST).is_file() {
+        let has_manifest = folder.join(MANIFEST).is_file();
+        if !has_manifest && folder.join(LINKS).is_file() {
             // Without it nobody knows what is only linked.
             return Err(Error::MissingDocument { path: MANIFEST });
         }
-        if folder.join(MANIFEST).is_file() {
+        if has_manifest {
             let reader = Reader::open(folder)?;
             for file in reader.files() {
-                let path = file.path().to_owned();
                 match file.place() {
-                    Place::Here => continue,
-                    Place::Linked => {}
-                    Place::Missing => return Err(Error::MissingFile { path }),
+                    Place::Here => {}
+                    Place::Linked => drop(pack.link(file.path(), file.sha256(), &[])?),
+                    Place::Missing => {
+                        return Err(Error::MissingFile { path: file.path().to_owned() });
+                    }
                 }
-                let urls = reader.links().and_then(|links| links.urls(file.sha256()));
-                pack.link(&path, file.sha256(), urls.unwrap_or_default())?;
             }
+            pack.links = reader.links().cloned().unwrap_or_default();
         }
+        Walk { pack: &mut pack, root: canonical(folder)?, prefix: "" }.folder(folder)?;
         Ok(pack)
     }
 
@@ -165,7 +170,10 @@ impl Pack {
     ///
     /// As for [`file`](Self::file).
     pub fn link(&mut self, path: &str, sha256: Sha256, urls: &[String]) -> Result<&mut Self> {
-        self.add(path, Content::Linked { sha256, urls: urls.to_owned() })?;
+        self.add(path, Content::Linked(sha256))?;
+        for url in urls {
+            self.links.add(sha256, url);
+        }
         Ok(self)
     }
 
@@ -175,10 +183,11 @@ impl Pack {
     ///
     /// As for [`Writer::tensor`].
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<&mut Self> {
-        for path in self.index.paths(value) {
-            self.check(&path)?;
+        let prepared = self.index.prepare(name, value)?;
+        for (path, _) in &prepared.files {
+            self.check(path)?;
         }
-        for (path, content) in self.index.add(name, value)? {
+        for (path, content) in self.index.add(prepared) {
             self.add(&path, Content::Memory(content))?;
         }
         Ok(self)
@@ -212,6 +221,7 @@ impl Pack {
         progress: impl Fn(u64) + Sync,
     ) -> Result<Finished<W>> {
         let is_known = !self.files.contains_key(INDEX);
+        writer.links.merge(&self.links, |_| true);
         if is_known {
             let index = self.index.to_bytes();
             self.add(INDEX, Content::Memory(index.into()))?;
@@ -219,8 +229,20 @@ impl Pack {
             let (path, fault) = (INDEX.to_owned(), WriteFault::Duplicate);
             return Err(Error::Write { path, fault });
         }
+        self.check_limits(&writer.options.limits)?;
         writer.files(self.files, &progress)?;
         writer.finish_packed(is_known.then_some(&self.index))
+    }
+
+    /// Refuses what no reader would take by default, before anything is written.
+    fn check_limits(&self, limits: &Limits) -> Result<()> {
+        let lines = self.files.keys().map(|path| (path.len() as u64).saturating_add(LINE));
+        let listed = (self.files.len() as u64).saturating_add(DOCUMENTS);
+        let index = self.files.get(INDEX).and_then(Content::len).unwrap_or_default();
+        limits.check(Limit::Entries, "number of entries", listed)?;
+        limits.check(Limit::ManifestBytes, MANIFEST_BYTES, lines.fold(0, u64::saturating_add))?;
+        limits.check(Limit::MetadataBytes, INDEX_BYTES, index)?;
+        Ok(limits.check(Limit::MetadataBytes, LINKS_BYTES, self.links.to_bytes().len() as u64)?)
     }
 
     fn add(&mut self, path: &str, content: Content) -> Result<()> {
@@ -231,7 +253,7 @@ impl Pack {
 
     fn check(&self, path: &str) -> Result<()> {
         let refuse = |fault| Err(Error::Write { path: path.to_owned(), fault });
-        if let Err(fault) = check_path(path, &tensor_core::Limits::default()) {
+        if let Err(fault) = check_path(path, &Limits::default()) {
             return refuse(WriteFault::Path(fault));
         }
         if self.files.contains_key(path) {
@@ -291,9 +313,12 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, path: &Path, packed: &str, above: &mut Vec<PathBuf>) -> Result<()> {
-        check_path(packed, &tensor_core::Limits::default())
+        check_path(packed, &Limits::default())
             .map_err(|found| fault(path, PackFault::Path(found)))?;
         let is_link = path.is_symlink();
+        if is_link && matches!(self.pack.files.get(packed), Some(Content::Linked(_))) {
+            return Ok(());
+        }
         // A link that leads nowhere, or in a circle, is an error here.
         let metadata = path.metadata().map_err(|error| io_fault(path, error))?;
         if metadata.is_dir() {
@@ -349,5 +374,60 @@ fn io_fault(path: &Path, error: io::Error) -> Error {
     fault(path, PackFault::Io(error))
 }
 
+/// Bytes of a line of `MANIFEST` beside the path: a sign, a digest, a line feed.
+const LINE: u64 = 66;
+/// Entries that are not listed: `MANIFEST` and `LINKS`.
+const DOCUMENTS: u64 = 2;
 /// More folders in one another than any name of an entry may have.
 const DEPTH: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WriteOptions;
+
+    /// Each limit by which a reader would refuse what is packed.
+    #[test]
+    fn what_no_reader_would_take_is_not_begun() {
+        #[derive(Debug)]
+        struct Untouched;
+
+        impl Write for Untouched {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                panic!("something is written")
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let refused = |limits| {
+            let mut pack = Pack::from_toml(TOML).unwrap();
+            pack.file("model/a", &b"a"[..]).unwrap();
+            pack.link("model/b", Sha256::of(b"b"), &["https://a.example".to_owned()]).unwrap();
+            let options = WriteOptions { limits, ..WriteOptions::default() };
+            pack.write(options.write_to(Untouched)).unwrap_err().to_string()
+        };
+        let limits = Limits::default;
+        for (limits, message) in [
+            (
+                limits().with_entries(5),
+                "number of entries is 6, over the limit of 5 (Limits::entries)",
+            ),
+            (
+                limits().with_manifest_bytes(310),
+                "MANIFEST in bytes is 311, over the limit of 310 (Limits::manifest_bytes)",
+            ),
+            (
+                limits().with_metadata_bytes(11),
+                "tensor_data/index.toml in bytes is 12, over the limit of 11 (Limits::metadata_bytes)",
+            ),
+        ] {
+            assert_eq!(refused(limits), message);
+        }
+    }
+
+    const TOML: &str =
+        "spec_version = 1\n[runner]\nrunner_name = 'r'\nrequired_framework_version = '*'\n";
+}

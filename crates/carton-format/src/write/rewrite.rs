@@ -46,13 +46,13 @@ pub fn shrink<W: Write>(
     links: &Links,
     mut writer: Writer<W>,
 ) -> Result<Finished<W>> {
-    keep_links(reader, &mut writer);
+    keep_links(reader, &mut writer, |_| true);
     let mut urls = links.iter().flat_map(|(_, urls)| urls);
     if let Some(url) = urls.find(|url| !is_fetchable(url)) {
         let (path, fault) = (LINKS.to_owned(), WriteFault::Url { url: bare(url) });
         return Err(Error::Write { path, fault });
     }
-    writer.add_links(links);
+    writer.links.merge(links, |_| true);
     for file in reader.files() {
         let is_linked = links.urls(file.sha256()).is_some_and(|urls| !urls.is_empty());
         if file.place() == Place::Linked {
@@ -68,7 +68,8 @@ pub fn shrink<W: Write>(
     writer.finish_same(reader.manifest())
 }
 
-/// Fetches every file that is only linked, and writes a carton without links.
+/// Fetches every file that is only linked, and writes a carton without links; of `LINKS`, keys that
+/// the format's text does not name stay.
 ///
 /// `progress` is told the path of each file that is fetched. The model hash stays.
 ///
@@ -81,6 +82,7 @@ pub fn fill<W: Write>(
     mut writer: Writer<W>,
     mut progress: impl FnMut(&str),
 ) -> Result<Finished<W>> {
+    keep_links(reader, &mut writer, |_| false);
     for file in reader.files() {
         if file.place() == Place::Here {
             writer.copy(file)?;
@@ -104,7 +106,7 @@ pub fn repack<W: Write>(
     mut writer: Writer<W>,
     mut progress: impl FnMut(u64),
 ) -> Result<Finished<W>> {
-    keep_links(reader, &mut writer);
+    keep_links(reader, &mut writer, |_| true);
     for file in reader.files() {
         match file.place() {
             Place::Linked => writer.link(file.path(), file.sha256(), [])?,
@@ -163,23 +165,19 @@ pub(crate) fn replace_files<W: Write>(
             is_same = false;
         }
     }
-    if is_same {
-        keep_links(reader, &mut writer);
-        return writer.finish_same(reader.manifest());
+    // A link that no file needs any more goes away.
+    let is_kept = |sha256| is_same || kept.contains(&sha256) || !gone.contains(&sha256);
+    keep_links(reader, &mut writer, is_kept);
+    match is_same {
+        true => writer.finish_same(reader.manifest()),
+        false => writer.finish_listed(),
     }
-    // What is left of them: a link that no file needs any more goes away.
-    let links = reader.links().into_iter().flat_map(Links::iter);
-    for (sha256, urls) in links {
-        if kept.contains(&sha256) || !gone.contains(&sha256) {
-            writer.add_urls(sha256, urls);
-        }
-    }
-    writer.finish_listed()
 }
 
-fn keep_links<W: Write>(reader: &Reader, writer: &mut Writer<W>) {
+/// Keeps what a carton links, as far as `is_kept` says so, and what else its `LINKS` says.
+fn keep_links<W: Write>(reader: &Reader, writer: &mut Writer<W>, is_kept: impl Fn(Sha256) -> bool) {
     if let Some(links) = reader.links() {
-        writer.add_links(links);
+        writer.links.merge(links, is_kept);
     }
 }
 

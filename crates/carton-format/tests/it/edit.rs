@@ -10,7 +10,10 @@ use carton_format::{
     Writer, model_archive::Compression, shrink, sniff, sniff_archive,
 };
 use tempfile::TempDir;
-use tensor_core::{ErrorKind, Source, output::Edited};
+use tensor_core::{
+    ErrorKind, Source,
+    output::{Edited, Output},
+};
 use test_support::testdata;
 
 fn carton() -> (TempDir, PathBuf) {
@@ -131,6 +134,14 @@ fn one_editor_at_a_time() {
     for second in [Editor::open(&path), Editor::dry_run(&path, WriteOptions::default())] {
         assert_eq!(second.unwrap_err().kind(), ErrorKind::Busy);
     }
+    drop(first);
+    // A dry run keeps nobody out.
+    let dry = Editor::dry_run(&path, WriteOptions::default()).unwrap();
+    let first = Editor::open(&path).unwrap();
+    drop(dry);
+    let output = Output { wait: std::time::Duration::from_millis(20), ..Output::default() };
+    let options = WriteOptions::default().output(output);
+    assert_eq!(Editor::open_with(&path, options).unwrap_err().kind(), ErrorKind::Busy);
     // A reader that outlives the editor does not hold the lock.
     let reader = first.reader().clone();
     drop(first);
@@ -140,17 +151,12 @@ fn one_editor_at_a_time() {
         .map(|number| {
             let path = path.clone();
             std::thread::spawn(move || {
-                // Whoever is told to wait tries again.
-                loop {
-                    let edited = Editor::open(&path).and_then(|mut editor| {
-                        editor.put(&format!("misc/{number}"), number.to_string())?;
-                        editor.commit()
-                    });
-                    match edited {
-                        Ok(edited) => return edited,
-                        Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error}"),
-                    }
-                }
+                let output =
+                    Output { wait: std::time::Duration::from_secs(60), ..Output::default() };
+                let options = WriteOptions::default().output(output);
+                let mut editor = Editor::open_with(&path, options).unwrap();
+                editor.put(&format!("misc/{number}"), number.to_string()).unwrap();
+                editor.commit().unwrap()
             })
         })
         .collect();

@@ -3,8 +3,8 @@
 use std::{num::NonZeroUsize, path::Path};
 
 use carton_format::{
-    Description, Example, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest, Sha256,
-    TensorSpec, UnpackOptions, Value, WriteOptions, Writer, fill,
+    Description, Example, Linked, Links, Named, Pack, Place, Reader, Reference, Runner, SelfTest,
+    Sha256, TensorSpec, UnpackOptions, Value, WriteOptions, Writer, fill,
     model_archive::{Compression, Method},
     repack, replace_description, shrink, unpack,
 };
@@ -216,6 +216,64 @@ impl carton_format::fetch::Fetch for Store {
     }
 }
 
+/// What `LINKS` says beside links is in whatever is made of a carton.
+#[test]
+fn unknown_keys_of_links_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = Reader::from_bytes(packed_stored()).unwrap();
+    let file = whole.file("model/a").unwrap();
+    let links =
+        format!("version = 1\nby = \"x\"\n[urls]\n{} = ['https://a.example']", file.sha256());
+    let links = Links::parse(links.as_bytes(), &tensor_core::Limits::default()).unwrap();
+    let linked = shrink(&whole, &links, Writer::new(Vec::new())).unwrap().sink;
+    let store = std::sync::Arc::new(Store(file.bytes().unwrap()));
+    let reader = Reader::options().fetch(store).from_bytes(linked).unwrap();
+    let target = folder.path().join("u");
+    unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
+    let text = [&reader.file("carton.toml").unwrap().bytes().unwrap()[..], b"#"].concat();
+    for made in [
+        repack(&reader, Writer::new(Vec::new()), |_| ()).unwrap(),
+        shrink(&reader, &Links::default(), Writer::new(Vec::new())).unwrap(),
+        replace_description(&reader, &text, Writer::new(Vec::new())).unwrap(),
+        fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap(),
+        Pack::unpacked(&target).unwrap().write(Writer::new(Vec::new())).unwrap(),
+    ] {
+        let made = Reader::from_bytes(made.sink).unwrap();
+        let text = String::from_utf8(made.links().unwrap().to_bytes()).unwrap();
+        assert!(text.starts_with("version = 1\nby = \"x\"\n\n[urls]\n"), "{text}");
+    }
+}
+
+/// It has the digest of the file, so it is linked as that is.
+#[test]
+fn a_link_to_a_linked_file_is_linked_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(Store(bytes::Bytes::from_static(b"model")));
+    let path = testdata("carton/invalid/symlink_linked.carton");
+    let reader = Reader::options().fetch(store).open(path).unwrap();
+    assert_eq!(reader.file("model/l").unwrap().place(), Place::Linked);
+    let target = folder.path().join("u");
+    unpack(&reader, &target, &UnpackOptions::default(), |_| ()).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("n", target.join("model/l")).unwrap();
+    let text = [&reader.file("carton.toml").unwrap().bytes().unwrap()[..], b"#"].concat();
+    for made in [
+        repack(&reader, Writer::new(Vec::new()), |_| ()).unwrap(),
+        shrink(&reader, &Links::default(), Writer::new(Vec::new())).unwrap(),
+        replace_description(&reader, &text, Writer::new(Vec::new())).unwrap(),
+        Pack::unpacked(&target).unwrap().write(Writer::new(Vec::new())).unwrap(),
+    ] {
+        let made = Reader::from_bytes(made.sink).unwrap();
+        assert_eq!(made.file("model/l").unwrap().place(), Place::Linked);
+        assert!(made.validate().worst() < Some(Severity::Warning), "{:?}", made.validate());
+    }
+    let whole = is_sound(&fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap().sink);
+    assert_eq!(whole.model_hash(), reader.model_hash());
+    let options = UnpackOptions::default().linked(Linked::Fetch);
+    unpack(&reader, folder.path().join("whole"), &options, |_| ()).unwrap();
+    assert_eq!(std::fs::read(folder.path().join("whole/model/l")).unwrap(), b"model");
+}
+
 #[test]
 fn what_a_fetcher_returns_is_compared() {
     let bytes = std::fs::read(testdata("carton/valid/ref_linked.carton")).unwrap();
@@ -391,6 +449,30 @@ fn unpacked_cartons_open_as_cartons() {
         assert_eq!(shrunk.manifest.model_hash(), reader.model_hash());
         let packed = Pack::unpacked(&target).unwrap().write(Writer::new(Vec::new())).unwrap();
         assert_eq!(packed.manifest.model_hash(), reader.model_hash());
+    }
+}
+
+#[test]
+fn a_dry_run_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let dry_run = UnpackOptions::default().dry_run();
+    let reader = Reader::open(testdata("carton/valid/ref_symlinks.carton")).unwrap();
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let count = |bytes| {
+        done.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+    };
+    unpack(&reader, folder.path().join("u"), &dry_run, count).unwrap();
+    assert!(done.into_inner() > 0);
+    let reader = Reader::open(testdata("carton/invalid/digest_model.carton")).unwrap();
+    let error = unpack(&reader, folder.path().join("u"), &dry_run, |_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("\"model/m\" has digest "), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // What the real run would say of the place.
+    std::fs::write(folder.path().join("a"), "").unwrap();
+    for place in [folder.path().to_owned(), folder.path().join("none/u")] {
+        let [dry, real] = [dry_run, UnpackOptions::default()]
+            .map(|options| unpack(&reader, &place, &options, |_| ()).unwrap_err().to_string());
+        assert_eq!(dry, real);
     }
 }
 

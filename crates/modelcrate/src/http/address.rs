@@ -76,22 +76,44 @@ impl std::error::Error for Refused {}
 /// address that carries an IPv4 one, because a gateway may send it on to a private host.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => {
-            let bits = address.to_bits();
-            !PRIVATE_V4.iter().any(|(start, prefix)| {
-                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(*prefix)).unwrap_or(0);
-                bits & mask == start.to_bits()
-            })
-        }
+        IpAddr::V4(address) => !is_in_v4(address, &PRIVATE_V4),
+        IpAddr::V6(address) => is_in_v6(address, &[GLOBAL_V6]) && !is_in_v6(address, &PRIVATE_V6),
+    }
+}
+
+/// Tells whether an address may be one of a store, public or not: it is neither link-local nor one
+/// that hands out the secrets of a cloud host, however an IPv6 address carries it.
+pub(crate) fn is_store(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => !is_in_v4(address, &LOCAL_V4),
         IpAddr::V6(address) => {
-            let bits = address.to_bits();
-            let is_in = |(start, prefix): &(Ipv6Addr, u32)| {
-                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(*prefix)).unwrap_or(0);
-                bits & mask == start.to_bits()
+            let octets = address.octets();
+            // 6to4 has the IPv4 address behind its prefix, all others at their end.
+            let carried: Option<&[u8; 4]> = match () {
+                () if is_in_v6(address, &[SIX_TO_FOUR]) => {
+                    octets.get(2..).and_then(<[u8]>::first_chunk)
+                }
+                () if is_in_v6(address, &CARRIERS_V6) => octets.last_chunk(),
+                () => None,
             };
-            is_in(&GLOBAL_V6) && !PRIVATE_V6.iter().any(is_in)
+            let carried = carried.map(|octets| Ipv4Addr::from(*octets));
+            !is_in_v6(address, &LOCAL_V6) && carried.is_none_or(|v4| !is_in_v4(v4, &LOCAL_V4))
         }
     }
+}
+
+fn is_in_v4(address: Ipv4Addr, ranges: &[(Ipv4Addr, u32)]) -> bool {
+    ranges.iter().any(|(start, prefix)| {
+        let mask = u32::MAX.checked_shl(32_u32.saturating_sub(*prefix)).unwrap_or(0);
+        address.to_bits() & mask == start.to_bits()
+    })
+}
+
+fn is_in_v6(address: Ipv6Addr, ranges: &[(Ipv6Addr, u32)]) -> bool {
+    ranges.iter().any(|(start, prefix)| {
+        let mask = u128::MAX.checked_shl(128_u32.saturating_sub(*prefix)).unwrap_or(0);
+        address.to_bits() & mask == start.to_bits()
+    })
 }
 
 /// First address and length of the prefix in bits.
@@ -117,16 +139,78 @@ const PRIVATE_V4: [(Ipv4Addr, u32); 15] = [
 /// compatible and translated (`64:ff9b::/96`, `64:ff9b:1::/48`) addresses all lie outside.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
+const SIX_TO_FOUR: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
+
 const PRIVATE_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo, benchmarking
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
-    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4
+    SIX_TO_FOUR,
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
+];
+
+/// Link-local addresses, the metadata services of most clouds among them, and those of others.
+const LOCAL_V4: [(Ipv4Addr, u32); 4] = [
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(100, 100, 100, 200), 32), // Alibaba Cloud
+    (Ipv4Addr::new(168, 63, 129, 16), 32),   // Azure
+    (Ipv4Addr::new(192, 0, 0, 192), 32),     // Oracle Cloud
+];
+
+const LOCAL_V6: [(Ipv6Addr, u32); 3] = [
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128), // Amazon
+    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128),  // Google
+];
+
+/// What has an IPv4 address at its end: compatible, mapped and translated addresses.
+const CARRIERS_V6: [(Ipv6Addr, u32); 4] = [
+    (Ipv6Addr::UNSPECIFIED, 96),
+    (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96),
+    (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96),
+    (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn link_local_and_metadata_addresses_are_no_stores() {
+        for address in [
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "fe80::1",
+            "febf:ffff::",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "::169.254.169.254",
+            "::ffff:169.254.169.254",
+            "64:ff9b::169.254.169.254",
+            "64:ff9b:1::169.254.169.254",
+            "2002:a9fe:a9fe::1",
+        ] {
+            assert!(!is_store(address.parse().unwrap()), "{address}");
+        }
+        for address in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "169.253.255.255",
+            "192.168.0.1",
+            "100.100.100.201",
+            "::1",
+            "fd00::1",
+            "fec0::",
+            "::ffff:10.0.0.1",
+            "2002:a00:1::",
+            "2606:4700::1111",
+        ] {
+            assert!(is_store(address.parse().unwrap()), "{address}");
+        }
+    }
 
     #[test]
     fn special_ranges_are_not_public() {

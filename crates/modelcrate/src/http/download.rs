@@ -5,6 +5,7 @@ use std::{
     io::{self, Read},
     net::IpAddr,
     path::Path,
+    time::Instant,
 };
 
 use carton_format::{
@@ -28,7 +29,7 @@ use ureq::{
 };
 
 use super::{
-    HttpFetcher, Progress,
+    HttpFetcher, HttpOptions, Progress,
     address::Refused,
     cache::failed,
     coding::{Coding, DecodeError},
@@ -136,7 +137,7 @@ impl<'a> Download<'a> {
         if let Ok(address) = url.host().parse::<IpAddr>()
             && !(self.fetcher.rule)(address)
         {
-            return Err(UrlFault::PrivateAddress { host: url.host().to_owned(), address });
+            return Err(self.refused(url, address));
         }
         let mut request = self.fetcher.agent.get(url.uri());
         let codings = head.map_or(CODINGS, |head| head.coding.name());
@@ -189,6 +190,7 @@ impl<'a> Download<'a> {
         let limit = self.body_limit(part.coding());
         let mut body = response.into_body().into_reader();
         let mut buffer = vec![0; BUFFER];
+        let mut pace = Pace { since: Instant::now(), from: part.len() };
         loop {
             let read = match body.read(&mut buffer) {
                 Ok(0) => break,
@@ -202,6 +204,7 @@ impl<'a> Download<'a> {
             part.write(buffer.get(..read).unwrap_or_default())?;
             let (sha256, received) = (self.link.sha256, part.len());
             self.fetcher.options.tell(Progress { sha256, received, total: end });
+            pace.check(received, &self.fetcher.options)?;
         }
         match end {
             Some(end) if part.len() < end => {
@@ -281,9 +284,7 @@ impl<'a> Download<'a> {
                 UrlFault::Timeout { after, step: step.to_string() }
             }
             ureq::Error::Other(error) => match error.downcast::<Refused>() {
-                Ok(refused) => {
-                    UrlFault::PrivateAddress { host: url.host().to_owned(), address: refused.0 }
-                }
+                Ok(refused) => self.refused(url, refused.0),
                 Err(error) => UrlFault::Protocol(short(&error.to_string()).into_owned()),
             },
             ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) => {
@@ -291,6 +292,11 @@ impl<'a> Download<'a> {
             }
             other => UrlFault::Protocol(short(&other.to_string()).into_owned()),
         }
+    }
+
+    fn refused(&self, url: &Url, address: IpAddr) -> UrlFault {
+        let (host, expected) = (url.host().to_owned(), self.fetcher.options.hosts.expected());
+        UrlFault::Address { host, address, expected }
     }
 
     fn body_fault(&self, error: io::Error, found: u64, expected: Option<u64>) -> UrlFault {
@@ -324,6 +330,31 @@ impl From<UrlFault> for Failure {
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         Self::Local(error)
+    }
+}
+
+/// How fast a body comes: a read that brings a byte now and then would never end.
+struct Pace {
+    since: Instant,
+    /// Bytes that there were then.
+    from: u64,
+}
+
+impl Pace {
+    /// Refuses a body that brought too little since it was looked at last.
+    fn check(&mut self, received: u64, options: &HttpOptions) -> Result<(), UrlFault> {
+        let elapsed = self.since.elapsed();
+        if elapsed < options.stall {
+            return Ok(());
+        }
+        let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let thousandfold = received.saturating_sub(self.from).saturating_mul(1000);
+        let found = thousandfold.checked_div(millis).unwrap_or(u64::MAX);
+        if found < options.min_rate {
+            return Err(UrlFault::Slow { offset: received, found, expected: options.min_rate });
+        }
+        *self = Self { since: Instant::now(), from: received };
+        Ok(())
     }
 }
 

@@ -181,7 +181,7 @@ mod tests {
             server.join().unwrap();
             let FetchError::NoneWorks { mut failures, .. } = error else { panic!("{error}") };
             let UrlFault::Redirected { fault, .. } = failures.remove(0).fault else { panic!() };
-            assert!(matches!(*fault, UrlFault::PrivateAddress { .. }), "{fault}");
+            assert!(matches!(*fault, UrlFault::Address { .. }), "{fault}");
         }
     }
 }

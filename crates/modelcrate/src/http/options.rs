@@ -1,4 +1,4 @@
-use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use carton_format::{Sha256, fetch::FetchError};
 use ureq::{
@@ -16,12 +16,13 @@ use super::address::{self, Gate, Rule};
 pub struct HttpOptions {
     pub(super) network: Network,
     pub(super) schemes: Schemes,
-    hosts: Hosts,
+    pub(super) hosts: Hosts,
     proxy: Proxy,
     authorities: Option<Vec<u8>>,
     pub(super) max_bytes: u64,
     pub(super) first_byte: Duration,
     pub(super) stall: Duration,
+    pub(super) min_rate: u64,
     progress: Option<Arc<ProgressFn>>,
 }
 
@@ -81,11 +82,18 @@ impl HttpOptions {
         self
     }
 
-    /// Sets how long a body may send nothing; 60 seconds by default. The time of a whole body has no
-    /// bound.
+    /// Sets how long a body may send nothing; 60 seconds by default.
     #[must_use]
     pub const fn stall(mut self, time: Duration) -> Self {
         self.stall = time;
+        self
+    }
+
+    /// Sets how many bytes a second a body has to bring, over each time of [`stall`](Self::stall);
+    /// 1024 by default. With [`max_bytes`](Self::max_bytes) this bounds the time of a body.
+    #[must_use]
+    pub const fn min_rate(mut self, bytes: u64) -> Self {
+        self.min_rate = bytes;
         self
     }
 
@@ -105,7 +113,7 @@ impl HttpOptions {
     pub(super) fn rule(&self) -> Rule {
         match self.hosts {
             Hosts::Public => address::is_public,
-            Hosts::Any => |_: IpAddr| true,
+            Hosts::Any => address::is_store,
         }
     }
 
@@ -171,6 +179,7 @@ impl Default for HttpOptions {
             max_bytes: 16 << 30,
             first_byte: Duration::from_secs(30),
             stall: Duration::from_secs(60),
+            min_rate: 1024,
             progress: None,
         }
     }
@@ -186,6 +195,7 @@ impl fmt::Debug for HttpOptions {
             .field("max_bytes", &self.max_bytes)
             .field("first_byte", &self.first_byte)
             .field("stall", &self.stall)
+            .field("min_rate", &self.min_rate)
             .finish_non_exhaustive()
     }
 }
@@ -231,8 +241,19 @@ pub enum Hosts {
     /// into the user's own network.
     #[default]
     Public,
-    /// All, as a store inside a company needs.
+    /// All, as a store inside a company needs, but for link-local addresses and the metadata services
+    /// of clouds: no store is there, and secrets are.
     Any,
+}
+
+impl Hosts {
+    /// Says which address would do.
+    pub(super) const fn expected(self) -> &'static str {
+        match self {
+            Self::Public => "a public one",
+            Self::Any => "one that is neither link-local nor a metadata service",
+        }
+    }
 }
 
 /// Whether a proxy stands between.

@@ -494,6 +494,25 @@ fn body_that_keeps_stalling() {
     assert_eq!(server.requests().len(), 4);
 }
 
+/// Without a bound of its own, a byte now and then keeps a body alive for ever.
+#[test]
+fn body_that_drips() {
+    let drip: Answer = Box::new(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+        (0..400).try_for_each(|_| {
+            thread::park_timeout(Duration::from_millis(10));
+            stream.write_all(&[1])
+        })
+    });
+    let server = Server::start(vec![drip, ok("", content())]);
+    let client = Client::with(options().stall(STALL).min_rate(10_000));
+    let fault = client.fault(&content(), server.url(""));
+    let UrlFault::Slow { offset, found, expected: 10_000 } = fault else { panic!("{fault}") };
+    assert!(offset < 100 && found < 200, "{offset} {found}");
+    // The same server is not asked again.
+    assert_eq!(server.requests().len(), 1);
+}
+
 #[test]
 fn cut_off_without_a_length() {
     let head = "200 OK\r\nTransfer-Encoding: chunked";
@@ -692,6 +711,11 @@ fn redirects_that_are_refused() {
         ("file:///etc/passwd", "scheme is \"file\", expected \"https\" or \"http\""),
         ("http://user:s3cret@127.0.0.1/", "URL has credentials, which are refused"),
         ("http://2130706433/", "URL has a number as its host, expected four with dots"),
+        // Also where private hosts are allowed.
+        ("http://169.254.169.254/latest/meta-data/", NO_STORE),
+        ("http://[fe80::1]/", NO_STORE),
+        ("http://[::ffff:169.254.169.254]/", NO_STORE),
+        ("http://[fd00:ec2::254]/", NO_STORE),
     ] {
         let server = Server::start(vec![redirect(location)]);
         let fault = Client::new().fault(&content(), server.url(""));
@@ -700,6 +724,8 @@ fn redirects_that_are_refused() {
         assert!(!fault.to_string().contains("s3cret"), "{fault}");
     }
 }
+
+const NO_STORE: &str = "expected one that is neither link-local nor a metadata service";
 
 #[test]
 fn redirect_without_a_location() {
@@ -858,7 +884,7 @@ fn private_hosts_are_refused() {
         let fault = client.fault(b"", format!("http://{host}:1/"));
         let is_expected = matches!(
             fault,
-            UrlFault::PrivateAddress { .. }
+            UrlFault::Address { .. }
                 | UrlFault::Malformed("has a number as its host, expected four with dots")
         );
         assert!(is_expected, "{host}: {fault}");

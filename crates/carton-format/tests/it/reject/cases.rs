@@ -224,6 +224,11 @@ fn links_of_the_archive(cases: &mut Cases) {
         "a link to a file that is not listed",
         link("n").unlisted("model/n", "model"),
     );
+    cases.add("symlink_linked", "a link to a file that is only linked", {
+        let carton = link("n").listed("model/n", "model");
+        let urls = format!("{} = ['https://models.example.com/n']\n", carton.digest("model/n"));
+        carton.links(format!("version = 1\n[urls]\n{urls}"))
+    });
     cases.add("symlink_through", "a file below a link", {
         link("m").file("model/l/passwd", "evil")
     });
@@ -595,6 +600,7 @@ fn hints(cases: &mut Cases) {
     cases.section = "`carton.toml`";
     let long = format!("short_description = '{}'", "é".repeat(101));
     cases.key("hint_short_description", "a text of 101 characters", &long);
+    cases.key("hint_license", "no SPDX expression", "license = 'my own'");
     cases.key("hint_repository", "no URL", "repository = 'git@host:x.git'");
     cases.key("hint_homepage", "no absolute URL", "homepage = '//models.example.com'");
     for (name, why, text) in [
@@ -733,6 +739,7 @@ fn indices(cases: &mut Cases) {
     cases.index("nested_in_nested", "a nested tensor in another", inner, {
         "inner = ['other']\n[[tensor]]\nname = 'other'\ndtype = 'nested'\ninner = ['numbers']"
     });
+    cases.index("nested_empty", "a nested tensor of nothing", inner, "inner = []");
     cases.index("nested_type", "a list that is a text", inner, "inner = 'numbers'");
     cases.index("nested_inner_type", "a name that is a number", inner, "inner = [1]");
     cases.index("nested_twice", "an inner tensor twice, and in two nested ones", inner, {
