@@ -1,6 +1,8 @@
 //! What archives of other writers hold.
 #![cfg(all(feature = "deflate", feature = "zstd"))]
 
+use std::io::BufRead;
+
 use model_archive::{Archive, Kind, Symlinks};
 use tensor_core::{
     Source,
@@ -27,6 +29,11 @@ fn cartons_of_the_reference_read_whole() {
                 assert_eq!(entry.target().unwrap(), expected["symlink_target"]);
                 continue;
             }
+            if expected["sha256"] == ZEROS_AND_TAIL {
+                // To compare is faster than to hash.
+                are_zeros_and_tail(entry.reader().unwrap());
+                continue;
+            }
             let mut content = HashingReader::new(entry.reader().unwrap(), Algorithm::Sha256);
             std::io::copy(&mut content, &mut std::io::sink()).unwrap();
             let digest = content.finish().1.to_string();
@@ -34,6 +41,24 @@ fn cartons_of_the_reference_read_whole() {
         }
     }
 }
+
+#[track_caller]
+fn are_zeros_and_tail(mut content: impl BufRead) {
+    let (zeros, mut left) = (vec![0; 1 << 20], (4_usize << 30) + 6);
+    while left > 0 {
+        let ready = content.fill_buf().unwrap();
+        let taken = ready.len().min(zeros.len()).min(left);
+        assert!(taken > 0 && ready[..taken] == zeros[..taken], "{left} bytes before the tail");
+        content.consume(taken);
+        left -= taken;
+    }
+    let mut tail = String::new();
+    content.read_to_string(&mut tail).unwrap();
+    assert_eq!(tail, "tail");
+}
+
+/// What `(head -c 4294967302 /dev/zero; printf tail) | sha256sum` prints.
+const ZEROS_AND_TAIL: &str = "d65250315bac176e9ed1d2a5e0ac865d4eced73e58cdc3b1fef12746fa1e7f7c";
 
 /// PyTorch puts a zip64 end record beside an end record that does not need one, sizes of 8 bytes
 /// into local headers alone, and pads extra fields; other writers use descriptors and folders.
