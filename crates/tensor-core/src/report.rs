@@ -206,7 +206,8 @@ impl Finding {
             message.push_str("byte ");
             message.push_str(piece.trim_start_matches(|digit: char| digit.is_ascii_digit()));
         }
-        (&self.rule, self.severity, self.at.clone().offset(None), message)
+        let at = self.at.clone().offset(None).line(None).column(None);
+        (&self.rule, self.severity, at, message)
     }
 }
 
@@ -275,7 +276,7 @@ impl Report {
     }
 
     /// Returns the findings that an earlier report on the same file does not have: what an edit has
-    /// brought in. At which byte something is does not count, nor the order; what is found twice
+    /// brought in. At which byte or line something is does not count, nor the order; what is found twice
     /// is to be found twice in both.
     #[must_use]
     pub fn new_since(&self, before: &Self) -> Self {

@@ -264,7 +264,7 @@ const RANDOM: usize = 6;
 /// How many bytes of a name are part of its hidden one.
 const LONGEST: usize = 200;
 /// How many files are listed each time.
-const MANY: usize = 1000;
+const MANY: usize = 100;
 /// How often more are.
 const PAUSE: Duration = Duration::from_secs(10);
 /// In a hidden folder, what was moved out of its place.
