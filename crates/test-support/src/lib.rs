@@ -14,12 +14,14 @@ use std::{
 use tensor_core::{Extent, ReadAt, Source};
 
 pub mod cases;
-#[cfg(unix)]
-pub mod faults;
 pub mod killed;
 pub mod memory;
-pub mod recorded;
+mod recorded;
+mod small_disk;
 pub mod zip;
+
+pub use recorded::Recorded;
+pub use small_disk::SmallDisk;
 
 /// Returns the root of the workspace.
 #[must_use]

@@ -10,7 +10,7 @@ use tensor_core::{
     Extent, Profile, Source,
     output::{Append, Durability},
 };
-use test_support::{CountingSource, assert_bytes, recorded::Recorded, testdata};
+use test_support::{CountingSource, Recorded, assert_bytes, testdata};
 
 const PLAIN: fn() -> EntryOptions = EntryOptions::default;
 

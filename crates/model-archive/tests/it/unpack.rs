@@ -8,9 +8,7 @@ use std::{
 
 use model_archive::{Archive, ArchiveWriter, EntryOptions, Error, Symlinks, UnpackOptions};
 use tensor_core::{Chain, Profile, Source};
-#[cfg(unix)]
-use test_support::faults::SmallDisk;
-use test_support::zip::Zip;
+use test_support::{SmallDisk, zip::Zip};
 
 fn archive(write: impl FnOnce(&mut ArchiveWriter<Vec<u8>>)) -> Archive {
     let mut archive = ArchiveWriter::new(Vec::new());
@@ -196,7 +194,6 @@ fn files_behind_links_do_not_open() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_full_disk_is_noticed_before() {
     let dir = tempfile::tempdir().unwrap();
