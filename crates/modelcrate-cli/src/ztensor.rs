@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    io::{self, Write},
+    io::{self, BufRead as _, Write},
     path::{Path, PathBuf},
 };
 
@@ -10,9 +10,10 @@ use clap::{Subcommand, ValueEnum};
 use modelcrate::{
     Verdict,
     tensor_core::{
-        DType, Extent, Profile, Report, Source,
+        DType, Extent, Finding, Profile, Report, Severity, Source, TensorInfo, Verify,
         digest::Algorithm,
-        output::{Edited, Existing, NewFile},
+        output::{Durability, Edited, Existing, NewFile},
+        text::short,
     },
     ztensor::{
         self, Compression, Editor, Format as Layout, Reader, Role, Storage, Tensor, WriteOptions,
@@ -23,8 +24,8 @@ use serde::Serialize;
 
 use crate::{
     escape::escape,
-    failure::About,
-    options::{Print, is_stdio},
+    failure::{About, malformed},
+    options::{InPlace, Print, is_stdio},
     outcome::Outcome,
     output,
     paths::same_file,
@@ -56,7 +57,11 @@ impl Ztensor {
 
 /// Add tensors to a file, in place: the bytes that are there stay where they are
 ///
-/// A process that is killed meanwhile leaves the file as it was.
+/// The file is the old one or the new one at every moment, for readers too, and where the process is
+/// killed. The one exception: while a copy of a manifest of more than 4096 bytes is written, once or
+/// a few times in an edit and for microseconds per MiB, the end of the file is missing; a process
+/// killed just then leaves what `recover` cuts back to the old file. What a killed process had
+/// written stays behind a complete file, until that is compacted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -79,7 +84,9 @@ impl Append {
 
 /// Replace tensors of a file by others of the same names, in place
 ///
-/// The bytes of the old ones stay in the file until it is compacted.
+/// A warning says where the element type or the shape is another. The bytes of the old tensors stay
+/// in the file until it is compacted. As with `append`, the file is the old one or the new one at
+/// every moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -101,7 +108,8 @@ impl Replace {
 
 /// Remove tensors from a file, in place
 ///
-/// Their bytes stay in the file until it is compacted.
+/// Their bytes stay in the file until it is compacted. As with `append`, the file is the old one or
+/// the new one at every moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -128,7 +136,8 @@ impl Remove {
 
 /// Rewrite a file without the bytes that belong to no tensor
 ///
-/// The file is replaced once the new one is complete.
+/// The file is replaced once the new one is complete. Stored bytes are compared with their digests on
+/// the way; where they differ, the file stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -136,13 +145,20 @@ Example:
 pub(crate) struct Compact {
     /// The file to rewrite
     file: PathBuf,
+    /// Rewrite it although stored bytes differ from their digests
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    in_place: InPlace,
     #[command(flatten)]
     print: Print,
 }
 
 impl Compact {
     fn run(self) -> anyhow::Result<Outcome> {
-        let edited = ztensor::compact(&self.file, WriteOptions::default()).about(&self.file)?;
+        let options = WriteOptions::default().output(self.in_place.output());
+        let options = options.verify(compared(self.force));
+        let edited = ztensor::compact(&self.file, options).about(&self.file)?;
         let size = Lengths::of(edited, &self.file)?;
         let Lengths { before, after } = size;
         let result = Size { path: self.file.display().to_string(), size };
@@ -156,6 +172,11 @@ impl Compact {
         output::print_result(self.print, &result, &text)?;
         Ok(Outcome::Fine)
     }
+}
+
+/// Returns whether stored bytes are compared with their digests as they are copied.
+const fn compared(force: bool) -> Verify {
+    if force { Verify::Never } else { Verify::Always }
 }
 
 #[derive(Serialize)]
@@ -190,7 +211,8 @@ impl Lengths {
 
 /// Bring a file of any generation from 0.1 to 1.2 to 1.1
 ///
-/// Nothing is lost; what cannot be carried over as it was is reported.
+/// What cannot be carried over as it was is reported. Stored bytes are compared with their digests on
+/// the way; where they differ, nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -201,7 +223,8 @@ pub(crate) struct Migrate {
     input: PathBuf,
     /// The file to write; - is standard output
     output: PathBuf,
-    /// Replace the output where it is there already
+    /// Replace the output where it is there already, and copy stored bytes although they differ from
+    /// their digests
     #[arg(long)]
     force: bool,
     /// Report what would change, and write nothing
@@ -224,12 +247,16 @@ impl Migrate {
         let reader = Reader::open(&self.input).about(&self.input)?;
         let to_stdout = is_stdio(&self.output);
         let findings = if self.dry_run {
-            self.migrate(&reader, Writer::new(io::sink()))?
+            self.migrate(&reader, io::sink())?.0
         } else if to_stdout {
             let out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
-            self.migrate(&reader, Writer::new(out))?
+            self.migrate(&reader, out)?.0
         } else {
-            self.migrate(&reader, self.create().about(&self.output)?)?
+            let (findings, mut file) = self.migrate(&reader, self.create().about(&self.output)?)?;
+            self.check(&reader, &mut file).about(&self.output)?;
+            let existing = if self.force { Existing::Replace } else { Existing::Keep };
+            file.commit(existing).about(&self.output)?;
+            findings
         };
         let verdict = Verdict::from(&findings);
         let path = self.output.display().to_string();
@@ -252,20 +279,28 @@ impl Migrate {
         Ok(if verdict == Verdict::Invalid { Outcome::Invalid } else { Outcome::Fine })
     }
 
-    fn create(&self) -> anyhow::Result<Writer<NewFile>> {
+    fn create(&self) -> anyhow::Result<NewFile> {
         ensure!(!same_file(&self.input, &self.output), "is the input, expected another file");
         let there = self.output.exists() && !self.force;
         ensure!(!there, "is there already (--force replaces it)");
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
-        Ok(WriteOptions::default().existing(existing).create(&self.output)?)
+        Ok(NewFile::create(&self.output, Durability::Synced)?)
     }
 
-    fn migrate<W: Write>(&self, reader: &Reader, mut writer: Writer<W>) -> anyhow::Result<Report> {
+    /// Refuses a new file with a fault that the old one has not.
+    fn check(&self, old: &Reader, new: &mut NewFile) -> anyhow::Result<()> {
+        let faults = Reader::from_source(new.source()?)?.lint().new_since(&old.lint());
+        match faults.into_iter().find(|fault| fault.severity == Severity::Error) {
+            Some(fault) if !self.force => malformed(format!("would be faulty: {}", fault.message)),
+            _ => Ok(()),
+        }
+    }
+
+    fn migrate<W: Write>(&self, reader: &Reader, out: W) -> anyhow::Result<(Report, W)> {
+        let mut writer = WriteOptions::default().verify(compared(self.force)).write_to(out)?;
         let migrated = ztensor::migrate(reader, &mut writer);
         let fault = migrated.as_ref().is_err_and(is_write);
         let findings = migrated.about(if fault { &self.output } else { &self.input })?;
-        writer.finish().about(&self.output)?;
-        Ok(findings)
+        Ok((findings, writer.finish().about(&self.output)?))
     }
 }
 
@@ -331,6 +366,8 @@ struct Edit {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    in_place: InPlace,
+    #[command(flatten)]
     print: Print,
 }
 
@@ -339,6 +376,8 @@ struct Changes {
     added: Vec<String>,
     replaced: Vec<String>,
     removed: Vec<String>,
+    #[serde(skip_serializing_if = "Report::is_empty")]
+    findings: Report,
 }
 
 #[derive(Serialize)]
@@ -353,6 +392,7 @@ struct EditedFile {
 
 impl Edit {
     fn open(self, file: &Path, options: WriteOptions) -> ztensor::Result<Editor> {
+        let options = options.output(self.in_place.output());
         if self.dry_run { Editor::dry_run(file, options) } else { Editor::open_with(file, options) }
     }
 
@@ -371,6 +411,9 @@ impl Edit {
             for name in names {
                 let _ = writeln!(text, "{}: {would}{what} {}", escape(&result.path), escape(name));
             }
+        }
+        for finding in result.changes.findings.findings() {
+            text.push_str(&output::finding_text(finding));
         }
         output::print_result(self.print, &result, &text)?;
         Ok(Outcome::Fine)
@@ -393,6 +436,9 @@ struct TensorSource {
     /// Take only this tensor from that file; may be given several times
     #[arg(long = "tensor", value_name = "NAME", requires = "from")]
     tensors: Vec<String>,
+    /// Take tensors from that file although they are faulty, or differ from their digests
+    #[arg(long, requires = "from")]
+    force: bool,
     /// Take a tensor from a file of its elements, little-endian, row-major: NAME=DTYPE:SHAPE:PATH,
     /// with the dimensions separated by commas, none for a scalar
     #[arg(long, value_name = "SPEC")]
@@ -414,11 +460,14 @@ enum DigestName {
 impl TensorSource {
     fn put(self, file: &Path, edit: Edit, put: Put) -> anyhow::Result<Outcome> {
         let mut editor = edit.open(file, self.options()).about(file)?;
-        let mut names = Vec::new();
+        let (mut names, mut findings) = (Vec::new(), Report::default());
         if let Some(from) = &self.from {
             let reader = self.open(from, file).about(from)?;
+            let faults = reader.lint();
             for tensor in self.wanted(&reader).about(from)? {
-                make_room(&mut editor, tensor.name(), put).about(file)?;
+                self.check(tensor, &faults).about(from)?;
+                let room = make_room(&mut editor, tensor.name(), put, tensor.info().ok());
+                findings.extend(room.about(file)?);
                 let copied = editor.writer().copy(tensor);
                 let fault = copied.as_ref().is_err_and(is_write);
                 copied.about(if fault { file } else { from })?;
@@ -426,15 +475,28 @@ impl TensorSource {
             }
         }
         for raw in &self.raw {
-            make_room(&mut editor, &raw.name, put).about(file)?;
+            let info = TensorInfo { dtype: raw.dtype, shape: raw.shape.clone() };
+            findings.extend(make_room(&mut editor, &raw.name, put, Some(info)).about(file)?);
             raw.add(editor.writer()).about(file)?;
             names.push(raw.name.clone());
         }
         let changes = match put {
-            Put::New => Changes { added: names, ..Changes::default() },
-            Put::InPlaceOf => Changes { replaced: names, ..Changes::default() },
+            Put::New => Changes { added: names, findings, ..Changes::default() },
+            Put::InPlaceOf => Changes { replaced: names, findings, ..Changes::default() },
         };
         edit.finish(file, editor, changes)
+    }
+
+    /// Refuses a tensor that would bring a fault into the file.
+    fn check(&self, tensor: Tensor<'_>, faults: &Report) -> anyhow::Result<()> {
+        let name = short(tensor.name());
+        let is_fault = |fault: &&Finding| {
+            fault.severity == Severity::Error && fault.at.tensor.as_deref() == Some(&*name)
+        };
+        match faults.findings().iter().find(is_fault) {
+            Some(fault) if !self.force => malformed(fault.message.as_str()),
+            _ => Ok(()),
+        }
     }
 
     fn open(&self, from: &Path, file: &Path) -> anyhow::Result<Reader> {
@@ -462,15 +524,26 @@ impl TensorSource {
             Some(DigestName::Crc32c) => storage.digest(Algorithm::Crc32c),
             None => storage,
         };
-        WriteOptions::default().storage(storage)
+        WriteOptions::default().storage(storage).verify(compared(self.force))
     }
 }
 
-fn make_room(editor: &mut Editor, name: &str, put: Put) -> anyhow::Result<()> {
-    if put == Put::InPlaceOf {
-        editor.remove(name)?;
+/// Removes the tensor that another takes the place of; says where that is of another kind.
+fn make_room(
+    editor: &mut Editor,
+    name: &str,
+    put: Put,
+    new: Option<TensorInfo>,
+) -> anyhow::Result<Option<Finding>> {
+    if put == Put::New {
+        return Ok(None);
     }
-    Ok(())
+    editor.remove(name)?;
+    let old = editor.reader().tensor(name).and_then(|tensor| tensor.info().ok());
+    Ok(old.zip(new).filter(|(old, new)| old != new).map(|(old, new)| {
+        let message = format!("{} {} became {} {}", old.dtype, old.shape, new.dtype, new.shape);
+        Finding::warning("zt/replaced-type", message).tensor(name)
+    }))
 }
 
 /// A tensor in a file of its own.
@@ -483,7 +556,21 @@ impl Raw {
         let mut object = writer.object(&self.name)?;
         let mut component = object.component(Role::Data, self.dtype)?;
         let mut elements = source.stream(Extent::first(source.len()), "elements")?;
-        io::copy(&mut elements, &mut component).about(&self.path)?;
+        loop {
+            let ready = elements.fill_buf().about(&self.path)?;
+            if ready.is_empty() {
+                break;
+            }
+            match component.write_all(ready) {
+                // Elements that no tensor can have are the fault of their file.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    return Err(error).about(&self.path);
+                }
+                written => written?,
+            }
+            let taken = ready.len();
+            elements.consume(taken);
+        }
         component.finish()?;
         Ok(object.finish(Layout::Dense, self.shape.clone())?)
     }

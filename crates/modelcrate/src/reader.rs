@@ -70,7 +70,7 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => self.from_source(Source::open(path)?),
+            _ => Source::open_for(path, |source| self.from_source(source)),
         }
     }
 

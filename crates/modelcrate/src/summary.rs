@@ -187,6 +187,12 @@ pub struct TensorSummary {
     /// How it is stored, where it is not stored as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
+    /// What its elements mean beyond their type, as the format says it.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub logical_type: Option<String>,
+    /// The digest that the file has for its stored bytes, as it stands there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// How its components make it up, where it is not simply all elements in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
@@ -226,6 +232,12 @@ pub struct ComponentSummary {
     /// How it is stored, where it is not stored as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
+    /// What its elements mean beyond their type, as the format says it.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub logical_type: Option<String>,
+    /// The digest that the file has for its stored bytes, as it stands there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// The SHA-256 of its decoded bytes, in lower-case hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,

@@ -73,6 +73,8 @@ fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<
             (summary.sha256, summary.stats) = (sha256, stats);
             summary.offset = Some(data.component().offset);
             summary.encoding = encoding(data);
+            summary.logical_type = data.component().logical_type.clone();
+            summary.digest = data.component().digest.clone();
         }
         blobs => {
             summary.layout = Some(object.format.to_string());
@@ -84,6 +86,8 @@ fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<
                     stored_bytes: blob.component().length,
                     offset: blob.component().offset,
                     encoding: encoding(blob),
+                    logical_type: blob.component().logical_type.clone(),
+                    digest: blob.component().digest.clone(),
                     sha256: contents(blob, digests)?.0,
                 });
             }

@@ -1,0 +1,117 @@
+//! Edits of zTensor files: what they refuse, what they say, and what others see meanwhile.
+
+use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
+
+use modelcrate::ztensor::Reader;
+use test_support::testdata;
+
+use crate::run::{fails, modelcrate, prints};
+
+fn folder(file: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(testdata("ztensor").join(file), folder.path().join("model.zt")).unwrap();
+    fs::write(folder.path().join("bias.bin"), [0; 24]).unwrap();
+    folder
+}
+
+#[test]
+fn replacements_of_another_kind_are_said() {
+    let folder = folder("valid/v1.1-ref/scalars.zt");
+    let cd = folder.path();
+    let raw = |spec: &'static str| ["ztensor", "replace", "model.zt", "--raw", spec];
+    let text = prints(cd, &raw("s_u8=f32:2,3:bias.bin"));
+    let expected = "model.zt: replaced s_u8\n  warning [zt/replaced-type] \"s_u8\": u8 [] became f32 \
+                    [2, 3]\n";
+    assert_eq!(text, expected);
+    assert_eq!(prints(cd, &raw("s_u8=f32:2,3:bias.bin")), "model.zt: replaced s_u8\n");
+}
+
+#[test]
+fn damage_and_faults_are_not_passed_on() {
+    let folder = folder("valid/v1.1-ref/digests.zt");
+    let cd = folder.path();
+    let mut bytes = fs::read(cd.join("model.zt")).unwrap();
+    bytes[64] ^= 1;
+    fs::write(cd.join("model.zt"), &bytes).unwrap();
+    fs::copy(testdata("ztensor/invalid/dtype_F32.zt"), cd.join("faulty.zt")).unwrap();
+    fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("good.zt")).unwrap();
+    let good = fs::read(cd.join("good.zt")).unwrap();
+    for args in [
+        &["ztensor", "compact", "model.zt"][..],
+        &["ztensor", "migrate", "model.zt", "new.zt"],
+        &["ztensor", "append", "good.zt", "--from", "model.zt"],
+        &["ztensor", "append", "good.zt", "--from", "faulty.zt"],
+    ] {
+        let (status, text) = fails(cd, args);
+        assert_eq!(status, 1, "{args:?}: {text}");
+        assert_eq!(fs::read(cd.join("good.zt")).unwrap(), good);
+        assert!(!cd.join("new.zt").exists(), "{args:?}");
+        assert_eq!(fs::read(cd.join("model.zt")).unwrap(), bytes, "{args:?}");
+        prints(cd, &[args, &["--force"]].concat());
+        fs::write(cd.join("good.zt"), &good).unwrap();
+        fs::write(cd.join("model.zt"), &bytes).unwrap();
+        let _ = fs::remove_file(cd.join("new.zt"));
+    }
+}
+
+#[test]
+fn migrated_files_open_whatever_keys_they_had() {
+    for key in ["key_dtype", "key_type", "key_uncompressed_length", "key_objects"] {
+        let folder = folder(&format!("valid/legacy/v1_0_{key}.zt"));
+        let text = prints(folder.path(), &["ztensor", "migrate", "model.zt", "new.zt"]);
+        assert!(text.contains("warning [zt/migrate-key]"), "{text}");
+        assert_eq!(prints(folder.path(), &["verify", "new.zt"]), "new.zt: valid\n");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_that_cannot_be_written_is_named() {
+    let folder = folder("valid/v1.1-ref/scalars.zt");
+    let cd = folder.path();
+    let before = fs::read(cd.join("model.zt")).unwrap();
+    fs::write(cd.join("large.bin"), vec![7; 12 << 20]).unwrap();
+    let command = "ulimit -f 64; exec \"$0\" ztensor append model.zt --raw l=u8:12582912:large.bin";
+    let output = Command::new("sh")
+        .args(["-c", command, env!("CARGO_BIN_EXE_modelcrate")])
+        .current_dir(cd)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("error: model.zt: ") && text.contains("too large"), "{text}");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read(cd.join("model.zt")).unwrap(), before);
+}
+
+#[test]
+fn files_are_valid_while_they_are_edited() {
+    let folder = folder("valid/v1.1-ref/scalars.zt");
+    let cd = folder.path();
+    fs::write(cd.join("large.bin"), vec![7; 20 << 20]).unwrap();
+    let (done, is_done) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            edits(cd);
+            done.send(()).unwrap();
+        });
+        let mut checked = 0_u32;
+        while is_done.recv_timeout(Duration::ZERO).is_err() {
+            let output = modelcrate(cd, &["verify", "model.zt"]);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            checked += 1;
+        }
+        assert!(checked > 2, "{checked}");
+    });
+    assert_eq!(Reader::open(cd.join("model.zt")).unwrap().manifest().len(), 13);
+}
+
+/// Edits of every kind, five of each.
+fn edits(cd: &Path) {
+    let large = "large=u8:20971520:large.bin";
+    for _ in 0..5 {
+        prints(cd, &["ztensor", "append", "model.zt", "--raw", large]);
+        prints(cd, &["ztensor", "replace", "model.zt", "--raw", large]);
+        prints(cd, &["ztensor", "remove", "model.zt", "large"]);
+        prints(cd, &["ztensor", "compact", "model.zt"]);
+    }
+}
