@@ -103,7 +103,7 @@ impl FolderEdit {
     ///
     /// # Errors
     ///
-    /// [`Error::Core`] where it cannot be made.
+    /// [`Error::Core`](crate::Error::Core) where it cannot be made.
     pub fn prepared(&mut self) -> Result<&Folder> {
         Ok(&self.prepare()?.folder)
     }
@@ -114,8 +114,9 @@ impl FolderEdit {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the path is unsafe, leads out of the folder, is that of a folder, or of
-    /// a file that nobody may write to; [`Error::Core`] where nothing can be made.
+    /// [`Error::File`](crate::Error::File) where the path is unsafe, leads out of the folder, is that
+    /// of a folder, or of a file that nobody may write to; [`Error::Core`](crate::Error::Core) where
+    /// nothing can be made.
     pub fn file(&mut self, path: &str) -> Result<File> {
         let inside = self.place(path)?;
         let old = self.folder.path().join(&inside);
@@ -140,7 +141,8 @@ impl FolderEdit {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the path is unsafe, leads out of the folder, or is not that of a file.
+    /// [`Error::File`](crate::Error::File) where the path is unsafe, leads out of the folder, or is
+    /// not that of a file.
     pub fn remove(&mut self, path: &str) -> Result<()> {
         let inside = self.inside(path)?;
         let removed = self.prepare()?.tree.remove(&inside);
@@ -154,7 +156,7 @@ impl FolderEdit {
     /// # Errors
     ///
     /// [`tensor_core::Error::Replaced`] where another folder has come to its place;
-    /// [`Error::Core`]. The folder is as it was.
+    /// [`Error::Core`](crate::Error::Core). The folder is as it was.
     pub fn commit(mut self) -> Result<Edited> {
         let Some(prepared) = self.prepared.take() else { return Ok(Edited::Unchanged) };
         let root = self.folder.path();

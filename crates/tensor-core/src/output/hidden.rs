@@ -80,7 +80,7 @@ impl Hidden {
         &self.path
     }
 
-    /// Makes moves that belong together: [`abandon`] waits until they are done.
+    /// Makes moves that belong together: [`abandon`](super::abandon) waits until they are done.
     ///
     /// # Errors
     ///
