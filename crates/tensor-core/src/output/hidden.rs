@@ -47,7 +47,7 @@ impl Hidden {
     /// Makes a folder beside the place of another, for its owner only.
     ///
     /// A folder `old` in it may hold one that has been moved out of its place, under its own name:
-    /// where nothing came to that place and the process is dead, [`sweep`] puts it back.
+    /// where nothing came to that place, it is put back before the rest is removed, or [swept](sweep).
     ///
     /// # Errors
     ///
@@ -61,14 +61,9 @@ impl Hidden {
             match open(path) {
                 Ok(lock) => hold(&lock, path).map(|()| Some(lock)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Err(swept()),
+                Err(error) if cfg!(unix) => Err(error),
                 // Not every system opens folders.
-                Err(error) => {
-                    if cfg!(unix) {
-                        Err(error)
-                    } else {
-                        Ok(None)
-                    }
-                }
+                Err(_) => Ok(None),
             }
         })?;
         Ok(Self { path, _lock, _unfinished })
@@ -151,25 +146,16 @@ fn sweep_listed(folder: &Path) -> usize {
     let swept = entries.inspect(|entry| {
         if is_temporary(&entry.file_name()) {
             // What is not ours to remove does no harm.
-            let _ = sweep_away(folder, &entry.path());
+            let _ = sweep_away(&entry.path());
         }
     });
     swept.count()
 }
 
-fn sweep_away(folder: &Path, path: &Path) -> io::Result<()> {
+fn sweep_away(path: &Path) -> io::Result<()> {
     let file = open(path)?;
     let is_dead = file.try_lock().is_ok() && leads_to(path, &file)?;
-    if !is_dead {
-        return Ok(());
-    }
-    for old in fs::read_dir(path.join(OLD)).into_iter().flatten().flatten() {
-        let place = folder.join(old.file_name());
-        if fs::symlink_metadata(&place).is_err() {
-            fs::rename(old.path(), place)?;
-        }
-    }
-    remove(path)
+    if is_dead { remove(path) } else { Ok(()) }
 }
 
 /// Sweeps the folder of a file that is to be written or changed; one with many files not each time.
@@ -267,8 +253,6 @@ const LONGEST: usize = 200;
 const MANY: usize = 100;
 /// How often more are.
 const PAUSE: Duration = Duration::from_secs(10);
-/// In a hidden folder, what was moved out of its place.
-const OLD: &str = "old";
 
 #[cfg(test)]
 mod tests {
@@ -336,6 +320,11 @@ mod tests {
         sweep(dir.path());
         assert_eq!(names(dir.path()), BTreeSet::from(["package".to_owned()]));
         assert_eq!(fs::read(dir.path().join("package/a")).unwrap(), b"old");
+        // It need not have died for that.
+        let alive = Hidden::folder(&dir.path().join("other")).unwrap();
+        fs::create_dir_all(alive.path().join("old/other")).unwrap();
+        drop(alive);
+        fs::remove_dir(dir.path().join("other")).unwrap();
         // Another came to its place.
         fs::create_dir_all(hidden.join("old/package")).unwrap();
         sweep(dir.path());

@@ -69,13 +69,19 @@ pub(super) fn hold() -> MutexGuard<'static, All> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a file, or a folder with all that is in it.
+/// Removes what has a hidden name; puts back first what was moved into it, out of a place where
+/// nothing has come since.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path)?.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return fs::remove_file(path);
     }
+    for old in fs::read_dir(path.join("old")).into_iter().flatten().flatten() {
+        let place = path.with_file_name(old.file_name());
+        if fs::symlink_metadata(&place).is_err() {
+            fs::rename(old.path(), place)?;
+        }
+    }
+    fs::remove_dir_all(path)
 }
 
 #[cfg(test)]
