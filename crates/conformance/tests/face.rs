@@ -185,16 +185,21 @@ face!(rten: rten_format, "rten/valid/mlp.v2.rten",
 face!(zt: ztensor, "ztensor/valid/v1.1-ref/scalars.zt",
     document: manifest(); tensors(););
 
+/// Returns what would be written of a package that is not changed.
+fn unchanged(reader: &nnpackage::Reader) -> &'static nnpackage::Edit {
+    Box::leak(Box::new(nnpackage::Edit::new(reader)))
+}
+
 /// What a writer makes, of a crate whose writers take tensors one by one and of one whose writers
 /// take a model first.
 macro_rules! writers {
-    ($test:ident: $krate:ident $(, $file:literal, $model:ident)?; create($($create:tt)?); write_to($($write:tt)?)) => {
+    ($test:ident: $krate:ident $(, $file:literal, $model:ident($of:path))?; create($($create:tt)?); write_to($($write:tt)?)) => {
         #[test]
         fn $test() -> Result<(), Box<dyn Error>> {
             use $krate::{WriteOptions, Writer};
             $(
                 let reader = $krate::Reader::open(testdata($file))?;
-                let $model = reader.model();
+                let $model = $of(&reader);
             )?
             let folder = tempfile::tempdir()?;
             let path = folder.path().join("new");
@@ -213,6 +218,10 @@ macro_rules! writers {
 }
 
 writers!(writes_cartons: carton_format; create(?); write_to());
-writers!(writes_circle: circle_format, "nnpackage/valid/everything.circle", model; create(?); write_to());
-writers!(writes_rten: rten_format, "rten/valid/mlp.v2.rten", model; create(?); write_to(?));
+writers!(writes_circle: circle_format, "nnpackage/valid/everything.circle",
+    model(circle_format::Reader::model); create(?); write_to());
+writers!(writes_packages: nnpackage, "nnpackage/valid/06_rich_circle_numeric_versions.zip",
+    edit(unchanged); create(?); write_to());
+writers!(writes_rten: rten_format, "rten/valid/mlp.v2.rten",
+    model(rten_format::Reader::model); create(?); write_to(?));
 writers!(writes_zt: ztensor; create(?); write_to(?));

@@ -43,7 +43,7 @@
 //! |---|---|
 //! | opening | the directory of the archive, names that stay in it, a manifest that onert could read, at least one model |
 //! | [`ModelFile::open`] | all tables of a model; constants are touched when they are read |
-//! | reading a file | its length and, where it is compressed, the checksum of the archive |
+//! | reading a file | its length and, where it is compressed, the checksum of the archive; its digest where [`ReadOptions::verify`] says so |
 //! | [`File::verify`] | the checksum, and the digest of `metadata/SHA256SUMS`, where that lists the file |
 //! | [`Reader::lint`] | every rule about manifest, configuration, models, connections, kernels and golden data |
 //! | [`Reader::validate`] | all of these, and every byte of every file |

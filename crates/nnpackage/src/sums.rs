@@ -1,25 +1,21 @@
 //! The digests of a package's files: a list in `metadata` that onert does not look at, in the form
 //! of `sha256sum`.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    io::{self, Read},
-};
+use std::{collections::BTreeMap, fmt::Write as _, io::BufRead as _};
 
-use model_archive::name;
+use model_archive::{StoredReader, name};
 use tensor_core::{
     Limits,
     digest::{Algorithm, Digest, Hasher, from_hex},
 };
 
-use crate::{Error, Position, Reader, Result, layout, read::storage::fault};
+use crate::{Error, Position, Result, layout};
 
 /// The digests of the files of a package, by path from its root, as `metadata/SHA256SUMS` lists them.
 ///
 /// The list holds every file but itself, one a line, sorted by path: 64 hex digits, two blanks, the
 /// path. `sha256sum --check metadata/SHA256SUMS` in the unpacked package does the same as
-/// [`Reader::validate`]. The format of packages knows no digests; onert takes no notice of the file.
+/// [`Reader::validate`](crate::Reader::validate). The format of packages knows no digests; onert takes no notice of the file.
 ///
 /// # Examples
 ///
@@ -110,38 +106,30 @@ impl Sums {
     }
 }
 
-impl Reader {
-    /// Returns the list of digests, which is read the first time; `None` where there is none.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Sums::parse`]; [`Error::Core`] where it is over the limit.
-    pub fn sums(&self) -> Result<Option<&Sums>> {
-        let cell = self.sums_cell();
-        if let Some(sums) = cell.get() {
-            return Ok(sums.as_ref());
+/// Reads a file to its end, hands over what is read, and returns its digest where that is wanted.
+pub(crate) fn read(
+    mut content: StoredReader,
+    wants_digest: bool,
+    mut with: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<Option<[u8; 32]>> {
+    let mut hasher = wants_digest.then(|| Hasher::new(Algorithm::Sha256));
+    loop {
+        let ready = content.fill_buf().map_err(StoredReader::fault)?;
+        let len = ready.len();
+        if len == 0 {
+            return Ok(hasher.map(|hasher| sha256(hasher.finish())));
         }
-        let text = self.file(Sums::PATH).map(|file| file.document("SHA256SUMS in bytes"));
-        let sums = text.map(|text| Sums::parse(&text?)).transpose()?;
-        Ok(cell.get_or_init(|| sums).as_ref())
+        if let Some(hasher) = &mut hasher {
+            hasher.update(ready);
+        }
+        with(ready)?;
+        content.consume(len);
     }
 }
 
-/// Hashes a stream to its end.
-pub(crate) fn digest(mut content: impl Read) -> Result<[u8; 32]> {
-    let mut hasher = Hasher::new(Algorithm::Sha256);
-    let mut buffer = vec![0; BUFFER];
-    let mut offset = 0_u64;
-    loop {
-        let read = match content.read(&mut buffer) {
-            Ok(0) => return Ok(sha256(hasher.finish())),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(fault(source, offset)),
-        };
-        hasher.update(buffer.get(..read).unwrap_or_default());
-        offset = offset.saturating_add(read as u64);
-    }
+/// Returns the digest of a file.
+pub(crate) fn digest(content: StoredReader) -> Result<[u8; 32]> {
+    Ok(read(content, true, |_| Ok(()))?.unwrap_or_default())
 }
 
 /// Returns the bytes of a digest that is known to be a SHA-256.
@@ -159,9 +147,6 @@ impl std::fmt::Display for Hex<'_> {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
-
-/// Bytes that are read at once.
-const BUFFER: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -1,28 +1,21 @@
 //! Writing packages: into an archive, front to back, or into a folder that appears whole.
 
-use std::{
-    collections::BTreeSet,
-    fmt,
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fmt, io::Write, path::Path};
 
-use bytes::Bytes;
 use model_archive::{
-    Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw, Stored,
-    StoredReader,
+    Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw,
 };
 use tensor_core::{
-    Extent, Limit, Limits, Source,
-    digest::{Algorithm, Hasher},
+    Limit, Limits,
+    digest::Algorithm,
     output::{Durability, Existing, NewFile, Output, check_space},
     parallel,
 };
 
 use crate::{
-    Content, Error, File, Reader, Result, Sums,
+    Error, ReadOptions, Reader, Result, Sums,
     layout::{DOCUMENT_BYTES, SUMS},
-    read::storage::{self, entry},
+    read::{body::Body, storage::entry},
     sums,
 };
 
@@ -31,7 +24,7 @@ use crate::{
 pub struct WriteOptions {
     alignment: u32,
     level: i32,
-    output: Output,
+    pub(crate) output: Output,
 }
 
 impl WriteOptions {
@@ -102,10 +95,6 @@ impl WriteOptions {
     /// As for [`Writer::finish`].
     pub fn create_folder(self, path: impl AsRef<Path>, package: &dyn Package) -> Result<()> {
         package.plan()?.create_folder(path.as_ref())
-    }
-
-    pub(crate) const fn output_of(&self) -> Output {
-        self.output
     }
 }
 
@@ -195,73 +184,6 @@ pub(crate) mod sealed {
     }
 }
 
-/// What a file holds that is written.
-#[derive(Clone, Debug)]
-pub(crate) enum Body {
-    /// Bytes of the caller.
-    Source(Source),
-    /// A file of the system, opened when it is written; with every link resolved.
-    Disk(PathBuf),
-    /// A file of a package in a folder, opened when it is written.
-    File { reader: Reader, path: String },
-    /// An entry of another archive, by its name there.
-    Entry { archive: Archive, name: String },
-}
-
-impl Body {
-    /// Takes a file of a package, which may not be there; then it cannot be opened.
-    pub(crate) fn of(reader: &Reader, path: &str) -> Self {
-        match reader.archive() {
-            Some(archive) => {
-                Self::Entry { archive: archive.clone(), name: format!("{}{path}", reader.root()) }
-            }
-            None => Self::File { reader: reader.clone(), path: path.to_owned() },
-        }
-    }
-
-    pub(crate) fn from_bytes(bytes: impl Into<Bytes>) -> Self {
-        Self::Source(Source::from_bytes(bytes))
-    }
-
-    /// Returns the length of the content in bytes, and the content as a stream.
-    fn open(&self) -> Result<(u64, StoredReader)> {
-        let stored = self.stored()?;
-        Ok((stored.len(), stored.reader()?))
-    }
-
-    /// Returns the content as it is stored.
-    pub(crate) fn stored(&self) -> Result<Stored<'_>> {
-        Ok(match self {
-            Self::Source(source) => Stored::Source(source.clone()),
-            Self::Disk(path) => Stored::Source(Source::open(path)?),
-            Self::File { reader, path } => File::new(reader, path).stored()?,
-            Self::Entry { archive, name } => Stored::Entry(entry(archive, name)?),
-        })
-    }
-
-    /// Returns the content as a source: decoded in memory where it is compressed.
-    pub(crate) fn source(&self) -> Result<Source> {
-        Ok(self.stored()?.source()?)
-    }
-
-    /// Returns what the content is by its first bytes; no more of it is decoded.
-    pub(crate) fn content(&self) -> Result<Content> {
-        Ok(Content::of(&self.stored()?.start(Content::START)?))
-    }
-
-    /// Returns all of the content.
-    pub(crate) fn bytes(&self) -> Result<Bytes> {
-        let source = self.source()?;
-        Ok(source.read(Extent::first(source.len()), "file")?)
-    }
-
-    /// Tells whether another one has the same content.
-    pub(crate) fn is_same(&self, other: &Self) -> Result<bool> {
-        let ((len, a), (other_len, b)) = (self.open()?, other.open()?);
-        Ok(len == other_len && sums::digest(a)? == sums::digest(b)?)
-    }
-}
-
 /// How a file is used, which says how an archive stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -300,6 +222,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Opens what is going to be written.
+    pub(crate) fn preview(self, options: ReadOptions) -> Result<Reader> {
+        let files = self.files.into_iter().map(|file| (file.path, file.body));
+        options.preview(files.collect())
+    }
+
     /// Writes an archive to any sink.
     pub(crate) fn write_to<W: Write>(&self, sink: W, options: &WriteOptions) -> Result<W> {
         let mut writer =
@@ -336,10 +264,9 @@ impl Plan {
             folder.folder(path)?;
         }
         for file in &self.files {
-            let digest = copy(file, &mut folder.file(&file.path)?)?;
-            if self.wants_digest(&file.path)
-                && let Some(sums) = &mut sums
-            {
+            let mut out = folder.file(&file.path)?;
+            let digest = copy(file, &mut out, self.wants_digest(&file.path))?;
+            if let Some((sums, digest)) = sums.as_mut().zip(digest) {
                 sums.insert(&file.path, digest);
             }
         }
@@ -370,34 +297,28 @@ pub(crate) fn check_document(what: &'static str, text: &[u8]) -> Result<()> {
     Ok(limits.check(Limit::DocumentBytes, what, text.len() as u64)?)
 }
 
-/// Copies a file to the disk and returns its digest.
-pub(crate) fn copy(file: &NewEntry, out: &mut impl Write) -> Result<[u8; 32]> {
-    let (len, mut content) = file.body.open()?;
-    let mut hasher = Hasher::new(Algorithm::Sha256);
-    let mut buffer = vec![0; BUFFER];
+/// Copies a file to the disk, and returns its digest where that is wanted.
+pub(crate) fn copy(
+    file: &NewEntry,
+    out: &mut impl Write,
+    wants_digest: bool,
+) -> Result<Option<[u8; 32]>> {
+    let (len, content) = file.body.open()?;
     let mut copied = 0_u64;
-    loop {
-        let read = match content.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(storage::fault(source, copied)),
-        };
-        let ready = buffer.get(..read).unwrap_or_default();
-        hasher.update(ready);
+    let digest = sums::read(content, wants_digest, |ready| {
+        copied = copied.saturating_add(ready.len() as u64);
         out.write_all(ready).map_err(|source| {
             let path = file.path.clone();
             Error::Write { path, source }
-        })?;
-        copied = copied.saturating_add(read as u64);
-    }
+        })
+    })?;
     if copied != len {
         let (what, offset) = ("file", 0);
         let changed =
             tensor_core::Error::OutOfBounds { what, offset, needed: len, remaining: copied };
         return Err(changed.into());
     }
-    Ok(sums::sha256(hasher.finish()))
+    Ok(digest)
 }
 
 struct Entries<'a, W: Write> {
@@ -480,6 +401,3 @@ fn of_content(error: model_archive::Error) -> Error {
         error => error.into(),
     }
 }
-
-/// Bytes that are copied at once.
-const BUFFER: usize = 256 << 10;

@@ -53,10 +53,8 @@ struct Checked {
 
 #[derive(Serialize)]
 struct Found {
-    rule: String,
-    severity: Severity,
-    at: At,
-    message: String,
+    #[serde(flatten)]
+    finding: Finding,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     /// None where it was not tried.
@@ -120,14 +118,8 @@ impl Checked {
         let package = error.downcast_ref().map(|error: &Error| (error.rule(), error.at()));
         let model = || error.downcast_ref().map(|error: &ModelError| (error.rule(), error.at()));
         let (rule, at) = package.or_else(model).unwrap_or_else(|| ("file/read", At::file()));
-        let finding = Found {
-            rule: rule.to_owned(),
-            severity: Severity::Error,
-            at,
-            message: Chain(error.as_ref()).to_string(),
-            hint: None,
-            onert: None,
-        };
+        let finding = Finding::error(rule, Chain(error.as_ref()).to_string()).at(at);
+        let finding = Found::of_finding(finding);
         let (path, verdict) = (input.display().to_string(), Verdict::Invalid);
         Self { path, kind: None, verdict, forecast: None, findings: vec![finding] }
     }
@@ -152,24 +144,17 @@ impl Checked {
 }
 
 impl Found {
-    fn of_finding(finding: Finding) -> Self {
-        Self {
-            rule: finding.rule.into_owned(),
-            severity: finding.severity,
-            at: finding.at,
-            message: finding.message,
-            hint: None,
-            onert: None,
-        }
+    const fn of_finding(finding: Finding) -> Self {
+        Self { finding, hint: None, onert: None }
     }
 
     fn of_diagnosis(found: Diagnosis) -> Self {
         let onert = found.onert.as_ref().map(Reacts::of);
-        Self { hint: found.hint, onert, ..Self::of_finding(found.finding) }
+        Self { finding: found.finding, hint: found.hint, onert }
     }
 
     fn text(&self) -> String {
-        let mut text = output::found_text(self.severity, &self.rule, &self.at, &self.message);
+        let mut text = output::finding_text(&self.finding);
         if let Some(hint) = &self.hint {
             let _ = writeln!(text, "    hint: {}", escape(hint));
         }
@@ -181,7 +166,7 @@ impl Found {
 
     /// Writes why something cannot be opened: such a message names the place itself.
     fn refusal_text(&self) -> String {
-        output::found_text(self.severity, &self.rule, &At::file(), &self.message)
+        output::finding_text(&self.finding.clone().at(At::file()))
     }
 }
 
@@ -207,7 +192,7 @@ impl Reacts {
 }
 
 fn verdict(findings: &[Found]) -> Verdict {
-    match findings.iter().map(|found| found.severity).max() {
+    match findings.iter().map(|found| found.finding.severity).max() {
         None | Some(Severity::Note) => Verdict::Valid,
         Some(Severity::Warning) => Verdict::Warnings,
         Some(Severity::Error) => Verdict::Invalid,

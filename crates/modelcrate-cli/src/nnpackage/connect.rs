@@ -1,13 +1,13 @@
 use std::path::Path;
 
-use anyhow::ensure;
 use clap::ValueEnum;
 use modelcrate::{
     nnpackage::{Connection, Diagram, IoRef, ModelFile, Partition},
-    tensor_core::{Extent, Limits},
+    tensor_core::Limits,
 };
 use serde::{Serialize, Serializer};
 
+use super::given::{MAX_CONN, read_all};
 use crate::{
     escape::escape,
     failure::About,
@@ -121,10 +121,7 @@ fn of_package(package: &Path) -> anyhow::Result<(String, Diagram, Connected)> {
 
 /// Reads a file of circle-partitioner and matches its names.
 fn of_partition(file: &Path) -> anyhow::Result<(String, Diagram, Connected)> {
-    let source = super::source(file)?;
-    let len = source.len();
-    ensure!(len <= MAX_CONN, "has {len} bytes, over the limit of {MAX_CONN} for a *.conn.json");
-    let text = source.read(Extent::first(len), "conn.json")?;
+    let text = read_all(file, MAX_CONN)?;
     let partition = Partition::parse(&text, &Limits::default())?;
     let (wiring, path) = (partition.wiring()?, file.display().to_string());
     let manifest = Attributes {
@@ -148,6 +145,3 @@ fn reference<S: Serializer>(of: &IoRef, serializer: S) -> Result<S::Ok, S::Error
 fn references<S: Serializer>(of: &[IoRef], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(of.iter().map(IoRef::to_string))
 }
-
-/// Bytes that a file of circle-partitioner may have.
-const MAX_CONN: u64 = 16 << 20;

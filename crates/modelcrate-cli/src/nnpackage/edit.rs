@@ -16,7 +16,7 @@ use super::given::{
 use crate::{
     escape::escape,
     failure::About,
-    options::{Input, is_stdio},
+    options::{InPlace, Input, is_stdio},
     outcome::Outcome,
     output,
     paths::{is_inside, same_file},
@@ -26,10 +26,10 @@ use crate::{
 /// Change a package: its models, connections, configuration and other files
 ///
 /// Of the manifest and the configuration only what changes is touched; comments, order and indents
-/// stay. Files that do not change keep their stored bytes. An archive is replaced once the new one
-/// is complete; in a folder the manifest comes last. Changes are made in the order of the options
-/// below; models count from 0 and keep their numbers until all is done. A list of digests is kept
-/// up. Errors that were not in the package before are not written without --force.
+/// stay. Files that do not change keep their stored bytes. The new package takes the place of the
+/// old one at once, when it is complete. Changes are made in the order of the options below; models
+/// count from 0 and keep their numbers until all is done. A list of digests is kept up. Errors that
+/// were not in the package before are not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +51,8 @@ pub(crate) struct Edit {
     store: Store,
     #[command(flatten)]
     write: Writing,
+    #[command(flatten)]
+    in_place: InPlace,
 }
 
 #[derive(Debug, clap::Args)]
@@ -158,10 +160,11 @@ impl Edit {
             !is_stdio(package),
             "standard input cannot be replaced: say where the package goes"
         );
+        let options = self.store.options().output(self.in_place.output());
         let editor = if self.write.dry_run {
-            Editor::dry_run(package, self.store.options())
+            Editor::dry_run(package, options)
         } else {
-            Editor::open_with(package, self.store.options())
+            Editor::open_with(package, options)
         };
         let mut editor = editor.about(package)?;
         self.changes.apply(editor.edit_mut()).about(package)?;

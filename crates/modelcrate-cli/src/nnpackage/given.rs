@@ -282,7 +282,7 @@ pub(super) fn read_text(file: &Path) -> anyhow::Result<Vec<u8>> {
     read_all(file, MAX_TEXT).about(file)
 }
 
-fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
     let source = open(file)?;
     let len = source.len();
     ensure!(len <= limit, "has {len} bytes, over the limit of {limit}");
@@ -310,6 +310,6 @@ pub(super) fn count(number: usize, one: &str) -> String {
 }
 
 /// Bytes that a file of circle-partitioner may have.
-const MAX_CONN: u64 = 16 << 20;
+pub(super) const MAX_CONN: u64 = 16 << 20;
 /// Bytes that a configuration may have, or information about a model: what readers take.
 const MAX_TEXT: u64 = 1 << 20;

@@ -364,7 +364,14 @@ fn edits_are_made_in_place_and_elsewhere() {
     let folder = folder();
     let cd = folder.path();
     unpacked(cd);
-    let changes = ["--add-model", "more/add.circle=one/add.circle", "--set", "NUM_THREADS=2"];
+    let changes = [
+        // Nothing is connected to it, which is an error where others are.
+        "--force",
+        "--add-model",
+        "more/add.circle=one/add.circle",
+        "--set",
+        "NUM_THREADS=2",
+    ];
     let before = fs::read(cd.join("two.zip")).unwrap();
     let edit = |to: &[&str]| {
         prints(cd, &[&["nnpackage", "edit", "two.zip"][..], to, &changes[..]].concat())

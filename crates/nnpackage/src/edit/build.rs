@@ -14,7 +14,8 @@ use crate::{
         paths::Paths,
     },
     layout::{self, CONFIG, GOLDEN_EXPECTED, GOLDEN_INPUT, KERNELS, MANIFEST},
-    write::{Body, NewEntry, Plan, Use, check_document, sealed::Plans},
+    read::body::Body,
+    write::{NewEntry, Plan, Use, check_document, sealed::Plans},
 };
 
 /// A package in the making: models, configuration, connections and other files.
@@ -266,7 +267,7 @@ impl Builder {
     ///
     /// As for [`Writer::finish`](crate::Writer::finish).
     pub fn preview(&self) -> Result<Reader> {
-        Reader::options().preview(self.plan()?)
+        self.plan()?.preview(Reader::options())
     }
 
     /// Adds a model whose type is known.

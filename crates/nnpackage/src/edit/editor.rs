@@ -62,7 +62,7 @@ impl Editor {
     ///
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let (path, output) = (path.as_ref(), options.output_of());
+        let (path, output) = (path.as_ref(), options.output);
         let (held, reader) = if path.is_dir() {
             let folder = FolderEdit::open(path, output)?;
             (Held::Folder(folder), Reader::open(path)?)
@@ -132,7 +132,7 @@ impl Editor {
     }
 
     fn replace(&self, planned: &Planned, old: &Archive, lock: &LockedFile) -> Result<Edited> {
-        let new = NewFile::create(&self.path, self.options.output_of().durability)?;
+        let new = NewFile::create(&self.path, self.options.output.durability)?;
         let mut new = planned.whole.write_to(new, &self.options)?;
         let (before, after) = (old.source().len(), new.written());
         // Nobody else may have changed it: the lock only keeps out those who ask for it.
@@ -175,8 +175,8 @@ fn update(planned: &Planned, mut folder: Option<FolderEdit>) -> Result<Edited> {
             continue;
         }
         let mut out = if is_changed { create(&file.path)? } else { Box::new(io::sink()) };
-        let digest = copy(file, &mut out)?;
-        if let Some(sums) = sums.as_mut().filter(|_| wants_digest) {
+        let digest = copy(file, &mut out, wants_digest)?;
+        if let Some((sums, digest)) = sums.as_mut().zip(digest) {
             sums.insert(&file.path, digest);
         }
     }

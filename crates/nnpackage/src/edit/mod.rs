@@ -29,8 +29,8 @@ use crate::{
         paths::Paths,
     },
     layout::{self, CONFIG, MANIFEST},
-    read::storage::outside,
-    write::{Body, NewEntry, Plan, Use, check_document, sealed::Plans},
+    read::{body::Body, storage::outside},
+    write::{NewEntry, Plan, Use, check_document, sealed::Plans},
 };
 
 /// Changes of a package, to be written elsewhere; an [`Editor`](crate::Editor) makes them in place.
@@ -169,11 +169,8 @@ impl Edit {
     /// [`EditFault::NoModel`]; as for [`add_model`](Self::add_model).
     pub fn replace_model(&mut self, index: usize, source: Source) -> Result<()> {
         let path = self.replaced(index)?;
-        let mine = self.needed_by_none_else(&path);
         let (opened, kind) = open_model(&path, &source)?;
-        self.exchange(&path, Body::Source(source), &kind);
-        self.opened.insert(path, opened);
-        self.drop_unneeded(mine);
+        self.exchange(path, source, &kind, Some(opened));
         Ok(())
     }
 
@@ -187,9 +184,9 @@ impl Edit {
         let from = from.as_ref();
         let mut next = self.clone();
         let path = next.model_path(index)?;
-        let mine = next.needed_by_none_else(&path);
+        let own = next.needed_by_none_else(&path);
         next.replace_model(index, Source::open(from)?)?;
-        next.add_needed(&path, from, &mine)?;
+        next.add_needed(&path, from, &own)?;
         *self = next;
         Ok(())
     }
@@ -210,9 +207,7 @@ impl Edit {
         check_type(&path, &source, model_type)?;
         match model_type {
             ModelType::Bin | ModelType::Tvn => {
-                let mine = self.needed_by_none_else(&path);
-                self.exchange(&path, Body::Source(source), model_type.name());
-                self.drop_unneeded(mine);
+                self.exchange(path, source, model_type.name(), None);
                 Ok(())
             }
             _ => self.replace_model(index, source),
@@ -407,7 +402,7 @@ impl Edit {
     ///
     /// As for [`Writer::finish`](crate::Writer::finish).
     pub fn preview(&self) -> Result<Reader> {
-        self.reader.read_options().preview(self.plan()?)
+        self.plan()?.preview(*self.reader.read_options())
     }
 
     /// Works out what is to be written.
@@ -492,7 +487,7 @@ impl Edit {
                         None if in_place.contains(&path) => Use::InPlace,
                         None => Use::Whole,
                     };
-                    (Body::of(&self.reader, &path), used)
+                    (Body::of(self.reader.storage(), &path), used)
                 }
             };
             planned.whole.files.push(NewEntry { path, body, used });
@@ -631,7 +626,7 @@ impl Edit {
             Some(change) => change.as_ref().map(|(body, _)| body.clone()),
             None => {
                 let is_there = self.reader.file(path).is_some();
-                is_there.then(|| Body::of(&self.reader, path))
+                is_there.then(|| Body::of(self.reader.storage(), path))
             }
         }
     }
@@ -716,15 +711,23 @@ impl Edit {
     }
 
     /// Puts other content and another type in the place of a model's.
-    fn exchange(&mut self, path: &str, body: Body, kind: &str) {
-        let models = self.manifest.models.iter().enumerate();
-        let same: Vec<usize> =
-            models.filter(|(_, model)| *model == path).map(|(index, _)| index).collect();
-        for index in same {
-            self.manifest.set_type(index, kind);
+    fn exchange(
+        &mut self,
+        path: String,
+        source: Source,
+        kind: &str,
+        opened: Option<circle_format::Reader>,
+    ) {
+        let own = self.needed_by_none_else(&path);
+        for index in 0..self.manifest.models.len() {
+            if self.manifest.models.get(index) == Some(&path) {
+                self.manifest.set_type(index, kind);
+            }
         }
-        self.opened.remove(path);
-        self.set(path, body, Use::InPlace);
+        self.opened.remove(&path);
+        self.set(&path, Body::Source(source), Use::InPlace);
+        self.opened.extend(opened.map(|opened| (path, opened)));
+        self.drop_unneeded(own);
     }
 
     /// Adds the files that a model needs; those that were its own may be replaced.

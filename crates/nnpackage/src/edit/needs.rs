@@ -9,10 +9,8 @@ use crate::{BuildFault, Error, Reader, Result};
 /// Returns the paths of all files that models of a package need, and that these need, as far as they
 /// can be read.
 pub(crate) fn of_package(reader: &Reader) -> BTreeSet<String> {
-    let models = reader.distinct_models().filter_map(|file| {
-        let is_model = file.is_model();
-        Some((file.path().to_owned(), is_model.then(|| file.open().ok()).flatten()?.clone()))
-    });
+    let models = reader.distinct_models();
+    let models = models.filter_map(|file| Some((file.path().to_owned(), file.opened()?.clone())));
     let mut found = BTreeSet::new();
     for (path, model) in models {
         follow(reader, path, model, &mut found);

@@ -10,7 +10,8 @@ use crate::{
     Sums,
     edit::{models::check_count, needs},
     layout::{self, GOLDEN_EXPECTED, GOLDEN_INPUT, MANIFEST},
-    write::{Body, Use},
+    read::body::Body,
+    write::Use,
 };
 
 /// Makes one package of each model, in the order of the manifest.
@@ -60,7 +61,7 @@ struct Belongs {
 impl Belongs {
     fn to(reader: &Reader, model: ModelFile<'_>) -> Self {
         let (mut needed, mut operators) = (BTreeSet::new(), BTreeSet::new());
-        if let Some(opened) = model.is_model().then(|| model.open().ok()).flatten() {
+        if let Some(opened) = model.opened() {
             needs::follow(reader, model.path().to_owned(), opened.clone(), &mut needed);
             let codes = opened.model().operator_codes.iter().filter(|code| code.is_custom());
             let names = codes.filter_map(|code| code.custom_code.clone());
@@ -78,7 +79,7 @@ fn single(
     kernels: &[CustomOp<'_>],
 ) -> Result<Builder> {
     let mut builder = Builder::default();
-    let body = |path: &str| Body::of(reader, path);
+    let body = |path: &str| Body::of(reader.storage(), path);
     let path = model.path();
     // One that is not there, or is outside, is an error.
     model.file().len()?;
@@ -304,8 +305,8 @@ impl Merge {
                     match found {
                         Some((first, other, before)) => {
                             let path = |name: &str| layout::document(name);
-                            let same = Body::of(before, &path(other));
-                            if !same.is_same(&Body::of(reader, &path(name)))? {
+                            let same = Body::of(before.storage(), &path(other));
+                            if !same.is_same(&Body::of(reader.storage(), &path(name)))? {
                                 return Err(EditFault::Configs { first, second }.into());
                             }
                         }
@@ -317,7 +318,7 @@ impl Merge {
         };
         if let Some((name, reader)) = chosen {
             let path = layout::document(name);
-            builder.put(&path, Body::of(reader, &path), Use::Whole)?;
+            builder.put(&path, Body::of(reader.storage(), &path), Use::Whole)?;
             builder.manifest_mut().configs = vec![name.to_owned()];
         }
         Ok(())
@@ -337,7 +338,7 @@ impl Part {
             let index = if models.contains_key(model.path()) {
                 builder.name_model(&path, &kind)
             } else {
-                let body = Body::of(reader, model.path());
+                let body = Body::of(reader.storage(), model.path());
                 if builder.body(&path).is_some() {
                     let fault = BuildFault::Taken;
                     return Err(Error::Build { path, fault });
@@ -363,7 +364,7 @@ impl Part {
             if is_left || models.contains_key(path) {
                 continue;
             }
-            let body = Body::of(reader, path);
+            let body = Body::of(reader.storage(), path);
             if needed.contains(path) {
                 // It stays where its model looks for it.
                 self.put(builder, &format!("{}{path}", self.prefix), &body, Use::InPlace)?;

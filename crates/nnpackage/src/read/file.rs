@@ -169,4 +169,19 @@ impl Reader {
         let file = File::new(self, path);
         file.len().is_ok().then_some(file)
     }
+
+    /// Returns the list of digests, which is read the first time; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sums::parse`]; [`Error::Core`] where it is over the limit.
+    pub fn sums(&self) -> Result<Option<&Sums>> {
+        let cell = self.sums_cell();
+        if let Some(sums) = cell.get() {
+            return Ok(sums.as_ref());
+        }
+        let text = self.file(Sums::PATH).map(|file| file.document("SHA256SUMS in bytes"));
+        let sums = text.map(|text| Sums::parse(&text?)).transpose()?;
+        Ok(cell.get_or_init(|| sums).as_ref())
+    }
 }

@@ -1,5 +1,6 @@
 //! Opening packages.
 
+pub(crate) mod body;
 pub(crate) mod content;
 pub(crate) mod file;
 pub(crate) mod model_file;
@@ -7,7 +8,7 @@ pub(crate) mod sniff;
 pub(crate) mod storage;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     num::NonZeroUsize,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -21,8 +22,10 @@ use crate::{
     Content, Error, File, Manifest, Result, Sums,
     layout::{DOCUMENT_BYTES, MANIFEST},
     manifest::parse::Parsed,
-    read::storage::{Storage, in_archive, similar},
-    write::Plan,
+    read::{
+        body::Body,
+        storage::{Storage, in_archive, similar},
+    },
 };
 
 /// An open package: an archive, or a folder.
@@ -260,9 +263,8 @@ impl ReadOptions {
     }
 
     /// Reads what is going to be written.
-    pub(crate) fn preview(self, plan: Plan) -> Result<Reader> {
-        let files = plan.files.into_iter().map(|file| (file.path, file.body));
-        self.verify(Verify::Never).read(Storage::Planned(files.collect()))
+    pub(crate) fn preview(self, files: BTreeMap<String, Body>) -> Result<Reader> {
+        self.verify(Verify::Never).read(Storage::Planned(Arc::new(files)))
     }
 
     pub(crate) fn thread_count(&self) -> NonZeroUsize {

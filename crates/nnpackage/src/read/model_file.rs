@@ -92,6 +92,11 @@ impl<'a> ModelFile<'a> {
         is_declared && !self.is_model()
     }
 
+    /// Opens it where it is a Circle or TFLite model by its first bytes, and sound.
+    pub(crate) fn opened(self) -> Option<&'a circle_format::Reader> {
+        self.is_model().then(|| self.open().ok()).flatten()
+    }
+
     /// Tells whether the file is a Circle or TFLite model by its first bytes.
     pub(crate) fn is_model(self) -> bool {
         self.content().is_ok_and(|content| content.schema().is_some())

@@ -1,19 +1,19 @@
 //! Where the package is in an archive, and what was meant to be it.
 
-use std::{collections::BTreeMap, io, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use model_archive::{Archive, Entry, Kind, Stored, name};
 use tensor_core::Limits;
 
-use crate::{Error, FileFault, Result, layout::MANIFEST, write::Body};
+use crate::{Error, FileFault, Result, layout::MANIFEST, read::body::Body};
 
 /// The files of a package.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Storage {
     /// In an archive or a folder.
     Stored(model_archive::Storage),
     /// As they are going to be written, without a list of digests.
-    Planned(BTreeMap<String, Body>),
+    Planned(Arc<BTreeMap<String, Body>>),
 }
 
 impl Storage {
@@ -136,12 +136,4 @@ pub(crate) fn outside(storage: &Storage) -> Vec<&str> {
 pub(crate) fn entry<'a>(archive: &'a Archive, name: &str) -> Result<Entry<'a>> {
     let entry = archive.entry(name).filter(|entry| entry.info().kind == Kind::File);
     entry.ok_or_else(|| Error::File { path: name.to_owned(), fault: FileFault::Missing })
-}
-
-/// Turns an error of a stream into what it is about; `offset` is how far it was read, in bytes.
-pub(crate) fn fault(error: io::Error, offset: u64) -> Error {
-    match error.downcast::<model_archive::Error>() {
-        Ok(error) => error.into(),
-        Err(source) => tensor_core::Error::Read { what: "file", offset, source }.into(),
-    }
 }

@@ -1,17 +1,11 @@
 //! Every byte of every file, against checksums and digests.
 
-use std::io::BufRead;
-
-use model_archive::{Archive, Entry, Kind, Stored, StoredReader};
-use tensor_core::{
-    Finding, Profile, Report,
-    digest::{Algorithm, Hasher},
-    parallel,
-};
+use model_archive::{Archive, Entry, Kind, Stored};
+use tensor_core::{Finding, Profile, Report, parallel};
 
 use crate::{
-    Error, File, FileFault, Reader, Result, Sums,
-    sums::{Hex, sha256},
+    Error, File, FileFault, Reader, Sums,
+    sums::{self, Hex},
 };
 
 /// Something that is read whole.
@@ -80,7 +74,10 @@ impl<'a> Content<'a> {
         };
         let expected = path.zip(sums).and_then(|(path, sums)| sums.get(path));
         let found = content.and_then(|content| match content {
-            Some(content) => read(content, expected.is_some(), progress),
+            Some(content) => sums::read(content, expected.is_some(), |ready| {
+                progress(ready.len() as u64);
+                Ok(())
+            }),
             None => Ok(None),
         });
         match found {
@@ -112,26 +109,5 @@ impl<'a> Content<'a> {
             finding.severity = flaw.fault.class().severity(profile);
         }
         finding
-    }
-}
-
-/// Reads a stream to its end, and hashes it where that is asked for.
-fn read(
-    mut content: StoredReader,
-    is_listed: bool,
-    progress: &impl Fn(u64),
-) -> Result<Option<[u8; 32]>> {
-    let mut hasher = is_listed.then(|| Hasher::new(Algorithm::Sha256));
-    loop {
-        let ready = content.fill_buf().map_err(StoredReader::fault)?;
-        let len = ready.len();
-        if len == 0 {
-            return Ok(hasher.map(|hasher| sha256(hasher.finish())));
-        }
-        if let Some(hasher) = &mut hasher {
-            hasher.update(ready);
-        }
-        content.consume(len);
-        progress(len as u64);
     }
 }

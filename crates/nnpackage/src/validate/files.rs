@@ -51,9 +51,7 @@ fn compressed(reader: &Reader, findings: &mut Diagnoses) {
 /// Other files that models need: that they are there, and as long as what is read from them.
 fn needed(reader: &Reader, findings: &mut Diagnoses) {
     for file in reader.distinct_models() {
-        let is_model = file.is_model();
-        let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
-        let model = model.model();
+        let Some(model) = file.opened().map(|model| model.model()) else { continue };
         findings.enter(Some(file.path().to_owned()));
         for location in model.run_models() {
             if let Err(fault) = found(reader, file, location) {

@@ -38,8 +38,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
 fn used(reader: &Reader) -> BTreeMap<String, &str> {
     let mut used = BTreeMap::new();
     for file in reader.distinct_models() {
-        let is_model = file.is_model();
-        let Some(model) = is_model.then(|| file.open().ok()).flatten() else { continue };
+        let Some(model) = file.opened() else { continue };
         let codes = model.model().operator_codes.iter().filter(|code| code.is_custom());
         for name in codes.filter_map(|code| code.custom_code.as_deref()) {
             if !is_builtin_custom(name) {
