@@ -2,11 +2,20 @@ use std::path::PathBuf;
 
 use modelcrate::{
     ptl_spec::{self, WriteOptions},
-    tensor_core::output::{Edited, LockedFile},
+    tensor_core::{
+        Source,
+        output::{Edited, LockedFile},
+    },
 };
 use serde::Serialize;
 
-use crate::{escape::escape, failure::About, options::{InPlace, Print}, outcome::Outcome, output};
+use crate::{
+    escape::escape,
+    failure::About,
+    options::{InPlace, Print},
+    outcome::Outcome,
+    output,
+};
 
 /// Cut off what an interrupted edit has left at the end of a model
 ///
@@ -52,17 +61,22 @@ impl Recover {
     }
 
     fn recovered(&self) -> ptl_spec::Result<Recovered> {
-        let file = LockedFile::shared(&self.model)?;
-        let source = file.source()?;
-        file.unlock();
-        let edited = match self.dry_run {
-            true => ptl_spec::recoverable(&source)?,
-            false => ptl_spec::recover(&self.model, WriteOptions::default().output(self.in_place.output()))?,
+        let edited = if self.dry_run {
+            let file = LockedFile::shared(&self.model)?;
+            let source = file.source()?;
+            file.unlock();
+            ptl_spec::recoverable(&source)?
+        } else {
+            let options = WriteOptions::default().output(self.in_place.output());
+            ptl_spec::recover(&self.model, options)?
         };
         let (path, dry_run) = (self.model.display().to_string(), self.dry_run);
         let (bytes_before, bytes_after) = match edited {
             Edited::Truncated { before, after } => (before, after),
-            _ => (source.len(), source.len()),
+            _ => {
+                let len = Source::open(&self.model)?.len();
+                (len, len)
+            }
         };
         Ok(Recovered { path, dry_run, bytes_before, bytes_after })
     }

@@ -375,20 +375,20 @@ impl Number {
             let run = behind.checked_sub(1).and_then(|index| runs.get(index));
             at.saturating_sub(run.map_or(0, |run| run.shift))
         };
-        let between = |from: u32, to: u32| to.wrapping_sub(from);
-        let (at, number) = match self {
+        let number = |place: &dyn Fn(u32) -> u32| match self {
             Self::Offset { at, target } | Self::Moved { at, target } => {
-                (at, between(new(at), new(target)))
+                place(target).wrapping_sub(place(at))
             }
-            Self::Vtable { at, vtable } => (at, between(new(vtable), new(at))),
-            Self::Count { at, count } => (at, count),
+            Self::Vtable { at, vtable } => place(at).wrapping_sub(place(vtable)),
+            Self::Count { count, .. } => count,
         };
-        let is_kept = match self {
-            Self::Offset { at, target } => number == between(at, target),
-            Self::Vtable { at, vtable } => number == between(vtable, at),
-            Self::Moved { .. } | Self::Count { .. } => false,
-        };
-        (!is_kept).then_some((new(at), number))
+        let (Self::Offset { at, .. }
+        | Self::Moved { at, .. }
+        | Self::Vtable { at, .. }
+        | Self::Count { at, .. }) = self;
+        let is_kept = matches!(self, Self::Offset { .. } | Self::Vtable { .. });
+        let is_kept = is_kept && number(&new) == number(&|at| at);
+        (!is_kept).then(|| (new(at), number(&new)))
     }
 }
 
