@@ -1,8 +1,9 @@
 //! Options that commands share.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
+use modelcrate::tensor_core::output::Output;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -25,6 +26,25 @@ pub(crate) struct Print {
     /// Show no progress
     #[arg(long)]
     pub(crate) no_progress: bool,
+}
+
+/// Options of every command that changes a file in place.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct InPlace {
+    /// Wait so many seconds where another process edits the file
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true)]
+    wait: u64,
+}
+
+impl InPlace {
+    pub(crate) const fn wait(self) -> Duration {
+        Duration::from_secs(self.wait)
+    }
+
+    /// Returns how a changed file takes its place.
+    pub(crate) fn output(self) -> Output {
+        Output { wait: self.wait(), ..Output::default() }
+    }
 }
 
 /// Tells whether a path means standard input or output.

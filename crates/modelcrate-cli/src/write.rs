@@ -9,7 +9,10 @@ use std::{
 
 use anstream::eprint;
 use anyhow::ensure;
-use modelcrate::tensor_core::output::{Durability, Existing, NewFile};
+use modelcrate::tensor_core::{
+    Source,
+    output::{Durability, Existing, NewFile},
+};
 use serde::Serialize;
 
 use crate::{
@@ -132,6 +135,14 @@ impl Sink {
     /// Returns what tells later whether writing failed, and not something else.
     pub(crate) fn failed(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.failed)
+    }
+
+    /// Returns what was written so far; `None` where it cannot be read again.
+    pub(crate) fn source(&mut self) -> anyhow::Result<Option<Source>> {
+        match &mut self.to {
+            To::File(file, _) => Ok(Some(file.source()?)),
+            To::Stdout(_) | To::Nowhere => Ok(None),
+        }
     }
 
     /// Puts a file in its place; returns how many bytes were written.

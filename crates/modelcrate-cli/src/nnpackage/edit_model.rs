@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::{
     escape::escape,
     failure::About,
-    options::{Input, is_stdio},
+    options::{InPlace, Input, is_stdio},
     outcome::Outcome,
     output,
     write::Writing,
@@ -42,6 +42,8 @@ pub(crate) struct EditModel {
     changes: Changes,
     #[command(flatten)]
     write: Writing,
+    #[command(flatten)]
+    in_place: InPlace,
 }
 
 #[derive(Debug, clap::Args)]
@@ -106,7 +108,7 @@ impl EditModel {
         let is_stdin = self.output.is_none() && is_stdio(&self.input);
         ensure!(!is_stdin, "standard input cannot be replaced: say where the model goes");
         let replaced = (self.output.is_none() && !self.write.dry_run)
-            .then(|| LockedFile::open(&self.input).about(&self.input))
+            .then(|| LockedFile::open_within(&self.input, self.in_place.wait()).about(&self.input))
             .transpose()?;
         let source = match &replaced {
             Some(file) => file.source().map_err(anyhow::Error::from),

@@ -20,3 +20,15 @@ mod ptl;
 mod rten;
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a slim command has few tests"))]
 mod run;
+#[cfg(all(unix, feature = "carton"))]
+mod signals;
+#[cfg(all(
+    feature = "carton",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod wait;
+#[cfg(all(feature = "http", feature = "ztensor"))]
+mod ztensor;

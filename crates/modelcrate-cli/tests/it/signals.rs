@@ -1,0 +1,109 @@
+//! Commands that are interrupted leave nothing behind, and say so by how they end.
+
+use std::{
+    fs::{self, File},
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use crate::run::prints;
+
+/// A carton that takes so long to unpack that a signal comes in between.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::create_dir(cd.join("model")).unwrap();
+    for number in 0..64 {
+        let file = File::create(cd.join(format!("model/{number}"))).unwrap();
+        file.set_len(4 << 20).unwrap();
+    }
+    let runner = ["--runner", "x", "--framework-version", "*"];
+    prints(cd, &[&["carton", "pack", "model", "-o", "m.carton"][..], &runner].concat());
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Starts a command by a shell, and waits until something hidden stands in its folder.
+fn started(cd: &Path, script: &str) -> Child {
+    let script =
+        format!("{script} exec '{}' carton unpack m.carton out", env!("CARGO_BIN_EXE_modelcrate"));
+    let mut child = Command::new("sh")
+        .current_dir(cd)
+        .args(["-c", &script])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !names(cd).iter().any(|name| name.starts_with('.')) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen");
+        thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+fn ended(mut child: Child, signal: &str) -> ExitStatus {
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    child.wait().unwrap()
+}
+
+#[test]
+fn the_command_dies_of_the_signal_and_leaves_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    for (signal, number) in [("-HUP", 1), ("-INT", 2), ("-TERM", 15)] {
+        let status = ended(started(cd, ""), signal);
+        assert_eq!(status.signal(), Some(number), "{signal} {status}");
+        assert_eq!(names(cd), ["m.carton", "model"], "{signal}");
+    }
+}
+
+#[test]
+fn what_is_ignored_stays_ignored() {
+    let folder = folder();
+    let status = ended(started(folder.path(), "trap '' HUP;"), "-HUP");
+    assert!(status.success(), "{status}");
+    assert_eq!(names(folder.path()), ["m.carton", "model", "out"]);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("noise"), noise(1 << 20)).unwrap();
+    let before = names(cd);
+    let program = env!("CARGO_BIN_EXE_modelcrate");
+    for command in [
+        "carton unpack m.carton out",
+        "carton pack noise -o n.carton --runner x --framework-version '*'",
+    ] {
+        let script = format!("ulimit -f 100; exec '{program}' {command}");
+        let output = Command::new("sh").current_dir(cd).args(["-c", &script]).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains("File too large"), "{command}: {errors}");
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert_eq!(names(cd), before, "{command}");
+    }
+}
+
+/// Bytes that cannot be compressed.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}

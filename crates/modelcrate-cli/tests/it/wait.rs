@@ -1,0 +1,52 @@
+//! Edits that wait for other editors.
+
+use std::{fs, process::Command, thread, time::Duration};
+
+use modelcrate::tensor_core::output::LockedFile;
+use test_support::testdata;
+
+use crate::run::fails;
+
+/// Every command that changes a file in place, on a file of its format.
+const EDITS: [(&str, &str); 12] = [
+    ("carton/golden/minimal.carton", "carton edit FILE --set license=MIT"),
+    ("carton/golden/minimal.carton", "carton repack FILE --compression stored"),
+    ("nnpackage/valid/01_minimal_circle_stored.zip", "nnpackage edit FILE --set NUM_THREADS=2"),
+    ("nnpackage/valid/everything.circle", "nnpackage edit-model FILE --set license=MIT"),
+    ("ptl/valid/torch113/img_extras.ptl", "ptl embed FILE notes --name notes"),
+    ("ptl/valid/torch113/img_extras.ptl", "ptl remove FILE model/live.spec.json"),
+    ("ptl/valid/torch113/img_extras.ptl", "ptl strip FILE"),
+    ("ptl/valid/torch113/img_extras.ptl", "ptl compact FILE"),
+    ("rten/valid/mlp.v2.rten", "rten edit FILE --set license=MIT"),
+    ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor append FILE --raw notes=u8:5:notes"),
+    ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor remove FILE s_u8"),
+    ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor compact FILE"),
+];
+
+#[test]
+fn of_two_editors_one_is_told_or_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::write(cd.join("notes"), "12345").unwrap();
+    thread::scope(|scope| {
+        for (number, (sample, line)) in EDITS.iter().enumerate() {
+            let file = format!("file{number}");
+            let line = line.replace("FILE", &file);
+            fs::copy(testdata(sample), cd.join(&file)).unwrap();
+            scope.spawn(move || {
+                let args: Vec<&str> = line.split(' ').collect();
+                let lock = LockedFile::open(cd.join(&file)).unwrap();
+                let (status, text) = fails(cd, &args);
+                assert!(text.starts_with(&format!("error: {file}: is locked")), "{line}: {text}");
+                assert_eq!(status, 2, "{line}");
+                let mut waiting = Command::new(env!("CARGO_BIN_EXE_modelcrate"));
+                let waiting = waiting.current_dir(cd).args(&args).args(["--wait", "60"]);
+                let mut waiting = waiting.stdout(std::process::Stdio::null()).spawn().unwrap();
+                thread::sleep(Duration::from_millis(300));
+                assert!(waiting.try_wait().unwrap().is_none(), "{line} did not wait");
+                drop(lock);
+                assert!(waiting.wait().unwrap().success(), "{line}");
+            });
+        }
+    });
+}
