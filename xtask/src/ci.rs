@@ -52,6 +52,8 @@ fn steps(members: &[Member]) -> Vec<Step> {
         Step::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Step::here("xtask oracles", oracles::install),
         Step::cargo("test --workspace"),
+        #[cfg(unix)]
+        Step::here("xtask faults --kills 20", crate::faults::some),
         Step::here("xtask conformance", conformance),
         documentation(),
         each_crate_alone(members),

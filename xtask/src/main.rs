@@ -9,6 +9,8 @@
 mod ci;
 mod codegen;
 mod descriptions;
+#[cfg(unix)]
+mod faults;
 mod fuzz;
 mod golden;
 mod newcomer;
@@ -35,6 +37,8 @@ Commands:
   tidy                check the crate graph, the manifests, the sources and the test data
   codegen [--check]   make code from the FlatBuffers schemas, or check that it is up to date
   conformance         run the real clients of the formats on our files, and us on theirs
+  faults [--kills N]  kill every command that changes a file, 200 times unless told, limit the size
+                      of its files and fill its disk: the old file or the new one is left
   fuzz [TARGET]... [--minutes N]
                       run fuzz targets under the address sanitizer; what breaks one is kept
   golden [--check]    write the golden files, or compare them with what the writers make
@@ -61,6 +65,10 @@ fn run(args: &[&str]) -> Result<()> {
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),
         ["conformance"] => ci::conformance(),
+        #[cfg(unix)]
+        ["faults"] => faults::run(200),
+        #[cfg(unix)]
+        ["faults", "--kills", kills] => faults::run(kills.parse().context("--kills")?),
         ["fuzz", args @ ..] => fuzz::run(args),
         ["golden"] => golden::write(),
         ["golden", "--check"] => golden::check(),

@@ -1,0 +1,321 @@
+//! Runs every command that changes or makes a file, and kills it, limits the size of its files, and
+//! fills its disk: afterwards there is the old file or the new one, and nothing beside it.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::Write as _,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use crate::{cargo, command, output, root, succeed};
+
+/// Runs each command so many times, and prints a table of what was there afterwards.
+pub(crate) fn run(kills: u32) -> Result<()> {
+    succeed(cargo().args(["build", "--quiet", "-p", "modelcrate-cli"]))?;
+    let program = env::current_exe()?.with_file_name("modelcrate");
+    let table: Table = fs::read_to_string(root().join("xtask/faults.toml"))?.parse()?;
+    let edits = table["edit"].as_array().context("xtask/faults.toml has no `edit`")?;
+    println!("| command | kills | old after | new after | too large | disk full |");
+    println!("|---|---|---|---|---|---|");
+    let (noise, mut broken) = (noise(), 0);
+    for edit in edits {
+        let edit = Edit::parse(edit)?;
+        let row = edit.row(&program, &noise, kills).unwrap_or_else(|error| {
+            broken += 1;
+            format!("| `{}` | {error:#} |", edit.run)
+        });
+        println!("{row}");
+    }
+    ensure!(broken == 0, "{broken} commands leave something else than the old file or the new one");
+    Ok(())
+}
+
+/// A tenth of that, for every change of the code.
+pub(crate) fn some() -> Result<()> {
+    run(20)
+}
+
+/// A command, and what it changes or makes.
+struct Edit<'a> {
+    run: &'a str,
+    file: &'a str,
+    /// The file of `testdata` that is there first.
+    old: Option<&'a str>,
+    /// Commands that come first.
+    before: Vec<&'a str>,
+}
+
+impl<'a> Edit<'a> {
+    fn parse(edit: &'a Value) -> Result<Self> {
+        let text = |key: &str| edit.get(key).and_then(Value::as_str);
+        let before = edit.get("before").and_then(Value::as_array).into_iter().flatten();
+        Ok(Self {
+            run: text("run").context("an edit has no `run`")?,
+            file: text("file").context("an edit has no `file`")?,
+            old: text("old"),
+            before: before.filter_map(Value::as_str).collect(),
+        })
+    }
+
+    fn row(&self, program: &Path, noise: &[u8], kills: u32) -> Result<String> {
+        let folder = tempfile::tempdir()?;
+        let trial = Trial::start(self, program, noise, folder.path())?;
+        let (old, new) = trial.killed(kills)?;
+        let too_large = trial.limited()?;
+        let full = self.on_a_small_disk(program, noise)?;
+        Ok(format!("| `{}` | {kills} | {old} | {new} | {too_large} | {full} |", self.run))
+    }
+
+    /// Runs the command where less space is left than it needs, if this process may mount a disk.
+    fn on_a_small_disk(&self, program: &Path, noise: &[u8]) -> Result<&'static str> {
+        let folder = tempfile::tempdir()?;
+        let mut mount = command("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=40m", "none"]).arg(folder.path());
+        if output(&mut mount).is_err() {
+            return Ok("skipped");
+        }
+        let refused = self.refused_for_space(program, noise, folder.path());
+        output(command("umount").arg(folder.path()))?;
+        Ok(if refused.context("where the disk is full")? { "refused" } else { "fits" })
+    }
+
+    fn refused_for_space(&self, program: &Path, noise: &[u8], folder: &Path) -> Result<bool> {
+        let trial = Trial::start(self, program, noise, folder)?;
+        trial.old.restore(&trial.path())?;
+        let mut filler = fs::File::create(folder.join("filler"))?;
+        while filler.write_all(&[7; 4096]).is_ok() {}
+        trial.refused(&trial.command(self.run).output()?)
+    }
+}
+
+/// A folder in which a command is run again and again.
+struct Trial<'a> {
+    edit: &'a Edit<'a>,
+    program: &'a Path,
+    folder: &'a Path,
+    old: State,
+    new: State,
+    /// How long the command takes.
+    took: Duration,
+}
+
+impl<'a> Trial<'a> {
+    fn start(
+        edit: &'a Edit<'a>,
+        program: &'a Path,
+        noise: &[u8],
+        folder: &'a Path,
+    ) -> Result<Self> {
+        fs::write(folder.join("noise"), noise)?;
+        if let Some(old) = edit.old {
+            fs::copy(root().join("testdata").join(old), folder.join("old"))?;
+        }
+        let (old, new, took) = <_>::default();
+        let mut trial = Self { edit, program, folder, old, new, took };
+        for line in &edit.before {
+            ensure_success(trial.command(line).output()?).context((*line).to_owned())?;
+        }
+        trial.old = trial.state()?;
+        let started = Instant::now();
+        ensure_success(trial.command(edit.run).output()?)?;
+        trial.took = started.elapsed();
+        trial.new = trial.state()?;
+        ensure!(trial.new.files != trial.old.files, "the command changes nothing");
+        Ok(trial)
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(self.program);
+        command.current_dir(self.folder).args(line.split_whitespace()).stdin(Stdio::null());
+        command
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join(self.edit.file)
+    }
+
+    fn state(&self) -> Result<State> {
+        let mut state = State::default();
+        state.read(&self.path())?;
+        let shown = ["inspect", "--digests", "--format", "json", self.edit.file].join(" ");
+        state.shown = shown_by(&self.command(&shown).output()?);
+        Ok(state)
+    }
+
+    /// Kills the command at random moments, by every fourth kill so that it can tidy up; returns how
+    /// often the old file and the new one were there afterwards.
+    fn killed(&self, kills: u32) -> Result<(u32, u32)> {
+        let (mut old, mut random) = (0, Random(u64::from(kills) + 1));
+        for number in 0..kills {
+            self.old.restore(&self.path())?;
+            let delay = self.took.mul_f64(random.next() * 1.1);
+            let mut child =
+                self.command(self.edit.run).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+            thread::sleep(delay);
+            let tidies = number % 4 == 0;
+            if tidies {
+                // It may have ended by itself.
+                let _ = output(command("kill").args(["-TERM", &child.id().to_string()]));
+            } else {
+                child.kill()?;
+            }
+            let status = child.wait()?;
+            let expected = if tidies { 15 } else { 9 };
+            ensure!(status.success() || status.signal() == Some(expected), "{status}");
+            let when = || format!("{status} after {delay:?}");
+            old += u32::from(self.judge().with_context(when)? == After::Old);
+            if !tidies && !self.hidden()?.is_empty() {
+                // What a dead process left is gone with the next edit, whatever becomes of that.
+                self.command(self.edit.run).output()?;
+            }
+            let hidden = self.hidden()?;
+            ensure!(hidden.is_empty(), "{}: {hidden:?} was left", when());
+        }
+        Ok((old, kills - old))
+    }
+
+    /// Runs the command with several limits on the size of a file, in blocks of a shell; returns how
+    /// often that was too little.
+    fn limited(&self) -> Result<u32> {
+        let mut refused = 0;
+        for blocks in [0, 1, 8, 64, 1024, 8192] {
+            self.old.restore(&self.path())?;
+            let mut shell = Command::new("sh");
+            let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+            shell.current_dir(self.folder).args(["-c", &script]).arg(self.program);
+            let output = shell.args(self.edit.run.split_whitespace()).output()?;
+            refused +=
+                u32::from(self.refused(&output).with_context(|| format!("{blocks} blocks"))?);
+        }
+        Ok(refused)
+    }
+
+    /// Tells whether a command could not be carried out, and proves that nothing came of it then.
+    fn refused(&self, output: &Output) -> Result<bool> {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(matches!(output.status.code(), Some(0 | 2)), "{}: {errors}", output.status);
+        let (after, refused) = (self.judge()?, !output.status.success());
+        ensure!(refused == (after == After::Old), "{}, but the file is {after:?}", output.status);
+        let hidden = self.hidden()?;
+        ensure!(hidden.is_empty(), "{hidden:?} was left");
+        Ok(refused)
+    }
+
+    /// Tells which of the two files is there; bytes that an edit has put behind the old one, and that
+    /// no reader looks at, do not matter.
+    fn judge(&self) -> Result<After> {
+        let mut found = State::default();
+        found.read(&self.path())?;
+        for (state, after) in [(&self.old, After::Old), (&self.new, After::New)] {
+            if found.files == state.files {
+                return Ok(after);
+            }
+        }
+        ensure_success(self.command(&format!("verify {}", self.edit.file)).output()?)?;
+        let found = self.state()?.shown.context("the file cannot be looked at")?;
+        if self.old.shown.as_ref() == Some(&found) {
+            return Ok(After::Old);
+        }
+        ensure!(self.new.shown.as_ref() == Some(&found), "neither the old file nor the new one");
+        Ok(After::New)
+    }
+
+    /// Returns the hidden names in the folder: nothing there has one by itself.
+    fn hidden(&self) -> Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(self.folder)?.map(|entry| Ok(PathBuf::from(entry?.file_name())));
+        let names = entries.collect::<Result<Vec<_>>>()?;
+        let is_hidden = |name: &PathBuf| name.as_os_str().as_encoded_bytes().starts_with(b".");
+        Ok(names.into_iter().filter(is_hidden).collect())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Old,
+    New,
+}
+
+/// A file, all files of a folder, or nothing.
+#[derive(Default)]
+struct State {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    /// What `inspect` says of it, findings and places apart.
+    shown: Option<Json>,
+}
+
+impl State {
+    fn read(&mut self, path: &Path) -> Result<()> {
+        if path.is_dir() {
+            for entry in fs::read_dir(path)? {
+                self.read(&entry?.path())?;
+            }
+        } else if path.exists() {
+            self.files.insert(path.to_owned(), fs::read(path)?);
+        }
+        Ok(())
+    }
+
+    fn restore(&self, path: &Path) -> Result<()> {
+        if path.is_dir() {
+            fs::remove_dir_all(path)?;
+        } else if path.exists() {
+            fs::remove_file(path)?;
+        }
+        for (path, bytes) in &self.files {
+            fs::create_dir_all(path.parent().unwrap_or(path))?;
+            fs::write(path, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+fn shown_by(inspect: &Output) -> Option<Json> {
+    let mut shown: Json = serde_json::from_slice(&inspect.stdout).ok()?;
+    let file = shown["files"].get_mut(0)?;
+    file.as_object_mut()?.remove("findings");
+    for part in ["tensors", "files"] {
+        for tensor in file[part].as_array_mut().into_iter().flatten() {
+            tensor.as_object_mut()?.remove("offset");
+        }
+    }
+    Some(file.take())
+}
+
+fn ensure_success(output: Output) -> Result<()> {
+    if !output.status.success() {
+        bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// Bytes that cannot be compressed.
+fn noise() -> Vec<u8> {
+    let mut random = Random(1);
+    (0..6 << 20).map(|_| random.bits().to_le_bytes()[0]).collect()
+}
+
+/// Numbers without a pattern that matters here, the same each time.
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns a number from 0 to 1.
+    fn next(&mut self) -> f64 {
+        f64::from(self.bits() as u32) / f64::from(u32::MAX)
+    }
+}
