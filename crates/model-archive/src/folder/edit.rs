@@ -8,9 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tensor_core::output::{
-    Durability, Edited, Hidden, LockedFile, Output, is_temporary, keep_metadata,
-};
+#[cfg(unix)]
+use tensor_core::output::LockedFile;
+use tensor_core::output::{Durability, Edited, Hidden, Output, is_temporary, keep_metadata};
 
 use super::{failed, fault, text, tree::Tree};
 use crate::{FileFault, Folder, Result, name};

@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::{
-    hidden::{self, Hidden},
+    hidden::Hidden,
     keep::{check_writable, keep_metadata},
     options::{Durability, Existing, Output, file_error, folder},
 };
@@ -161,7 +161,7 @@ impl Write for NewFile {
 fn make(target: &Path, mode: u32) -> io::Result<(Option<Hidden>, File)> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(file) = make_unnamed(target, mode) {
-        hidden::sweep_beside(target);
+        super::hidden::sweep_beside(target);
         return Ok((None, file));
     }
     let (hidden, file) = Hidden::file(target, mode)?;
@@ -189,7 +189,7 @@ fn handle_path(file: &File) -> String {
 fn place_unnamed(file: &File, target: &Path, existing: Existing) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     let handle = handle_path(file);
-    hidden::place_unnamed(target, existing, |path| {
+    super::hidden::place_unnamed(target, existing, |path| {
         Ok(linkat(CWD, handle.as_str(), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     })
 }
