@@ -82,7 +82,9 @@ fn about_culprit<T>(error: Error, given: &Path) -> anyhow::Result<T> {
     let path = match &error {
         Error::Pack { path, .. }
         | Error::Archive(model_archive::Error::Unpack { path, .. })
-        | Error::Core(Core::File { path, .. } | Core::NotAFile { path, .. }) => path.clone(),
+        | Error::Core(
+            Core::File { path, .. } | Core::NotAFile { path, .. } | Core::DiskFull { path, .. },
+        ) => path.clone(),
         _ => given.to_owned(),
     };
     Err(error).about(&path)

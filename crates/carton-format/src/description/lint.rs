@@ -127,7 +127,7 @@ impl Description {
     }
 
     fn lint_symbols(&self, lint: &mut Lint<'_>) {
-        let mut uses: HashMap<&str, (SymbolUse, String)> = HashMap::new();
+        let mut uses: HashMap<&str, (&str, String)> = HashMap::new();
         let mut clashes = HashSet::new();
         for (list, specs) in [("input", &self.inputs), ("output", &self.outputs)] {
             for (index, spec) in specs.iter().flatten().enumerate() {
@@ -139,10 +139,8 @@ impl Description {
                         Some(_) if !clashes.insert(symbol) => {}
                         Some((first, place)) => {
                             let message = format!(
-                                "symbol {} stands for a {}, but in {place} for a {}",
-                                Quoted(symbol),
-                                used.name(),
-                                first.name()
+                                "symbol {} stands for a {used}, but in {place} for a {first}",
+                                Quoted(symbol)
                             );
                             lint.error("carton/symbol-shape-and-dimension", path(), message);
                         }
@@ -285,33 +283,19 @@ impl<'a> Declared<'a> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SymbolUse {
-    Shape,
-    Dimension,
-}
-
-impl SymbolUse {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Shape => "shape",
-            Self::Dimension => "dimension",
-        }
-    }
-}
-
 impl TensorSpec {
-    fn symbols(&self) -> impl Iterator<Item = (&str, SymbolUse)> {
+    /// Returns the symbols, and what each stands for.
+    fn symbols(&self) -> impl Iterator<Item = (&str, &'static str)> {
         let (shape, dims) = match &self.shape {
             SymbolicShape::Any => (None, [].as_slice()),
             SymbolicShape::Symbol(symbol) => (Some(symbol), [].as_slice()),
             SymbolicShape::Dims(dims) => (None, dims.as_slice()),
         };
         let dims = dims.iter().filter_map(|dim| match dim {
-            Dim::Symbol(symbol) => Some((symbol.as_str(), SymbolUse::Dimension)),
+            Dim::Symbol(symbol) => Some((symbol.as_str(), "dimension")),
             Dim::Fixed(_) | Dim::Any => None,
         });
-        shape.map(|symbol| (symbol.as_str(), SymbolUse::Shape)).into_iter().chain(dims)
+        shape.map(|symbol| (symbol.as_str(), "shape")).into_iter().chain(dims)
     }
 }
 

@@ -127,14 +127,11 @@ impl Description {
     /// Returns all self tests and examples: their list, their number, and what they refer to.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&'static str, usize, Vec<Argument<'_>>)> {
         let tests = self.self_tests.iter().flatten().enumerate().map(|(number, test)| {
-            let sides =
-                [("inputs", Some(&test.inputs)), ("expected_out", test.expected_out.as_ref())];
-            ("self_test", number, arguments(sides, |name| Reference::Tensor(name.clone())))
+            ("self_test", number, arguments(test.sides(), |name| Reference::Tensor(name.clone())))
         });
-        let examples = self.examples.iter().flatten().enumerate().map(|(number, example)| {
-            let sides =
-                [("inputs", example.inputs.as_ref()), ("sample_out", example.sample_out.as_ref())];
-            ("example", number, arguments(sides, Reference::clone))
+        let examples = self.examples.iter().flatten().enumerate();
+        let examples = examples.map(|(number, example)| {
+            ("example", number, arguments(example.sides(), Reference::clone))
         });
         tests.chain(examples)
     }
@@ -247,10 +244,10 @@ impl Description {
 /// The side, the name and the reference of an argument or result of a call.
 pub(crate) type Argument<'a> = (&'static str, &'a str, Reference);
 
-fn arguments<'a, V>(
-    sides: [(&'static str, Option<&'a Named<V>>); 2],
-    reference: impl Fn(&V) -> Reference,
-) -> Vec<Argument<'a>> {
+/// What a call is given, and what it gives, with the keys of both.
+type Sides<'a, V> = [(&'static str, Option<&'a Named<V>>); 2];
+
+fn arguments<V>(sides: Sides<'_, V>, reference: impl Fn(&V) -> Reference) -> Vec<Argument<'_>> {
     let mut arguments = Vec::new();
     for (side, named) in sides {
         let named = named.into_iter().flat_map(Named::iter);
@@ -327,21 +324,12 @@ impl SelfTest {
     }
 
     fn emit(&self, emitter: &mut Emitter) {
-        emitter
-            .optional_text("name", self.name.as_deref())
-            .optional_text("description", self.description.as_deref());
-        for (key, tensors) in
-            [("inputs", Some(&self.inputs)), ("expected_out", self.expected_out.as_ref())]
-        {
-            if let Some(tensors) = tensors {
-                let reference = |name: &String| format!("{}{name}", reference::TENSOR);
-                emit_references(
-                    emitter,
-                    key,
-                    tensors.iter().map(|(key, name)| (key, reference(name))),
-                );
-            }
-        }
+        let text = |name: &String| format!("{}{name}", reference::TENSOR);
+        emit_call(emitter, [&self.name, &self.description], self.sides(), text);
+    }
+
+    fn sides(&self) -> Sides<'_, String> {
+        [("inputs", Some(&self.inputs)), ("expected_out", self.expected_out.as_ref())]
     }
 }
 
@@ -383,15 +371,12 @@ impl Example {
     }
 
     fn emit(&self, emitter: &mut Emitter) {
-        emitter
-            .optional_text("name", self.name.as_deref())
-            .optional_text("description", self.description.as_deref());
-        for (key, references) in [("inputs", &self.inputs), ("sample_out", &self.sample_out)] {
-            if let Some(references) = references {
-                let text = |(name, reference): (_, &Reference)| (name, reference.to_string());
-                emit_references(emitter, key, references.iter().map(text));
-            }
-        }
+        let texts = [&self.name, &self.description];
+        emit_call(emitter, texts, self.sides(), Reference::to_string);
+    }
+
+    fn sides(&self) -> Sides<'_, Reference> {
+        [("inputs", self.inputs.as_ref()), ("sample_out", self.sample_out.as_ref())]
     }
 }
 
@@ -403,14 +388,21 @@ fn tensor(node: Node<'_>) -> Result<String> {
     }
 }
 
-fn emit_references<'a>(
+fn emit_call<V>(
     emitter: &mut Emitter,
-    key: &str,
-    references: impl Iterator<Item = (&'a str, String)>,
+    [name, description]: [&Option<String>; 2],
+    sides: Sides<'_, V>,
+    text: impl Fn(&V) -> String,
 ) {
-    let texts: Vec<_> =
-        references.map(|(name, reference)| (name, Text(&reference).to_string())).collect();
-    emitter.pair(key, Inline(texts.iter().map(|(name, text)| (*name, text))));
+    emitter
+        .optional_text("name", name.as_deref())
+        .optional_text("description", description.as_deref());
+    for (side, named) in sides {
+        let Some(named) = named else { continue };
+        let text = |(name, value)| (name, Text(&text(value)).to_string());
+        let texts: Vec<_> = named.iter().map(text).collect();
+        emitter.pair(side, Inline(texts.iter().map(|(name, text)| (*name, text))));
+    }
 }
 
 #[cfg(test)]

@@ -201,6 +201,13 @@ impl Step {
     }
 }
 
+/// What becomes of a step that leads to nothing.
+#[derive(Clone, Copy)]
+enum Missing {
+    Made,
+    Refused,
+}
+
 impl<'a> Path<'a> {
     fn parse(text: &'a str) -> Result<Self, EditFault> {
         let mut first = Vec::new();
@@ -219,26 +226,43 @@ impl<'a> Path<'a> {
         Ok(Self { text, first, last })
     }
 
-    fn set(&self, document: &mut DocumentMut, value: Value) -> Result<(), EditFault> {
-        let mut place = Place::Table(document.as_table_mut());
-        let mut at = 0;
+    /// Goes to what holds the last step, and returns where that ends in the path too.
+    fn walk<'d>(
+        &self,
+        document: &'d mut DocumentMut,
+        missing: Missing,
+    ) -> Result<(Place<'d>, usize), EditFault> {
+        let (mut place, mut at) = (Place::Table(document.as_table_mut()), 0);
         let next = self.first.iter().skip(1).chain([&self.last]);
         for (segment, next) in self.first.iter().zip(next) {
             let is_last = next.end == self.last.end;
-            place = match &segment.step {
+            let found = match &segment.step {
                 Step::Key(key) => {
                     let is_inline = place.is_inline();
                     let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
                     let holder = || next.step.holder(is_inline, is_last);
-                    Place::Item(table.entry(key).or_insert_with(holder))
+                    match missing {
+                        Missing::Made => Some(table.entry(key).or_insert_with(holder)),
+                        Missing::Refused => table.get_mut(key),
+                    }
+                    .map(Place::Item)
                 }
                 Step::Index(index) => {
                     let list = place.list().ok_or_else(|| self.wrong(at, ARRAY))?;
-                    list.get_or_push(*index).ok_or_else(|| self.missing(segment))?
+                    match missing {
+                        Missing::Made => list.get_or_push(*index),
+                        Missing::Refused => list.get(*index),
+                    }
                 }
             };
+            place = found.ok_or_else(|| self.missing(segment))?;
             at = segment.end;
         }
+        Ok((place, at))
+    }
+
+    fn set(&self, document: &mut DocumentMut, value: Value) -> Result<(), EditFault> {
+        let (place, at) = self.walk(document, Missing::Made)?;
         match &self.last.step {
             Step::Key(key) => {
                 let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
@@ -261,22 +285,7 @@ impl<'a> Path<'a> {
     }
 
     fn remove(&self, document: &mut DocumentMut) -> Result<(), EditFault> {
-        let mut place = Place::Table(document.as_table_mut());
-        let mut at = 0;
-        for segment in &self.first {
-            let found = match &segment.step {
-                Step::Key(key) => {
-                    let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;
-                    table.get_mut(key).map(Place::Item)
-                }
-                Step::Index(index) => {
-                    let list = place.list().ok_or_else(|| self.wrong(at, ARRAY))?;
-                    list.get(*index)
-                }
-            };
-            place = found.ok_or_else(|| self.missing(segment))?;
-            at = segment.end;
-        }
+        let (place, at) = self.walk(document, Missing::Refused)?;
         match &self.last.step {
             Step::Key(key) => {
                 let table = place.table().ok_or_else(|| self.wrong(at, TABLE))?;

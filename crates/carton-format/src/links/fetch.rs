@@ -71,12 +71,6 @@ impl Fetched {
         &self.source
     }
 
-    /// Returns the content.
-    #[must_use]
-    pub fn into_source(self) -> Source {
-        self.source
-    }
-
     /// Tells whether the digest of the content was compared with that of the link.
     #[must_use]
     pub const fn is_checked(&self) -> bool {
@@ -142,12 +136,6 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// Wraps the error of a fetcher of a caller's own.
-    #[must_use]
-    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Other(error.into())
-    }
-
     /// Returns what the error means for whoever meets it: nothing is wrong with the carton.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {

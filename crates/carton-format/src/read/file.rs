@@ -193,6 +193,12 @@ impl<'a> File<'a> {
         Ok(Some(name::resolve(self.path(), &target).unwrap_or(target)))
     }
 
+    /// Like [`target`](Self::target), but `None` where that is not listed: whatever is made of this
+    /// carton goes without it.
+    pub(crate) fn listed_target(self) -> Result<Option<String>> {
+        Ok(self.target()?.filter(|target| self.reader.file(target).is_some()))
+    }
+
     /// Returns a stream that compares the digest, whatever the options say.
     pub(crate) fn checked_reader(self) -> Result<FileReader> {
         self.open(true)
@@ -370,7 +376,7 @@ impl Reader {
         if let Some(flag) = self.inner.compared.get(file.index()) {
             flag.store(fetched.is_checked(), Ordering::Relaxed);
         }
-        let source = fetched.into_source();
+        let source = fetched.source().clone();
         let mut kept = self.fetched();
         if kept.len() >= KEPT {
             kept.pop_front();

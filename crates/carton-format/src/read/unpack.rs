@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use model_archive::{Kind, NewFolder, name};
+use model_archive::NewFolder;
 use tensor_core::{output::check_space, parallel};
 
 use crate::{
@@ -19,13 +19,7 @@ use crate::{
 pub struct UnpackOptions {
     threads: NonZeroUsize,
     linked: Linked,
-    mode: Mode,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Real,
-    Dry,
+    is_dry_run: bool,
 }
 
 /// What becomes of files that are only linked.
@@ -57,15 +51,14 @@ impl UnpackOptions {
     /// at, but nothing is fetched, and nothing stays there.
     #[must_use]
     pub const fn dry_run(mut self) -> Self {
-        self.mode = Mode::Dry;
+        self.is_dry_run = true;
         self
     }
 }
 
 impl Default for UnpackOptions {
     fn default() -> Self {
-        let (threads, linked) = (parallel::available(), Linked::default());
-        Self { threads, linked, mode: Mode::Real }
+        Self { threads: parallel::available(), linked: Linked::default(), is_dry_run: false }
     }
 }
 
@@ -93,11 +86,14 @@ pub fn unpack(
     for file in reader.files() {
         match file.place() {
             Place::Linked if options.linked == Linked::LeaveOut => is_linked = true,
-            Place::Linked if options.mode == Mode::Dry => {}
+            Place::Linked if options.is_dry_run => {}
             Place::Missing => {
                 return Err(Error::MissingFile { path: file.path().to_owned() });
             }
-            Place::Here if is_link_to_listed(reader, file)? => links.push(file),
+            // A link to a file that is not listed would lead to nothing.
+            Place::Here if file.entry().is_some() && file.listed_target()?.is_some() => {
+                links.push(file);
+            }
             Place::Here | Place::Linked => files.push(file),
         }
     }
@@ -105,7 +101,7 @@ pub fn unpack(
     check_space(&folder, lens.fold(0, u64::saturating_add))?;
     // Of a dry run, too: it goes away with nothing in it.
     let folder = NewFolder::create(folder)?;
-    let target = (options.mode == Mode::Real).then_some(&folder);
+    let target = (!options.is_dry_run).then_some(&folder);
     let results = parallel::map(&files, options.threads, |&file| write(target, file, &progress));
     results.into_iter().collect::<Result<()>>()?;
     // Links come last, so that nothing can be written through one.
@@ -120,16 +116,6 @@ pub fn unpack(
         put(&folder, LINKS, &found.to_bytes())?;
     }
     Ok(folder.commit()?)
-}
-
-/// Tells whether a file can be a link in a folder too: one to a file that is not listed would lead
-/// to nothing there.
-fn is_link_to_listed(reader: &Reader, file: File<'_>) -> Result<bool> {
-    let Some(entry) = file.entry().filter(|entry| entry.info().kind == Kind::Symlink) else {
-        return Ok(false);
-    };
-    let target = name::resolve(file.path(), &entry.target()?);
-    Ok(target.is_ok_and(|target| reader.file(&target).is_some()))
 }
 
 /// Reads a file to its end, and writes it where that is not only tried.

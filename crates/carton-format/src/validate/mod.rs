@@ -1,7 +1,6 @@
 //! Every rule of the format over every byte of a carton.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     io::{self, BufRead},
 };
@@ -35,20 +34,20 @@ impl Reader {
     /// each time some are.
     #[must_use]
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        let (scan, mut found) = (Scan { reader: self }, Distinct::default());
-        if scan.structure(&mut found) {
-            scan.contents(&progress, &mut found);
+        let scan = Scan { reader: self };
+        let (mut report, is_within) = scan.structure();
+        if is_within {
+            // What was found while a document was parsed is found again while it is hashed.
+            report.append(scan.contents(&progress).new_since(&report));
         }
-        found.report
+        report
     }
 
     /// Applies the rules that need neither the content of the model nor that of tensors: those of
     /// the archive, of the documents and of what they refer to.
     #[must_use]
     pub fn lint(&self) -> Report {
-        let mut found = Distinct::default();
-        Scan { reader: self }.structure(&mut found);
-        found.report
+        Scan { reader: self }.structure().0
     }
 
     /// Returns how many bytes of content [`validate_with`](Self::validate_with) reads.
@@ -61,42 +60,13 @@ impl Reader {
     }
 }
 
-/// Findings, without what was found in two ways, such as while a document was parsed and while it
-/// was hashed.
-#[derive(Default)]
-struct Distinct {
-    report: Report,
-    seen: HashSet<(Said, Where)>,
-}
-
-/// Rule and message of a finding.
-type Said = (Cow<'static, str>, String);
-/// The path, offset, entry, tensor and line of a finding.
-type Where = (Option<String>, Option<u64>, Option<String>, Option<String>, Option<u64>);
-
-impl Distinct {
-    fn append(&mut self, found: Report) {
-        let is_whole = found.omitted() == 0;
-        let mut new = Report::default();
-        for finding in found.findings() {
-            let At { path, offset, entry, tensor, line, .. } = finding.at.clone();
-            let key = (finding.rule.clone(), finding.message.clone());
-            if self.seen.insert((key, (path, offset, entry, tensor, line))) && is_whole {
-                new.add(finding.clone());
-            }
-        }
-        // Where so many break one rule that they are only counted, none was found elsewhere.
-        self.report.append(if is_whole { new } else { found });
-    }
-}
-
 struct Scan<'a> {
     reader: &'a Reader,
 }
 
 impl<'a> Scan<'a> {
-    /// Everything but content; returns whether that may be read.
-    fn structure(&self, found: &mut Distinct) -> bool {
+    /// Everything but content, and whether that may be read.
+    fn structure(&self) -> (Report, bool) {
         let (reader, mut report) = (self.reader, Report::default());
         let mut budget = Ok(());
         if let Some(archive) = reader.archive() {
@@ -114,8 +84,7 @@ impl<'a> Scan<'a> {
             // What it would decode to is more than anyone should wait for.
             Err(error) => report.add(Error::from(error).finding()),
         }
-        found.append(report);
-        is_within
+        (report, is_within)
     }
 
     /// `MANIFEST` against what is there and what is linked.
@@ -352,7 +321,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Every byte of content, once.
-    fn contents(&self, progress: &(impl Fn(u64) + Sync), found: &mut Distinct) {
+    fn contents(&self, progress: &(impl Fn(u64) + Sync)) -> Report {
         let (reader, mut report) = (self.reader, Report::default());
         let texts = self.texts();
         let mut files: Vec<File<'a>> = reader
@@ -375,13 +344,11 @@ impl<'a> Scan<'a> {
             (file.index(), found)
         });
         let done: BTreeMap<usize, Report> = done.into_iter().collect();
-        found.append(report);
-        for of_file in done.into_values() {
-            found.append(of_file);
+        for found in done.into_values() {
+            report.append(found);
         }
-        let mut report = Report::default();
         self.unlisted(progress, &mut report);
-        found.append(report);
+        report
     }
 
     /// Reads a file to its end; `tensors` are those whose texts it has.

@@ -352,10 +352,12 @@ impl<W: Write> Writer<W> {
     pub fn copy(&mut self, file: File<'_>) -> Result<()> {
         let path = file.path();
         self.check(path)?;
-        if let Some(target) = file.target()? {
+        if let Some(target) = file.listed_target()? {
             return self.symlink(path, &relative(path, &target));
         }
-        let Some(entry) = file.entry() else { return self.encode(file) };
+        let Some(entry) = file.entry().filter(|entry| entry.info().kind == Kind::File) else {
+            return self.encode(file);
+        };
         let info = entry.info();
         let raw = Raw {
             kind: Kind::File,

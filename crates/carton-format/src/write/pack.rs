@@ -4,11 +4,12 @@ use std::{
     collections::BTreeMap,
     fs, io,
     io::{Read, Write},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Mutex,
 };
 
 use bytes::Bytes;
+use model_archive::Folder;
 use tensor_core::{Limit, Limits, Source};
 
 use crate::{
@@ -44,6 +45,7 @@ use crate::{
 /// ```
 #[must_use = "nothing is written before `write`"]
 pub struct Pack {
+    description: Description,
     files: BTreeMap<String, Content>,
     index: IndexWriter,
     links: Links,
@@ -66,9 +68,9 @@ impl Pack {
     /// [`Error::Document`] where it is not a description.
     pub fn from_toml(text: impl Into<Bytes>) -> Result<Self> {
         let text = text.into();
-        Description::parse(&text, &Limits::default())?;
+        let description = Description::parse(&text, &Limits::default())?.description;
         let files = BTreeMap::from([(CARTON_TOML.to_owned(), Content::Memory(text))]);
-        Ok(Self { files, index: IndexWriter::default(), links: Links::default() })
+        Ok(Self { description, files, index: IndexWriter::default(), links: Links::default() })
     }
 
     /// Starts with an unpacked carton: a folder with `carton.toml` and whatever else belongs to it.
@@ -104,7 +106,7 @@ impl Pack {
             }
             pack.links = reader.links().cloned().unwrap_or_default();
         }
-        Walk { pack: &mut pack, root: canonical(folder)?, prefix: "" }.folder(folder)?;
+        Walk { pack: &mut pack, folder: Folder::open(folder)?, prefix: "" }.run(folder)?;
         Ok(pack)
     }
 
@@ -230,6 +232,7 @@ impl Pack {
             return Err(Error::Write { path, fault });
         }
         self.check_limits(&writer.options.limits)?;
+        writer.description = Some(self.description);
         writer.files(self.files, &progress)?;
         writer.finish_packed(is_known.then_some(&self.index))
     }
@@ -263,13 +266,12 @@ impl Pack {
     }
 
     fn folder(&mut self, path: &Path, prefix: &'static str) -> Result<&mut Self> {
-        let root = canonical(path)?;
-        if root.is_file() {
+        if canonical(path)?.is_file() {
             let name = path.file_name().and_then(|name| name.to_str());
             let name = name.ok_or_else(|| fault(path, PackFault::NotUtf8))?;
             return self.file_from(&format!("{prefix}{name}"), path);
         }
-        Walk { pack: self, root, prefix }.folder(path)?;
+        Walk { pack: self, folder: Folder::open(path)?, prefix }.run(path)?;
         Ok(self)
     }
 }
@@ -283,15 +285,14 @@ impl std::fmt::Debug for Pack {
 /// A walk over a folder, whose files are added.
 struct Walk<'p> {
     pack: &'p mut Pack,
-    /// With every link resolved.
-    root: PathBuf,
-    /// Where the root stands in the carton, with a slash; empty for the carton's own.
+    folder: Folder,
+    /// Where the folder stands in the carton, with a slash; empty for the carton's own.
     prefix: &'static str,
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, path: &Path) -> Result<()> {
-        self.inside(path, self.prefix, &mut vec![self.root.clone()])
+    fn run(&mut self, path: &Path) -> Result<()> {
+        self.inside(path, self.prefix, &mut vec![self.folder.path().to_owned()])
     }
 
     /// Adds the files of a folder; `above` are the folders that it lies in, itself included.
@@ -334,31 +335,12 @@ impl Walk<'_> {
         if !metadata.is_file() {
             return Err(fault(path, PackFault::Irregular));
         }
-        if is_link && let Some(target) = self.target(path).map_err(|error| io_fault(path, error))? {
-            return self.pack.add(packed, Content::Symlink(relative(packed, &target)));
+        let inside = packed.strip_prefix(self.prefix).unwrap_or(packed);
+        if is_link && let Some(target) = self.folder.target(inside) {
+            return self.pack.add(packed, Content::Symlink(relative(inside, &target)));
         }
         let content = Content::Path { path: path.to_owned(), len: metadata.len() };
         self.pack.add(packed, content)
-    }
-
-    /// Returns the path in the carton of what a link leads to, one step far; `None` where that is
-    /// not in the folder.
-    fn target(&self, link: &Path) -> io::Result<Option<String>> {
-        let target = fs::read_link(link)?;
-        let target = link.parent().unwrap_or(link).join(target);
-        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-            return Ok(None);
-        };
-        let target = parent.canonicalize()?.join(name);
-        let Ok(inside) = target.strip_prefix(&self.root) else { return Ok(None) };
-        let parts: Option<Vec<&str>> = inside
-            .components()
-            .map(|part| match part {
-                Component::Normal(part) => part.to_str(),
-                _ => None,
-            })
-            .collect();
-        Ok(parts.map(|parts| format!("{}{}", self.prefix, parts.join("/"))))
     }
 }
 

@@ -110,7 +110,7 @@ pub fn repack<W: Write>(
     for file in reader.files() {
         match file.place() {
             Place::Linked => writer.link(file.path(), file.sha256(), [])?,
-            _ if file.target()?.is_some() => writer.copy(file)?,
+            _ if file.listed_target()?.is_some() => writer.copy(file)?,
             _ => writer.encode(present(file)?)?,
         }
         progress(file.len().unwrap_or_default());

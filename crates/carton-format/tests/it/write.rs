@@ -149,9 +149,9 @@ fn bytes_do_not_depend_on_threads() {
 
 #[test]
 fn order_of_adding_does_not_matter() {
-    let mut first = Pack::new(&description()).unwrap();
+    let mut first = Pack::new(&bare()).unwrap();
     first.file("model/b", &b"b"[..]).unwrap().file("model/a", &b"a"[..]).unwrap();
-    let mut second = Pack::new(&description()).unwrap();
+    let mut second = Pack::new(&bare()).unwrap();
     second.stream("model/a", &b"a"[..]).unwrap().file("model/b", &b"b"[..]).unwrap();
     let [first, second] = [first, second].map(|pack| pack.write(Writer::new(Vec::new())).unwrap());
     assert_bytes(&first.sink, &second.sink, "order");
@@ -476,6 +476,34 @@ fn a_dry_run_leaves_nothing() {
     }
 }
 
+/// In an archive as in a folder.
+#[test]
+fn links_to_unlisted_files_are_written_as_files() {
+    let path = testdata("carton/invalid/symlink_unlisted.carton");
+    let reader = Reader::open(path).unwrap();
+    assert_eq!(reader.unlisted().unwrap(), ["model/n"]);
+    for made in [
+        repack(&reader, Writer::new(Vec::new()), |_| ()).unwrap(),
+        shrink(&reader, &Links::default(), Writer::new(Vec::new())).unwrap(),
+        fill(&reader, Writer::new(Vec::new()), |_| ()).unwrap(),
+    ] {
+        let made = is_sound(&made.sink);
+        assert_eq!(made.model_hash(), reader.model_hash());
+        assert_eq!(made.file("model/l").unwrap().bytes().unwrap(), &b"model"[..]);
+    }
+}
+
+/// What a description that is packed refers to has to be there, as where it is written.
+#[test]
+fn packs_of_what_is_not_there() {
+    let error = Pack::new(&description()).unwrap().write(Writer::new(Vec::new())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"carton.toml\" cannot be written: refers to \"@tensor_data/numbers\", which is not in \
+         the carton"
+    );
+}
+
 #[test]
 fn wrong_content_is_not_unpacked() {
     let folder = tempfile::tempdir().unwrap();
@@ -508,7 +536,7 @@ fn a_folder_of_many_files_needs_few_open_ones() {
     for number in 0..3000 {
         std::fs::write(folder.path().join(number.to_string()), number.to_string()).unwrap();
     }
-    let mut pack = Pack::new(&description()).unwrap();
+    let mut pack = Pack::new(&bare()).unwrap();
     pack.model(folder.path()).unwrap();
     let mut done = std::sync::atomic::AtomicU64::new(0);
     let total = pack.content_len();

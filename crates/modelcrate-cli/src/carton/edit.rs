@@ -2,8 +2,8 @@ use std::{path::PathBuf, str::FromStr};
 
 use anyhow::{anyhow, bail};
 use modelcrate::{
-    carton_format::{self, Change, Description, Editor, Error, NewValue, Reader, WriteOptions},
-    tensor_core::{Limits, Source},
+    carton_format::{self, Change, Description, Error, NewValue, Reader, WriteOptions},
+    tensor_core::Limits,
 };
 use serde::Serialize;
 
@@ -13,7 +13,8 @@ use crate::{failure::About, outcome::Outcome};
 /// Change the description of a carton, its carton.toml
 ///
 /// Comments, order and unknown keys stay as they are, and so do all other files. Removals are made
-/// before values are set. What would not be a valid description any more is refused. The model hash
+/// before values are set. What would not be a valid description any more is refused, and so is what
+/// verify would call an error that the carton does not have yet, unless it is forced. The model hash
 /// changes with the description.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -46,30 +47,21 @@ struct Changes {
 }
 
 #[derive(Serialize)]
-struct Edited {}
+struct Edited {
+    changed: bool,
+}
 
 impl Edit {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        if self.rewrite.is_in_place() {
-            return self.in_place();
-        }
         let reader = self.rewrite.open(Reader::options())?;
         let text = self.text(&reader)?;
+        let old = reader.file(Description::PATH).map(carton_format::File::bytes);
+        if self.rewrite.is_in_place() && old.is_some_and(|old| old.is_ok_and(|old| old == text)) {
+            return self.rewrite.nothing(&reader, done("unchanged"));
+        }
         self.rewrite.run(&reader, WriteOptions::default(), |writer| {
-            Ok((carton_format::replace_description(&reader, &text, writer)?, done()))
+            Ok((carton_format::replace_description(&reader, &text, writer)?, done("edited")))
         })
-    }
-
-    fn in_place(&self) -> anyhow::Result<Outcome> {
-        let path = &self.rewrite.input;
-        let mut editor = Editor::open(path).about(path)?;
-        let text = self.text(editor.reader())?;
-        editor.put(Description::PATH, text).about(path)?;
-        let before = editor.reader().clone();
-        editor.commit().about(path)?;
-        let after = Reader::open(path).about(path)?;
-        let bytes = after.source().map(Source::len);
-        self.rewrite.report(&before, done(), after.model_hash(), bytes)
     }
 
     /// Returns the new description.
@@ -100,8 +92,9 @@ impl Edit {
     }
 }
 
-fn done() -> Done<Edited> {
-    Done { what: "edited".to_owned(), changes: Edited {}, lines: Vec::new() }
+fn done(what: &str) -> Done<Edited> {
+    let changes = Edited { changed: what == "edited" };
+    Done { what: what.to_owned(), changes, lines: Vec::new() }
 }
 
 impl Changes {

@@ -77,7 +77,7 @@ impl Fill {
                 }
             }
         }
-        self.rewrite.dry_run(&reader, done(fetched))
+        self.rewrite.nothing(&reader, done(fetched))
     }
 }
 

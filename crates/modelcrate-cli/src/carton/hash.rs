@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use modelcrate::carton_format::{Reader, Sha256};
 use serde::Serialize;
 
@@ -103,6 +103,8 @@ impl Hash {
                 wanted.push((path.to_owned(), Some(sha256)));
             }
         }
+        // To say that all is well would be a lie.
+        ensure!(!wanted.is_empty(), "no hash is given, expected one at least");
         Ok(wanted)
     }
 }

@@ -12,12 +12,17 @@ use modelcrate::{
         self, Change, Description, Error, FrameworkVersion, NewValue, Platform, Runner, Value,
         dtype,
     },
-    tensor_core::{DType, Extent, Limits, Source, TensorBuf},
+    tensor_core::{DType, Extent, Limits, Report, Source, TensorBuf},
 };
 use serde::Serialize;
 
-use super::{about_culprit, store::Store};
+use super::{
+    about_culprit,
+    rewrite::{Kept, trial},
+    store::Store,
+};
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
     options::is_stdio,
@@ -32,8 +37,9 @@ use crate::{
 ///
 /// SOURCE is the folder of a model, or its only file, and options say how it is run. Or it is an
 /// unpacked carton, a folder with a carton.toml and a folder model in it; then everything in it is
-/// packed but MANIFEST and LINKS, which are rewritten; what is only linked stays so. The same files make the same bytes. Symbolic
-/// links inside the model stay links.
+/// packed but MANIFEST and LINKS, which are rewritten; what is only linked stays so. The same files
+/// make the same bytes. Symbolic links inside the model stay links. What verify would call an error
+/// is not packed, unless it is forced; what it would warn of is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -123,15 +129,20 @@ struct Packed {
     files: usize,
     /// Of all files, before compression.
     content_bytes: u64,
-    /// Of the carton.
-    bytes: u64,
+    /// Of the carton; none where it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(flatten)]
+    checked: Checked,
 }
 
 impl Pack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
         let pack = self.collect()?;
-        if self.about.runner.is_some() && self.about.runner_compat_version.is_none() {
+        let is_checked = !is_stdio(&self.output);
+        if self.about.runner.is_some() && self.about.runner_compat_version.is_none() && !is_checked
+        {
             let advice = "Carton's own library needs --runner-compat-version to open the carton";
             eprintln!("note: {advice}");
         }
@@ -146,21 +157,24 @@ impl Pack {
         } else {
             written.or_else(|error| about_culprit(error, &self.source))?
         };
+        let kept = Kept::of(finished.sink, &self.output, &Report::default(), self.write)?;
         let result = Packed {
             path: self.output.display().to_string(),
             dry_run: self.write.dry_run,
             model_hash: finished.manifest.model_hash().to_string(),
             files: finished.manifest.len(),
             content_bytes,
-            bytes: finished.sink.commit(&self.output)?,
+            bytes: kept.bytes_after,
+            checked: kept.checked,
         };
         let (path, would_be) = (escape(&result.path), self.write.would_be());
-        let (from, to) = (output::size(content_bytes), output::size(result.bytes));
+        let (from, to) =
+            (output::size(content_bytes), output::size(result.bytes.unwrap_or_default()));
         let mut text = String::new();
         let _ = writeln!(text, "{path}: {would_be}packed, {} files, {from} → {to}", result.files);
         let _ = writeln!(text, "{path}: model hash {}", result.model_hash);
-        self.write.report(&self.output, &result, &text)?;
-        Ok(Outcome::Fine)
+        self.write.report(&self.output, &result, &result.checked.text(&path, &text))?;
+        Ok(result.checked.outcome())
     }
 
     /// Finds everything that is to be packed; contents are read later.
@@ -188,7 +202,7 @@ impl Pack {
             let is_input = self.inputs().any(|input| same_file(input, output));
             ensure!(!is_input, "is an input, expected another file");
         }
-        self.write.create(output)
+        trial(self.write, output).create(output)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &PathBuf> {

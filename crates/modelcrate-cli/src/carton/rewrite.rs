@@ -7,14 +7,15 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     carton_format::{self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer},
-    tensor_core::{Source, output::LockedFile},
+    tensor_core::{Report, Source, output::LockedFile},
 };
 use serde::Serialize;
 
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
-    options::is_stdio,
+    options::{InPlace, is_stdio},
     outcome::Outcome,
     output,
     paths::is_inside,
@@ -31,6 +32,8 @@ pub(super) struct Rewrite {
     output: Option<PathBuf>,
     #[command(flatten)]
     pub(super) write: Writing,
+    #[command(flatten)]
+    pub(super) in_place: InPlace,
     /// Keeps other editors out while the input is replaced.
     #[arg(skip)]
     lock: OnceCell<LockedFile>,
@@ -44,10 +47,51 @@ struct Rewritten<T> {
     model_hash_before: String,
     model_hash: String,
     bytes_before: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_after: Option<u64>,
+    #[serde(flatten)]
+    kept: Kept,
+    /// Those that are not listed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
     #[serde(flatten)]
     changes: T,
+}
+
+/// What became of a carton that was written.
+#[derive(Default, Serialize)]
+pub(super) struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes_after: Option<u64>,
+    #[serde(flatten)]
+    pub(super) checked: Checked,
+}
+
+impl Kept {
+    /// Puts a carton in its place, unless it is worse than what it is made of or this is a dry run.
+    pub(super) fn of(
+        mut sink: Sink,
+        path: &Path,
+        before: &Report,
+        write: Writing,
+    ) -> anyhow::Result<Self> {
+        let written = sink.source().about(path)?;
+        let Some(source) = written else {
+            return Ok(Self { bytes_after: Some(sink.commit(path)?), checked: Checked::default() });
+        };
+        let len = source.len();
+        let after = Reader::from_source(source).about(path)?.lint();
+        let checked = Checked::of(&after, before, write.force);
+        let bytes_after = match () {
+            () if checked.is_refused() => None,
+            () if write.dry_run => Some(len),
+            () => Some(sink.commit(path)?),
+        };
+        Ok(Self { bytes_after, checked })
+    }
+}
+
+/// Says that a dry run writes too, to be checked: what it writes is never put in its place.
+pub(super) fn trial(write: Writing, path: &Path) -> Writing {
+    Writing { dry_run: write.dry_run && is_stdio(path), ..write }
 }
 
 /// What there is to say.
@@ -61,21 +105,30 @@ pub(super) struct Done<T> {
 }
 
 impl Rewrite {
-    /// Opens the input, and locks it where it is to be replaced.
+    /// Opens the input, and locks it where it is to be replaced; a dry run lets go at once.
     pub(super) fn open(&self, options: ReadOptions) -> anyhow::Result<Reader> {
+        let input = &self.input;
         if !self.is_in_place() {
-            return super::open(&self.input, options);
+            return super::open(input, options);
         }
-        let lock = LockedFile::open(&self.input).about(&self.input)?;
-        let source = lock.source().about(&self.input)?;
-        // The input is opened once.
-        let _ = self.lock.set(lock);
-        options.from_source(source).about(&self.input)
+        let lock = match self.write.dry_run {
+            true => LockedFile::shared(input),
+            false => LockedFile::open_within(input, self.in_place.wait()),
+        };
+        let lock = lock.about(input)?;
+        let source = lock.source().about(input)?;
+        if self.write.dry_run {
+            lock.unlock();
+        } else {
+            // The input is opened once.
+            let _ = self.lock.set(lock);
+        }
+        options.from_source(source).about(input)
     }
 
     /// Tells whether the input is replaced.
     pub(super) fn is_in_place(&self) -> bool {
-        self.output.is_none() && !self.write.dry_run && self.input.is_file()
+        self.output.is_none() && self.input.is_file()
     }
 
     /// Returns where the new carton goes.
@@ -83,7 +136,7 @@ impl Rewrite {
         self.output.as_deref().unwrap_or(&self.input)
     }
 
-    /// Writes the new carton, and says so.
+    /// Writes the new carton, unless it would be worse than the old one, and says so.
     pub(super) fn run<T: Serialize>(
         &self,
         reader: &Reader,
@@ -98,27 +151,29 @@ impl Rewrite {
         if let Some(lock) = self.lock.get() {
             lock.check_in_place().about(path)?;
         }
-        let bytes = finished.sink.commit(path)?;
-        self.report(reader, done, finished.manifest.model_hash(), Some(bytes))
+        let kept = Kept::of(finished.sink, path, &reader.lint(), self.write)?;
+        let left_out = reader.unlisted().about(&self.input)?;
+        self.report(reader, done, finished.manifest.model_hash(), left_out, kept)
     }
 
-    /// Like [`run`](Self::run), but for a dry run where what would be written is not known.
-    pub(super) fn dry_run<T: Serialize>(
+    /// Says that nothing was written, or what would be where that is not known.
+    pub(super) fn nothing<T: Serialize>(
         &self,
         reader: &Reader,
         done: Done<T>,
     ) -> anyhow::Result<Outcome> {
         self.sink().about(self.path())?;
-        self.report(reader, done, reader.model_hash(), None)
+        self.report(reader, done, reader.model_hash(), Vec::new(), Kept::default())
     }
 
     /// Says what was done.
-    pub(super) fn report<T: Serialize>(
+    fn report<T: Serialize>(
         &self,
         reader: &Reader,
         done: Done<T>,
         model_hash: Sha256,
-        bytes_after: Option<u64>,
+        left_out: Vec<String>,
+        kept: Kept,
     ) -> anyhow::Result<Outcome> {
         let (path, before) = (self.path(), reader.model_hash());
         let result = Rewritten {
@@ -126,8 +181,9 @@ impl Rewrite {
             dry_run: self.write.dry_run,
             model_hash_before: before.to_string(),
             model_hash: model_hash.to_string(),
-            bytes_before: self.len(reader),
-            bytes_after,
+            bytes_before: reader.source().map_or_else(|| reader.content_len(), Source::len),
+            left_out,
+            kept,
             changes: done.changes,
         };
         let (shown, would_be) = (escape(&result.path), self.write.would_be());
@@ -135,12 +191,20 @@ impl Rewrite {
         for line in done.lines {
             let _ = writeln!(text, "{shown}: {would_be}{}", escape(&line));
         }
+        for path in &result.left_out {
+            let path = escape(path);
+            let _ = writeln!(text, "{shown}: {would_be}left without {path}, which is not listed");
+        }
         let from = output::size(result.bytes_before);
-        let sizes = bytes_after.map(|bytes| format!(", {from} → {}", output::size(bytes)));
+        let bytes = result.kept.bytes_after;
+        let sizes = bytes.map(|bytes| format!(", {from} → {}", output::size(bytes)));
         let _ = writeln!(text, "{shown}: {would_be}{}{}", done.what, sizes.unwrap_or_default());
-        let _ = writeln!(text, "{shown}: {}", hashes_text(before, model_hash));
-        self.write.report(path, &result, &text)?;
-        Ok(Outcome::Fine)
+        let _ = match before == model_hash {
+            true => writeln!(text, "{shown}: model hash {model_hash}, as before"),
+            false => writeln!(text, "{shown}: model hash {before} → {model_hash}"),
+        };
+        self.write.report(path, &result, &result.kept.checked.text(&shown, &text))?;
+        Ok(result.kept.checked.outcome())
     }
 
     fn sink(&self) -> anyhow::Result<Sink> {
@@ -154,19 +218,6 @@ impl Rewrite {
                 ensure!(!is_inside, "is in the folder that is read");
             }
         }
-        self.write.create_or_replace(&self.input, self.output.as_deref())
-    }
-
-    /// Returns how long the input is, in bytes.
-    fn len(&self, reader: &Reader) -> u64 {
-        reader.source().map_or_else(|| reader.content_len(), Source::len)
-    }
-}
-
-fn hashes_text(before: Sha256, after: Sha256) -> String {
-    if before == after {
-        format!("model hash {after}, as before")
-    } else {
-        format!("model hash {before} → {after}")
+        trial(self.write, self.path()).create_or_replace(&self.input, self.output.as_deref())
     }
 }

@@ -2,7 +2,7 @@ use std::{fmt::Write as _, fs, io, num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use anyhow::{bail, ensure};
 use indicatif::ProgressBar;
-use modelcrate::carton_format::{self, Error, Linked, Place, Reader, UnpackOptions};
+use modelcrate::carton_format::{self, Linked, Place, Reader, UnpackOptions};
 use serde::Serialize;
 
 use super::about_culprit;
@@ -100,13 +100,13 @@ impl Unpack {
     }
 
     fn unpack(&self, reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
-        if self.dry_run {
-            return dry_run(reader, bar);
-        }
         let linked = if self.fetches() { Linked::Fetch } else { Linked::LeaveOut };
         let mut options = UnpackOptions::default().linked(linked);
         if let Some(threads) = self.threads {
             options = options.threads(threads);
+        }
+        if self.dry_run {
+            options = options.dry_run();
         }
         carton_format::unpack(reader, &self.folder, &options, |bytes| bar.inc(bytes))
     }
@@ -123,21 +123,6 @@ impl Unpack {
             left_out,
         }
     }
-}
-
-/// Reads all files that are here, and compares their digests.
-fn dry_run(reader: &Reader, bar: &ProgressBar) -> carton_format::Result<()> {
-    for file in reader.files() {
-        match file.place() {
-            Place::Here => drop(file.verify()?),
-            Place::Linked => {}
-            Place::Missing => {
-                return Err(Error::MissingFile { path: file.path().to_owned() });
-            }
-        }
-        bar.inc(file.len().unwrap_or_default());
-    }
-    Ok(())
 }
 
 impl Unpacked {

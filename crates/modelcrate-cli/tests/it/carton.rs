@@ -53,6 +53,12 @@ fn is_sound(path: &Path) -> Reader {
     reader
 }
 
+/// Runs a command that says on standard output why it did not do what it was asked for.
+fn fails_saying(cd: &Path, args: &[&str]) -> (i32, String) {
+    let output = modelcrate(cd, args);
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
 fn hash(path: &Path) -> String {
     Reader::open(path).unwrap().model_hash().to_string()
 }
@@ -235,7 +241,7 @@ fn what_cannot_be_packed_leaves_nothing() {
         (&["model", "-o", "there", "--force"], "there: is not a regular file"),
         (&["model", "-o", "model/m.carton"], "model/m.carton: is in \"model\", which is packed"),
         (&["lines.txt", "-o", "lines.txt", "--force"], "lines.txt: is an input, expected another"),
-        (&["model", "-o", "none/m.carton"], "none/m.carton: creation failed: "),
+        (&["model", "-o", "none/m.carton"], "is in a folder that does not exist"),
         (&["model", "-o", "none/m.carton", "--dry-run"], "is in a folder that does not exist"),
         (&["model", "-o", "m.carton", "--misc", "none"], "none: No such file"),
         (&["model", "-o", "m.carton", "--misc", "lines.txt"], "lines.txt: is a file, expected a f"),
@@ -448,7 +454,12 @@ fn edits_keep_what_they_do_not_change() {
         [runner.opts]\nthreads = 4\n";
     assert_eq!(description(), expected);
     let same = ["carton", "edit", "model.carton", "--set", "runner.opts.threads=4"];
-    assert!(prints(cd, &same).ends_with(&format!("model hash {after}, as before\n")));
+    let old = fs::read(cd.join("model.carton")).unwrap();
+    let expected =
+        format!("model.carton: unchanged\nmodel.carton: model hash {after}, as before\n");
+    assert_eq!(prints(cd, &same), expected);
+    assert!(prints(cd, &[&same[..], &["--format", "json"]].concat()).contains("\"changed\":false"));
+    assert_eq!(fs::read(cd.join("model.carton")).unwrap(), old);
 }
 
 #[test]
@@ -470,7 +481,7 @@ fn refused_edits_change_nothing() {
         (&["repack", "model.carton", "model.carton"], 2, "model.carton: is the input, which is r"),
         (&["repack", "model.carton", "hard.carton", "--force"], 2, "hard.carton: is the input, "),
         (&["repack", "model.carton", "broken.toml"], 2, "broken.toml: is there already (--force"),
-        (&["repack", "model.carton", "none/x"], 2, "none/x: creation failed: "),
+        (&["repack", "model.carton", "none/x"], 2, "none/x: is in a folder that does not exist"),
         (&["repack", "none"], 2, "none: opening failed: "),
         (&["repack", "model"], 1, "model: carton has no MANIFEST"),
         (&["repack", "-"], 1, "-: directory of the archive cannot be read"),
@@ -494,21 +505,122 @@ fn cartons_that_others_edit_are_left_alone() {
         &["repack", "model.carton", "--compression", "stored"],
         &["shrink", "model.carton", "--url-prefix", "https://a.example"],
         &["fill", "model.carton", "--cache", "cache"],
+        // A dry run says what the real run would.
+        &["edit", "model.carton", "--set", "license=MIT", "--dry-run"],
     ] {
         let (status, text) = fails(cd, &[&["carton"], args].concat());
         let expected = "model.carton: is locked, expected no other writer";
         assert!(status == 2 && text.contains(expected), "{args:?}: {status} {text}");
     }
     assert_eq!(fs::read(cd.join("model.carton")).unwrap(), before);
-    // To look, or to write somewhere else, takes no lock.
+    // To write somewhere else takes no lock.
     prints(cd, &["carton", "repack", "model.carton", "other.carton"]);
-    prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT", "--dry-run"]);
     drop(locked);
     prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT"]);
     assert_eq!(
         is_sound(&cd.join("model.carton")).description().unwrap().license.as_deref(),
         Some("MIT")
     );
+}
+
+/// Of many processes that edit a carton at once, none loses what another did.
+#[test]
+fn edits_at_once_are_all_there() {
+    let folder = packed();
+    let cd = folder.path();
+    thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || {
+                let set = format!("runner.opts.o{number}={number}");
+                prints(cd, &["carton", "edit", "model.carton", "--wait", "60", "--set", &set]);
+            });
+        }
+    });
+    let reader = is_sound(&cd.join("model.carton"));
+    assert_eq!(reader.description().unwrap().runner.options.as_ref().unwrap().len(), 8);
+    assert!(names(cd).iter().all(|name| !name.starts_with('.')));
+}
+
+#[cfg(unix)]
+#[test]
+fn read_only_cartons_are_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = packed();
+    let cd = folder.path();
+    let path = cd.join("model.carton");
+    let before = fs::read(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    for dry_run in [&[][..], &["--dry-run"]] {
+        let edit = ["carton", "edit", "model.carton", "--set", "license=MIT"];
+        let (status, text) = fails(cd, &[&edit[..], dry_run].concat());
+        assert!(status == 2 && text.contains("model.carton: opening for writing failed"), "{text}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}
+
+/// What verify would call an error that was not there is not written, also in a dry run.
+#[test]
+fn worse_cartons_are_not_written() {
+    let folder = folder();
+    let cd = folder.path();
+    let specs = ["input", "output"]
+        .map(|list| format!("[[{list}]]\nname = 'x'\ndtype = 'float32'\nshape = [2, 3]\n"));
+    let text = format!(
+        "spec_version = 1\n{}[[self_test]]\ninputs = {{ x = '@tensor_data/x' }}\n[runner]\n\
+         runner_name = 'noop'\nrequired_framework_version = '=1'\nrunner_compat_version = 1\n",
+        specs.concat()
+    );
+    fs::write(cd.join("c.toml"), text).unwrap();
+    let pack = ["carton", "pack", "model", "-o", "m.carton", "--toml", "c.toml", "--tensor"];
+    let (status, text) = fails_saying(cd, &[&pack[..], &["x=float64:3:numbers.bin"]].concat());
+    let refused = "m.carton: not written, as it would be invalid (--force writes it)\n";
+    assert!(status == 1 && text.starts_with(refused), "{text}");
+    assert!(
+        text.contains("is tensor \"x\" of float64, but \"x\" is declared as float32"),
+        "{text}"
+    );
+    assert!(!cd.join("m.carton").exists());
+    prints(cd, &[&pack[..], &["x=float32:2,3:numbers.bin"]].concat());
+    let before = (fs::read(cd.join("m.carton")).unwrap(), names(cd));
+    let edit = ["carton", "edit", "m.carton", "--set", "input[0].dtype=int32"];
+    for dry_run in [&[][..], &["--dry-run"]] {
+        let (status, text) = fails_saying(cd, &[&edit[..], dry_run].concat());
+        assert!(status == 1 && text.starts_with(refused), "{text}");
+        assert!((fs::read(cd.join("m.carton")).unwrap(), names(cd)) == before);
+    }
+    let text = prints(cd, &[&edit[..], &["--force"]].concat());
+    assert!(text.starts_with("m.carton: edited, ") && text.contains("carton/dtype"), "{text}");
+    // What is wrong by now is no news.
+    let text = prints(cd, &["carton", "repack", "m.carton"]);
+    assert!(!text.contains("carton/dtype"), "{text}");
+}
+
+#[test]
+fn what_verify_would_warn_of_is_said() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::create_dir(cd.join("nothing")).unwrap();
+    let pack = ["carton", "pack", "nothing", "-o", "m.carton"];
+    let text = prints(cd, &[&pack[..], &RUNNER].concat());
+    for rule in ["carton/no-model", "carton/no-compat-version"] {
+        assert_eq!(text.matches(rule).count(), 1, "{text}");
+    }
+    let unnamed = ["--runner", "", "--framework-version", "=1", "--force"];
+    let (status, text) = fails(cd, &[&pack[..], &unnamed].concat());
+    assert!(status == 2 && text.contains("runner.runner_name is empty, expected the"), "{text}");
+}
+
+/// What is not listed is no part of the model: that it is gone is said.
+#[test]
+fn what_is_not_listed_is_left_out_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::copy(testdata("carton/invalid/symlink_unlisted.carton"), cd.join("m.carton")).unwrap();
+    let text = prints(cd, &["carton", "repack", "m.carton", "new.carton", "--dry-run"]);
+    let left_out = "new.carton: would be left without model/n, which is not listed\n";
+    assert!(text.starts_with(left_out), "{text}");
+    let json = ["carton", "edit", "m.carton", "--set", "license=MIT", "--format", "json"];
+    assert!(prints(cd, &json).contains("\"left_out\":[\"model/n\"]"));
 }
 
 #[test]
@@ -590,6 +702,9 @@ fn hashes_are_compared() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("{\"path\":\"full.carton\",\"model_hash\":null,\"expected\":"), "{text}");
     assert_eq!(output.status.code(), Some(2));
+    fs::write(cd.join("HASHES"), "").unwrap();
+    let message = "error: no hash is given, expected one at least\n";
+    assert_eq!(fails(cd, &check), (2, message.to_owned()));
     fs::write(cd.join("HASHES"), "abc  model.carton\n").unwrap();
     let message = "error: HASHES: line 1 is \"abc  model.carton\", expected a hash, two spaces and \
         a path\n";

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, io::BufRead as _};
 
 use carton_format::{
-    Description, Error, File, FileReader, Place, Platform, Reader, Reference, Tensor, TensorKind,
-    TensorSpec,
+    Description, Error, Example, File, FileReader, Named, Place, Platform, Reader, Reference,
+    SelfTest, Tensor, TensorKind, TensorSpec,
     model_archive::{self, Entry},
 };
 use serde_json::{Value as Json, json};
@@ -159,40 +159,35 @@ fn metadata(description: &Description) -> BTreeMap<String, Json> {
         metadata.insert("runner_options".to_owned(), Json::Object(options));
     }
     if let Some(tests) = &description.self_tests {
-        let tests: Vec<Json> = tests
-            .iter()
-            .map(|test| {
-                json!({
-                    "name": test.name,
-                    "description": test.description,
-                    "inputs": named(&test.inputs, |name| Reference::Tensor(name.clone()).to_string()),
-                    "expected_out": test.expected_out.as_ref().map(|outputs| {
-                        named(outputs, |name| Reference::Tensor(name.clone()).to_string())
-                    }),
-                })
+        let tensor = |name: &String| Reference::Tensor(name.clone()).to_string();
+        let test = |test: &SelfTest| {
+            json!({
+                "name": test.name,
+                "description": test.description,
+                "inputs": named(&test.inputs, tensor),
+                "expected_out": test.expected_out.as_ref().map(|side| named(side, tensor)),
             })
-            .collect();
-        metadata.insert("self_tests".to_owned(), json!(tests));
+        };
+        metadata.insert("self_tests".to_owned(), tests.iter().map(test).collect());
     }
     if let Some(examples) = &description.examples {
-        let examples: Vec<Json> = examples
-            .iter()
-            .map(|example| {
-                json!({
-                    "name": example.name,
-                    "description": example.description,
-                    "inputs": example.inputs.as_ref().map(|side| named(side, Reference::to_string)),
-                    "sample_out":
-                        example.sample_out.as_ref().map(|side| named(side, Reference::to_string)),
-                })
+        let side = |side: &Option<Named<Reference>>| {
+            side.as_ref().map(|side| named(side, Reference::to_string))
+        };
+        let example = |example: &Example| {
+            json!({
+                "name": example.name,
+                "description": example.description,
+                "inputs": side(&example.inputs),
+                "sample_out": side(&example.sample_out),
             })
-            .collect();
-        metadata.insert("examples".to_owned(), json!(examples));
+        };
+        metadata.insert("examples".to_owned(), examples.iter().map(example).collect());
     }
     metadata
 }
 
-fn named<V>(values: &carton_format::Named<V>, text: impl Fn(&V) -> String) -> Json {
+fn named<V>(values: &Named<V>, text: impl Fn(&V) -> String) -> Json {
     values.iter().map(|(name, value)| (name.to_owned(), json!(text(value)))).collect()
 }
 

@@ -63,12 +63,6 @@ impl Cache {
         default_folder(|name| env::var_os(name), env::home_dir())
     }
 
-    /// Returns the folder.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Returns content that is there. Its digest is compared unless the file has the length and the
     /// time that it had when that was done before; content with another digest is not returned.
     ///

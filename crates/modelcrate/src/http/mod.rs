@@ -85,12 +85,6 @@ impl HttpFetcher {
         Self::with_rule(cache, options, rule)
     }
 
-    /// Returns where content is kept.
-    #[must_use]
-    pub const fn cache(&self) -> &Cache {
-        &self.cache
-    }
-
     fn with_rule(cache: Cache, options: HttpOptions, rule: Rule) -> Result<Self, FetchError> {
         let agent = options.agent(rule)?;
         Ok(Self { cache, options, rule, agent })

@@ -28,72 +28,55 @@ pub struct HttpOptions {
 
 type ProgressFn = dyn Fn(Progress) + Send + Sync;
 
-impl HttpOptions {
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {
+        impl HttpOptions {$(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $field(mut self, $field: $type) -> Self {
+                self.$field = $field;
+                self
+            }
+        )*}
+    };
+}
+
+setters! {
     /// Sets whether servers may be asked at all; they may by default.
-    #[must_use]
-    pub const fn network(mut self, network: Network) -> Self {
-        self.network = network;
-        self
-    }
+    network: Network;
 
     /// Sets which schemes may be asked for; only https by default.
-    #[must_use]
-    pub const fn schemes(mut self, schemes: Schemes) -> Self {
-        self.schemes = schemes;
-        self
-    }
+    schemes: Schemes;
 
     /// Sets which hosts may be connected to; only those with public addresses by default.
-    #[must_use]
-    pub const fn hosts(mut self, hosts: Hosts) -> Self {
-        self.hosts = hosts;
-        self
-    }
+    hosts: Hosts;
 
     /// Sets whether a proxy stands between; none does by default.
-    #[must_use]
-    pub const fn proxy(mut self, proxy: Proxy) -> Self {
-        self.proxy = proxy;
-        self
-    }
+    proxy: Proxy;
 
+    /// Sets the most bytes that a body may have, and again that may be decoded from it, where the
+    /// length of the content is not known; 16 GiB by default.
+    max_bytes: u64;
+
+    /// Sets how long each step up to the first byte of an answer may take: finding the address,
+    /// connecting, asking, waiting; 30 seconds by default. The time of [`stall`](Self::stall) bounds
+    /// the last of them too.
+    first_byte: Duration;
+
+    /// Sets how long a body may send nothing; 60 seconds by default.
+    stall: Duration;
+
+    /// Sets how many bytes a second a body has to bring, over each time of [`stall`](Self::stall);
+    /// 1024 by default. With [`max_bytes`](Self::max_bytes) this bounds the time of a body.
+    min_rate: u64;
+}
+
+impl HttpOptions {
     /// Sets the certificate authorities that are trusted, in PEM; by default those that Mozilla
     /// trusts, whose place these take.
     #[must_use]
     pub fn authorities(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.authorities = Some(pem.into());
-        self
-    }
-
-    /// Sets the most bytes that a body may have, and again that may be decoded from it, where the
-    /// length of the content is not known; 16 GiB by default.
-    #[must_use]
-    pub const fn max_bytes(mut self, bytes: u64) -> Self {
-        self.max_bytes = bytes;
-        self
-    }
-
-    /// Sets how long each step up to the first byte of an answer may take: finding the address,
-    /// connecting, asking, waiting; 30 seconds by default. The time of [`stall`](Self::stall) bounds
-    /// the last of them too.
-    #[must_use]
-    pub const fn first_byte(mut self, time: Duration) -> Self {
-        self.first_byte = time;
-        self
-    }
-
-    /// Sets how long a body may send nothing; 60 seconds by default.
-    #[must_use]
-    pub const fn stall(mut self, time: Duration) -> Self {
-        self.stall = time;
-        self
-    }
-
-    /// Sets how many bytes a second a body has to bring, over each time of [`stall`](Self::stall);
-    /// 1024 by default. With [`max_bytes`](Self::max_bytes) this bounds the time of a body.
-    #[must_use]
-    pub const fn min_rate(mut self, bytes: u64) -> Self {
-        self.min_rate = bytes;
         self
     }
 

@@ -196,7 +196,7 @@ impl Client {
     fn try_fetch(&self, sha256: Sha256, urls: &[String]) -> Result<Vec<u8>, FetchError> {
         let fetched = self.fetcher.fetch(&Link::new(sha256, urls))?;
         assert!(fetched.is_checked());
-        let source = fetched.into_source();
+        let source = fetched.source().clone();
         Ok(source.read(Extent::first(source.len()), "content").unwrap().to_vec())
     }
 
