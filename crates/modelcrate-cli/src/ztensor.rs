@@ -11,9 +11,7 @@ use modelcrate::{
     Verdict,
     tensor_core::{
         DType, Extent, Finding, Profile, Report, Severity, Source, TensorInfo, Verify,
-        digest::Algorithm,
-        output::{Durability, Edited, Existing, NewFile},
-        text::short,
+        digest::Algorithm, output::Edited, text::short,
     },
     ztensor::{
         self, Compression, Editor, Format as Layout, Reader, Role, Storage, Tensor, WriteOptions,
@@ -30,12 +28,32 @@ use crate::{
     output,
     paths::same_file,
     tensor_file::TensorFile,
+    write::{Sink, Writing},
 };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ztensor {
-    Append(Append),
-    Replace(Replace),
+    /// Add tensors to a file, in place: the bytes that are there stay where they are
+    ///
+    /// The file is the old one or the new one at every moment, for readers too, and where the
+    /// process is killed. The one exception: while a copy of a manifest of more than 4096 bytes is
+    /// written, once or a few times in an edit and for microseconds per MiB, the end of the file is
+    /// missing; a process killed just then leaves what `recover` cuts back to the old file. What a
+    /// killed process had written stays behind a complete file, until that is compacted.
+    #[command(after_help = "\
+Examples:
+  modelcrate ztensor append model.zt --from adapter.zt
+  modelcrate ztensor append model.zt --raw bias=f32:128:bias.bin --digest sha256")]
+    Append(Given),
+    /// Replace tensors of a file by others of the same names, in place
+    ///
+    /// A warning says where the element type or the shape is another. The bytes of the old tensors
+    /// stay in the file until it is compacted. As with `append`, the file is the old one or the new
+    /// one at every moment.
+    #[command(after_help = "\
+Example:
+  modelcrate ztensor replace model.zt --raw bias=f32:128:bias.bin")]
+    Replace(Given),
     Remove(Remove),
     Compact(Compact),
     Migrate(Migrate),
@@ -45,8 +63,8 @@ pub(crate) enum Ztensor {
 impl Ztensor {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
-            Self::Append(command) => command.run(),
-            Self::Replace(command) => command.run(),
+            Self::Append(Given { file, source, edit }) => source.put(&file, edit, Put::New),
+            Self::Replace(Given { file, source, edit }) => source.put(&file, edit, Put::InPlaceOf),
             Self::Remove(command) => command.run(),
             Self::Compact(command) => command.run(),
             Self::Migrate(command) => command.run(),
@@ -55,55 +73,15 @@ impl Ztensor {
     }
 }
 
-/// Add tensors to a file, in place: the bytes that are there stay where they are
-///
-/// The file is the old one or the new one at every moment, for readers too, and where the process is
-/// killed. The one exception: while a copy of a manifest of more than 4096 bytes is written, once or
-/// a few times in an edit and for microseconds per MiB, the end of the file is missing; a process
-/// killed just then leaves what `recover` cuts back to the old file. What a killed process had
-/// written stays behind a complete file, until that is compacted.
+/// Tensors for a file
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  modelcrate ztensor append model.zt --from adapter.zt
-  modelcrate ztensor append model.zt --raw bias=f32:128:bias.bin --digest sha256")]
-pub(crate) struct Append {
-    /// The file to add to
-    file: PathBuf,
-    #[command(flatten)]
-    source: TensorSource,
-    #[command(flatten)]
-    edit: Edit,
-}
-
-impl Append {
-    fn run(self) -> anyhow::Result<Outcome> {
-        self.source.put(&self.file, self.edit, Put::New)
-    }
-}
-
-/// Replace tensors of a file by others of the same names, in place
-///
-/// A warning says where the element type or the shape is another. The bytes of the old tensors stay
-/// in the file until it is compacted. As with `append`, the file is the old one or the new one at
-/// every moment.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Example:
-  modelcrate ztensor replace model.zt --raw bias=f32:128:bias.bin")]
-pub(crate) struct Replace {
+pub(crate) struct Given {
     /// The file to change
     file: PathBuf,
     #[command(flatten)]
     source: TensorSource,
     #[command(flatten)]
     edit: Edit,
-}
-
-impl Replace {
-    fn run(self) -> anyhow::Result<Outcome> {
-        self.source.put(&self.file, self.edit, Put::InPlaceOf)
-    }
 }
 
 /// Remove tensors from a file, in place
@@ -137,7 +115,7 @@ impl Remove {
 /// Rewrite a file without the bytes that belong to no tensor
 ///
 /// The file is replaced once the new one is complete. Stored bytes are compared with their digests on
-/// the way; where they differ, the file stays as it is.
+/// the way; where they differ, or the new file would have another fault, it stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -212,7 +190,8 @@ impl Lengths {
 /// Bring a file of any generation from 0.1 to 1.2 to 1.1
 ///
 /// What cannot be carried over as it was is reported. Stored bytes are compared with their digests on
-/// the way; where they differ, nothing is written.
+/// the way; where they differ, or the new file would have a fault that the old one has not, nothing is
+/// written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -223,15 +202,8 @@ pub(crate) struct Migrate {
     input: PathBuf,
     /// The file to write; - is standard output
     output: PathBuf,
-    /// Replace the output where it is there already, and copy stored bytes although they differ from
-    /// their digests
-    #[arg(long)]
-    force: bool,
-    /// Report what would change, and write nothing
-    #[arg(long)]
-    dry_run: bool,
     #[command(flatten)]
-    print: Print,
+    write: Writing,
 }
 
 #[derive(Serialize)]
@@ -245,62 +217,53 @@ struct Migrated {
 impl Migrate {
     fn run(self) -> anyhow::Result<Outcome> {
         let reader = Reader::open(&self.input).about(&self.input)?;
-        let to_stdout = is_stdio(&self.output);
-        let findings = if self.dry_run {
-            self.migrate(&reader, io::sink())?.0
-        } else if to_stdout {
-            let out = io::BufWriter::with_capacity(1 << 20, io::stdout().lock());
-            self.migrate(&reader, out)?.0
-        } else {
-            let (findings, mut file) = self.migrate(&reader, self.create().about(&self.output)?)?;
-            self.check(&reader, &mut file).about(&self.output)?;
-            let existing = if self.force { Existing::Replace } else { Existing::Keep };
-            file.commit(existing).about(&self.output)?;
-            findings
-        };
+        let findings = self.migrate(&reader)?;
         let verdict = Verdict::from(&findings);
         let path = self.output.display().to_string();
         let (from, tensors) = (reader.generation().to_string(), reader.manifest().len());
         let result = Migrated { path, from, tensors, findings };
-        let would = if self.dry_run { "would be " } else { "" };
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{}: {would}migrated from {} to 1.1, {tensors} tensors",
+            "{}: {}migrated from {} to 1.1, {tensors} tensors",
             escape(&result.path),
+            self.write.would_be(),
             result.from
         );
         for finding in result.findings.findings() {
             text.push_str(&output::finding_text(finding));
         }
-        if !to_stdout {
-            output::print_result(self.print, &result, &text)?;
-        }
+        self.write.report(&self.output, &result, &text)?;
         Ok(if verdict == Verdict::Invalid { Outcome::Invalid } else { Outcome::Fine })
     }
 
-    fn create(&self) -> anyhow::Result<NewFile> {
-        ensure!(!same_file(&self.input, &self.output), "is the input, expected another file");
-        let there = self.output.exists() && !self.force;
-        ensure!(!there, "is there already (--force replaces it)");
-        Ok(NewFile::create(&self.output, Durability::Synced)?)
-    }
-
-    /// Refuses a new file with a fault that the old one has not.
-    fn check(&self, old: &Reader, new: &mut NewFile) -> anyhow::Result<()> {
-        let faults = Reader::from_source(new.source()?)?.lint().new_since(&old.lint());
-        match faults.into_iter().find(|fault| fault.severity == Severity::Error) {
-            Some(fault) if !self.force => malformed(format!("would be faulty: {}", fault.message)),
-            _ => Ok(()),
-        }
-    }
-
-    fn migrate<W: Write>(&self, reader: &Reader, out: W) -> anyhow::Result<(Report, W)> {
-        let mut writer = WriteOptions::default().verify(compared(self.force)).write_to(out)?;
+    fn migrate(&self, reader: &Reader) -> anyhow::Result<Report> {
+        let out = self.create().about(&self.output)?;
+        let options = WriteOptions::default().verify(compared(self.write.force));
+        let mut writer = options.write_to(out)?;
         let migrated = ztensor::migrate(reader, &mut writer);
         let fault = migrated.as_ref().is_err_and(is_write);
         let findings = migrated.about(if fault { &self.output } else { &self.input })?;
-        Ok((findings, writer.finish().about(&self.output)?))
+        let mut out = writer.finish().about(&self.output)?;
+        self.check(reader, &mut out).about(&self.output)?;
+        out.commit(&self.output)?;
+        Ok(findings)
+    }
+
+    fn create(&self) -> anyhow::Result<Sink> {
+        let is_input = !is_stdio(&self.output) && same_file(&self.input, &self.output);
+        ensure!(!is_input, "is the input, expected another file");
+        self.write.create(&self.output)
+    }
+
+    /// Refuses a new file with a fault that the old one has not.
+    fn check(&self, old: &Reader, new: &mut Sink) -> anyhow::Result<()> {
+        let Some(new) = new.source()?.filter(|_| !self.write.force) else { return Ok(()) };
+        let faults = Reader::from_source(new)?.lint().new_since(&old.lint());
+        match faults.into_iter().find(|fault| fault.severity == Severity::Error) {
+            Some(fault) => malformed(format!("would be faulty: {}", fault.message)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -55,6 +55,19 @@ fn damage_and_faults_are_not_passed_on() {
 }
 
 #[test]
+fn dry_runs_of_migrations_say_what_the_real_ones_say() {
+    let folder = folder("valid/legacy/v0_1_file.zt");
+    for output in ["model.zt", "bias.bin", "none/new.zt"] {
+        let args = ["ztensor", "migrate", "model.zt", output];
+        let (status, text) = fails(folder.path(), &args);
+        let (dry_status, dry_text) = fails(folder.path(), &[&args[..], &["--dry-run"]].concat());
+        assert_eq!((dry_status, status), (2, 2));
+        assert!(text.starts_with(&format!("error: {output}: ")), "{text}");
+        assert!(dry_text.starts_with(&format!("error: {output}: ")), "{dry_text}");
+    }
+}
+
+#[test]
 fn migrated_files_open_whatever_keys_they_had() {
     for key in ["key_dtype", "key_type", "key_uncompressed_length", "key_objects"] {
         let folder = folder(&format!("valid/legacy/v1_0_{key}.zt"));
