@@ -209,9 +209,9 @@ impl NewFolder {
         }
         let hidden = Hidden::folder(&folder)?;
         let new = hidden.path().join(NEW);
-        let mut builder = fs::DirBuilder::new();
+        let builder = &mut fs::DirBuilder::new();
         #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+        std::os::unix::fs::DirBuilderExt::mode(builder, 0o755);
         builder.create(&new)?;
         let tree = Tree::open(&new)?;
         Ok(Self { folder, hidden, tree })

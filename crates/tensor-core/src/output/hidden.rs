@@ -54,9 +54,9 @@ impl Hidden {
     /// What the system says.
     pub fn folder(target: &Path) -> io::Result<Self> {
         let (path, _lock, _unfinished) = make(target, |path| {
-            let mut builder = fs::DirBuilder::new();
+            let builder = &mut fs::DirBuilder::new();
             #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
             builder.create(path)?;
             match open(path) {
                 Ok(lock) => hold(&lock, path).map(|()| Some(lock)),
