@@ -243,21 +243,8 @@ impl Error {
                 ErrorKind::Malformed if is_truncation(error) => "rten/truncated",
                 _ => "rten/read",
             },
-            Self::Graph { .. }
-            | Self::UnknownFields { .. }
-            | Self::NodeId { .. }
-            | Self::PartialElement { .. }
-            | Self::TooLarge { .. }
-            | Self::SubgraphDepth { .. }
-            | Self::DType { .. }
-            | Self::Dimension { .. }
-            | Self::Alignment { .. }
-            | Self::Unfinished { .. }
-            | Self::NotWanted
-            | Self::Wrapped
-            | Self::Changed
-            | Self::Failed
-            | Self::Write { .. } => "rten/write",
+            // What a writer refuses.
+            _ => "rten/write",
         }
     }
 

@@ -23,7 +23,7 @@ use std::{
 
 use bytes::Bytes;
 use tensor_core::{
-    Extent,
+    Extent, Source,
     output::{Durability, Edited, Existing, LockedFile, NewFile},
 };
 
@@ -69,26 +69,28 @@ impl Editor {
         Self::open_with(path, WriteOptions::default())
     }
 
-    /// Like [`open`](Self::open), but with options; without [`rewrite`](Self::rewrite) only the
-    /// durability counts.
+    /// Like [`open`](Self::open), but with options; without [`rewrite`](Self::rewrite) only
+    /// durability and waiting count.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let file = LockedFile::open(&path)?;
+        let file = LockedFile::open_within(&path, options.output_of().wait)?;
         let reader = Reader::from_source(file.source()?)?;
         Ok(Self::start(path.as_ref(), Some(file), reader, options))
     }
 
     /// Opens a file for an edit that changes nothing: everything is checked as in any edit, and
-    /// what would be written is thrown away. The file is not locked.
+    /// what would be written is thrown away. Other editors are kept out only while it is opened.
     ///
     /// # Errors
     ///
-    /// As for [`Reader::open`].
+    /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let reader = Reader::open(&path)?;
+        let file = LockedFile::shared(&path)?;
+        let reader = Reader::from_source(file.source()?)?;
+        file.unlock();
         Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
@@ -126,6 +128,31 @@ impl Editor {
         offset.saturating_sub(used(&self.model, &Header { model_data, ..*header }))
     }
 
+    /// Returns the file as [`commit`](Self::commit) would make it, to be checked before.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Model::to_bytes`] and [`Reader::open`]: constants without elements have none here.
+    pub fn preview(&self) -> Result<Reader> {
+        let model_data = self.model.to_bytes()?;
+        let source = self.reader.source();
+        let new = match self.reader.header() {
+            None => Source::from_bytes(model_data),
+            Some(old) => {
+                let header = self.appended(old, &model_data)?;
+                let body = Extent::between(Header::LEN, source.len());
+                let gap = header.model_data.offset().saturating_sub(source.len());
+                Source::joined([
+                    Source::from_bytes(header.to_bytes()),
+                    source.window(body, "tensor data")?,
+                    Source::from_bytes(vec![0; usize::try_from(gap).unwrap_or_default()]),
+                    Source::from_bytes(model_data),
+                ])
+            }
+        };
+        Reader::options().limits(*self.reader.limits()).from_source(new)
+    }
+
     /// Makes the edit take effect. Where the model is the same, nothing is written.
     ///
     /// # Errors
@@ -146,7 +173,7 @@ impl Editor {
         }
         match self.reader.header().copied() {
             None => self.replace(&model_data),
-            Some(header) => self.append(header, &model_data),
+            Some(header) => self.append(&header, &model_data),
         }
     }
 
@@ -189,10 +216,15 @@ impl Editor {
         start.checked_next_multiple_of(64).unwrap_or(start)
     }
 
-    fn append(&mut self, old: Header, model_data: &[u8]) -> Result<Edited> {
-        let (end, offset) = (self.reader.source().len(), self.place(&old));
-        let extent = Extent::new(offset, model_data.len() as u64)?;
-        let header = Header { model_data: extent, ..old };
+    /// Returns the header of the file with new model data.
+    fn appended(&self, old: &Header, model_data: &[u8]) -> Result<Header> {
+        let extent = Extent::new(self.place(old), model_data.len() as u64)?;
+        Ok(Header { model_data: extent, ..*old })
+    }
+
+    fn append(&mut self, old: &Header, model_data: &[u8]) -> Result<Edited> {
+        let header = self.appended(old, model_data)?;
+        let (end, extent) = (self.reader.source().len(), header.model_data);
         if let Some(file) = &mut self.file {
             check_unchanged(file, &self.reader)?;
             let appended = append(file, model_data, extent, self.options.output_of().durability);

@@ -572,20 +572,14 @@ impl From<&str> for Dim {
     }
 }
 
-impl From<Operator> for NodeKind {
-    fn from(operator: Operator) -> Self {
-        Self::Operator(operator)
-    }
+macro_rules! kinds {
+    ($($kind:ident)*) => {$(
+        impl From<$kind> for NodeKind {
+            fn from(node: $kind) -> Self {
+                Self::$kind(node)
+            }
+        }
+    )*};
 }
 
-impl From<Constant> for NodeKind {
-    fn from(constant: Constant) -> Self {
-        Self::Constant(constant)
-    }
-}
-
-impl From<Value> for NodeKind {
-    fn from(value: Value) -> Self {
-        Self::Value(value)
-    }
-}
+kinds! { Operator Constant Value }

@@ -115,60 +115,49 @@ impl List {
     /// Adds what is in a table, which is the one that the operator needs.
     fn table(&mut self, operator: &Operator, table: &Attributes) -> Result<(), Refused> {
         use Attributes as A;
-        match table {
-            A::ArgMax(table) => {
-                self.int("axis", table.axis);
-                self.flag("keepdims", table.keep_dims);
-            }
-            A::AveragePool(table) => {
-                self.sizes("kernel_shape", Some(&table.kernel_size));
-                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
-                self.flag("count_include_pad", table.count_include_pad);
-                self.flag("ceil_mode", table.ceil_mode);
-            }
+        let _ = match table {
+            A::ArgMax(table) => self.int("axis", table.axis).flag("keepdims", table.keep_dims),
+            A::AveragePool(table) => self
+                .sizes("kernel_shape", Some(&table.kernel_size))
+                .window(table.auto_pad, &table.pads, &table.strides)?
+                .flag("count_include_pad", table.count_include_pad)
+                .flag("ceil_mode", table.ceil_mode),
             A::BatchNormalization(table) => self.float("epsilon", table.epsilon),
-            A::Cast(table) => self.dtype("to", "to", table.to)?,
+            A::Cast(table) => self.int("to", code("to", table.to)?),
             A::Concat(table) => self.int("axis", table.axis),
             A::ConstantOfShape(table) => self.scalar(&table.value)?,
-            A::Conv(table) => {
-                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
-                self.int("group", table.groups);
-                self.sizes("dilations", table.dilations.as_deref());
-            }
-            A::ConvTranspose(table) => {
-                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
-                self.int("group", table.groups);
-                self.sizes("output_padding", table.output_padding.as_deref());
-                self.sizes("dilations", table.dilations.as_deref());
-            }
+            A::Conv(table) => self
+                .window(table.auto_pad, &table.pads, &table.strides)?
+                .int("group", table.groups)
+                .sizes("dilations", table.dilations.as_deref()),
+            A::ConvTranspose(table) => self
+                .window(table.auto_pad, &table.pads, &table.strides)?
+                .int("group", table.groups)
+                .sizes("output_padding", table.output_padding.as_deref())
+                .sizes("dilations", table.dilations.as_deref()),
             A::Flatten(table) => self.int("axis", table.axis),
             A::Gather(table) => self.int("axis", table.axis),
-            A::Gemm(table) => {
-                self.float("alpha", table.alpha);
-                self.float("beta", table.beta);
-                self.flag("transA", table.transpose_a);
-                self.flag("transB", table.transpose_b);
-            }
-            A::GRU(table) => {
-                self.direction(table.direction)?;
-                self.int("hidden_size", table.hidden_size);
-                self.flag("linear_before_reset", table.linear_before_reset);
-            }
+            A::Gemm(table) => self
+                .float("alpha", table.alpha)
+                .float("beta", table.beta)
+                .flag("transA", table.transpose_a)
+                .flag("transB", table.transpose_b),
+            A::GRU(table) => self
+                .direction(table.direction)?
+                .int("hidden_size", table.hidden_size)
+                .flag("linear_before_reset", table.linear_before_reset),
             A::LeakyRelu(table) => self.float("alpha", table.alpha),
             A::LSTM(table) => {
-                self.direction(table.direction)?;
-                self.int("hidden_size", table.hidden_size);
+                self.direction(table.direction)?.int("hidden_size", table.hidden_size)
             }
-            A::MaxPool(table) => {
-                self.sizes("kernel_shape", Some(&table.kernel_size));
-                self.window(table.auto_pad, table.pads.as_deref(), table.strides.as_deref())?;
-                self.flag("ceil_mode", table.ceil_mode);
-            }
+            A::MaxPool(table) => self
+                .sizes("kernel_shape", Some(&table.kernel_size))
+                .window(table.auto_pad, &table.pads, &table.strides)?
+                .flag("ceil_mode", table.ceil_mode),
             // The axes are an input in ONNX.
-            A::ReduceMean(table) => {
-                self.flag("keepdims", table.keep_dims);
-                self.flag("noop_with_empty_axes", table.noop_with_empty_axes);
-            }
+            A::ReduceMean(table) => self
+                .flag("keepdims", table.keep_dims)
+                .flag("noop_with_empty_axes", table.noop_with_empty_axes),
             A::Reshape(table) => self.flag("allowzero", table.allow_zero),
             A::Resize(table) => self.resize(table)?,
             A::Split(table) => self.split(operator, table.axis, table.num_outputs),
@@ -176,104 +165,80 @@ impl List {
             A::Transpose(table) => self.sizes("perm", table.perm.as_deref()),
             A::Mod(table) => self.flag("fmod", table.fmod),
             A::ScatterElements(table) => {
-                self.int("axis", table.axis);
                 // RTen's Scatter takes the axis from the table and nothing else.
                 let is_plain = operator.operator_type == OperatorType::Scatter;
-                self.reduction(if is_plain { ScatterReduction::None } else { table.reduction })?;
+                let reduction = if is_plain { ScatterReduction::None } else { table.reduction };
+                self.int("axis", table.axis).reduction(reduction)?
             }
             A::OneHot(table) => self.int("axis", table.axis),
-            A::TopK(table) => {
-                self.int("axis", table.axis);
-                self.flag("largest", table.largest);
-                self.flag("sorted", table.sorted);
-            }
-            A::HardSigmoid(table) => {
-                self.float("alpha", table.alpha);
-                self.float("beta", table.beta);
-            }
+            A::TopK(table) => self
+                .int("axis", table.axis)
+                .flag("largest", table.largest)
+                .flag("sorted", table.sorted),
+            A::HardSigmoid(table) => self.float("alpha", table.alpha).float("beta", table.beta),
             A::Trilu(table) => self.flag("upper", table.upper),
             A::ScatterND(table) => self.reduction(table.reduction)?,
             A::NonMaxSuppression(table) => {
-                self.flag("center_point_box", centered(table.box_order)?);
+                self.flag("center_point_box", centered(table.box_order)?)
             }
             A::LayerNormalization(table) => {
-                self.int("axis", table.axis);
-                self.float("epsilon", table.epsilon);
+                self.int("axis", table.axis).float("epsilon", table.epsilon)
             }
-            A::RandomUniform(table) => {
-                self.sizes("shape", Some(table.shape.as_deref().unwrap_or_default()));
-                self.uniform(table.low, table.high, table.seed);
-            }
+            A::RandomUniform(table) => self
+                .sizes("shape", Some(table.shape.as_deref().unwrap_or_default()))
+                .uniform(table.low, table.high, table.seed),
             A::Elu(table) => self.float("alpha", table.alpha),
             A::RandomUniformLike(table) => self.uniform(table.low, table.high, table.seed),
-            A::RandomNormal(table) => {
-                self.sizes("shape", Some(table.shape.as_deref().unwrap_or_default()));
-                self.normal(table.mean, table.scale, table.seed);
-            }
+            A::RandomNormal(table) => self
+                .sizes("shape", Some(table.shape.as_deref().unwrap_or_default()))
+                .normal(table.mean, table.scale, table.seed),
             A::RandomNormalLike(table) => self.normal(table.mean, table.scale, table.seed),
             A::GatherND(table) => self.int("batch_dims", table.batch_dims),
             A::Gelu(table) => self.text("approximate", gelu(table.approximate)?),
             A::Einsum(table) => {
-                self.text("equation", table.equation.as_deref().unwrap_or_default());
+                self.text("equation", table.equation.as_deref().unwrap_or_default())
             }
             A::Pad(table) => self.text("mode", pad_mode(table.mode)?),
             A::DequantizeLinear(table) => self.int("axis", table.axis),
             // The zero point tells the element type.
             A::QuantizeLinear(table) => {
-                self.int("axis", table.axis);
-                if let Some(dtype) = table.output_dtype {
-                    code("output_dtype", dtype)?;
-                }
+                table.output_dtype.map(|dtype| code("output_dtype", dtype)).transpose()?;
+                self.int("axis", table.axis)
             }
             A::DepthToSpace(table) => {
-                self.int("blocksize", table.block_size);
-                self.text("mode", depth_mode(table.mode)?);
+                self.int("blocksize", table.block_size).text("mode", depth_mode(table.mode)?)
             }
             A::Shape(table) => {
-                self.int("start", table.start.unwrap_or(0));
-                self.optional_int("end", table.end);
+                self.int("start", table.start.unwrap_or(0)).optional_int("end", table.end)
             }
             A::Dropout(table) => self.optional_int("seed", table.seed),
             A::EyeLike(table) => {
-                self.int("k", table.k);
-                if let Some(dtype) = table.dtype {
-                    self.dtype("dtype", "dtype", dtype)?;
-                }
+                let dtype = table.dtype.map(|dtype| code("dtype", dtype)).transpose()?;
+                self.int("k", table.k).optional_int("dtype", dtype)
             }
-            A::IsInf(_) => {
-                self.int("detect_negative", 1);
-                self.int("detect_positive", 1);
-            }
+            A::IsInf(_) => self.int("detect_negative", 1).int("detect_positive", 1),
             A::SequenceEmpty(table) => {
-                self.dtype("dtype", "dtype", table.dtype.unwrap_or(DataType::Float))?;
+                self.int("dtype", code("dtype", table.dtype.unwrap_or(DataType::Float))?)
             }
             A::ConcatFromSequence(table) => {
-                self.int("axis", table.axis);
-                self.flag("new_axis", table.new_axis);
+                self.int("axis", table.axis).flag("new_axis", table.new_axis)
             }
             A::SplitToSequence(table) => {
-                self.int("axis", table.axis);
-                self.flag("keepdims", table.keep_dims);
+                self.int("axis", table.axis).flag("keepdims", table.keep_dims)
             }
-            A::GridSample(table) => {
-                self.flag("align_corners", table.align_corners);
-                self.text("mode", "linear");
-                self.text("padding_mode", "zeros");
-            }
+            A::GridSample(table) => self
+                .flag("align_corners", table.align_corners)
+                .text("mode", "linear")
+                .text("padding_mode", "zeros"),
             A::STFT(table) => self.flag("onesided", table.onesided),
-            A::Multinomial(table) => {
-                self.int("sample_size", table.sample_size.max(0));
-                self.int("dtype", Element::Int64.code());
-                self.optional_float("seed", table.seed);
-            }
+            A::Multinomial(table) => self
+                .int("sample_size", table.sample_size.max(0))
+                .int("dtype", Element::Int64.code())
+                .optional_float("seed", table.seed),
             A::ReverseSequence(table) => {
-                self.int("batch_axis", table.batch_axis);
-                self.int("time_axis", table.time_axis);
+                self.int("batch_axis", table.batch_axis).int("time_axis", table.time_axis)
             }
-            A::DFT(table) => {
-                self.flag("inverse", table.inverse);
-                self.flag("onesided", table.onesided);
-            }
+            A::DFT(table) => self.flag("inverse", table.inverse).flag("onesided", table.onesided),
             // Upsample is no more in ONNX: this is what its Resize did then.
             A::Upsample(table) => self.resize(&ResizeAttrs {
                 mode: table.mode,
@@ -283,22 +248,20 @@ impl List {
             A::RotaryEmbedding(table) => self.rotary(table),
             A::Attention(table) => self.attention(table),
             A::CumSum(table) => {
-                self.flag("exclusive", table.exclusive);
-                self.flag("reverse", table.reverse);
+                self.flag("exclusive", table.exclusive).flag("reverse", table.reverse)
             }
             A::LpNormalization(table) => {
                 if !matches!(table.p, 1 | 2) {
                     return Err(Refused::new("p", &table.p, "1 or 2"));
                 }
-                self.int("axis", table.axis);
-                self.int("p", table.p);
+                self.int("axis", table.axis).int("p", table.p)
             }
             // Their graphs are attributes as well, and made elsewhere.
-            A::If(_) | A::Loop(_) | A::CastLike(_) => {}
+            A::If(_) | A::Loop(_) | A::CastLike(_) => self,
             A::Unknown(table) => {
                 return Err(Refused::new("attributes", &table.tag(), "a table that is known"));
             }
-        }
+        };
         Ok(())
     }
 
@@ -306,67 +269,54 @@ impl List {
     fn window(
         &mut self,
         auto_pad: AutoPad,
-        pads: Option<&[u32]>,
-        strides: Option<&[u32]>,
-    ) -> Result<(), Refused> {
-        match auto_pad {
+        pads: &Option<Vec<u32>>,
+        strides: &Option<Vec<u32>>,
+    ) -> Result<&mut Self, Refused> {
+        let padded = match auto_pad {
             // ONNX has no padding of its own beside the automatic one, and RTen does not look at it.
             AutoPad::Same => self.text("auto_pad", "SAME_UPPER"),
-            AutoPad::NotSet => {
-                self.text("auto_pad", "NOTSET");
-                self.sizes("pads", pads);
-            }
+            AutoPad::NotSet => self.text("auto_pad", "NOTSET").sizes("pads", pads.as_deref()),
             AutoPad::Unknown(_) => {
                 return Err(Refused::new("auto_pad", &auto_pad, "Same or NotSet"));
             }
-        }
-        self.sizes("strides", strides);
-        Ok(())
+        };
+        Ok(padded.sizes("strides", strides.as_deref()))
     }
 
-    fn resize(&mut self, table: &ResizeAttrs) -> Result<(), Refused> {
-        self.text(
-            "mode",
-            match table.mode {
-                ResizeMode::Nearest => "nearest",
-                ResizeMode::Linear => "linear",
-                mode => return Err(Refused::new("mode", &mode, "Nearest or Linear")),
-            },
-        );
-        self.text(
-            "coordinate_transformation_mode",
-            match table.coord_mode {
-                CoordTransformMode::HalfPixel => "half_pixel",
-                CoordTransformMode::Asymmetric => "asymmetric",
-                CoordTransformMode::AlignCorners => "align_corners",
-                CoordTransformMode::PytorchHalfPixel => "pytorch_half_pixel",
-                mode => return Err(Refused::new("coord_mode", &mode, "a mode up to 3")),
-            },
-        );
-        self.text(
-            "nearest_mode",
-            match table.nearest_mode {
-                NearestMode::Floor => "floor",
-                NearestMode::Ceil => "ceil",
-                NearestMode::RoundPreferFloor => "round_prefer_floor",
-                NearestMode::RoundPreferCeil => "round_prefer_ceil",
-                mode => return Err(Refused::new("nearest_mode", &mode, "a mode up to 3")),
-            },
-        );
-        Ok(())
+    fn resize(&mut self, table: &ResizeAttrs) -> Result<&mut Self, Refused> {
+        let mode = match table.mode {
+            ResizeMode::Nearest => "nearest",
+            ResizeMode::Linear => "linear",
+            mode => return Err(Refused::new("mode", &mode, "Nearest or Linear")),
+        };
+        let coordinates = match table.coord_mode {
+            CoordTransformMode::HalfPixel => "half_pixel",
+            CoordTransformMode::Asymmetric => "asymmetric",
+            CoordTransformMode::AlignCorners => "align_corners",
+            CoordTransformMode::PytorchHalfPixel => "pytorch_half_pixel",
+            mode => return Err(Refused::new("coord_mode", &mode, "a mode up to 3")),
+        };
+        let nearest = match table.nearest_mode {
+            NearestMode::Floor => "floor",
+            NearestMode::Ceil => "ceil",
+            NearestMode::RoundPreferFloor => "round_prefer_floor",
+            NearestMode::RoundPreferCeil => "round_prefer_ceil",
+            mode => return Err(Refused::new("nearest_mode", &mode, "a mode up to 3")),
+        };
+        self.text("mode", mode).text("coordinate_transformation_mode", coordinates);
+        Ok(self.text("nearest_mode", nearest))
     }
 
     /// Adds how a tensor is split: into as many parts as there are outputs, where nothing says.
-    fn split(&mut self, operator: &Operator, axis: i32, parts: Option<i32>) {
-        self.int("axis", axis);
-        if !operator.inputs.get(1).is_some_and(Option::is_some) {
-            let outputs = i32::try_from(operator.outputs.len()).unwrap_or(i32::MAX);
-            self.int("num_outputs", parts.unwrap_or(outputs));
-        }
+    fn split(&mut self, operator: &Operator, axis: i32, parts: Option<i32>) -> &mut Self {
+        let has_sizes = operator.inputs.get(1).is_some_and(Option::is_some);
+        let outputs = i32::try_from(operator.outputs.len()).unwrap_or(i32::MAX);
+        let parts = (!has_sizes).then_some(parts.unwrap_or(outputs));
+        self.int("axis", axis).optional_int("num_outputs", parts)
     }
 
-    fn direction(&mut self, direction: RNNDirection) -> Result<(), Refused> {
-        self.text(
+    fn direction(&mut self, direction: RNNDirection) -> Result<&mut Self, Refused> {
+        Ok(self.text(
             "direction",
             match direction {
                 RNNDirection::Forward => "forward",
@@ -374,12 +324,11 @@ impl List {
                 RNNDirection::Bidirectional => "bidirectional",
                 other => return Err(Refused::new("direction", &other, "a direction up to 2")),
             },
-        );
-        Ok(())
+        ))
     }
 
-    fn reduction(&mut self, reduction: ScatterReduction) -> Result<(), Refused> {
-        self.text(
+    fn reduction(&mut self, reduction: ScatterReduction) -> Result<&mut Self, Refused> {
+        Ok(self.text(
             "reduction",
             match reduction {
                 ScatterReduction::None => "none",
@@ -389,41 +338,36 @@ impl List {
                 ScatterReduction::Max => "max",
                 other => return Err(Refused::new("reduction", &other, "a reduction up to 4")),
             },
-        );
-        Ok(())
+        ))
     }
 
-    fn uniform(&mut self, low: f32, high: f32, seed: Option<f32>) {
-        self.int("dtype", Element::Float.code());
-        self.float("low", low);
-        self.float("high", high);
-        self.optional_float("seed", seed);
+    fn uniform(&mut self, low: f32, high: f32, seed: Option<f32>) -> &mut Self {
+        self.int("dtype", Element::Float.code()).float("low", low).float("high", high);
+        self.optional_float("seed", seed)
     }
 
-    fn normal(&mut self, mean: f32, scale: f32, seed: Option<f32>) {
-        self.int("dtype", Element::Float.code());
-        self.float("mean", mean);
-        self.float("scale", scale);
-        self.optional_float("seed", seed);
+    fn normal(&mut self, mean: f32, scale: f32, seed: Option<f32>) -> &mut Self {
+        self.int("dtype", Element::Float.code()).float("mean", mean).float("scale", scale);
+        self.optional_float("seed", seed)
     }
 
-    fn rotary(&mut self, table: &RotaryEmbeddingAttrs) {
-        self.flag("interleaved", table.interleaved);
+    fn rotary(&mut self, table: &RotaryEmbeddingAttrs) -> &mut Self {
         // ONNX has no value for tensors that have a dimension of heads already.
-        self.optional_int("num_heads", Some(table.num_heads).filter(|heads| *heads > 0));
-        self.int("rotary_embedding_dim", table.rotary_embedding_dim);
+        let heads = Some(table.num_heads).filter(|heads| *heads > 0);
+        self.flag("interleaved", table.interleaved).optional_int("num_heads", heads);
+        self.int("rotary_embedding_dim", table.rotary_embedding_dim)
     }
 
-    fn attention(&mut self, table: &AttentionAttrs) {
-        self.flag("is_causal", table.is_causal);
-        self.optional_int("q_num_heads", table.q_num_heads);
-        self.optional_int("kv_num_heads", table.kv_num_heads);
-        self.optional_float("scale", table.scale);
-        self.float("softcap", table.softcap);
+    fn attention(&mut self, table: &AttentionAttrs) -> &mut Self {
+        self.flag("is_causal", table.is_causal)
+            .optional_int("q_num_heads", table.q_num_heads)
+            .optional_int("kv_num_heads", table.kv_num_heads)
+            .optional_float("scale", table.scale)
+            .float("softcap", table.softcap)
     }
 
     /// Adds the tensor of one element that `ConstantOfShape` repeats.
-    fn scalar(&mut self, scalar: &Scalar) -> Result<(), Refused> {
+    fn scalar(&mut self, scalar: &Scalar) -> Result<&mut Self, Refused> {
         let (element, bytes) = match scalar {
             Scalar::Int(value) => (Element::Int64, i64::from(*value).to_le_bytes().to_vec()),
             Scalar::Float(value) => (Element::Float, value.to_le_bytes().to_vec()),
@@ -431,54 +375,52 @@ impl List {
                 return Err(Refused::new("value of type", &table.tag(), "1 or 2"));
             }
         };
-        self.0.push(one_element("value", element, bytes));
-        Ok(())
+        Ok(self.push(one_element("value", element, bytes)))
     }
 
-    fn dtype(&mut self, name: &str, what: &'static str, dtype: DataType) -> Result<(), Refused> {
-        self.int(name, code(what, dtype)?);
-        Ok(())
-    }
-
-    fn optional_int(&mut self, name: &str, value: Option<impl Into<i64>>) {
-        if let Some(value) = value {
-            self.int(name, value);
+    fn optional_int(&mut self, name: &str, value: Option<impl Into<i64>>) -> &mut Self {
+        match value {
+            Some(value) => self.int(name, value),
+            None => self,
         }
     }
 
-    fn optional_float(&mut self, name: &str, value: Option<f32>) {
-        if let Some(value) = value {
-            self.float(name, value);
+    fn optional_float(&mut self, name: &str, value: Option<f32>) -> &mut Self {
+        match value {
+            Some(value) => self.float(name, value),
+            None => self,
         }
     }
 
-    fn sizes(&mut self, name: &str, values: Option<&[u32]>) {
-        let Some(values) = values else { return };
+    fn sizes(&mut self, name: &str, values: Option<&[u32]>) -> &mut Self {
+        let Some(values) = values else { return self };
         let ints = values.iter().map(|value| i64::from(*value)).collect();
-        self.push(name, attribute_type::INTS, AttributeProto { ints, ..Default::default() });
+        let value = AttributeProto { ints, ..Default::default() };
+        self.push(named(name, attribute_type::INTS, value))
     }
 
-    fn flag(&mut self, name: &str, value: bool) {
-        self.int(name, value);
+    fn flag(&mut self, name: &str, value: bool) -> &mut Self {
+        self.int(name, value)
     }
 
-    fn int(&mut self, name: &str, value: impl Into<i64>) {
-        let value = AttributeProto { i: Some(value.into()), ..Default::default() };
-        self.push(name, attribute_type::INT, value);
+    fn int(&mut self, name: &str, value: impl Into<i64>) -> &mut Self {
+        self.push(int(name, value))
     }
 
-    fn float(&mut self, name: &str, value: f32) {
+    fn float(&mut self, name: &str, value: f32) -> &mut Self {
         let value = AttributeProto { f: Some(value), ..Default::default() };
-        self.push(name, attribute_type::FLOAT, value);
+        self.push(named(name, attribute_type::FLOAT, value))
     }
 
-    fn text(&mut self, name: &str, value: &str) {
+    fn text(&mut self, name: &str, value: &str) -> &mut Self {
         let s = Some(Bytes::copy_from_slice(value.as_bytes()));
-        self.push(name, attribute_type::STRING, AttributeProto { s, ..Default::default() });
+        let value = AttributeProto { s, ..Default::default() };
+        self.push(named(name, attribute_type::STRING, value))
     }
 
-    fn push(&mut self, name: &str, r#type: i32, value: AttributeProto) {
-        self.0.push(named(name, r#type, value));
+    fn push(&mut self, attribute: AttributeProto) -> &mut Self {
+        self.0.push(attribute);
+        self
     }
 }
 

@@ -183,22 +183,7 @@ impl Error {
         match self {
             Self::Rten(error) => error.rule(),
             Self::Core(error) => error.rule(),
-            Self::UnknownOperator { .. }
-            | Self::UnknownNode { .. }
-            | Self::Attributes { .. }
-            | Self::Unsupported { .. }
-            | Self::MissingInput { .. }
-            | Self::TooMany { .. }
-            | Self::Reference { .. }
-            | Self::Undefined { .. }
-            | Self::MadeTwice { .. }
-            | Self::Cycle { .. }
-            | Self::ElementType { .. }
-            | Self::Form { .. }
-            | Self::Subgraph { .. }
-            | Self::TooLarge { .. }
-            | Self::FileName { .. }
-            | Self::Exists { .. } => "rten/onnx",
+            _ => "rten/onnx",
         }
     }
 
@@ -247,7 +232,7 @@ impl Error {
             | Self::Subgraph { path, .. } => At::file().path(path),
             Self::Rten(error) => error.at(),
             Self::Core(error) => error.at(),
-            Self::TooLarge { .. } | Self::FileName { .. } | Self::Exists { .. } => At::file(),
+            _ => At::file(),
         }
     }
 }

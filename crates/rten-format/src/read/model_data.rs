@@ -2,7 +2,7 @@ use bytes::Bytes;
 use flat_tables::Bounds;
 use tensor_core::Limits;
 
-use crate::{Graph, Metadata, Model, Result, generated::rten as stored, read::index::Index};
+use crate::{Graph, Metadata, Model, Result, generated, read::index::Index};
 
 /// Model data that is proved sound: every part of the model is where accessors look for it.
 #[derive(Debug)]
@@ -26,12 +26,8 @@ impl ModelData {
     }
 
     /// Makes values of all that the model has. Constants are slices of the bytes.
-    #[expect(unsafe_code, reason = "proving the same bytes once more takes half of the time")]
     pub(crate) fn to_model(&self) -> Result<Model> {
-        // SAFETY: the index was made of these bytes by a walk that follows what the accessors do:
-        // it has found each table, text and vector of the schema in bounds, and each that must be
-        // there; texts are UTF-8. Tables of unknown types have no accessors.
-        let root = unsafe { stored::root_as_model_unchecked(&self.bytes) };
+        let root = generated::root(self);
         Ok(Model {
             graph: Graph::parse(&root.graph(), &self.bytes)?,
             metadata: root.metadata().map(|metadata| Metadata::parse(&metadata)),

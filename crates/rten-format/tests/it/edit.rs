@@ -6,7 +6,7 @@ use rten_format::{
     Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder, Metadata, Model,
     NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
     attributes::{IfAttrs, LoopAttrs},
-    tensor_core::{self, output::Edited},
+    tensor_core::{self, Extent, output::Edited},
     topology::Topology,
 };
 use test_support::testdata;
@@ -17,6 +17,10 @@ fn copy(name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let path = dir.path().join(name);
     fs::copy(testdata("rten/valid").join(name), &path).unwrap();
     (dir, path)
+}
+
+fn bytes(reader: &Reader) -> bytes::Bytes {
+    reader.source().read(Extent::first(reader.source().len()), "file").unwrap()
 }
 
 fn describe(model: &mut Model, text: &str) {
@@ -31,8 +35,10 @@ fn version_2_grows_by_its_model_data() {
     describe(editor.model_mut(), "another");
     let expected = editor.model().clone();
     let unused = editor.unused_bytes();
+    let preview = bytes(&editor.preview().unwrap());
     let edited = editor.commit().unwrap();
     let new = fs::read(&path).unwrap();
+    assert_eq!(preview, new);
     let (before, after) = (old.len() as u64, new.len() as u64);
     assert_eq!(edited, Edited::Appended { before, after });
     let model_data = Reader::open(&path).unwrap().model_data();
@@ -77,7 +83,9 @@ fn version_1_is_replaced() {
     let expected = editor.model().clone();
     assert_eq!(editor.unused_bytes(), 0);
     let before = fs::metadata(&path).unwrap().len();
+    let preview = bytes(&editor.preview().unwrap());
     let edited = editor.commit().unwrap();
+    assert_eq!(preview, fs::read(&path).unwrap());
     let after = fs::metadata(&path).unwrap().len();
     assert_eq!(edited, Edited::Replaced { before, after });
     let reader = Reader::open(&path).unwrap();
@@ -117,8 +125,10 @@ fn dry_runs_leave_the_file() {
 fn one_editor_at_a_time() {
     let (_dir, path) = copy("mlp.v2.rten");
     let editor = Editor::open(&path).unwrap();
-    let error = Editor::open(&path).unwrap_err();
-    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
+    let dry_run = Editor::dry_run(&path, WriteOptions::default());
+    for error in [Editor::open(&path).unwrap_err(), dry_run.unwrap_err()] {
+        assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
+    }
     drop(editor);
     drop(Editor::open(&path).unwrap());
 }
