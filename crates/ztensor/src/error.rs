@@ -249,15 +249,7 @@ fn core_rule(error: &tensor_core::Error) -> &'static str {
     if matches!(error, Core::ShapeOverflow { .. } | Core::SizeOverflow { .. }) {
         return "zt/shape-overflow";
     }
-    match error.kind() {
-        ErrorKind::OverLimit => "zt/limit",
-        ErrorKind::Malformed
-        | ErrorKind::Unsupported
-        | ErrorKind::NotFound
-        | ErrorKind::Io
-        | ErrorKind::Busy
-        | ErrorKind::Usage => "zt/read",
-    }
+    if error.kind() == ErrorKind::OverLimit { "zt/limit" } else { "zt/read" }
 }
 
 /// What is wrong with an item of the manifest.
@@ -336,12 +328,7 @@ impl Problem {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::TooDeep { .. } | Self::OverLimit { .. } => ErrorKind::OverLimit,
-            Self::Unexpected { .. }
-            | Self::Truncated { .. }
-            | Self::DuplicateKey { .. }
-            | Self::MissingKey { .. }
-            | Self::NotUtf8
-            | Self::Trailing { .. } => ErrorKind::Malformed,
+            _ => ErrorKind::Malformed,
         }
     }
 }
@@ -473,15 +460,8 @@ impl Fault {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownDtype { .. } | Self::UnknownEncoding { .. } => ErrorKind::Unsupported,
-            Self::Misaligned { .. }
-            | Self::OutOfBounds { .. }
-            | Self::WrongLength { .. }
-            | Self::DecodedLength { .. }
-            | Self::Zstd { .. }
-            | Self::DigestMismatch { .. }
-            | Self::MalformedDigest { .. }
-            | Self::NotABool { .. } => ErrorKind::Malformed,
             Self::Read { reason } => reason.kind(),
+            _ => ErrorKind::Malformed,
         }
     }
 
@@ -493,11 +473,7 @@ impl Fault {
             | Self::DecodedLength { offset, .. }
             | Self::Zstd { offset, .. }
             | Self::DigestMismatch { offset, .. } => Some(*offset),
-            Self::UnknownDtype { .. }
-            | Self::UnknownEncoding { .. }
-            | Self::MalformedDigest { .. }
-            | Self::NotABool { .. }
-            | Self::Read { .. } => None,
+            _ => None,
         }
     }
 }

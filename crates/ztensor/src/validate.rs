@@ -181,7 +181,7 @@ impl<'a> Check<'a> {
             readable.push(found);
         }
         if whole && object.format == Format::QuantizedGroup {
-            let blobs = self.required(&object, &QUANTIZED_ROLES)?;
+            let blobs = self.tensor.required_all(&object, &QUANTIZED_ROLES)?;
             self.group(&object, &blobs, blobs.each_ref().map(Blob::decoded_len))?;
         }
         match self.budget {
@@ -402,10 +402,8 @@ impl<'a> Check<'a> {
     }
 
     fn csr(&mut self, object: &Object) -> Result<()> {
-        let [values, indices, indptr] = self.required(object, &sparse::CSR_ROLES)?;
-        let decoded = self.elements(&values).unwrap_or_default();
-        let width = values.element_type()?.width().unwrap_or(1);
-        let nnz = decoded.checked_div(width).unwrap_or_default();
+        let [values, indices, indptr] = self.tensor.required_all(object, &sparse::CSR_ROLES)?;
+        let nnz = self.stored(&values)?;
         let found = elements_of(&indices).unwrap_or(nnz);
         let (mut index_stream, mut pointer_stream) = (self.open(&indices)?, self.open(&indptr)?);
         let order = (|| {
@@ -430,11 +428,16 @@ impl<'a> Check<'a> {
         self.components(object, &sparse::CSR_ROLES)
     }
 
-    fn coo(&mut self, object: &Object) -> Result<()> {
-        let [values, coords] = self.required(object, &sparse::COO_ROLES)?;
-        let decoded = self.elements(&values).unwrap_or_default();
+    /// Reads the values of a sparse object; returns how many there are.
+    fn stored(&mut self, values: &Blob<'_>) -> Result<u64> {
+        let decoded = self.elements(values).unwrap_or_default();
         let width = values.element_type()?.width().unwrap_or(1);
-        let nnz = decoded.checked_div(width).unwrap_or_default();
+        Ok(decoded.checked_div(width).unwrap_or_default())
+    }
+
+    fn coo(&mut self, object: &Object) -> Result<()> {
+        let [values, coords] = self.tensor.required_all(object, &sparse::COO_ROLES)?;
+        let nnz = self.stored(&values)?;
         let expected = nnz.saturating_mul(object.shape.rank() as u64);
         let found = elements_of(&coords).unwrap_or(expected);
         let mut stream = self.open(&coords)?;
@@ -452,7 +455,7 @@ impl<'a> Check<'a> {
     }
 
     fn quantized(&mut self, object: &Object) -> Result<()> {
-        let blobs = self.required(object, &QUANTIZED_ROLES)?;
+        let blobs = self.tensor.required_all(object, &QUANTIZED_ROLES)?;
         let decoded = blobs.each_ref().map(|blob| self.elements(blob));
         if blobs.iter().any(|blob| blob.decoded_len().is_none()) {
             self.group(object, &blobs, decoded.map(|len| Some(len.unwrap_or_default())))?;
@@ -489,19 +492,6 @@ impl<'a> Check<'a> {
         };
         self.report.add(Finding::warning(rule, message).at(self.place()));
         Ok(())
-    }
-
-    /// Returns handles on the components of some roles, which are there.
-    fn required<const N: usize>(
-        &self,
-        object: &Object,
-        roles: &[Role; N],
-    ) -> Result<[Blob<'a>; N]> {
-        let tensor = self.tensor;
-        let blobs: Vec<Blob<'a>> =
-            roles.iter().map(|role| tensor.required(object, role)).collect::<Result<_>>()?;
-        let missing = |_| LayoutError::from("parts are missing".to_owned()).of(tensor.name());
-        blobs.try_into().map_err(missing)
     }
 
     /// Opens a component, unless the file makes us read far more than it holds.

@@ -47,11 +47,23 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
-    writer: Option<Writer<Append<Option<LockedFile>>>>,
-    /// None in a dry run.
-    file: Option<LockedFile>,
+    // Dropped first: what was appended is cut off before another editor comes in.
+    writer: Writer<Append<Option<LockedFile>>>,
+    _lock: Lock,
     reader: Reader,
     options: WriteOptions,
+}
+
+/// The file is unlocked at the end, though readers may still hold it; `None` in a dry run.
+#[derive(Debug)]
+struct Lock(Option<LockedFile>);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            file.unlock();
+        }
+    }
 }
 
 impl Editor {
@@ -102,7 +114,7 @@ impl Editor {
         let sink = file.as_ref().map(LockedFile::try_clone).transpose()?;
         let out = Append::new(sink, source.len(), move |_| Ok(old.clone()));
         let writer = Writer::resume(out, source.len(), reader.manifest(), options)?;
-        Ok(Self { writer: Some(writer), file, reader, options })
+        Ok(Self { writer, _lock: Lock(file), reader, options })
     }
 
     /// Returns the file as it was when it was opened.
@@ -112,13 +124,8 @@ impl Editor {
     }
 
     /// Returns the writer of what is added. To replace an object, remove it first.
-    ///
-    /// # Panics
-    ///
-    /// Never: the writer is taken away only by [`commit`](Self::commit).
-    #[expect(clippy::expect_used, reason = "commit consumes the editor")]
-    pub fn writer(&mut self) -> &mut Writer<impl Write + use<>> {
-        self.writer.as_mut().expect("there until the commit")
+    pub const fn writer(&mut self) -> &mut Writer<impl Write + use<>> {
+        &mut self.writer
     }
 
     /// Removes an object; its blobs stay in the file until it is [compacted](compact).
@@ -127,10 +134,7 @@ impl Editor {
     ///
     /// [`Error::MissingObject`].
     pub fn remove(&mut self, name: &str) -> Result<()> {
-        match &mut self.writer {
-            Some(writer) => writer.forget(name),
-            None => Err(Error::MissingObject { name: name.to_owned() }),
-        }
+        self.writer.forget(name)
     }
 
     /// Replaces an object by a dense tensor.
@@ -190,7 +194,7 @@ impl Editor {
     fn change_attributes(&mut self, change: impl FnOnce(&mut Attributes)) -> Result<()> {
         // Says where in the file they are wrong, which the writer does not know.
         self.reader.manifest().attributes()?;
-        self.writer.as_mut().map_or(Ok(()), |writer| writer.change_attributes(change))
+        self.writer.change_attributes(change)
     }
 
     fn change_attributes_of(
@@ -201,7 +205,7 @@ impl Editor {
         if let Some(tensor) = self.reader.tensor(name) {
             tensor.attributes()?;
         }
-        self.writer.as_mut().map_or(Ok(()), |writer| writer.change_attributes_of(name, change))
+        self.writer.change_attributes_of(name, change)
     }
 
     /// Makes the edit take effect: writes the new manifest behind everything else. Where nothing
@@ -210,25 +214,15 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error::Write`] and [`Error::Unfinished`]; the file is as it was.
-    pub fn commit(mut self) -> Result<Edited> {
-        let Some(writer) = self.writer.take() else { return Ok(Edited::Unchanged) };
-        let before = self.reader.source().len();
-        if writer.changes_nothing(before, self.reader.manifest())? {
+    pub fn commit(self) -> Result<Edited> {
+        let Self { _lock, reader, options, writer } = self;
+        let before = reader.source().len();
+        if writer.changes_nothing(before, reader.manifest())? {
             return Ok(Edited::Unchanged);
         }
-        let committed = writer.finish()?.commit(self.options.output.durability);
+        let committed = writer.finish()?.commit(options.output.durability);
         let after = committed.map_err(|source| Error::Write { offset: before, source })?;
         Ok(Edited::Appended { before, after })
-    }
-}
-
-impl Drop for Editor {
-    fn drop(&mut self) {
-        // What was appended is cut off before another editor comes in.
-        drop(self.writer.take());
-        if let Some(file) = &self.file {
-            file.unlock();
-        }
     }
 }
 

@@ -40,20 +40,17 @@ impl<'a> Emitter<'a> {
         match u8::try_from(argument) {
             Ok(small @ 0..24) => self.0.push(major << 5 | small),
             Ok(byte) => self.0.extend_from_slice(&[major << 5 | 24, byte]),
-            Err(_) => self.wide_head(major, argument),
+            Err(_) => self.wide_head(major << 5, argument),
         }
         self
     }
 
     fn wide_head(&mut self, major: u8, argument: u64) {
-        let header = match major {
-            0 => Header::Positive(argument),
-            // Lengths are those of items in memory, so they fit.
-            3 => Header::Text(usize::try_from(argument).ok()),
-            4 => Header::Array(usize::try_from(argument).ok()),
-            _ => Header::Map(usize::try_from(argument).ok()),
+        match (u16::try_from(argument), u32::try_from(argument)) {
+            (Ok(argument), _) => self.raw(&[major | 25]).raw(&argument.to_be_bytes()),
+            (_, Ok(argument)) => self.raw(&[major | 26]).raw(&argument.to_be_bytes()),
+            _ => self.raw(&[major | 27]).raw(&argument.to_be_bytes()),
         };
-        self.push(header);
     }
 
     /// Appends an item that is encoded already.
@@ -64,15 +61,16 @@ impl<'a> Emitter<'a> {
 
     pub(crate) fn value(&mut self, value: &Value) -> &mut Self {
         match value {
-            Value::Null => self.push(Header::Simple(SIMPLE_NULL)),
-            Value::Bool(value) => self.push(Header::Simple(if *value { TRUE } else { FALSE })),
+            Value::Null => self.head(SIMPLE, SIMPLE_NULL.into()),
+            Value::Bool(value) => self.head(SIMPLE, if *value { TRUE } else { FALSE }.into()),
             Value::Integer(value) => self.integer(*value),
-            Value::Float(value) => self.push(Header::Float(*value)),
-            Value::Text(text) => self.text(text),
-            Value::Bytes(bytes) => {
-                let _ = self.encoder().bytes(bytes, None);
+            Value::Float(value) => {
+                // Writing to a vector cannot fail.
+                let _ = Encoder::from(&mut *self.0).push(Header::Float(*value));
                 self
             }
+            Value::Text(text) => self.text(text),
+            Value::Bytes(bytes) => self.bytes(bytes),
             Value::Array(items) => {
                 self.array(items.len());
                 items.iter().fold(self, Self::value)
@@ -81,7 +79,7 @@ impl<'a> Emitter<'a> {
                 self.map(pairs.len());
                 pairs.iter().fold(self, |out, (key, value)| out.value(key).value(value))
             }
-            Value::Tag(tag, value) => self.push(Header::Tag(*tag)).value(value),
+            Value::Tag(tag, value) => self.head(6, *tag).value(value),
         }
     }
 
@@ -91,24 +89,16 @@ impl<'a> Emitter<'a> {
             0.. => (false, value.unsigned_abs()),
             _ => (true, value.unsigned_abs().saturating_sub(1)),
         };
-        match (u64::try_from(magnitude), negative) {
-            (Ok(magnitude), false) => self.push(Header::Positive(magnitude)),
-            (Ok(magnitude), true) => self.push(Header::Negative(magnitude)),
-            (Err(_), _) => {
-                let _ = self.push(Header::Tag(if negative { 3 } else { 2 }));
-                let _ = self.encoder().bytes(&magnitude.to_be_bytes(), None);
-                self
-            }
+        match u64::try_from(magnitude) {
+            Ok(magnitude) => self.head(negative.into(), magnitude),
+            Err(_) => self.head(6, if negative { 3 } else { 2 }).bytes(&magnitude.to_be_bytes()),
         }
     }
 
-    fn encoder(&mut self) -> Encoder<&mut Vec<u8>> {
-        Encoder::from(&mut *self.0)
-    }
-
-    fn push(&mut self, header: Header) -> &mut Self {
-        // Writing to a vector cannot fail; the same holds above.
-        let _ = self.encoder().push(header);
-        self
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.head(2, bytes.len() as u64).raw(bytes)
     }
 }
+
+/// What is neither a number nor a text nor a container.
+const SIMPLE: u8 = 7;

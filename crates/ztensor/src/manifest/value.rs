@@ -24,40 +24,23 @@ pub enum Value {
     Tag(u64, Box<Self>),
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
+macro_rules! values {
+    ($($from:ty => $variant:ident,)*) => {$(
+        impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self::$variant(value.into())
+            }
+        }
+    )*};
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Float(value)
-    }
-}
-
-impl From<i64> for Value {
-    fn from(value: i64) -> Self {
-        Self::Integer(value.into())
-    }
-}
-
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self::Integer(value.into())
-    }
+values! {
+    &str => Text,
+    String => Text,
+    bool => Bool,
+    f64 => Float,
+    i64 => Integer,
+    u64 => Integer,
 }
 
 impl fmt::Display for Value {

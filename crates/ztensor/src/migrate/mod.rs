@@ -78,8 +78,8 @@ impl<W: Write> Migration<'_, W> {
         if other.len() != before {
             self.left_out("objects", At::file());
         }
-        self.writer.set_encoded_attributes(attributes);
         let decoded = manifest.attributes()?;
+        let mut added = None;
         if let Some(generator) = manifest.generator() {
             let mut attributes = decoded.clone().unwrap_or_default();
             let message = if attributes.get("generator").is_some() {
@@ -87,12 +87,13 @@ impl<W: Write> Migration<'_, W> {
                 "generator stays a key of the manifest: there is an attribute of that name"
             } else {
                 attributes.insert("generator", generator);
-                self.writer.set_attributes(&attributes);
+                added = Some(attributes);
                 "generator became an attribute of the file"
             };
             self.report.add(Finding::note("zt/migrate-generator", message));
         }
-        self.writer.set_unknown_fields(other);
+        self.writer.set_root(None, (attributes, other));
+        added.iter().for_each(|attributes| self.writer.set_attributes(attributes));
         for (key, value) in decoded.iter().flat_map(Attributes::iter) {
             if !matches!(value, Value::Text(_)) {
                 let message = format!(

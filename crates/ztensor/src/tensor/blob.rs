@@ -153,12 +153,9 @@ impl<'a> Blob<'a> {
             return Err(self.read_fault(wrong(expected)));
         }
         let mut stream = self.open(self.hasher_when_asked()?)?;
-        let mut filled = 0_usize;
-        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match stream.read(rest).map_err(|error| self.stream_fault(error))? {
-                0 => return Err(self.read_fault(wrong(filled as u64))),
-                read => filled = filled.saturating_add(read),
-            }
+        let filled = stream.fill(buffer).map_err(|error| self.stream_fault(error))?;
+        if filled < buffer.len() {
+            return Err(self.read_fault(wrong(filled as u64)));
         }
         self.finish(stream)
     }
@@ -202,13 +199,11 @@ impl<'a> Blob<'a> {
     ) -> Result<()> {
         let inner = self.reader.source().stream(self.extent()?, "component");
         let inner = inner.map_err(|source| self.read_fault(source))?;
-        let expected = match (verify, self.digest()) {
-            (Verify::Once | Verify::Always, Ok(DigestText::Known(algorithm, expected))) => {
-                Some((algorithm, expected))
-            }
-            _ => None,
+        let hasher = match verify {
+            Verify::Never => None,
+            // A digest that says nothing is for `validate` to report.
+            Verify::Once | Verify::Always => self.hasher().unwrap_or_default(),
         };
-        let hasher = expected.map(|(algorithm, _)| digest::Hasher::new(algorithm));
         let mut stored = StoredReader { inner, hasher };
         loop {
             let ready = stored.fill_buf().map_err(|error| self.stream_fault(error))?;
@@ -219,33 +214,19 @@ impl<'a> Blob<'a> {
             let shown = ready.len();
             stored.consume(shown);
         }
-        match (stored.hasher, expected) {
-            (Some(hasher), Some((_, expected))) => {
-                self.compare(hasher.finish(), expected).map(drop)
-            }
-            _ => Ok(()),
-        }
+        self.compare_hashed(stored.hasher)
     }
 
     /// Opens a stream that also computes the digest of the stored bytes, where there is one.
     pub(crate) fn hashed_stream(&self) -> Result<BlobReader> {
-        let hasher = match self.digest()? {
-            DigestText::Known(algorithm, _) => Some(digest::Hasher::new(algorithm)),
-            DigestText::None | DigestText::Unknown => None,
-        };
-        self.open(hasher)
+        self.open(self.hasher()?)
     }
 
     /// Reads what is left of a stream and says what its digest proves.
     pub(crate) fn finish_hashed(&self, mut stream: BlobReader) -> Result<Verified> {
         stream.visit(|_| ()).map_err(|error| self.stream_fault(error))?;
-        match (self.digest()?, stream.into_hasher()) {
-            (DigestText::Known(_, expected), Some(hasher)) => {
-                self.compare(hasher.finish(), expected)
-            }
-            (DigestText::Unknown, _) => Ok(Verified::UnknownAlgorithm),
-            _ => Ok(Verified::NoDigest),
-        }
+        self.compare_hashed(stream.into_hasher())?;
+        self.check_digest()
     }
 
     /// Returns the algorithm of its digest, where there is one that is known.
@@ -367,12 +348,7 @@ impl<'a> Blob<'a> {
             let (offset, expected) = (self.component.offset, stream.decoded.saturating_sub(1));
             return Err(self.fault(Fault::DecodedLength { offset, found, expected }));
         }
-        match (stream.into_hasher(), self.digest()?) {
-            (Some(hasher), DigestText::Known(_, expected)) => {
-                self.compare(hasher.finish(), expected).map(|_| ())
-            }
-            _ => Ok(()),
-        }
+        self.compare_hashed(stream.into_hasher())
     }
 
     fn open(&self, hasher: Option<digest::Hasher>) -> Result<BlobReader> {
@@ -455,9 +431,11 @@ impl<'a> Blob<'a> {
     }
 
     fn hasher_when_asked(&self) -> Result<Option<digest::Hasher>> {
-        if !self.reader.verifies(|| self.key()) {
-            return Ok(None);
-        }
+        if self.reader.verifies(|| self.key()) { self.hasher() } else { Ok(None) }
+    }
+
+    /// Returns what computes its digest, where there is one.
+    fn hasher(&self) -> Result<Option<digest::Hasher>> {
         Ok(match self.digest()? {
             DigestText::Known(algorithm, _) => Some(digest::Hasher::new(algorithm)),
             DigestText::None | DigestText::Unknown => None,
@@ -466,13 +444,20 @@ impl<'a> Blob<'a> {
 
     /// Compares bytes that were stored raw with their digest, where that is asked for.
     fn verify_when_asked(&self, stored: &[u8]) -> Result<()> {
-        if let Some(mut hasher) = self.hasher_when_asked()?
-            && let DigestText::Known(_, expected) = self.digest()?
-        {
+        let mut hasher = self.hasher_when_asked()?;
+        if let Some(hasher) = &mut hasher {
             hasher.update(stored);
-            return self.compare(hasher.finish(), expected).map(|_| ());
         }
-        Ok(())
+        self.compare_hashed(hasher)
+    }
+
+    /// Compares stored bytes with their digest, where they were hashed.
+    fn compare_hashed(&self, hasher: Option<digest::Hasher>) -> Result<()> {
+        let Some(hasher) = hasher else { return Ok(()) };
+        match self.digest()? {
+            DigestText::Known(_, expected) => self.compare(hasher.finish(), expected).map(drop),
+            DigestText::None | DigestText::Unknown => Ok(()),
+        }
     }
 
     /// Returns what a reader knows a stored blob by.

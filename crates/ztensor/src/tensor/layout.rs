@@ -48,4 +48,15 @@ impl From<Error> for LayoutError {
     }
 }
 
+/// Returns the problem that the text says, unless a condition holds.
+macro_rules! ensure {
+    ($holds:expr, $($problem:tt)+) => {
+        if !$holds {
+            return Err(format!($($problem)+).into());
+        }
+    };
+}
+
+pub(super) use ensure;
+
 pub(crate) type Checked<T> = Result<T, LayoutError>;

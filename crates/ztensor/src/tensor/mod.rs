@@ -345,11 +345,24 @@ impl<'a> Tensor<'a> {
     /// Reads the components of some roles, each as a tensor of one dimension.
     fn parts<const N: usize>(self, object: &Object, roles: &[Role; N]) -> Result<[TensorBuf; N]> {
         // All are there before the first is decoded.
-        let blobs: Vec<Blob<'_>> =
-            roles.iter().map(|role| self.required(object, role)).collect::<Result<_>>()?;
+        let blobs = self.required_all(object, roles)?;
         let parts: Vec<TensorBuf> = blobs.iter().map(one_dimension).collect::<Result<_>>()?;
-        // One part came out for each role.
-        parts.try_into().map_err(|_| self.layout("parts are missing".to_owned().into()))
+        parts.try_into().map_err(|_| self.missing())
+    }
+
+    /// Returns handles on the components of some roles, which the format requires.
+    pub(crate) fn required_all<const N: usize>(
+        self,
+        object: &Object,
+        roles: &[Role; N],
+    ) -> Result<[Blob<'a>; N]> {
+        let blobs = roles.iter().map(|role| self.required(object, role));
+        blobs.collect::<Result<Vec<_>>>()?.try_into().map_err(|_| self.missing())
+    }
+
+    /// Never met: one part comes out for each role.
+    fn missing(self) -> Error {
+        self.layout("parts are missing".to_owned().into())
     }
 
     fn main_role(self, object: &Object) -> Result<Role> {

@@ -2,7 +2,7 @@
 
 use tensor_core::{AlignedBuf, DType, Error as Core, Limit, Limits, Shape, TensorBuf};
 
-use super::LayoutError;
+use super::{LayoutError, layout::ensure};
 use crate::{Attributes, Value, error::Result};
 
 /// Packed codes with a scale and a zero point for each group of them, sizes checked.
@@ -277,12 +277,10 @@ impl GroupLayout {
         let bits =
             in_range.ok_or_else(|| format!("attribute \"bits\" is {bits}, expected 1 to 16"))?;
         let group_size = integer(attributes, "group_size")?;
-        if elements.checked_rem(group_size) != Some(0) {
-            return Err(format!(
-                "attribute \"group_size\" is {group_size}, expected a divisor of {elements} elements"
-            )
-            .into());
-        }
+        ensure!(
+            elements.checked_rem(group_size) == Some(0),
+            "attribute \"group_size\" is {group_size}, expected a divisor of {elements} elements"
+        );
         Ok(Self { elements, bits, group_size })
     }
 
@@ -294,31 +292,24 @@ impl GroupLayout {
         zeros: Part,
     ) -> Result<(), LayoutError> {
         let Self { elements, bits, group_size } = self;
-        if !packed_weight.dtype.is_integer() {
-            let found = packed_weight.dtype;
-            return Err(format!("packed_weight is {found}, expected integers").into());
-        }
+        let found = packed_weight.dtype;
+        ensure!(found.is_integer(), "packed_weight is {found}, expected integers");
         let expected = packed_bytes(elements, bits, packed_weight.dtype).unwrap_or(u64::MAX);
         let found = packed_weight.len;
-        if found != expected {
-            return Err(format!(
-                "packed_weight has {found} bytes, expected {expected} for {elements} codes of \
-                 {bits} bits"
-            )
-            .into());
-        }
+        ensure!(
+            found == expected,
+            "packed_weight has {found} bytes, expected {expected} for {elements} codes of {bits} bits"
+        );
         let groups = elements.checked_div(group_size).unwrap_or_default();
         let found = scales.count();
-        if found != groups {
-            let expected = format!("expected one for each of {groups} groups");
-            return Err(format!("scales has {found} elements, {expected}").into());
-        }
+        let expected = format!("expected one for each of {groups} groups");
+        ensure!(found == groups, "scales has {found} elements, {expected}");
         let found = zeros.count();
         let packed = packed_bytes(groups, bits, zeros.dtype).filter(|_| zeros.dtype.is_integer());
-        if found != groups && packed != Some(zeros.len) {
-            let expected = format!("expected one for each of {groups} groups, or packed codes");
-            return Err(format!("zeros has {found} elements, {expected}").into());
-        }
+        ensure!(
+            found == groups || packed == Some(zeros.len),
+            "zeros has {found} elements, {expected}, or packed codes"
+        );
         Ok(())
     }
 }

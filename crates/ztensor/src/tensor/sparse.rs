@@ -1,12 +1,12 @@
 //! Sparse tensors. Format text: Part III, sections 2 and 3.
 
-use std::io::{self, Read};
+use std::ops::Range;
 
 use tensor_core::{AlignedBuf, DType, Error as Core, Limit, Limits, Shape, TensorBuf};
 
 use super::{
     Blob, BlobReader,
-    layout::{Checked, LayoutError},
+    layout::{Checked, LayoutError, ensure},
 };
 use crate::{ByteOrder, Role, error::Result};
 
@@ -247,28 +247,22 @@ impl<'a> Dense<'a> {
     fn put(&mut self, at: u64, index: u64) -> Checked<()> {
         let (word, bit) = (at >> 6, 1_u64 << (at & 63));
         let word = usize::try_from(word).ok().and_then(|word| self.stored.get_mut(word));
-        let from = element(self.values.bytes(), index, self.width);
-        let to = element_mut(self.bytes, at, self.width);
+        let from = place(index, self.width).and_then(|place| self.values.bytes().get(place));
+        let to = place(at, self.width).and_then(|place| self.bytes.get_mut(place));
         let (Some(word), Some(from), Some(to)) = (word, from, to) else {
             return Err(format!("element {at} lies outside shape {}", self.shape).into());
         };
-        if *word & bit != 0 {
-            return Err(format!("element {at} of shape {} is stored twice", self.shape).into());
-        }
+        ensure!(*word & bit == 0, "element {at} of shape {} is stored twice", self.shape);
         *word |= bit;
         to.copy_from_slice(from);
         Ok(())
     }
 }
 
-fn element(bytes: &[u8], index: u64, width: usize) -> Option<&[u8]> {
+/// Returns where an element is among others, in bytes.
+fn place(index: u64, width: usize) -> Option<Range<usize>> {
     let start = usize::try_from(index).ok()?.checked_mul(width)?;
-    bytes.get(start..start.checked_add(width)?)
-}
-
-fn element_mut(bytes: &mut [u8], index: u64, width: usize) -> Option<&mut [u8]> {
-    let start = usize::try_from(index).ok()?.checked_mul(width)?;
-    bytes.get_mut(start..start.checked_add(width)?)
+    Some(start..start.checked_add(width)?)
 }
 
 /// How the columns of a matrix are ordered within their rows; the format does not ask for any.
@@ -298,9 +292,7 @@ pub(crate) fn check_csr(
     indices: &mut Integers<'_>,
 ) -> Checked<RowOrder> {
     let [rows, columns] = matrix(shape)?;
-    if found_indices != nnz {
-        return Err(format!("values has {nnz} elements, but indices has {found_indices}").into());
-    }
+    ensure!(found_indices == nnz, "values has {nnz} elements, but indices has {found_indices}");
     let mut order = RowOrder::Ascending;
     let mut start = 0;
     let mut position = 0_u64;
@@ -310,24 +302,14 @@ pub(crate) fn check_csr(
                 format!("indptr has {row} elements, expected rows + 1 of shape {shape}").into()
             );
         };
-        if row == 0 && end != 0 {
-            return Err(format!("indptr[0] is {end}, expected 0").into());
-        }
-        if end < start {
-            return Err(format!("indptr[{row}] is {end}, below the {start} before it").into());
-        }
-        if end > nnz {
-            return Err(format!("indptr[{row}] is {end}, but values has {nnz} elements").into());
-        }
+        ensure!(row != 0 || end == 0, "indptr[0] is {end}, expected 0");
+        ensure!(end >= start, "indptr[{row}] is {end}, below the {start} before it");
+        ensure!(end <= nnz, "indptr[{row}] is {end}, but values has {nnz} elements");
         let mut last = None;
         while position < end {
             // There are as many indices as values, and `end` is no more than that.
             let column = indices.next().transpose()?.unwrap_or(u64::MAX);
-            if column >= columns {
-                return Err(
-                    format!("indices[{position}] is {column}, expected below {columns}").into()
-                );
-            }
+            ensure!(column < columns, "indices[{position}] is {column}, expected below {columns}");
             if last >= Some(column) && order == RowOrder::Ascending {
                 order = RowOrder::BrokenIn(row.saturating_sub(1));
             }
@@ -336,12 +318,9 @@ pub(crate) fn check_csr(
         }
         start = end;
     }
-    if start != nnz {
-        return Err(format!("indptr ends at {start}, but values has {nnz} elements").into());
-    }
-    if indptr.next().is_some() {
-        return Err(format!("indptr has more than rows + 1 elements of shape {shape}").into());
-    }
+    ensure!(start == nnz, "indptr ends at {start}, but values has {nnz} elements");
+    let is_at_end = indptr.next().is_none();
+    ensure!(is_at_end, "indptr has more than rows + 1 elements of shape {shape}");
     Ok(order)
 }
 
@@ -353,22 +332,18 @@ pub(crate) fn check_coo(
     coords: &mut Integers<'_>,
 ) -> Checked<()> {
     let rank = shape.rank() as u64;
-    if rank.checked_mul(nnz) != Some(found_coords) {
-        return Err(format!(
-            "coords has {found_coords} elements, expected {rank} for each of {nnz} values"
-        )
-        .into());
-    }
+    ensure!(
+        rank.checked_mul(nnz) == Some(found_coords),
+        "coords has {found_coords} elements, expected {rank} for each of {nnz} values"
+    );
     for (dimension, &size) in shape.dims().iter().enumerate() {
         for index in 0..nnz {
             let coordinate = coords.next().transpose()?.unwrap_or(u64::MAX);
-            if coordinate >= size {
-                return Err(format!(
-                    "coordinate {coordinate} of value {index} in dimension {dimension} is out of \
-                     range, expected below {size}"
-                )
-                .into());
-            }
+            ensure!(
+                coordinate < size,
+                "coordinate {coordinate} of value {index} in dimension {dimension} is out of \
+                 range, expected below {size}"
+            );
         }
     }
     Ok(())
@@ -397,7 +372,7 @@ pub(crate) fn stream_integers<'a>(
     let (mut at, mut filled) = (0_usize, 0_usize);
     Ok(std::iter::from_fn(move || {
         if at >= filled {
-            filled = match fill(stream, &mut chunk) {
+            filled = match stream.fill(&mut chunk) {
                 Ok(0) => return None,
                 Ok(filled) if filled.checked_rem(width) != Some(0) => {
                     let problem = format!("{} ends within an element", blob.role());
@@ -412,17 +387,6 @@ pub(crate) fn stream_integers<'a>(
         at = at.saturating_add(width);
         Some(whole(dtype, bytes))
     }))
-}
-
-fn fill(stream: &mut BlobReader, chunk: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0_usize;
-    while let Some(rest) = chunk.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match stream.read(rest)? {
-            0 => break,
-            read => filled = filled.saturating_add(read),
-        }
-    }
-    Ok(filled)
 }
 
 pub(crate) fn index_width(dtype: DType) -> Checked<usize> {
@@ -495,7 +459,9 @@ pub(crate) fn inline_coo(shape: Shape, data: &Blob<'_>) -> Checked<Coo> {
     let mut coords = room(coordinates)?;
     for dimension in 0..shape.rank() {
         for record in records() {
-            coords.extend_from_slice(element(record, dimension as u64, 8).unwrap_or_default())?;
+            coords.extend_from_slice(
+                place(dimension as u64, 8).and_then(|place| record.get(place)).unwrap_or_default(),
+            )?;
         }
     }
     let coordinates = usize::try_from(coordinates).unwrap_or(usize::MAX);

@@ -83,6 +83,18 @@ impl BlobReader {
         }
     }
 
+    /// Fills a buffer as far as there are bytes; returns how many it took.
+    pub(super) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0_usize;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.read(rest)? {
+                0 => break,
+                read => filled = filled.saturating_add(read),
+            }
+        }
+        Ok(filled)
+    }
+
     /// Returns how many bytes are worth decoding at once.
     fn scratch(&self) -> usize {
         let (Len::Exactly(len) | Len::Within(len) | Len::AtMost(len)) = self.len;

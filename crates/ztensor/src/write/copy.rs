@@ -17,10 +17,8 @@ use crate::{
 /// Copies a whole file: its attributes, what it says beyond the schema, and all objects in the
 /// order of their blobs.
 pub(crate) fn copy_all<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Result<()> {
-    let (attributes, other) = reader.manifest().encoded_root();
-    writer.set_encoded_attributes(attributes);
-    writer.set_unknown_fields(other);
-    writer.set_version_text(reader.manifest().version());
+    let manifest = reader.manifest();
+    writer.set_root(Some(manifest.version().to_owned()), manifest.encoded_root());
     let mut moved = Moved::default();
     for tensor in in_file_order(reader)? {
         writer.copy_as(tensor.name(), tensor, tensor.object()?, &mut moved)?;

@@ -79,21 +79,14 @@ impl Index {
     }
 
     pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
-        let start = self.bodies.len();
+        let (from, start) = (self.names.len(), self.bodies.len());
         self.bodies.extend_from_slice(body)?;
-        self.add(name, start);
-        Ok(())
-    }
-
-    /// Adds an entry whose body is all that stands from `start` on.
-    fn add(&mut self, name: &str, start: usize) {
-        let from = self.names.len();
         self.names.push_str(name);
-        let hash = self.hasher.hash_one(name);
+        let (hash, index) = (self.hasher.hash_one(name), self.entries.len());
         let (name, body) = (from..self.names.len(), start..self.bodies.len());
-        let index = self.entries.len();
         self.entries.push(Entry { name, body, live: true });
         self.by_name.insert_unique(hash, Slot { hash, index }, |slot| slot.hash);
+        Ok(())
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> Result<()> {

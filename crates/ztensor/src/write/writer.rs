@@ -88,9 +88,7 @@ impl<W: Write> Writer<W> {
     ) -> Result<Self> {
         let mut writer = Self::start(sink, options, |_, _| Ok(()));
         writer.out.position = position;
-        let (attributes, other) = manifest.encoded_root();
-        let version = Some(manifest.version().to_owned());
-        writer.root = Root { version, attributes, other, refused: None };
+        writer.set_root(Some(manifest.version().to_owned()), manifest.encoded_root());
         for (index, name) in manifest.names().enumerate() {
             writer.index.push(name, &manifest.encoded_object(index))?;
         }
@@ -123,18 +121,13 @@ impl<W: Write> Writer<W> {
         };
     }
 
-    pub(crate) fn set_encoded_attributes(&mut self, attributes: Option<Encoded>) {
-        self.root.attributes = attributes;
-        self.root.refused = None;
-    }
-
-    pub(crate) fn set_version_text(&mut self, version: &str) {
-        self.root.version = Some(version.to_owned());
-    }
-
-    /// Keeps fields of the root map that the format does not name.
-    pub(crate) fn set_unknown_fields(&mut self, other: Vec<(String, Bytes)>) {
-        self.root.other = other;
+    /// Sets the fields of the root map other than the objects, as they are encoded.
+    pub(crate) fn set_root(
+        &mut self,
+        version: Option<String>,
+        (attributes, other): (Option<Encoded>, Vec<(String, Bytes)>),
+    ) {
+        self.root = Root { version, attributes, other, refused: None };
     }
 
     /// Writes a dense tensor, stored as the options say.
