@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use model_archive::{Error, FileFault, Folder, FolderEdit};
+use model_archive::{Archive, Error, FileFault, Folder, FolderEdit, Storage};
 use tensor_core::{
     Extent,
     output::{Edited, Output, is_temporary},
@@ -178,10 +178,17 @@ fn put_back_where_a_process_died_between_two_renames() {
     let path = package(&dir);
     let before = contents(&path);
     let hidden = dir.path().join(".package.dead00.modelcrate");
-    fs::create_dir_all(hidden.join("old")).unwrap();
-    fs::rename(&path, hidden.join("old/package")).unwrap();
-    assert_eq!(contents(&path), before);
-    assert!(!hidden.exists());
+    let open: [fn(&Path); 2] = [
+        |path| drop(Folder::open(path).unwrap()),
+        |path| drop(Storage::open(path, Archive::options()).unwrap()),
+    ];
+    for open in open {
+        fs::create_dir_all(hidden.join("old")).unwrap();
+        fs::rename(&path, hidden.join("old/package")).unwrap();
+        open(&path);
+        assert_eq!(contents(&path), before);
+        assert!(!hidden.exists());
+    }
 }
 
 /// Whoever opens the folder finds both files as they were or both as they are, or is told.

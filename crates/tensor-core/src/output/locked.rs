@@ -46,11 +46,10 @@ impl LockedFile {
     pub fn open_within(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
         const OPENING: &str = "opening for writing";
         let path = path.as_ref();
+        sweep_beside(path.canonicalize().as_deref().unwrap_or(path));
         // Refuses what is not a regular file before it is opened for writing.
         drop(Source::open(path)?);
-        let failed = |source| file_error(path, OPENING, source);
-        check_writable(path).map_err(failed)?;
-        sweep_beside(&path.canonicalize().map_err(failed)?);
+        check_writable(path).map_err(|source| file_error(path, OPENING, source))?;
         let open = || File::options().read(true).write(true).open(path);
         Self::lock(path, OPENING, open, File::try_lock, wait)
     }
