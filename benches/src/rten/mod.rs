@@ -16,9 +16,20 @@ use rten_format::{
 
 use crate::fixture;
 
-#[path = "../../../crates/rten-format/src/generated/mod.rs"]
-mod generated;
 pub mod open;
+#[allow(
+    unsafe_code,
+    dead_code,
+    elided_lifetimes_in_paths,
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::doc_markdown,
+    clippy::undocumented_unsafe_blocks,
+    reason = "flatc writes it so"
+)]
+#[path = "../../../crates/rten-format/src/generated/rten.rs"]
+mod stored;
 pub mod write;
 
 /// A network in the making, of the size and with the names that exported image models have.

@@ -13,7 +13,7 @@ use rten::{Model as PeerModel, ModelOptions};
 use rten_format::{Constant, ConstantDataType, Header, Node, Reader, tensor_core::Source};
 use tempfile::TempDir;
 
-use super::{ALIGNMENT, Network, generated::rten as stored, write};
+use super::{ALIGNMENT, Network, stored, write};
 use crate::{Bound, Case, Scale, Topic, case::time, fixture};
 
 /// A model of the size that third parties ship, and the same one beside a tensor of 4 GiB.
