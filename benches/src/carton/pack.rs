@@ -98,7 +98,7 @@ impl CartonPack {
             .side("ours", || {
                 self.timed(|| {
                     let reader = Reader::open(&self.carton)?;
-                    let options = UnpackOptions::default().spare(0);
+                    let options = UnpackOptions::default();
                     Ok(unpack(&reader, &self.target, &options, |_| ())?)
                 })
             })
