@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use super::weights::Weights;
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
-    options::{Print, is_stdio},
+    options::{InPlace, Print, is_stdio},
     outcome::Outcome,
     output,
     tensor_file::TensorFile,
@@ -27,7 +28,7 @@ use crate::{
 /// data is put behind the weights, and the old one stays in the file, unused, until it is
 /// rewritten, as by to-v2. Any other file is replaced once the new one is complete. Names are those
 /// of the main graph; #12 means node 12, whatever its name. Changes are made in the order of the
-/// options below.
+/// options below. Errors that the model does not have yet are not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,9 +76,14 @@ struct Changes {
 /// How a file is edited.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct How {
+    /// Write the model though it would be invalid
+    #[arg(long)]
+    force: bool,
     /// Check everything, and change nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    in_place: InPlace,
     #[command(flatten)]
     print: Print,
 }
@@ -93,6 +99,8 @@ struct Done {
     bytes_after: u64,
     /// Bytes that nothing refers to any more.
     unused: u64,
+    #[serde(flatten)]
+    checked: Checked,
 }
 
 impl Edit {
@@ -138,11 +146,15 @@ impl Edit {
         for raw in &self.changes.raw {
             weights.raw(raw, editor.reader()).about(file)?;
         }
-        weights.describe(editor.model_mut());
         self.change(editor.model_mut()).about(file)?;
+        let checked = how.check(&editor).about(file)?;
         let bytes_before = editor.reader().source().len();
+        if checked.is_refused() {
+            return how.report(file, bytes_before, 0, Edited::Unchanged, Vec::new(), checked);
+        }
+        weights.describe(editor.model_mut());
         let edited = editor.rewrite(|wanted| weights.read(wanted)).about(file)?;
-        how.report(file, bytes_before, 0, edited, weights.names)
+        how.report(file, bytes_before, 0, edited, weights.names, checked)
     }
 }
 
@@ -156,16 +168,23 @@ impl How {
         let mut editor = self.open(file)?;
         change(editor.model_mut()).about(file)?;
         let (bytes_before, unused) = (editor.reader().source().len(), editor.unused_bytes());
-        let edited = editor.commit().about(file)?;
-        self.report(file, bytes_before, unused, edited, Vec::new())
+        let checked = self.check(&editor).about(file)?;
+        let refused = checked.is_refused();
+        let edited = if refused { Edited::Unchanged } else { editor.commit().about(file)? };
+        self.report(file, bytes_before, unused, edited, Vec::new(), checked)
+    }
+
+    fn check(self, editor: &Editor) -> anyhow::Result<Checked> {
+        Ok(Checked::of(&editor.preview()?.lint(), &editor.reader().lint(), self.force))
     }
 
     fn open(self, file: &Path) -> anyhow::Result<Editor> {
         ensure!(!is_stdio(file), "standard input cannot be edited: say which file");
+        let options = WriteOptions::default().output(self.in_place.output());
         let editor = if self.dry_run {
-            Editor::dry_run(file, WriteOptions::default())
+            Editor::dry_run(file, options)
         } else {
-            Editor::open(file)
+            Editor::open_with(file, options)
         };
         editor.about(file)
     }
@@ -177,6 +196,7 @@ impl How {
         unused: u64,
         edited: Edited,
         replaced: Vec<String>,
+        checked: Checked,
     ) -> anyhow::Result<Outcome> {
         let (bytes_after, unused) = match edited {
             Edited::Appended { after, .. } => (Some(after), unused),
@@ -191,6 +211,7 @@ impl How {
             bytes_before,
             bytes_after: bytes_after.unwrap_or(bytes_before),
             unused,
+            checked,
         })
     }
 
@@ -210,8 +231,9 @@ impl How {
         } else {
             let _ = writeln!(text, "{path}: nothing to change");
         }
+        let text = result.checked.text(&path, &text);
         output::print_result(self.print, result, &text)?;
-        Ok(Outcome::Fine)
+        Ok(result.checked.outcome())
     }
 }
 

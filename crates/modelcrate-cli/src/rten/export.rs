@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     escape::escape,
     failure::About,
-    options::{Format, Input, Size, is_stdio},
+    options::{Input, Size, is_stdio},
     outcome::Outcome,
     output,
     paths::same_file,
@@ -63,8 +63,7 @@ impl ExportOnnx {
             Some(Size(bytes)) => ExternalData::From(bytes),
             None => ExternalData::Automatic,
         };
-        let keeps = !self.write.force && !to_stdout;
-        let existing = if keeps { Existing::Keep } else { Existing::Replace };
+        let existing = if to_stdout { Existing::Replace } else { self.write.existing() };
         let export = Export::new(&reader).external_data(external).existing(existing);
         let exported = if self.write.dry_run || to_stdout {
             export.check(&self.output)
@@ -82,15 +81,15 @@ impl ExportOnnx {
 
     /// Refuses before all the work what would be refused after it.
     fn check_output(&self) -> anyhow::Result<()> {
-        let Self { output, write, .. } = self;
-        if is_stdio(output) {
-            let quiet = write.print.format == Format::Human || write.dry_run;
-            ensure!(quiet, "standard output takes either a file or JSON, not both");
-            ensure!(self.external_data.is_none(), "standard output takes one file, not two");
-            return Ok(());
-        }
-        ensure!(!same_file(&self.input, output), "is the input, expected another file");
-        Writing { dry_run: true, ..*write }.create(output).map(drop)
+        let output = &self.output;
+        let to_stdout = is_stdio(output);
+        ensure!(
+            to_stdout || !same_file(&self.input, output),
+            "is the input, expected another file"
+        );
+        let one_file = !to_stdout || self.external_data.is_none();
+        ensure!(one_file, "standard output takes one file, not two");
+        self.write.check(output)
     }
 
     /// Names the file that an error is about: one that cannot be written, or the input.

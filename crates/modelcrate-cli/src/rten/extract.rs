@@ -6,7 +6,8 @@ use crate::{failure::About, outcome::Outcome};
 /// Write the part of a model that computes some of its values
 ///
 /// Names are those of the main graph; `modelcrate rten dump` lists them. The part keeps the
-/// version, and has only the weights that it needs.
+/// version, and has only the weights that it needs. Errors that the model does not have are not
+/// written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,10 +32,10 @@ impl Extract {
         let inputs = super::find_all(model, &self.inputs).about(input)?;
         let outputs = super::find_all(model, &self.outputs).about(input)?;
         let part = model.extract(&inputs, &outputs).about(input)?;
-        let rewrite = Rewrite::new(&reader).model(part);
+        let rewrite = Rewrite::new(&reader).model(part.clone());
         match reader.version() {
-            Version::V1 => self.files.rewrite(&reader, 1, |sink| rewrite.write_v1(sink)),
-            Version::V2 => self.files.rewrite(&reader, 2, |sink| rewrite.write_v2(sink)),
+            Version::V1 => self.files.rewrite(&reader, &part, 1, |sink| rewrite.write_v1(sink)),
+            Version::V2 => self.files.rewrite(&reader, &part, 2, |sink| rewrite.write_v2(sink)),
         }
     }
 }

@@ -166,6 +166,29 @@ fn refused_edits_change_nothing() {
 }
 
 #[test]
+fn edits_say_what_verify_will_find_anew() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::copy(testdata("rten/invalid/attributes_missing.rten"), cd.join("old.rten")).unwrap();
+    for file in ["v1.rten", "v2.rten", "old.rten"] {
+        let edit = ["rten", "edit", file, "--set", "onnx_hash=1", "--dry-run"];
+        let dry_run = prints(cd, &edit);
+        let edited = prints(cd, &edit[..5]);
+        assert_eq!(edited, dry_run.replace("would be ", ""));
+        let found: Vec<_> = edited.lines().skip(1).collect();
+        assert_eq!(found.len(), 1, "{edited}");
+        assert!(found[0].starts_with("  warning [rten/onnx-hash] metadata: "), "{edited}");
+        // What was there before is not said again, nor in the way.
+        let again = prints(cd, &["rten", "edit", file, "--set", "license=MIT"]);
+        assert_eq!(again.lines().count(), 1, "{again}");
+    }
+    let zero =
+        ["rten", "edit", "v2.rten", "--dim", "x:0=0", "--raw", "fc1.weight=f32:8,4:zeros.bin"];
+    let edited = prints(cd, &zero);
+    assert!(edited.contains("  warning [rten/fixed-zero-input] "), "{edited}");
+}
+
+#[test]
 fn weights_come_from_other_files() {
     let folder = folder();
     let cd = folder.path();
@@ -382,7 +405,12 @@ fn files_that_grow_too_large_are_named() {
     graph.output(weights).unwrap();
     let model = Model { graph: graph.finish(), metadata: None };
     fs::write(cd.join("model.rten"), model.to_bytes().unwrap()).unwrap();
+    prints(cd, &["rten", "to-v2", "model.rten", "v2.rten"]);
+    let state = || ["model.rten", "v2.rten"].map(|file| fs::read(cd.join(file)).unwrap());
+    let before = state();
     for (args, output) in [
+        ("edit model.rten --set license=MIT", "model.rten"),
+        ("edit v2.rten --set license=MIT", "v2.rten"),
         ("export-onnx model.rten new", "new"),
         ("export-onnx model.rten new --external-data 256", "new.data"),
         ("to-v1 model.rten new", "new"),
@@ -397,7 +425,7 @@ fn files_that_grow_too_large_are_named() {
         assert_eq!(failed.status.code(), Some(2), "{said}");
         assert!(said.starts_with(&format!("error: {output}: ")), "{said}");
         assert!(said.contains("File too large"), "{said}");
-        assert_eq!(fs::read_dir(cd).unwrap().count(), 1, "{args}");
+        assert!(fs::read_dir(cd).unwrap().count() == 2 && state() == before, "{args}");
     }
 }
 
