@@ -41,3 +41,30 @@ impl Checked {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_errors_are_refused_unless_forced() {
+        let report = |findings: &[&Finding]| {
+            let mut report = Report::default();
+            findings.iter().for_each(|finding| report.add((*finding).clone()));
+            report
+        };
+        let [old, new] = ["a", "b"].map(|rule| Finding::error(rule, "is wrong"));
+        let (warning, note) = (Finding::warning("c", "is odd"), Finding::note("d", "is so"));
+        let before = report(&[&old]);
+        let checked = Checked::of(&report(&[&old, &warning, &note]), &before, false);
+        assert!(!checked.is_refused() && checked.outcome() == Outcome::Fine);
+        assert_eq!(checked.findings, [warning]);
+        let after = report(&[&old, &new]);
+        let checked = Checked::of(&after, &before, false);
+        assert!(checked.is_refused() && checked.outcome() == Outcome::Invalid);
+        let text = checked.text("m", "m: written\n");
+        assert!(text.starts_with("m: not written, as it would be invalid (--force writes it)\n"));
+        assert!(text.contains("[b]") && !text.contains("[a]"), "{text}");
+        assert_eq!(Checked::of(&after, &before, true).outcome(), Outcome::Fine);
+    }
+}

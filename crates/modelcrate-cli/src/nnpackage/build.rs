@@ -10,11 +10,12 @@ use modelcrate::{
 use serde::Serialize;
 
 use super::given::{
-    Checked, Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open,
-    partition, read_text, reference, write_archive,
+    Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open, partition,
+    read_text, reference, write_archive,
 };
 use crate::{
-    escape::escape, failure::About, options::is_stdio, outcome::Outcome, output, write::Writing,
+    checked::Checked, escape::escape, failure::About, options::is_stdio, outcome::Outcome, output,
+    write::Writing,
 };
 
 /// Build a package of models and what belongs to them
@@ -216,7 +217,7 @@ pub(super) fn write(
 ) -> anyhow::Result<Built> {
     let options = store.options();
     let preview = builder.preview().or_else(|error| about_culprit(error, path))?;
-    let checked = Checked::of(&preview, before, write);
+    let checked = Checked::of(&preview.lint(), before, write.force);
     let bytes = if checked.is_refused() {
         None
     } else if folder {

@@ -10,10 +10,11 @@ use modelcrate::nnpackage::{
 use serde::Serialize;
 
 use super::given::{
-    Checked, Edge, ForModel, Named, Store, TypeOf, about_culprit, check_folder, file_name, open,
-    partition, read_text, reference, write_archive,
+    Edge, ForModel, Named, Store, TypeOf, about_culprit, check_folder, file_name, open, partition,
+    read_text, reference, write_archive,
 };
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
     options::{InPlace, Input, is_stdio},
@@ -214,7 +215,7 @@ impl Edit {
 
     fn done(&self, path: &Path, edit: &Edits) -> anyhow::Result<Done> {
         let manifest = edit.manifest();
-        let checked = Checked::of(&edit.preview()?, &edit.reader().lint(), self.write);
+        let checked = Checked::of(&edit.preview()?.lint(), &edit.reader().lint(), self.write.force);
         Ok(Done {
             path: path.display().to_string(),
             dry_run: self.write.dry_run,

@@ -9,18 +9,15 @@ use std::{
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     nnpackage::{
-        Error, IoRef, ModelType, Partition, Reader, Wiring, WriteOptions,
+        Error, IoRef, ModelType, Partition, Wiring, WriteOptions,
         model_archive::{self, name},
     },
-    tensor_core::{self, Extent, Finding, Limits, Report, Severity, Source},
+    tensor_core::{self, Extent, Limits, Source},
 };
-use serde::Serialize;
 
 use crate::{
     failure::About,
     options::is_stdio,
-    outcome::Outcome,
-    output,
     paths::{is_inside, same_file},
     write::{Sink, Writing},
 };
@@ -115,43 +112,6 @@ pub(super) fn about_culprit<T>(error: Error, input: &Path) -> anyhow::Result<T> 
         _ => input.to_owned(),
     };
     Err(error).about(&path)
-}
-
-/// What the checks say of a package before it is written.
-#[derive(Serialize)]
-pub(super) struct Checked {
-    /// Whether it is not written for that.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    refused: bool,
-    /// Errors and warnings that were not there before.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<Finding>,
-}
-
-impl Checked {
-    /// Looks at a package as it is going to be; `before` is what was found in what it is made of.
-    pub(super) fn of(preview: &Reader, before: &Report, write: Writing) -> Self {
-        let new = preview.lint().new_since(before).into_iter();
-        let findings: Vec<_> = new.filter(|found| found.severity > Severity::Note).collect();
-        let is_broken = findings.iter().any(|found| found.severity == Severity::Error);
-        Self { refused: is_broken && !write.force, findings }
-    }
-
-    pub(super) const fn is_refused(&self) -> bool {
-        self.refused
-    }
-
-    pub(super) const fn outcome(&self) -> Outcome {
-        if self.refused { Outcome::Invalid } else { Outcome::Fine }
-    }
-
-    /// Writes what was found, behind what became of the package at `path`.
-    pub(super) fn text(&self, path: &str, done: &str) -> String {
-        let refused = format!("{path}: not written, as it would be invalid (--force writes it)\n");
-        let mut text = if self.refused { refused } else { done.to_owned() };
-        text.extend(self.findings.iter().map(output::finding_text));
-        text
-    }
 }
 
 /// A file and its path in the package, as `[NAME=]PATH` says.

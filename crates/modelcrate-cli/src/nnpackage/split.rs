@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use super::{
     build::{Built, write},
-    given::{Checked, Store},
+    given::Store,
 };
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
     options::{Input, is_stdio},
@@ -93,7 +94,7 @@ impl Split {
                 let written = self.store.options().write_to(std::io::sink(), builder).finish();
                 written.map(drop).about(&self.package)?;
                 let preview = builder.preview().about(&self.package)?;
-                let checked = Checked::of(&preview, &before, self.write);
+                let checked = Checked::of(&preview.lint(), &before, self.write.force);
                 Built::of(builder, target, self.write, checked)
             } else {
                 write(builder, &before, target, self.folders, self.store, self.write)?
