@@ -31,7 +31,7 @@ pub(crate) fn run(kills: u32) -> Result<()> {
         let edit = Edit::parse(edit)?;
         let row = edit.row(&program, &noise, kills).unwrap_or_else(|error| {
             broken += 1;
-            format!("| `{}` | {error:#} |", edit.run)
+            format!("| {} | {error:#} |", edit.title())
         });
         println!("{row}");
     }
@@ -66,13 +66,19 @@ impl<'a> Edit<'a> {
         })
     }
 
+    /// Returns the command and the name of the file that is there first.
+    fn title(&self) -> String {
+        let old = self.old.and_then(|old| old.rsplit('/').next()).unwrap_or("noise");
+        format!("`{}`, {old}", self.run)
+    }
+
     fn row(&self, program: &Path, noise: &[u8], kills: u32) -> Result<String> {
         let folder = tempfile::tempdir()?;
         let trial = Trial::start(self, program, noise, folder.path())?;
         let (old, new) = trial.killed(kills)?;
         let too_large = trial.limited()?;
         let full = self.on_a_small_disk(program, noise)?;
-        Ok(format!("| `{}` | {kills} | {old} | {new} | {too_large} | {full} |", self.run))
+        Ok(format!("| {} | {kills} | {old} | {new} | {too_large} | {full} |", self.title()))
     }
 
     /// Runs the command where less space is left than it needs, if this process may mount a disk.
