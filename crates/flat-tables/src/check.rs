@@ -96,7 +96,7 @@ impl<'a> Checker<'a> {
         let distance = i32::from_le_bytes(self.number(position)?);
         // What leads to before the start wraps around, far behind the end.
         let vtable = (position as u64).wrapping_sub(i64::from(distance).cast_unsigned());
-        let list = self.from(vtable);
+        let list = self.tail(vtable);
         let [a, b, c, d, ..] = *list else {
             return Err(self.vtable_fault(position, vtable));
         };
@@ -323,7 +323,7 @@ impl<'a> Checker<'a> {
     }
 
     #[inline(always)]
-    fn from(&self, position: u64) -> &'a [u8] {
+    fn tail(&self, position: u64) -> &'a [u8] {
         let position = usize::try_from(position).unwrap_or(usize::MAX);
         self.bytes.get(position..).unwrap_or_default()
     }
@@ -362,7 +362,7 @@ impl<'a> Checker<'a> {
     /// Says why the list of the fields of a table is none.
     #[cold]
     fn vtable_fault(&self, position: usize, vtable: u64) -> Fault {
-        let rest = self.from(vtable);
+        let rest = self.tail(vtable);
         let found = rest.first_chunk().map_or(4, |len| u16::from_le_bytes(*len));
         let problem = if !rest.is_empty() && !vtable.is_multiple_of(2) {
             let problem = Problem::Misaligned { alignment: 2 };
