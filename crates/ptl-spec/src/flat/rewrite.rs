@@ -335,7 +335,7 @@ impl<'b> Parts<'b> {
     }
 
     /// Finds the place of each part in the new file, and the numbers that are others there.
-    fn placed(mut self) -> Result<(Vec<Run>, Vec<(u32, u32)>)> {
+    fn placed(mut self) -> Result<(Vec<Run>, Vec<Change>)> {
         self.extents.sort_unstable();
         let len = narrow(self.buffer.len());
         let (mut end, mut shift, mut runs) = (0_u32, 0_u32, Vec::<Run>::new());
@@ -351,7 +351,7 @@ impl<'b> Parts<'b> {
             }
             end = next;
         }
-        let mut changes: Vec<(u32, u32)> =
+        let mut changes: Vec<Change> =
             self.numbers.iter().filter_map(|number| number.changed(&runs)).collect();
         changes.sort_unstable();
         Ok((runs, changes))
@@ -367,9 +367,12 @@ struct Run {
     shift: u32,
 }
 
+/// A place in the new file, and the number of 4 bytes that stands there.
+type Change = (u32, u32);
+
 impl Number {
     /// Returns its place in the new file and what stands there, unless that is as before.
-    fn changed(self, runs: &[Run]) -> Option<(u32, u32)> {
+    fn changed(self, runs: &[Run]) -> Option<Change> {
         let new = |at: u32| {
             let behind = runs.partition_point(|run| run.start <= at);
             let run = behind.checked_sub(1).and_then(|index| runs.get(index));
@@ -396,8 +399,8 @@ impl Number {
 struct Placed {
     source: Source,
     runs: Vec<Run>,
-    /// Places in the new file, in order, and numbers of 4 bytes that stand there.
-    changes: Vec<(u32, u32)>,
+    /// In the order of their places.
+    changes: Vec<Change>,
 }
 
 impl ReadAt for Placed {
