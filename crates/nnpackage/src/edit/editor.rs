@@ -43,7 +43,7 @@ pub struct Editor {
 #[derive(Debug)]
 enum Held {
     Archive(LockedFile),
-    Folder(FolderEdit),
+    Folder(Box<FolderEdit>),
 }
 
 impl Editor {
@@ -65,7 +65,7 @@ impl Editor {
         let (path, output) = (path.as_ref(), options.output);
         let (held, reader) = if path.is_dir() {
             let folder = FolderEdit::open(path, output)?;
-            (Held::Folder(folder), Reader::open(path)?)
+            (Held::Folder(Box::new(folder)), Reader::open(path)?)
         } else {
             let lock = LockedFile::open_within(path, output.wait)?;
             let reader = Reader::from_source(lock.source()?)?;
@@ -116,7 +116,7 @@ impl Editor {
         }
         let archive = self.edit.reader().archive();
         match (self.held.take(), archive) {
-            (Some(Held::Folder(folder)), _) => update(&planned, Some(folder)),
+            (Some(Held::Folder(folder)), _) => update(&planned, Some(*folder)),
             (None, None) => update(&planned, None),
             (Some(Held::Archive(lock)), Some(archive)) => {
                 let replaced = self.replace(&planned, archive, &lock);
@@ -124,6 +124,8 @@ impl Editor {
                 replaced
             }
             (_, archive) => {
+                // Refused as the real one is; it is never put in its place.
+                drop(NewFile::create(&self.path, self.options.output.durability)?);
                 let after = planned.whole.write_to(Counter(0), &self.options)?.0;
                 let before = archive.map_or(0, |archive| archive.source().len());
                 Ok(Edited::Replaced { before, after })

@@ -580,7 +580,7 @@ impl Edit {
     fn needed_by_none_else(&self, path: &str) -> BTreeSet<String> {
         let models = self.manifest.models.iter().map(String::as_str);
         let others = self.needed(models.filter(|other| *other != path));
-        &self.needed([path]) - &others
+        self.needed([path]).difference(&others).cloned().collect()
     }
 
     /// Takes away those of some files that nothing needs or names any more.

@@ -51,7 +51,7 @@ fn compressed(reader: &Reader, findings: &mut Diagnoses) {
 /// Other files that models need: that they are there, and as long as what is read from them.
 fn needed(reader: &Reader, findings: &mut Diagnoses) {
     for file in reader.distinct_models() {
-        let Some(model) = file.opened().map(|model| model.model()) else { continue };
+        let Some(model) = file.opened().map(circle_format::Reader::model) else { continue };
         findings.enter(Some(file.path().to_owned()));
         for location in model.run_models() {
             if let Err(fault) = found(reader, file, location) {
