@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
             return Err(Fault::new("table", position as u64, problem));
         };
         (self.left.tables, self.left.depth) = (tables, depth);
-        self.count(list.len().saturating_add(PREFIX + PREFIX + size_of::<u16>()), position)?;
+        self.count(list.len().saturating_add(LEADING), position)?;
         Ok(Fields { position, vtable: list })
     }
 
@@ -390,6 +390,9 @@ fn require_aligned(position: usize, width: usize) -> Result<(), Fault> {
 
 /// Bytes of a reference, and of the number of elements in front of a vector.
 const PREFIX: usize = 4;
+
+/// Bytes that lead to a list of fields: a reference, the way to the list, and its length.
+const LEADING: usize = 10;
 
 /// Bytes of the longest buffer: offsets between tables and their fields have a sign.
 const LONGEST: usize = i32::MAX as usize;
