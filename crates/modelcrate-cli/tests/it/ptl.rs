@@ -281,9 +281,8 @@ fn specs_are_compared_with_the_model() {
             let refused = modelcrate(cd, &[&args[..], more].concat());
             assert_eq!(refused.status.code(), Some(1));
             let said = String::from_utf8(refused.stdout).unwrap();
-            let new = format!(
-                "{file}: not written, as it would be invalid (--force writes it)\n  error"
-            );
+            let new =
+                format!("{file}: not written, as it would be invalid (--force writes it)\n  error");
             assert!(said.starts_with(&new) && said.contains(misfit), "{said}");
             assert!(fs::read(cd.join(file)).unwrap() == before);
         }
