@@ -99,7 +99,7 @@ impl NnpackageOpen {
     fn check<'f>(&'f self, large: &'f Bytes, small: &'f Bytes) -> Case<'f> {
         let check = |reader: Reader| {
             ensure!(
-                reader.diagnoses().iter().all(|found| found.severity < Severity::Error),
+                reader.diagnoses().iter().all(|found| found.finding.severity < Severity::Error),
                 "faults"
             );
             Ok(reader)

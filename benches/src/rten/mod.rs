@@ -17,17 +17,7 @@ use rten_format::{
 use crate::fixture;
 
 pub mod open;
-#[allow(
-    unsafe_code,
-    dead_code,
-    elided_lifetimes_in_paths,
-    missing_docs,
-    unreachable_pub,
-    clippy::all,
-    clippy::doc_markdown,
-    clippy::undocumented_unsafe_blocks,
-    reason = "flatc writes it so"
-)]
+#[allow(unsafe_code, warnings, reason = "flatc writes it so")]
 #[path = "../../../crates/rten-format/src/generated/rten.rs"]
 mod stored;
 pub mod write;
