@@ -41,7 +41,9 @@ fn parse<'a>(args: &[&'a str]) -> Result<(u64, Vec<&'a str>)> {
         match arg {
             "--minutes" => {
                 let number = args.next().and_then(|number| number.parse().ok());
-                minutes = number.context("--minutes needs a whole number")?;
+                // None at all would be no limit for libFuzzer.
+                let number = number.filter(|number| *number > 0);
+                minutes = number.context("--minutes needs a whole number from 1 on")?;
             }
             option if option.starts_with('-') => bail!("unknown option {option:?}"),
             target => targets.push(target),
@@ -188,8 +190,9 @@ mod tests {
         assert_eq!(parse(&["a", "--minutes", "30", "b"]).unwrap(), (30, vec!["a", "b"]));
         assert_eq!(parse(&[]).unwrap(), (1, Vec::new()));
         for (args, message) in [
-            (&["--minutes"][..], "--minutes needs a whole number"),
-            (&["--minutes", "x"], "--minutes needs a whole number"),
+            (&["--minutes"][..], "--minutes needs a whole number from 1 on"),
+            (&["--minutes", "x"], "--minutes needs a whole number from 1 on"),
+            (&["--minutes", "0"], "--minutes needs a whole number from 1 on"),
             (&["--fast"], "unknown option \"--fast\""),
         ] {
             assert_eq!(parse(args).unwrap_err().to_string(), message);
