@@ -15,7 +15,15 @@ pub fn abandon() {
     for left in std::mem::take(&mut held.left).into_values() {
         // Nobody is left to be told.
         let _ = match left {
-            Left::Path(path) => remove(&path),
+            Left::Path(path) => {
+                let is_filled = |removed: &io::Result<()>| match removed {
+                    Err(error) => error.kind() == io::ErrorKind::DirectoryNotEmpty,
+                    Ok(()) => false,
+                };
+                // Other threads may still put files into a folder.
+                let mut attempts = (0..1000).map(|_| remove(&path));
+                attempts.find(|removed| !is_filled(removed)).unwrap_or(Ok(()))
+            }
             Left::Tail(file, len) => file.set_len(len),
         };
     }
