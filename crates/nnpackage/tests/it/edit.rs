@@ -873,3 +873,37 @@ fn previews_are_as_what_is_written() {
     }
     assert!(count > 50, "{count}");
 }
+
+/// The longest names that file systems have.
+#[test]
+fn long_names_are_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (long, zip) = ("n".repeat(255), format!("{}.zip", "a".repeat(251)));
+    let [archive, unpacked] = [&zip, &"b".repeat(255)].map(|name| folder.path().join(name));
+    fs::copy(valid("01"), &archive).unwrap();
+    extract(&open("01"), &unpacked).unwrap();
+    for place in [archive, unpacked] {
+        let mut editor = Editor::open(&place).unwrap();
+        editor.edit_mut().put(&long, bytes("x")).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(Reader::open(&place).unwrap().file(&long).unwrap().bytes().unwrap(), "x");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn read_only_packages_are_refused_alike() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("a.zip");
+    fs::copy(valid("01"), &archive).unwrap();
+    fs::set_permissions(&archive, fs::Permissions::from_mode(0o444)).unwrap();
+    let mut dry_run = Editor::dry_run(&archive, WriteOptions::default()).unwrap();
+    dry_run.edit_mut().put("new", bytes("x")).unwrap();
+    let real = Editor::open(&archive).and_then(|mut editor| {
+        editor.edit_mut().put("new", bytes("x"))?;
+        editor.commit()
+    });
+    let refused = [dry_run.commit(), real].map(|edited| edited.unwrap_err().to_string());
+    assert_eq!(refused[0], refused[1]);
+}

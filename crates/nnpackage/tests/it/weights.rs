@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use nnpackage::{
-    Builder, Edit, Merge, Reader, Writer,
+    Builder, Edit, File, Merge, Reader, Writer,
     circle_format::{
         Schema,
         model::{BuiltinOperator, ExternalBuffer, ModelBuilder, Operator, Tensor, TensorType},
@@ -47,7 +47,7 @@ fn written(edit: &Edit) -> Reader {
 }
 
 fn paths(reader: &Reader) -> Vec<&str> {
-    reader.files().unwrap().map(|file| file.path()).collect()
+    reader.files().unwrap().map(File::path).collect()
 }
 
 /// Returns the errors of a package, in words.
