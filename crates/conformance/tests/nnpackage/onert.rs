@@ -102,11 +102,11 @@ impl Packages {
     /// Builds an archive, unpacks it as onert needs it, and runs it.
     fn add(&mut self, name: &str, builder: &Builder, custom: &[&str], outputs: &[&[f64]]) {
         let archive = self.path(&format!("{name}.zip"));
-        Writer::create(&archive, &builder).unwrap().finish().unwrap();
+        Writer::create(&archive, builder).unwrap().finish().unwrap();
         self.add_archive(name, &archive, custom, outputs);
         // The folder form has the same files with the same bytes.
         let folder = self.path(&format!("{name} as a folder"));
-        Writer::options().create_folder(&folder, &builder).unwrap();
+        Writer::options().create_folder(&folder, builder).unwrap();
         assert_eq!(contents(&folder), contents(&self.path(name)), "{name}");
     }
 
@@ -250,7 +250,7 @@ fn forecasts() {
         if path.is_dir() {
             let Ok(reader) = Reader::open(&path) else { continue };
             // What is outside of a package is not known.
-            if reader.diagnoses().iter().all(|found| found.rule != "nnp/outside") {
+            if reader.diagnoses().iter().all(|found| found.finding.rule != "nnp/outside") {
                 add(path, reader.forecast());
             }
         } else if path.extension().is_some_and(|found| found == "circle" || found == "tflite") {
