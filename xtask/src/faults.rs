@@ -128,11 +128,11 @@ impl<'a> Trial<'a> {
         let (old, new, took) = <_>::default();
         let mut trial = Self { edit, program, folder, old, new, took };
         for line in &edit.before {
-            ensure_success(trial.command(line).output()?).context((*line).to_owned())?;
+            ensure_success(&trial.command(line).output()?).context((*line).to_owned())?;
         }
         trial.old = trial.state()?;
         let started = Instant::now();
-        ensure_success(trial.command(edit.run).output()?)?;
+        ensure_success(&trial.command(edit.run).output()?)?;
         trial.took = started.elapsed();
         trial.new = trial.state()?;
         ensure!(trial.new.files != trial.old.files, "the command changes nothing");
@@ -226,7 +226,7 @@ impl<'a> Trial<'a> {
                 return Ok(after);
             }
         }
-        ensure_success(self.command(&format!("verify {}", self.edit.file)).output()?)?;
+        ensure_success(&self.command(&format!("verify {}", self.edit.file)).output()?)?;
         let found = self.state()?.shown.context("the file cannot be looked at")?;
         if self.old.shown.as_ref() == Some(&found) {
             return Ok(After::Old);
@@ -296,7 +296,7 @@ fn shown_by(inspect: &Output) -> Option<Json> {
     Some(file.take())
 }
 
-fn ensure_success(output: Output) -> Result<()> {
+fn ensure_success(output: &Output) -> Result<()> {
     if !output.status.success() {
         bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     }

@@ -13,6 +13,8 @@ pub enum Error {
     Directory {
         /// What the parser said.
         source: Box<dyn std::error::Error + Send + Sync>,
+        /// Whether there is an end record, without which a file is hardly an archive.
+        has_end: bool,
     },
     /// The archive, or an entry of it, is refused.
     #[error(transparent)]

@@ -17,8 +17,10 @@ pub(crate) fn look(source: &Source, is_zip: bool, options: ReadOptions) -> Resul
             Ok(Found { format, archive: Some(archive), refused: None })
         }
         Err(error) if error.kind() == ErrorKind::Io => Err(error.into()),
-        // One that has lost its start still ends as an archive does.
-        Err(_) if !is_zip && !Archive::sniff(source)? => Ok(Found::default()),
+        // One that has lost its start still has a directory.
+        Err(model_archive::Error::Directory { has_end: false, .. }) if !is_zip => {
+            Ok(Found::default())
+        }
         Err(error) => {
             let format = sniff_damaged(source)?;
             Ok(Found { format, archive: None, refused: Some(error) })

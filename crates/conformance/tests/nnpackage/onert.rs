@@ -7,8 +7,7 @@ use std::{
 
 use conformance::python::Client;
 use nnpackage::{
-    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Reaction, Reader, Stage,
-    Writer,
+    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Reaction, Reader, Stage, Writer,
     circle_format::{
         BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
         Writer as ModelWriter,

@@ -96,12 +96,15 @@ impl Directory {
         let headers = Extent::first(extent.len()).of(&tail).unwrap_or_default();
         if entries > 0 && !headers.starts_with(b"PK\x01\x02") {
             let text = format!("there is no header at byte {}", extent.offset());
-            return Err(Error::Directory { source: text.into() });
+            return Err(Error::Directory { source: text.into(), has_end: true });
         }
         let (start, end) = (extent.offset(), extent.end());
         let mut directory = Self { start, end, shift, comment, flaws, ..Self::default() };
         let stream = Tail { bytes: tail.clone(), start: extent.offset(), position: 0 };
-        let malformed = |source: zip::result::ZipError| Error::Directory { source: source.into() };
+        let malformed = |source: zip::result::ZipError| Error::Directory {
+            source: source.into(),
+            has_end: true,
+        };
         let config = zip::read::Config { archive_offset: ArchiveOffset::Known(shift) };
         let found = ZipArchive::with_config(config, stream).map_err(malformed)?;
         let mut cursor = Cursor::new(headers, extent.offset());
@@ -112,7 +115,7 @@ impl Directory {
         let is_there = entries == 0 || found.central_directory_start() == extent.offset();
         if metadata.len() as u64 != entries || !is_there {
             let text = format!("{entries} headers are not all at byte {}", extent.offset());
-            return Err(Error::Directory { source: text.into() });
+            return Err(Error::Directory { source: text.into(), has_end: true });
         }
         for index in 0..metadata.len() {
             let entry = metadata.entry(index).map_err(malformed)?;

@@ -91,10 +91,11 @@ impl Last {
         });
         let fit = { records }.find(|record| record.end() <= self.end());
         fit.ok_or_else(|| {
-            malformed(match self.signatures.last() {
+            let text = match self.signatures.last() {
                 Some(position) => format!("end record at byte {position} is cut off"),
                 None => "there is no end record".to_owned(),
-            })
+            };
+            Error::Directory { source: text.into(), has_end: false }
         })
     }
 
@@ -279,7 +280,7 @@ impl Wide {
 }
 
 fn malformed(text: String) -> Error {
-    Error::Directory { source: text.into() }
+    Error::Directory { source: text.into(), has_end: true }
 }
 
 // What limits are on.
