@@ -25,7 +25,7 @@ use crate::{
 /// Options of everything that writes a model file.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Writing {
-    /// Replace the output where it is there already
+    /// Replace the output where it is there already, and write what checks refuse
     #[arg(long)]
     pub(crate) force: bool,
     /// Check everything, and write nothing

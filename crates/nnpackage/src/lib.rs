@@ -93,7 +93,7 @@
 //! | `kernels` | yes | what is in kernels: object files, shared libraries, archives |
 //! | `mmap` | no | memory-mapped sources |
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     warn(

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use model_archive::Folder;
-use tensor_core::{Limit, Limits, Source};
+use tensor_core::{Limit, Limits, Source, output::is_temporary};
 
 use crate::{
     Description, Error, Finished, Links, Place, Reader, Result, Sha256, Value, Writer,
@@ -306,7 +306,8 @@ impl Walk<'_> {
             let name = path.file_name().and_then(|name| name.to_str());
             let name = name.ok_or_else(|| fault(&path, PackFault::NotUtf8))?;
             let packed = format!("{prefix}{name}");
-            if ![CARTON_TOML, MANIFEST, LINKS].contains(&&*packed) {
+            let is_ours = is_temporary(name.as_ref());
+            if !is_ours && ![CARTON_TOML, MANIFEST, LINKS].contains(&&*packed) {
                 self.entry(&path, &packed, above)?;
             }
         }

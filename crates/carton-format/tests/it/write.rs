@@ -61,6 +61,8 @@ fn pack(folder: &Path) -> Pack {
     std::fs::write(model.join("large.bin"), noise(3 << 20)).unwrap();
     std::fs::write(model.join("text.bin"), "all work and no play ".repeat(100_000)).unwrap();
     std::fs::write(model.join("sub/.hidden/a=b"), b"").unwrap();
+    // What a process that was killed has left is not a part of the model.
+    std::fs::write(model.join("sub/.a=b.Xq3vB7.modelcrate"), b"half").unwrap();
     std::fs::write(model.join("ünï"), b"x").unwrap();
     #[cfg(unix)]
     if !model.join("sub/link").exists() {
@@ -103,6 +105,7 @@ fn everything_reads_back() {
         assert_bytes(&reader.file(path).unwrap().bytes().unwrap(), &expected, path);
     }
     assert!(reader.file("model/sub/.hidden/a=b").unwrap().is_empty().unwrap());
+    assert!(reader.file("model/sub/.a=b.Xq3vB7.modelcrate").is_none());
     let Value::Nested(list) = reader.tensor("list").unwrap().unwrap().value().unwrap() else {
         panic!("not a list");
     };

@@ -21,7 +21,7 @@ pub(super) struct Http {
     /// Fetch by http too, whose answers anybody on the way can read
     #[arg(long)]
     allow_http: bool,
-    /// Connect to any host, as a store inside a company needs
+    /// Connect to private hosts, as a store inside a company needs; never to link-local addresses
     #[arg(long)]
     allow_private_hosts: bool,
     /// Use the proxy that the environment names

@@ -75,10 +75,13 @@ impl std::error::Error for Refused {}
 /// What is not: the special-purpose registries of IANA for IPv4 and IPv6, multicast, and every IPv6
 /// address that carries an IPv4 one, because a gateway may send it on to a private host.
 pub(crate) fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => !is_in_v4(address, &PRIVATE_V4),
-        IpAddr::V6(address) => is_in_v6(address, &[GLOBAL_V6]) && !is_in_v6(address, &PRIVATE_V6),
-    }
+    is_store(address)
+        && match address {
+            IpAddr::V4(address) => !is_in_v4(address, &PRIVATE_V4),
+            IpAddr::V6(address) => {
+                is_in_v6(address, &[GLOBAL_V6]) && !is_in_v6(address, &PRIVATE_V6)
+            }
+        }
 }
 
 /// Tells whether an address may be one of a store, public or not: it is neither link-local nor one
@@ -156,18 +159,21 @@ const LOCAL_V4: [(Ipv4Addr, u32); 4] = [
     (Ipv4Addr::new(192, 0, 0, 192), 32),     // Oracle Cloud
 ];
 
-const LOCAL_V6: [(Ipv6Addr, u32); 3] = [
+/// With those that carry an IPv4 address where a gateway decides in which bits.
+const LOCAL_V6: [(Ipv6Addr, u32); 6] = [
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128), // Amazon
-    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128),  // Google
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32), // Amazon
+    (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42), 128), // Scaleway
+    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128), // Google
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32),     // Teredo
+    (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48),  // translation of a network's own
 ];
 
 /// What has an IPv4 address at its end: compatible, mapped and translated addresses.
-const CARRIERS_V6: [(Ipv6Addr, u32); 4] = [
+const CARRIERS_V6: [(Ipv6Addr, u32); 3] = [
     (Ipv6Addr::UNSPECIFIED, 96),
     (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96),
     (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96),
-    (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48),
 ];
 
 #[cfg(test)]
@@ -185,8 +191,12 @@ mod tests {
             "192.0.0.192",
             "fe80::1",
             "febf:ffff::",
+            "fd00:ec2::23",
             "fd00:ec2::254",
+            "fd00:42::42",
             "fd20:ce::254",
+            "2001::a9fe:a9fe",
+            "64:ff9b:1:a9fe:a9:fe00::",
             "::169.254.169.254",
             "::ffff:169.254.169.254",
             "64:ff9b::169.254.169.254",

@@ -116,7 +116,7 @@ impl HttpOptions {
             // Redirects are followed by us, so that each is checked.
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .user_agent(concat!("carton-format/", env!("CARGO_PKG_VERSION")))
+            .user_agent(concat!("modelcrate/", env!("CARGO_PKG_VERSION")))
             .accept_encoding(AutoHeaderValue::None)
             .timeout_resolve(Some(self.first_byte))
             .timeout_connect(Some(self.first_byte))
