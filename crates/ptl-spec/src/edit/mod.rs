@@ -193,8 +193,9 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`preview`](Self::preview); [`Error::Core`] and [`Error::Write`] where a write fails: the
-    /// file is as it was.
+    /// As for [`preview`](Self::preview); [`tensor_core::Error::Replaced`] where another program has
+    /// changed the file; [`Error::Core`] and [`Error::Write`] where a write fails. The file is as it
+    /// was before the edit, but for what other programs wrote.
     pub fn commit(mut self) -> Result<Edited> {
         if self.changes.is_empty() {
             return Ok(Edited::Unchanged);
@@ -204,13 +205,13 @@ impl Editor {
         let (before, after) = (source.len(), edited.len());
         let grows = body.grows_whole(&edited)?;
         if let Some(file) = &mut self.file {
-            file.check_in_place()?;
+            check_unchanged(file, before)?;
             if grows {
                 append(file, before, &edited, self.options.output.durability)?;
             } else {
                 let mut new = self.options.output.create(file.path())?;
                 rewrite::copy(&edited, &mut new)?;
-                file.check_in_place()?;
+                check_unchanged(file, before)?;
                 self.options.output.commit(new)?;
             }
         }
@@ -239,9 +240,30 @@ fn append(file: &mut LockedFile, len: u64, edited: &Source, durability: Durabili
     }
     written.map_err(|source| {
         // Where this fails too, readers find the old end, and `recover` cuts off what is behind it.
-        let _ = file.set_len(len);
+        let _ = take_back(file, len, &tail);
         file.failed("writing", source).into()
     })
+}
+
+/// Cuts off what is left of a write that failed, unless another program has written there.
+fn take_back(file: &mut LockedFile, len: u64, tail: &[u8]) -> Result<()> {
+    let now = file.source()?;
+    let written = Extent::between(len, now.len());
+    if written.len() <= tail.len() as u64 && tail.starts_with(&now.read(written, "tail")?) {
+        file.set_len(len).map_err(|source| file.failed("truncating", source))?;
+    }
+    Ok(())
+}
+
+/// Proves that a file is still the one that was read, and as long: a lock keeps other editors out,
+/// not other programs.
+fn check_unchanged(file: &LockedFile, len: u64) -> Result<()> {
+    file.check_in_place()?;
+    match file.byte_len() {
+        Ok(now) if now == len => Ok(()),
+        Ok(_) => Err(tensor_core::Error::Replaced { path: file.path().to_owned() }.into()),
+        Err(source) => Err(file.failed("reading metadata", source).into()),
+    }
 }
 
 /// Adds a change, in the place of an earlier one of the same file.
@@ -276,6 +298,24 @@ mod tests {
     use test_support::{CountingSource, testdata};
 
     use super::*;
+
+    #[test]
+    fn what_another_program_has_written_is_not_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.ptl");
+        let left = |content: &str| {
+            std::fs::write(&path, content).unwrap();
+            let mut file = LockedFile::open(&path).unwrap();
+            let _ = take_back(&mut file, 3, b"tail");
+            std::fs::read_to_string(&path).unwrap()
+        };
+        for ours in ["old", "oldta", "oldtail"] {
+            assert_eq!(left(ours), "old");
+        }
+        for theirs in ["ol", "oldmore", "oldtailmore", "oldtamore"] {
+            assert_eq!(left(theirs), theirs);
+        }
+    }
 
     /// Whatever an edit of a big file is, it reads what it needs.
     #[test]

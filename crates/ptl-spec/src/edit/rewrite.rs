@@ -8,6 +8,7 @@ use std::{
 
 use tensor_core::{Extent, Source, output::Edited};
 
+use super::check_unchanged;
 use crate::{Error, Reader, Result, Strip, WriteOptions, file::FileReader};
 
 impl Strip {
@@ -61,7 +62,7 @@ fn replace(path: &Path, what: Option<Strip>, options: WriteOptions) -> Result<St
     let mut new = options.output.create(path)?;
     let removed = rewrite(&reader, |record| !what.is_some_and(|w| w.takes(record)), &mut new)?;
     let (before, after) = (reader.source().len(), new.written());
-    file.check_in_place()?;
+    check_unchanged(&file, before)?;
     options.output.commit(new)?;
     file.unlock();
     Ok(Stripped { edited: Edited::Replaced { before, after }, removed })

@@ -1,12 +1,17 @@
 //! Edits change what they are asked to and nothing else, in both containers.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use bytes::Bytes;
 use ptl_spec::{
     ContainerKind, Editor, Reader, SPEC, Spec, Strip, WriteOptions, compact, recover, recoverable,
     rewrite, strip,
-    tensor_core::{Extent, Source, output::Edited},
+    tensor_core::{self, ErrorKind, Extent, ReadAt, Source, output::Edited},
     with_extra_files,
 };
 use test_support::{assert_bytes, files, mutations, testdata, truncations};
@@ -348,6 +353,84 @@ fn interrupted_edits() {
     assert!(matches!(editor.commit().unwrap(), Edited::Replaced { .. }));
 }
 
+/// A file of which one read fails.
+struct Failing {
+    bytes: Vec<u8>,
+    /// How many reads there are before it.
+    left: AtomicUsize,
+}
+
+impl ReadAt for Failing {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        let start = usize::try_from(offset).unwrap();
+        buffer.copy_from_slice(&self.bytes[start..start + buffer.len()]);
+        Ok(())
+    }
+}
+
+/// What cannot be read may be whole: nothing of it is cut off.
+#[test]
+fn recovery_after_a_failed_read() {
+    let bytes = set(&model("img.ptl"), SPEC, TEXT);
+    let mut reads = 0;
+    loop {
+        let file = Failing { bytes: bytes.clone(), left: AtomicUsize::new(reads) };
+        match recoverable(&Source::from_read_at(file)) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "{error}"),
+            Ok(edited) => break assert_eq!(edited, Edited::Unchanged, "after {reads} reads"),
+        }
+        reads += 1;
+    }
+    assert!(reads > 2, "{reads}");
+}
+
+/// What this build does not know may be whole as well.
+#[test]
+fn recovery_of_what_is_not_supported() {
+    let mut bytes = set(&model("img.ptl"), SPEC, TEXT);
+    let header = bytes.windows(4).rposition(|bytes| bytes == b"PK\x01\x02").unwrap();
+    // Its compression method.
+    bytes[header + 10] = 99;
+    let error = recoverable(&Source::from_bytes(bytes)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[test]
+fn recovery_is_bounded() {
+    let ends = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".repeat(5000);
+    let error = recoverable(&Source::from_bytes(ends)).unwrap_err();
+    let expected = "the file cannot be edited: it has too many ends of ZIP files in it";
+    assert_eq!(error.to_string(), expected);
+}
+
+/// A lock keeps other editors out, not other programs: what those append meanwhile stays.
+#[test]
+fn files_that_grow_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.ptl");
+    for (name, len) in [("img.ptl", 10), ("img.ptl", 200_000), ("img_fb.ptl", 10)] {
+        fs::write(&path, model(name)).unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        editor.set(SPEC, "x".repeat(len)).unwrap();
+        let mut other = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        other.write_all(b"from another program").unwrap();
+        let error = editor.commit().unwrap_err();
+        assert!(
+            matches!(error, ptl_spec::Error::Core(tensor_core::Error::Replaced { .. })),
+            "{error}"
+        );
+        let expected = [&model(name)[..], b"from another program"].concat();
+        assert_bytes(&fs::read(&path).unwrap(), &expected, name);
+    }
+}
+
 /// What is put behind the end of a file leaves the old end where PyTorch looks for it; whatever is
 /// longer, or looks like an end itself, makes another file.
 #[test]
@@ -362,7 +445,7 @@ fn edits_too_long_to_be_in_place() {
         editor.set("x", content.to_vec()).unwrap();
         let edited = editor.commit().unwrap();
         let (new, mut kept) = (fs::read(&path).unwrap(), Vec::new());
-        std::io::Read::read_to_end(&mut before, &mut kept).unwrap();
+        io::Read::read_to_end(&mut before, &mut kept).unwrap();
         let change = [("x", Some(Bytes::from(content.to_vec())))];
         assert_bytes(&new, &with_extra_files(&old, change).unwrap(), "edited");
         let in_place = matches!(edited, Edited::Appended { .. });
