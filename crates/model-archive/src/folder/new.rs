@@ -42,8 +42,8 @@ impl Archive {
     /// The folder appears once everything is in it: until then a hidden folder beside it is written
     /// to, which a failure removes. Nothing is written elsewhere, and nothing through a symbolic
     /// link. Size and CRC-32 of all files are compared. Modes and times in the archive do not
-    /// count: files have the mode 0644 and folders 0755, less what the umask takes away. Nothing is
-    /// forced to the disk.
+    /// count: files have the mode 0644 and folders 0755, less what the umask takes away; an empty
+    /// folder that was there keeps its own. Nothing is forced to the disk.
     ///
     /// # Errors
     ///
@@ -137,7 +137,8 @@ pub struct NewFolder {
 }
 
 impl NewFolder {
-    /// Starts a folder that will stand at `folder`, which must not be there before, or be empty.
+    /// Starts a folder that will stand at `folder`, which must not be there before, or be empty;
+    /// the owner, permissions and extended attributes of an empty one are kept on Unix.
     ///
     /// # Errors
     ///
@@ -213,6 +214,11 @@ impl NewFolder {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(builder, 0o755);
         builder.create(&new)?;
+        // Before anything is in it, which then gets what the folder passes on.
+        #[cfg(unix)]
+        if folder.is_dir() {
+            tensor_core::output::keep_metadata(&folder, &File::open(&new)?)?;
+        }
         let tree = Tree::open(&new)?;
         Ok(Self { folder, hidden, tree })
     }

@@ -209,3 +209,23 @@ fn a_full_disk_is_noticed_before() {
     assert_eq!(walk(disk.path()), Vec::<PathBuf>::new());
     archive(2 << 20).unpack(&place, &UnpackOptions::default()).unwrap();
 }
+
+/// What is in it gets what it passes on, such as its group.
+#[cfg(unix)]
+#[test]
+fn an_empty_folder_keeps_what_it_has() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("private");
+    fs::create_dir(&folder).unwrap();
+    let may_give = chown(&folder, Some(1000), Some(1001)).is_ok();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o2700)).unwrap();
+    let archive = open(Zip::of(&[("a", b"content"), ("b/c", b"")]).to_bytes());
+    archive.unpack(&folder, &UnpackOptions::default()).unwrap();
+    let found = folder.metadata().unwrap();
+    assert_eq!(found.mode() & 0o7777, 0o2700);
+    if may_give {
+        assert_eq!((found.uid(), found.gid()), (1000, 1001));
+        assert_eq!(folder.join("b/c").metadata().unwrap().gid(), 1001);
+    }
+}
