@@ -20,11 +20,11 @@ use crate::{FileFault, Folder, Result, name};
 /// The first change makes a hidden folder beside it, in which everything that does not change is a
 /// hard link to what is there, or a copy where there are no such links. Symbolic links stay what
 /// they are, owner, permissions and extended attributes of files and folders are kept, and
-/// [hidden names of ours](is_temporary) are left out. [`commit`](Self::commit) lets the two change
-/// places in one step, on Linux and macOS; dropped before, the folder is as it was. On other
-/// systems, and on file systems that cannot do this, there is no folder in the place for the moment
-/// between two renames: where the process is killed just then, the old one is put back when the
-/// folder is next opened.
+/// [hidden names of ours](is_temporary) are left out. What is mounted, it or something in it, is
+/// refused. [`commit`](Self::commit) lets the two change places in one step, on Linux and macOS;
+/// dropped before, the folder is as it was. On other systems, and on file systems that cannot do
+/// this, there is no folder in the place for the moment between two renames: where the process is
+/// killed just then, the old one is put back when the folder is next opened.
 ///
 /// The folder at the place is then another: who had it open, or stands in it, still has the old
 /// one, whose files are gone. What others put into it during the edit without asking for the lock
@@ -82,6 +82,9 @@ impl FolderEdit {
         let path = path.as_ref();
         #[cfg(unix)]
         let lock = LockedFile::folder(Folder::open(path)?.path(), output.wait)?;
+        // A link in the path may lead to another than the locked one by now.
+        #[cfg(unix)]
+        let path = lock.path();
         Ok(Self {
             folder: Folder::open(path)?,
             #[cfg(unix)]
@@ -156,7 +159,9 @@ impl FolderEdit {
     /// # Errors
     ///
     /// [`tensor_core::Error::Replaced`] where another folder has come to its place;
-    /// [`Error::Core`](crate::Error::Core). The folder is as it was.
+    /// [`Error::Core`](crate::Error::Core). The folder is as it was, unless the step that failed says
+    /// that the changed one is in its place: it may then not be on the disk yet, or something of the
+    /// old one stays under a hidden name, which is the path of the error.
     pub fn commit(mut self) -> Result<Edited> {
         let Some(prepared) = self.prepared.take() else { return Ok(Edited::Unchanged) };
         let root = self.folder.path();
@@ -172,7 +177,16 @@ impl FolderEdit {
         if self.durability == Durability::Synced && cfg!(unix) {
             let parent = root.parent().unwrap_or(root);
             let synced = File::open(parent).and_then(|parent| parent.sync_all());
-            synced.map_err(failed("synchronising the folder"))?;
+            synced.map_err(failed(UNSYNCED))?;
+        }
+        let hidden = prepared.hidden.path().to_owned();
+        drop(prepared);
+        // It is gone, or at least empty.
+        match fs::remove_dir(&hidden) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(super::failed(&hidden, LEFT_OVER, error));
+            }
+            _ => {}
         }
         Ok(Edited::Updated { written: self.written.len(), removed: self.removed })
     }
@@ -210,9 +224,13 @@ impl Prepared {
         let new = hidden.path().join("new");
         fs::create_dir(&new)?;
         let folder = Folder { limits: old.limits, ..Folder::of_path(&new)? };
+        #[cfg(unix)]
+        old.check_not_mounted(Path::new(""), &folder)?;
         let mut folders = vec![PathBuf::new()];
         while let Some(inside) = folders.pop() {
             for (name, is_folder) in old.list(&inside)? {
+                #[cfg(unix)]
+                old.check_not_mounted(&inside.join(&name), &folder)?;
                 if is_temporary(&name) {
                     continue;
                 }
@@ -253,6 +271,33 @@ impl Prepared {
 }
 
 impl Folder {
+    /// Refuses what is mounted, or not on the device of another folder: its content would go with
+    /// the old folder.
+    #[cfg(unix)]
+    fn check_not_mounted(&self, inside: &Path, new: &Self) -> io::Result<()> {
+        use rustix::fs::{AtFlags, FileType, fstat, statat};
+        let folder = self.open_folder(inside.parent().unwrap_or(Path::new("")))?;
+        let name = inside.file_name().unwrap_or(OsStr::new("."));
+        let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        // Not all file systems say the same of files as of folders. A file cannot be removed where
+        // it is mounted.
+        let is_mounted = FileType::from_raw_mode(found.st_mode) == FileType::Directory
+            && found.st_dev != fstat(&new.handle)?.st_dev;
+        // A part of the same device has come from elsewhere.
+        #[cfg(target_os = "linux")]
+        let is_mounted = is_mounted || {
+            use rustix::fs::{StatxAttributes, StatxFlags, statx};
+            let found = statx(&folder, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+            found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+        };
+        if is_mounted {
+            let path = self.path().join(inside);
+            let what = format!("{path:?} is a mount or a volume of its own, expected neither");
+            return Err(io::Error::new(ErrorKind::CrossesDevices, what));
+        }
+        Ok(())
+    }
+
     /// Gives a file of this folder a second place in another, or copies it.
     #[cfg(unix)]
     fn link(&self, new: &Self, inside: &Path, name: &OsStr) -> io::Result<()> {
@@ -310,9 +355,54 @@ fn exchange_by_renaming(new: &Path, root: &Path, hidden: &Path) -> io::Result<()
     })
 }
 
+const UNSYNCED: &str = "the changed folder is in its place, but synchronising the one around it";
+const LEFT_OVER: &str = "the changed folder is in its place, but removing all of the old one";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_mounted() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        let [root, proc, dir] = [Path::new("/"), Path::new("/proc"), dir.path()]
+            .map(|path| Folder::open(path).unwrap());
+        let error = root.check_not_mounted(Path::new("proc"), &proc).unwrap_err();
+        let expected = "\"/proc\" is a mount or a volume of its own, expected neither";
+        assert_eq!(error.to_string(), expected);
+        root.check_not_mounted(Path::new(""), &root).unwrap_err();
+        dir.check_not_mounted(Path::new("a/b"), &dir).unwrap();
+        dir.check_not_mounted(Path::new("a/b"), &proc).unwrap_err();
+    }
+
+    /// A link to the folder leads to one and to the other while it is opened.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_locked_is_edited() {
+        let dir = tempfile::tempdir().unwrap();
+        let [link, next] = ["link", "next"].map(|name| dir.path().join(name));
+        let switch = |target| {
+            std::os::unix::fs::symlink(target, &next).unwrap();
+            fs::rename(&next, &link).unwrap();
+        };
+        for name in ["a", "b"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        switch("a");
+        std::thread::scope(|scope| {
+            let edits = scope.spawn(|| {
+                for _ in 0..500 {
+                    let edit = FolderEdit::open(&link, Output::default()).unwrap();
+                    assert_eq!(edit.folder.path(), edit.lock.path());
+                }
+            });
+            while !edits.is_finished() {
+                ["b", "a"].into_iter().for_each(switch);
+            }
+        });
+    }
 
     #[test]
     fn exchanged_by_two_renames() {

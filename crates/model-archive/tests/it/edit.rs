@@ -1,5 +1,7 @@
 //! Folders that are changed whole or not at all.
 
+#[cfg(unix)]
+use std::{env, process::Command};
 use std::{
     fs,
     io::Write as _,
@@ -259,3 +261,96 @@ fn old_or_new_when_killed() {
         assert_eq!(hidden(&inner), 0, "kill {kill}");
     });
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_mounted_inside_is_refused() {
+    use test_support::SmallDisk;
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    fs::create_dir(path.join("extra")).unwrap();
+    let Some(disk) = SmallDisk::mount(&path.join("extra"), 1 << 20) else { return };
+    fs::write(disk.path().join("shared"), "theirs").unwrap();
+    check_mounted(&dir, &path);
+    drop(disk);
+    // On the same device.
+    let other = dir.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("shared"), "theirs").unwrap();
+    let mount = |command: &mut Command| assert!(command.status().unwrap().success());
+    mount(Command::new("mount").arg("--bind").arg(&other).arg(path.join("extra")));
+    let checked = std::panic::catch_unwind(|| check_mounted(&dir, &path));
+    mount(Command::new("umount").arg(path.join("extra")));
+    checked.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+fn check_mounted(dir: &tempfile::TempDir, path: &Path) {
+    let mut edit = edit(path);
+    let error = edit.file("metadata/config").unwrap_err();
+    let reason = std::error::Error::source(&error).unwrap().to_string();
+    let extra = path.canonicalize().unwrap().join("extra");
+    assert_eq!(reason, format!("{extra:?} is a mount or a volume of its own, expected neither"));
+    drop(edit);
+    assert_eq!(fs::read_to_string(path.join("extra/shared")).unwrap(), "theirs");
+    assert_eq!(hidden(dir.path()), 0);
+}
+
+/// As a user who may not list the folder around the package, nor remove what is in `theirs`.
+#[cfg(unix)]
+#[test]
+fn edits_as_somebody_else() {
+    let Some(dir) = env::var_os(TOLD).map(PathBuf::from) else { return };
+    let write = |path: &Path| {
+        let mut edit = edit(path);
+        write(&mut edit, "metadata/config", "new");
+        edit.commit()
+    };
+    for (path, reason) in [
+        (
+            "unlisted/package",
+            "the changed folder is in its place, but synchronising the one around it",
+        ),
+        ("package", "the changed folder is in its place, but removing all of the old one"),
+    ] {
+        let path = dir.join(path);
+        let error = write(&path).unwrap_err().to_string();
+        assert!(error.ends_with(&format!(": {reason} failed")), "{error}");
+        assert_eq!(fs::read_to_string(path.join("metadata/config")).unwrap(), "new");
+    }
+    assert_eq!(hidden(&dir), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn failures_after_the_commit_say_so() {
+    use std::os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let unlisted = dir.path().join("unlisted");
+    fs::create_dir_all(unlisted.join("package/metadata")).unwrap();
+    fs::create_dir(path.join("theirs")).unwrap();
+    fs::write(path.join("theirs/file"), "").unwrap();
+    for folder in [dir.path(), &path, &path.join("metadata"), &unlisted] {
+        if chown(folder, Some(1000), Some(1000)).is_err() {
+            return eprintln!("skipped: only root becomes somebody else");
+        }
+    }
+    for folder in [unlisted.join("package"), unlisted.join("package/metadata")] {
+        chown(folder, Some(1000), Some(1000)).unwrap();
+    }
+    fs::set_permissions(&unlisted, fs::Permissions::from_mode(0o300)).unwrap();
+    // Where that user finds it.
+    let program = dir.path().join("program");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(program);
+    command.args(["--exact", "edit::edits_as_somebody_else"]).env(TOLD, dir.path());
+    let output = command.current_dir("/").uid(1000).gid(1000).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[cfg(unix)]
+const TOLD: &str = "MODEL_ARCHIVE_EDITED_AS_SOMEBODY_ELSE";
