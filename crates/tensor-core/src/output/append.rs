@@ -7,7 +7,7 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    options::Durability,
+    options::{Durability, in_place},
     unfinished::{self, Left, Unfinished},
 };
 
@@ -83,8 +83,9 @@ impl<F: WriteAt> WriteAt for Option<F> {
 /// [… old end][what is new … new end]                       after: one cut
 /// ```
 ///
-/// Where it is not known how long all will be, the copy moves on, each time as far again. The cut
-/// is one step to everybody. A copy of up to 4096 bytes lies in one page, and so is its write. A
+/// Where it is not known how long all will be, the copy moves on, each time as far again. It is on
+/// the disk before anything goes in front of it, so that a power cut leaves it as well. The cut is
+/// one step to everybody. A copy of up to 4096 bytes lies in one page, and so is its write. A
 /// longer one is written page by page: a process that is killed just then, within microseconds for
 /// each MiB, leaves a part of the copy and zeros behind a whole file, and a reader may come upon
 /// that. What finds the last whole end in a file, as the `recover` of a format does, finds the
@@ -117,7 +118,7 @@ impl<F: WriteAt> Append<F> {
         old_end: impl FnMut(u64) -> io::Result<Bytes> + Send + 'static,
     ) -> Self {
         let unfinished =
-            file.handle().map(|handle| unfinished::hold().add(Left::Tail(handle, len)));
+            file.handle().map(|file| unfinished::hold().add(Left::Tail { file, start: len, len }));
         let (old_end, buffer) = (Box::new(old_end), Vec::new());
         Self { file, old_end, start: len, position: len, buffer, copy: len, len, unfinished }
     }
@@ -132,7 +133,8 @@ impl<F: WriteAt> Append<F> {
     ///
     /// # Errors
     ///
-    /// What the system says; the file is as it was.
+    /// What the system says; the file is as it was, but where the error says that the change is in
+    /// its place.
     pub fn commit(mut self, durability: Durability) -> io::Result<u64> {
         self.write_buffer()?;
         if durability == Durability::Synced {
@@ -147,7 +149,7 @@ impl<F: WriteAt> Append<F> {
             (self.start, self.len) = (self.position, self.position);
         }
         if durability == Durability::Synced {
-            self.file.sync()?;
+            self.file.sync().map_err(|error| in_place(&error))?;
         }
         Ok(self.position)
     }
@@ -181,7 +183,7 @@ impl<F: WriteAt> Append<F> {
         let copy = end.max(twice).max(self.len);
         let copy = copy.checked_next_multiple_of(PAGE).unwrap_or(copy);
         let old_end = (self.old_end)(copy)?;
-        let _held = unfinished::hold();
+        let mut held = unfinished::hold();
         self.check_unchanged()?;
         let written = self.file.write_all_at(&old_end, copy);
         self.len = match written {
@@ -189,8 +191,11 @@ impl<F: WriteAt> Append<F> {
             // A part may have been written, up to where the disk was full.
             Err(_) => self.file.byte_len().unwrap_or(self.len),
         };
+        held.set_len(self.unfinished.as_ref(), self.len);
+        drop(held);
         self.copy = copy;
-        written
+        // The system writes in what order it likes: what goes before the copy must not be the end.
+        written.and_then(|()| self.file.sync())
     }
 }
 
@@ -231,3 +236,85 @@ impl<F: WriteAt> fmt::Debug for Append<F> {
 const BUFFER: usize = 4 << 20;
 /// What is written within so many bytes, from a multiple of it on, is there whole or not at all.
 const PAGE: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// The places of writes, and "sync", of which one fails.
+    #[derive(Clone, Default)]
+    struct Steps {
+        steps: Arc<Mutex<Vec<String>>>,
+        len: u64,
+        fails: usize,
+    }
+
+    impl Steps {
+        fn step(&self, step: String) {
+            self.steps.lock().unwrap().push(step);
+        }
+    }
+
+    impl WriteAt for Steps {
+        fn byte_len(&self) -> io::Result<u64> {
+            Ok(self.len)
+        }
+
+        fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+            self.len = self.len.max(offset + bytes.len() as u64);
+            self.step(format!("{} at {offset}", bytes.len()));
+            Ok(())
+        }
+
+        fn set_len(&mut self, len: u64) -> io::Result<()> {
+            self.len = len;
+            self.step(format!("cut to {len}"));
+            Ok(())
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            self.step("sync".into());
+            let syncs = self.steps.lock().unwrap().iter().filter(|step| *step == "sync").count();
+            if syncs == self.fails { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        }
+    }
+
+    fn append(file: &Steps, len: usize) -> io::Result<u64> {
+        let mut append = Append::new(Steps { len: 3, ..file.clone() }, 3, |_| Ok("old".into()));
+        append.write_all(&vec![0; len])?;
+        append.commit(Durability::Synced)
+    }
+
+    #[test]
+    fn copies_are_on_the_disk_before_what_goes_in_front_of_them() {
+        let file = Steps::default();
+        append(&file, 5 << 20).unwrap();
+        let expected = [
+            "3 at 4198400",
+            "sync",
+            "4194304 at 3",
+            "3 at 8396800",
+            "sync",
+            "1048576 at 4194307",
+            "sync",
+            "cut to 5242883",
+            "sync",
+        ];
+        assert_eq!(*file.steps.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn what_fails_after_the_change_says_so() {
+        for (fails, last, is_in_place) in
+            [(1, "cut to 3", false), (2, "cut to 3", false), (3, "sync", true)]
+        {
+            let file = Steps { fails, ..Steps::default() };
+            let error = append(&file, 5).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            assert_eq!(error.to_string().starts_with("the change is in its place"), is_in_place);
+            assert_eq!(file.steps.lock().unwrap().last().unwrap(), last);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Hidden names: what is not in its place yet, and what a process that is dead has left.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -11,6 +11,8 @@ use std::{
 
 use tempfile::TempPath;
 
+#[cfg(unix)]
+use super::remove::sweep_away;
 use super::{
     options::{Existing, folder},
     unfinished::{self, Left, Unfinished, remove},
@@ -46,8 +48,9 @@ impl Hidden {
 
     /// Makes a folder beside the place of another, for its owner only.
     ///
-    /// A folder `old` in it may hold one that has been moved out of its place, under its own name:
-    /// where nothing came to that place, it is put back before the rest is removed, or [swept](sweep).
+    /// A folder `old` in it may hold the one that has been moved out of that place, under its own
+    /// name: where nothing came there, it is put back before the rest is removed, or [swept](sweep).
+    /// Only what is called `old` or `new` is swept.
     ///
     /// # Errors
     ///
@@ -135,7 +138,12 @@ pub fn is_temporary(name: &OsStr) -> bool {
 
 /// Removes what dead processes have left in a folder under [hidden names](is_temporary), and puts
 /// back a folder that one of them had moved out of its place. What cannot be looked at stays, as
-/// does all that another process holds.
+/// does all that another process holds, and a folder that is not the caller's or holds what these
+/// crates do not make. Nothing is followed, and nothing removed that is mounted there.
+///
+/// Locks tell who is dead. Where they do not reach from one machine to another, as on NFS with
+/// `local_lock`, and on some file systems of FUSE and 9p, what is being made on another machine is
+/// taken for dead: there, only one machine may change files in a folder.
 pub fn sweep(folder: &Path) {
     sweep_listed(folder);
 }
@@ -152,6 +160,7 @@ fn sweep_listed(folder: &Path) -> usize {
     swept.count()
 }
 
+#[cfg(not(unix))]
 fn sweep_away(path: &Path) -> io::Result<()> {
     let file = open(path)?;
     let is_dead = file.try_lock().is_ok() && leads_to(path, &file)?;
@@ -187,13 +196,23 @@ fn make<F>(
 
 /// Calls `make` with what finds a hidden name, and the folder where the name is to be.
 fn named<T>(target: &Path, make: impl FnOnce(&tempfile::Builder<'_, '_>, &Path) -> T) -> T {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let mut prefix = OsString::from(".");
-    // Names of 255 bytes are the longest that file systems have.
-    prefix.push(name.get(..name.floor_char_boundary(LONGEST)).unwrap_or_default());
-    prefix.push(".");
+    let prefix = prefix(target.file_name().unwrap_or_default());
     let mut builder = tempfile::Builder::new();
     make(builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(RANDOM), folder(target))
+}
+
+/// Returns what the hidden names of a file or folder begin with.
+fn prefix(name: &OsStr) -> String {
+    let name = name.to_string_lossy();
+    // Names of 255 bytes are the longest that file systems have.
+    format!(".{}.", name.get(..name.floor_char_boundary(LONGEST)).unwrap_or_default())
+}
+
+/// Tells whether a hidden name is one of a file or folder.
+#[cfg(unix)]
+pub(super) fn hides(hidden: &OsStr, name: &OsStr) -> bool {
+    let rest = hidden.as_encoded_bytes().strip_prefix(prefix(name).as_bytes());
+    rest.is_some_and(|rest| rest.len() == RANDOM.saturating_add(SUFFIX.len()))
 }
 
 /// Locks what has just been made.

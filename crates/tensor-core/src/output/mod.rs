@@ -6,6 +6,8 @@ mod keep;
 mod locked;
 mod new_file;
 mod options;
+#[cfg(unix)]
+mod remove;
 mod space;
 mod unfinished;
 

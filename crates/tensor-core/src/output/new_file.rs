@@ -7,7 +7,7 @@ use std::{
 use super::{
     hidden::Hidden,
     keep::{check_writable, keep_metadata},
-    options::{Durability, Existing, Output, file_error, folder},
+    options::{Durability, Existing, Output, file_error, folder, in_place},
 };
 use crate::{Result, Source, source::refuse_irregular};
 
@@ -34,10 +34,10 @@ impl Output {
 /// A file in the making, which stands nowhere until [`commit`](Self::commit), and is gone when it
 /// is dropped before.
 ///
-/// On Linux it has no name until then, so that a process which is killed leaves nothing. Elsewhere,
-/// and on file systems that do not have such files, it has a [hidden](super::is_temporary) one
-/// beside its place; what a dead process left of these is [swept](super::sweep) when the next file
-/// is made in the folder.
+/// On Linux it has no name until then, so that a process which is killed leaves nothing; only the
+/// moment in which it takes the place of another it has a [hidden](super::is_temporary) one beside
+/// it. Elsewhere, and on file systems that do not have such files, it has that from the start. What a
+/// dead process left of these is [swept](super::sweep) when the next file is made in the folder.
 #[derive(Debug)]
 pub struct NewFile {
     /// As it was given.
@@ -98,7 +98,9 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`Error::File`](crate::Error::File) that names the step; the target is as it was before.
+    /// [`Error::File`](crate::Error::File) that names the step. The target is as it was before, but
+    /// where the last step fails, "synchronising the folder": the new file is then in its place, and
+    /// may not be on the disk yet.
     pub fn commit(&mut self, existing: Existing) -> Result<()> {
         let (path, target) = (self.path.as_path(), self.target.as_path());
         let failed = |what| move |source| file_error(path, what, source);
@@ -119,7 +121,8 @@ impl NewFile {
         // A source may hold it open longer.
         let _ = file.unlock();
         if self.durability == Durability::Synced {
-            sync_folder(target).map_err(failed("synchronising the folder"))?;
+            let synced = sync_folder(target).map_err(|error| in_place(&error));
+            synced.map_err(failed("synchronising the folder"))?;
         }
         Ok(())
     }

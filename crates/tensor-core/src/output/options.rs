@@ -85,6 +85,12 @@ pub(super) fn folder(target: &Path) -> &Path {
     }
 }
 
+/// Says of an error that it came after the change.
+pub(super) fn in_place(error: &io::Error) -> io::Error {
+    let text = format!("the change is in its place, but may not be on the disk yet: {error}");
+    io::Error::new(error.kind(), text)
+}
+
 pub(super) fn file_error(path: &Path, what: &'static str, source: io::Error) -> Error {
     Error::File { path: path.to_owned(), what, source }
 }

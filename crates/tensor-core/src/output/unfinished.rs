@@ -1,13 +1,19 @@
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
 };
+#[cfg(not(unix))]
+use std::{fs, path::Path};
+
+#[cfg(unix)]
+pub(super) use super::remove::remove;
 
 /// Removes what this process has under [hidden names](super::is_temporary), and cuts off what it
-/// was appending: for a handler of signals that ends the process right after.
+/// was appending, unless something else has changed the length of that file: for a handler of
+/// signals that ends the process right after.
 ///
 /// From then on nothing takes its place any more: who tries waits for the end.
 pub fn abandon() {
@@ -24,7 +30,11 @@ pub fn abandon() {
                 let mut attempts = (0..1000).map(|_| remove(&path));
                 attempts.find(|removed| !is_filled(removed)).unwrap_or(Ok(()))
             }
-            Left::Tail(file, len) => file.set_len(len),
+            Left::Tail { file, start, len } => match file.metadata() {
+                Ok(found) if len > start && found.len() == len => file.set_len(start),
+                // Nothing was written, or another program has changed the length.
+                _ => Ok(()),
+            },
         };
     }
     std::mem::forget(held);
@@ -34,8 +44,8 @@ pub fn abandon() {
 pub(super) enum Left {
     /// A hidden file or folder.
     Path(PathBuf),
-    /// A file that is being appended to, and its length before.
-    Tail(File, u64),
+    /// A file that is being appended to, its length before, and the one that the last write left.
+    Tail { file: File, start: u64, len: u64 },
 }
 
 /// All that this process has not finished.
@@ -50,6 +60,14 @@ impl All {
         self.next = self.next.wrapping_add(1);
         self.left.insert(self.next, left);
         Unfinished(self.next)
+    }
+
+    /// Keeps the length that the last write left.
+    pub(super) fn set_len(&mut self, unfinished: Option<&Unfinished>, now: u64) {
+        let left = unfinished.and_then(|unfinished| self.left.get_mut(&unfinished.0));
+        if let Some(Left::Tail { len, .. }) = left {
+            *len = now;
+        }
     }
 
     /// Takes out what is finished now.
@@ -77,16 +95,21 @@ pub(super) fn hold() -> MutexGuard<'static, All> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what has a hidden name; puts back first what was moved into it, out of a place where
-/// nothing has come since.
+/// Removes what has a hidden name; puts back first the folder that was moved into it, out of a place
+/// where nothing has come since.
+#[cfg(not(unix))]
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    if !fs::symlink_metadata(path)?.is_dir() {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).map(|found| found.is_dir());
+    if !is_folder(path)? {
         return fs::remove_file(path);
     }
-    for old in fs::read_dir(path.join("old")).into_iter().flatten().flatten() {
-        let place = path.with_file_name(old.file_name());
-        if fs::symlink_metadata(&place).is_err() {
-            fs::rename(old.path(), place)?;
+    let old = path.join("old");
+    for old in fs::read_dir(&old).into_iter().filter(|_| is_folder(&old).is_ok_and(|is| is)) {
+        for old in old {
+            let (old, place) = old.map(|old| (old.path(), path.with_file_name(old.file_name())))?;
+            if is_folder(&old)? && fs::symlink_metadata(&place).is_err() {
+                fs::rename(old, place)?;
+            }
         }
     }
     fs::remove_dir_all(path)
@@ -94,7 +117,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, io::Write as _, mem::forget, process::Command};
+    use std::{env, fs, io::Write as _, mem::forget, process::Command};
 
     use super::*;
     use crate::output::{Append, Durability, Hidden, LockedFile, NewFile};
@@ -111,21 +134,36 @@ mod tests {
         let mut append = Append::new(locked, 3, |_| Ok("old".into()));
         append.write_all(&[0; 5 << 20]).unwrap();
         assert!(append.has_written());
+        // What other programs have written stays.
+        let [unwritten, longer] = ["unwritten", "longer"].map(|name| {
+            let locked = LockedFile::open(dir.join(name)).unwrap();
+            let mut other = locked.try_clone().unwrap();
+            let end = locked.byte_len().unwrap();
+            let mut append = Append::new(locked, end, |_| Ok("old".into()));
+            if name == "longer" {
+                append.write_all(&[0; 5 << 20]).unwrap();
+            }
+            other.write_all_at(b"theirs", other.byte_len().unwrap()).unwrap();
+            append
+        });
         abandon();
-        forget((new, file, folder, append));
+        forget((new, file, folder, append, unwritten, longer));
     }
 
     #[test]
     fn nothing_is_left_behind() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("model"), "old").unwrap();
+        for name in ["model", "unwritten", "longer"] {
+            fs::write(dir.path().join(name), "old").unwrap();
+        }
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "output::unfinished::tests::abandons_where_it_is_told"]);
         assert!(command.env(TOLD, dir.path()).output().unwrap().status.success());
-        let names: Vec<_> =
-            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(names, ["model"]);
-        assert_eq!(fs::read(dir.path().join("model")).unwrap(), b"old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+        let content = |name| fs::read(dir.path().join(name)).unwrap();
+        assert_eq!(content("model"), b"old");
+        assert_eq!(content("unwritten"), b"oldtheirs");
+        assert!(content("longer").ends_with(b"theirs"));
     }
 
     const TOLD: &str = "ABANDONED";
