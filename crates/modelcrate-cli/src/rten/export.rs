@@ -26,6 +26,9 @@ use crate::{
 /// The export computes what the model computes, in operator set 20 or, for the newest operators, a
 /// later one. Integers become 64 bits wide, conditions become truth values. Constants go into a
 /// file of their own, with `.data` behind the name, where the model would have 2 GiB or more.
+///
+/// That file takes its place before the model: a process that is killed between the two leaves it alone
+/// or, with --force, beside the model from before, which it does not fit. Exporting again mends it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -130,19 +130,23 @@ impl<'a> Export<'a> {
     /// Writes the model, and where constants are external, a data file with `.data` behind its
     /// name.
     ///
-    /// Files appear under their names when all of them are complete. Constants go into the data
-    /// file piece by piece, whatever their size; a model without one is made in memory.
+    /// Files appear under their names when all of them are complete, the data file first: where a
+    /// process is killed between the two, or the model cannot take its place, a data file that was
+    /// replaced stands beside the model from before, which it does not fit. Constants go into the
+    /// data file piece by piece, whatever their size; a model without one is made in memory.
     ///
     /// # Errors
     ///
-    /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written;
-    /// [`Error::Exists`], before anything is written.
+    /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written, or its folder not be
+    /// synchronised: then the files may be in their places; [`Error::Exists`], before anything is
+    /// written.
     pub fn write(self, path: impl AsRef<Path>) -> Result<Exported> {
         let path = path.as_ref();
         self.require_free(path)?;
         let Made { model: content, store, exported } = self.make(path)?;
+        let content = content.encode_to_vec();
         let mut model = NewFile::create(path, self.durability)?;
-        model.write_all(&content.encode_to_vec()).map_err(|source| Error::writing(path, source))?;
+        model.write_all(&content).map_err(|source| Error::writing(path, source))?;
         let Some(data) = &exported.data else {
             model.commit(self.existing)?;
             return Ok(exported);
@@ -152,7 +156,7 @@ impl<'a> Export<'a> {
         let was_there = fs::symlink_metadata(data).is_ok();
         file.commit(self.existing)?;
         if let Err(error) = model.commit(self.existing) {
-            if !was_there {
+            if !was_there && !may_hold(path, &content) {
                 // The first error says more than a second one.
                 let _ = fs::remove_file(data);
             }
@@ -250,6 +254,15 @@ struct Made<'a> {
     exported: Exported,
 }
 
+/// Tells whether a file has this content, for all that is known: a commit that fails may have put it
+/// in its place.
+fn may_hold(path: &Path, content: &[u8]) -> bool {
+    match fs::read(path) {
+        Ok(there) => there == content,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
 fn properties(metadata: &Metadata) -> Vec<StringStringEntryProto> {
     let fields = metadata.fields().into_iter().filter_map(|(name, text)| Some((name, text?)));
     let entry = |(name, text): (&str, &str)| StringStringEntryProto {
@@ -300,6 +313,18 @@ mod tests {
     fn small_constants_always_stay() {
         assert_eq!(ExternalData::From(0).threshold(0), Some(256));
         assert_eq!(ExternalData::From(5000).threshold(0), Some(5000));
+    }
+
+    #[test]
+    fn data_goes_only_where_no_model_is_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.onnx");
+        assert!(!may_hold(&path, b"new"));
+        fs::write(&path, b"old").unwrap();
+        assert!(!may_hold(&path, b"new"));
+        fs::write(&path, b"new").unwrap();
+        assert!(may_hold(&path, b"new"));
+        assert!(may_hold(folder.path(), b"new"), "what cannot be read may be anything");
     }
 
     /// As the list of releases in ONNX's repository pairs them.

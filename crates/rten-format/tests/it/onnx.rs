@@ -364,6 +364,32 @@ fn nothing_is_left_of_an_export_that_fails() {
     }
 }
 
+/// The model is in its place, and needs its data, where only the folder is not synchronised.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+fn data_stays_with_a_model_that_is_in_its_place() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let [path, hidden] = ["model.onnx", "hidden"].map(|name| folder.path().join(name));
+    fs::create_dir(&hidden).unwrap();
+    fs::write(hidden.join("model"), b"old").unwrap();
+    symlink("hidden/model", &path).unwrap();
+    let set_mode = |mode| fs::set_permissions(&hidden, fs::Permissions::from_mode(mode)).unwrap();
+    // Files can be put there, but it cannot be opened.
+    set_mode(0o300);
+    if fs::File::open(&hidden).is_ok() {
+        eprintln!("skipped: root may open any folder");
+        return;
+    }
+    let reader = with_weights();
+    let written = Export::new(&reader).external_data(ExternalData::From(256)).write(&path);
+    set_mode(0o700);
+    assert!(matches!(written, Err(Error::Core(_))), "{written:?}");
+    assert_ne!(fs::read(&path).unwrap(), b"old");
+    assert!(folder.path().join("model.onnx.data").exists());
+}
+
 #[test]
 fn files_that_are_there_can_be_kept() {
     let folder = tempfile::tempdir().unwrap();
