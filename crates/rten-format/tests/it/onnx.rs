@@ -367,7 +367,6 @@ fn nothing_is_left_of_an_export_that_fails() {
 /// The model is in its place, and needs its data, where only the folder is not synchronised.
 #[cfg(unix)]
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 fn data_stays_with_a_model_that_is_in_its_place() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let folder = tempfile::tempdir().unwrap();
