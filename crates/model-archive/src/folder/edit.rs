@@ -24,7 +24,7 @@ use crate::{FileFault, Folder, Result, name};
 /// refused. [`commit`](Self::commit) lets the two change places in one step, on Linux and macOS;
 /// dropped before, the folder is as it was. On other systems, and on file systems that cannot do
 /// this, there is no folder in the place for the moment between two renames: where the process is
-/// killed just then, the old one is put back when the folder is next opened.
+/// killed just then, the old one is put back when the folder is next edited.
 ///
 /// The folder at the place is then another: who had it open, or stands in it, still has the old
 /// one, whose files are gone. What others put into it during the edit without asking for the lock
@@ -81,7 +81,9 @@ impl FolderEdit {
     pub fn open(path: impl AsRef<Path>, output: Output) -> Result<Self> {
         let path = path.as_ref();
         #[cfg(unix)]
-        let lock = LockedFile::folder(Folder::open(path)?.path(), output.wait)?;
+        let lock = LockedFile::folder(path, output.wait)?;
+        #[cfg(not(unix))]
+        tensor_core::output::sweep(path.parent().unwrap_or(path));
         // A link in the path may lead to another than the locked one by now.
         #[cfg(unix)]
         let path = lock.path();
@@ -350,7 +352,7 @@ fn exchange_by_renaming(new: &Path, root: &Path, hidden: &Path) -> io::Result<()
     let old = old.join(root.file_name().unwrap_or_default());
     fs::rename(root, &old)?;
     fs::rename(new, root).inspect_err(|_| {
-        // Where this fails too, it is put back when the folder is next opened.
+        // Where this fails too, it is put back when the folder is next edited.
         let _ = fs::rename(&old, root);
     })
 }

@@ -13,10 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tensor_core::{
-    Limit, Limits, Source,
-    output::{is_temporary, sweep},
-};
+use tensor_core::{Limit, Limits, Source, output::is_temporary};
 
 use crate::{Error, FileFault, Result, name};
 
@@ -55,15 +52,7 @@ impl Folder {
     /// [`Error::Core`] where it cannot be opened, or is not a folder.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let opened = Self::of_path(path).or_else(|error| match path.parent() {
-            // An edit may have been killed while it was not in its place.
-            Some(parent) if error.kind() == ErrorKind::NotFound => {
-                sweep(parent);
-                Self::of_path(path)
-            }
-            _ => Err(error),
-        });
-        opened.map_err(|source| failed(path, "opening", source))
+        Self::of_path(path).map_err(|source| failed(path, "opening", source))
     }
 
     /// Sets the ceilings on paths, and on how many files and folders may be listed.

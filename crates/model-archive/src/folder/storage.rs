@@ -60,8 +60,7 @@ impl Storage {
     /// As for [`Folder::open`] and [`Archive::open`].
     pub fn open(path: impl AsRef<Path>, options: ReadOptions) -> Result<Self> {
         let path = path.as_ref();
-        // A folder that is not there may be put back.
-        if path.is_dir() || !path.exists() {
+        if path.is_dir() {
             return Ok(Folder::open(path)?.limits(options.limits).into());
         }
         Ok(options.open(path)?.into())

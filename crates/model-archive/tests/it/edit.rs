@@ -180,17 +180,15 @@ fn put_back_where_a_process_died_between_two_renames() {
     let path = package(&dir);
     let before = contents(&path);
     let hidden = dir.path().join(".package.dead00.modelcrate");
-    let open: [fn(&Path); 2] = [
-        |path| drop(Folder::open(path).unwrap()),
-        |path| drop(Storage::open(path, Archive::options()).unwrap()),
-    ];
-    for open in open {
-        fs::create_dir_all(hidden.join("old")).unwrap();
-        fs::rename(&path, hidden.join("old/package")).unwrap();
-        open(&path);
-        assert_eq!(contents(&path), before);
-        assert!(!hidden.exists());
-    }
+    fs::create_dir_all(hidden.join("old")).unwrap();
+    fs::rename(&path, hidden.join("old/package")).unwrap();
+    // Who only reads moves nothing.
+    Folder::open(&path).unwrap_err();
+    Storage::open(&path, Archive::options()).unwrap_err();
+    assert!(hidden.join("old/package").exists());
+    drop(edit(&path));
+    assert_eq!(contents(&path), before);
+    assert!(!hidden.exists());
 }
 
 /// Whoever opens the folder finds both files as they were or both as they are, or is told.
@@ -300,6 +298,7 @@ fn check_mounted(dir: &tempfile::TempDir, path: &Path) {
 #[cfg(unix)]
 #[test]
 fn edits_as_somebody_else() {
+    use std::os::unix::fs::PermissionsExt;
     let Some(dir) = env::var_os(TOLD).map(PathBuf::from) else { return };
     let write = |path: &Path| {
         let mut edit = edit(path);
@@ -319,6 +318,17 @@ fn edits_as_somebody_else() {
         assert_eq!(fs::read_to_string(path.join("metadata/config")).unwrap(), "new");
     }
     assert_eq!(hidden(&dir), 1);
+    // A folder of one's own that nobody may write to does not stay.
+    let path = dir.join("package");
+    let mode = |mode| fs::Permissions::from_mode(mode);
+    fs::remove_dir_all(path.join("theirs")).unwrap();
+    fs::create_dir(path.join("sealed")).unwrap();
+    fs::write(path.join("sealed/file"), "").unwrap();
+    fs::set_permissions(path.join("sealed"), mode(0o555)).unwrap();
+    write(&path).unwrap();
+    assert_eq!(hidden(&dir), 1);
+    assert_eq!(path.join("sealed").metadata().unwrap().permissions().mode() & 0o777, 0o555);
+    fs::set_permissions(path.join("sealed"), mode(0o755)).unwrap();
 }
 
 #[cfg(unix)]

@@ -65,8 +65,9 @@ impl LockedFile {
         Self::lock(path, "opening", || File::open(path), File::try_lock_shared, Duration::ZERO)
     }
 
-    /// Locks a folder, and [sweeps](super::sweep) the one that it is in; waits as
-    /// [`open_within`](Self::open_within) does. Such a lock is all that this is good for.
+    /// Locks a folder, and [sweeps](super::sweep) first the one that it is in, from where it may be
+    /// put back; waits as [`open_within`](Self::open_within) does. Such a lock is all that this is
+    /// good for. Its [path](Self::path) has every link resolved.
     ///
     /// # Errors
     ///
@@ -74,8 +75,17 @@ impl LockedFile {
     /// systems other than Unix.
     pub fn folder(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
         let path = path.as_ref();
-        sweep_beside(path);
-        Self::lock(path, "opening", || File::open(path), File::try_lock, wait)
+        let resolved = || path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        sweep_beside(&resolved());
+        let path = resolved();
+        let mut options = File::options();
+        options.read(true);
+        #[cfg(unix)]
+        {
+            let flags = rustix::fs::OFlags::DIRECTORY.bits().cast_signed();
+            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+        }
+        Self::lock(&path, "opening", || options.open(&path), File::try_lock, wait)
     }
 
     fn lock(
