@@ -1,7 +1,7 @@
 //! The physical file: magics, the size of the manifest, and where blobs may lie. Format text:
 //! Part I, and Part IV, section 1.
 
-use tensor_core::{Cursor, CursorMut, Extent, Limit, Limits, Source};
+use tensor_core::{Cursor, CursorMut, ErrorKind, Extent, Limit, Limits, Source};
 
 use crate::{
     Generation,
@@ -116,10 +116,13 @@ pub(crate) fn last_complete(
             budget = budget.checked_sub(size.saturating_add(ATTEMPT)).ok_or_else(nothing)?;
             let file_len = footer.saturating_add(16);
             let file = source.window(Extent::first(file_len), "file")?;
-            if let Ok(manifest) = container.manifest(&file, limits)
-                && ends_a_file(&file, container, &manifest)?
-            {
-                return Ok((file_len, container, manifest));
+            match container.manifest(&file, limits) {
+                Ok(manifest) if ends_a_file(&file, container, &manifest)? => {
+                    return Ok((file_len, container, manifest));
+                }
+                // What cannot be read, or is over a limit, may be the last complete file.
+                Err(error) if error.kind() != ErrorKind::Malformed => return Err(error),
+                _ => {}
             }
         }
         // Windows share 15 bytes, so that a footer across their border is seen whole.
