@@ -42,7 +42,8 @@ Commands:
   fuzz [TARGET]... [--minutes N]
                       run fuzz targets under the address sanitizer; what breaks one is kept
   golden [--check]    write the golden files, or compare them with what the writers make
-  newcomer            measure what the first builds cost, from clean, and compare with the limits
+  newcomer [command|tests|core]...
+                      measure what the first builds cost, from clean, and compare with the limits
   oracles [--check]   install the real clients of the formats, or say which are installed
   help                print this text";
 
@@ -72,7 +73,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["fuzz", args @ ..] => fuzz::run(args),
         ["golden"] => golden::write(),
         ["golden", "--check"] => golden::check(),
-        ["newcomer"] => newcomer::run(),
+        ["newcomer", parts @ ..] => newcomer::run(parts),
         ["oracles"] => oracles::install(),
         ["oracles", "--check"] => oracles::check(),
         [] | ["help" | "-h" | "--help"] => {

@@ -12,10 +12,14 @@ use serde_json::Value;
 
 use crate::{cargo, root, succeed};
 
-/// Measures one build after the other, each from clean, and prints the table of CONTRIBUTING.md.
-pub(crate) fn run() -> Result<()> {
+/// Measures one build after the other, each from clean, and prints the table of CONTRIBUTING.md; or
+/// those rows of it that are named.
+pub(crate) fn run(parts: &[&str]) -> Result<()> {
+    if let Some(unknown) = parts.iter().find(|part| PARTS.iter().all(|(name, _)| name != *part)) {
+        bail!("{unknown:?} is not a part of the table");
+    }
     let mut rows = Vec::new();
-    for measure in [first_command, tests, core] {
+    for (_, measure) in PARTS.iter().filter(|(name, _)| parts.is_empty() || parts.contains(name)) {
         let found = measure()?;
         // What was measured is not lost where a later build fails.
         found.iter().for_each(|row| println!("{}: {}", row.what, row.found));
@@ -30,6 +34,10 @@ pub(crate) fn run() -> Result<()> {
         over => bail!("{over} of {} figures are over what they may be", rows.len()),
     }
 }
+
+type Measure = fn() -> Result<Vec<Row>>;
+
+const PARTS: [(&str, Measure); 3] = [("command", first_command), ("tests", tests), ("core", core)];
 
 struct Row {
     what: &'static str,
