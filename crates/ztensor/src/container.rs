@@ -110,9 +110,10 @@ pub(crate) fn last_complete(
         let start = end.saturating_sub(SEARCH);
         let window = source.read(Extent::between(start, end), "search for a footer")?;
         for (footer, size) in footers(&window, start) {
-            let Ok(container) = Container::bounded(Generation::V1_1, size, footer, limits) else {
+            if size > footer.saturating_sub(8) {
                 continue;
-            };
+            }
+            let container = Container::bounded(Generation::V1_1, size, footer, limits)?;
             budget = budget.checked_sub(size.saturating_add(ATTEMPT)).ok_or_else(nothing)?;
             let file_len = footer.saturating_add(16);
             let file = source.window(Extent::first(file_len), "file")?;

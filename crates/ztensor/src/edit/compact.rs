@@ -74,6 +74,11 @@ pub fn recover(path: impl AsRef<Path>) -> Result<Edited> {
         // A whole file may be over a limit, or of another generation: nothing of it is cut off.
         Err(error) => return Err(error),
     };
+    let now = file.byte_len().map_err(|source| file.failed("reading metadata", source))?;
+    if now != source.len() {
+        // Another program has written to it since: what that wrote is not cut off.
+        return Err(tensor_core::Error::Replaced { path: file.path().to_owned() }.into());
+    }
     let truncated = file.set_len(len).and_then(|()| file.sync());
     truncated.map_err(|source| file.failed("truncating", source))?;
     file.unlock();
