@@ -5,21 +5,22 @@ use std::{
     fs::{self, File},
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, ExitStatus, Stdio},
     thread,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::{cargo, command, output, root, succeed};
+use crate::{cargo, command, output, processor_time, root, succeed};
 
-/// Builds all targets and runs those that are named, or all, each for so many minutes and as many at
-/// once as there are processors.
+/// Builds all targets and runs those that are named, or all, each for so many minutes of processor time
+/// and as many at once as there are processors.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (minutes, wanted) = parse(args)?;
     let targets = chosen(targets()?, &wanted)?;
     let programs = build()?;
-    println!("\n| target | inputs | minutes | findings |\n|---|---|---|---|");
+    println!("\n| target | inputs | processor minutes | findings |\n|---|---|---|---|");
     let mut broken = 0;
     for targets in targets.chunks(thread::available_parallelism().map_or(1, NonZeroUsize::get)) {
         let runs: Result<Vec<Run>> =
@@ -100,6 +101,8 @@ const FLAGS: [&str; 7] = [
 struct Run {
     target: String,
     child: Child,
+    /// The processor time that it gets.
+    limit: Duration,
     log: PathBuf,
     /// Where the inputs come that break it.
     broken: PathBuf,
@@ -115,18 +118,34 @@ impl Run {
         let log = folder.join("log");
         let mut command = command(programs.join(target));
         command.arg(format!("-artifact_prefix={}/", broken.display()));
-        command.arg(format!("-max_total_time={}", minutes * 60)).args(OPTIONS);
+        command.args(OPTIONS);
         // What is new goes into the first folder.
         command.arg(&learnt).args(seeds(target));
         command.stdout(Stdio::null()).stderr(File::create(&log)?);
         let child = command.spawn().with_context(|| format!("{target} cannot be started"))?;
-        Ok(Self { target: target.to_owned(), child, log, broken })
+        let limit = Duration::from_secs(minutes * 60);
+        Ok(Self { target: target.to_owned(), child, limit, log, broken })
+    }
+
+    /// Waits until it stops by itself or has had its time, and is asked to stop then.
+    fn wait(&mut self) -> Result<ExitStatus> {
+        let id = self.child.id().to_string();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if processor_time(&id, 14)? >= self.limit {
+                succeed(command("kill").args(["-INT", &id]))?;
+                return Ok(self.child.wait()?);
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Waits for the end; returns how many inputs were tried, and how many broke the target, which
     /// are moved to where the tests replay them.
     fn end(mut self) -> Result<(u64, usize)> {
-        let status = self.child.wait()?;
+        let status = self.wait()?;
         let log = fs::read(&self.log)?;
         let inputs = inputs(&String::from_utf8_lossy(&log));
         let inputs =

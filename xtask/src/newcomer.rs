@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::{cargo, root, succeed};
+use crate::{cargo, processor_time, root, succeed};
 
 /// Measures one build after the other, each from clean, and prints the table of CONTRIBUTING.md; or
 /// those rows of it that are named.
@@ -95,7 +95,7 @@ fn first_command() -> Result<Vec<Row>> {
 /// The second command of the README: all tests.
 fn tests() -> Result<Vec<Row>> {
     let target = clean("test")?;
-    let cpu = cpu_of_children()?;
+    let cpu = processor_time("self", 16)?;
     let mut compile = build(&target);
     compile.args(["test", "--workspace", "--no-run", "--message-format", "json"]);
     let compiled = compile.stderr(Stdio::inherit()).output()?;
@@ -108,7 +108,7 @@ fn tests() -> Result<Vec<Row>> {
         .filter(|message| message["profile"]["test"] == true && message["executable"].is_string());
     let binaries = binaries.count();
     succeed(build(&target).args(["test", "--workspace", "--quiet"]))?;
-    let cpu = cpu_of_children()?.saturating_sub(cpu);
+    let cpu = processor_time("self", 16)?.saturating_sub(cpu);
     let rows = vec![
         Row::time("`cargo test --workspace` from clean, processor time", cpu, 12 * 60),
         Row::count("test binaries", binaries, 40),
@@ -121,9 +121,9 @@ fn tests() -> Result<Vec<Row>> {
 /// The crate that everything stands on, as a dependency is built.
 fn core() -> Result<Vec<Row>> {
     let target = clean("core")?;
-    let cpu = cpu_of_children()?;
+    let cpu = processor_time("self", 16)?;
     succeed(build(&target).args(["build", "-p", "tensor-core"]))?;
-    let cpu = cpu_of_children()?.saturating_sub(cpu);
+    let cpu = processor_time("self", 16)?.saturating_sub(cpu);
     fs::remove_dir_all(&target)?;
     Ok(vec![Row::time("debug build of tensor-core alone, processor time", cpu, 8)])
 }
@@ -141,17 +141,6 @@ fn clean(name: &str) -> Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(target),
     }
-}
-
-/// Returns the processor time of all children that have ended, theirs included.
-fn cpu_of_children() -> Result<Duration> {
-    let stat = fs::read_to_string("/proc/self/stat").context("processor times need /proc")?;
-    // Behind the name of the program, which may hold anything but is in parentheses.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
-    // Fields 16 and 17, counted from 1; field 3 is the first here. In ticks of 10 ms.
-    let ticks = fields.skip(13).take(2).map(str::parse::<u64>);
-    let ticks: u64 = ticks.sum::<Result<_, _>>().context("/proc/self/stat")?;
-    Ok(Duration::from_millis(ticks.saturating_mul(10)))
 }
 
 /// Returns the bytes of all files below a folder; what has several names counts once a name.
@@ -183,8 +172,8 @@ mod tests {
 
     #[test]
     fn time_of_children_grows() {
-        let before = cpu_of_children().unwrap();
+        let before = processor_time("self", 16).unwrap();
         assert!(Command::new("true").status().unwrap().success());
-        assert!(cpu_of_children().unwrap() >= before);
+        assert!(processor_time("self", 16).unwrap() >= before);
     }
 }
