@@ -123,8 +123,8 @@ pub enum Error {
         /// What does not fit, with the place and the values.
         reason: String,
     },
-    /// What was written in place of a file has a fault that the file has not, and was given up.
-    #[error("new file would be faulty: {message}")]
+    /// What was to be written would be an error to [`lint`](crate::Reader::lint).
+    #[error("copy would be faulty: {message}")]
     Faulty {
         /// The fault.
         message: String,

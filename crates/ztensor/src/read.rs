@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tensor_core::{ErrorKind, Extent, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
-    Generation, Manifest,
+    Component, Generation, Manifest,
     container::{Container, last_complete},
     error::Result,
 };
@@ -106,6 +106,13 @@ impl Reader {
 
     pub(crate) fn blobs(&self) -> Extent {
         self.inner.container.blobs()
+    }
+
+    /// Returns where the blob of a component is; `None` where none may be.
+    pub(crate) fn extent_of(&self, component: &Component) -> Option<Extent> {
+        let (extent, room) = (Extent::new(component.offset, component.length).ok()?, self.blobs());
+        let is_behind_header = extent.is_empty() || extent.offset() >= room.offset();
+        (extent.end() <= room.end() && is_behind_header).then_some(extent)
     }
 
     /// Returns the ceilings on what the file may make the reader do.

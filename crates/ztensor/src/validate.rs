@@ -10,7 +10,7 @@ use crate::{
     container::{ALIGNMENT, is_old_manifest},
     error::{Decoded, Result},
     tensor::{
-        GroupLayout, LayoutError, Len, Part,
+        GroupLayout, LayoutError, Part,
         sparse::{self, RowOrder},
     },
 };
@@ -31,9 +31,7 @@ impl Reader {
     /// Like [`validate`](Self::validate), but tells `progress` how many stored bytes were done each
     /// time an object is finished.
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        let what = "bytes of all objects together";
-        let budget = Budget::expansion(what, self.limits(), self.source().len());
-        check(self, Some(&budget), progress)
+        check(self, Some(&budget(self)), progress)
     }
 
     /// Says that the end of the file is [missing](Self::recovered), as [`lint`](Self::lint) does;
@@ -55,17 +53,32 @@ impl Reader {
     }
 }
 
+impl Tensor<'_> {
+    /// Reports what [`Reader::lint`] does of this object alone.
+    #[must_use]
+    pub fn lint(self) -> Report {
+        Check::run(self, None).report
+    }
+
+    /// Reports what [`Reader::validate`] does of this object alone.
+    #[must_use]
+    pub fn validate(self) -> Report {
+        Check::run(self, Some(&budget(self.reader()))).report
+    }
+}
+
+/// Returns how much may be read of a file.
+fn budget(reader: &Reader) -> Budget {
+    let what = "bytes of all objects together";
+    Budget::expansion(what, reader.limits(), reader.source().len())
+}
+
 /// Checks all objects: what they hold as well, where there is a budget for reading that.
 fn check(reader: &Reader, budget: Option<&Budget>, progress: impl Fn(u64) + Sync) -> Report {
     let mut report = document(reader);
     let objects: Vec<usize> = (0..reader.manifest().len()).collect();
     let check = |&index: &usize| {
-        let tensor = Tensor::new(reader, index);
-        let (report, extents) = (Report::default(), Vec::new());
-        let mut check = Check { tensor, budget, report, extents };
-        if let Err(error) = check.object() {
-            check.error(&error);
-        }
+        let check = Check::run(Tensor::new(reader, index), budget);
         progress(check.extents.iter().map(|extent| extent.len()).sum());
         (check.report, check.extents)
     };
@@ -152,6 +165,15 @@ enum Readable<'a> {
 }
 
 impl<'a> Check<'a> {
+    fn run(tensor: Tensor<'a>, budget: Option<&'a Budget>) -> Self {
+        let (report, extents) = (Report::default(), Vec::new());
+        let mut check = Self { tensor, budget, report, extents };
+        if let Err(error) = check.object() {
+            check.error(&error);
+        }
+        check
+    }
+
     fn object(&mut self) -> Result<()> {
         let object = self.tensor.object()?;
         if let Err(error) = self.tensor.attributes() {
@@ -550,11 +572,7 @@ fn place(blob: &Blob<'_>) -> At {
 
 /// Returns how many elements a component has, where that is known before it is decoded.
 fn elements_of(blob: &Blob<'_>) -> Option<u64> {
-    let width = blob.element_type().ok()?.width()?;
-    match blob.len() {
-        Len::Exactly(len) => len.checked_div(width),
-        Len::Within(_) | Len::AtMost(_) => None,
-    }
+    blob.decoded_len()?.checked_div(blob.element_type().ok()?.width()?)
 }
 
 /// Reports blobs that share bytes: a note where they are the same, a warning where they are not.

@@ -158,7 +158,7 @@ fn interrupted_edit_is_recovered() {
         let after = edited.bytes();
         for cut in [complete + 1, complete + 100, after.len() - 1] {
             let cut_file = Edited::new(&after[..cut]);
-            recover(cut_file.path()).unwrap();
+            recover(cut_file.path(), WriteOptions::default()).unwrap();
             cut_file.assert_compact(&start());
         }
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use tensor_core::{
-    ErrorKind, Finding, Severity, Verify,
-    output::{Edited, Existing, LockedFile},
+    ErrorKind, Source,
+    output::{Durability, Edited, Existing, LockedFile, NewFile},
 };
 
 use crate::{
@@ -26,31 +26,45 @@ use crate::{
 /// where it may or, unless [`WriteOptions::verify`] says otherwise, does not match its digest;
 /// [`Error::Faulty`]. The file is as it was.
 pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
-    options.check()?;
     let path = path.as_ref();
     let file = LockedFile::open_within(path, options.output.wait)?;
-    let reader = Reader::from_source(file.source()?)?;
-    let options = match reader.generation() {
-        Generation::V1_1 => options.version(Version::V1_1),
-        Generation::V1_2 => options.version(Version::V1_2),
-        found => return Err(Error::NotEditable { found }),
-    };
-    let new = options.output.create(path)?;
-    let mut writer = Writer::start(new, options, |_, _| Ok(()));
-    copy_all(&reader, &mut writer)?;
-    let mut new = writer.finish()?;
-    if options.verify != Verify::Never {
-        let faults = Reader::from_source(new.source()?)?.lint().new_since(&reader.lint());
-        let fault = faults.into_iter().find(|fault| fault.severity == Severity::Error);
-        if let Some(Finding { message, .. }) = fault {
-            return Err(Error::Faulty { message });
-        }
-    }
-    let (before, after) = (reader.source().len(), new.written());
+    let (mut new, edited) = compacted(path, &Reader::from_source(file.source()?)?, options)?;
     file.check_in_place()?;
     new.commit(Existing::Replace)?;
     file.unlock();
-    Ok(Edited::Replaced { before, after })
+    Ok(edited)
+}
+
+/// Like [`compact`], but gives the new file up once it is whole, and leaves the old one.
+///
+/// # Errors
+///
+/// As for [`compact`].
+pub fn compact_dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
+    let path = path.as_ref();
+    let reader = Reader::from_source(options.output.check(path)?)?;
+    compacted(path, &reader, options).map(|(_, edited)| edited)
+}
+
+/// Writes a file that is to take the place of another.
+fn compacted(path: &Path, reader: &Reader, options: WriteOptions) -> Result<(NewFile, Edited)> {
+    options.check()?;
+    let options = options.version(editable(reader)?);
+    let mut writer = Writer::start(options.output.create(path)?, options, |_, _| Ok(()));
+    copy_all(reader, &mut writer)?;
+    let mut new = writer.finish()?;
+    options.refuse(Reader::from_source(new.source()?)?.lint().new_since(&reader.lint()))?;
+    let edited = Edited::Replaced { before: reader.source().len(), after: new.written() };
+    Ok((new, edited))
+}
+
+/// Returns the version as which a file can be edited.
+pub(super) fn editable(reader: &Reader) -> Result<Version> {
+    match reader.generation() {
+        Generation::V1_1 => Ok(Version::V1_1),
+        Generation::V1_2 => Ok(Version::V1_2),
+        found => Err(Error::NotEditable { found }),
+    }
 }
 
 /// Cuts a file whose end is missing back to the last complete file inside it: what an edit that
@@ -58,29 +72,71 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> 
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRecover`] where there is none; [`tensor_core::Error::Locked`]; as for
-/// [`Reader::open`] where the file is not torn, but over a limit or of another generation.
-pub fn recover(path: impl AsRef<Path>) -> Result<Edited> {
-    let mut file = LockedFile::open(path)?;
-    let source = file.source()?;
-    let len = match Reader::from_source(source.clone()) {
-        Ok(_) => {
-            file.unlock();
-            return Ok(Edited::Unchanged);
-        }
+/// As for [`recoverable`]; [`tensor_core::Error::Locked`]; [`tensor_core::Error::Replaced`] where
+/// another program has written to the file meanwhile.
+pub fn recover(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
+    let mut file = LockedFile::open_within(path, options.output.wait)?;
+    let edited = recoverable(&file.source()?)?;
+    if let Edited::Truncated { before, after } = edited {
+        cut(&mut file, before, after, options.output.durability)?;
+    }
+    file.unlock();
+    Ok(edited)
+}
+
+/// Says what [`recover`] would do.
+///
+/// # Errors
+///
+/// [`Error::NothingToRecover`] where there is no complete file; as for [`Reader::open`] where the
+/// file is not torn, but over a limit or of another generation.
+pub fn recoverable(source: &Source) -> Result<Edited> {
+    match Reader::from_source(source.clone()) {
+        Ok(_) => Ok(Edited::Unchanged),
         Err(error) if error.kind() == ErrorKind::Malformed => {
-            last_complete(&source, &Reader::options().into_limits())?.0
+            let (after, ..) = last_complete(source, &Reader::options().into_limits())?;
+            Ok(Edited::Truncated { before: source.len(), after })
         }
         // A whole file may be over a limit, or of another generation: nothing of it is cut off.
-        Err(error) => return Err(error),
-    };
+        Err(error) => Err(error),
+    }
+}
+
+/// Cuts a file off that was `before` bytes long; what another program has written since stays.
+fn cut(file: &mut LockedFile, before: u64, after: u64, durability: Durability) -> Result<()> {
     let now = file.byte_len().map_err(|source| file.failed("reading metadata", source))?;
-    if now != source.len() {
-        // Another program has written to it since: what that wrote is not cut off.
+    if now != before {
         return Err(tensor_core::Error::Replaced { path: file.path().to_owned() }.into());
     }
-    let truncated = file.set_len(len).and_then(|()| file.sync());
-    truncated.map_err(|source| file.failed("truncating", source))?;
-    file.unlock();
-    Ok(Edited::Truncated { before: source.len(), after: len })
+    let truncated = file.set_len(after).and_then(|()| match durability {
+        Durability::Synced => file.sync(),
+        Durability::Cached => Ok(()),
+    });
+    truncated.map_err(|source| file.failed("truncating", source).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_others_write_meanwhile_is_not_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.zt");
+        let whole = Writer::new(Vec::new()).finish().unwrap();
+        fs::write(&path, [&whole[..], b"torn"].concat()).unwrap();
+        let mut file = LockedFile::open(&path).unwrap();
+        let edited = recoverable(&file.source().unwrap()).unwrap();
+        let (before, after) = (whole.len() as u64 + 4, whole.len() as u64);
+        assert_eq!(edited, Edited::Truncated { before, after });
+        let longer = [&whole[..], b"torn", &whole].concat();
+        fs::write(&path, &longer).unwrap();
+        let error = cut(&mut file, before, after, Durability::Cached).unwrap_err();
+        assert!(matches!(error, Error::Core(tensor_core::Error::Replaced { .. })), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), longer);
+        cut(&mut file, longer.len() as u64, after, Durability::Cached).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), whole);
+    }
 }

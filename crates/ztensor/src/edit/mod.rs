@@ -12,9 +12,10 @@
 
 mod compact;
 
-pub use compact::{compact, recover};
+use compact::editable;
+pub use compact::{compact, compact_dry_run, recover, recoverable};
 
-use std::{io::Write, path::Path};
+use std::{collections::BTreeMap, io::Write, path::Path};
 
 use tensor_core::{
     Extent, TensorBuf,
@@ -22,7 +23,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Attributes, Generation, Reader, Value, Version, WriteOptions, Writer,
+    Attributes, Component, Reader, Tensor, Value, WriteOptions, Writer,
     error::{Error, Result},
 };
 
@@ -48,10 +49,11 @@ use crate::{
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
     // Dropped first: what was appended is cut off before another editor comes in.
-    writer: Writer<Append<Option<LockedFile>>>,
+    writer: Writer<Append<LockedFile>>,
     _lock: Lock,
     reader: Reader,
-    options: WriteOptions,
+    /// Objects that lie where none may, and why: they would come to lie in what is added.
+    astray: BTreeMap<String, Error>,
 }
 
 /// The file is unlocked at the end, though readers may still hold it; `None` in a dry run.
@@ -92,29 +94,28 @@ impl Editor {
     /// Opens a file for an edit that changes nothing: everything is checked as in any edit,
     /// [`commit`](Self::commit) says what that would have done, and nothing is written.
     ///
-    /// The file is opened for reading only and is not locked.
+    /// The file is opened for reading only, and locked for no longer than it takes to see that it
+    /// can be.
     ///
     /// # Errors
     ///
-    /// [`Error::NotEditable`] for an older generation; as for [`Reader::open`].
+    /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        Self::start(Reader::open(path)?, options, None)
+        Self::start(Reader::from_source(options.output.check(path)?)?, options, None)
     }
 
     fn start(reader: Reader, options: WriteOptions, file: Option<LockedFile>) -> Result<Self> {
-        let options = match reader.generation() {
-            Generation::V1_1 => options.version(Version::V1_1),
-            Generation::V1_2 => options.version(Version::V1_2),
-            found => return Err(Error::NotEditable { found }),
-        };
+        let options = options.version(editable(&reader)?);
         let source = reader.source();
         let tail = Extent::between(reader.manifest().offset(), source.len());
         let old = source.read(tail, "manifest")?;
         let sink = file.as_ref().map(LockedFile::try_clone).transpose()?;
-        let out = Append::new(sink, source.len(), move |_| Ok(old.clone()));
+        let durability = options.output.durability;
+        let out = Append::new(sink, source.len(), durability, move |_| Ok(old.clone()));
         let writer = Writer::resume(out, source.len(), reader.manifest(), options)?;
-        Ok(Self { writer, _lock: Lock(file), reader, options })
+        let astray = reader.tensors().filter_map(astray).collect();
+        Ok(Self { writer, _lock: Lock(file), reader, astray })
     }
 
     /// Returns the file as it was when it was opened.
@@ -134,6 +135,7 @@ impl Editor {
     ///
     /// [`Error::MissingObject`].
     pub fn remove(&mut self, name: &str) -> Result<()> {
+        self.astray.remove(name);
         self.writer.forget(name)
     }
 
@@ -213,17 +215,31 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`] and [`Error::Unfinished`]; the file is as it was.
+    /// [`Error::Write`] and [`Error::Unfinished`]; [`Error::Component`] where an object that is not
+    /// removed lies outside of the blobs, as it would come to lie in what is added. The file is as it
+    /// was.
     pub fn commit(self) -> Result<Edited> {
-        let Self { _lock, reader, options, writer } = self;
+        let Self { _lock, reader, writer, astray } = self;
         let before = reader.source().len();
         if writer.changes_nothing(before, reader.manifest())? {
             return Ok(Edited::Unchanged);
         }
-        let committed = writer.finish()?.commit(options.output.durability);
+        if let Some(error) = astray.into_values().next() {
+            return Err(error);
+        }
+        let committed = writer.finish()?.commit();
         let after = committed.map_err(|source| Error::Write { offset: before, source })?;
         Ok(Edited::Appended { before, after })
     }
+}
+
+/// Returns why an object lies where none may, and its name.
+fn astray(tensor: Tensor<'_>) -> Option<(String, Error)> {
+    let object = tensor.object().ok()?;
+    let is_outside = |part: &Component| tensor.reader().extent_of(part).is_none();
+    let (role, part) = object.components.iter().find(|(_, part)| is_outside(part))?;
+    let error = tensor.unsized_blob(role, part).extent().err()?;
+    Some((tensor.name().to_owned(), error))
 }
 
 #[cfg(test)]
@@ -321,7 +337,8 @@ mod tests {
         let reader = Reader::from_bytes(before.clone()).unwrap();
         let old = before[usize::try_from(reader.manifest().offset()).unwrap()..].to_vec();
         let len = before.len() as u64;
-        let out = Append::new(watched.clone(), len, move |_| Ok(old.clone().into()));
+        let old_end = move |_| Ok(old.clone().into());
+        let out = Append::new(Some(watched.clone()), len, Durability::Synced, old_end);
         Writer::resume(out, len, reader.manifest(), WriteOptions::default()).unwrap()
     }
 
@@ -336,7 +353,7 @@ mod tests {
                 new.push(format!("n{index}"));
                 writer.add(&new[index + 1], &tensor(bytes)).unwrap();
             }
-            writer.finish().unwrap().commit(Durability::Synced).unwrap();
+            writer.finish().unwrap().commit().unwrap();
             let mut others = watched.steps.take();
             assert_eq!(others.pop().unwrap(), new);
             assert!(others.len() > added.len() && others.iter().all(|step| step == &["a", "b"]));
@@ -356,7 +373,7 @@ mod tests {
                 writer.add("c", &tensor(12 << 20)).and_then(|()| writer.add("d", &tensor(4 << 20)));
             let written = added.and_then(|()| {
                 let out = writer.finish()?;
-                out.commit(Durability::Cached).map_err(|source| Error::Write { offset: 0, source })
+                out.commit().map_err(|source| Error::Write { offset: 0, source })
             });
             assert!(matches!(written, Err(Error::Write { .. })), "{room} bytes of room");
             assert!(watched.bytes.take() == before, "{room} bytes of room");
@@ -368,7 +385,7 @@ mod tests {
         let (before, watched) = (file(), Watched::new(&file(), usize::MAX));
         let mut writer = edit(&watched);
         writer.add("c", &tensor(100)).unwrap();
-        writer.finish().unwrap().commit(Durability::Synced).unwrap();
+        writer.finish().unwrap().commit().unwrap();
         let after = watched.bytes.take();
         for len in before.len()..after.len() {
             let cut = after[..len].to_vec();

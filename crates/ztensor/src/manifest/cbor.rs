@@ -88,11 +88,17 @@ enum Head {
 /// A container that is being passed over.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// How many items are left, keys and values counted apart; `None` until a break.
-    left: Option<u64>,
+    /// Keys and values are counted apart.
+    items: Items,
     pairs: bool,
     /// A key was read and its value was not.
     odd: bool,
+}
+
+impl Open {
+    const fn new(items: Option<u64>, pairs: bool) -> Self {
+        Self { items: Items(items), pairs, odd: false }
+    }
 }
 
 /// How many items, or pairs, of a container are left; `None` until a break is read.
@@ -293,12 +299,11 @@ impl<'a> Decoder<'a> {
                 Head::Text(Some(len)) => drop(self.utf8(len)?),
                 Head::Bytes(None) => drop(self.byte_chunks()?),
                 Head::Text(None) => drop(self.text_chunks()?),
-                Head::Array(count) => open.push(Open { left: count, pairs: false, odd: false }),
+                Head::Array(count) => open.push(Open::new(count, false)),
                 Head::Map(count) => {
-                    let left = count.map(|pairs| pairs.saturating_mul(2));
-                    open.push(Open { left, pairs: true, odd: false });
+                    open.push(Open::new(count.map(|pairs| pairs.saturating_mul(2)), true));
                 }
-                Head::Tag(_) => open.push(Open { left: Some(1), pairs: false, odd: false }),
+                Head::Tag(_) => open.push(Open::new(Some(1), false)),
                 Head::Unsigned(_) | Head::Negative(_) | Head::Float(_) => {}
                 Head::Simple(FALSE..=UNDEFINED) => {}
                 Head::Simple(_) | Head::Break => return Err(unexpected(at, head, "a value")),
@@ -318,20 +323,13 @@ impl<'a> Decoder<'a> {
 
     /// Tells whether an open container has another item, which then starts here.
     fn another(&mut self, open: &mut Open) -> Result<bool> {
-        match &mut open.left {
-            Some(0) => return Ok(false),
-            Some(left) => *left = left.saturating_sub(1),
-            None if self.bytes.get(self.at) == Some(&BREAK) => {
-                if open.pairs && open.odd {
-                    return Err(unexpected(self.at, Head::Break, "the value of a key"));
-                }
-                self.at = self.at.saturating_add(1);
-                return Ok(false);
-            }
-            None => {}
+        let (at, more) = (self.at, self.more(&mut open.items)?);
+        // As many as were announced are never odd.
+        if !more && open.pairs && open.odd {
+            return Err(unexpected(at, Head::Break, "the value of a key"));
         }
         open.odd = !open.odd;
-        Ok(true)
+        Ok(more)
     }
 
     /// Reads any value; `deeper` levels of containers lie around it.

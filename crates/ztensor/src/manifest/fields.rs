@@ -25,13 +25,9 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         let at = decoder.at();
-        let key = decoder.text("a key, as text")?;
-        let bytes = match &key {
-            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-            Cow::Owned(text) => Cow::Owned(text.clone().into_bytes()),
-        };
-        self.keys.insert(at, &bytes)?;
-        Ok(Some(key))
+        // Read twice, so that what is borrowed is kept without a copy.
+        self.keys.insert(at, &decoder.clone().text_bytes("a key, as text")?)?;
+        decoder.text("a key, as text").map(Some)
     }
 }
 

@@ -385,11 +385,7 @@ impl Component {
 impl Encoding {
     pub(crate) fn at(decoder: &mut Decoder<'_>) -> cbor::Result<Self> {
         let text = text_or_null(decoder, "encoding")?;
-        Ok(match text.as_deref() {
-            None | Some("raw") => Self::Raw,
-            Some("zstd") => Self::Zstd,
-            Some(other) => Self::Unknown(other.to_owned()),
-        })
+        Ok(text.map_or(Self::Raw, |text| Self::parse(&text)))
     }
 }
 

@@ -3,30 +3,6 @@
 
 use std::fmt;
 
-/// How the bytes of a component are stored. Format text: Part II, section 3.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// As they are.
-    #[default]
-    Raw,
-    /// As zstd frames.
-    Zstd,
-    /// In a way that is not known; only the use of that component fails.
-    Unknown(String),
-}
-
-impl Encoding {
-    /// Returns the text of the manifest.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Raw => "raw",
-            Self::Zstd => "zstd",
-            Self::Unknown(text) => text,
-        }
-    }
-}
-
 /// The order in which the bytes of an element are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteOrder {
@@ -60,14 +36,6 @@ macro_rules! vocabulary {
                 }
             }
 
-            /// Returns the variant that the text names, so that `Other` holds no text of another.
-            pub(crate) fn normalized(self) -> Self {
-                match self {
-                    Self::Other(text) => Self::parse(&text),
-                    named => named,
-                }
-            }
-
             /// Returns the text of the manifest.
             #[must_use]
             pub fn as_str(&self) -> &str {
@@ -90,6 +58,18 @@ macro_rules! vocabulary {
             }
         }
     };
+}
+
+vocabulary! {
+    /// How the bytes of a component are stored. Format text: Part II, section 3.
+    Encoding {
+        /// As they are.
+        Raw = "raw",
+        /// As zstd frames.
+        Zstd = "zstd",
+    }
+    /// In a way that is not known; only the use of that component fails.
+    Other
 }
 
 vocabulary! {

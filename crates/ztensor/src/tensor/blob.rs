@@ -69,16 +69,10 @@ impl<'a> Blob<'a> {
     /// [`Fault::Misaligned`] and [`Fault::OutOfBounds`].
     pub fn extent(&self) -> Result<Extent> {
         let (offset, length) = (self.component.offset, self.component.length);
-        let blobs = self.reader.blobs();
-        let out_of_bounds = || {
-            let (start, end) = (blobs.offset(), blobs.end());
-            self.fault(Fault::OutOfBounds { offset, length, start, end })
+        let Some(extent) = self.reader.extent_of(&self.component) else {
+            let (start, end) = (self.reader.blobs().offset(), self.reader.blobs().end());
+            return Err(self.fault(Fault::OutOfBounds { offset, length, start, end }));
         };
-        let extent = Extent::new(offset, length).map_err(|_| out_of_bounds())?;
-        let behind_the_header = extent.is_empty() || extent.offset() >= blobs.offset();
-        if extent.end() > blobs.end() || !behind_the_header {
-            return Err(out_of_bounds());
-        }
         if !extent.is_aligned(ALIGNMENT) {
             return Err(self.fault(Fault::Misaligned { offset }));
         }
@@ -238,10 +232,6 @@ impl<'a> Blob<'a> {
         }
     }
 
-    pub(crate) const fn len(&self) -> Len {
-        self.len
-    }
-
     pub(crate) const fn object(&self) -> &'a str {
         self.object
     }
@@ -368,7 +358,7 @@ impl<'a> Blob<'a> {
                 Decoder::Swapped { stored, width, ready: Vec::new(), at: 0 }
             }
             (Encoding::Zstd, _) => self.open_zstd(stored)?,
-            (Encoding::Unknown(found), _) => return Err(self.unknown_encoding(found)),
+            (Encoding::Other(found), _) => return Err(self.unknown_encoding(found)),
         };
         let (len, fault) = (self.len, (self.object.to_owned(), self.role.clone()));
         let offset = self.component.offset;
@@ -403,7 +393,7 @@ impl<'a> Blob<'a> {
         match &self.component.encoding {
             Encoding::Zstd if !cfg!(feature = "zstd") => Err(self.unknown_encoding("zstd")),
             Encoding::Raw | Encoding::Zstd => Ok(()),
-            Encoding::Unknown(found) => Err(self.unknown_encoding(found)),
+            Encoding::Other(found) => Err(self.unknown_encoding(found)),
         }
     }
 

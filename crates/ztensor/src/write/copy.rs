@@ -50,10 +50,12 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// [`Error::DuplicateObject`]; [`Error::NotEditable`] for a file of an older generation;
-    /// [`Error::Component`] where a blob does not lie where it may or does not match its digest, see
-    /// [`WriteOptions::verify`](crate::WriteOptions::verify); [`Error::Layout`] where blobs overlap
-    /// and are not the same.
+    /// [`Error::Component`] where a blob does not lie where it may; [`Error::Layout`] where blobs
+    /// overlap and are not the same; unless
+    /// [`WriteOptions::verify`](crate::WriteOptions::verify) says otherwise, [`Error::Component`]
+    /// where one does not match its digest and [`Error::Faulty`] where the definition has an error.
     pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
+        self.options.refuse(tensor.lint())?;
         let version = self.version();
         let mut object = tensor.object()?;
         match (tensor.reader().generation(), version) {

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use tensor_core::{
-    Verify,
+    Finding, Severity, Verify,
     output::{Durability, Existing, Output},
     parallel,
 };
@@ -57,8 +57,8 @@ impl WriteOptions {
         self
     }
 
-    /// Sets whether stored bytes that are copied from a file are compared with their digest, so that
-    /// damage is not passed on; they are by default.
+    /// Sets whether stored bytes that are copied from a file are compared with their digest, and its
+    /// definitions checked, so that damage is not passed on; they are by default.
     #[must_use]
     pub const fn verify(mut self, verify: Verify) -> Self {
         self.verify = verify;
@@ -93,6 +93,15 @@ impl WriteOptions {
             return Err(Error::Setting { what: "alignment in bytes", found, expected });
         }
         self.storage.check()
+    }
+
+    /// Refuses errors that are to be written, unless [`verify`](Self::verify) lets damage pass.
+    pub(crate) fn refuse(&self, faults: impl IntoIterator<Item = Finding>) -> Result<()> {
+        let fault = faults.into_iter().find(|fault| fault.severity == Severity::Error);
+        match fault.filter(|_| self.verify != Verify::Never) {
+            Some(Finding { message, .. }) => Err(Error::Faulty { message }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,12 +1,21 @@
 //! Edits in place: what they leave, what they keep, and what happens where they fail.
 
-use std::{fs, io::Write as _, path::PathBuf};
+use std::{
+    fs,
+    io::{Seek as _, SeekFrom, Write as _},
+    path::PathBuf,
+    thread,
+    time::Duration,
+};
 
 use tempfile::TempDir;
 use test_support::testdata;
 use ztensor::{
     Editor, Error, Reader, Value, WriteOptions, Writer,
-    tensor_core::{DType, ErrorKind, Profile, Severity, Source, TensorBuf, Verify, output::Edited},
+    tensor_core::{
+        DType, ErrorKind, Profile, Severity, Source, TensorBuf, Verify,
+        output::{Edited, Output},
+    },
 };
 
 /// A copy of a valid file in a folder of its own.
@@ -137,8 +146,6 @@ fn dry_runs_check_and_write_nothing() {
     let (_folder, path) = copy("v1.1-ref/scalars.zt");
     let state = || (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
     let before = state();
-    // Nothing is opened for writing, so that another editor is no obstacle.
-    let other = Editor::open(&path).unwrap();
     let mut editor = Editor::dry_run(&path, WriteOptions::default()).unwrap();
     let large = TensorBuf::from_slice([3 << 20], &vec![1.0_f32; 3 << 20]).unwrap();
     editor.writer().add("large", &large).unwrap();
@@ -147,7 +154,6 @@ fn dry_runs_check_and_write_nothing() {
     assert!(matches!(error, Error::MissingObject { .. }), "{error}");
     assert!(state() == before, "written before the commit");
     let would = editor.commit().unwrap();
-    drop(other);
     assert!(state() == before, "written by the commit");
     let mut editor = Editor::open(&path).unwrap();
     editor.writer().add("large", &large).unwrap();
@@ -180,13 +186,41 @@ fn failed_edits_leave_no_trace() {
 #[test]
 fn two_editors_do_not_meet() {
     let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let all = || {
+        let options = WriteOptions::default();
+        [
+            Editor::open(&path).map(drop),
+            Editor::dry_run(&path, options).map(drop),
+            ztensor::compact_dry_run(&path, options).map(drop),
+            ztensor::compact(&path, options).map(drop),
+            ztensor::recover(&path, options).map(drop),
+        ]
+    };
     let editor = Editor::open(&path).unwrap();
-    let error = Editor::open(&path).unwrap_err();
-    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
-    let error = ztensor::compact(&path, WriteOptions::default()).unwrap_err();
-    assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
+    for refused in all() {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
+    }
     drop(editor);
-    drop(Editor::open(&path).unwrap());
+    all().into_iter().for_each(Result::unwrap);
+}
+
+#[test]
+fn compacting_and_recovering_wait_for_an_editor() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let output = Output { wait: Duration::from_secs(60), ..Output::default() };
+    let options = WriteOptions::default().output(output);
+    thread::scope(|scope| {
+        let editor = Editor::open(&path).unwrap();
+        let edits = [
+            scope.spawn(|| ztensor::compact(&path, options)),
+            scope.spawn(|| ztensor::recover(&path, options)),
+        ];
+        assert!(edits.iter().all(|edit| !edit.is_finished()));
+        drop(editor);
+        let done = edits.map(|edit| edit.join().unwrap().unwrap().has_changed());
+        assert_eq!(done, [true, false]);
+    });
 }
 
 #[test]
@@ -257,15 +291,6 @@ fn compacting_replaces_the_file_behind_a_link() {
 }
 
 #[test]
-fn compacting_keeps_shared_blobs_shared() {
-    let (_folder, path) = copy("v1.1-hand/shared_blob.zt");
-    ztensor::compact(&path, WriteOptions::default()).unwrap();
-    let reader = Reader::open(&path).unwrap();
-    let offset = |name: &str| reader.tensor(name).unwrap().object().unwrap().components[0].1.offset;
-    assert_eq!(offset("head"), offset("emb"));
-}
-
-#[test]
 fn every_valid_file_survives_compacting() {
     for folder in ["v1.1-ref", "v1.1-hand"] {
         for file in test_support::files(&format!("ztensor/valid/{folder}"), "zt") {
@@ -297,26 +322,40 @@ fn torn_files_are_recovered() {
     let reader = Reader::options().profile(Profile::Lenient).open(&path).unwrap();
     assert_eq!((reader.manifest().len(), reader.recovered()), (300, Some(100_000)));
     let (len, cut) = (before.len() as u64, torn.len() as u64);
-    assert_eq!(ztensor::recover(&path).unwrap(), Edited::Truncated { before: cut, after: len });
+    assert_eq!(
+        ztensor::recover(&path, WriteOptions::default()).unwrap(),
+        Edited::Truncated { before: cut, after: len }
+    );
     assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(ztensor::recover(&path).unwrap(), Edited::Unchanged);
+    assert_eq!(ztensor::recover(&path, WriteOptions::default()).unwrap(), Edited::Unchanged);
 }
 
 #[test]
 fn whole_files_over_a_limit_are_not_torn() {
     let (_folder, path) = copy("v1.1-ref/many_300.zt");
     let old = fs::read(&path).unwrap();
+    let footer = |size: u64| [&size.to_le_bytes()[..], b"ZTEN1000"].concat();
     // Another manifest behind the old file, whole but nested deeper than is read.
-    let mut manifest = b"\xa3\x67version\x651.1.0\x67objects\xa0\x64deep".to_vec();
-    manifest.extend([0x81; 200]);
-    manifest.push(0);
-    let len = (manifest.len() as u64).to_le_bytes();
-    let file = [&old[..], &manifest, &len, b"ZTEN1000"].concat();
-    fs::write(&path, &file).unwrap();
-    let lenient = Reader::options().profile(Profile::Lenient).open(&path);
-    assert_eq!(lenient.unwrap_err().kind(), ErrorKind::OverLimit);
-    assert_eq!(ztensor::recover(&path).unwrap_err().kind(), ErrorKind::OverLimit);
-    assert_eq!(fs::read(&path).unwrap(), file);
+    let mut deep = b"\xa3\x67version\x651.1.0\x67objects\xa0\x64deep".to_vec();
+    deep.extend([0x81; 200]);
+    deep.push(0);
+    let deep = [&deep[..], &footer(deep.len() as u64)].concat();
+    // And one that is longer than is read, of which nothing is written.
+    let hole = (1 << 30) + 1;
+    for (skipped, end) in [(0, deep), (hole, footer(hole))] {
+        for torn in [&[][..], &[1; 5000]] {
+            fs::write(&path, &old).unwrap();
+            let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+            file.seek(SeekFrom::Start(old.len() as u64 + skipped)).unwrap();
+            file.write_all(&[&end[..], torn].concat()).unwrap();
+            let len = file.metadata().unwrap().len();
+            let lenient = Reader::options().profile(Profile::Lenient).open(&path);
+            lenient.unwrap_err();
+            let error = ztensor::recover(&path, WriteOptions::default()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OverLimit, "{error}");
+            assert_eq!(fs::metadata(&path).unwrap().len(), len);
+        }
+    }
 }
 
 #[test]
@@ -324,7 +363,7 @@ fn nothing_is_recovered_from_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.zt");
     fs::write(&path, b"ZTEN1000 and nothing more, at least nothing that is complete").unwrap();
-    let error = ztensor::recover(&path).unwrap_err();
+    let error = ztensor::recover(&path, WriteOptions::default()).unwrap_err();
     let expected = "no complete manifest was found in 60 bytes, so there is nothing to recover";
     assert_eq!(error.to_string(), expected);
 }
@@ -408,20 +447,44 @@ fn damage_is_not_passed_on() {
     bytes[64] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let damaged = Reader::open(&path).unwrap();
-    let never = WriteOptions::default().verify(Verify::Never);
+    let faulty = Reader::open(testdata("ztensor/invalid/dtype_F32.zt")).unwrap();
+    let (checked, never) = (WriteOptions::default(), WriteOptions::default().verify(Verify::Never));
     let migrate = |options: WriteOptions| {
         ztensor::migrate(&damaged, &mut options.write_to(Vec::new()).unwrap()).map(drop)
     };
-    for refused in [
-        ztensor::compact(&path, WriteOptions::default()).map(drop),
-        migrate(WriteOptions::default()),
+    let copy = |options: WriteOptions| {
+        options.write_to(Vec::new()).unwrap().copy(faulty.tensor("t").unwrap())
+    };
+    for (refused, rule) in [
+        (ztensor::compact(&path, checked).map(drop), "zt/digest-mismatch"),
+        (ztensor::compact_dry_run(&path, checked).map(drop), "zt/digest-mismatch"),
+        (migrate(checked), "zt/digest-mismatch"),
+        (copy(checked), "zt/write"),
     ] {
-        assert_eq!(refused.unwrap_err().rule(), "zt/digest-mismatch");
+        assert_eq!(refused.unwrap_err().rule(), rule);
     }
-    assert_eq!(fs::read(&path).unwrap(), bytes);
     migrate(never).unwrap();
-    ztensor::compact(&path, never).unwrap();
+    copy(never).unwrap();
+    let would = ztensor::compact_dry_run(&path, never).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert_eq!(ztensor::compact(&path, never).unwrap(), would);
     assert_eq!(Reader::open(&path).unwrap().validate().findings()[0].rule, "zt/digest-mismatch");
+}
+
+#[test]
+fn nothing_is_added_under_objects_without_a_place() {
+    for file in ["length_into_manifest.zt", "length_past_eof.zt"] {
+        let (_folder, path) = copy(&format!("../invalid/{file}"));
+        let before = fs::read(&path).unwrap();
+        let mut editor = Editor::open(&path).unwrap();
+        editor.writer().add("new", &numbers(1.0)).unwrap();
+        assert_eq!(editor.commit().unwrap_err().rule(), "zt/blob-out-of-bounds");
+        assert_eq!(fs::read(&path).unwrap(), before);
+        let mut editor = Editor::open(&path).unwrap();
+        editor.replace("t", &numbers(1.0)).unwrap();
+        editor.commit().unwrap();
+        assert!(Reader::open(&path).unwrap().validate().is_valid());
+    }
 }
 
 #[test]

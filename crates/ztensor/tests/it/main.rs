@@ -3,8 +3,17 @@
 mod copy;
 mod edit;
 mod fuzz_corpus;
+mod honest;
 mod killed;
 mod quantized;
 mod read;
 mod validate;
 mod write;
+
+/// Replaces the one place where some bytes stand in a file.
+#[track_caller]
+fn patched(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(from)).collect();
+    assert_eq!((places.len(), from.len()), (1, to.len()), "{}", from.escape_ascii());
+    [&bytes[..places[0]], to, &bytes[places[0] + to.len()..]].concat()
+}

@@ -1,30 +1,35 @@
 //! Group-quantized tensors: sizes, and elements once the convention is stated.
 
 use ztensor::{
-    Attributes, Axis, CodeOrder, Convention, Format, QuantizedGroup, Reader, Role, Value, Writer,
-    tensor_core::{DType, TensorBuf},
+    Axis, CodeOrder, Convention, Format, QuantizedGroup, Reader, Role, Writer,
+    tensor_core::TensorBuf,
 };
 
 const LAST: Convention =
     Convention { axis: Axis::Last, order: CodeOrder::LowFirst, zero_offset: 0 };
 
-/// Writes and reads a tensor of 4-bit codes in groups of 8.
-fn quantized(shape: [u64; 2], words: &[u32], scales: &[f32], zeros: &TensorBuf) -> QuantizedGroup {
+/// Writes and reads a tensor of codes of so many bits in groups of a size.
+fn written(
+    shape: [u64; 2],
+    [bits, group_size]: [i64; 2],
+    [words, scales, zeros]: [&TensorBuf; 3],
+) -> QuantizedGroup {
     let mut writer = Writer::new(Vec::new());
     let mut object = writer.object("q").unwrap();
-    let attributes: Attributes =
-        [("bits", Value::Integer(4)), ("group_size", Value::Integer(8))].into_iter().collect();
-    object.set_attributes(&attributes);
-    let words = TensorBuf::from_slice([words.len() as u64], words).unwrap();
-    let scales = TensorBuf::from_slice([scales.len() as u64], scales).unwrap();
-    for (role, part) in
-        [(Role::PackedWeight, &words), (Role::Scales, &scales), (Role::Zeros, zeros)]
+    object.set_attributes(&[("bits", bits), ("group_size", group_size)].into_iter().collect());
+    for (role, part) in [(Role::PackedWeight, words), (Role::Scales, scales), (Role::Zeros, zeros)]
     {
         object.put(role, part.dtype(), part.bytes()).unwrap();
     }
     object.finish(Format::QuantizedGroup, shape).unwrap();
     let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
     reader.tensor("q").unwrap().quantized().unwrap()
+}
+
+/// Writes and reads a tensor of 4-bit codes in groups of 8.
+fn quantized(shape: [u64; 2], words: &[u32], scales: &[f32], zeros: &TensorBuf) -> QuantizedGroup {
+    let words = TensorBuf::from_slice([words.len() as u64], words).unwrap();
+    written(shape, [4, 8], [&words, &floats(scales), zeros])
 }
 
 fn floats(elements: &[f32]) -> TensorBuf {
@@ -81,22 +86,13 @@ fn a_convention_that_does_not_fit_is_refused() {
 }
 
 /// Writes and reads a tensor of zeros in words of 32 bits, with scales of zero.
-fn of_zeros(shape: [u64; 2], bits: i64, group_size: i64, zeros: &TensorBuf) -> QuantizedGroup {
-    let mut writer = Writer::new(Vec::new());
-    let mut object = writer.object("q").unwrap();
-    let pair = |key: &str, value: i64| (key.to_owned(), Value::from(value));
-    object.set_attributes(
-        &[pair("bits", bits), pair("group_size", group_size)].into_iter().collect(),
-    );
-    let elements = usize::try_from(shape[0] * shape[1]).unwrap();
-    let bytes = (elements * usize::try_from(bits).unwrap()).div_ceil(8).next_multiple_of(4);
-    let scales = vec![0; 4 * elements / usize::try_from(group_size).unwrap()];
-    object.put(Role::PackedWeight, DType::U32, &vec![0; bytes]).unwrap();
-    object.put(Role::Scales, DType::F32, &scales).unwrap();
-    object.put(Role::Zeros, zeros.dtype(), zeros.bytes()).unwrap();
-    object.finish(Format::QuantizedGroup, shape).unwrap();
-    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
-    reader.tensor("q").unwrap().quantized().unwrap()
+fn of_zeros(shape: [u64; 2], bits: u64, group_size: u64, zeros: &TensorBuf) -> QuantizedGroup {
+    let elements = shape[0] * shape[1];
+    let words = (elements * bits).div_ceil(32);
+    let words = TensorBuf::from_vec([words], vec![0_u32; words.try_into().unwrap()]).unwrap();
+    let scales = vec![0.0; (elements / group_size).try_into().unwrap()];
+    let sizes = [bits.try_into().unwrap(), group_size.try_into().unwrap()];
+    written(shape, sizes, [&words, &floats(&scales), zeros])
 }
 
 #[test]
@@ -117,7 +113,7 @@ fn packed_zero_points_fit_their_words() {
 #[test]
 fn rows_are_whole_words_and_groups() {
     let zeros = |count: usize| floats(&vec![0.0; count]);
-    let refused = |shape: [u64; 2], group_size: i64, count: usize| {
+    let refused = |shape: [u64; 2], group_size: u64, count: usize| {
         let group = of_zeros(shape, 4, group_size, &zeros(count));
         group.dequantize(LAST).err().map(|error| error.to_string())
     };

@@ -6,6 +6,8 @@ use ztensor::{
     tensor_core::{ErrorKind, Finding, Limits, Profile, Report, Severity, Source, TensorBuf},
 };
 
+use crate::patched;
+
 fn validate(file: &str) -> Report {
     Reader::open(testdata("ztensor").join(file)).unwrap().validate()
 }
@@ -71,19 +73,10 @@ fn file() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Changes the one place where `old` stands.
-fn changed(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
-    let at: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(old)).collect();
-    assert_eq!(at.len(), 1, "{old:?} stands at {at:?}");
-    let mut bytes = bytes.to_vec();
-    bytes[at[0]..at[0] + new.len()].copy_from_slice(new);
-    bytes
-}
-
 #[test]
 fn overlapping_blobs() {
     // "b" moves from 128 to 64 and keeps its length; then "a" is made shorter by 8.
-    let shared = changed(&file(), b"offset\x18\x80", b"offset\x18\x40");
+    let shared = patched(&file(), b"offset\x18\x80", b"offset\x18\x40");
     let report = Reader::from_bytes(shared.clone()).unwrap().validate();
     assert!(findings(&report).contains(&("zt/blob-shared", Severity::Note, "b", Some(64))));
     let at = shared.windows(2).position(|pair| pair == b"\x81\x18").unwrap();
@@ -193,7 +186,7 @@ fn lint_reads_no_tensor() {
 #[test]
 fn parts_beside_broken_ones_are_read_as_well() {
     let bytes = std::fs::read(testdata("ztensor/invalid/digest_sha_wrong.zt")).unwrap();
-    let bytes = changed(&bytes, b"cf32", b"cf33");
+    let bytes = patched(&bytes, b"cf32", b"cf33");
     let report = Reader::from_bytes(bytes).unwrap().validate();
     let rules: Vec<&str> = report.findings().iter().map(|finding| &*finding.rule).collect();
     assert_eq!(rules, ["zt/dtype", "zt/digest-mismatch"]);
