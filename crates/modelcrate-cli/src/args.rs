@@ -94,3 +94,94 @@ impl Args {
         }
     }
 }
+
+#[cfg(all(
+    test,
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod tests {
+    use std::{fs, path::Path};
+
+    use clap::{Command, CommandFactory as _};
+
+    use super::*;
+
+    /// Commands that neither change nor make a file.
+    const READERS: [&str; 16] = [
+        "inspect",
+        "verify",
+        "completions",
+        "man",
+        "carton hash",
+        "carton platforms",
+        "nnpackage check",
+        "nnpackage config",
+        "nnpackage connect",
+        "nnpackage model",
+        "ptl signature",
+        "ptl spec",
+        "ptl unpack",
+        "rten dump",
+        "rten graph",
+        "rten requires",
+    ];
+
+    /// Returns all commands that are not groups of others, with their full names.
+    fn commands(group: &Command, before: &str) -> Vec<(String, Command)> {
+        let commands = group.get_subcommands().map(|command| {
+            let name = format!("{before}{}", command.get_name());
+            let below = commands(command, &format!("{name} "));
+            if below.is_empty() { vec![(name, command.clone())] } else { below }
+        });
+        commands.flatten().collect()
+    }
+
+    fn text(path: &str) -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+    }
+
+    #[test]
+    fn every_command_that_writes_is_killed_and_made_to_wait() {
+        let (killed, waiting) = (text("../../xtask/faults.toml"), text("tests/it/wait.rs"));
+        for (name, command) in commands(&Args::command(), "") {
+            let is_killed = killed.contains(&format!("\nrun = \"{name} "));
+            assert!(is_killed != READERS.contains(&name.as_str()), "{name}");
+            let waits = command.get_arguments().any(|argument| argument.get_id() == "wait");
+            assert_eq!(waiting.contains(&format!("\"{name} FILE")), waits, "{name}");
+        }
+    }
+
+    /// Splits a line as a shell does, up to the end of its first command.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut is_quoted) = (vec![String::new()], false);
+        for c in line.chars() {
+            match c {
+                '\'' => is_quoted = !is_quoted,
+                '|' | '>' | '#' if !is_quoted => break,
+                ' ' if !is_quoted => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn examples_are_commands() {
+        let mut texts = vec![text("README.md")];
+        for (_, command) in commands(&Args::command(), "") {
+            texts.extend(command.get_after_help().map(ToString::to_string));
+        }
+        for text in texts {
+            for line in text.replace("\\\n", " ").lines().map(str::trim_start) {
+                if line.starts_with("modelcrate ") {
+                    Args::try_parse_from(words(line)).unwrap_or_else(|error| panic!("{error}"));
+                }
+            }
+        }
+    }
+}

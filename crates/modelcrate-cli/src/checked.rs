@@ -3,7 +3,7 @@
 use modelcrate::tensor_core::{Finding, Report, Severity};
 use serde::Serialize;
 
-use crate::{outcome::Outcome, output};
+use crate::{options::Force, outcome::Outcome, output};
 
 /// What the checks say of a model that is to be written.
 #[derive(Default, Serialize)]
@@ -18,11 +18,11 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// Compares what is found in a model with what was found in the one that it is made of.
-    pub(crate) fn of(after: &Report, before: &Report, force: bool) -> Self {
+    pub(crate) fn of(after: &Report, before: &Report, force: Force) -> Self {
         let new = after.new_since(before).into_iter();
         let findings: Vec<_> = new.filter(|found| found.severity > Severity::Note).collect();
         let is_broken = findings.iter().any(|found| found.severity == Severity::Error);
-        Self { refused: is_broken && !force, findings }
+        Self { refused: is_broken && !force.force, findings }
     }
 
     pub(crate) const fn is_refused(&self) -> bool {
@@ -56,15 +56,16 @@ mod tests {
         let [old, new] = ["a", "b"].map(|rule| Finding::error(rule, "is wrong"));
         let (warning, note) = (Finding::warning("c", "is odd"), Finding::note("d", "is so"));
         let before = report(&[&old]);
-        let checked = Checked::of(&report(&[&old, &warning, &note]), &before, false);
+        let checked =
+            Checked::of(&report(&[&old, &warning, &note]), &before, Force { force: false });
         assert!(!checked.is_refused() && checked.outcome() == Outcome::Fine);
         assert_eq!(checked.findings, [warning]);
         let after = report(&[&old, &new]);
-        let checked = Checked::of(&after, &before, false);
+        let checked = Checked::of(&after, &before, Force { force: false });
         assert!(checked.is_refused() && checked.outcome() == Outcome::Invalid);
         let text = checked.text("m", "m: written\n");
         assert!(text.starts_with("m: not written, as it would be invalid (--force writes it)\n"));
         assert!(text.contains("[b]") && !text.contains("[a]"), "{text}");
-        assert_eq!(Checked::of(&after, &before, true).outcome(), Outcome::Fine);
+        assert_eq!(Checked::of(&after, &before, Force { force: true }).outcome(), Outcome::Fine);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn escape_up_to(len: usize, text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Does as [`escape`] for a text of JSON of several lines, which stays JSON of the same meaning.
+/// Like [`escape`], but for JSON of several lines, which stays JSON of the same meaning.
 pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
     let shown = |c| !is_unsafe(c) || c == '\n';
     if text.chars().all(shown) {

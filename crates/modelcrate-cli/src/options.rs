@@ -47,6 +47,14 @@ impl InPlace {
     }
 }
 
+/// Option of every command that checks what it writes.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Force {
+    /// Write the result even where verify would find new errors in it
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 /// Tells whether a path means standard input or output.
 pub(crate) fn is_stdio(path: &std::path::Path) -> bool {
     path.as_os_str() == "-"

@@ -26,7 +26,7 @@ use crate::{
 ///
 /// A folder with MANIFEST and carton.toml is verified as the carton that it was, one with
 /// metadata/MANIFEST as an nnpackage. Other folders are walked; what is hidden in them, links, and
-/// files that are not model files, neither by content nor by name, are passed over and counted. The
+/// files that are not model files, neither by content nor by name, are skipped and counted. The
 /// report has files that could not be read, too, with the reason as their finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -69,10 +69,10 @@ struct File {
 
 impl Verify {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut outcome, mut done, mut passed_over) = (Outcome::Fine, Vec::new(), 0_u64);
+        let (mut outcome, mut done, mut skipped) = (Outcome::Fine, Vec::new(), 0_u64);
         for input in &self.files {
             let walked = self.walk(input);
-            passed_over = passed_over.saturating_add(walked.passed_over);
+            skipped = skipped.saturating_add(walked.skipped);
             for (path, error) in walked.files {
                 let verified = error.map_or_else(|| self.verify(&path), Err);
                 let file = match verified.about(&path) {
@@ -97,9 +97,9 @@ impl Verify {
             }
         }
         match self.print.format {
-            Format::Human if passed_over > 0 => {
-                let files = if passed_over == 1 { "file" } else { "files" };
-                eprintln!("{passed_over} {files} passed over");
+            Format::Human if skipped > 0 => {
+                let files = if skipped == 1 { "file" } else { "files" };
+                eprintln!("{skipped} {files} skipped");
             }
             Format::Json => output::print_document(&done)?,
             _ => {}
@@ -177,7 +177,7 @@ impl File {
 struct Walked {
     /// With the reason where it is already known that one cannot be read; folders only then.
     files: Vec<(PathBuf, Option<anyhow::Error>)>,
-    passed_over: u64,
+    skipped: u64,
     /// Folders that are still to be walked.
     folders: Vec<PathBuf>,
     /// Where links are followed, all folders that there were, so that none is walked twice.
@@ -197,12 +197,12 @@ impl Walked {
             // A link may lead out of the folder.
             let followed = || fs::metadata(&path).map(|found| found.file_type());
             match if follow { followed() } else { entry.file_type() } {
-                _ if is_hidden => self.passed_over = self.passed_over.saturating_add(1),
+                _ if is_hidden => self.skipped = self.skipped.saturating_add(1),
                 Ok(kind) if kind.is_dir() && !is_model_folder(&path) => self.folders.push(path),
                 Ok(kind) if kind.is_dir() || kind.is_file() && is_model(&path) => {
                     self.files.push((path, None));
                 }
-                Ok(_) => self.passed_over = self.passed_over.saturating_add(1),
+                Ok(_) => self.skipped = self.skipped.saturating_add(1),
                 Err(error) => self.files.push((path, Some(error.into()))),
             }
         }

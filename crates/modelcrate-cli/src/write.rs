@@ -2,22 +2,25 @@
 
 use std::{
     cell::Cell,
-    io::{self, BufWriter, StdoutLock, Write as _},
+    env,
+    io::{self, Write as _},
     path::Path,
+    process,
     rc::Rc,
 };
 
 use anstream::eprint;
 use anyhow::ensure;
 use modelcrate::tensor_core::{
-    Source,
-    output::{Durability, Existing, NewFile},
+    Extent, Report, Source,
+    output::{Durability, Existing, NewFile, Output},
 };
 use serde::Serialize;
 
 use crate::{
+    checked::Checked,
     failure::About,
-    options::{Format, Print, is_stdio},
+    options::{Force, Format, Print, is_stdio},
     output,
     paths::same_file,
 };
@@ -25,9 +28,9 @@ use crate::{
 /// Options of everything that writes a model file.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Writing {
-    /// Replace the output where it is there already, and write what checks refuse
+    /// Replace the output where it is there already
     #[arg(long)]
-    pub(crate) force: bool,
+    pub(crate) overwrite: bool,
     /// Check everything, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -44,14 +47,14 @@ impl Writing {
             return Ok(());
         }
         let there = output.symlink_metadata().is_ok();
-        ensure!(self.force || !there, "is there already (--force replaces it)");
+        ensure!(self.overwrite || !there, "is there already (--overwrite replaces it)");
         ensure!(output.is_file() || !output.exists(), "is not a regular file");
-        self.check_place(output)
+        check_place(output)
     }
 
     /// Returns what happens to an output that is there already.
     pub(crate) const fn existing(self) -> Existing {
-        if self.force { Existing::Replace } else { Existing::Keep }
+        if self.overwrite { Existing::Replace } else { Existing::Keep }
     }
 
     /// Starts a file that may only be there already if that was asked for.
@@ -60,43 +63,29 @@ impl Writing {
         self.start(output, self.existing())
     }
 
-    /// Starts a file that takes the place of another.
-    pub(crate) fn replace(self, file: &Path) -> anyhow::Result<Sink> {
-        self.check_place(file)?;
-        self.start(file, Existing::Replace)
-    }
-
     /// Starts an output, or the file that takes the place of the input where no output is given.
     pub(crate) fn create_or_replace(
         self,
         input: &Path,
         output: Option<&Path>,
     ) -> anyhow::Result<Sink> {
-        let Some(output) = output else { return self.replace(input) };
+        let Some(output) = output else {
+            check_place(input)?;
+            return self.start(input, Existing::Replace);
+        };
         let is_input = !is_stdio(output) && same_file(input, output);
         ensure!(!is_input, "is the input, which is replaced where no output is given");
         self.create(output)
     }
 
-    fn check_place(self, path: &Path) -> anyhow::Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        ensure!(folder.is_none_or(Path::is_dir), "is in a folder that does not exist");
-        if self.dry_run {
-            // It is never put in its place.
-            NewFile::create(path, Durability::Cached)?;
-        }
-        Ok(())
-    }
-
     fn start(self, path: &Path, existing: Existing) -> anyhow::Result<Sink> {
-        let to = if self.dry_run {
-            To::Nowhere
-        } else if is_stdio(path) {
-            To::Stdout(BufWriter::with_capacity(1 << 20, io::stdout().lock()))
-        } else {
-            To::File(NewFile::create(path, Durability::Synced)?, existing)
+        let spool = env::temp_dir().join(format!("modelcrate-{}", process::id()));
+        let (path, durability, to) = match is_stdio(path) {
+            true => (spool.as_path(), Durability::Cached, To::Stdout),
+            false => (path, Durability::Synced, To::Place(existing)),
         };
-        Ok(Sink { to, written: 0, failed: Rc::default() })
+        let to = if self.dry_run { To::Nowhere } else { to };
+        Ok(Sink { file: NewFile::create(path, durability)?, to, failed: Rc::default() })
     }
 
     /// Prints what was done, beside standard output where the file goes there.
@@ -118,17 +107,34 @@ impl Writing {
     }
 }
 
-/// What a file is written to: a file that appears once it is whole, standard output, or nothing.
+fn check_place(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    ensure!(folder.is_none_or(Path::is_dir), "is in a folder that does not exist");
+    Ok(Output::default().check_create(path)?)
+}
+
+/// A file in the making, which goes to its place or to standard output once it is whole and checked;
+/// that of a dry run goes nowhere.
 pub(crate) struct Sink {
+    file: NewFile,
     to: To,
-    written: u64,
     failed: Rc<Cell<bool>>,
 }
 
 enum To {
-    File(NewFile, Existing),
-    Stdout(BufWriter<StdoutLock<'static>>),
+    Place(Existing),
+    Stdout,
     Nowhere,
+}
+
+/// What became of a result.
+#[derive(Default, Serialize)]
+pub(crate) struct Kept {
+    /// Its length; none where it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_after: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) checked: Checked,
 }
 
 impl Sink {
@@ -137,44 +143,54 @@ impl Sink {
         Rc::clone(&self.failed)
     }
 
-    /// Returns what was written so far; `None` where it cannot be read again.
-    pub(crate) fn source(&mut self) -> anyhow::Result<Option<Source>> {
-        match &mut self.to {
-            To::File(file, _) => Ok(Some(file.source()?)),
-            To::Stdout(_) | To::Nowhere => Ok(None),
-        }
+    /// Passes a result on unless there are errors in it that were not there before.
+    pub(crate) fn keep(
+        mut self,
+        path: &Path,
+        before: &Report,
+        force: Force,
+        lint: impl FnOnce(Source) -> anyhow::Result<Report>,
+    ) -> anyhow::Result<Kept> {
+        let after = self.source().and_then(lint).about(path)?;
+        let checked = Checked::of(&after, before, force);
+        let bytes_after = if checked.is_refused() { None } else { Some(self.commit(path)?) };
+        Ok(Kept { bytes_after, checked })
     }
 
-    /// Puts a file in its place; returns how many bytes were written.
-    pub(crate) fn commit(self, path: &Path) -> anyhow::Result<u64> {
+    /// Returns what was written so far.
+    pub(crate) fn source(&mut self) -> anyhow::Result<Source> {
+        Ok(self.file.source()?)
+    }
+
+    /// Passes the file on; returns how many bytes were written.
+    pub(crate) fn commit(mut self, path: &Path) -> anyhow::Result<u64> {
+        let written = self.file.written();
         match self.to {
-            To::File(mut file, existing) => file.commit(existing).about(path)?,
-            To::Stdout(mut out) => out.flush().about(path)?,
+            To::Place(existing) => self.file.commit(existing).about(path)?,
+            To::Stdout => self.print().about(path)?,
             To::Nowhere => {}
         }
-        Ok(self.written)
+        Ok(written)
+    }
+
+    fn print(&mut self) -> anyhow::Result<()> {
+        let source = self.source()?;
+        let mut bytes = source.stream(Extent::first(source.len()), "result")?;
+        let mut out = io::stdout().lock();
+        io::copy(&mut bytes, &mut out)?;
+        Ok(out.flush()?)
     }
 }
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match &mut self.to {
-            To::File(file, _) => file.write(bytes),
-            To::Stdout(out) => out.write(bytes),
-            To::Nowhere => Ok(bytes.len()),
-        };
+        let written = self.file.write(bytes);
         self.failed.set(written.is_err());
-        let written = written?;
-        self.written = self.written.saturating_add(written as u64);
-        Ok(written)
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = match &mut self.to {
-            To::File(file, _) => file.flush(),
-            To::Stdout(out) => out.flush(),
-            To::Nowhere => Ok(()),
-        };
+        let flushed = self.file.flush();
         self.failed.set(flushed.is_err());
         flushed
     }

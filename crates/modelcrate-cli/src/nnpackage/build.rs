@@ -14,7 +14,12 @@ use super::given::{
     read_text, reference, write_archive,
 };
 use crate::{
-    checked::Checked, escape::escape, failure::About, options::is_stdio, outcome::Outcome, output,
+    checked::Checked,
+    escape::escape,
+    failure::About,
+    options::{Force, is_stdio},
+    outcome::Outcome,
+    output,
     write::Writing,
 };
 
@@ -56,6 +61,8 @@ pub(crate) struct Build {
     digests: bool,
     #[command(flatten)]
     store: Store,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     write: Writing,
 }
@@ -123,8 +130,8 @@ impl Build {
         let builder = self.collect()?;
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
         let Target { output, folder } = &self.target;
-        let before = Report::default();
-        let built = write(&builder, &before, output, *folder, self.store, self.write)?;
+        let checked = check(&builder, &Report::default(), output, self.force)?;
+        let built = write(&builder, checked, output, *folder, self.store, self.write)?;
         let built = Built { files, ..built };
         self.write.report(output, &built, &built.text("built"))?;
         Ok(built.checked.outcome())
@@ -205,19 +212,28 @@ impl Beside {
     }
 }
 
-/// Writes a package to where it goes, unless the checks find an error that is not among those of
-/// before; the number of files is the caller's to say.
-pub(super) fn write(
+/// Checks a package that is to be written against what was found before.
+pub(super) fn check(
     builder: &Builder,
     before: &Report,
+    path: &Path,
+    force: Force,
+) -> anyhow::Result<Checked> {
+    let preview = builder.preview().or_else(|error| about_culprit(error, path))?;
+    Ok(Checked::of(&preview.lint(), before, force))
+}
+
+/// Writes a package to where it goes, unless it is refused; the number of files is the caller's to
+/// say.
+pub(super) fn write(
+    builder: &Builder,
+    checked: Checked,
     path: &Path,
     folder: bool,
     store: Store,
     write: Writing,
 ) -> anyhow::Result<Built> {
     let options = store.options();
-    let preview = builder.preview().or_else(|error| about_culprit(error, path))?;
-    let checked = Checked::of(&preview.lint(), before, write.force);
     let bytes = if checked.is_refused() {
         None
     } else if folder {

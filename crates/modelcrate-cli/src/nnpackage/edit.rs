@@ -17,7 +17,7 @@ use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::{InPlace, Input, is_stdio},
+    options::{Force, InPlace, Input, is_stdio},
     outcome::Outcome,
     output,
     paths::{is_inside, same_file},
@@ -50,6 +50,8 @@ pub(crate) struct Edit {
     changes: Changes,
     #[command(flatten)]
     store: Store,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     write: Writing,
     #[command(flatten)]
@@ -215,7 +217,7 @@ impl Edit {
 
     fn done(&self, path: &Path, edit: &Edits) -> anyhow::Result<Done> {
         let manifest = edit.manifest();
-        let checked = Checked::of(&edit.preview()?.lint(), &edit.reader().lint(), self.write.force);
+        let checked = Checked::of(&edit.preview()?.lint(), &edit.reader().lint(), self.force);
         Ok(Done {
             path: path.display().to_string(),
             dry_run: self.write.dry_run,

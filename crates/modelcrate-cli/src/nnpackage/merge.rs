@@ -1,13 +1,17 @@
 use std::{path::PathBuf, str::FromStr};
 
 use anyhow::ensure;
-use modelcrate::{nnpackage, tensor_core::Report};
+use modelcrate::nnpackage;
 
 use super::{
-    build::{Built, write},
+    build::{Built, check, write},
     given::{Edge, Store, Target},
 };
-use crate::{options::is_stdio, outcome::Outcome, write::Writing};
+use crate::{
+    options::{Force, is_stdio},
+    outcome::Outcome,
+    write::Writing,
+};
 
 /// Merge packages into one
 ///
@@ -40,6 +44,8 @@ pub(crate) struct Merge {
     digests: bool,
     #[command(flatten)]
     store: Store,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     write: Writing,
 }
@@ -76,10 +82,9 @@ impl Merge {
             inputs().filter(|path| is_stdio(path)).count() < 2,
             "standard input can only be one package"
         );
-        let (mut merge, mut before) = (nnpackage::Merge::default(), Report::default());
+        let mut merge = nnpackage::Merge::default();
         for Part { folder, path } in &self.packages {
             let reader = super::package(path)?;
-            before.append(reader.lint());
             match folder {
                 Some(folder) => merge.package_in(folder, &reader),
                 None => merge.package(&reader),
@@ -95,7 +100,8 @@ impl Merge {
         builder.digests(self.digests);
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
         let Target { output, folder } = &self.target;
-        let built = write(&builder, &before, output, *folder, self.store, self.write)?;
+        let checked = check(&builder, &merge.lint(), output, self.force)?;
+        let built = write(&builder, checked, output, *folder, self.store, self.write)?;
         let built = Built { files, ..built };
         self.write.report(output, &built, &built.text("merged"))?;
         Ok(built.checked.outcome())

@@ -1,18 +1,17 @@
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use modelcrate::rten_format::{Model, Reader, Result, Rewrite, WriteOptions};
+use modelcrate::rten_format::{Reader, Result, Rewrite, WriteOptions};
 use serde::Serialize;
 
 use crate::{
-    checked::Checked,
     escape::escape,
     failure::About,
-    options::{Input, is_stdio},
+    options::{Force, Input, is_stdio},
     outcome::Outcome,
     output,
     paths::same_file,
-    write::{Sink, Writing},
+    write::{Kept, Sink, Writing},
 };
 
 /// Write a model as version 2: header, model data, tensor data
@@ -56,7 +55,7 @@ impl ToV2 {
             WriteOptions::default().inline_elements(self.inline_elements).alignment(self.alignment);
         let reader = super::open(&self.files.input)?;
         let rewrite = Rewrite::new(&reader).options(options);
-        self.files.rewrite(&reader, reader.model(), 2, |sink| {
+        self.files.rewrite(&reader, 2, |sink| {
             if self.wrap { rewrite.write_wrapped(sink) } else { rewrite.write_v2(sink) }
         })
     }
@@ -66,7 +65,7 @@ impl ToV1 {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let reader = super::open(&self.files.input)?;
         let write = |sink| Rewrite::new(&reader).write_v1(sink);
-        self.files.rewrite(&reader, reader.model(), 1, write)
+        self.files.rewrite(&reader, 1, write)
     }
 }
 
@@ -78,6 +77,8 @@ pub(super) struct Files {
     /// The model to write; - is standard output
     pub(super) output: PathBuf,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     write: Writing,
 }
 
@@ -87,10 +88,8 @@ struct Converted {
     dry_run: bool,
     version: u8,
     bytes_before: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_after: Option<u64>,
     #[serde(flatten)]
-    checked: Checked,
+    kept: Kept,
 }
 
 impl Files {
@@ -98,7 +97,6 @@ impl Files {
     pub(super) fn rewrite(
         &self,
         reader: &Reader,
-        model: &Model,
         version: u8,
         write: impl FnOnce(Sink) -> Result<Sink>,
     ) -> anyhow::Result<Outcome> {
@@ -106,27 +104,22 @@ impl Files {
         let sink = self.sink().about(path)?;
         let written = write(sink);
         let fault = written.as_ref().is_err_and(super::is_write);
-        let mut sink = written.about(if fault { path } else { &self.input })?;
-        let after = match sink.source().about(path)? {
-            Some(source) => Reader::from_source(source).about(path)?.lint(),
-            None => model.lint(),
-        };
-        let checked = Checked::of(&after, &reader.lint(), writing.force);
-        let bytes_after = if checked.is_refused() { None } else { Some(sink.commit(path)?) };
+        let sink = written.about(if fault { path } else { &self.input })?;
+        let lint = |source| Ok(Reader::from_source(source)?.lint());
+        let kept = sink.keep(path, &reader.lint(), self.force, lint)?;
         let (dry_run, bytes_before) = (writing.dry_run, reader.source().len());
         let shown = path.display().to_string();
-        let result =
-            Converted { path: shown, dry_run, version, bytes_before, bytes_after, checked };
+        let result = Converted { path: shown, dry_run, version, bytes_before, kept };
         let text = format!(
             "{}: {}written in version {version}, {} → {}\n",
             escape(&result.path),
             writing.would_be(),
             output::size(bytes_before),
-            output::size(bytes_after.unwrap_or_default())
+            output::size(result.kept.bytes_after.unwrap_or_default())
         );
-        let text = result.checked.text(&escape(&result.path), &text);
+        let text = result.kept.checked.text(&escape(&result.path), &text);
         writing.report(path, &result, &text)?;
-        Ok(result.checked.outcome())
+        Ok(result.kept.checked.outcome())
     }
 
     fn sink(&self) -> anyhow::Result<Sink> {

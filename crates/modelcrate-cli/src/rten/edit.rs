@@ -16,7 +16,7 @@ use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::{InPlace, Print, is_stdio},
+    options::{Force, InPlace, Print, is_stdio},
     outcome::Outcome,
     output,
     tensor_file::TensorFile,
@@ -76,9 +76,8 @@ struct Changes {
 /// How a file is edited.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct How {
-    /// Write the model though it would be invalid
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    force: Force,
     /// Check everything, and change nothing
     #[arg(long)]
     dry_run: bool,

@@ -28,7 +28,7 @@ use crate::{
 /// file of their own, with `.data` behind the name, where the model would have 2 GiB or more.
 ///
 /// That file takes its place before the model: a process that is killed between the two leaves it alone
-/// or, with --force, beside the model from before, which it does not fit. Exporting again mends it.
+/// or, with --overwrite, beside the model from before, which it does not fit. Exporting again mends it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -102,7 +102,7 @@ impl ExportOnnx {
             _ => self.input.clone(),
         };
         match error {
-            Error::Exists { .. } => Err(anyhow!("is there already (--force replaces it)")),
+            Error::Exists { .. } => Err(anyhow!("is there already (--overwrite replaces it)")),
             error => Err(error.into()),
         }
         .about(&path)

@@ -32,10 +32,10 @@ impl Extract {
         let inputs = super::find_all(model, &self.inputs).about(input)?;
         let outputs = super::find_all(model, &self.outputs).about(input)?;
         let part = model.extract(&inputs, &outputs).about(input)?;
-        let rewrite = Rewrite::new(&reader).model(part.clone());
+        let rewrite = Rewrite::new(&reader).model(part);
         match reader.version() {
-            Version::V1 => self.files.rewrite(&reader, &part, 1, |sink| rewrite.write_v1(sink)),
-            Version::V2 => self.files.rewrite(&reader, &part, 2, |sink| rewrite.write_v2(sink)),
+            Version::V1 => self.files.rewrite(&reader, 1, |sink| rewrite.write_v1(sink)),
+            Version::V2 => self.files.rewrite(&reader, 2, |sink| rewrite.write_v2(sink)),
         }
     }
 }

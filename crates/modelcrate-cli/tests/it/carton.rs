@@ -237,10 +237,16 @@ fn what_cannot_be_packed_leaves_nothing() {
     }
     for (args, message) in [
         (&["none", "-o", "m.carton"][..], "none: cannot be packed: No such file"),
-        (&["model", "-o", "there.carton"], "there.carton: is there already (--force replaces it)"),
-        (&["model", "-o", "there", "--force"], "there: is not a regular file"),
+        (
+            &["model", "-o", "there.carton"],
+            "there.carton: is there already (--overwrite replaces it)",
+        ),
+        (&["model", "-o", "there", "--overwrite"], "there: is not a regular file"),
         (&["model", "-o", "model/m.carton"], "model/m.carton: is in \"model\", which is packed"),
-        (&["lines.txt", "-o", "lines.txt", "--force"], "lines.txt: is an input, expected another"),
+        (
+            &["lines.txt", "-o", "lines.txt", "--overwrite"],
+            "lines.txt: is an input, expected another",
+        ),
         (&["model", "-o", "none/m.carton"], "is in a folder that does not exist"),
         (&["model", "-o", "none/m.carton", "--dry-run"], "is in a folder that does not exist"),
         (&["model", "-o", "m.carton", "--misc", "none"], "none: No such file"),
@@ -264,8 +270,8 @@ fn what_cannot_be_packed_leaves_nothing() {
     }
     assert_eq!(names(cd), before);
     assert_eq!(fs::read(cd.join("there.carton")).unwrap(), b"there");
-    let force = ["carton", "pack", "model", "-o", "there.carton", "--force"];
-    prints(cd, &[&force[..], &RUNNER].concat());
+    let overwrite = ["carton", "pack", "model", "-o", "there.carton", "--overwrite"];
+    prints(cd, &[&overwrite[..], &RUNNER].concat());
     assert!(Reader::open(cd.join("there.carton")).is_ok());
 }
 
@@ -283,7 +289,7 @@ fn pipes_and_broken_links_are_named() {
 
 /// A cache that holds the weights.
 fn cache(cd: &Path) -> &'static str {
-    let home = cd.join("cache/files").join(Sha256::of(WEIGHTS).to_string());
+    let home = cd.join("cache/files").join(Sha256::digest(WEIGHTS).to_string());
     fs::create_dir_all(&home).unwrap();
     fs::write(home.join("file"), WEIGHTS).unwrap();
     "cache"
@@ -301,7 +307,7 @@ fn shrunk_cartons_are_filled_from_the_cache() {
     assert!(text.ends_with(&format!("\nsmall.carton: model hash {before}, as before\n")), "{text}");
     let small = Reader::open(cd.join("small.carton")).unwrap();
     assert_eq!(small.file("model/weights.bin").unwrap().place(), Place::Linked);
-    let sha256 = Sha256::of(WEIGHTS);
+    let sha256 = Sha256::digest(WEIGHTS);
     let urls = small.links().unwrap().urls(sha256).unwrap();
     assert_eq!(urls[0], format!("https://a.example/files/{sha256}"));
     assert_eq!(urls[1], format!("https://b.example/{sha256}"));
@@ -326,7 +332,7 @@ fn files_are_linked_as_was_said() {
     let folder = packed();
     let cd = folder.path();
     let linked = |args: &[&str]| {
-        let shrink = ["carton", "shrink", "model.carton", "small.carton", "--force"];
+        let shrink = ["carton", "shrink", "model.carton", "small.carton", "--overwrite"];
         prints(cd, &[&shrink[..], args].concat());
         let reader = Reader::open(cd.join("small.carton")).unwrap();
         let linked = reader.files().filter(|file| file.place() == Place::Linked);
@@ -341,8 +347,8 @@ fn files_are_linked_as_was_said() {
     assert_eq!(linked(&[&prefix[..], &["--only", "model/"]].concat()), all);
     let links = format!(
         "version = 1\n[urls]\n{} = ['https://a.example/a']\n{} = ['https://a.example/none']\n",
-        Sha256::of(b"a"),
-        Sha256::of(b"not in the carton"),
+        Sha256::digest(b"a"),
+        Sha256::digest(b"not in the carton"),
     );
     fs::write(cd.join("links.toml"), links).unwrap();
     assert_eq!(linked(&["--links", "links.toml"]), [all[0]]);
@@ -408,7 +414,9 @@ fn cartons_are_filled_from_a_server_that_was_allowed() {
     server.join().unwrap();
     assert!(text.starts_with("model.carton: fetched model/weights.bin\n"), "{text}");
     assert_eq!(is_sound(&cd.join("model.carton")).model_hash().to_string(), before);
-    assert!(cd.join("cache/files").join(Sha256::of(WEIGHTS).to_string()).join("file").is_file());
+    assert!(
+        cd.join("cache/files").join(Sha256::digest(WEIGHTS).to_string()).join("file").is_file()
+    );
 }
 
 #[test]
@@ -479,8 +487,12 @@ fn refused_edits_change_nothing() {
         (&["edit", "model.carton"], 2, "required arguments were not provided"),
         (&["repack", "model.carton", "--level", "99"], 2, "level is 99"),
         (&["repack", "model.carton", "model.carton"], 2, "model.carton: is the input, which is r"),
-        (&["repack", "model.carton", "hard.carton", "--force"], 2, "hard.carton: is the input, "),
-        (&["repack", "model.carton", "broken.toml"], 2, "broken.toml: is there already (--force"),
+        (
+            &["repack", "model.carton", "hard.carton", "--overwrite"],
+            2,
+            "hard.carton: is the input, ",
+        ),
+        (&["repack", "model.carton", "broken.toml"], 2, "broken.toml: is there already (--over"),
         (&["repack", "model.carton", "none/x"], 2, "none/x: is in a folder that does not exist"),
         (&["repack", "none"], 2, "none: opening failed: "),
         (&["repack", "model"], 1, "model: carton has no MANIFEST"),
@@ -493,26 +505,11 @@ fn refused_edits_change_nothing() {
     }
 }
 
-/// Whoever edits a carton at the same time is told so, and loses nothing.
 #[test]
-fn cartons_that_others_edit_are_left_alone() {
+fn cartons_that_others_edit_are_copied() {
     let folder = packed();
     let cd = folder.path();
-    let before = fs::read(cd.join("model.carton")).unwrap();
     let locked = LockedFile::open(cd.join("model.carton")).unwrap();
-    for args in [
-        &["edit", "model.carton", "--set", "license=MIT"][..],
-        &["repack", "model.carton", "--compression", "stored"],
-        &["shrink", "model.carton", "--url-prefix", "https://a.example"],
-        &["fill", "model.carton", "--cache", "cache"],
-        // A dry run says what the real run would.
-        &["edit", "model.carton", "--set", "license=MIT", "--dry-run"],
-    ] {
-        let (status, text) = fails(cd, &[&["carton"], args].concat());
-        let expected = "model.carton: is locked, expected no other writer";
-        assert!(status == 2 && text.contains(expected), "{args:?}: {status} {text}");
-    }
-    assert_eq!(fs::read(cd.join("model.carton")).unwrap(), before);
     // To write somewhere else takes no lock.
     prints(cd, &["carton", "repack", "model.carton", "other.carton"]);
     drop(locked);
@@ -541,21 +538,62 @@ fn edits_at_once_are_all_there() {
     assert!(names(cd).iter().all(|name| !name.starts_with('.')));
 }
 
+/// A dry run fails where the real run does, and says the same.
 #[cfg(unix)]
 #[test]
-fn read_only_cartons_are_refused() {
+fn dry_runs_fail_as_real_runs_do() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = packed();
     let cd = folder.path();
-    let path = cd.join("model.carton");
-    let before = fs::read(&path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    for dry_run in [&[][..], &["--dry-run"]] {
-        let edit = ["carton", "edit", "model.carton", "--set", "license=MIT"];
-        let (status, text) = fails(cd, &[&edit[..], dry_run].concat());
-        assert!(status == 2 && text.contains("model.carton: opening for writing failed"), "{text}");
-        assert_eq!(fs::read(&path).unwrap(), before);
+    let shrink = ["carton", "shrink", "model.carton", "small.carton"];
+    prints(cd, &[&shrink[..], &["--url-prefix", "https://a.example"]].concat());
+    for name in ["locked.carton", "read_only.carton", "there"] {
+        fs::copy(cd.join("small.carton"), cd.join(name)).unwrap();
     }
+    let permissions = fs::Permissions::from_mode(0o444);
+    fs::set_permissions(cd.join("read_only.carton"), permissions).unwrap();
+    let _locked = LockedFile::open(cd.join("locked.carton")).unwrap();
+    let before = names(cd);
+    for (from, to, message) in [
+        ("locked.carton", None, "locked.carton: is locked, expected no other writer"),
+        ("read_only.carton", None, "read_only.carton: opening for writing failed"),
+        ("small.carton", Some("there"), "there: is there already"),
+        ("small.carton", Some("none/x"), "none/x: is in a folder that does not exist"),
+        ("small.carton", Some("small.carton"), "small.carton: is the input"),
+    ] {
+        for (command, options) in [
+            ("edit", &["--set", "license=MIT"][..]),
+            ("repack", &["--compression", "stored"]),
+            ("shrink", &["--url-prefix", "https://b.example"]),
+            ("fill", &["--cache", "cache", "--offline"]),
+        ] {
+            let to = to.as_slice();
+            fails_alike(cd, &[&["carton", command, from], to, options].concat(), 2, message);
+        }
+    }
+    let fill = ["carton", "fill", "small.carton", "--ca-file", "none"];
+    fails_alike(cd, &fill, 2, "none: opening failed");
+    let unpack = ["carton", "unpack", "model.carton"];
+    fails_alike(cd, &[&unpack[..], &["model"]].concat(), 2, "model: is not empty");
+    let message = "none/x: cannot be unpacked: No such file";
+    fails_alike(cd, &[&unpack[..], &["none/x"]].concat(), 2, message);
+    let pack = ["carton", "pack", "model", "--runner", "", "--framework-version", "=1", "-o"];
+    fails_alike(cd, &[&pack[..], &["there"]].concat(), 2, "there: is there already");
+    fails_alike(cd, &[&pack[..], &["new"]].concat(), 1, "new: not written, as it would be invalid");
+    fails_alike(cd, &[&pack[..], &["-"]].concat(), 1, "-: not written, as it would be invalid");
+    assert_eq!(names(cd), before);
+}
+
+#[track_caller]
+fn fails_alike(cd: &Path, args: &[&str], status: i32, message: &str) {
+    let said = |more: &[&str]| {
+        let output = modelcrate(cd, &[args, more].concat());
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let (dry, real) = (said(&["--dry-run"]), said(&[]));
+    assert_eq!(dry, real, "{args:?}");
+    assert!(real.0 == Some(status) && real.1.contains(message), "{args:?}: {real:?}");
 }
 
 /// What verify would call an error that was not there is not written, also in a dry run.
@@ -566,7 +604,7 @@ fn worse_cartons_are_not_written() {
     let specs = ["input", "output"]
         .map(|list| format!("[[{list}]]\nname = 'x'\ndtype = 'float32'\nshape = [2, 3]\n"));
     let text = format!(
-        "spec_version = 1\n{}[[self_test]]\ninputs = {{ x = '@tensor_data/x' }}\n[runner]\n\
+        "spec_version = 1\n{}[[self_test]]\ninputs = {{}}\n[[self_test]]\ninputs = {{ x = '@tensor_data/x' }}\n[runner]\n\
          runner_name = 'noop'\nrequired_framework_version = '=1'\nrunner_compat_version = 1\n",
         specs.concat()
     );
@@ -588,11 +626,19 @@ fn worse_cartons_are_not_written() {
         assert!(status == 1 && text.starts_with(refused), "{text}");
         assert!((fs::read(cd.join("m.carton")).unwrap(), names(cd)) == before);
     }
+    let passed_on = ["carton", "edit", "m.carton", "-", "--set", "input[0].dtype=int32"];
+    let output = modelcrate(cd, &passed_on);
+    assert!(output.status.code() == Some(1) && output.stdout.is_empty());
+    let (_, text) = fails_saying(cd, &[&edit[..], &["--format", "json"]].concat());
+    assert!(text.contains("\"changed\":false") && text.contains("\"refused\":true"), "{text}");
+    assert!(text.contains("carton/dtype") && !text.contains("\"model_hash\":"), "{text}");
     let text = prints(cd, &[&edit[..], &["--force"]].concat());
     assert!(text.starts_with("m.carton: edited, ") && text.contains("carton/dtype"), "{text}");
     // What is wrong by now is no news.
-    let text = prints(cd, &["carton", "repack", "m.carton"]);
-    assert!(!text.contains("carton/dtype"), "{text}");
+    for args in [&["repack", "m.carton"][..], &["edit", "m.carton", "--remove", "self_test[0]"]] {
+        let text = prints(cd, &[&["carton"], args].concat());
+        assert!(!text.contains("carton/dtype"), "{text}");
+    }
 }
 
 #[test]
@@ -606,8 +652,8 @@ fn what_verify_would_warn_of_is_said() {
         assert_eq!(text.matches(rule).count(), 1, "{text}");
     }
     let unnamed = ["--runner", "", "--framework-version", "=1", "--force"];
-    let (status, text) = fails(cd, &[&pack[..], &unnamed].concat());
-    assert!(status == 2 && text.contains("runner.runner_name is empty, expected the"), "{text}");
+    let text = prints(cd, &[&pack[..], &["--overwrite"], &unnamed].concat());
+    assert!(text.contains("carton/empty-runner-name"), "{text}");
 }
 
 /// What is not listed is no part of the model: that it is gone is said.

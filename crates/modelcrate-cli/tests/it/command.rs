@@ -16,6 +16,17 @@ fn transcripts() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
 }
 
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let root = test_support::workspace();
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, shown) = readme.split_once("\n$ modelcrate ").unwrap();
+    let (line, shown) = shown.split_once('\n').unwrap();
+    let (shown, _) = shown.split_once("```").unwrap();
+    let output = modelcrate(&root, &line.split(' ').collect::<Vec<_>>());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), shown);
+}
+
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let valid = testdata("ztensor/valid");
@@ -75,81 +86,48 @@ fn dry_runs_change_nothing() {
     assert!(!cd.join("new.zt").exists());
 }
 
+/// Each names the file that is at fault, once.
 #[test]
 fn refused_edits_change_nothing() {
     let folder = folder();
     let cd = folder.path();
     let before = fs::read(cd.join("model.zt")).unwrap();
-    for (args, status, message) in [
-        (&["ztensor", "remove", "model.zt", "none"][..], 2, "object \"none\" is not in the file"),
-        (&["ztensor", "remove", "model.zt", "none", "--dry-run"], 2, "is not in the file"),
-        (
-            &["ztensor", "replace", "model.zt", "--raw", "none=u8:24:bias.bin"],
-            2,
-            "is not in the file",
-        ),
-        (&["ztensor", "append", "model.zt", "--raw", "b=f32:7:bias.bin"], 2, "needs 28"),
-        (&["ztensor", "append", "model.zt", "--raw", "nonsense"], 2, "NAME=DTYPE:SHAPE:PATH"),
-        (
-            &["ztensor", "append", "model.zt", "--raw", "b=f31:6:bias.bin"],
-            2,
-            "element type is \"f31\"",
-        ),
-        (&["ztensor", "append", "model.zt", "--from", "model.zt"], 2, "is the file that is edited"),
-        (
-            &["ztensor", "append", "model.zt", "--from", "other.zt", "--tensor", "x"],
-            2,
-            "has no tensor",
-        ),
-        (&["ztensor", "append", "model.zt", "--from", "old.zt"], 2, "migrate it first"),
-        (&["ztensor", "compact", "old.zt"], 2, "migrate it first"),
-        (&["ztensor", "compact", "bias.bin"], 1, "magic at byte 0"),
-        (
-            &["ztensor", "migrate", "old.zt", "model.zt"],
-            2,
-            "is there already (--force replaces it)",
-        ),
-        (&["ztensor", "migrate", "old.zt", "old.zt", "--force"], 2, "is the input"),
+    for (line, status, file, message) in [
+        ("ztensor remove model.zt none", 2, "model.zt", "object \"none\" is not in the file"),
+        ("ztensor remove model.zt none --dry-run", 2, "model.zt", "is not in the file"),
+        ("ztensor replace model.zt --raw none=u8:24:bias.bin", 2, "model.zt", "is not in the file"),
+        ("ztensor append model.zt --raw b=f32:7:bias.bin", 2, "bias.bin", "needs 28"),
+        ("ztensor append model.zt --raw b=u8:24:none", 2, "none", "opening failed"),
+        ("ztensor append model.zt --raw s_u8=u8:24:bias.bin", 2, "model.zt", "s_u8"),
+        ("ztensor append model.zt --from model.zt", 2, "model.zt", "is the file that is edited"),
+        ("ztensor append model.zt --from other.zt --tensor x", 2, "other.zt", "has no tensor"),
+        ("ztensor append model.zt --from old.zt", 2, "old.zt", "migrate it first"),
+        ("ztensor append model.zt --from none", 2, "none", "opening failed"),
+        ("ztensor append model.zt --from bias.bin", 1, "bias.bin", "magic at byte 0"),
+        ("ztensor append none --raw b=u8:24:bias.bin", 2, "none", "opening failed"),
+        ("ztensor append none --raw b=u8:24:bias.bin --dry-run", 2, "none", "opening failed"),
+        ("ztensor compact old.zt", 2, "old.zt", "migrate it first"),
+        ("ztensor compact bias.bin", 1, "bias.bin", "magic at byte 0"),
+        ("ztensor compact none", 2, "none", "opening failed"),
+        ("ztensor recover bias.bin", 1, "bias.bin", ""),
+        ("ztensor recover bias.bin --dry-run", 1, "bias.bin", ""),
+        ("ztensor migrate none new.zt", 2, "none", "opening failed"),
+        ("ztensor migrate old.zt model.zt", 2, "model.zt", "already (--overwrite replaces it)"),
+        ("ztensor migrate old.zt old.zt --overwrite", 2, "old.zt", "is the input"),
+        ("ztensor migrate old.zt none/new.zt", 2, "none/new.zt", "folder that does not exist"),
+        ("inspect none", 2, "none", "opening failed"),
+        ("inspect bias.bin", 1, "bias.bin", "expected a format"),
+        ("verify none", 2, "none", "opening failed"),
+        ("ztensor append model.zt --raw nonsense", 2, "invalid value", "NAME=DTYPE:SHAPE:PATH"),
+        ("ztensor append model.zt --raw b=f31:6:x", 2, "invalid value", "element type is \"f31\""),
     ] {
-        let (found, text) = fails(cd, args);
-        assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
+        let (found, text) = fails(cd, &line.split(' ').collect::<Vec<_>>());
+        assert!(found == status && text.contains(message), "{line}: {found} {text}");
+        assert!(text.starts_with(&format!("error: {file}")), "{line}: {text}");
+        assert_eq!(text.matches(file).count(), 1, "{line}: {text}");
     }
     assert_eq!(fs::read(cd.join("model.zt")).unwrap(), before);
     assert_eq!(fs::read_dir(cd).unwrap().count(), 4);
-}
-
-#[test]
-fn errors_name_the_file_once() {
-    let folder = folder();
-    let cd = folder.path();
-    let raw = "b=u8:24:bias.bin";
-    for (args, file) in [
-        (&["ztensor", "compact", "bias.bin"][..], "bias.bin"),
-        (&["ztensor", "compact", "none"], "none"),
-        (&["ztensor", "recover", "bias.bin"], "bias.bin"),
-        (&["ztensor", "recover", "bias.bin", "--dry-run"], "bias.bin"),
-        (&["ztensor", "remove", "model.zt", "x"], "model.zt"),
-        (&["ztensor", "append", "none", "--raw", raw], "none"),
-        (&["ztensor", "append", "none", "--raw", raw, "--dry-run"], "none"),
-        (&["ztensor", "append", "model.zt", "--raw", "b=u8:24:none"], "none"),
-        (&["ztensor", "append", "model.zt", "--raw", "b=u8:25:bias.bin"], "bias.bin"),
-        (&["ztensor", "append", "model.zt", "--raw", "s_u8=u8:24:bias.bin"], "model.zt"),
-        (&["ztensor", "append", "model.zt", "--from", "model.zt"], "model.zt"),
-        (&["ztensor", "append", "model.zt", "--from", "none"], "none"),
-        (&["ztensor", "append", "model.zt", "--from", "bias.bin"], "bias.bin"),
-        (&["ztensor", "append", "model.zt", "--from", "old.zt"], "old.zt"),
-        (&["ztensor", "append", "model.zt", "--from", "other.zt", "--tensor", "x"], "other.zt"),
-        (&["ztensor", "migrate", "none", "new.zt"], "none"),
-        (&["ztensor", "migrate", "old.zt", "model.zt"], "model.zt"),
-        (&["ztensor", "migrate", "old.zt", "none/new.zt"], "none/new.zt"),
-        (&["inspect", "none"], "none"),
-        (&["inspect", "bias.bin"], "bias.bin"),
-        (&["verify", "none"], "none"),
-    ] {
-        let (_, text) = fails(cd, args);
-        assert!(text.starts_with(&format!("error: {file}: ")), "{args:?}: {text}");
-        assert_eq!(text.matches(file).count(), 1, "{args:?}: {text}");
-    }
 }
 
 #[cfg(unix)]
@@ -161,7 +139,7 @@ fn links_of_the_input_are_no_output() {
     fs::hard_link(cd.join("old.zt"), cd.join("hard.zt")).unwrap();
     std::os::unix::fs::symlink("old.zt", cd.join("soft.zt")).unwrap();
     for link in ["hard.zt", "soft.zt"] {
-        let (status, text) = fails(cd, &["ztensor", "migrate", "old.zt", link, "--force"]);
+        let (status, text) = fails(cd, &["ztensor", "migrate", "old.zt", link, "--overwrite"]);
         assert_eq!(text, format!("error: {link}: is the input, expected another file\n"));
         assert_eq!(status, 2);
     }
@@ -206,7 +184,7 @@ fn files_that_are_no_models_are_counted() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("./Damaged.ZT: invalid\n  error [file/unknown-format]"), "{text}");
     assert!(text.contains("./model.zt: valid\n") && !text.contains("notes"), "{text}");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "2 files passed over\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "2 files skipped\n");
     assert_eq!(output.status.code(), Some(1));
     let output = modelcrate(cd, &["verify", "--format", "jsonl", "."]);
     assert!(output.stderr.is_empty());
@@ -236,8 +214,8 @@ fn a_folder_without_models_fails() {
     fs::write(cd.join("empty/below/notes.txt"), "no model").unwrap();
     fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("m.zt")).unwrap();
     let message = "error: empty: has no model file (--allow-empty tolerates that)\n";
-    let passed_over = "1 file passed over\n";
-    assert_eq!(fails(cd, &["verify", "m.zt", "empty"]), (2, format!("{message}{passed_over}")));
+    let skipped = "1 file skipped\n";
+    assert_eq!(fails(cd, &["verify", "m.zt", "empty"]), (2, format!("{message}{skipped}")));
     let json = modelcrate(cd, &["verify", "--format", "jsonl", "empty"]);
     assert!(String::from_utf8(json.stdout).unwrap().contains("\"path\":\"empty\""));
     assert_eq!(json.status.code(), Some(2));
@@ -262,7 +240,7 @@ fn an_unread_file_outweighs_an_invalid_one() {
 }
 
 #[test]
-fn hidden_files_are_passed_over() {
+fn hidden_files_are_skipped() {
     let folder = folder();
     let cd = folder.path();
     fs::create_dir(cd.join(".hidden")).unwrap();
@@ -270,7 +248,7 @@ fn hidden_files_are_passed_over() {
         fs::write(cd.join(name), "half").unwrap();
     }
     let output = modelcrate(cd, &["verify", "."]);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "3 files passed over\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "3 files skipped\n");
     assert!(output.status.success());
     assert_eq!(fails(cd, &["verify", ".hidden"]).0, 1);
 }
@@ -284,8 +262,7 @@ fn links_are_followed_where_asked_for() {
     let cd = folder.path();
     symlink(outside.path(), cd.join("models")).unwrap();
     symlink(cd, outside.path().join("round")).unwrap();
-    let message =
-        "error: .: has no model file (--allow-empty tolerates that)\n1 file passed over\n";
+    let message = "error: .: has no model file (--allow-empty tolerates that)\n1 file skipped\n";
     assert_eq!(fails(cd, &["verify", "."]), (2, message.to_owned()));
     let text = prints(cd, &["verify", "-L", "."]);
     let lines = ["model.zt: valid", "old.zt: valid", "other.zt: valid"];

@@ -9,7 +9,7 @@ use modelcrate::circle_format::{
     },
 };
 
-use crate::run::{fails, prints};
+use crate::run::{fails, modelcrate, prints};
 use test_support::testdata;
 
 /// Writes a model of one operator: `sum = x + one`.
@@ -87,6 +87,29 @@ fn tflite_becomes_circle() {
                     has not\n";
     assert_eq!(fails(cd, &args), (2, expected.to_owned()));
     assert!(!cd.join("two.circle").exists());
+}
+
+#[test]
+fn what_checks_call_invalid_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    add(&cd.join("m.circle"), Schema::Circle, TensorType::Float32);
+    let before = fs::read(cd.join("m.circle")).unwrap();
+    let set = ["--set", "CIRCLE_TRAINING=it is no information"];
+    for place in [&["m.circle"][..], &["m.circle", "new.circle"], &["m.circle", "-"]] {
+        for more in [&[][..], &["--dry-run"]] {
+            let output = modelcrate(cd, &edit(&[place, &set, more].concat()));
+            assert_eq!(output.status.code(), Some(1), "{output:?}");
+            let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            let start = format!("{}: not written, as it would be invalid", place[place.len() - 1]);
+            assert!(text.starts_with(&start) && text.contains("[model/training-info]"), "{text}");
+            assert_eq!(fs::read(cd.join("m.circle")).unwrap(), before);
+            assert_eq!(fs::read_dir(cd).unwrap().count(), 1);
+        }
+    }
+    prints(cd, &edit(&[&["m.circle", "--force"][..], &set].concat()));
+    // What was wrong before is not new.
+    prints(cd, &edit(&["m.circle", "--set", "a=b"]));
 }
 
 #[test]

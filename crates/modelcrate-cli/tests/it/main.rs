@@ -23,7 +23,7 @@ mod run;
 #[cfg(all(unix, feature = "carton"))]
 mod signals;
 #[cfg(all(
-    feature = "carton",
+    feature = "http",
     feature = "nnpackage",
     feature = "ptl",
     feature = "rten",

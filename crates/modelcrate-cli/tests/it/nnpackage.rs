@@ -341,12 +341,12 @@ fn outputs_are_not_replaced_unasked() {
     let cd = folder.path();
     unpacked(cd);
     let build = ["nnpackage", "build", "one/add.circle", "-o"];
-    let there = "is there already (--force replaces it)";
+    let there = "is there already (--overwrite replaces it)";
     let (code, text) = fails(cd, &[&build[..], &["two.zip"]].concat());
     assert_eq!((code, text), (2, format!("error: two.zip: {there}\n")));
     let (code, text) = fails(cd, &[&build[..], &["two", "--folder"]].concat());
     assert_eq!((code, text.as_str()), (2, "error: two: is not empty\n"));
-    let (code, text) = fails(cd, &[&build[..], &["one/add.circle", "--force"]].concat());
+    let (code, text) = fails(cd, &[&build[..], &["one/add.circle", "--overwrite"]].concat());
     let input = "error: one/add.circle: is an input, expected another file\n";
     assert_eq!((code, text.as_str()), (2, input));
     let (_, text) = fails(cd, &["nnpackage", "edit", "one", "one/new.zip", "--set", "A=1"]);
@@ -355,7 +355,7 @@ fn outputs_are_not_replaced_unasked() {
     assert!(text.ends_with("is the input, which is changed where no output is given\n"), "{text}");
     let (_, text) = fails(cd, &["nnpackage", "edit", "-", "--set", "A=1"]);
     assert_eq!(text, "error: standard input cannot be replaced: say where the package goes\n");
-    prints(cd, &[&build[..], &["two.zip", "--force"]].concat());
+    prints(cd, &[&build[..], &["two.zip", "--overwrite"]].concat());
     assert_eq!(Reader::open(cd.join("two.zip")).unwrap().models().len(), 1);
 }
 
@@ -406,7 +406,7 @@ fn split_packages_are_merged_again() {
     assert!(text.contains("parts/m0.zip: written, version 1.0.0, 1 model, 2 files"), "{text}");
     assert!(text.ends_with("parts: without metadata/tc/input.h5\n"), "{text}");
     let (code, text) = fails(cd, &["nnpackage", "split", "two.zip", "parts"]);
-    let there = "error: parts/m0.zip: is there already (--force replaces it)\n";
+    let there = "error: parts/m0.zip: is there already (--overwrite replaces it)\n";
     assert_eq!((code, text.as_str()), (2, there));
     prints(cd, &["nnpackage", "split", "two.zip", "folders", "--folders"]);
     let parts = ["folders/m0", "parts/m1.zip", "--connect", "0:0:0=1:0:0", "-o", "again.zip"];
@@ -590,6 +590,55 @@ fn what_checks_call_invalid_is_not_written() {
     let warned =
         prints(cd, &["nnpackage", "build", "add.circle", "-o", "w.zip", "--golden-input", "no.h5"]);
     assert!(warned.contains("warning") && warned.contains("golden"), "{warned}");
+}
+
+/// Models get other numbers and files other paths; what is wrong with them stays what it is.
+#[test]
+fn what_was_wrong_before_may_stay() {
+    let folder = folder();
+    let cd = folder.path();
+    // A type that is not that of the model, and a file that a model needs and that is not there.
+    prints(
+        cd,
+        &["nnpackage", "edit", "two.zip", "type.zip", "--force", "--model-type", "1=tflite"],
+    );
+    let runs = testdata("nnpackage/invalid/run_model_missing");
+    let runs = runs.to_str().unwrap();
+    let to = ["-o", "out.zip", "--overwrite"];
+    for args in [
+        &["edit", "type.zip", "out.zip", "--remove-model", "0", "--drop-connections"][..],
+        &[&["merge", "one.zip", "type.zip"], &to[..]].concat(),
+        &[&["merge", "one.zip", "in=type.zip"], &to[..]].concat(),
+        &[&["merge", "two.zip", &format!("in={runs}")], &to[..]].concat(),
+        &["split", "type.zip", "parts"],
+    ] {
+        prints(cd, &[&["nnpackage"], args].concat());
+        assert!(
+            args[0] == "split" || modelcrate(cd, &["verify", "out.zip"]).status.code() == Some(1)
+        );
+    }
+    // A connection that leads nowhere is new, and so is nothing written.
+    let connect = ["nnpackage", "merge", "one.zip", "in=type.zip", "-o", "no.zip", "--connect"];
+    let output = modelcrate(cd, &[&connect[..], &["0:0:0=1:0:9"]].concat());
+    assert_eq!((output.status.code(), cd.join("no.zip").exists()), (Some(1), false));
+}
+
+/// Of several packages all are written, or none.
+#[test]
+fn split_packages_are_checked_before_the_first_is_written() {
+    let folder = folder();
+    let cd = folder.path();
+    unpacked(cd);
+    // That there is a second model hides that nothing says what the first one is.
+    fs::rename(cd.join("two/m1.circle"), cd.join("two/m1")).unwrap();
+    let manifest = r#"{"models": ["m0.circle", "m1"], "model-types": ["circle"]}"#;
+    package(&cd.join("two"), manifest);
+    for more in [&[][..], &["--dry-run"], &["--format", "json"]] {
+        let split = ["nnpackage", "split", "two", "parts"];
+        let output = modelcrate(cd, &[&split[..], more].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!((output.status.code(), cd.join("parts").exists()), (Some(1), false), "{text}");
+    }
 }
 
 /// As on the small disks that packages go to: only what they need has to be free.

@@ -1,9 +1,9 @@
 //! The commands of `modelcrate ptl` that write files, or read many.
 
-use std::{fs, path::Path};
+use std::{fs, ops::Deref, path::Path};
 
 use modelcrate::{
-    ptl_spec::{Reader, SPEC, Spec},
+    ptl_spec::{Editor, Reader, SPEC, Spec},
     tensor_core::DType,
 };
 use test_support::testdata;
@@ -15,8 +15,18 @@ const SPEC_TEXT: &str = r#"{
     "unpack": {"type": "tensor", "dtype": "float", "key": "scores"}
 }"#;
 
-/// A folder with models in both containers, a spec and another file.
-fn folder() -> tempfile::TempDir {
+struct Folder(tempfile::TempDir);
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// Makes a folder with models in both containers, a spec and another file.
+fn folder() -> Folder {
     let folder = tempfile::tempdir().unwrap();
     for name in ["img", "img_fb", "img_nospec", "img_extras"] {
         let name = format!("{name}.ptl");
@@ -24,7 +34,7 @@ fn folder() -> tempfile::TempDir {
     }
     fs::write(folder.path().join("new.json"), SPEC_TEXT).unwrap();
     fs::write(folder.path().join("labels.txt"), "cat\ndog\n").unwrap();
-    folder
+    Folder(folder)
 }
 
 fn calls(name: &str) -> String {
@@ -40,8 +50,7 @@ fn is_sound(path: &Path) -> Reader {
 
 #[test]
 fn specs_are_embedded() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let expected = Spec::parse(SPEC_TEXT).unwrap();
     for (file, what) in
         [("img.ptl", "replaced"), ("img_fb.ptl", "replaced"), ("img_nospec.ptl", "added")]
@@ -58,11 +67,10 @@ fn specs_are_embedded() {
 
 #[test]
 fn extra_files_come_and_go() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     for file in ["img.ptl", "img_fb.ptl"] {
         prints(cd, &["ptl", "embed", file, "labels.txt", "--name", "labels.txt"]);
-        prints(cd, &["ptl", "extract", file, "labels.txt", "out.txt", "--force"]);
+        prints(cd, &["ptl", "extract", file, "labels.txt", "out.txt", "--overwrite"]);
         assert_eq!(fs::read(cd.join("out.txt")).unwrap(), b"cat\ndog\n");
         let out = modelcrate(cd, &["ptl", "extract", file, "labels.txt", "-"]);
         assert!(out.status.success() && out.stdout == b"cat\ndog\n");
@@ -74,24 +82,22 @@ fn extra_files_come_and_go() {
 
 #[test]
 fn specs_beside_models_are_found() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let (status, message) = fails(cd, &["ptl", "signature", "img_nospec.ptl"]);
     let expected = "error: img_nospec.ptl: has no spec in it, and there is no \
                     img_nospec.ptl.live.spec.json\n";
     assert_eq!((status, message.as_str()), (2, expected));
     fs::copy(cd.join("new.json"), cd.join("img_nospec.ptl.live.spec.json")).unwrap();
     let json = prints(cd, &["ptl", "signature", "img_nospec.ptl", "--format", "json"]);
-    let expected = r#"{"schema":1,"path":"img_nospec.ptl.live.spec.json","origin":"side_file","parameters":[{"name":"a","kind":"number","places":["pack.items[0]"]}],"results":[{"key":"scores","kind":"number_list","place":"unpack"}],"deferred":[]}"#;
+    let expected = r#"{"schema":1,"path":"img_nospec.ptl.live.spec.json","origin":"sidecar","parameters":[{"name":"a","kind":"number","places":["pack.items[0]"]}],"results":[{"key":"scores","kind":"number_list","place":"unpack"}],"deferred":[]}"#;
     assert_eq!(json, format!("{expected}\n"));
 }
 
 #[test]
 fn dry_runs_change_nothing() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let state = || ["img.ptl", "img_fb.ptl"].map(|file| fs::read(cd.join(file)).unwrap());
-    let (before, files) = (state(), fs::read_dir(cd).unwrap().count());
+    let (before, files) = (state(), fs::read_dir(&**cd).unwrap().count());
     let pack = ["--param", "a=1", "-o"];
     for args in [
         &["embed", "img.ptl", "new.json", "--replace"][..],
@@ -108,7 +114,7 @@ fn dry_runs_change_nothing() {
         prints(cd, &[&["ptl"], args, &["--dry-run"]].concat());
         assert!(state() == before, "{args:?}");
     }
-    assert_eq!(fs::read_dir(cd).unwrap().count(), files);
+    assert_eq!(fs::read_dir(&**cd).unwrap().count(), files);
     let args = ["ptl", "embed", "img.ptl", "new.json", "--replace", "--format", "json"];
     let planned = prints(cd, &[&args[..], &["--dry-run"]].concat());
     let done = prints(cd, &args);
@@ -117,10 +123,40 @@ fn dry_runs_change_nothing() {
     assert!(done.ends_with(&format!("\"bytes_after\":{len}}}\n")), "{done}");
 }
 
+/// What is locked, and what may not be written.
+#[test]
+fn dry_runs_are_refused_like_edits() {
+    let cd = &folder();
+    let refused = |expected: &str| {
+        for args in [
+            &["embed", "img.ptl", "new.json", "--replace"][..],
+            &["embed", "img_fb.ptl", "new.json", "--replace"],
+            &["remove", "img.ptl", SPEC],
+            &["strip", "img.ptl"],
+            &["compact", "img_fb.ptl"],
+            &["recover", "img.ptl"],
+        ] {
+            let args = [&["ptl"], args].concat();
+            let said = fails(cd, &args);
+            assert!(said.0 == 2 && said.1.contains(expected), "{args:?}: {said:?}");
+            assert_eq!(fails(cd, &[&args[..], &["--dry-run"]].concat()), said);
+        }
+    };
+    let paths = ["img.ptl", "img_fb.ptl"].map(|name| cd.join(name));
+    let editors = paths.each_ref().map(|path| Editor::open(path).unwrap());
+    refused(": is locked, expected no other writer\n");
+    drop(editors);
+    for path in paths {
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(path, permissions).unwrap();
+    }
+    refused(": opening for writing failed: ");
+}
+
 #[test]
 fn refused_edits_change_nothing() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     fs::write(cd.join("bad.json"), r#"{"pack": {"type": "image"}}"#).unwrap();
     let before = fs::read(cd.join("img.ptl")).unwrap();
     for (args, status, message) in [
@@ -154,10 +190,10 @@ fn refused_edits_change_nothing() {
         (
             &["extract", "img.ptl", SPEC, "labels.txt"],
             2,
-            "error: labels.txt: is there already (--force replaces it)\n",
+            "error: labels.txt: is there already (--overwrite replaces it)\n",
         ),
         (
-            &["extract", "img.ptl", SPEC, "img.ptl", "--force"],
+            &["extract", "img.ptl", SPEC, "img.ptl", "--overwrite"],
             2,
             "error: img.ptl: is the input, expected another file\n",
         ),
@@ -168,7 +204,7 @@ fn refused_edits_change_nothing() {
              source\n",
         ),
         (
-            &["strip", "img.ptl", "img.ptl", "--force"],
+            &["strip", "img.ptl", "img.ptl", "--overwrite"],
             2,
             "error: img.ptl: is the input, which is replaced where no output is given\n",
         ),
@@ -181,8 +217,7 @@ fn refused_edits_change_nothing() {
 
 #[test]
 fn models_are_stripped_and_compacted() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let original = fs::read(cd.join("img.ptl")).unwrap();
     prints(cd, &["ptl", "embed", "img.ptl", "labels.txt", "--name", "labels.txt"]);
     prints(cd, &["ptl", "remove", "img.ptl", "labels.txt"]);
@@ -191,6 +226,8 @@ fn models_are_stripped_and_compacted() {
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
     let stripped = prints(cd, &["ptl", "strip", "img.ptl", "phone.ptl", "--code"]);
     assert!(stripped.contains("phone.ptl: without code/"), "{stripped}");
+    let printed = modelcrate(cd, &["ptl", "strip", "img.ptl", "-", "--code"]).stdout;
+    assert!(printed == fs::read(cd.join("phone.ptl")).unwrap());
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
     prints(cd, &["ptl", "strip", "img.ptl", "--code"]);
     let one = fs::read(cd.join("img.ptl")).unwrap();
@@ -201,8 +238,7 @@ fn models_are_stripped_and_compacted() {
 
 #[test]
 fn flatbuffers_are_stripped_and_compacted() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let original = fs::read(cd.join("img_fb.ptl")).unwrap();
     let stripped = prints(cd, &["ptl", "strip", "img_fb.ptl", "phone.ptl", "--code"]);
     assert!(stripped.starts_with("phone.ptl: without code/__torch__"), "{stripped}");
@@ -220,9 +256,8 @@ fn flatbuffers_are_stripped_and_compacted() {
 /// What an editor has locked is not copied in between.
 #[test]
 fn locked_models_are_not_copied() {
-    let folder = folder();
-    let cd = folder.path();
-    let editor = modelcrate::ptl_spec::Editor::open(cd.join("img.ptl")).unwrap();
+    let cd = &folder();
+    let editor = Editor::open(cd.join("img.ptl")).unwrap();
     for args in [&["compact", "img.ptl", "new.ptl"][..], &["strip", "img.ptl", "new.ptl"]] {
         let said = fails(cd, &[&["ptl"], args].concat());
         assert_eq!(said, (2, "error: img.ptl: is locked, expected no other writer\n".to_owned()));
@@ -233,8 +268,7 @@ fn locked_models_are_not_copied() {
 
 #[test]
 fn torn_models_are_recovered() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let original = fs::read(cd.join("img.ptl")).unwrap();
     fs::write(cd.join("big.txt"), "x".repeat(100_000)).unwrap();
     prints(cd, &["ptl", "embed", "img.ptl", "big.txt", "--name", "big.txt"]);
@@ -265,8 +299,7 @@ fn torn_models_are_recovered() {
 
 #[test]
 fn specs_are_compared_with_the_model() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let spec = r#"{
         "pack": {"type": "scalar_long", "value": 1},
         "unpack": {"type": "tensor", "dtype": "float", "key": "k"}
@@ -302,8 +335,7 @@ fn specs_are_compared_with_the_model() {
 /// Numbers that no reader of specs knows keep all their digits.
 #[test]
 fn unknown_keys_of_specs_stay() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let text =
         SPEC_TEXT.replacen('{', r#"{"id": [12345678901234567890, 3.14159265358979323846],"#, 1);
     fs::write(cd.join("new.json"), text).unwrap();
@@ -319,8 +351,7 @@ fn unknown_keys_of_specs_stay() {
 
 #[test]
 fn pictures_are_packed() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let picture = format!("image=@{}", calls("images/rand8x8.png"));
     let sizes = ["cropWidth=8", "cropHeight=8", "scaleWidth=4", "scaleHeight=2"];
     let mut args = vec!["ptl", "pack", "img.ptl", "--param", &picture];
@@ -332,7 +363,7 @@ fn pictures_are_packed() {
     assert_eq!(npy[10..128], *format!("{header:117}\n").as_bytes());
     assert_eq!(npy.len(), 128 + 24 * 4);
     let again = fails(cd, &[&args[..], &["-o", "inputs"]].concat());
-    let there = "error: inputs/0.npy: is there already (--force replaces it)\n".to_owned();
+    let there = "error: inputs/0.npy: is there already (--overwrite replaces it)\n".to_owned();
     assert_eq!(again, (2, there));
     let out = modelcrate(cd, &[&args[..], &["-o", "-"]].concat());
     assert!(out.status.success() && out.stdout == npy);
@@ -347,8 +378,7 @@ fn pictures_are_packed() {
 
 #[test]
 fn phones_pack_otherwise() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let picture = format!("image=@{}", calls("images/rand37x23.png"));
     let spec = calls("specs/detect.json");
     let args = ["ptl", "pack", &spec, "--param", &picture, "--param", "w=4", "--param", "h=4"];
@@ -361,8 +391,7 @@ fn phones_pack_otherwise() {
 /// What a model gives that returns what it gets.
 #[test]
 fn packed_tensors_are_unpacked() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     prints(cd, &["ptl", "pack", "new.json", "--param", "a=2", "-o", "inputs"]);
     let unpacked = prints(cd, &["ptl", "unpack", "new.json", "--input", "0=inputs/0.npy"]);
     assert_eq!(unpacked, "{\n \"scores\": [\n  2.0,\n  0.5\n ]\n}\n");
@@ -404,8 +433,7 @@ fn npy(path: &Path, shape: &str, elements: &[f32]) {
 
 #[test]
 fn answers_are_unpacked() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     npy(&cd.join("start.npy"), "(1, 6)", &[0.0, 0.0, 9.0, 0.0, 0.0, 0.0]);
     npy(&cd.join("end.npy"), "(1, 6)", &[0.0, 0.0, 0.0, 9.0, 0.0, 0.0]);
     fs::write(cd.join("text.txt"), "who was jim henson").unwrap();
@@ -422,8 +450,7 @@ fn answers_are_unpacked() {
 /// A parameter may say what a result is.
 #[test]
 fn results_of_a_kind_that_a_parameter_says() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let spec = r#"{
         "pack": {"type": "scalar_long", "value": "$unused"},
         "unpack": {"type": "dict_string_key", "items": [
@@ -445,8 +472,7 @@ fn results_of_a_kind_that_a_parameter_says() {
 
 #[test]
 fn malformed_values() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let args = ["ptl", "unpack", "new.json", "--input", "0=labels.txt"];
     let (status, said) = fails(cd, &args);
     assert_eq!(status, 1);
@@ -463,8 +489,7 @@ fn malformed_values() {
 
 #[test]
 fn vocabularies_come_from_files() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let spec = r#"{
         "pack": {"type": "tensor_from_string", "tokenizer": "bert", "string": "$s",
                  "model_input_length": 3},
@@ -484,8 +509,7 @@ fn vocabularies_come_from_files() {
 
 #[test]
 fn parameters_that_do_not_fit() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let spec = calls("specs/img.json");
     for (param, message) in [
         ("image=1", "--param image is of kind image, expected @FILE"),
@@ -506,12 +530,11 @@ fn parameters_that_do_not_fit() {
 
 #[test]
 fn models_come_from_standard_input() {
-    let folder = folder();
-    let cd = folder.path();
+    let cd = &folder();
     let run = |args: &[&str], file: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_modelcrate"));
         let stdin = fs::File::open(cd.join(file)).unwrap();
-        let output = command.args(args).current_dir(cd).stdin(stdin).output().unwrap();
+        let output = command.args(args).current_dir(&**cd).stdin(stdin).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };

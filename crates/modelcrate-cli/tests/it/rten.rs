@@ -66,10 +66,10 @@ fn outputs_are_not_overwritten() {
     for (args, message) in [
         (
             &["rten", "to-v2", "v1.rten", "v2.rten"][..],
-            "error: v2.rten: is there already (--force replaces it)\n",
+            "error: v2.rten: is there already (--overwrite replaces it)\n",
         ),
         (
-            &["rten", "to-v2", "v1.rten", "v1.rten", "--force"],
+            &["rten", "to-v2", "v1.rten", "v1.rten", "--overwrite"],
             "error: v1.rten: is the input, expected another file\n",
         ),
         (
@@ -84,7 +84,7 @@ fn outputs_are_not_overwritten() {
         assert_eq!(fails(cd, args), (2, message.to_owned()));
     }
     assert!(!cd.join("new.rten").exists());
-    prints(cd, &["rten", "to-v1", "v2.rten", "v1.rten", "--force"]);
+    prints(cd, &["rten", "to-v1", "v2.rten", "v1.rten", "--overwrite"]);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn parts_are_written() {
     let folder = folder();
     let cd = folder.path();
     for file in ["v1.rten", "v2.rten"] {
-        let cut = ["--outputs", "probs", "--inputs", "a1", "--force"];
+        let cut = ["--outputs", "probs", "--inputs", "a1", "--overwrite"];
         prints(cd, &[&["rten", "extract", file, "part.rten"], &cut[..]].concat());
         let (part, whole) = (is_sound(&cd.join("part.rten")), is_sound(&cd.join(file)));
         assert_eq!(part.version(), whole.version());
@@ -353,7 +353,7 @@ fn models_are_exported() {
     assert!(Export::new(&reader).to_bytes().unwrap() == model);
     assert_eq!(
         fails(cd, &["rten", "export-onnx", "v2.rten", "model.onnx"]),
-        (2, "error: model.onnx: is there already (--force replaces it)\n".to_owned())
+        (2, "error: model.onnx: is there already (--overwrite replaces it)\n".to_owned())
     );
     let dry_run = ["rten", "export-onnx", "v2.rten", "new.onnx", "--dry-run", "--format", "json"];
     let json = prints(cd, &dry_run);
@@ -380,14 +380,17 @@ fn large_constants_are_exported_beside_the_model() {
         let there = if file == "model.onnx" { "model.onnx.data" } else { "model.onnx" };
         fs::remove_file(cd.join(file)).unwrap();
         for dry_run in [&[][..], &["--dry-run"]] {
-            let expected = format!("error: {there}: is there already (--force replaces it)\n");
+            let expected = format!("error: {there}: is there already (--overwrite replaces it)\n");
             assert_eq!(fails(cd, &[&export, dry_run].concat()), (2, expected));
         }
         assert!(!cd.join(file).exists());
         assert_eq!(fs::read(cd.join(there)).unwrap(), b"other");
     }
-    let dry_run = prints(cd, &[&export[..], &["--force", "--dry-run"]].concat());
-    assert_eq!(prints(cd, &[&export[..], &["--force"]].concat()), dry_run.replace("would be ", ""));
+    let dry_run = prints(cd, &[&export[..], &["--overwrite", "--dry-run"]].concat());
+    assert_eq!(
+        prints(cd, &[&export[..], &["--overwrite"]].concat()),
+        dry_run.replace("would be ", "")
+    );
 }
 
 /// Errors of writing name what is written, not what is read.

@@ -8,19 +8,25 @@ use test_support::testdata;
 use crate::run::fails;
 
 /// Every command that changes a file in place, on a file of its format.
-const EDITS: [(&str, &str); 12] = [
+const EDITS: [(&str, &str); 18] = [
     ("carton/golden/minimal.carton", "carton edit FILE --set license=MIT"),
     ("carton/golden/minimal.carton", "carton repack FILE --compression stored"),
+    ("carton/golden/minimal.carton", "carton shrink FILE --url-prefix https://a.example"),
+    ("carton/golden/minimal.carton", "carton fill FILE --offline --cache cache"),
     ("nnpackage/valid/01_minimal_circle_stored.zip", "nnpackage edit FILE --set NUM_THREADS=2"),
     ("nnpackage/valid/everything.circle", "nnpackage edit-model FILE --set license=MIT"),
     ("ptl/valid/torch113/img_extras.ptl", "ptl embed FILE notes --name notes"),
     ("ptl/valid/torch113/img_extras.ptl", "ptl remove FILE model/live.spec.json"),
     ("ptl/valid/torch113/img_extras.ptl", "ptl strip FILE"),
     ("ptl/valid/torch113/img_extras.ptl", "ptl compact FILE"),
+    ("ptl/valid/torch113/img_extras.ptl", "ptl recover FILE"),
     ("rten/valid/mlp.v2.rten", "rten edit FILE --set license=MIT"),
+    ("rten/valid/mlp.v2.rten", "rten fix-dims FILE"),
     ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor append FILE --raw notes=u8:5:notes"),
+    ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor replace FILE --raw s_u8=u8:5:notes"),
     ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor remove FILE s_u8"),
     ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor compact FILE"),
+    ("ztensor/valid/v1.1-ref/scalars.zt", "ztensor recover FILE"),
 ];
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
 
-use modelcrate::ztensor::Reader;
+use modelcrate::{tensor_core::output::LockedFile, ztensor::Reader};
 use test_support::testdata;
 
 use crate::run::{fails, modelcrate, prints};
@@ -36,18 +36,26 @@ fn damage_and_faults_are_not_passed_on() {
     fs::copy(testdata("ztensor/invalid/dtype_F32.zt"), cd.join("faulty.zt")).unwrap();
     fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("good.zt")).unwrap();
     let good = fs::read(cd.join("good.zt")).unwrap();
-    for args in [
-        &["ztensor", "compact", "model.zt"][..],
-        &["ztensor", "migrate", "model.zt", "new.zt"],
-        &["ztensor", "append", "good.zt", "--from", "model.zt"],
-        &["ztensor", "append", "good.zt", "--from", "faulty.zt"],
+    for (args, fault) in [
+        (&["ztensor", "compact", "model.zt"][..], "zt/digest-mismatch"),
+        (&["ztensor", "migrate", "model.zt", "new.zt"], "zt/digest-mismatch"),
+        (&["ztensor", "migrate", "model.zt", "-"], "zt/digest-mismatch"),
+        (&["ztensor", "append", "good.zt", "--from", "model.zt"], "zt/digest-mismatch"),
+        (&["ztensor", "append", "good.zt", "--from", "faulty.zt"], "zt/dtype"),
     ] {
         let (status, text) = fails(cd, args);
         assert_eq!(status, 1, "{args:?}: {text}");
+        assert_eq!(fails(cd, &[args, &["--dry-run"]].concat()), (1, text), "{args:?}");
+        assert_eq!(modelcrate(cd, args).stdout, b"", "{args:?}");
         assert_eq!(fs::read(cd.join("good.zt")).unwrap(), good);
         assert!(!cd.join("new.zt").exists(), "{args:?}");
         assert_eq!(fs::read(cd.join("model.zt")).unwrap(), bytes, "{args:?}");
-        prints(cd, &[args, &["--force"]].concat());
+        for forced in [&["--force", "--dry-run", "--format=json"][..], &["--force"]] {
+            let output = modelcrate(cd, &[args, forced].concat());
+            assert!(output.status.success(), "{args:?}");
+            let said = [output.stdout, output.stderr].concat();
+            assert!(String::from_utf8_lossy(&said).contains(fault), "{args:?} {forced:?}");
+        }
         fs::write(cd.join("good.zt"), &good).unwrap();
         fs::write(cd.join("model.zt"), &bytes).unwrap();
         let _ = fs::remove_file(cd.join("new.zt"));
@@ -55,16 +63,39 @@ fn damage_and_faults_are_not_passed_on() {
 }
 
 #[test]
-fn dry_runs_of_migrations_say_what_the_real_ones_say() {
-    let folder = folder("valid/legacy/v0_1_file.zt");
-    for output in ["model.zt", "bias.bin", "none/new.zt"] {
-        let args = ["ztensor", "migrate", "model.zt", output];
-        let (status, text) = fails(folder.path(), &args);
-        let (dry_status, dry_text) = fails(folder.path(), &[&args[..], &["--dry-run"]].concat());
-        assert_eq!((dry_status, status), (2, 2));
+fn dry_runs_say_what_the_real_ones_say() {
+    let folder = folder("valid/v1.1-ref/scalars.zt");
+    let cd = folder.path();
+    fs::copy(testdata("ztensor/valid/legacy/v0_1_file.zt"), cd.join("old.zt")).unwrap();
+    let same = |args: &[&str]| {
+        let (status, text) = fails(cd, args);
+        assert_eq!(fails(cd, &[args, &["--dry-run"]].concat()), (status, text.clone()), "{args:?}");
+        assert_eq!(status, 2, "{text}");
+        text
+    };
+    for output in ["old.zt", "bias.bin", "none/new.zt"] {
+        let text = same(&["ztensor", "migrate", "old.zt", output]);
         assert!(text.starts_with(&format!("error: {output}: ")), "{text}");
-        assert!(dry_text.starts_with(&format!("error: {output}: ")), "{dry_text}");
     }
+    let edits = [
+        &["ztensor", "append", "model.zt", "--raw", "new=f32:6:bias.bin"][..],
+        &["ztensor", "replace", "model.zt", "--raw", "s_u8=f32:6:bias.bin"],
+        &["ztensor", "remove", "model.zt", "s_u8"],
+        &["ztensor", "compact", "model.zt"],
+        &["ztensor", "recover", "model.zt"],
+    ];
+    let lock = LockedFile::open(cd.join("model.zt")).unwrap();
+    for args in edits {
+        assert!(same(args).starts_with("error: model.zt: is locked"), "{args:?}");
+    }
+    drop(lock);
+    let mut permissions = fs::metadata(cd.join("model.zt")).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(cd.join("model.zt"), permissions).unwrap();
+    for args in edits {
+        same(args);
+    }
+    same(&["ztensor", "migrate", "old.zt", "model.zt", "--overwrite"]);
 }
 
 #[test]
