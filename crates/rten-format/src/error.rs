@@ -114,6 +114,15 @@ pub enum Error {
         /// What is wrong.
         fault: GraphFault,
     },
+    /// What was to be written has an error that what it is made of has not; see
+    /// [`WriteOptions::unchecked`](crate::WriteOptions::unchecked).
+    #[error("{path} {message}")]
+    Invalid {
+        /// Where it is: a node or graph by its path.
+        path: String,
+        /// What is wrong.
+        message: String,
+    },
     /// Tables have fields that a later release added to them, and that would be lost.
     #[error(
         "{tables} tables have fields of a later release, which would be lost, the first one at \
@@ -264,6 +273,7 @@ impl Error {
             Self::Write { .. } => ErrorKind::Io,
             Self::Core(error) => error.kind(),
             Self::Graph { .. }
+            | Self::Invalid { .. }
             | Self::UnknownFields { .. }
             | Self::NodeId { .. }
             | Self::PartialElement { .. }
@@ -293,6 +303,7 @@ impl Error {
             Self::Constant { path, fault } => At::file().path(&**path).offset(fault.offset()),
             Self::Malformed { fault } => At::file().offset(fault.at()),
             Self::Graph { path, .. }
+            | Self::Invalid { path, .. }
             | Self::UnknownFields { path, .. }
             | Self::Unfinished { path, .. } => At::file().path(path),
             Self::Write { offset, .. } => At::file().offset(*offset),

@@ -150,8 +150,7 @@ pub use edit::Editor;
 pub use error::{Error, Fault, GraphFault, Result};
 pub use model::{
     Metadata, Model,
-    attributes::{self, Attributes, Scalar},
-    attributes_type::AttributesType,
+    attributes::{self, Attributes, AttributesType, Scalar},
     enums::{
         AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode,
         GeluApproximation, NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode,

@@ -149,7 +149,7 @@ impl<'a> Tensor<'a> {
         let extent = self.place()?;
         if !self.is_external() {
             let model = self.reader.model_bytes();
-            let data = self.elements().and_then(|elements| elements.of(model));
+            let data = self.elements().and_then(|elements| elements.slice(model));
             return Ok(data.map(|data| model.slice_ref(data)).unwrap_or_default());
         }
         if self.reader.source().as_slice().is_none() {

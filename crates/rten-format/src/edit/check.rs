@@ -1,6 +1,20 @@
-//! Whether constants that are to be written have their elements.
+//! Whether constants that are to be written have their elements, and models no new errors.
+
+use tensor_core::{Report, Severity};
 
 use crate::{Constant, Error, Fault, Model, NodeKind, Reader, Result, topology};
+
+/// Refuses what has an error that was not there before.
+pub(crate) fn sound(after: &Report, before: &Report) -> Result<()> {
+    let mut new = after.new_since(before).into_iter();
+    match new.find(|finding| finding.severity == Severity::Error) {
+        None => Ok(()),
+        Some(finding) => {
+            let path = finding.at.path.unwrap_or_else(|| "model".to_owned());
+            Err(Error::Invalid { path, message: finding.message })
+        }
+    }
+}
 
 /// What becomes of constants of an unknown element type, whose length nobody can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

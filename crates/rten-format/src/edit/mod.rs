@@ -70,7 +70,7 @@ impl Editor {
     }
 
     /// Like [`open`](Self::open), but with options; without [`rewrite`](Self::rewrite) only
-    /// durability and waiting count.
+    /// durability, waiting, and whether it is [unchecked](WriteOptions::unchecked) count.
     ///
     /// # Errors
     ///
@@ -81,16 +81,15 @@ impl Editor {
         Ok(Self::start(path.as_ref(), Some(file), reader, options))
     }
 
-    /// Opens a file for an edit that changes nothing: everything is checked as in any edit, and
-    /// what would be written is thrown away. Other editors are kept out only while it is opened.
+    /// Opens a file for an edit that changes nothing: everything is checked and refused as in any
+    /// edit, and what would be written is thrown away. Other editors are kept out only while it is
+    /// opened.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let file = LockedFile::shared(&path)?;
-        let reader = Reader::from_source(file.source()?)?;
-        file.unlock();
+        let reader = Reader::from_source(options.output_of().check(&path)?)?;
         Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
@@ -134,8 +133,11 @@ impl Editor {
     ///
     /// As for [`Model::to_bytes`] and [`Reader::open`]: constants without elements have none here.
     pub fn preview(&self) -> Result<Reader> {
-        let model_data = self.model.to_bytes()?;
-        let source = self.reader.source();
+        self.preview_with(self.model.to_bytes()?)
+    }
+
+    fn preview_with(&self, model_data: impl Into<Bytes>) -> Result<Reader> {
+        let (model_data, source) = (model_data.into(), self.reader.source());
         let new = match self.reader.header() {
             None => Source::from_bytes(model_data),
             Some(old) => {
@@ -157,6 +159,7 @@ impl Editor {
     ///
     /// # Errors
     ///
+    /// [`Error::Invalid`] where [`Reader::lint`] would find an error that the file has not;
     /// [`Error::Constant`] where a constant has no elements, or not as many as its shape needs; as
     /// for [`Model::to_bytes`]; [`Error::Core`] where the file cannot be written. The file is as it
     /// was.
@@ -170,6 +173,11 @@ impl Editor {
         // Not a number is not even equal to itself.
         if model_data == self.reader.model().to_bytes()? {
             return Ok(Edited::Unchanged);
+        }
+        let model_data = Bytes::from(model_data);
+        if self.is_checked() {
+            let after = self.preview_with(model_data.clone())?.lint();
+            check::sound(&after, &self.reader.lint())?;
         }
         match self.reader.header().copied() {
             None => self.replace(&model_data),
@@ -187,9 +195,13 @@ impl Editor {
     ///
     /// As for [`commit`](Self::commit), and what `elements` returns.
     pub fn rewrite(self, mut elements: impl FnMut(&Wanted) -> Result<Bytes>) -> Result<Edited> {
+        if self.is_checked() {
+            check::sound(&self.model.lint(), &self.reader.model().lint())?;
+        }
         let (reader, model) = (&self.reader, self.model.clone());
         let before = reader.source().len();
         let Some(file) = &self.file else {
+            self.options.output_of().check_create(&self.path)?;
             let sink = Counter { sink: io::sink(), len: 0 };
             let written = rewrite::write(reader, model, self.options, sink, &mut elements)?;
             return Ok(Edited::Replaced { before, after: written.len });
@@ -197,6 +209,11 @@ impl Editor {
         let new = self.options.output_of().create(&self.path)?;
         let new = rewrite::write(reader, model, self.options, new, &mut elements)?;
         self.put(file, new)
+    }
+
+    /// Tells whether errors are looked for: metadata alone brings none.
+    fn is_checked(&self) -> bool {
+        !self.options.is_unchecked() && self.model.graph != self.reader.model().graph
     }
 
     /// Puts a finished file in the place of the one that was opened.
@@ -241,7 +258,10 @@ impl Editor {
 
     fn replace(&mut self, model_data: &[u8]) -> Result<Edited> {
         let (before, after) = (self.reader.source().len(), model_data.len() as u64);
-        let Some(file) = &self.file else { return Ok(Edited::Replaced { before, after }) };
+        let Some(file) = &self.file else {
+            self.options.output_of().check_create(&self.path)?;
+            return Ok(Edited::Replaced { before, after });
+        };
         let mut new = self.options.output_of().create(&self.path)?;
         let written = new.write_all(model_data);
         written.map_err(|source| Error::Write { offset: new.written(), source })?;

@@ -3,8 +3,6 @@
 //! Each enumeration is one entry of a table: number, name, and the release that added it where it
 //! is not as old as the enumeration. A number that is not in the table is kept as it is.
 
-use std::fmt;
-
 use crate::Release;
 
 macro_rules! enums {
@@ -64,17 +62,25 @@ macro_rules! enums {
             }
         }
 
-        impl fmt::Display for $name {
+        show_name!($name);
+    )*};
+}
+
+/// Shows an enumeration by the names of the format.
+macro_rules! show_name {
+    ($name:ident) => {
+        impl std::fmt::Display for $name {
             /// Writes the name, or `unknown` and the number.
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self.name() {
                     Some(name) => f.pad(name),
                     None => f.pad(&format!("unknown {}", self.code())),
                 }
             }
         }
-    )*};
+    };
 }
+pub(crate) use show_name;
 
 enums! {
     /// The direction in which a recurrent layer walks along the sequence.

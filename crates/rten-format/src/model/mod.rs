@@ -1,5 +1,4 @@
 pub mod attributes;
-pub(crate) mod attributes_type;
 pub(crate) mod builder;
 pub(crate) mod enums;
 pub(crate) mod field;

@@ -1,8 +1,6 @@
 //! What the format says about each operator.
 
-use std::fmt;
-
-use crate::{AttributesType, Release};
+use crate::{AttributesType, Release, model::enums::show_name};
 
 /// What a table of the format holds about one operator.
 ///
@@ -277,15 +275,7 @@ impl OperatorType {
     }
 }
 
-impl fmt::Display for OperatorType {
-    /// Writes the name, or `unknown` and the number.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => f.pad(&format!("unknown {}", self.code())),
-        }
-    }
-}
+show_name!(OperatorType);
 
 #[cfg(test)]
 mod tests {

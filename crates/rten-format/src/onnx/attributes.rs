@@ -143,13 +143,13 @@ impl List {
                 .flag("transA", table.transpose_a)
                 .flag("transB", table.transpose_b),
             A::GRU(table) => self
-                .direction(table.direction)?
+                .text("direction", direction(table.direction)?)
                 .int("hidden_size", table.hidden_size)
                 .flag("linear_before_reset", table.linear_before_reset),
             A::LeakyRelu(table) => self.float("alpha", table.alpha),
-            A::LSTM(table) => {
-                self.direction(table.direction)?.int("hidden_size", table.hidden_size)
-            }
+            A::LSTM(table) => self
+                .text("direction", direction(table.direction)?)
+                .int("hidden_size", table.hidden_size),
             A::MaxPool(table) => self
                 .sizes("kernel_shape", Some(&table.kernel_size))
                 .window(table.auto_pad, &table.pads, &table.strides)?
@@ -167,8 +167,8 @@ impl List {
             A::ScatterElements(table) => {
                 // RTen's Scatter takes the axis from the table and nothing else.
                 let is_plain = operator.operator_type == OperatorType::Scatter;
-                let reduction = if is_plain { ScatterReduction::None } else { table.reduction };
-                self.int("axis", table.axis).reduction(reduction)?
+                let joined = if is_plain { ScatterReduction::None } else { table.reduction };
+                self.int("axis", table.axis).text("reduction", reduction(joined)?)
             }
             A::OneHot(table) => self.int("axis", table.axis),
             A::TopK(table) => self
@@ -177,7 +177,7 @@ impl List {
                 .flag("sorted", table.sorted),
             A::HardSigmoid(table) => self.float("alpha", table.alpha).float("beta", table.beta),
             A::Trilu(table) => self.flag("upper", table.upper),
-            A::ScatterND(table) => self.reduction(table.reduction)?,
+            A::ScatterND(table) => self.text("reduction", reduction(table.reduction)?),
             A::NonMaxSuppression(table) => {
                 self.flag("center_point_box", centered(table.box_order)?)
             }
@@ -284,27 +284,9 @@ impl List {
     }
 
     fn resize(&mut self, table: &ResizeAttrs) -> Result<&mut Self, Refused> {
-        let mode = match table.mode {
-            ResizeMode::Nearest => "nearest",
-            ResizeMode::Linear => "linear",
-            mode => return Err(Refused::new("mode", &mode, "Nearest or Linear")),
-        };
-        let coordinates = match table.coord_mode {
-            CoordTransformMode::HalfPixel => "half_pixel",
-            CoordTransformMode::Asymmetric => "asymmetric",
-            CoordTransformMode::AlignCorners => "align_corners",
-            CoordTransformMode::PytorchHalfPixel => "pytorch_half_pixel",
-            mode => return Err(Refused::new("coord_mode", &mode, "a mode up to 3")),
-        };
-        let nearest = match table.nearest_mode {
-            NearestMode::Floor => "floor",
-            NearestMode::Ceil => "ceil",
-            NearestMode::RoundPreferFloor => "round_prefer_floor",
-            NearestMode::RoundPreferCeil => "round_prefer_ceil",
-            mode => return Err(Refused::new("nearest_mode", &mode, "a mode up to 3")),
-        };
-        self.text("mode", mode).text("coordinate_transformation_mode", coordinates);
-        Ok(self.text("nearest_mode", nearest))
+        self.text("mode", resize_mode(table.mode)?)
+            .text("coordinate_transformation_mode", coordinates(table.coord_mode)?);
+        Ok(self.text("nearest_mode", nearest(table.nearest_mode)?))
     }
 
     /// Adds how a tensor is split: into as many parts as there are outputs, where nothing says.
@@ -313,32 +295,6 @@ impl List {
         let outputs = i32::try_from(operator.outputs.len()).unwrap_or(i32::MAX);
         let parts = (!has_sizes).then_some(parts.unwrap_or(outputs));
         self.int("axis", axis).optional_int("num_outputs", parts)
-    }
-
-    fn direction(&mut self, direction: RNNDirection) -> Result<&mut Self, Refused> {
-        Ok(self.text(
-            "direction",
-            match direction {
-                RNNDirection::Forward => "forward",
-                RNNDirection::Reverse => "reverse",
-                RNNDirection::Bidirectional => "bidirectional",
-                other => return Err(Refused::new("direction", &other, "a direction up to 2")),
-            },
-        ))
-    }
-
-    fn reduction(&mut self, reduction: ScatterReduction) -> Result<&mut Self, Refused> {
-        Ok(self.text(
-            "reduction",
-            match reduction {
-                ScatterReduction::None => "none",
-                ScatterReduction::Add => "add",
-                ScatterReduction::Mul => "mul",
-                ScatterReduction::Min => "min",
-                ScatterReduction::Max => "max",
-                other => return Err(Refused::new("reduction", &other, "a reduction up to 4")),
-            },
-        ))
     }
 
     fn uniform(&mut self, low: f32, high: f32, seed: Option<f32>) -> &mut Self {
@@ -467,30 +423,38 @@ fn centered(order: NMSBoxOrder) -> Result<bool, Refused> {
     }
 }
 
-fn gelu(formula: GeluApproximation) -> Result<&'static str, Refused> {
-    match formula {
-        GeluApproximation::None => Ok("none"),
-        GeluApproximation::Tanh => Ok("tanh"),
-        GeluApproximation::Unknown(_) => Err(Refused::new("approximate", &formula, "None or Tanh")),
-    }
+/// Declares how ONNX calls the values of enumerations; an unknown one is refused by the name of its
+/// attribute, with what is expected.
+macro_rules! names {
+    ($(
+        $function:ident($type:ident) $what:literal $expected:literal:
+        $($value:ident $name:literal)*;
+    )*) => {$(
+        fn $function(value: $type) -> Result<&'static str, Refused> {
+            match value {
+                $( $type::$value => Ok($name), )*
+                $type::Unknown(_) => Err(Refused::new($what, &value, $expected)),
+            }
+        }
+    )*};
 }
 
-fn pad_mode(mode: PadMode) -> Result<&'static str, Refused> {
-    match mode {
-        PadMode::Constant => Ok("constant"),
-        PadMode::Reflect => Ok("reflect"),
-        PadMode::Edge => Ok("edge"),
-        PadMode::Wrap => Ok("wrap"),
-        PadMode::Unknown(_) => Err(Refused::new("mode", &mode, "a mode up to 3")),
-    }
-}
-
-fn depth_mode(mode: DepthToSpaceMode) -> Result<&'static str, Refused> {
-    match mode {
-        DepthToSpaceMode::DCR => Ok("DCR"),
-        DepthToSpaceMode::CRD => Ok("CRD"),
-        DepthToSpaceMode::Unknown(_) => Err(Refused::new("mode", &mode, "DCR or CRD")),
-    }
+names! {
+    direction(RNNDirection) "direction" "a direction up to 2":
+        Forward "forward" Reverse "reverse" Bidirectional "bidirectional";
+    reduction(ScatterReduction) "reduction" "a reduction up to 4":
+        None "none" Add "add" Mul "mul" Min "min" Max "max";
+    gelu(GeluApproximation) "approximate" "None or Tanh": None "none" Tanh "tanh";
+    pad_mode(PadMode) "mode" "a mode up to 3":
+        Constant "constant" Reflect "reflect" Edge "edge" Wrap "wrap";
+    depth_mode(DepthToSpaceMode) "mode" "DCR or CRD": DCR "DCR" CRD "CRD";
+    resize_mode(ResizeMode) "mode" "Nearest or Linear": Nearest "nearest" Linear "linear";
+    coordinates(CoordTransformMode) "coord_mode" "a mode up to 3":
+        HalfPixel "half_pixel" Asymmetric "asymmetric" AlignCorners "align_corners"
+        PytorchHalfPixel "pytorch_half_pixel";
+    nearest(NearestMode) "nearest_mode" "a mode up to 3":
+        Floor "floor" Ceil "ceil" RoundPreferFloor "round_prefer_floor"
+        RoundPreferCeil "round_prefer_ceil";
 }
 
 #[cfg(test)]
@@ -540,102 +504,67 @@ mod tests {
     #[test]
     fn empty_tables_are_written_out() {
         use OperatorType as O;
-        let window = "auto_pad=SAME_UPPER";
-        let cases: [(String, &str); 52] = [
-            (converted(O::ArgMin, ArgMaxAttrs::default()), "axis=0 keepdims=0"),
+        for (operator_type, expected) in [
+            (O::ArgMin, "axis=0 keepdims=0"),
+            (O::AveragePool, "kernel_shape=[] auto_pad=SAME_UPPER count_include_pad=0 ceil_mode=0"),
+            (O::BatchNormalization, "epsilon=0.0"),
+            (O::Cast, "to=7"),
+            (O::Concat, "axis=0"),
+            (O::ConstantOfShape, r#"value=7:[1]:b"\0\0\0\0\0\0\0\0""#),
+            (O::Conv, "auto_pad=SAME_UPPER group=0"),
+            (O::ConvInteger, "auto_pad=SAME_UPPER group=0"),
+            (O::ConvTranspose, "auto_pad=NOTSET group=1"),
+            (O::Flatten, "axis=0"),
+            (O::GatherElements, "axis=0"),
+            (O::Gemm, "alpha=0.0 beta=0.0 transA=0 transB=0"),
+            (O::GRU, "direction=forward hidden_size=0 linear_before_reset=0"),
+            (O::LeakyRelu, "alpha=0.0"),
+            (O::LSTM, "direction=forward hidden_size=0"),
+            (O::MaxPool, "kernel_shape=[] auto_pad=SAME_UPPER ceil_mode=0"),
+            (O::ReduceSum, "keepdims=0 noop_with_empty_axes=0"),
+            (O::Reshape, "allowzero=0"),
             (
-                converted(O::AveragePool, AveragePoolAttrs::default()),
-                "kernel_shape=[] auto_pad=SAME_UPPER count_include_pad=0 ceil_mode=0",
-            ),
-            (converted(O::BatchNormalization, BatchNormalizationAttrs::default()), "epsilon=0.0"),
-            (converted(O::Cast, CastAttrs::default()), "to=7"),
-            (converted(O::Concat, ConcatAttrs::default()), "axis=0"),
-            (
-                converted(O::ConstantOfShape, ConstantOfShapeAttrs::default()),
-                r#"value=7:[1]:b"\0\0\0\0\0\0\0\0""#,
-            ),
-            (converted(O::Conv, ConvAttrs::default()), "auto_pad=SAME_UPPER group=0"),
-            (converted(O::ConvInteger, ConvAttrs::default()), "auto_pad=SAME_UPPER group=0"),
-            (converted(O::ConvTranspose, ConvTransposeAttrs::default()), "auto_pad=NOTSET group=1"),
-            (converted(O::Flatten, FlattenAttrs::default()), "axis=0"),
-            (converted(O::GatherElements, GatherAttrs::default()), "axis=0"),
-            (converted(O::Gemm, GemmAttrs::default()), "alpha=0.0 beta=0.0 transA=0 transB=0"),
-            (
-                converted(O::GRU, GRUAttrs::default()),
-                "direction=forward hidden_size=0 linear_before_reset=0",
-            ),
-            (converted(O::LeakyRelu, LeakyReluAttrs::default()), "alpha=0.0"),
-            (converted(O::LSTM, LSTMAttrs::default()), "direction=forward hidden_size=0"),
-            (
-                converted(O::MaxPool, MaxPoolAttrs::default()),
-                &format!("kernel_shape=[] {window} ceil_mode=0"),
-            ),
-            (
-                converted(O::ReduceSum, ReduceMeanAttrs::default()),
-                "keepdims=0 noop_with_empty_axes=0",
-            ),
-            (converted(O::Reshape, ReshapeAttrs::default()), "allowzero=0"),
-            (
-                converted(O::Resize, ResizeAttrs::default()),
+                O::Resize,
                 "mode=nearest coordinate_transformation_mode=half_pixel nearest_mode=floor",
             ),
-            (converted(O::Split, SplitAttrs::default()), "axis=0 num_outputs=1"),
-            (converted(O::LogSoftmax, SoftmaxAttrs::default()), "axis=0"),
-            (converted(O::Transpose, TransposeAttrs::default()), ""),
-            (converted(O::Mod, ModAttrs::default()), "fmod=0"),
-            (
-                converted(O::ScatterElements, ScatterElementsAttrs::default()),
-                "axis=0 reduction=none",
-            ),
-            (converted(O::OneHot, OneHotAttrs::default()), "axis=0"),
-            (converted(O::TopK, TopKAttrs::default()), "axis=0 largest=0 sorted=0"),
-            (converted(O::HardSigmoid, HardSigmoidAttrs::default()), "alpha=0.0 beta=0.0"),
-            (converted(O::Trilu, TriluAttrs::default()), "upper=0"),
-            (converted(O::ScatterND, ScatterNDAttrs::default()), "reduction=none"),
-            (
-                converted(O::NonMaxSuppression, NonMaxSuppressionAttrs::default()),
-                "center_point_box=0",
-            ),
-            (
-                converted(O::LayerNormalization, LayerNormalizationAttrs::default()),
-                "axis=0 epsilon=0.0",
-            ),
-            (
-                converted(O::RandomUniform, RandomUniformAttrs::default()),
-                "shape=[] dtype=1 low=0.0 high=0.0",
-            ),
-            (converted(O::Elu, EluAttrs::default()), "alpha=0.0"),
-            (
-                converted(O::RandomNormalLike, RandomNormalLikeAttrs::default()),
-                "dtype=1 mean=0.0 scale=0.0",
-            ),
-            (converted(O::GatherND, GatherNDAttrs::default()), "batch_dims=0"),
-            (converted(O::Gelu, GeluAttrs::default()), "approximate=none"),
-            (converted(O::Einsum, EinsumAttrs::default()), "equation="),
-            (converted(O::Pad, PadAttrs::default()), "mode=constant"),
-            (converted(O::DequantizeLinear, DequantizeLinearAttrs::default()), "axis=0"),
-            (converted(O::QuantizeLinear, QuantizeLinearAttrs::default()), "axis=0"),
-            (converted(O::DepthToSpace, DepthToSpaceAttrs::default()), "blocksize=0 mode=DCR"),
-            (converted(O::Shape, ShapeAttrs::default()), "start=0"),
-            (converted(O::Dropout, DropoutAttrs::default()), ""),
-            (converted(O::EyeLike, EyeLikeAttrs::default()), "k=0"),
-            (converted(O::IsInf, IsInfAttrs {}), "detect_negative=1 detect_positive=1"),
-            (converted(O::SequenceEmpty, SequenceEmptyAttrs::default()), "dtype=1"),
-            (
-                converted(O::GridSample, GridSampleAttrs::default()),
-                "align_corners=0 mode=linear padding_mode=zeros",
-            ),
-            (
-                converted(O::RotaryEmbedding, RotaryEmbeddingAttrs::default()),
-                "interleaved=0 rotary_embedding_dim=0",
-            ),
-            (converted(O::Attention, AttentionAttrs::default()), "is_causal=0 softcap=0.0"),
-            (converted(O::DFT, DFTAttrs::default()), "inverse=0 onesided=0"),
-            (converted(O::CumSum, CumSumAttrs::default()), "exclusive=0 reverse=0"),
-            (converted(O::LpNormalization, LpNormalizationAttrs::default()), "axis=-1 p=2"),
-        ];
-        for (found, expected) in cases {
-            assert_eq!(found, expected);
+            (O::Split, "axis=0 num_outputs=1"),
+            (O::LogSoftmax, "axis=0"),
+            (O::Transpose, ""),
+            (O::Mod, "fmod=0"),
+            (O::ScatterElements, "axis=0 reduction=none"),
+            (O::OneHot, "axis=0"),
+            (O::TopK, "axis=0 largest=0 sorted=0"),
+            (O::HardSigmoid, "alpha=0.0 beta=0.0"),
+            (O::Trilu, "upper=0"),
+            (O::ScatterND, "reduction=none"),
+            (O::NonMaxSuppression, "center_point_box=0"),
+            (O::LayerNormalization, "axis=0 epsilon=0.0"),
+            (O::RandomUniform, "shape=[] dtype=1 low=0.0 high=0.0"),
+            (O::Elu, "alpha=0.0"),
+            (O::RandomNormalLike, "dtype=1 mean=0.0 scale=0.0"),
+            (O::GatherND, "batch_dims=0"),
+            (O::Gelu, "approximate=none"),
+            (O::Einsum, "equation="),
+            (O::Pad, "mode=constant"),
+            (O::DequantizeLinear, "axis=0"),
+            (O::QuantizeLinear, "axis=0"),
+            (O::DepthToSpace, "blocksize=0 mode=DCR"),
+            (O::Shape, "start=0"),
+            (O::Dropout, ""),
+            (O::EyeLike, "k=0"),
+            (O::IsInf, "detect_negative=1 detect_positive=1"),
+            (O::SequenceEmpty, "dtype=1"),
+            (O::GridSample, "align_corners=0 mode=linear padding_mode=zeros"),
+            (O::RotaryEmbedding, "interleaved=0 rotary_embedding_dim=0"),
+            (O::Attention, "is_causal=0 softcap=0.0"),
+            (O::DFT, "inverse=0 onesided=0"),
+            (O::CumSum, "exclusive=0 reverse=0"),
+            (O::LpNormalization, "axis=-1 p=2"),
+        ] {
+            let used = operator_type.info().unwrap().attributes.attributes_type();
+            let mut tables = Attributes::defaults().into_iter();
+            let table = tables.find(|table| Some(table.attributes_type()) == used).unwrap();
+            assert_eq!(converted(operator_type, table), expected, "{operator_type}");
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 use prost::Message as _;
 use tensor_core::{
     Report,
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing, NewFile, Output},
 };
 
 use crate::{Metadata, Reader};
@@ -124,7 +124,17 @@ impl<'a> Export<'a> {
     ///
     /// Where something has no counterpart in ONNX, a constant is broken, or the model is too large.
     pub fn to_bytes(self) -> Result<Vec<u8>> {
-        Ok(self.external_data(ExternalData::Never).make(Path::new(""))?.model.encode_to_vec())
+        Ok(self.to_bytes_for(Path::new(""))?.0)
+    }
+
+    /// Like [`to_bytes`](Self::to_bytes), but says what [`write`](Self::write) would say of a path.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_bytes`](Self::to_bytes).
+    pub fn to_bytes_for(self, path: impl AsRef<Path>) -> Result<(Vec<u8>, Exported)> {
+        let made = self.external_data(ExternalData::Never).make(path.as_ref())?;
+        Ok((made.model.encode_to_vec(), made.exported))
     }
 
     /// Writes the model, and where constants are external, a data file with `.data` behind its
@@ -169,10 +179,14 @@ impl<'a> Export<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`write`](Self::write).
+    /// As for [`write`](Self::write), whatever keeps files from being created included.
     pub fn check(self, path: impl AsRef<Path>) -> Result<Exported> {
         self.require_free(path.as_ref())?;
-        Ok(self.make(path.as_ref())?.exported)
+        let exported = self.make(path.as_ref())?.exported;
+        for file in [Some(&exported.model), exported.data.as_ref()].into_iter().flatten() {
+            Output::default().check_create(file)?;
+        }
+        Ok(exported)
     }
 
     /// Makes the model for a path, with constants in another file where that is wanted or needed.

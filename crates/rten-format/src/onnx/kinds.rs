@@ -4,6 +4,8 @@
 //! constants, attributes and operators prove is carried along everything that has to be equal, in
 //! both directions.
 
+use std::fmt::Display;
+
 use crate::{
     NodeKind, Operator, OperatorType, Reader,
     topology::{Topology, node},
@@ -93,6 +95,12 @@ impl Kinds {
         self.starts.get(scope)?.checked_add(usize::try_from(id).ok()?)
     }
 
+    /// Makes two values one in what they hold.
+    fn join(&mut self, left: usize, right: usize) -> Result<(), Misfit> {
+        self.kinds.join(left, right).map_err(Misfit::Kind)?;
+        self.forms.join(left, right).map_err(Misfit::Form)
+    }
+
     fn constants(&mut self, reader: &Reader) -> Result<()> {
         for tensor in reader.tensors() {
             let kind = Kind::of_constant(tensor.info()?.dtype);
@@ -132,11 +140,8 @@ impl Kinds {
                 let source = topology.capture_source(index, id);
                 let source = source.and_then(|(scope, id)| self.key(scope, id));
                 if let Some((key, source)) = self.key(index, id).zip(source) {
-                    let path = || scope.node_path(id);
-                    let joined = self.kinds.join(key, source);
-                    joined.map_err(|clash| kind_clash(path(), "Capture", "value".into(), clash))?;
-                    let joined = self.forms.join(key, source);
-                    joined.map_err(|clash| form_clash(path(), "Capture", "value".into(), clash))?;
+                    let at = |misfit: Misfit| misfit.at(scope.node_path(id), "Capture", "value");
+                    self.join(key, source).map_err(at)?;
                 }
             }
         }
@@ -199,32 +204,29 @@ impl Inference<'_, '_> {
         let is_given = matches!(rule.output(0), Some(Slot::Given(_)));
         if let Some(element) = named.filter(|_| !is_given) {
             let first = variables.first().copied().unwrap_or_default();
-            let seeded = self.kinds.kinds.set(first, element.kind());
-            seeded.map_err(|clash| kind_clash(self.path(), rule.name, "output 0".into(), clash))?;
+            let seeded = self.kinds.kinds.set(first, element.kind()).map_err(Misfit::Kind);
+            seeded.map_err(self.at(rule, "output 0"))?;
         }
         let forms: [usize; VARIABLES] = std::array::from_fn(|_| self.kinds.forms.add());
         let variables = Variables { kinds: variables, forms, named };
         for (index, id) in self.operator.inputs.iter().enumerate() {
-            if let Some((id, slot)) = id.zip(rule.input(index)) {
-                self.slot(rule, id, slot, &variables, || format!("input {index}"))?;
-            }
+            let joined = self.slot(*id, rule.input(index), &variables);
+            joined.map_err(self.at(rule, format_args!("input {index}")))?;
         }
         for (index, id) in self.operator.outputs.iter().enumerate() {
-            if let Some((id, slot)) = id.zip(rule.output(index)) {
-                self.slot(rule, id, slot, &variables, || format!("output {index}"))?;
-            }
+            let joined = self.slot(*id, rule.output(index), &variables);
+            joined.map_err(self.at(rule, format_args!("output {index}")))?;
         }
         Ok(())
     }
 
     fn slot(
         &mut self,
-        rule: &Rule,
-        id: u32,
-        slot: Slot,
+        id: Option<u32>,
+        slot: Option<Slot>,
         variables: &Variables,
-        what: impl Fn() -> String,
-    ) -> Result<()> {
+    ) -> Result<(), Misfit> {
+        let Some((id, slot)) = id.zip(slot) else { return Ok(()) };
         let Some(key) = self.kinds.key(self.scope, id) else { return Ok(()) };
         let kinds = &mut self.kinds.kinds;
         let joined = match (slot, variables.named) {
@@ -235,14 +237,14 @@ impl Inference<'_, '_> {
                 kinds.join(key, variables.kind(at))
             }
         };
-        joined.map_err(|clash| kind_clash(self.path(), rule.name, what(), clash))?;
+        joined.map_err(Misfit::Kind)?;
         let forms = &mut self.kinds.forms;
         let joined = match slot {
             Slot::Sequence(_) => forms.set(key, Form::Sequence),
             Slot::Same(at) => forms.join(key, variables.form(at)),
             _ => forms.set(key, Form::Tensor),
         };
-        joined.map_err(|clash| form_clash(self.path(), rule.name, what(), clash))
+        joined.map_err(Misfit::Form)
     }
 
     /// Joins the outputs of an If with those of its branches.
@@ -254,13 +256,12 @@ impl Inference<'_, '_> {
             let Some(inner) = self.scopes.child(self.scope, self.id, branch) else { continue };
             let outputs = self.scopes.graph(inner).map_or(&[][..], |graph| &graph.outputs);
             for (index, &inside) in outputs.iter().enumerate() {
-                let what = || format!("output {index}");
                 let outside = self.operator.outputs.get(index).copied().flatten();
                 let outside = outside.map(|id| (self.scope, id));
-                self.join(rule, outside, Some((inner, inside)), what)?;
+                self.join(rule, index, outside, Some((inner, inside)))?;
                 // Nothing need read it, and still both branches have to give the same.
                 let same = others.get(index).map(|id| (other, *id));
-                self.join(rule, same, Some((inner, inside)), what)?;
+                self.join(rule, index, same, Some((inner, inside)))?;
             }
             (others, other) = (outputs, inner);
         }
@@ -275,72 +276,60 @@ impl Inference<'_, '_> {
         let Some(body) = self.scopes.graph(inner) else { return Ok(()) };
         let number = [body.inputs.first(), body.inputs.get(1), body.outputs.first()];
         for &id in number.into_iter().flatten() {
-            let set = self
-                .kinds
-                .key(inner, id)
-                .map(|key| self.kinds.kinds.set(key, Kind::Int).map(|()| key));
-            let clash = |clash| kind_clash(self.path(), rule.name, "condition".into(), clash);
-            set.transpose().map_err(clash)?;
+            let Some(key) = self.kinds.key(inner, id) else { continue };
+            let set = self.kinds.kinds.set(key, Kind::Int).map_err(Misfit::Kind);
+            set.map_err(self.at(rule, "condition"))?;
         }
         let carried = self.operator.inputs.len().saturating_sub(2);
         for index in 0..body.outputs.len().saturating_sub(1) {
-            let what = || format!("output {index}");
             let made = body.outputs.get(index.saturating_add(1)).map(|id| (inner, *id));
             let output = self.operator.outputs.get(index).copied().flatten();
             let output = output.map(|id| (self.scope, id));
             if index >= carried {
-                self.scanned(rule, output, made, what)?;
+                // Both are tensors: the output is what each iteration adds to it.
+                if let Some(key) = made.and_then(|(scope, id)| self.kinds.key(scope, id)) {
+                    let set = self.kinds.forms.set(key, Form::Tensor).map_err(Misfit::Form);
+                    set.map_err(self.at(rule, format_args!("output {index}")))?;
+                }
+                self.join(rule, index, output, made)?;
                 continue;
             }
             let start = self.operator.inputs.get(index.saturating_add(2)).copied().flatten();
             let start = start.map(|id| (self.scope, id));
             let inside = body.inputs.get(index.saturating_add(2)).map(|id| (inner, *id));
-            self.join(rule, start, inside, what)?;
-            self.join(rule, inside, made, what)?;
-            self.join(rule, output, made, what)?;
+            self.join(rule, index, start, inside)?;
+            self.join(rule, index, inside, made)?;
+            self.join(rule, index, output, made)?;
         }
         Ok(())
     }
 
-    /// Joins an output with what each iteration adds to it: tensors both.
-    fn scanned(
-        &mut self,
-        rule: &Rule,
-        output: Option<(usize, u32)>,
-        made: Option<(usize, u32)>,
-        what: impl Fn() -> String,
-    ) -> Result<()> {
-        if let Some(key) = made.and_then(|(scope, id)| self.kinds.key(scope, id)) {
-            let set = self.kinds.forms.set(key, Form::Tensor);
-            set.map_err(|clash| form_clash(self.path(), rule.name, what(), clash))?;
-        }
-        self.join(rule, output, made, what)
-    }
-
+    /// Joins two values that are an output of the operator.
     fn join(
         &mut self,
         rule: &Rule,
+        output: usize,
         left: Option<(usize, u32)>,
         right: Option<(usize, u32)>,
-        what: impl Fn() -> String,
     ) -> Result<()> {
         let key = |end: Option<(usize, u32)>| end.and_then(|(scope, id)| self.kinds.key(scope, id));
         let Some((left, right)) = key(left).zip(key(right)) else { return Ok(()) };
-        let joined = self.kinds.kinds.join(left, right);
-        joined.map_err(|clash| kind_clash(self.path(), rule.name, what(), clash))?;
-        let joined = self.kinds.forms.join(left, right);
-        joined.map_err(|clash| form_clash(self.path(), rule.name, what(), clash))
+        let joined = self.kinds.join(left, right);
+        joined.map_err(self.at(rule, format_args!("output {output}")))
     }
 
     /// Sets an input to one kind, and to a tensor.
     fn fixed(&mut self, rule: &Rule, index: usize, kind: Kind) -> Result<()> {
         let id = self.operator.inputs.get(index).copied().flatten();
         let Some(key) = id.and_then(|id| self.kinds.key(self.scope, id)) else { return Ok(()) };
-        let what = || format!("input {index}");
-        let set = self.kinds.kinds.set(key, kind);
-        set.map_err(|clash| kind_clash(self.path(), rule.name, what(), clash))?;
-        let set = self.kinds.forms.set(key, Form::Tensor);
-        set.map_err(|clash| form_clash(self.path(), rule.name, what(), clash))
+        let set = self.kinds.kinds.set(key, kind).map_err(Misfit::Kind);
+        let set = set.and_then(|()| self.kinds.forms.set(key, Form::Tensor).map_err(Misfit::Form));
+        set.map_err(self.at(rule, format_args!("input {index}")))
+    }
+
+    /// Returns what says that an input or output does not fit.
+    fn at(&self, rule: &Rule, what: impl Display) -> impl FnOnce(Misfit) -> Error {
+        move |misfit| misfit.at(self.path(), rule.name, &what.to_string())
     }
 
     fn path(&self) -> String {
@@ -365,12 +354,24 @@ impl Variables {
     }
 }
 
-fn kind_clash(path: String, operator: &'static str, what: String, clash: Clash<Kind>) -> Error {
-    let (found, expected) = (clash.found.to_string(), clash.expected.to_string());
-    Error::ElementType { path, operator, what, found, expected }
+/// Two things that have to be equal, and are not.
+enum Misfit {
+    Kind(Clash<Kind>),
+    Form(Clash<Form>),
 }
 
-fn form_clash(path: String, operator: &'static str, what: String, clash: Clash<Form>) -> Error {
-    let (found, expected) = (clash.found.name(), clash.expected.name());
-    Error::Form { path, operator, what, found, expected }
+impl Misfit {
+    fn at(self, path: String, operator: &'static str, what: &str) -> Error {
+        let what = what.to_owned();
+        match self {
+            Self::Kind(Clash { found, expected }) => {
+                let (found, expected) = (found.to_string(), expected.to_string());
+                Error::ElementType { path, operator, what, found, expected }
+            }
+            Self::Form(Clash { found, expected }) => {
+                let (found, expected) = (found.name(), expected.name());
+                Error::Form { path, operator, what, found, expected }
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! What the ONNX operators take and give: one rule for each operator of the format.
 //!
+//! Operators with the same rule stand together, in the order of their numbers.
 //! Where ONNX Runtime has no kernel for an element type that the ONNX operator takes, but for
 //! another one of the same kind, the rule has only that one.
 
@@ -63,9 +64,9 @@ const ATTENTION: i64 = 23;
 pub(super) const VARIABLES: usize = 2;
 
 impl Rule {
-    const fn new(name: &'static str, inputs: &'static [Slot], outputs: &'static [Slot]) -> Self {
+    const fn new(inputs: &'static [Slot], outputs: &'static [Slot]) -> Self {
         Self {
-            name,
+            name: "",
             opset: 20,
             inputs,
             required: inputs.len(),
@@ -74,6 +75,12 @@ impl Rule {
             many: [false, false],
             variables: [ANY; VARIABLES],
         }
+    }
+
+    /// Sets the name in ONNX, where it is not that in the format.
+    const fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
     }
 
     /// Sets what the first variable stands for.
@@ -179,205 +186,130 @@ const DEQUANTIZED: Elements = Elements(&[UInt8, Int8, Int32]);
 const MEMBERS: Elements = Elements(&[Float, Int8, UInt8, Int64]);
 const MASK: Elements = Elements(&[Float, Bool]);
 
+/// Matches any of several operators.
+macro_rules! any {
+    ($($operator:ident)*) => { $( OperatorType::$operator )|* };
+}
+
 /// Returns the rule of an operator; `None` for an unknown one.
 pub(super) const fn rule(operator: OperatorType) -> Option<Rule> {
     use OperatorType as O;
-    Some(match operator {
-        O::Add => binary("Add", NUMBERS),
-        O::ArgMin => Rule::new("ArgMin", &[T], &[I64]).t(NUMBERS),
-        O::ArgMax => Rule::new("ArgMax", &[T], &[I64]).t(NUMBERS),
-        O::AveragePool => unary("AveragePool"),
-        O::BatchNormalization => Rule::new("BatchNormalization", &[F, F, F, F, F], &[F]),
-        O::Cast => Rule::new("Cast", &[T], &[Slot::Given(1)]),
-        O::Clip => Rule::new("Clip", &[T, T, T], &[T]).t(NUMBERS).needs(1),
-        O::Concat => Rule::new("Concat", &[T], &[T]).many_inputs(),
-        O::ConstantOfShape => Rule::new("ConstantOfShape", &[I64], &[GIVEN]),
-        O::Conv => Rule::new("Conv", &[F, F, F], &[F]).needs(2),
-        O::ConvTranspose => Rule::new("ConvTranspose", &[F, F, F], &[F]).needs(2),
-        O::Cos => unary("Cos"),
-        O::CumSum => Rule::new("CumSum", &[T, U], &[T]).t(WIDE).u(INDICES),
-        O::Div => binary("Div", NUMBERS),
-        O::Equal => comparison("Equal", ANY),
-        O::Erf => unary("Erf"),
-        O::Expand => Rule::new("Expand", &[T, I64], &[T]),
-        O::Flatten => Rule::new("Flatten", &[T], &[T]),
-        O::Gather => Rule::new("Gather", &[T, U], &[T]).u(INDICES),
-        O::Gemm => Rule::new("Gemm", &[T, T, T], &[T]).t(WIDE).needs(2),
-        O::GlobalAveragePool => unary("GlobalAveragePool"),
-        O::Greater => comparison("Greater", NUMBERS),
-        O::GRU => Rule::new("GRU", &[F, F, F, F, I32, F], &[F, F]).needs(3).makes(0),
-        O::Identity => Rule::new("Identity", &[SAME], &[SAME]),
-        O::LeakyRelu => unary("LeakyRelu"),
-        O::Less => comparison("Less", NUMBERS),
-        O::LessOrEqual => comparison("LessOrEqual", NUMBERS),
-        O::Log => unary("Log"),
-        O::LogSoftmax => unary("LogSoftmax"),
-        O::LSTM => Rule::new("LSTM", &[F, F, F, F, I32, F, F], &[F, F, F]).needs(3).makes(0),
-        O::MatMul => binary("MatMul", WIDE),
+    let rule = match operator {
+        O::Add | O::Div | O::Mod | O::Mul | O::Sub => binary(NUMBERS),
+        O::ArgMin | O::ArgMax => Rule::new(&[T], &[I64]).t(NUMBERS),
+        any!(
+            AveragePool Cos Erf GlobalAveragePool LeakyRelu Log LogSoftmax Sigmoid
+            Sin Sqrt Softmax Tanh Round Floor Ceil Reciprocal Exp Tan Acos Asin Atan
+            HardSigmoid HardSwish Elu Softplus Gelu GlobalMaxPool Acosh Asinh Atanh
+            Cosh Sinh LpNormalization
+        ) => FLOATS,
+        O::BatchNormalization => Rule::new(&[F, F, F, F, F], &[F]),
+        O::Cast => Rule::new(&[T], &[Slot::Given(1)]),
+        O::Clip => Rule::new(&[T, T, T], &[T]).t(NUMBERS).needs(1),
+        O::Concat => Rule::new(&[T], &[T]).many_inputs(),
+        O::ConstantOfShape => Rule::new(&[I64], &[GIVEN]),
+        O::Conv | O::ConvTranspose => Rule::new(&[F, F, F], &[F]).needs(2),
+        O::CumSum => Rule::new(&[T, U], &[T]).t(WIDE).u(INDICES),
+        O::Equal => comparison(ANY),
+        O::Expand | O::Reshape | O::Unsqueeze | O::Tile | O::GatherND | O::ReverseSequence => {
+            Rule::new(&[T, I64], &[T])
+        }
+        O::Flatten | O::Transpose | O::DepthToSpace => Rule::new(&[T], &[T]),
+        O::Gather | O::GatherElements => Rule::new(&[T, U], &[T]).u(INDICES),
+        O::Gemm => Rule::new(&[T, T, T], &[T]).t(WIDE).needs(2),
+        O::Greater | O::Less | O::LessOrEqual | O::GreaterOrEqual => comparison(NUMBERS),
+        O::GRU => Rule::new(&[F, F, F, F, I32, F], &[F, F]).needs(3).makes(0),
+        O::Identity => Rule::new(&[SAME], &[SAME]),
+        O::LSTM => Rule::new(&[F, F, F, F, I32, F, F], &[F, F, F]).needs(3).makes(0),
+        O::MatMul | O::PRelu => binary(WIDE),
         O::MaxPool => {
             let elements = Elements(&[Float, Int8, UInt8]);
-            Rule::new("MaxPool", &[T], &[T, I64]).t(elements).makes(1)
+            Rule::new(&[T], &[T, I64]).t(elements).makes(1)
         }
-        O::Mod => binary("Mod", NUMBERS),
-        O::Mul => binary("Mul", NUMBERS),
-        O::Pad => Rule::new("Pad", &[T, I64, T, U], &[T]).u(INDICES).needs(2),
-        O::Pow => Rule::new("Pow", &[T, U], &[T]).t(WIDE).u(NUMBERS),
-        O::Range => Rule::new("Range", &[T, T, T], &[T]).t(WIDE),
-        O::ReduceMean => reduction("ReduceMean", WIDE),
-        O::ReduceL2 => reduction("ReduceL2", WIDE),
-        O::Relu => Rule::new("Relu", &[T], &[T]).t(Elements(&[Float, Int8, Int32])),
-        O::Reshape => Rule::new("Reshape", &[T, I64], &[T]),
-        O::Resize => Rule::new("Resize", &[T, F, F, I64], &[T]).t(NARROW).needs(1),
-        O::Shape => Rule::new("Shape", &[T], &[I64]),
-        O::Sigmoid => unary("Sigmoid"),
-        O::Sin => unary("Sin"),
-        O::Slice => Rule::new("Slice", &[T, U, U, U, U], &[T]).u(INDICES).needs(3),
-        O::Split => Rule::new("Split", &[T, I64], &[T]).needs(1).many_outputs(),
-        O::Sqrt => unary("Sqrt"),
-        O::Squeeze => Rule::new("Squeeze", &[T, I64], &[T]).needs(1),
-        O::Softmax => unary("Softmax"),
-        O::Sub => binary("Sub", NUMBERS),
-        O::Tanh => unary("Tanh"),
-        O::Transpose => Rule::new("Transpose", &[T], &[T]),
-        O::Unsqueeze => Rule::new("Unsqueeze", &[T, I64], &[T]),
-        O::Where => Rule::new("Where", &[BOOL, T, T], &[T]).t(NUMBERS),
-        O::ReduceProd => reduction("ReduceProd", WIDE),
-        O::ReduceSum => reduction("ReduceSum", WIDE),
-        O::ReduceMin => reduction("ReduceMin", NUMBERS),
-        O::ReduceMax => reduction("ReduceMax", NUMBERS),
-        O::NonZero => Rule::new("NonZero", &[T], &[I64]),
-        O::ScatterElements => Rule::new("ScatterElements", &[T, U, T], &[T]).u(INDICES),
-        O::Tile => Rule::new("Tile", &[T, I64], &[T]),
-        O::Not => Rule::new("Not", &[BOOL], &[BOOL]),
-        O::Abs => Rule::new("Abs", &[T], &[T]).t(NUMBERS),
-        O::Max => Rule::new("Max", &[T], &[T]).t(NUMBERS).many_inputs(),
-        O::Mean => Rule::new("Mean", &[F], &[F]).many_inputs(),
-        O::Min => Rule::new("Min", &[T], &[T]).t(NUMBERS).many_inputs(),
-        O::Sum => Rule::new("Sum", &[F], &[F]).many_inputs(),
-        O::OneHot => Rule::new("OneHot", &[I64, I64, T], &[T]),
-        O::Round => unary("Round"),
-        O::Floor => unary("Floor"),
-        O::Ceil => unary("Ceil"),
-        O::Reciprocal => unary("Reciprocal"),
-        O::TopK => Rule::new("TopK", &[T, I64], &[T, I64]).t(NUMBERS),
-        O::Neg => Rule::new("Neg", &[T], &[T]).t(SIGNED),
-        O::Exp => unary("Exp"),
-        O::GreaterOrEqual => comparison("GreaterOrEqual", NUMBERS),
-        O::Size => Rule::new("Size", &[T], &[I64]),
-        O::Tan => unary("Tan"),
-        O::Acos => unary("Acos"),
-        O::Asin => unary("Asin"),
-        O::Atan => unary("Atan"),
-        O::InstanceNormalization => Rule::new("InstanceNormalization", &[F, F, F], &[F]),
-        O::HardSigmoid => unary("HardSigmoid"),
-        O::HardSwish => unary("HardSwish"),
-        O::And => logic("And"),
-        O::Or => logic("Or"),
-        O::Xor => logic("Xor"),
-        O::Trilu => Rule::new("Trilu", &[T, I64], &[T]).needs(1),
-        O::ScatterND => Rule::new("ScatterND", &[T, I64, T], &[T]),
-        O::NonMaxSuppression => Rule::new("NonMaxSuppression", &[F, F, I64, F, F], &[I64]).needs(2),
-        O::Sign => Rule::new("Sign", &[T], &[T]).t(NUMBERS),
-        O::GatherElements => Rule::new("GatherElements", &[T, U], &[T]).u(INDICES),
-        O::LayerNormalization => {
-            Rule::new("LayerNormalization", &[F, F, F], &[F, F, F]).needs(2).makes(1)
-        }
-        O::ReduceSumSquare => reduction("ReduceSumSquare", WIDE),
-        O::RandomUniform => Rule::new("RandomUniform", &[], &[F]),
-        O::Elu => unary("Elu"),
-        O::RandomUniformLike => Rule::new("RandomUniformLike", &[T], &[F]),
-        O::RandomNormal => Rule::new("RandomNormal", &[], &[F]),
-        O::RandomNormalLike => Rule::new("RandomNormalLike", &[T], &[F]),
-        O::Softplus => unary("Softplus"),
-        O::GatherND => Rule::new("GatherND", &[T, I64], &[T]),
-        O::Gelu => unary("Gelu"),
-        O::Einsum => Rule::new("Einsum", &[T], &[T]).t(NUMBERS).many_inputs(),
-        O::If => Rule::new("If", &[BOOL], &[SAME]).many_outputs(),
-        O::DequantizeLinear => {
-            Rule::new("DequantizeLinear", &[T, F, T], &[F]).t(DEQUANTIZED).needs(2)
-        }
-        O::QuantizeLinear => Rule::new("QuantizeLinear", &[F, F, T], &[T]).t(QUANTIZED).needs(2),
-        O::DynamicQuantizeLinear => Rule::new("DynamicQuantizeLinear", &[F], &[U8, F, U8]),
-        O::MatMulInteger => quantized("MatMulInteger"),
-        O::DepthToSpace => Rule::new("DepthToSpace", &[T], &[T]),
-        O::ConvInteger => quantized("ConvInteger"),
-        O::CastLike => Rule::new("CastLike", &[T, U], &[U]).u(NUMBERS),
-        O::Dropout => Rule::new("Dropout", &[F, F, BOOL], &[F, BOOL]).needs(1).makes(1),
-        O::EyeLike => Rule::new("EyeLike", &[T], &[GIVEN]).t(NUMBERS),
-        O::IsNaN => Rule::new("IsNaN", &[F], &[BOOL]),
-        O::IsInf => Rule::new("IsInf", &[F], &[BOOL]),
-        O::Loop => {
-            Rule::new("Loop", &[I64, BOOL, SAME], &[SAME]).needs(0).many_inputs().many_outputs()
-        }
-        O::SequenceEmpty => Rule::new("SequenceEmpty", &[], &[SEQUENCE]).t(MEMBERS),
-        O::SequenceAt => Rule::new("SequenceAt", &[SEQUENCE, U], &[T]).t(MEMBERS).u(INDICES),
+        O::Pad => Rule::new(&[T, I64, T, U], &[T]).u(INDICES).needs(2),
+        O::Pow => Rule::new(&[T, U], &[T]).t(WIDE).u(NUMBERS),
+        O::Range => Rule::new(&[T, T, T], &[T]).t(WIDE),
+        any!(
+            ReduceMean ReduceL2 ReduceProd ReduceSum ReduceSumSquare ReduceL1
+            ReduceLogSum ReduceLogSumExp
+        ) => reduction(WIDE),
+        O::Relu => Rule::new(&[T], &[T]).t(Elements(&[Float, Int8, Int32])),
+        O::Resize => Rule::new(&[T, F, F, I64], &[T]).t(NARROW).needs(1),
+        O::Shape | O::NonZero | O::Size => Rule::new(&[T], &[I64]),
+        O::Slice => Rule::new(&[T, U, U, U, U], &[T]).u(INDICES).needs(3),
+        O::Split => Rule::new(&[T, I64], &[T]).needs(1).many_outputs(),
+        O::Squeeze | O::Trilu => Rule::new(&[T, I64], &[T]).needs(1),
+        O::Where => Rule::new(&[BOOL, T, T], &[T]).t(NUMBERS),
+        O::ReduceMin | O::ReduceMax => reduction(NUMBERS),
+        O::ScatterElements => Rule::new(&[T, U, T], &[T]).u(INDICES),
+        O::Not => Rule::new(&[BOOL], &[BOOL]),
+        O::Abs | O::Sign => Rule::new(&[T], &[T]).t(NUMBERS),
+        O::Max | O::Min | O::Einsum => Rule::new(&[T], &[T]).t(NUMBERS).many_inputs(),
+        O::Mean | O::Sum => Rule::new(&[F], &[F]).many_inputs(),
+        O::OneHot => Rule::new(&[I64, I64, T], &[T]),
+        O::TopK => Rule::new(&[T, I64], &[T, I64]).t(NUMBERS),
+        O::Neg => Rule::new(&[T], &[T]).t(SIGNED),
+        O::InstanceNormalization => Rule::new(&[F, F, F], &[F]),
+        O::And | O::Or | O::Xor => LOGIC,
+        O::ScatterND => Rule::new(&[T, I64, T], &[T]),
+        O::NonMaxSuppression => Rule::new(&[F, F, I64, F, F], &[I64]).needs(2),
+        O::LayerNormalization => Rule::new(&[F, F, F], &[F, F, F]).needs(2).makes(1),
+        O::RandomUniform | O::RandomNormal => Rule::new(&[], &[F]),
+        O::RandomUniformLike | O::RandomNormalLike => Rule::new(&[T], &[F]),
+        O::If => Rule::new(&[BOOL], &[SAME]).many_outputs(),
+        O::DequantizeLinear => Rule::new(&[T, F, T], &[F]).t(DEQUANTIZED).needs(2),
+        O::QuantizeLinear => Rule::new(&[F, F, T], &[T]).t(QUANTIZED).needs(2),
+        O::DynamicQuantizeLinear => Rule::new(&[F], &[U8, F, U8]),
+        O::MatMulInteger | O::ConvInteger => INTEGERS,
+        O::CastLike => Rule::new(&[T, U], &[U]).u(NUMBERS),
+        O::Dropout => Rule::new(&[F, F, BOOL], &[F, BOOL]).needs(1).makes(1),
+        O::EyeLike => Rule::new(&[T], &[GIVEN]).t(NUMBERS),
+        O::IsNaN | O::IsInf => Rule::new(&[F], &[BOOL]),
+        O::Loop => Rule::new(&[I64, BOOL, SAME], &[SAME]).needs(0).many_inputs().many_outputs(),
+        O::SequenceEmpty => Rule::new(&[], &[SEQUENCE]).t(MEMBERS),
+        O::SequenceAt => Rule::new(&[SEQUENCE, U], &[T]).t(MEMBERS).u(INDICES),
         O::SequenceInsert => {
             let inputs = &[SEQUENCE, T, U];
-            Rule::new("SequenceInsert", inputs, &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(2)
+            Rule::new(inputs, &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(2)
         }
-        O::ConcatFromSequence => Rule::new("ConcatFromSequence", &[SEQUENCE], &[T]).t(MEMBERS),
-        O::SplitToSequence => {
-            Rule::new("SplitToSequence", &[T, U], &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(1)
-        }
-        O::SequenceLength => Rule::new("SequenceLength", &[SEQUENCE], &[I64]).t(MEMBERS),
-        O::SequenceConstruct => {
-            Rule::new("SequenceConstruct", &[T], &[SEQUENCE]).t(MEMBERS).many_inputs()
-        }
-        O::SequenceErase => {
-            Rule::new("SequenceErase", &[SEQUENCE, U], &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(1)
-        }
-        O::GridSample => Rule::new("GridSample", &[F, F], &[F]),
-        O::PRelu => binary("PRelu", WIDE),
-        O::STFT => Rule::new("STFT", &[F, U, F, U], &[F]).u(INDICES).needs(2),
-        O::GlobalMaxPool => unary("GlobalMaxPool"),
-        O::ReduceL1 => reduction("ReduceL1", WIDE),
-        O::Acosh => unary("Acosh"),
-        O::Asinh => unary("Asinh"),
-        O::Atanh => unary("Atanh"),
-        O::Cosh => unary("Cosh"),
-        O::Sinh => unary("Sinh"),
-        O::Multinomial => Rule::new("Multinomial", &[F], &[I64]),
-        O::ReverseSequence => Rule::new("ReverseSequence", &[T, I64], &[T]),
-        O::DFT => Rule::new("DFT", &[F, U, I64], &[F]).u(INDICES).needs(1),
-        O::Scatter => Rule::new("ScatterElements", &[T, U, T], &[T]).u(INDICES),
-        O::Upsample => Rule::new("Resize", &[T, F], &[T]).t(NARROW),
-        O::RotaryEmbedding => {
-            Rule::new("RotaryEmbedding", &[F, F, F, I64], &[F]).needs(3).since(ATTENTION)
-        }
+        O::ConcatFromSequence => Rule::new(&[SEQUENCE], &[T]).t(MEMBERS),
+        O::SplitToSequence => Rule::new(&[T, U], &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(1),
+        O::SequenceLength => Rule::new(&[SEQUENCE], &[I64]).t(MEMBERS),
+        O::SequenceConstruct => Rule::new(&[T], &[SEQUENCE]).t(MEMBERS).many_inputs(),
+        O::SequenceErase => Rule::new(&[SEQUENCE, U], &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(1),
+        O::GridSample => Rule::new(&[F, F], &[F]),
+        O::STFT => Rule::new(&[F, U, F, U], &[F]).u(INDICES).needs(2),
+        O::Multinomial => Rule::new(&[F], &[I64]),
+        O::DFT => Rule::new(&[F, U, I64], &[F]).u(INDICES).needs(1),
+        O::Scatter => Rule::new(&[T, U, T], &[T]).u(INDICES).named("ScatterElements"),
+        O::Upsample => Rule::new(&[T, F], &[T]).t(NARROW).named("Resize"),
+        O::RotaryEmbedding => Rule::new(&[F, F, F, I64], &[F]).needs(3).since(ATTENTION),
         O::Attention => {
             let inputs = &[F, F, F, U, F, F, I64];
-            Rule::new("Attention", inputs, &[F, F, F]).u(MASK).needs(3).makes(1).since(ATTENTION)
+            Rule::new(inputs, &[F, F, F]).u(MASK).needs(3).makes(1).since(ATTENTION)
         }
-        O::LpNormalization => unary("LpNormalization"),
-        O::ReduceLogSum => reduction("ReduceLogSum", WIDE),
-        O::ReduceLogSumExp => reduction("ReduceLogSumExp", WIDE),
-        _ => return None,
-    })
+        O::Unknown(_) => return None,
+    };
+    match operator.info() {
+        Some(info) if rule.name.is_empty() => Some(rule.named(info.name)),
+        _ => Some(rule),
+    }
 }
 
-/// Floats in, floats out.
-const fn unary(name: &'static str) -> Rule {
-    Rule::new(name, &[F], &[F])
+const FLOATS: Rule = Rule::new(&[F], &[F]);
+const LOGIC: Rule = Rule::new(&[BOOL, BOOL], &[BOOL]);
+const INTEGERS: Rule = Rule::new(&[T, U, T, U], &[I32]).t(QUANTIZED).u(QUANTIZED).needs(2);
+
+const fn binary(elements: Elements) -> Rule {
+    Rule::new(&[T, T], &[T]).t(elements)
 }
 
-const fn binary(name: &'static str, elements: Elements) -> Rule {
-    Rule::new(name, &[T, T], &[T]).t(elements)
+const fn comparison(elements: Elements) -> Rule {
+    Rule::new(&[T, T], &[BOOL]).t(elements)
 }
 
-const fn comparison(name: &'static str, elements: Elements) -> Rule {
-    Rule::new(name, &[T, T], &[BOOL]).t(elements)
-}
-
-const fn logic(name: &'static str) -> Rule {
-    Rule::new(name, &[BOOL, BOOL], &[BOOL])
-}
-
-const fn reduction(name: &'static str, elements: Elements) -> Rule {
-    Rule::new(name, &[T, I64], &[T]).t(elements).needs(1)
-}
-
-const fn quantized(name: &'static str) -> Rule {
-    Rule::new(name, &[T, U, T, U], &[I32]).t(QUANTIZED).u(QUANTIZED).needs(2)
+const fn reduction(elements: Elements) -> Rule {
+    Rule::new(&[T, I64], &[T]).t(elements).needs(1)
 }
 
 #[cfg(test)]

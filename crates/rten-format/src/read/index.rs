@@ -279,14 +279,14 @@ impl Walk<'_> {
 
 impl Entry {
     pub(crate) fn name<'a>(&self, model_data: &'a [u8]) -> Option<&'a [u8]> {
-        self.name?.of(model_data)
+        self.name?.slice(model_data)
     }
 
     pub(crate) fn dims<'a>(
         &self,
         model_data: &'a [u8],
     ) -> impl ExactSizeIterator<Item = u32> + use<'a> {
-        let shape = self.shape.of(model_data).unwrap_or_default();
+        let shape = self.shape.slice(model_data).unwrap_or_default();
         let (dims, _) = shape.as_chunks();
         dims.iter().map(|dim| u32::from_le_bytes(*dim))
     }
@@ -415,7 +415,7 @@ mod tests {
             }
             (Some(Inline::Elements(dtype, extent)), Some(data)) => {
                 assert_eq!(Some(dtype), data.dtype());
-                assert_eq!(extent.of(model_data), data.bytes().map(Bytes::as_ref));
+                assert_eq!(extent.slice(model_data), data.bytes().map(Bytes::as_ref));
             }
             other => panic!("{other:?}"),
         }

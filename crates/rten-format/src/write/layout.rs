@@ -2,7 +2,7 @@
 //! it in the tensor data. Format text: "Tensor data".
 
 use bytes::Bytes;
-use tensor_core::{DType, Extent, TensorInfo};
+use tensor_core::{DType, Extent, Limit, Limits, TensorInfo};
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Graph, Model, NodeKind, Result,
@@ -184,6 +184,8 @@ impl Plan {
             // What is in a table that is not known stays where it is.
             return Ok(Place::Inline);
         };
+        // Readers refuse what has more dimensions.
+        Limits::default().check(Limit::Rank, "rank", info.shape.rank() as u64)?;
         let (len, elements) = (info.byte_len()?, info.shape.elements()?);
         let dtype = ConstantDataType::from_dtype(info.dtype).map_err(|_| Fault::NoDtype)?;
         if let Some(bytes) = constant.inline()? {

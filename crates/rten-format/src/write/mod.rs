@@ -10,12 +10,13 @@ use std::{
 };
 
 use tensor_core::{
-    Error as Core, Extent, Source,
+    Error as Core, Extent, Report, Source,
     output::{Durability, Existing, NewFile, Output},
 };
 
 use crate::{
     Error, Fault, Header, Model, Reader, Result, Tensor,
+    edit::check,
     write::layout::{Elements, Layout, Part, Rule, Wanted},
 };
 
@@ -24,6 +25,7 @@ use crate::{
 pub struct WriteOptions {
     inline_elements: u64,
     alignment: u32,
+    is_unchecked: bool,
     output: Output,
 }
 
@@ -65,6 +67,14 @@ impl WriteOptions {
         self
     }
 
+    /// Writes also what [`Reader::lint`] calls an error, and what the model is made of has not: for
+    /// callers that look at the result themselves.
+    #[must_use]
+    pub const fn unchecked(mut self) -> Self {
+        self.is_unchecked = true;
+        self
+    }
+
     /// Starts a file in any sink: writes the header and the model data. Nothing is sought.
     ///
     /// # Errors
@@ -89,6 +99,10 @@ impl WriteOptions {
         self.output
     }
 
+    pub(crate) const fn is_unchecked(&self) -> bool {
+        self.is_unchecked
+    }
+
     pub(crate) const fn most_inline_elements(&self) -> u64 {
         self.inline_elements
     }
@@ -104,7 +118,8 @@ impl WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { inline_elements: 16, alignment: 64, output: Output::default() }
+        let output = Output::default();
+        Self { inline_elements: 16, alignment: 64, is_unchecked: false, output }
     }
 }
 
@@ -120,8 +135,8 @@ pub(crate) const MAX_ALIGNMENT: u32 = 1 << 16;
 /// is that of the model data, however large the weights are.
 ///
 /// The same model and elements make the same bytes. What reads the file finds the constants as the
-/// model has them, unknown parts included; whether the graph makes sense is for
-/// [`Model::lint`] to tell.
+/// model has them, unknown parts included. What [`Model::lint`] calls an error is refused, unless it
+/// is [unchecked](WriteOptions::unchecked).
 ///
 /// # Examples
 ///
@@ -179,8 +194,9 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Constant`] where a constant has another number of bytes than its shape needs, or
-    /// lacks an element type; as for [`Model::to_bytes`]; [`Error::Write`] where the sink fails.
+    /// [`Error::Invalid`]; [`Error::Constant`] where a constant has another number of bytes than its
+    /// shape needs, or lacks an element type; as for [`Model::to_bytes`]; [`Error::Write`] where the
+    /// sink fails.
     pub fn new(sink: W, model: &Model) -> Result<Self> {
         WriteOptions::default().write_to(sink, model)
     }
@@ -192,6 +208,9 @@ impl<W: Write> Writer<W> {
         commit: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
     ) -> Result<Self> {
         let rule = options.rule()?;
+        if !options.is_unchecked {
+            check::sound(&model.lint(), &Report::default())?;
+        }
         let Layout { model, parts } = Layout::new(model, rule)?;
         let model_data = model.to_bytes()?;
         drop(model);

@@ -63,13 +63,14 @@ impl<'a> Rewrite<'a> {
     ///
     /// # Errors
     ///
+    /// [`Error::Invalid`] where a changed model has an error that the file has not;
     /// [`Error::Constant`] where a constant has no elements, or not as many as its shape needs; as
     /// for [`Model::to_bytes`]; [`Error::Write`] and [`Error::Core`] where the file cannot be
     /// written. What was at its place is as it was before.
     pub fn to_v2(self, path: impl AsRef<Path>) -> Result<()> {
         let Self { reader, options, .. } = self;
         let model = self.into_laid_out()?;
-        copy(options.create(path, &model)?, reader)?;
+        copy(options.unchecked().create(path, &model)?, reader)?;
         Ok(())
     }
 
@@ -81,7 +82,7 @@ impl<'a> Rewrite<'a> {
     pub fn write_v2<W: Write>(self, sink: W) -> Result<W> {
         let Self { reader, options, .. } = self;
         let model = self.into_laid_out()?;
-        copy(options.write_to(sink, &model)?, reader)
+        copy(options.unchecked().write_to(sink, &model)?, reader)
     }
 
     /// Writes a file of version 1, which has all elements in the model data.
@@ -123,10 +124,16 @@ impl<'a> Rewrite<'a> {
             let reader = self.reader;
             return Ok(reader.source().read(reader.model_data(), "model data")?.into());
         }
+        let is_checked = self.is_checked();
         let Self { reader, model, .. } = self;
         reader.require_known()?;
         let model = inline(reader, model.into_owned(), u64::MAX)?;
-        model.to_bytes()
+        Ok(version_1(reader, &model, is_checked)?.into())
+    }
+
+    /// Tells whether errors are looked for, as an unchanged model brings none.
+    const fn is_checked(&self) -> bool {
+        matches!(self.model, Cow::Owned(_)) && !self.options.is_unchecked()
     }
 
     /// Writes a file of version 2 around the model data of one of version 1, which keeps its bytes:
@@ -186,6 +193,9 @@ impl<'a> Rewrite<'a> {
     /// Returns the model with small constants inline.
     fn into_laid_out(self) -> Result<Model> {
         self.reader.require_known()?;
+        if self.is_checked() {
+            check::sound(&self.model.lint(), &self.reader.model().lint())?;
+        }
         inline(self.reader, self.model.into_owned(), self.options.most_inline_elements())
     }
 }
@@ -211,14 +221,14 @@ pub(crate) fn write<W: Write>(
     if reader.version() == Version::V1 {
         fill(&mut model, u64::MAX, elements)?;
         check::elements(reader, &model, Unknown::Refused)?;
-        let bytes = model.to_bytes()?;
+        let bytes = version_1(reader, &model, !options.is_unchecked())?;
         let written = sink.write_all(&bytes).and_then(|()| sink.flush());
         written.map_err(|source| Error::Write { offset: 0, source })?;
         return Ok(sink);
     }
     fill(&mut model, options.most_inline_elements(), elements)?;
     let model = inline(reader, model, options.most_inline_elements())?;
-    let mut writer = options.write_to(sink, &model)?;
+    let mut writer = options.unchecked().write_to(sink, &model)?;
     while let Some(wanted) = writer.wanted() {
         if wanted.data_offset.is_some() {
             writer.copy_from(reader)?;
@@ -228,6 +238,15 @@ pub(crate) fn write<W: Write>(
         }
     }
     writer.finish()
+}
+
+/// Returns a file of version 1, in which there may be no error that the other file has not.
+fn version_1(reader: &Reader, model: &Model, is_checked: bool) -> Result<Bytes> {
+    let bytes = Bytes::from(model.to_bytes()?);
+    if is_checked {
+        check::sound(&Reader::from_bytes(bytes.clone())?.lint(), &reader.lint())?;
+    }
+    Ok(bytes)
 }
 
 /// Gives constants of up to so many elements, that have none, theirs.

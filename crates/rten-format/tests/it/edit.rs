@@ -175,7 +175,7 @@ fn files_that_are_none_are_left_alone() {
 }
 
 /// Two levels of branches that capture `x` of the main graph, the inner one only by name.
-fn nested() -> Model {
+pub(crate) fn nested() -> Model {
     let value = Value::default;
     let mut inner = GraphBuilder::new();
     let x = inner.capture("x", value()).unwrap();

@@ -10,6 +10,7 @@ mod golden;
 mod onnx;
 mod read;
 mod reject;
+mod sound;
 #[path = "../../../../fuzz/src/rten_read.rs"]
 mod rten_read;
 mod validate;

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use rten_format::{
     Attributes, Constant, ConstantData, ConstantDataType, Graph, GraphBuilder, Header, Model, Node,
     NodeKind, Reader, Rewrite, Tensor, Version, WriteOptions, Writer,
-    tensor_core::{Extent, Limits, ReadAt, Source, TensorBuf},
+    tensor_core::{Extent, Limits, TensorBuf},
 };
-use test_support::{files, testdata};
+use test_support::{CountingSource, files, testdata};
 
 /// Every file that RTen's converter wrote, with its name.
 fn corpus() -> Vec<(String, Reader)> {
@@ -316,25 +316,6 @@ fn alignments_that_are_none() {
     }
 }
 
-/// Zeros that take no memory.
-#[derive(Debug)]
-struct Zeros(Vec<u8>, u64);
-
-impl ReadAt for Zeros {
-    fn len(&self) -> u64 {
-        self.1
-    }
-
-    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        buffer.fill(0);
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
-        for (byte, head) in buffer.iter_mut().zip(&self.0[start..]) {
-            *byte = *head;
-        }
-        Ok(())
-    }
-}
-
 /// A file of version 2 with this many elements of 4 bytes.
 fn large(elements: u32) -> Reader {
     let described = Constant::described([elements], ConstantDataType::Float32);
@@ -347,8 +328,8 @@ fn large(elements: u32) -> Reader {
     let extent = Extent::new(32, model_data.len() as u64).unwrap();
     let header = Header { model_data: extent, tensor_data_offset: 4096 };
     let head = [header.to_bytes(), model_data].concat();
-    let source = Source::from_read_at(Zeros(head, 4096 + u64::from(elements) * 4));
-    Reader::from_source(source).unwrap()
+    let zeros = 4096 + u64::from(elements) * 4 - head.len() as u64;
+    Reader::from_source(CountingSource::with_zeros(&head, zeros).source()).unwrap()
 }
 
 #[test]

@@ -9,9 +9,10 @@ use proptest::{
 };
 
 use crate::{
-    Attributes, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode, Dim, GeluApproximation,
-    Graph, NMSBoxOrder, NearestMode, Node, NodeKind, Operator, OperatorType, PadMode, RNNDirection,
-    ResizeMode, ScatterReduction, Value, attributes::SoftmaxAttrs,
+    Attributes, AutoPad, Constant, ConstantData, ConstantDataType, CoordTransformMode, DataType,
+    DepthToSpaceMode, Dim, GeluApproximation, Graph, NMSBoxOrder, NearestMode, Node, NodeKind,
+    Operator, OperatorType, PadMode, RNNDirection, ResizeMode, ScatterReduction, Value,
+    attributes::SoftmaxAttrs,
 };
 
 /// A type of which any value can be made.
@@ -93,10 +94,25 @@ impl Any for Node {
     fn any() -> BoxedStrategy<Self> {
         let kind: Union<BoxedStrategy<NodeKind>> = Union::new([
             Just(NodeKind::Missing).boxed(),
+            Constant::any().prop_map(NodeKind::Constant).boxed(),
             Value::any().prop_map(NodeKind::Value).boxed(),
             Operator::any().prop_map(NodeKind::Operator).boxed(),
         ]);
         (Any::any(), kind).prop_map(|(name, kind)| Self { name, kind }).boxed()
+    }
+}
+
+impl Any for Constant {
+    /// Of few elements, or of more dimensions than there may be; data of another length, too.
+    fn any() -> BoxedStrategy<Self> {
+        let shape = vec(0..3_u32, 0..3).boxed();
+        let shape = Union::new_weighted(vec![(9, shape), (1, Just(vec![1; 65]).boxed())]);
+        let dtypes = || any::<u16>().prop_map(|code| ConstantDataType::from_code(code % 5));
+        let data = (dtypes(), 0..5_usize)
+            .prop_map(|(dtype, words)| ConstantData::new(dtype, vec![0; words * 4]));
+        (shape, option::of(dtypes()), data, option::of(0..64_u64))
+            .prop_map(|(shape, dtype, data, data_offset)| Self { shape, dtype, data, data_offset })
+            .boxed()
     }
 }
 

@@ -4,12 +4,15 @@ pub(crate) mod any;
 mod wire;
 
 use bytes::Bytes;
-use tensor_core::Limits;
+use proptest::{prop_assert_eq, proptest};
+use tensor_core::{Limits, Report, Severity};
 
 use super::*;
 use crate::{
-    Constant, ConstantData, Dim, Error, Node, NodeKind, Operator, OperatorType, Value,
+    Constant, ConstantData, Dim, Error, Node, NodeKind, Operator, OperatorType, Reader, Value,
+    WriteOptions,
     attributes::{EinsumAttrs, IfAttrs, LoopAttrs},
+    model::tests::any::Any as _,
 };
 
 #[track_caller]
@@ -204,6 +207,33 @@ fn constants_are_slices_of_model_data() {
     let NodeKind::Constant(constant) = &read.graph.nodes[0].kind else { panic!() };
     let Some(ConstantData::Float(data)) = &constant.data else { panic!() };
     assert!(bytes.as_ptr_range().contains(&data.as_ptr()));
+}
+
+/// Lists rules and paths of errors.
+fn errors(report: &Report) -> Vec<(String, Option<String>)> {
+    let errors = report.findings().iter().filter(|found| found.severity == Severity::Error);
+    let mut errors: Vec<_> =
+        errors.map(|found| (found.rule.to_string(), found.at.path.clone())).collect();
+    errors.sort();
+    errors
+}
+
+proptest! {
+    /// A writer refuses what its reader could not read, or adds nothing to what is wrong.
+    #[test]
+    fn files_have_the_errors_of_their_models(graph in Box::<Graph>::any()) {
+        let model = Model { graph: *graph, metadata: None };
+        for inline_elements in [0, 16] {
+            let options = WriteOptions::default().inline_elements(inline_elements).unchecked();
+            let Ok(mut writer) = options.write_to(Vec::new(), &model) else { continue };
+            while let Some(wanted) = writer.wanted() {
+                let elements = vec![0; wanted.info.byte_len().unwrap() as usize];
+                writer.add(&elements).unwrap();
+            }
+            let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+            prop_assert_eq!(errors(&reader.validate()), errors(&model.lint()));
+        }
+    }
 }
 
 #[test]
