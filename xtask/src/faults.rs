@@ -12,9 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
 use serde_json::Value as Json;
-use toml::{Table, Value};
 
 use crate::{cargo, command, output, root, succeed};
 
@@ -22,13 +22,11 @@ use crate::{cargo, command, output, root, succeed};
 pub(crate) fn run(kills: u32) -> Result<()> {
     succeed(cargo().args(["build", "--quiet", "-p", "modelcrate-cli"]))?;
     let program = env::current_exe()?.with_file_name("modelcrate");
-    let table: Table = fs::read_to_string(root().join("xtask/faults.toml"))?.parse()?;
-    let edits = table["edit"].as_array().context("xtask/faults.toml has no `edit`")?;
+    let table: Table = toml::from_str(&fs::read_to_string(root().join("xtask/faults.toml"))?)?;
     println!("| command | kills | old after | new after | too large | disk full |");
     println!("|---|---|---|---|---|---|");
     let (noise, mut broken) = (noise(), 0);
-    for edit in edits {
-        let edit = Edit::parse(edit)?;
+    for edit in &table.edit {
         let row = edit.row(&program, &noise, kills).unwrap_or_else(|error| {
             broken += 1;
             format!("| {} | {error:#} |", edit.title())
@@ -44,31 +42,31 @@ pub(crate) fn some() -> Result<()> {
     run(20)
 }
 
-/// A command, and what it changes or makes.
-struct Edit<'a> {
-    run: &'a str,
-    file: &'a str,
-    /// The file of `testdata` that is there first.
-    old: Option<&'a str>,
-    /// Commands that come first.
-    before: Vec<&'a str>,
+#[derive(Deserialize)]
+struct Table {
+    edit: Vec<Edit>,
 }
 
-impl<'a> Edit<'a> {
-    fn parse(edit: &'a Value) -> Result<Self> {
-        let text = |key: &str| edit.get(key).and_then(Value::as_str);
-        let before = edit.get("before").and_then(Value::as_array).into_iter().flatten();
-        Ok(Self {
-            run: text("run").context("an edit has no `run`")?,
-            file: text("file").context("an edit has no `file`")?,
-            old: text("old"),
-            before: before.filter_map(Value::as_str).collect(),
-        })
-    }
+/// A command, and what it changes or makes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    run: String,
+    file: String,
+    /// The file of `testdata` that is there first.
+    old: Option<String>,
+    /// Commands that come first; those for a shell begin with `$`.
+    #[serde(default)]
+    before: Vec<String>,
+    /// Whether `file` is a folder of files that appear one after the other, each whole.
+    #[serde(default)]
+    one_by_one: bool,
+}
 
+impl Edit {
     /// Returns the command and the name of the file that is there first.
     fn title(&self) -> String {
-        let old = self.old.and_then(|old| old.rsplit('/').next()).unwrap_or("noise");
+        let old = self.old.as_ref().and_then(|old| old.rsplit('/').next()).unwrap_or("noise");
         format!("`{}`, {old}", self.run)
     }
 
@@ -99,13 +97,13 @@ impl<'a> Edit<'a> {
         trial.old.restore(&trial.path())?;
         let mut filler = fs::File::create(folder.join("filler"))?;
         while filler.write_all(&[7; 4096]).is_ok() {}
-        trial.refused(&trial.command(self.run).output()?)
+        trial.refused(&trial.command(&self.run).output()?)
     }
 }
 
 /// A folder in which a command is run again and again.
 struct Trial<'a> {
-    edit: &'a Edit<'a>,
+    edit: &'a Edit,
     program: &'a Path,
     folder: &'a Path,
     old: State,
@@ -115,24 +113,19 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn start(
-        edit: &'a Edit<'a>,
-        program: &'a Path,
-        noise: &[u8],
-        folder: &'a Path,
-    ) -> Result<Self> {
+    fn start(edit: &'a Edit, program: &'a Path, noise: &[u8], folder: &'a Path) -> Result<Self> {
         fs::write(folder.join("noise"), noise)?;
-        if let Some(old) = edit.old {
+        if let Some(old) = &edit.old {
             fs::copy(root().join("testdata").join(old), folder.join("old"))?;
         }
         let (old, new, took) = <_>::default();
         let mut trial = Self { edit, program, folder, old, new, took };
         for line in &edit.before {
-            ensure_success(&trial.command(line).output()?).context((*line).to_owned())?;
+            ensure_success(&trial.command(line).output()?).with_context(|| line.clone())?;
         }
         trial.old = trial.state()?;
         let started = Instant::now();
-        ensure_success(&trial.command(edit.run).output()?)?;
+        ensure_success(&trial.command(&edit.run).output()?)?;
         trial.took = started.elapsed();
         trial.new = trial.state()?;
         ensure!(trial.new.files != trial.old.files, "the command changes nothing");
@@ -140,19 +133,24 @@ impl<'a> Trial<'a> {
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(self.program);
-        command.current_dir(self.folder).args(line.split_whitespace()).stdin(Stdio::null());
+        let script = line.strip_prefix("$ ");
+        let mut command = Command::new(script.map_or(self.program, |_| Path::new("sh")));
+        match script {
+            Some(script) => command.args(["-c", script]),
+            None => command.args(line.split_whitespace()),
+        };
+        command.current_dir(self.folder).stdin(Stdio::null());
         command
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join(self.edit.file)
+        self.folder.join(&self.edit.file)
     }
 
     fn state(&self) -> Result<State> {
         let mut state = State::default();
         state.read(&self.path())?;
-        let shown = ["inspect", "--digests", "--format", "json", self.edit.file].join(" ");
+        let shown = ["inspect", "--digests", "--format", "json", &self.edit.file].join(" ");
         state.shown = shown_by(&self.command(&shown).output()?);
         Ok(state)
     }
@@ -165,7 +163,7 @@ impl<'a> Trial<'a> {
             self.old.restore(&self.path())?;
             let delay = self.took.mul_f64(random.next() * 1.1);
             let mut child =
-                self.command(self.edit.run).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+                self.command(&self.edit.run).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
             thread::sleep(delay);
             let tidies = number % 4 == 0;
             if tidies {
@@ -181,7 +179,7 @@ impl<'a> Trial<'a> {
             old += u32::from(self.judge().with_context(when)? == After::Old);
             if !tidies && !self.hidden()?.is_empty() {
                 // What a dead process left is gone with the next edit, whatever becomes of that.
-                self.command(self.edit.run).output()?;
+                self.command(&self.edit.run).output()?;
             }
             let hidden = self.hidden()?;
             ensure!(hidden.is_empty(), "{}: {hidden:?} was left", when());
@@ -216,7 +214,7 @@ impl<'a> Trial<'a> {
         Ok(refused)
     }
 
-    /// Tells which of the two files is there; bytes that an edit has put behind the old one, and that
+    /// Tells which of the two files is there, or the old one where some of several are; bytes that an edit has put behind the old one, and that
     /// no reader looks at, do not matter.
     fn judge(&self) -> Result<After> {
         let mut found = State::default();
@@ -225,6 +223,11 @@ impl<'a> Trial<'a> {
             if found.files == state.files {
                 return Ok(after);
             }
+        }
+        let is_new = |(path, bytes): (_, &_)| self.new.files.get(path) == Some(bytes);
+        if self.edit.one_by_one && found.files.iter().all(is_new) {
+            // Some are missing.
+            return Ok(After::Old);
         }
         ensure_success(&self.command(&format!("verify {}", self.edit.file)).output()?)?;
         let found = self.state()?.shown.context("the file cannot be looked at")?;
@@ -297,9 +300,8 @@ fn shown_by(inspect: &Output) -> Option<Json> {
 }
 
 fn ensure_success(output: &Output) -> Result<()> {
-    if !output.status.success() {
-        bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {errors}", output.status);
     Ok(())
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn check() -> Result<()> {
         println!("{fault}");
     }
     if !faults.is_empty() {
-        bail!("{} golden files differ; `cargo xtask golden` writes them anew", faults.len());
+        bail!("{} golden files differ; `cargo xtask golden` rewrites them", faults.len());
     }
     println!("{} golden files are as the writers make them", goldens.len());
     Ok(())

@@ -26,7 +26,7 @@ impl Environment {
         Self { folder: root().join("target").join(name) }
     }
 
-    /// Makes it anew, without any package.
+    /// Remakes it without any package.
     pub(crate) fn create(&self) -> Result<()> {
         require_python()?;
         succeed(system_python().args(["-m", "venv", "--clear"]).arg(&self.folder))

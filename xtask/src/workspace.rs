@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::{cargo, output};
 
@@ -22,20 +22,53 @@ pub(crate) struct Member {
 }
 
 /// One dependency of a member.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// Whether it is taken from a folder and not from the registry.
-    pub(crate) is_local: bool,
+    /// The folder that it is taken from, where that is not the registry.
+    pub(crate) path: Option<String>,
 }
 
 /// For which targets a dependency is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Option<String>")]
 pub(crate) enum Kind {
     Normal,
     Dev,
     Build,
+}
+
+impl From<Option<String>> for Kind {
+    fn from(kind: Option<String>) -> Self {
+        match kind.as_deref() {
+            Some("dev") => Self::Dev,
+            Some("build") => Self::Build,
+            _ => Self::Normal,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    workspace_root: String,
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: String,
+    /// The registries that it may go to, where not to all.
+    publish: Option<Vec<String>>,
+    targets: Vec<Target>,
+    features: BTreeMap<String, Vec<String>>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
 }
 
 /// Returns the members, sorted by folder.
@@ -45,55 +78,34 @@ pub(crate) fn members() -> Result<Vec<Member>> {
 }
 
 fn parse(metadata: &str) -> Result<Vec<Member>> {
-    let metadata: Value = serde_json::from_str(metadata)?;
-    let root = string(&metadata, "workspace_root")?;
-    let mut members = list(&metadata, "packages")?
-        .iter()
-        .map(|package| Member::parse(package, root))
-        .collect::<Result<Vec<_>>>()?;
+    let Metadata { workspace_root, packages } = serde_json::from_str(metadata)?;
+    let members = packages.into_iter().map(|package| Member::new(package, &workspace_root));
+    let mut members = members.collect::<Result<Vec<_>>>()?;
     members.sort_by(|a, b| a.folder.cmp(&b.folder));
     Ok(members)
 }
 
 impl Member {
-    fn parse(package: &Value, root: &str) -> Result<Self> {
-        let targets = list(package, "targets")?;
-        let has_target = |kind| {
-            let mut kinds = targets.iter().filter_map(|target| target["kind"].as_array());
-            kinds.any(|kinds| kinds.iter().any(|found| found == kind))
-        };
+    fn new(package: Package, root: &str) -> Result<Self> {
+        let Package { name, manifest_path, publish, targets, features, dependencies } = package;
+        let has = |kind: &str| targets.iter().flat_map(|target| &target.kind).any(|k| k == kind);
+        let folder =
+            manifest_path.strip_prefix(root).and_then(|path| path.strip_suffix("Cargo.toml"));
+        let folder =
+            folder.with_context(|| format!("{manifest_path:?} is not below the workspace root"))?;
         Ok(Self {
-            name: string(package, "name")?.to_owned(),
-            folder: folder(string(package, "manifest_path")?, root)?,
-            is_library: has_target("lib"),
-            has_build_script: has_target("custom-build"),
-            is_published: package["publish"] != Value::Array(Vec::new()),
-            dependencies: list(package, "dependencies")?
-                .iter()
-                .map(Dependency::parse)
-                .collect::<Result<_>>()?,
-            features: features(package)?,
+            name,
+            folder: folder.replace('\\', "/").trim_matches('/').to_owned(),
+            is_library: has("lib"),
+            has_build_script: has("custom-build"),
+            is_published: publish.is_none_or(|registries| !registries.is_empty()),
+            dependencies,
+            features,
         })
     }
-}
 
-impl Dependency {
-    fn parse(dependency: &Value) -> Result<Self> {
-        Ok(Self {
-            name: string(dependency, "name")?.to_owned(),
-            kind: match dependency["kind"].as_str() {
-                Some("dev") => Kind::Dev,
-                Some("build") => Kind::Build,
-                _ => Kind::Normal,
-            },
-            is_local: dependency["path"].is_string(),
-        })
-    }
-}
-
-#[cfg(test)]
-impl Member {
     /// Returns a published library that uses nothing.
+    #[cfg(test)]
     pub(crate) fn library(folder: &str) -> Self {
         Self {
             name: folder.rsplit('/').next().unwrap().to_owned(),
@@ -105,34 +117,6 @@ impl Member {
             features: BTreeMap::new(),
         }
     }
-}
-
-fn folder(manifest: &str, root: &str) -> Result<String> {
-    let folder = manifest
-        .strip_prefix(root)
-        .and_then(|path| path.strip_suffix("Cargo.toml"))
-        .with_context(|| format!("{manifest:?} is not below the workspace root"))?;
-    Ok(folder.replace('\\', "/").trim_matches('/').to_owned())
-}
-
-fn features(package: &Value) -> Result<BTreeMap<String, Vec<String>>> {
-    let features = package["features"].as_object();
-    let features = features.context("`features` is missing, expected an object")?;
-    let enabled = |list: &Value| {
-        let list = list.as_array().into_iter().flatten();
-        list.filter_map(|item| item.as_str().map(str::to_owned)).collect()
-    };
-    Ok(features.iter().map(|(name, list)| (name.clone(), enabled(list))).collect())
-}
-
-fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
-    let list = value[key].as_array();
-    list.with_context(|| format!("`{key}` is missing, expected a list"))
-}
-
-fn string<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
-    let string = value[key].as_str();
-    string.with_context(|| format!("`{key}` is missing, expected a string"))
 }
 
 #[cfg(test)]
@@ -162,35 +146,22 @@ mod tests {
     }"#;
 
     #[test]
-    fn members_are_sorted_by_folder() {
-        let members = parse(METADATA).unwrap();
-        let folders: Vec<&str> = members.iter().map(|member| &*member.folder).collect();
-        assert_eq!(folders, ["benches", "crates/tensor-core"]);
-    }
-
-    #[test]
-    fn targets_say_what_a_member_is() {
+    fn members_are_sorted_and_described() {
         let members = parse(METADATA).unwrap();
         let facts = |m: &Member| (m.is_library, m.has_build_script, m.is_published);
-        assert_eq!(facts(&members[0]), (false, true, false));
-        assert_eq!(facts(&members[1]), (true, false, true));
-    }
-
-    #[test]
-    fn dependencies_keep_kind_and_origin() {
-        let core = parse(METADATA).unwrap().remove(1);
-        let facts: Vec<_> = core
-            .dependencies
-            .iter()
-            .map(|dependency| (&*dependency.name, dependency.kind, dependency.is_local))
-            .collect();
-        assert_eq!(facts, [("memmap2", Kind::Normal, false), ("test-support", Kind::Dev, true)]);
+        let [benches, core] = members.as_slice() else { panic!("{members:?}") };
+        assert_eq!((&*benches.folder, facts(benches)), ("benches", (false, true, false)));
+        assert_eq!((&*core.folder, facts(core)), ("crates/tensor-core", (true, false, true)));
+        let facts = |d: &Dependency| (d.name.clone(), d.kind, d.path.is_some());
+        let dependencies: Vec<_> = core.dependencies.iter().map(facts).collect();
+        let expected = [("memmap2", Kind::Normal, false), ("test-support", Kind::Dev, true)];
+        assert_eq!(dependencies, expected.map(|(name, kind, path)| (name.to_owned(), kind, path)));
         assert_eq!(core.features["mmap"], ["dep:memmap2"]);
     }
 
     #[test]
     fn missing_key_is_named() {
-        let error = parse(r#"{"workspace_root": "/"}"#).unwrap_err();
-        assert_eq!(error.to_string(), "`packages` is missing, expected a list");
+        let error = parse(r#"{"workspace_root": "/"}"#).unwrap_err().to_string();
+        assert!(error.starts_with("missing field `packages`"), "{error}");
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn check(members: &[Member], violations: &mut Vec<Violation>) {
             violations.push(Violation::new(&manifest, message));
         }
         for dependency in &member.dependencies {
-            if dependency.is_local && !role.may_use(&dependency.name, dependency.kind) {
+            if dependency.path.is_some() && !role.may_use(&dependency.name, dependency.kind) {
                 let (name, expected) = (&dependency.name, role.expected());
                 let message = format!("depends on `{name}`, expected {expected}");
                 violations.push(Violation::new(&manifest, message));
@@ -112,7 +112,7 @@ mod tests {
         let local = |&(name, kind): &(&str, Kind)| Dependency {
             name: name.to_owned(),
             kind,
-            is_local: true,
+            path: Some(String::new()),
         };
         Member { dependencies: dependencies.iter().map(local).collect(), ..Member::library(folder) }
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn crates_of_the_registry_are_no_concern() {
         let mut core = member("crates/tensor-core", &[("bytes", Kind::Normal)]);
-        core.dependencies[0].is_local = false;
+        core.dependencies[0].path = None;
         assert_eq!(found(core), [""; 0]);
     }
 
