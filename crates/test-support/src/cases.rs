@@ -1,6 +1,11 @@
 //! What `cases.toml` of a format says of the files in `invalid/`.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fmt::Display,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tensor_core::Report;
 use toml::{Table, Value};
@@ -66,6 +71,12 @@ impl Case {
         assert_eq!([&*expect, &rule, &message], expected, "{}: {}", self.file(), self.text("why"));
     }
 
+    /// Tells whether the file is a model, and not a package of such.
+    #[must_use]
+    pub fn is_model(&self) -> bool {
+        [".circle", ".tflite"].iter().any(|end| self.file().ends_with(end))
+    }
+
     /// Returns the most memory that the file may take: `max_rss_mb`, or 64 MiB.
     #[must_use]
     pub fn bytes_allowed(&self) -> u64 {
@@ -82,6 +93,29 @@ impl Case {
         let number = self.table.get(key).and_then(Value::as_integer);
         number.and_then(|number| number.try_into().ok()).unwrap_or(default)
     }
+}
+
+/// Asserts the verdicts of nnpackages or of models, and what onert makes of each; returns how many there
+/// are.
+///
+/// # Panics
+///
+/// Where one gets another.
+pub fn assert_forecasts<'e, R: Display>(
+    is_ours: impl Fn(&Case) -> bool,
+    check: impl Fn(&Path) -> Result<(Report, Option<R>), (&'e str, String)>,
+) -> usize {
+    let ours = cases("nnpackage").into_iter().filter(is_ours);
+    let assert = |case: Case| {
+        let checked = check(&case.path());
+        let onert = checked.as_ref().map_or_else(
+            |_| String::new(),
+            |(_, onert)| onert.as_ref().map_or("runs it".to_owned(), R::to_string),
+        );
+        case.assert_verdict(checked.map(|(report, _)| report));
+        assert_eq!(onert, case.text("onert"), "{}", case.file());
+    };
+    ours.map(assert).count()
 }
 
 /// Returns the cases of a folder of `testdata/`, in order.

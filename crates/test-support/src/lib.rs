@@ -14,12 +14,15 @@ use std::{
 use tensor_core::{Extent, ReadAt, Source};
 
 pub mod cases;
+mod corpus;
+pub mod flatc;
 pub mod killed;
 pub mod memory;
 mod recorded;
 mod small_disk;
 pub mod zip;
 
+pub use corpus::replay;
 pub use recorded::Recorded;
 pub use small_disk::SmallDisk;
 
