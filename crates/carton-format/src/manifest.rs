@@ -47,7 +47,7 @@ impl Manifest {
             }
         };
         let mut manifest =
-            Self { text, lines: Vec::new(), model_hash: Sha256::of(bytes), flaws: Vec::new() };
+            Self { text, lines: Vec::new(), model_hash: Sha256::digest(bytes), flaws: Vec::new() };
         manifest.read_lines(limits)?;
         manifest.sort()?;
         manifest.check_folders()?;
@@ -263,14 +263,14 @@ mod tests {
     #[test]
     fn canonical_form_has_no_flaws() {
         let files = ["model/b", "model/a=1", "carton.toml", "model/ünï"];
-        let files = files.map(|path| (path.to_owned(), Sha256::of(path.as_bytes())));
+        let files = files.map(|path| (path.to_owned(), Sha256::digest(path.as_bytes())));
         let manifest = Manifest::from_files(files, &Limits::default()).unwrap();
         warns(manifest.as_str(), &[]);
         let paths: Vec<&str> = manifest.files().map(|(path, _)| path).collect();
         assert_eq!(paths, ["carton.toml", "model/a=1", "model/b", "model/ünï"]);
-        assert_eq!(manifest.sha256("model/a=1"), Some(Sha256::of(b"model/a=1")));
+        assert_eq!(manifest.sha256("model/a=1"), Some(Sha256::digest(b"model/a=1")));
         assert_eq!(manifest.sha256("model/a"), None);
-        assert_eq!(manifest.model_hash(), Sha256::of(manifest.as_str().as_bytes()));
+        assert_eq!(manifest.model_hash(), Sha256::digest(manifest.as_str().as_bytes()));
     }
 
     proptest! {

@@ -14,7 +14,7 @@ pub struct Sha256(pub [u8; 32]);
 impl Sha256 {
     /// Returns the digest of bytes in memory.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn digest(bytes: &[u8]) -> Self {
         Self::from_digest(Algorithm::Sha256.digest(bytes))
     }
 
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn text_reads_back() {
-        let sha256 = Sha256::of(b"abc");
+        let sha256 = Sha256::digest(b"abc");
         assert_eq!(sha256.to_string().parse(), Ok(sha256));
         assert_eq!(sha256.to_string().to_uppercase().parse(), Ok(sha256));
         for text in ["", "ab", &"g".repeat(64), &"0".repeat(63), &"0".repeat(66)] {

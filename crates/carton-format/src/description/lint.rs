@@ -92,7 +92,7 @@ impl Description {
     fn lint_platforms(&self, lint: &mut Lint<'_>) {
         let mut first = HashMap::new();
         for (index, platform) in self.required_platforms.iter().flatten().enumerate() {
-            let first = *first.entry(platform.normal()).or_insert(index);
+            let first = *first.entry(platform.normalized()).or_insert(index);
             if first != index {
                 let path = format!("required_platforms[{index}]");
                 let message = format!(

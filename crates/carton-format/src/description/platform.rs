@@ -6,7 +6,7 @@ use crate::InvalidText;
 
 /// A target triple, checked, and as it is written.
 ///
-/// Triples are equal where their texts are; [`normal`](Self::normal) tells those apart that mean
+/// Triples are equal where their texts are; [`normalized`](Self::normalized) tells those apart that mean
 /// different platforms.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Platform(String);
@@ -21,7 +21,7 @@ impl Platform {
     /// Returns the triple with all its parts, such as `x86_64-unknown-linux-gnu` for
     /// `x86_64-linux-gnu`.
     #[must_use]
-    pub fn normal(&self) -> String {
+    pub fn normalized(&self) -> String {
         // The text was parsed when this was made.
         Triple::from_str(&self.0).map_or_else(|_| self.0.clone(), |triple| triple.to_string())
     }
@@ -88,8 +88,8 @@ mod tests {
         ] {
             let platform: Platform = text.parse().unwrap();
             assert_eq!(platform.as_str(), text);
-            let normal: Platform = platform.normal().parse().unwrap();
-            assert_eq!(normal.normal(), normal.as_str(), "{text}");
+            let normal: Platform = platform.normalized().parse().unwrap();
+            assert_eq!(normal.normalized(), normal.as_str(), "{text}");
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
             ("arm64-apple-darwin", "aarch64-apple-darwin"),
             ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"),
         ] {
-            assert_eq!(text.parse::<Platform>().unwrap().normal(), normal);
+            assert_eq!(text.parse::<Platform>().unwrap().normalized(), normal);
         }
     }
 

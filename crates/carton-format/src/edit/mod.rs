@@ -89,15 +89,13 @@ impl Editor {
     }
 
     /// Like [`open_with`](Self::open_with), but [`commit`](Self::commit) only says what it would
-    /// do: nothing is written, the file need not be writable, and no editor is kept out.
+    /// do: nothing is written, and no editor is kept out.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let lock = LockedFile::shared(&path)?;
-        let reader = Reader::from_source(lock.source()?)?;
-        lock.unlock();
+        let reader = Reader::from_source(options.output.check(&path)?)?;
         Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
@@ -191,8 +189,9 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`] where a symbolic link would lead to nothing, or the description refers to
-    /// what is not there; [`Error::MissingDocument`] where `carton.toml` was removed;
+    /// [`Error::Write`] where a symbolic link would lead to nothing, or [`Reader::lint`] would call
+    /// something an error that it does not find in the carton as it is, unless that is
+    /// [unchecked](WriteOptions::unchecked); [`Error::MissingDocument`] where `carton.toml` was removed;
     /// [`tensor_core::Error::Replaced`] where another file has taken the place of the carton; as
     /// for [`Writer::copy`]. The carton is as it was before.
     pub fn commit(self) -> Result<Edited> {
@@ -201,7 +200,10 @@ impl Editor {
         }
         let before = self.reader.source().map_or(0, tensor_core::Source::len);
         let after = match &self.lock {
-            None => self.write(self.options.write_to(Count(0)))?.sink.0,
+            None => {
+                self.options.output.check_create(&self.path)?;
+                self.write(self.options.write_to(Count(0)))?.sink.0
+            }
             Some(lock) => {
                 let file = self.options.output.create(&self.path)?;
                 let mut file = self.write(self.options.write_to(file))?.sink;
@@ -218,7 +220,7 @@ impl Editor {
     fn is_same(&self, path: &str, change: Option<&Bytes>) -> bool {
         match (self.reader.file(path), change) {
             (Some(file), Some(content)) => {
-                let is_listed = file.sha256() == Sha256::of(content);
+                let is_listed = file.sha256() == Sha256::digest(content);
                 is_listed && file.place() == Place::Here && file.verify().is_ok()
             }
             (file, change) => file.is_none() && change.is_none(),

@@ -43,9 +43,9 @@ pub enum WriteFault {
     /// A file is only linked, and there is no URL for it.
     #[error("its content is not in the carton, and there is no URL for it")]
     NoUrl,
-    /// The description is wrong by itself, or beside the files of the carton.
+    /// [`Reader::lint`](crate::Reader::lint) would find an error in a document, which is told.
     #[error("{0}")]
-    Description(String),
+    Invalid(String),
     /// Another tensor has the name.
     #[error("another tensor has the name")]
     DuplicateTensor,
@@ -397,7 +397,7 @@ impl WriteFault {
             | Self::TargetLinked { .. }
             | Self::Url { .. }
             | Self::NoUrl
-            | Self::Description(_)
+            | Self::Invalid(_)
             | Self::DuplicateTensor
             | Self::DType { .. }
             | Self::Shape { .. }

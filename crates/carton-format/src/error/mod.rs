@@ -5,7 +5,7 @@ use tensor_core::{At, Chain, ErrorKind, Finding};
 
 use crate::{
     Sha256,
-    links::fetch::{FetchError, bare},
+    links::fetch::{FetchError, redact},
 };
 
 mod fault;
@@ -237,7 +237,7 @@ impl fmt::Display for Urls<'_> {
         }
         for (at, url) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
-            write!(f, "{separator}{:?}", bare(url))?;
+            write!(f, "{separator}{:?}", redact(url))?;
         }
         Ok(())
     }

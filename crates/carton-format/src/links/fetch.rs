@@ -6,7 +6,7 @@ use tensor_core::{Chain, ErrorKind, Source, digest::Digest};
 
 use crate::Sha256;
 
-pub use super::url::{bare, scheme};
+pub use super::url::{redact, scheme};
 
 /// Fetches the content of a linked file: what a caller implements for a store of their own.
 pub trait Fetch: Send + Sync {
@@ -164,7 +164,7 @@ impl UrlError {
     /// Says what is wrong with a URL, of which only that is kept which may be shown.
     #[must_use]
     pub fn new(url: &str, fault: UrlFault) -> Self {
-        Self { url: bare(url), fault }
+        Self { url: redact(url), fault }
     }
 }
 

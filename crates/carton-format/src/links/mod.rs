@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tensor_core::{Finding, Limit, Limits, Report, Severity};
 
 use crate::{
-    DocumentFault, Result, Sha256,
-    links::url::{bare, has_credentials, is_url},
+    DocumentFault, Error, Result, Sha256, WriteFault,
+    links::url::{has_credentials, is_url, redact},
     paths::{LINKS, LINKS_BYTES},
     text::emit::{Basic, Emitter, List},
     text::{Document, Unknown, UnknownKey, report_toml_1_1, report_unknown},
@@ -148,11 +148,20 @@ impl Links {
                     () if is_url(url, &["http://"]) => (Severity::Warning, "an https URL"),
                     () => (Severity::Error, "an https URL"),
                 };
-                let message = format!("is {:?}, expected {expected}", bare(url));
+                let message = format!("is {:?}, expected {expected}", redact(url));
                 add(severity, format!("urls.{sha256}[{index}]"), message);
             }
         }
     }
+}
+
+/// Refuses a URL from which nothing can be fetched, before it is written.
+pub(crate) fn check_fetchable(url: &str) -> Result<()> {
+    if is_url(url, &["http://", "https://"]) && !has_credentials(url) {
+        return Ok(());
+    }
+    let (path, fault) = (LINKS.to_owned(), WriteFault::Url { url: redact(url) });
+    Err(Error::Write { path, fault })
 }
 
 const VERSION: u64 = 1;
@@ -222,6 +231,18 @@ mod tests {
             }
             let read = Links::parse(&written.to_bytes(), &Limits::default()).unwrap();
             prop_assert_eq!(read, written);
+        }
+    }
+
+    #[test]
+    fn urls_that_can_be_fetched() {
+        for url in ["https://a.example", "HTTP://a.example/x?y@z", "https://[::1]:8/"] {
+            check_fetchable(url).unwrap();
+        }
+        for url in
+            ["", "no url", "ftp://a", "https://", "https://u:p@a/x", "https:// a", "https:///x"]
+        {
+            check_fetchable(url).unwrap_err();
         }
     }
 

@@ -93,6 +93,11 @@ impl<'a> File<'a> {
         }
     }
 
+    /// Returns the length of its content, where that is here.
+    pub(crate) fn len_here(self) -> Result<Option<u64>> {
+        (self.place() == Place::Here).then(|| self.len()).transpose()
+    }
+
     /// Tells whether it has no content.
     ///
     /// # Errors
@@ -114,7 +119,7 @@ impl<'a> File<'a> {
     pub fn bytes(self) -> Result<Bytes> {
         let bytes = self.reader.stored(self)?.bytes()?;
         if self.reader.wants_digest(self.index) {
-            self.compare(Sha256::of(&bytes))?;
+            self.compare(Sha256::digest(&bytes))?;
         }
         Ok(bytes)
     }
@@ -127,7 +132,7 @@ impl<'a> File<'a> {
             None => stored.read_into(buffer)?,
         }
         if self.reader.wants_digest(self.index) {
-            self.compare(Sha256::of(buffer))?;
+            self.compare(Sha256::digest(buffer))?;
         }
         Ok(())
     }
@@ -171,7 +176,7 @@ impl<'a> File<'a> {
         let mut head = Vec::new();
         let reader = self.open(false)?;
         reader.take(MediaType::HEAD).read_to_end(&mut head).map_err(FileReader::fault)?;
-        Ok(MediaType::of(&head))
+        Ok(MediaType::sniff(&head))
     }
 
     /// Tells whether there is a link for its content. A symbolic link to what is only linked is only

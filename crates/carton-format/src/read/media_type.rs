@@ -20,7 +20,7 @@ impl MediaType {
 
     /// Tells the kind by the first 16 bytes, or as many as there are.
     #[must_use]
-    pub fn of(head: &[u8]) -> Option<Self> {
+    pub fn sniff(head: &[u8]) -> Option<Self> {
         match head {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
@@ -74,7 +74,7 @@ mod tests {
             (b"\x89PNG", None),
             (b"", None),
         ] {
-            assert_eq!(MediaType::of(head), expected, "{head:?}");
+            assert_eq!(MediaType::sniff(head), expected, "{head:?}");
         }
     }
 }

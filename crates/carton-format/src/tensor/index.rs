@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use model_archive::name;
-use tensor_core::{DType, Limit, Limits, Shape};
+use tensor_core::{At, DType, Limit, Limits, Shape};
 
 use crate::{
     DocumentFault, Error, Manifest, Result,
@@ -111,6 +111,13 @@ impl Index {
         Ok(())
     }
 
+    /// Returns the index beside another manifest.
+    pub(crate) fn listed_in(&self, manifest: &Manifest) -> Self {
+        let mut index = self.clone();
+        index.find_files(manifest);
+        index
+    }
+
     /// Notes where the manifest has the files, by a table: most of it is asked for.
     fn find_files(&mut self, manifest: &Manifest) {
         let mut files = HashMap::with_capacity(manifest.len());
@@ -141,6 +148,48 @@ impl Index {
             }
         }
         Ok(())
+    }
+}
+
+impl IndexEntry {
+    /// Returns the line of `MANIFEST` that has its file; `None` of a nested tensor.
+    pub(crate) fn line_of_file(&self) -> Result<Option<usize>> {
+        match &self.content {
+            Content::Plain { file, .. } if self.listed.is_none() => {
+                Err(self.fault(TensorFault::NoFile { file: file.clone() }))
+            }
+            _ => Ok(self.listed),
+        }
+    }
+
+    /// Returns how many bytes its numbers need; `None` where it holds something else.
+    pub(crate) fn byte_len(&self) -> Result<Option<u64>> {
+        match &self.content {
+            Content::Plain { dtype: DType::Str, shape, .. } => {
+                Ok(shape.elements().map(|_| None)?)
+            }
+            Content::Plain { dtype, shape, .. } => Ok(Some(shape.byte_len(*dtype)?)),
+            Content::Nested { .. } => Ok(None),
+        }
+    }
+
+    /// Compares the length of its file with what its numbers need.
+    pub(crate) fn check_len(&self, found: u64, expected: u64) -> Result<()> {
+        match &self.content {
+            Content::Plain { dtype, shape, file } if found != expected => {
+                let (file, shape, dtype) = (file.clone(), shape.clone(), *dtype);
+                Err(self.fault(TensorFault::Length { file, shape, dtype, found, expected }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn fault(&self, fault: TensorFault) -> Error {
+        Error::Tensor { name: self.name.clone(), fault }
+    }
+
+    pub(crate) fn at(&self) -> At {
+        At::file().entry(INDEX).tensor(&self.name).line(self.line)
     }
 }
 

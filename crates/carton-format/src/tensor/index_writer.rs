@@ -26,10 +26,6 @@ impl IndexWriter {
         self.names.is_empty()
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.names.contains(name)
-    }
-
     /// Prepares a tensor; nothing is changed before it is added.
     pub(crate) fn prepare(&self, name: &str, value: &Value) -> Result<Prepared> {
         let mut prepared = Prepared::default();
@@ -183,7 +179,7 @@ mod tests {
         let expected = ["tensor_0.bin", "tensor_1.toml", "tensor_2.bin", "tensor_3.toml"];
         assert_eq!(paths, expected.map(|file| format!("{TENSOR_DATA}{file}")));
         let limits = Limits::default();
-        let files = paths.iter().map(|path| (path.clone(), Sha256::of(b"")));
+        let files = paths.iter().map(|path| (path.clone(), Sha256::digest(b"")));
         let manifest = Manifest::from_files(files, &limits).unwrap();
         let index = Index::parse(&writer.to_bytes(), &limits, &manifest).unwrap();
         assert_eq!(index.entries().len(), 5);

@@ -84,7 +84,7 @@ impl<'a> Tensor<'a> {
             }
             Content::Nested { .. } => {
                 let expected = "a tensor of numbers or strings";
-                Err(self.fault(TensorFault::Kind { found: self.kind().name(), expected }))
+                Err(self.entry.fault(TensorFault::Kind { found: self.kind().name(), expected }))
             }
         }
     }
@@ -95,11 +95,7 @@ impl<'a> Tensor<'a> {
     ///
     /// [`Error::Tensor`] where `MANIFEST` does not list it.
     pub fn file(self) -> Result<Option<File<'a>>> {
-        let Content::Plain { file, .. } = &self.entry.content else { return Ok(None) };
-        match self.entry.listed {
-            Some(index) => Ok(Some(File::new(self.reader, index))),
-            None => Err(self.fault(TensorFault::NoFile { file: file.clone() })),
-        }
+        Ok(self.entry.line_of_file()?.map(|line| File::new(self.reader, line)))
     }
 
     /// Returns the bytes of a numeric tensor, little-endian and row-major: a slice without a copy
@@ -233,12 +229,8 @@ impl<'a> Tensor<'a> {
     /// shape; its content is not read.
     pub(crate) fn check_len(self) -> Result<File<'a>> {
         let (file, dtype, shape) = self.plain(TensorKind::Numeric)?;
-        let (found, expected) = (file.stored()?.len(), shape.byte_len(dtype)?);
-        if found == expected {
-            return Ok(file);
-        }
-        let (file, shape) = (self.file_name(), shape.clone());
-        Err(self.fault(TensorFault::Length { file, shape, dtype, found, expected }))
+        self.entry.check_len(file.stored()?.len(), shape.byte_len(dtype)?)?;
+        Ok(file)
     }
 
     /// Compares the number of strings of a file with that of the shape.
@@ -249,19 +241,11 @@ impl<'a> Tensor<'a> {
             return Ok(());
         }
         let (file, shape) = (file.clone(), shape.clone());
-        Err(self.fault(TensorFault::Strings { file, shape, found, expected }))
+        Err(self.entry.fault(TensorFault::Strings { file, shape, found, expected }))
     }
 
-    /// Returns the line of the index, counted from 1, on which its entry starts.
-    pub(crate) const fn line(self) -> u64 {
-        self.entry.line
-    }
-
-    fn file_name(self) -> String {
-        match &self.entry.content {
-            Content::Plain { file, .. } => file.clone(),
-            Content::Nested { .. } => String::new(),
-        }
+    pub(crate) const fn entry(self) -> &'a IndexEntry {
+        self.entry
     }
 
     fn plain(self, wanted: TensorKind) -> Result<(File<'a>, DType, &'a Shape)> {
@@ -272,11 +256,7 @@ impl<'a> Tensor<'a> {
             return Ok((file, *dtype, shape));
         }
         let (found, expected) = (self.kind().name(), wanted.name());
-        Err(self.fault(TensorFault::Kind { found, expected }))
-    }
-
-    fn fault(self, fault: TensorFault) -> Error {
-        Error::Tensor { name: self.name().to_owned(), fault }
+        Err(self.entry.fault(TensorFault::Kind { found, expected }))
     }
 }
 

@@ -9,7 +9,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Description, Reader, TensorSpec,
+    Description, Manifest, TensorSpec,
     description::{ParsedDescription, reference::Reference},
     paths::{CARTON_TOML, INDEX, MISC},
     tensor::{
@@ -32,7 +32,7 @@ pub(super) struct Spec<'a> {
 }
 
 impl<'a> Specs<'a> {
-    pub(super) fn of(description: &'a Description) -> Self {
+    pub(super) fn new(description: &'a Description) -> Self {
         let mut symbols = HashMap::new();
         let mut by_name = |specs: &'a Option<Vec<TensorSpec>>| {
             let specs = specs.iter().flatten();
@@ -78,7 +78,7 @@ pub(super) struct Tensors<'a> {
 }
 
 impl<'a> Tensors<'a> {
-    pub(super) fn of(index: Option<&'a Index>) -> Self {
+    pub(super) fn new(index: Option<&'a Index>) -> Self {
         let mut inner: HashMap<&str, Vec<DType>> = HashMap::new();
         let entries = index.map(Index::entries).unwrap_or_default();
         for (index, entry) in index.into_iter().flat_map(|i| entries.iter().map(move |e| (i, e))) {
@@ -122,7 +122,7 @@ impl Path {
 
 /// The tensors of one self test or example, whose shapes have to agree.
 pub(super) struct Call<'r, 'a> {
-    reader: &'a Reader,
+    manifest: &'a Manifest,
     parsed: &'a ParsedDescription,
     tensors: &'r Tensors<'a>,
     bindings: Bindings,
@@ -133,18 +133,18 @@ pub(super) struct Call<'r, 'a> {
 
 impl<'r, 'a> Call<'r, 'a> {
     pub(super) fn new(
-        reader: &'a Reader,
+        manifest: &'a Manifest,
         parsed: &'a ParsedDescription,
         tensors: &'r Tensors<'a>,
         severity: Severity,
         report: &'r mut Report,
     ) -> Self {
-        Self { reader, parsed, tensors, bindings: Bindings::default(), severity, report }
+        Self { manifest, parsed, tensors, bindings: Bindings::default(), severity, report }
     }
 
     pub(super) fn tensor(&mut self, path: &Path, name: &str, spec: Option<&Spec<'_>>) {
         // A broken or linked index has its own finding; without one there are no tensors.
-        if self.tensors.index.is_none() && self.reader.file(INDEX).is_some() {
+        if self.tensors.index.is_none() && self.manifest.position(INDEX).is_some() {
             return;
         }
         let Some(entry) = self.tensors.entry(name) else {
@@ -185,7 +185,7 @@ impl<'r, 'a> Call<'r, 'a> {
     }
 
     pub(super) fn misc(&mut self, path: &Path, file: &str) {
-        if self.reader.file(&format!("{MISC}{file}")).is_none() {
+        if self.manifest.position(&format!("{MISC}{file}")).is_none() {
             let reference = Reference::Misc(file.to_owned()).to_string();
             let message = format!("refers to {reference:?}, which is not in the carton");
             self.push(Severity::Error, "carton/unknown-misc", path, message);

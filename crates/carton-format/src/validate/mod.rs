@@ -1,23 +1,22 @@
 //! Every rule of the format over every byte of a carton.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     io::{self, BufRead},
 };
 
 use model_archive::{Class, Entry, EntryReader, Fault, Kind, name};
-use tensor_core::{At, DType, Finding, Report, Severity, parallel, text::Quoted};
+use tensor_core::{Finding, Report, parallel};
 
-use self::calls::{Call, Path, Specs, Tensors};
+use self::documents::Documents;
 use crate::{
     Error, File, FileReader, Place, Reader, Result, Tensor, TensorKind,
-    description::{ParsedDescription, reference::Reference},
-    paths::{CARTON_TOML, INDEX, LINKS, MISC, MODEL, TENSOR_DATA},
-    tensor::{check_strings_len, count_strings, index::Index},
-    text::{report_toml_1_1, report_unknown},
+    paths::{CARTON_TOML, INDEX, LINKS},
+    tensor::{check_strings_len, count_strings},
 };
 
 mod calls;
+pub(crate) mod documents;
 
 impl Reader {
     /// Applies every rule to every byte that is here: the archive, digests, documents, references,
@@ -38,7 +37,7 @@ impl Reader {
         let (mut report, is_within) = scan.structure();
         if is_within {
             // What was found while a document was parsed is found again while it is hashed.
-            report.append(scan.contents(&progress).new_since(&report));
+            report.append(scan.contents(&progress).without(&report));
         }
         report
     }
@@ -78,9 +77,12 @@ impl<'a> Scan<'a> {
             links.report_to(&mut report);
         }
         self.agreement(&mut report);
+        let len = |line| File::new(reader, line).len_here();
+        let documents = Documents::new(reader.manifest(), &len);
+        documents.lint_places(&mut report);
         let is_within = budget.is_ok();
         match budget {
-            Ok(()) => self.documents(&mut report),
+            Ok(()) => self.documents(&documents, &mut report),
             // What it would decode to is more than anyone should wait for.
             Err(error) => report.add(Error::from(error).finding()),
         }
@@ -130,7 +132,6 @@ impl<'a> Scan<'a> {
             }
         }
         self.paths(report);
-        self.folders(report);
     }
 
     fn has_url(&self, file: File<'_>) -> bool {
@@ -168,59 +169,15 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What stands where. Format text: "Carton format".
-    fn folders(&self, report: &mut Report) {
-        let reader = self.reader;
-        let mut note = |severity, rule, path: &str, message: String| {
-            report.add(Finding::new(severity, rule, message).entry(path));
-        };
-        if reader.file(CARTON_TOML).is_none() {
-            let message = format!("MANIFEST lists no {CARTON_TOML}");
-            note(Severity::Error, "carton/missing-document", CARTON_TOML, message);
-        }
-        let has_model = reader.model().next().is_some();
-        if !has_model {
-            let message = "MANIFEST lists no file in the folder model".to_owned();
-            note(Severity::Warning, "carton/no-model", MODEL, message);
-        }
-        let has_index = reader.file(INDEX).is_some();
-        let data = reader.files().find(|file| file.path().starts_with(TENSOR_DATA));
-        match data {
-            Some(file) if !has_index => {
-                let path = file.path();
-                let message = format!("MANIFEST lists {path:?}, but no {INDEX}");
-                note(Severity::Error, "carton/missing-document", INDEX, message);
-            }
-            None => {
-                let message = format!(
-                    "MANIFEST lists no {INDEX}, which the format's own library needs although it \
-                     is optional"
-                );
-                note(Severity::Note, "carton/no-index", INDEX, message);
-            }
-            Some(_) => {}
-        }
-        for file in reader.files() {
-            let path = file.path();
-            let is_known = path == CARTON_TOML
-                || [MODEL, MISC, TENSOR_DATA].iter().any(|folder| path.starts_with(folder));
-            if !is_known {
-                let message = "is in no folder that the format knows".to_owned();
-                note(Severity::Note, "carton/unknown-place", path, message);
-            }
-        }
-    }
-
     /// The documents and what they refer to.
-    fn documents(&self, report: &mut Report) {
+    fn documents(&self, documents: &Documents<'_>, report: &mut Report) {
         let index = self.read(INDEX, Reader::index, report);
         if let Some(index) = index {
-            self.index(index, report);
+            documents.lint_index(index, report);
         }
-        let Some(parsed) = self.read(CARTON_TOML, Reader::parsed, report) else { return };
-        report.append(parsed.lint());
-        self.references(parsed, index, report);
-        self.description_links(parsed, report);
+        if let Some(parsed) = self.read(CARTON_TOML, Reader::parsed, report) {
+            documents.lint_description(parsed, index, report);
+        }
     }
 
     /// Reads a document that is here, or is said not to be.
@@ -237,85 +194,6 @@ impl<'a> Scan<'a> {
             Err(error) => {
                 report.add(error.finding());
                 None
-            }
-        }
-    }
-
-    fn index(&self, index: &'a Index, report: &mut Report) {
-        report_unknown(&index.unknown, INDEX, report);
-        report_toml_1_1(index.needs_toml_1_1, INDEX, report);
-        let mut used: HashSet<usize> =
-            self.reader.file(INDEX).map(File::index).into_iter().collect();
-        let mut without_inner = None;
-        for entry in index.entries() {
-            let tensor = Tensor::new(self.reader, entry);
-            used.extend(entry.listed);
-            if !entry.has_inner && without_inner.is_none() {
-                without_inner = Some(entry);
-            }
-            if let Err(error) = check_tensor(tensor) {
-                report_tensor(tensor, &error, report);
-            }
-            if tensor.kind() == TensorKind::Nested && tensor.inner().next().is_none() {
-                let finding = Finding::note("carton/empty-nested", "is nested and holds no tensor");
-                report.add(finding.at(at_tensor(tensor)));
-            }
-        }
-        if let Some(entry) = without_inner {
-            let message = "has no key \"inner\", which the format's own library needs although it \
-                           is optional";
-            let finding = Finding::note("carton/no-inner", message);
-            report.add(finding.at(at_tensor(Tensor::new(self.reader, entry))));
-        }
-        for file in self.reader.files() {
-            let path = file.path();
-            if path.starts_with(TENSOR_DATA) && !used.contains(&file.index()) {
-                let message = format!("belongs to no tensor of {INDEX}");
-                report.add(Finding::warning("carton/unused-tensor-file", message).entry(path));
-            }
-        }
-    }
-
-    /// Self tests and examples: what they refer to is there and is as declared.
-    fn references(
-        &self,
-        parsed: &'a ParsedDescription,
-        index: Option<&'a Index>,
-        report: &mut Report,
-    ) {
-        let description = &parsed.description;
-        let specs = Specs::of(description);
-        let tensors = Tensors::of(index);
-        for (list, number, arguments) in description.calls() {
-            // Examples need not be runnable.
-            let severity = if list == "example" { Severity::Note } else { Severity::Error };
-            let mut call = Call::new(self.reader, parsed, &tensors, severity, report);
-            for (side, name, reference) in arguments {
-                let path = Path::new(list, number, side, name);
-                let specs = if side == "inputs" { &specs.inputs } else { &specs.outputs };
-                match reference {
-                    Reference::Tensor(tensor) => call.tensor(&path, &tensor, specs.get(name)),
-                    Reference::Misc(file) => call.misc(&path, &file),
-                }
-            }
-        }
-    }
-
-    /// Links of the description to files of the carton.
-    fn description_links(&self, parsed: &ParsedDescription, report: &mut Report) {
-        let key = "model_description";
-        let Some(text) = &parsed.description.model_description else { return };
-        for link in crate::markdown_links(text) {
-            // No path at all is a finding of the description alone.
-            let Some(path) = link.misc_path().filter(|path| !path.is_empty()) else { continue };
-            if self.reader.file(&format!("{MISC}{path}")).is_none() {
-                let message = format!(
-                    "line {} of the text refers to {}, which is not in the carton",
-                    link.line,
-                    Quoted(&link.target)
-                );
-                let finding = Finding::error("carton/unknown-misc", message).entry(CARTON_TOML);
-                report.add(finding.path(key).line(parsed.line_of(key)));
             }
         }
     }
@@ -387,7 +265,7 @@ impl<'a> Scan<'a> {
         let found = count_strings(file.path(), &text, report)?;
         for tensor in tensors {
             if let Err(error) = tensor.check_count(found) {
-                report_tensor(*tensor, &error, report);
+                report.add(error.finding().at(tensor.entry().at()));
             }
         }
         Ok(())
@@ -466,28 +344,6 @@ impl<'a> Scan<'a> {
         }
         texts
     }
-}
-
-/// Checks what can be checked of a tensor without its content.
-fn check_tensor(tensor: Tensor<'_>) -> Result<()> {
-    let Some(file) = tensor.file()? else { return Ok(()) };
-    let Some((shape, dtype)) = tensor.shape().zip(tensor.dtype()) else { return Ok(()) };
-    match dtype {
-        DType::Str => drop(shape.elements()?),
-        _ => drop(shape.byte_len(dtype)?),
-    }
-    if tensor.kind() == TensorKind::Numeric && file.place() == Place::Here {
-        return tensor.check_len().map(drop);
-    }
-    Ok(())
-}
-
-fn report_tensor(tensor: Tensor<'_>, error: &Error, report: &mut Report) {
-    report.add(error.finding().at(at_tensor(tensor)));
-}
-
-fn at_tensor(tensor: Tensor<'_>) -> At {
-    At::file().entry(INDEX).tensor(tensor.name()).line(tensor.line())
 }
 
 /// Reads a stream to its end.

@@ -13,18 +13,21 @@ use model_archive::{
     ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
 };
 use tensor_core::{
-    Extent, Limits, Severity, Source,
+    Budget, Extent, Finding, Limits, Report, Severity, Source,
     digest::Algorithm,
     output::{Durability, Existing, NewFile, Output},
     parallel,
 };
 
 use crate::{
-    Description, Error, File, Links, Manifest, ReadOptions, Reference, Result, Sha256, Value,
-    error::{PackFault, WriteFault},
+    Description, Error, File, Links, Manifest, ParsedDescription, ReadOptions, Reader, Result,
+    Sha256, Value,
+    error::{ManifestFault, PackFault, WriteFault},
+    links::check_fetchable,
     manifest::check_path,
     paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, relative},
-    tensor::index_writer::IndexWriter,
+    tensor::{index::Index, index_writer::IndexWriter},
+    validate::documents::Documents,
 };
 
 pub(crate) mod pack;
@@ -37,6 +40,7 @@ pub struct WriteOptions {
     compression: Compression,
     alignment: u32,
     threads: Option<NonZeroUsize>,
+    is_unchecked: bool,
     pub(crate) output: Output,
     pub(crate) limits: Limits,
 }
@@ -88,6 +92,14 @@ impl WriteOptions {
         self
     }
 
+    /// Writes also what [`Reader::lint`](crate::Reader::lint) calls an error: for callers that look
+    /// at the result themselves.
+    #[must_use]
+    pub const fn unchecked(mut self) -> Self {
+        self.is_unchecked = true;
+        self
+    }
+
     /// Starts a carton in any sink; nothing is sought.
     pub fn write_to<W: Write>(self, sink: W) -> Writer<W> {
         Writer::start(sink, self, |_, _| Ok(()))
@@ -122,6 +134,7 @@ impl Default for WriteOptions {
             compression: COMPRESSION,
             alignment: 64,
             threads: None,
+            is_unchecked: false,
             output: Output::default(),
             // What is written is read back.
             limits: ReadOptions::default().limits,
@@ -156,18 +169,23 @@ pub struct Writer<W: Write> {
     listed: BTreeMap<String, Listed>,
     index: IndexWriter,
     links: Links,
-    /// Where it was written from memory.
-    description: Option<Description>,
+    /// Where it was not copied from another carton.
+    description: Option<ParsedDescription>,
+    /// The text of the index, where it was not copied from another carton.
+    index_text: Option<Bytes>,
     commit: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
 }
 
 /// What `MANIFEST` will say of a path.
 #[derive(Clone, Debug)]
 enum Listed {
-    Digest(Sha256),
+    Here {
+        sha256: Sha256,
+        len: u64,
+    },
     /// The content is not in the carton.
     Linked(Sha256),
-    /// A symbolic link: the digest is that of the file that it leads to.
+    /// A symbolic link: digest and length are those of the file that it leads to.
     Link {
         target: String,
         path: String,
@@ -219,6 +237,7 @@ impl<W: Write> Writer<W> {
             index: IndexWriter::default(),
             links: Links::default(),
             description: None,
+            index_text: None,
             commit,
         }
     }
@@ -242,7 +261,7 @@ impl<W: Write> Writer<W> {
     pub fn carton_toml(&mut self, bytes: &[u8]) -> Result<()> {
         let parsed = Description::parse(bytes, &self.options.limits)?;
         self.put(CARTON_TOML, bytes)?;
-        self.description = Some(parsed.description);
+        self.description = Some(parsed);
         Ok(())
     }
 
@@ -256,7 +275,11 @@ impl<W: Write> Writer<W> {
         if path == CARTON_TOML {
             return self.carton_toml(content);
         }
-        self.put(path, content)
+        self.put(path, content)?;
+        if path == INDEX {
+            self.index_text = Some(Bytes::copy_from_slice(content));
+        }
+        Ok(())
     }
 
     fn put(&mut self, path: &str, content: &[u8]) -> Result<()> {
@@ -277,7 +300,25 @@ impl<W: Write> Writer<W> {
     ///
     /// As for [`file`](Self::file), and where the content cannot be read.
     pub fn stream(&mut self, path: &str, content: impl Read + Send) -> Result<()> {
-        self.stream_with(path, content, None)
+        match self.document_limit(path) {
+            None => self.stream_with(path, content, None),
+            Some(limit) => {
+                let mut document = Vec::new();
+                let read = content.take(limit.saturating_add(1)).read_to_end(&mut document);
+                let what = "reading a document";
+                read.map_err(|source| model_archive::Error::Io { what, source })?;
+                self.file(path, &document)
+            }
+        }
+    }
+
+    /// Returns how many bytes a document may have that is looked at before it is written.
+    fn document_limit(&self, path: &str) -> Option<u64> {
+        match path {
+            CARTON_TOML => Some(self.options.limits.document_bytes),
+            INDEX => Some(self.options.limits.metadata_bytes),
+            _ => None,
+        }
     }
 
     /// Writes what belongs to an example; its name counts from the folder `misc`.
@@ -328,18 +369,29 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file).
+    /// As for [`file`](Self::file), and where nothing can be fetched from a URL.
     pub fn link<'a>(
         &mut self,
         path: &str,
         sha256: Sha256,
         urls: impl IntoIterator<Item = &'a str>,
     ) -> Result<()> {
-        self.check(path)?;
-        self.listed.insert(path.to_owned(), Listed::Linked(sha256));
+        name::check_portable(path).map_err(|found| {
+            let found = ManifestFault::Path { path: path.to_owned(), fault: found };
+            fault(path, WriteFault::Path(found))
+        })?;
+        self.list_linked(path, sha256)?;
         for url in urls {
+            check_fetchable(url)?;
             self.links.add(sha256, url);
         }
+        Ok(())
+    }
+
+    /// Lists a file without its content, as another carton does.
+    pub(crate) fn list_linked(&mut self, path: &str, sha256: Sha256) -> Result<()> {
+        self.check(path)?;
+        self.listed.insert(path.to_owned(), Listed::Linked(sha256));
         Ok(())
     }
 
@@ -371,7 +423,8 @@ impl<W: Write> Writer<W> {
             _ => 1,
         };
         self.archive.copy_raw(path, raw, alignment, entry.stored_reader()?)?;
-        self.listed.insert(path.to_owned(), Listed::Digest(file.sha256()));
+        let (sha256, len) = (file.sha256(), info.size);
+        self.listed.insert(path.to_owned(), Listed::Here { sha256, len });
         Ok(())
     }
 
@@ -386,12 +439,13 @@ impl<W: Write> Writer<W> {
         let len = stored.len();
         let copied = self.stream_with(file.path(), stored.reader()?, Some(len));
         copied.map_err(of_content)?;
-        let found = self.sha256(file.path());
-        if let Some(found) = found.filter(|&found| found != file.sha256()) {
-            let (path, expected) = (file.path().to_owned(), file.sha256());
-            return Err(Error::Digest { path, found, expected });
+        match self.listed.get(file.path()) {
+            Some(Listed::Here { sha256: found, .. }) if *found != file.sha256() => {
+                let (path, expected) = (file.path().to_owned(), file.sha256());
+                Err(Error::Digest { path, found: *found, expected })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Writes the index of tensors, unless it was written as a file, then `MANIFEST` and, where it
@@ -400,33 +454,34 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// [`Error::MissingDocument`] without `carton.toml`; [`Error::Write`] where a symbolic link
-    /// leads to no file of the carton, a linked file has no URL, or the description is wrong by
-    /// itself or refers to what is not in the carton; [`Error::Archive`] where the sink fails. What
-    /// was at the place of the file is as it was before.
+    /// leads to no file of the carton, a linked file has no URL, or [`Reader::lint`] would call
+    /// something an error, unless that is [unchecked](WriteOptions::unchecked); [`Error::Document`]
+    /// and [`Error::Tensor`] where an index that was written as a file is broken;
+    /// [`Error::Core`] where it holds more than [`Limits::expansion`] allows a reader to decode;
+    /// [`Error::Archive`] where the sink fails. What was at the place of the file is as it was
+    /// before.
     pub fn finish(mut self) -> Result<Finished<W>> {
-        if self.listed.contains_key(INDEX) {
-            if self.index.is_empty() {
-                return self.finish_packed(None);
-            }
+        if !self.listed.contains_key(INDEX) {
+            let index = self.index.to_bytes();
+            self.file(INDEX, &index)?;
+        } else if !self.index.is_empty() {
             return Err(fault(INDEX, WriteFault::Duplicate));
         }
-        let index = std::mem::take(&mut self.index);
-        self.file(INDEX, &index.to_bytes())?;
-        self.finish_packed(Some(&index))
+        self.finish_packed()
     }
 
-    /// Finishes with an index that was written, and is known where it was made here.
-    pub(crate) fn finish_packed(self, index: Option<&IndexWriter>) -> Result<Finished<W>> {
+    /// Finishes with an index that was written.
+    pub(crate) fn finish_packed(self) -> Result<Finished<W>> {
         self.check_links()?;
-        self.check_description(index)?;
         let manifest = self.manifest()?;
+        self.check_documents(&manifest, None)?;
         self.finish_with(manifest)
     }
 
-    /// Finishes without an index where none was written.
-    pub(crate) fn finish_listed(self) -> Result<Finished<W>> {
-        self.check_description(None)?;
+    /// Finishes a carton of which another is the source; what is wrong there may be wrong here.
+    pub(crate) fn finish_changed(self, source: &Reader) -> Result<Finished<W>> {
         let manifest = self.manifest()?;
+        self.check_documents(&manifest, Some(source))?;
         self.finish_with(manifest)
     }
 
@@ -442,9 +497,6 @@ impl<W: Write> Writer<W> {
     }
 
     fn finish_with(mut self, manifest: Manifest) -> Result<Finished<W>> {
-        if manifest.sha256(CARTON_TOML).is_none() {
-            return Err(Error::MissingDocument { path: CARTON_TOML });
-        }
         let plain = EntryOptions::default();
         self.archive.add(MANIFEST, manifest.as_str().as_bytes(), &plain)?;
         if self.links != Links::default() {
@@ -465,8 +517,9 @@ impl<W: Write> Writer<W> {
         let (mut batch, mut bytes) = (Vec::new(), 0_u64);
         for (path, content) in files {
             self.check(&path)?;
+            let is_document = self.document_limit(&path).is_some();
             match content.len() {
-                Some(len) if len <= IN_MEMORY && content.is_file() => {
+                Some(len) if len <= IN_MEMORY && content.is_file() && !is_document => {
                     bytes = bytes.saturating_add(len);
                     batch.push((path, content));
                 }
@@ -492,16 +545,19 @@ impl<W: Write> Writer<W> {
     ) -> Result<()> {
         let source = match content {
             Content::Symlink(target) => return self.symlink(path, &target),
-            Content::Linked(sha256) => return self.link(path, sha256, []),
+            Content::Linked(sha256) => return self.list_linked(path, sha256),
             Content::Stream(content) => {
                 let content = content.into_inner().unwrap_or_else(PoisonError::into_inner);
-                return self.stream_with(path, Counted { content, progress }, None);
+                return self.stream(path, Counted { content, progress });
             }
             Content::Memory(_) | Content::Path { .. } => content.open()?,
         };
         let whole = Extent::first(source.len());
-        let content = source.stream(whole, "file")?;
-        self.stream_with(path, Counted { content, progress }, Some(whole.len()))
+        let content = Counted { content: source.stream(whole, "file")?, progress };
+        match self.document_limit(path) {
+            Some(_) => self.stream(path, content),
+            None => self.stream_with(path, content, Some(whole.len())),
+        }
     }
 
     /// Compresses and hashes small files on several threads, and writes them in order.
@@ -554,8 +610,8 @@ impl<W: Write> Writer<W> {
     fn list(&mut self, written: Written) {
         // The options ask for a digest.
         if let Some(digest) = written.digest {
-            let sha256 = Sha256::from_digest(digest);
-            self.listed.insert(written.name, Listed::Digest(sha256));
+            let (sha256, len) = (Sha256::from_digest(digest), written.size);
+            self.listed.insert(written.name, Listed::Here { sha256, len });
         }
     }
 
@@ -571,53 +627,90 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Refuses a description that no reader would accept beside these files. An index that was
-    /// written as a file is not known.
-    fn check_description(&self, index: Option<&IndexWriter>) -> Result<()> {
-        let Some(description) = &self.description else { return Ok(()) };
-        let refuse = |message| Err(fault(CARTON_TOML, WriteFault::Description(message)));
-        let lint = description.lint();
-        if let Some(wrong) =
-            lint.findings().iter().find(|finding| finding.severity == Severity::Error)
-        {
-            let at = wrong.at.path.as_deref().unwrap_or_default();
-            return refuse(format!("{at} {}", wrong.message));
+    /// Refuses documents in which [`Reader::lint`] would find an error that the source does not have.
+    fn check_documents(&self, manifest: &Manifest, source: Option<&Reader>) -> Result<()> {
+        if self.options.is_unchecked {
+            return Ok(());
         }
-        let arguments = description.calls().flat_map(|(.., arguments)| arguments);
-        for (.., reference) in arguments {
-            let is_here = match &reference {
-                Reference::Tensor(name) => index.is_none_or(|index| index.has(name)),
-                Reference::Misc(path) => self.listed.contains_key(&format!("{MISC}{path}")),
-            };
-            if !is_here {
-                return refuse(format!("refers to \"{reference}\", which is not in the carton"));
+        if source.is_none() {
+            let lens = self.listed.values().map(|listed| match listed {
+                Listed::Here { len, .. } => *len,
+                Listed::Linked(_) | Listed::Link { .. } => 0,
+            });
+            let written = self.archive.position();
+            Budget::expansion("size of all files in bytes", &self.options.limits, written)
+                .take(lens.fold(0, u64::saturating_add))?;
+        }
+        let parsed = self.description.as_ref().or_else(|| source?.parsed().ok());
+        let index = self.index(manifest, parsed, source)?;
+        let len = |line| match self.resolve(manifest.path_at(line)) {
+            Ok(Listed::Here { len, .. }) => Ok(Some(*len)),
+            _ => Ok(None),
+        };
+        let documents = Documents::new(manifest, &len);
+        let mut report = Report::default();
+        documents.lint_places(&mut report);
+        if let Some(index) = &index {
+            documents.lint_index(index, &mut report);
+        }
+        if let Some(parsed) = parsed {
+            documents.lint_description(parsed, index.as_ref(), &mut report);
+        }
+        if report.is_valid() {
+            return Ok(());
+        }
+        let before = source.map(Reader::lint).unwrap_or_default();
+        let new = report.new_since(&before).into_iter();
+        match new.into_iter().find(|finding| finding.severity == Severity::Error) {
+            Some(Finding { at, message, .. }) => {
+                let path = at.entry.unwrap_or_default();
+                let place = at.path.or(at.tensor);
+                let message = place.map_or(String::new(), |at| format!("{at} ")) + &message;
+                Err(Error::Write { path, fault: WriteFault::Invalid(message) })
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    fn sha256(&self, path: &str) -> Option<Sha256> {
-        match self.listed.get(path)? {
-            Listed::Digest(sha256) | Listed::Linked(sha256) => Some(*sha256),
-            Listed::Link { .. } => None,
+    /// Returns the index as it is read back, where it can be wrong or is referred to.
+    fn index(
+        &self,
+        manifest: &Manifest,
+        parsed: Option<&ParsedDescription>,
+        source: Option<&Reader>,
+    ) -> Result<Option<Index>> {
+        let is_ours = self.index_text.as_ref().is_some_and(|text| *text == self.index.to_bytes());
+        let is_needed = parsed.is_some_and(|parsed| parsed.description.calls().next().is_some());
+        match (&self.index_text, source) {
+            (Some(_), _) if is_ours && !is_needed => Ok(None),
+            (Some(text), _) => Ok(Some(Index::parse(text, &self.options.limits, manifest)?)),
+            (None, Some(source)) if manifest.position(INDEX).is_some() => {
+                Ok(source.index().ok().map(|index| index.listed_in(manifest)))
+            }
+            (None, _) => Ok(None),
         }
     }
 
     fn manifest(&self) -> Result<Manifest> {
+        if !self.listed.contains_key(CARTON_TOML) {
+            return Err(Error::MissingDocument { path: CARTON_TOML });
+        }
         let mut files = Vec::with_capacity(self.listed.len());
         for path in self.listed.keys() {
-            files.push((path.clone(), self.resolve(path)?));
+            if let Listed::Here { sha256, .. } | Listed::Linked(sha256) = self.resolve(path)? {
+                files.push((path.clone(), *sha256));
+            }
         }
         Manifest::from_files(files, &self.options.limits)
     }
 
-    /// Returns the digest of what a path leads to.
-    fn resolve(&self, path: &str) -> Result<Sha256> {
+    /// Returns what a path leads to, which is no symbolic link.
+    fn resolve(&self, path: &str) -> Result<&Listed> {
         let (mut at, mut last) = (path, "");
         for _ in 0..HOPS {
             match self.listed.get(at) {
-                Some(Listed::Digest(sha256)) => return Ok(*sha256),
-                Some(Listed::Linked(sha256)) if at == path => return Ok(*sha256),
+                Some(listed @ Listed::Here { .. }) => return Ok(listed),
+                Some(listed @ Listed::Linked(_)) if at == path => return Ok(listed),
                 Some(Listed::Linked(_)) => {
                     let target = last.to_owned();
                     return Err(fault(path, WriteFault::TargetLinked { target }));

@@ -15,6 +15,7 @@ use tensor_core::{Limit, Limits, Source, output::is_temporary};
 use crate::{
     Description, Error, Finished, Links, Place, Reader, Result, Sha256, Value, Writer,
     error::{PackFault, WriteFault},
+    links::check_fetchable,
     manifest::check_path,
     paths::{
         CARTON_TOML, INDEX, INDEX_BYTES, LINKS, LINKS_BYTES, MANIFEST, MANIFEST_BYTES, MISC, MODEL,
@@ -45,7 +46,6 @@ use crate::{
 /// ```
 #[must_use = "nothing is written before `write`"]
 pub struct Pack {
-    description: Description,
     files: BTreeMap<String, Content>,
     index: IndexWriter,
     links: Links,
@@ -68,9 +68,9 @@ impl Pack {
     /// [`Error::Document`] where it is not a description.
     pub fn from_toml(text: impl Into<Bytes>) -> Result<Self> {
         let text = text.into();
-        let description = Description::parse(&text, &Limits::default())?.description;
+        Description::parse(&text, &Limits::default())?;
         let files = BTreeMap::from([(CARTON_TOML.to_owned(), Content::Memory(text))]);
-        Ok(Self { description, files, index: IndexWriter::default(), links: Links::default() })
+        Ok(Self { files, index: IndexWriter::default(), links: Links::default() })
     }
 
     /// Starts with an unpacked carton: a folder with `carton.toml` and whatever else belongs to it.
@@ -170,10 +170,11 @@ impl Pack {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file).
+    /// As for [`file`](Self::file), and where nothing can be fetched from a URL.
     pub fn link(&mut self, path: &str, sha256: Sha256, urls: &[String]) -> Result<&mut Self> {
         self.add(path, Content::Linked(sha256))?;
         for url in urls {
+            check_fetchable(url)?;
             self.links.add(sha256, url);
         }
         Ok(self)
@@ -222,9 +223,8 @@ impl Pack {
         mut writer: Writer<W>,
         progress: impl Fn(u64) + Sync,
     ) -> Result<Finished<W>> {
-        let is_known = !self.files.contains_key(INDEX);
         writer.links.merge(&self.links, |_| true);
-        if is_known {
+        if !self.files.contains_key(INDEX) {
             let index = self.index.to_bytes();
             self.add(INDEX, Content::Memory(index.into()))?;
         } else if !self.index.is_empty() {
@@ -232,9 +232,9 @@ impl Pack {
             return Err(Error::Write { path, fault });
         }
         self.check_limits(&writer.options.limits)?;
-        writer.description = Some(self.description);
+        writer.index = self.index;
         writer.files(self.files, &progress)?;
-        writer.finish_packed(is_known.then_some(&self.index))
+        writer.finish_packed()
     }
 
     /// Refuses what no reader would take by default, before anything is written.
@@ -388,7 +388,7 @@ mod tests {
         let refused = |limits| {
             let mut pack = Pack::from_toml(TOML).unwrap();
             pack.file("model/a", &b"a"[..]).unwrap();
-            pack.link("model/b", Sha256::of(b"b"), &["https://a.example".to_owned()]).unwrap();
+            pack.link("model/b", Sha256::digest(b"b"), &["https://a.example".to_owned()]).unwrap();
             let options = WriteOptions { limits, ..WriteOptions::default() };
             pack.write(options.write_to(Untouched)).unwrap_err().to_string()
         };
@@ -409,6 +409,19 @@ mod tests {
         ] {
             assert_eq!(refused(limits), message);
         }
+    }
+
+    /// What compresses too well is no bomb to whoever packs it, but to every reader.
+    #[cfg(feature = "deflate")]
+    #[test]
+    fn what_no_reader_would_decode_is_not_finished() {
+        let mut pack = Pack::from_toml(TOML).unwrap();
+        pack.file("model/a", vec![0; 1 << 20]).unwrap();
+        let limits = Limits::default().with_decoded_bytes(1 << 10);
+        let options = WriteOptions { limits, ..WriteOptions::default() };
+        let options = options.compression(model_archive::Compression::Deflate { level: 6 });
+        let error = pack.write(options.write_to(Vec::new())).unwrap_err();
+        assert_eq!(error.kind(), tensor_core::ErrorKind::OverLimit, "{error}");
     }
 
     const TOML: &str =

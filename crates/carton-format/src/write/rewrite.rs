@@ -10,10 +10,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Error, File, Finished, Links, Place, Reader, Result, Sha256, Writer,
-    error::WriteFault,
-    links::url::{bare, is_fetchable},
-    paths::{CARTON_TOML, LINKS},
+    Error, File, Finished, Links, Place, Reader, Result, Sha256, Writer, links::check_fetchable,
+    paths::CARTON_TOML,
 };
 
 /// Leaves out every file whose digest is linked, and lists where it can be fetched.
@@ -47,20 +45,16 @@ pub fn shrink<W: Write>(
     mut writer: Writer<W>,
 ) -> Result<Finished<W>> {
     keep_links(reader, &mut writer, |_| true);
-    let mut urls = links.iter().flat_map(|(_, urls)| urls);
-    if let Some(url) = urls.find(|url| !is_fetchable(url)) {
-        let (path, fault) = (LINKS.to_owned(), WriteFault::Url { url: bare(url) });
-        return Err(Error::Write { path, fault });
-    }
+    links.iter().flat_map(|(_, urls)| urls).try_for_each(|url| check_fetchable(url))?;
     writer.links.merge(links, |_| true);
     for file in reader.files() {
         let is_linked = links.urls(file.sha256()).is_some_and(|urls| !urls.is_empty());
         if file.place() == Place::Linked {
-            writer.link(file.path(), file.sha256(), [])?;
+            writer.list_linked(file.path(), file.sha256())?;
         } else if is_linked {
             // It goes away: what it is replaced by has to be it.
             present(file)?.verify()?;
-            writer.link(file.path(), file.sha256(), [])?;
+            writer.list_linked(file.path(), file.sha256())?;
         } else {
             writer.copy(present(file)?)?;
         }
@@ -109,7 +103,7 @@ pub fn repack<W: Write>(
     keep_links(reader, &mut writer, |_| true);
     for file in reader.files() {
         match file.place() {
-            Place::Linked => writer.link(file.path(), file.sha256(), [])?,
+            Place::Linked => writer.list_linked(file.path(), file.sha256())?,
             _ if file.listed_target()?.is_some() => writer.copy(file)?,
             _ => writer.encode(present(file)?)?,
         }
@@ -124,8 +118,9 @@ pub fn repack<W: Write>(
 ///
 /// # Errors
 ///
-/// [`Error::Document`] where the text is not a description; [`Error::MissingFile`]; as for
-/// [`Writer::copy`].
+/// [`Error::Document`] where the text is not a description; [`Error::Write`] where
+/// [`Reader::lint`] would call something an error that it does not find in the carton;
+/// [`Error::MissingFile`]; as for [`Writer::copy`].
 pub fn replace_description<W: Write>(
     reader: &Reader,
     text: &[u8],
@@ -147,14 +142,14 @@ pub(crate) fn replace_files<W: Write>(
         let path = file.path();
         match changes.get(path) {
             Some(change) => {
-                is_same &= change.as_ref().map(|new| Sha256::of(new)) == Some(file.sha256());
+                is_same &= change.as_ref().map(|new| Sha256::digest(new)) == Some(file.sha256());
                 if let Some(new) = change {
                     writer.file(path, new)?;
                 }
                 gone.insert(file.sha256());
                 continue;
             }
-            None if file.place() == Place::Linked => writer.link(path, file.sha256(), [])?,
+            None if file.place() == Place::Linked => writer.list_linked(path, file.sha256())?,
             None => writer.copy(present(file)?)?,
         }
         kept.insert(file.sha256());
@@ -170,7 +165,7 @@ pub(crate) fn replace_files<W: Write>(
     keep_links(reader, &mut writer, is_kept);
     match is_same {
         true => writer.finish_same(reader.manifest()),
-        false => writer.finish_listed(),
+        false => writer.finish_changed(reader),
     }
 }
 

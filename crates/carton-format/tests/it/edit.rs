@@ -220,7 +220,7 @@ fn links_that_no_file_needs_go_away() {
         links.add(reader.file(name).unwrap().sha256(), format!("https://a.example/{name}"));
     }
     // Whoever put a link there that no file ever needed has a reason.
-    let unused = Sha256::of(b"of no file");
+    let unused = Sha256::digest(b"of no file");
     links.add(unused, "https://a.example/unused");
     shrink(&reader, &links, Writer::create(&path).unwrap()).unwrap();
     let mut editor = Editor::open(&path).unwrap();
@@ -231,7 +231,7 @@ fn links_that_no_file_needs_go_away() {
     assert_eq!(reader.file("model/b").unwrap().place(), Place::Linked);
     let mut left: Vec<_> = reader.links().unwrap().iter().map(|(sha256, _)| sha256).collect();
     left.sort();
-    let mut expected = [Sha256::of(b"b"), unused];
+    let mut expected = [Sha256::digest(b"b"), unused];
     expected.sort();
     assert_eq!(left, expected);
 }

@@ -28,8 +28,9 @@ impl Case {
     }
 
     fn list(&self, files: &[(&str, &str)]) {
-        let line =
-            |(path, content): &(&str, &str)| format!("{path}={}\n", Sha256::of(content.as_bytes()));
+        let line = |(path, content): &(&str, &str)| {
+            format!("{path}={}\n", Sha256::digest(content.as_bytes()))
+        };
         fs::write(self.root().join("MANIFEST"), files.iter().map(line).collect::<String>())
             .unwrap();
     }

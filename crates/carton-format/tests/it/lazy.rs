@@ -36,7 +36,7 @@ impl Apart {
         ];
         let mut lines: Vec<String> = files
             .iter()
-            .map(|(path, content)| format!("{path}={}\n", Sha256::of(content)))
+            .map(|(path, content)| format!("{path}={}\n", Sha256::digest(content)))
             .collect();
         lines.sort();
         let manifest = lines.concat();

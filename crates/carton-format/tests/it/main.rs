@@ -5,6 +5,7 @@ mod edit;
 mod folder;
 mod fuzz_corpus;
 mod golden;
+mod honest;
 mod lazy;
 mod read;
 mod reject;

@@ -47,9 +47,9 @@ fn reads_as_expected(reader: &Reader, expected: &Json, name: &str) {
         assert_eq!(info(reader), expected["info"], "{name}");
     }
     for file in reader.files().filter(|file| file.place() == Place::Here) {
-        // The one that is too large to hold in memory is streamed where everything is validated.
+        // The conformance tests stream the one that is too large to hold in memory.
         if file.len().unwrap() < 1 << 30 {
-            assert_eq!(Sha256::of(&file.bytes().unwrap()), file.sha256(), "{name}");
+            assert_eq!(Sha256::digest(&file.bytes().unwrap()), file.sha256(), "{name}");
         }
     }
 }
@@ -92,7 +92,7 @@ fn info(reader: &Reader) -> Json {
         "repository": description.repository,
         "homepage": description.homepage,
         "required_platforms": description.required_platforms.as_ref().map(|platforms| {
-            platforms.iter().map(Platform::normal).collect::<Vec<_>>()
+            platforms.iter().map(Platform::normalized).collect::<Vec<_>>()
         }),
         "runner": {
             "name": runner.name,
@@ -177,7 +177,10 @@ fn valid_files_have_few_findings() {
     let found: Vec<(String, Vec<String>)> = files("carton/valid", "carton")
         .iter()
         .map(|path| {
-            let report = Reader::open(path).unwrap().validate();
+            let reader = Reader::open(path).unwrap();
+            // The conformance tests hash the 4 GiB: that takes half a minute without optimisation.
+            let is_long = path.ends_with("ref_zip64_4gib.carton");
+            let report = if is_long { reader.lint() } else { reader.validate() };
             let findings = report.findings().iter();
             let findings = findings.map(|finding| format!("{} {}", finding.severity, finding.rule));
             (path.file_stem().unwrap().to_str().unwrap().to_owned(), findings.collect())

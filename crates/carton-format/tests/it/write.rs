@@ -282,7 +282,7 @@ fn what_a_fetcher_returns_is_compared() {
     let bytes = std::fs::read(testdata("carton/valid/ref_linked.carton")).unwrap();
     let store = Store(bytes::Bytes::from_static(b"something else"));
     let reader = Reader::options().fetch(std::sync::Arc::new(store)).from_bytes(bytes).unwrap();
-    let found = Sha256::of(b"something else");
+    let found = Sha256::digest(b"something else");
     let expected = reader.file("model/f.bin").unwrap().sha256();
     let message = format!(
         "\"model/f.bin\" has digest {expected} in MANIFEST, but its content hashes to {found}"
@@ -502,8 +502,8 @@ fn packs_of_what_is_not_there() {
     let error = Pack::new(&description()).unwrap().write(Writer::new(Vec::new())).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "\"carton.toml\" cannot be written: refers to \"@tensor_data/numbers\", which is not in \
-         the carton"
+        "\"carton.toml\" cannot be written: self_test[0].inputs.x refers to tensor \"numbers\", which \
+         tensor_data/index.toml does not have"
     );
 }
 
@@ -667,12 +667,13 @@ fn cartons_that_no_reader_would_accept_are_not_finished() {
     let toml = |message: &str| Err(format!("\"carton.toml\" cannot be written: {message}"));
     let test = "[[self_test]]\ninputs = { x = \"@tensor_data/t\" }\n";
     let example = "[[example]]\ninputs = { x = \"@misc/p\" }\n";
-    let missing =
-        |reference| toml(&format!("refers to \"{reference}\", which is not in the carton"));
-    assert_eq!(finish(test, &|_| ()), missing("@tensor_data/t"));
-    assert_eq!(finish(example, &|_| ()), missing("@misc/p"));
+    let tensor =
+        "self_test[0].inputs.x refers to tensor \"t\", which tensor_data/index.toml does not have";
+    assert_eq!(finish(test, &|_| ()), toml(tensor));
+    let file = "example[0].inputs.x refers to \"@misc/p\", which is not in the carton";
+    assert_eq!(finish(example, &|_| ()), toml(file));
     assert_eq!(finish(example, &|writer| writer.misc("p", b"").unwrap()), Ok(()));
-    let sha256 = Sha256::of(b"");
+    let sha256 = Sha256::digest(b"");
     assert_eq!(
         finish("", &|writer| writer.link("model/a", sha256, []).unwrap()),
         Err(r#""model/a" cannot be written: its content is not in the carton, and there is no URL for it"#.to_owned())
@@ -708,7 +709,7 @@ fn few_fetched_files_are_open() {
     writer.description(&bare()).unwrap();
     for number in 0..1000 {
         let content = number.to_string();
-        let sha256 = Sha256::of(content.as_bytes());
+        let sha256 = Sha256::digest(content.as_bytes());
         std::fs::write(store.path().join(sha256.to_string()), content).unwrap();
         writer.link(&format!("model/{number}"), sha256, ["https://models.example.com"]).unwrap();
     }

@@ -38,7 +38,7 @@ fn holds(original: &Reader, changed: &[u8]) {
             Ok(content) if is_same_model => {
                 assert_eq!(content, original.file(file.path()).unwrap().bytes().unwrap());
             }
-            Ok(content) => assert_eq!(Sha256::of(&content), file.sha256()),
+            Ok(content) => assert_eq!(Sha256::digest(&content), file.sha256()),
             Err(_) => is_read = false,
         }
     }

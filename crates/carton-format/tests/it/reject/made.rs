@@ -135,7 +135,7 @@ impl Carton {
 
     /// Returns the digest of what `MANIFEST` lists under a path.
     pub(crate) fn digest(&self, path: &str) -> String {
-        Sha256::of(self.entries[path].listed().unwrap()).to_string()
+        Sha256::digest(self.entries[path].listed().unwrap()).to_string()
     }
 
     pub(crate) fn zip(&self) -> Zip {
@@ -167,7 +167,7 @@ impl Carton {
 
     fn manifest_text(&self) -> String {
         let lines = self.entries.iter().filter_map(|(path, content)| {
-            Some(format!("{path}={}\n", Sha256::of(content.listed()?)))
+            Some(format!("{path}={}\n", Sha256::digest(content.listed()?)))
         });
         lines.collect()
     }
