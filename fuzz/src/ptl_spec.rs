@@ -1,6 +1,6 @@
 //! What the fuzz target `ptl_spec` does with its input; a test of the crate replays the corpus.
 
-use ptl_spec::{Dialect, Json, Kind, Param, Params, Spec, Value};
+use ptl_spec::{Dialect, Json, Param, ParamKind, Params, Spec, Value};
 
 /// Reads any bytes as a spec, calls it with parameters of the kinds that it asks for, and gives its
 /// own input back to it as the model's output: nothing but errors may come of it.
@@ -26,14 +26,14 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-fn param(kind: Kind) -> Param {
+fn param(kind: ParamKind) -> Param {
     match kind {
-        Kind::Audio => Param::Audio(vec![1, -1]),
-        Kind::Integer | Kind::Number | Kind::Any => 2.into(),
-        Kind::Boolean => true.into(),
-        Kind::Colour => "#00FF00".into(),
-        Kind::NumberList | Kind::IntegerList => Json::from(vec![1, 2, 3]).into(),
-        Kind::StringList => Json::from(vec!["a", "b"]).into(),
+        ParamKind::Audio => Param::Audio(vec![1, -1]),
+        ParamKind::Integer | ParamKind::Number | ParamKind::Any => 2.into(),
+        ParamKind::Boolean => true.into(),
+        ParamKind::Colour => "#00FF00".into(),
+        ParamKind::NumberList | ParamKind::IntegerList => Json::from(vec![1, 2, 3]).into(),
+        ParamKind::StringList => Json::from(vec!["a", "b"]).into(),
         _ => "Who was [SEP] Jim? héllo 12".into(),
     }
 }

@@ -37,12 +37,18 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
     fn kind(&self) -> ContainerKind;
 
     /// Returns the folder that all records lie below.
-    fn root(&self) -> Option<&str>;
+    fn root(&self) -> Option<&str> {
+        None
+    }
 
-    fn records(&self) -> Files<'_>;
+    fn records(&self) -> Files<'_> {
+        Box::new(std::iter::empty())
+    }
 
     /// Finds a record by its name without the root folder.
-    fn record(&self, name: &str) -> Option<File<'_>>;
+    fn record(&self, _: &str) -> Option<File<'_>> {
+        None
+    }
 
     fn extra_files(&self) -> Files<'_>;
 
@@ -61,12 +67,18 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
     fn storage(&self, storage: &StorageId) -> Result<Option<File<'_>>>;
 
     /// Tells whether numbers are stored with their most significant byte first.
-    fn is_big_endian(&self) -> bool;
+    fn is_big_endian(&self) -> bool {
+        false
+    }
 
-    fn operator_version(&self) -> Option<u32>;
+    fn operator_version(&self) -> Option<u32> {
+        None
+    }
 
     /// Returns how many storages are listed.
-    fn storage_count(&self) -> Option<u64>;
+    fn storage_count(&self) -> Option<u64> {
+        None
+    }
 
     /// Reports what is wrong with the container, without reading what it holds.
     fn lint(&self, limits: &Limits, report: &mut Report);
@@ -75,20 +87,26 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
     fn is_same(&self, one: &str, other: &str) -> bool;
 
     /// Refuses files about which readers disagree.
-    fn check_editable(&self) -> Result<()>;
+    fn check_editable(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Refuses what cannot be taken out.
-    fn check_strip(&self, what: Strip) -> Result<()>;
+    fn check_strip(&self, _: Strip) -> Result<()> {
+        Ok(())
+    }
 
     /// Returns the file with changed extra files, before any of it is written.
     fn edited(&self, limits: &Limits, changes: &Changes) -> Result<Source>;
 
     /// Tells whether what such a file has more at its end can be put behind the old one, and readers
     /// see the old file until all of it is there.
-    fn grows_whole(&self, edited: &Source) -> Result<bool>;
+    fn grows_whole(&self, _: &Source) -> Result<bool> {
+        Ok(false)
+    }
 
-    /// Writes all that something leads to, but for the files of code that `keep` does not name;
-    /// returns how many those are.
+    /// Writes all that something leads to, but for the records that `keep` does not name; returns how
+    /// many those are.
     fn rewrite(
         &self,
         limits: &Limits,

@@ -14,7 +14,7 @@ pub enum SpecSource {
     /// In the model file.
     Embedded,
     /// In a file beside it, whose name is that of the model and `.live.spec.json`.
-    SideFile(PathBuf),
+    Sidecar(PathBuf),
 }
 
 impl Reader {
@@ -58,10 +58,10 @@ impl Reader {
         if let Some(spec) = self.spec_with(options)? {
             return Ok(Some((SpecSource::Embedded, spec)));
         }
-        let side = self.path().map(side_file).filter(|path| path.exists());
+        let side = self.path().map(sidecar).filter(|path| path.exists());
         let Some(path) = side else { return Ok(None) };
         let spec = options.clone().from_source(&Source::open(&path)?)?;
-        Ok(Some((SpecSource::SideFile(path), spec)))
+        Ok(Some((SpecSource::Sidecar(path), spec)))
     }
 }
 
@@ -100,7 +100,7 @@ impl SpecOptions {
 /// Returns where runtimes look for the spec of a model that has none in it: its name and
 /// `.live.spec.json`.
 #[must_use]
-pub fn side_file(model: &Path) -> PathBuf {
+pub fn sidecar(model: &Path) -> PathBuf {
     let mut name = model.as_os_str().to_owned();
     name.push(".live.spec.json");
     name.into()

@@ -99,6 +99,12 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
+    /// An edit would put in a spec that [`Reader::lint`](crate::Reader::lint) finds errors in.
+    #[error("spec would be faulty: {message}")]
+    Faulty {
+        /// The first of them.
+        message: String,
+    },
     /// An extra file is to be taken out that is not there.
     #[error("there is no extra file {:?}", short(.name))]
     MissingFile {
@@ -152,17 +158,14 @@ impl Error {
             Self::Tensor { .. } => "ptl/tensor",
             Self::Archive(_) | Self::NoEnd { .. } => "ptl/archive",
             Self::NotEditable { .. }
+            | Self::Faulty { .. }
             | Self::MissingFile { .. }
             | Self::FileName { .. }
             | Self::Write { .. } => "ptl/edit",
             Self::Core(error) => match error.kind() {
                 ErrorKind::OverLimit => "ptl/limit",
                 ErrorKind::Busy => "ptl/edit",
-                ErrorKind::Malformed
-                | ErrorKind::Unsupported
-                | ErrorKind::NotFound
-                | ErrorKind::Io
-                | ErrorKind::Usage => "ptl/read",
+                _ => "ptl/read",
             },
         }
     }
@@ -176,7 +179,8 @@ impl Error {
             | Self::NoRoot { .. }
             | Self::OutsideRoot { .. }
             | Self::Pickle { .. }
-            | Self::Module { .. } => ErrorKind::Malformed,
+            | Self::Module { .. }
+            | Self::Faulty { .. } => ErrorKind::Malformed,
             Self::NotLite => ErrorKind::Unsupported,
             Self::Spec { fault, .. } => fault.kind(),
             Self::FlatBuffer(fault) => fault.kind(),
@@ -204,6 +208,7 @@ impl Error {
             Self::Module { at, .. } => At::file().offset(*at),
             Self::Tensor { name, .. } => At::file().tensor(name),
             Self::MissingFile { name } | Self::FileName { name, .. } => At::file().entry(name),
+            Self::Faulty { .. } => At::file().entry("model/live.spec.json"),
             Self::NoEnd { source } | Self::Archive(source) => source.at(),
             Self::Core(error) => error.at(),
             Self::Model { .. } | Self::NotEditable { .. } | Self::Write { .. } => At::file(),
@@ -298,14 +303,8 @@ pub enum TensorFault {
 impl TensorFault {
     const fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoStorage { .. }
-            | Self::Storage { .. }
-            | Self::OutOfBounds { .. }
-            | Self::Part { .. }
-            | Self::IndexType { .. }
-            | Self::Index { .. }
-            | Self::Rows { .. } => ErrorKind::Malformed,
             Self::Scalar { .. } => ErrorKind::Unsupported,
+            _ => ErrorKind::Malformed,
         }
     }
 }
@@ -515,17 +514,8 @@ impl Fault {
             Self::MissingVocabulary { .. } | Self::MissingToken { .. } => "ptl/spec-vocabulary",
             Self::DuplicateKey { .. } => "ptl/spec-duplicate-key",
             Self::NoTokens => "ptl/spec-answer",
-            Self::Replacement { .. }
-            | Self::Crop { .. }
-            | Self::NoPixels { .. }
-            | Self::UnknownId { .. }
-            | Self::ModelOutput { .. }
-            | Self::OutputCount { .. }
-            | Self::MissingOutput { .. }
-            | Self::Answer { .. }
-            | Self::Feature { .. }
-            | Self::Picture { .. }
-            | Self::Core { .. } => "ptl/call",
+            // What only a call meets.
+            _ => "ptl/call",
         }
     }
 
@@ -533,31 +523,9 @@ impl Fault {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Missing { .. }
-            | Self::Value { .. }
-            | Self::Alone { .. }
-            | Self::Chain { .. }
-            | Self::Unbound { .. }
-            | Self::MissingParam { .. }
-            | Self::ParamKinds { .. }
-            | Self::Replacement { .. }
-            | Self::ItemCount { .. }
-            | Self::Range { .. }
-            | Self::Crop { .. }
-            | Self::NoPixels { .. }
-            | Self::SameColours { .. }
-            | Self::MissingVocabulary { .. }
-            | Self::MissingToken { .. }
-            | Self::UnknownId { .. }
-            | Self::ModelOutput { .. }
-            | Self::OutputCount { .. }
-            | Self::MissingOutput { .. }
-            | Self::DuplicateKey { .. }
-            | Self::NoTokens
-            | Self::Answer { .. }
-            | Self::Picture { .. } => ErrorKind::Malformed,
             Self::Feature { .. } => ErrorKind::Unsupported,
             Self::Core { kind, .. } => *kind,
+            _ => ErrorKind::Malformed,
         }
     }
 }

@@ -138,7 +138,7 @@ pub use edit::{
     Editor, Strip, Stripped, WriteOptions, compact, recover, recoverable, rewrite, strip,
     with_extra_files,
 };
-pub use embedded::{SPEC, SpecSource, side_file};
+pub use embedded::{SPEC, SpecSource, sidecar};
 pub use error::{Error, Fault, PickleFault, Result, TensorFault};
 pub use file::{File, FileReader};
 #[cfg(feature = "image")]
@@ -149,17 +149,16 @@ pub use module::{Argument, Bytecode, Method, Operator};
 pub use pickle::Scheme;
 pub use read::{ReadOptions, Reader, sniff, sniff_archive};
 pub use sparse::{SparseParts, SparseTensor};
-pub use spec::colour::Colour;
+pub use spec::colour::{Colour, ParseColourError};
 pub use spec::dialect::Dialect;
 pub use spec::json::Json;
 pub use spec::pack::{
     ImageStep, Items, Pack, PackImage, PackString, PackTensor, TensorStep, Tokenizer,
 };
-pub use spec::schema::json_schema;
-pub use spec::signature::{Kind, Output, Parameter, ResultKind, Signature};
+pub use spec::signature::{Output, ParamKind, Parameter, ResultKind, Signature};
 pub use spec::slot::Slot;
 pub use spec::unpack::{BoundingBoxes, ElementType, Unpack};
-pub use spec::{Spec, SpecOptions};
+pub use spec::{JSON_SCHEMA, Spec, SpecOptions};
 pub use tensor::Tensor;
 pub use tokenizer::bert::BertMode;
 pub use tokenizer::gpt2::Gpt2Mode;

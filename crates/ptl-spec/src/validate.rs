@@ -29,6 +29,21 @@ impl Reader {
     pub fn lint(&self) -> Report {
         report(self, None)
     }
+
+    /// Reports on the text of a spec, and whether it fits the method that it is for.
+    pub(crate) fn lint_spec(&self, text: &[u8]) -> Report {
+        let mut report = Report::default();
+        if text.starts_with("\u{feff}".as_bytes()) {
+            let message = "the spec starts with a byte order mark, which strict JSON does not have";
+            report.add(Finding::warning("ptl/spec-byte-order-mark", message).entry(SPEC));
+        }
+        report.append(Spec::options().lint(text).in_entry(SPEC));
+        let forward = self.bytecode().ok().and_then(Bytecode::forward);
+        if let (Ok(spec), Some(forward)) = (Spec::parse(text), forward) {
+            report.append(spec.lint_against(forward));
+        }
+        report
+    }
 }
 
 /// Told how many bytes were read since it was told last.
@@ -40,9 +55,9 @@ fn report(reader: &Reader, progress: Option<Progress<'_>>) -> Report {
     if let Some(progress) = progress {
         read_all(reader, progress, &mut report);
     }
-    let bytecode = code(reader, &mut report);
+    code(reader, &mut report);
     tensors(reader, progress.is_some(), &mut report);
-    spec(reader, bytecode, progress.is_some(), &mut report);
+    spec(reader, progress.is_some(), &mut report);
     report
 }
 
@@ -85,14 +100,10 @@ fn read_through(reader: &Reader, progress: Progress<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reports on the bytecode and returns it, where it can be read.
-fn code<'r>(reader: &'r Reader, report: &mut Report) -> Option<&'r Bytecode> {
+fn code(reader: &Reader, report: &mut Report) {
     let bytecode = match reader.bytecode() {
         Ok(bytecode) => bytecode,
-        Err(error) => {
-            report.add(error.finding().entry(BYTECODE));
-            return None;
-        }
+        Err(error) => return report.add(error.finding().entry(BYTECODE)),
     };
     let version = bytecode.version;
     match bytecode.readers() {
@@ -109,7 +120,6 @@ fn code<'r>(reader: &'r Reader, report: &mut Report) -> Option<&'r Bytecode> {
         let message = "there is no method forward, which calls go to";
         report.add(Finding::warning("ptl/no-forward", message));
     }
-    Some(bytecode)
 }
 
 fn tensors(reader: &Reader, reads_data: bool, report: &mut Report) {
@@ -148,8 +158,7 @@ fn tensors(reader: &Reader, reads_data: bool, report: &mut Report) {
     }
 }
 
-/// Reports on the spec, and whether it fits the method that it is for.
-fn spec(reader: &Reader, bytecode: Option<&Bytecode>, reads_data: bool, report: &mut Report) {
+fn spec(reader: &Reader, reads_data: bool, report: &mut Report) {
     let missing = |message: &str, report: &mut Report| {
         report.add(Finding::warning("ptl/no-spec", message).entry(SPEC));
     };
@@ -173,14 +182,7 @@ fn spec(reader: &Reader, bytecode: Option<&Bytecode>, reads_data: bool, report: 
         Err(Error::Archive(_)) if reads_data => return,
         Err(error) => return report.add(error.finding().entry(SPEC)),
     };
-    if text.starts_with("\u{feff}".as_bytes()) {
-        let message = "the spec starts with a byte order mark, which strict JSON does not have";
-        report.add(Finding::warning("ptl/spec-byte-order-mark", message).entry(SPEC));
-    }
-    report.append(Spec::options().lint(&text).in_entry(SPEC));
-    if let (Ok(spec), Some(forward)) = (Spec::parse(&text), bytecode.and_then(Bytecode::forward)) {
-        report.append(spec.lint_for(forward));
-    }
+    report.append(reader.lint_spec(&text));
 }
 
 /// A file of fewer bytes is read by one thread.

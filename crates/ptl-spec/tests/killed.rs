@@ -48,7 +48,8 @@ fn old_or_new_at_every_moment() {
 #[test]
 fn edited_until_killed() {
     edits(|path, turn| {
-        let mut editor = Editor::open(path).unwrap();
+        let options = WriteOptions::default().allow_invalid();
+        let mut editor = Editor::open_with(path, options).unwrap();
         let text = if turn % 2 == 0 { "{}".to_owned() } else { " ".repeat(LONG) };
         editor.set(SPEC, text).unwrap();
         editor.commit().unwrap();

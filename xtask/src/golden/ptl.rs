@@ -30,7 +30,7 @@ fn embedded(name: &str) -> Result<Vec<u8>> {
 fn stripped() -> Result<Vec<u8>> {
     let reader = Reader::from_bytes(model("img_opt.ptl")?)?;
     let mut file = Vec::new();
-    rewrite(&reader, |record| !Strip::Code.takes(record), &mut file)?;
+    rewrite(&reader, |record| !Strip::Code.removes(record), &mut file)?;
     Ok(file)
 }
 

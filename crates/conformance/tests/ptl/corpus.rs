@@ -33,7 +33,7 @@ fn jobs(what: &str, bytes: &[u8]) -> [Job; 3] {
     let edited = with_extra_files(bytes, [(SPEC, Some(Bytes::from(TEXT)))]).unwrap();
     let mut stripped = Vec::new();
     let reader = Reader::from_bytes(edited.clone()).unwrap();
-    rewrite(&reader, |name| !Strip::Code.takes(name), &mut stripped).unwrap();
+    rewrite(&reader, |name| !Strip::Code.removes(name), &mut stripped).unwrap();
     [as_it_was, job("edited", edited, Some(extra)), job("stripped", stripped, None)]
 }
 

@@ -13,7 +13,7 @@ use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::{InPlace, Print, is_stdio},
+    options::{Force, InPlace, Print, is_stdio},
     outcome::Outcome,
     output,
 };
@@ -21,9 +21,8 @@ use crate::{
 /// How a file is edited.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct How {
-    /// Edit the model even where verify finds more errors in it afterwards
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    force: Force,
     /// Check everything, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -76,7 +75,8 @@ impl How {
         change: impl FnOnce(&mut Editor) -> anyhow::Result<Changes>,
     ) -> anyhow::Result<Done> {
         refuse_stdin(file)?;
-        let options = WriteOptions::default().output(self.in_place.output());
+        // What is wrong with the result is looked at here.
+        let options = WriteOptions::default().output(self.in_place.output()).allow_invalid();
         let mut editor = match self.dry_run {
             true => Editor::dry_run(file, options)?,
             false => Editor::open_with(file, options)?,

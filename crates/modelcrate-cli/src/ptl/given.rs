@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 use bytes::Bytes;
 use clap::ValueEnum;
 use modelcrate::{
-    ptl_spec::{self, Json, Reader, Spec, SpecOptions, side_file},
+    ptl_spec::{self, Json, Reader, Spec, SpecOptions, sidecar},
     tensor_core::{Extent, Limit, Limits, Source},
 };
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub(super) enum Origin {
     /// In the model file.
     Embedded,
     /// In a file beside the model.
-    SideFile,
+    Sidecar,
     /// It was given itself.
     Spec,
 }
@@ -92,11 +92,11 @@ impl Given {
         if let Some(text) = Reader::from_source(source)?.spec_text()? {
             return Ok(Found { path, origin: Origin::Embedded, text });
         }
-        let side = side_file(&path);
+        let side = sidecar(&path);
         if is_stdio(&path) || !side.exists() {
             return Err(anyhow!("has no spec in it, and there is no {}", side.display()));
         }
-        Ok(Found { origin: Origin::SideFile, ..Found::spec(&side)? })
+        Ok(Found { origin: Origin::Sidecar, ..Found::spec(&side)? })
     }
 }
 
@@ -174,7 +174,7 @@ impl Origin {
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Embedded => "spec in the model",
-            Self::SideFile => "spec beside the model",
+            Self::Sidecar => "spec beside the model",
             Self::Spec => "spec",
         }
     }

@@ -5,7 +5,7 @@ use std::{path::Path, str::FromStr};
 use anyhow::{anyhow, bail, ensure};
 use bytes::Bytes;
 use modelcrate::{
-    ptl_spec::{Image, Json, Kind, Param, Params, Signature},
+    ptl_spec::{Image, Json, Param, ParamKind, Params, Signature},
     tensor_core::{Extent, Limits},
     wav,
 };
@@ -36,14 +36,14 @@ impl Parameters {
         let mut params = Params::new();
         for Given { name, value } in &self.params {
             ensure!(params.get(name).is_none(), "--param {name} is given twice");
-            let kind = signature.parameter(name).map_or(Kind::Any, |parameter| parameter.kind);
+            let kind = signature.parameter(name).map_or(ParamKind::Any, |parameter| parameter.kind);
             params.insert(name, param(name, value, kind)?);
         }
         Ok(params)
     }
 }
 
-fn param(name: &str, value: &str, kind: Kind) -> anyhow::Result<Param> {
+fn param(name: &str, value: &str, kind: ParamKind) -> anyhow::Result<Param> {
     let text = match value.strip_prefix('@') {
         Some(path) if !path.starts_with('@') => {
             return read(Path::new(path), kind).about(Path::new(path));
@@ -51,8 +51,10 @@ fn param(name: &str, value: &str, kind: Kind) -> anyhow::Result<Param> {
         text => text.unwrap_or(value),
     };
     match kind {
-        Kind::String | Kind::Colour => Ok(text.into()),
-        Kind::Image | Kind::Audio => bail!("--param {name} is of kind {kind}, expected @FILE"),
+        ParamKind::String | ParamKind::Colour => Ok(text.into()),
+        ParamKind::Image | ParamKind::Audio => {
+            bail!("--param {name} is of kind {kind}, expected @FILE")
+        }
         kind => Json::parse(text.as_bytes(), &Limits::default()).map(Param::Json).map_err(|_| {
             anyhow!(
                 "--param {name} is {text:?}, expected JSON of kind {kind}, such as 224 or [1, 2]"
@@ -61,17 +63,17 @@ fn param(name: &str, value: &str, kind: Kind) -> anyhow::Result<Param> {
     }
 }
 
-fn read(path: &Path, kind: Kind) -> anyhow::Result<Param> {
+fn read(path: &Path, kind: ParamKind) -> anyhow::Result<Param> {
     let source = source(path)?;
     let len = source.len();
     ensure!(len <= FILE, "is {len} bytes long, expected at most {FILE}");
     let bytes = source.read(Extent::first(len), "parameter")?;
     Ok(match kind {
-        Kind::Image => Image::decode(&bytes)?.into(),
-        Kind::Audio => wav::samples(&bytes)?.into(),
-        Kind::String | Kind::Colour => text(bytes)?.into(),
-        Kind::Any if is_picture(&bytes) => Image::decode(&bytes)?.into(),
-        Kind::Any if bytes.starts_with(b"RIFF") => wav::samples(&bytes)?.into(),
+        ParamKind::Image => Image::decode(&bytes)?.into(),
+        ParamKind::Audio => wav::samples(&bytes)?.into(),
+        ParamKind::String | ParamKind::Colour => text(bytes)?.into(),
+        ParamKind::Any if is_picture(&bytes) => Image::decode(&bytes)?.into(),
+        ParamKind::Any if bytes.starts_with(b"RIFF") => wav::samples(&bytes)?.into(),
         _ => Json::parse(&bytes, &Limits::default())?.into(),
     })
 }

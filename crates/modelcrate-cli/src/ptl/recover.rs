@@ -2,10 +2,7 @@ use std::path::PathBuf;
 
 use modelcrate::{
     ptl_spec::{self, WriteOptions},
-    tensor_core::{
-        Source,
-        output::{Edited, LockedFile},
-    },
+    tensor_core::{Source, output::Edited},
 };
 use serde::Serialize;
 
@@ -62,10 +59,7 @@ impl Recover {
 
     fn recovered(&self) -> ptl_spec::Result<Recovered> {
         let edited = if self.dry_run {
-            let file = LockedFile::shared(&self.model)?;
-            let source = file.source()?;
-            file.unlock();
-            ptl_spec::recoverable(&source)?
+            ptl_spec::recoverable(&self.in_place.output().check(&self.model)?)?
         } else {
             let options = WriteOptions::default().output(self.in_place.output());
             ptl_spec::recover(&self.model, options)?

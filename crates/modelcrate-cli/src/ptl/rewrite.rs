@@ -8,7 +8,7 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     ptl_spec::{self, ContainerKind, Reader},
-    tensor_core::{self, Report, output::LockedFile},
+    tensor_core::{Source, output::LockedFile},
 };
 use serde::Serialize;
 
@@ -16,10 +16,10 @@ use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::{InPlace, Input, is_stdio},
+    options::{Force, InPlace, Input, is_stdio},
     outcome::Outcome,
     output,
-    write::Writing,
+    write::{Kept, Writing},
 };
 
 /// Rewrite a model without the bytes that edits have left behind
@@ -62,6 +62,8 @@ struct Files {
     /// one is complete
     output: Option<PathBuf>,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     write: Writing,
     #[command(flatten)]
     in_place: InPlace,
@@ -96,49 +98,41 @@ impl Files {
         let path = self.output.as_deref().unwrap_or(&self.input);
         let is_stdin = self.output.is_none() && is_stdio(&self.input);
         ensure!(!is_stdin, "standard input cannot be replaced: say where the model goes");
-        let lock = self.lock().about(&self.input)?;
-        let reader = match &lock {
-            Some(lock) => Reader::from_source(lock.source().about(&self.input)?),
-            None => Reader::from_bytes(output::stdin().about(&self.input)?),
-        };
-        let reader = reader.about(&self.input)?;
+        let (source, lock) = self.open().about(&self.input)?;
+        let reader = Reader::from_source(source).about(&self.input)?;
         let removed = removed(&reader, what).about(&self.input)?;
         let output = self.output.as_deref();
         let mut sink = self.write.create_or_replace(&self.input, output).about(path)?;
-        let keep = |record: &str| !what.is_some_and(|what| what.takes(record));
+        let keep = |record: &str| !what.is_some_and(|what| what.removes(record));
         let written = ptl_spec::rewrite(&reader, keep, &mut sink);
         let is_write = matches!(written, Err(ptl_spec::Error::Write { .. }));
         written.about(if is_write { path } else { &self.input })?;
-        let before = reader.lint();
-        let after = match sink.source().about(path)? {
-            Some(source) => Reader::from_source(source).about(path)?.lint(),
-            None => Report::default(),
-        };
-        let checked = Checked::of(&after, &before, self.write.force);
         let (len, dry_run) = (reader.source().len(), self.write.dry_run);
-        if let Some(lock) = lock.filter(|_| output.is_none() && !dry_run) {
+        if let Some(lock) = lock.as_ref().filter(|_| output.is_none()) {
             lock.check_in_place().about(&self.input)?;
         }
-        let written = if checked.is_refused() { len } else { sink.commit(path)? };
-        let (shown, bytes_before, bytes_after) = (path.display().to_string(), len, written);
+        let lint = |source| Ok(Reader::from_source(source)?.lint());
+        let Kept { bytes_after, checked } = sink.keep(path, &reader.lint(), self.force, lint)?;
+        let (shown, bytes_after) = (path.display().to_string(), bytes_after.unwrap_or(len));
         let result =
-            Rewritten { path: shown, dry_run, removed, checked, bytes_before, bytes_after };
+            Rewritten { path: shown, dry_run, removed, checked, bytes_before: len, bytes_after };
         self.report(path, &result)
     }
 
-    /// Keeps editors out of the input meanwhile; a dry run only finds out that there is none.
-    fn lock(&self) -> tensor_core::Result<Option<LockedFile>> {
+    /// Opens the input, and keeps editors out of it as long as the lock lives; a dry run only finds
+    /// out that there is none.
+    fn open(&self) -> anyhow::Result<(Source, Option<LockedFile>)> {
         if is_stdio(&self.input) {
-            return Ok(None);
+            return Ok((Source::from_bytes(output::stdin()?), None));
         }
-        if self.output.is_none() && !self.write.dry_run {
-            return LockedFile::open_within(&self.input, self.in_place.wait()).map(Some);
-        }
-        let lock = LockedFile::shared(&self.input)?;
-        if self.write.dry_run {
-            lock.unlock();
-        }
-        Ok(Some(lock))
+        let lock = match &self.output {
+            None if self.write.dry_run => {
+                return Ok((self.in_place.output().check(&self.input)?, None));
+            }
+            None => LockedFile::open_within(&self.input, self.in_place.wait())?,
+            Some(_) => LockedFile::shared(&self.input)?,
+        };
+        Ok((lock.source()?, Some(lock).filter(|_| !self.write.dry_run)))
     }
 
     fn report(&self, path: &Path, result: &Rewritten) -> anyhow::Result<Outcome> {
@@ -162,5 +156,5 @@ fn removed(reader: &Reader, what: Option<ptl_spec::Strip>) -> ptl_spec::Result<V
         ContainerKind::FlatBuffer => reader.sources()?,
         _ => reader.records().map(|record| record.path().to_owned()).collect(),
     };
-    Ok(names.into_iter().filter(|name| what.takes(name)).collect())
+    Ok(names.into_iter().filter(|name| what.removes(name)).collect())
 }

@@ -88,7 +88,7 @@ impl Spec {
             }
         };
         // Pictures and sound are named, not stubs.
-        let named = Signature::of_parts(&pack, &unpack).parameters;
+        let named = Signature::with_conflicts(&pack, &unpack).0.parameters;
         let named: HashSet<&str> = named.iter().map(|parameter| parameter.name.as_str()).collect();
         for name in params.names() {
             if !binder.used.contains(name) && !named.contains(name) {

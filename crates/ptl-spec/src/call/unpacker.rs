@@ -33,16 +33,13 @@ fn value(
     let put = |key: &Slot<String>, value: ResultValue, results: &mut Results, path: &Path| {
         put(dialect, key, value, results).map_err(|fault| Error::spec(path, fault))
     };
-    match unpack {
-        Unpack::Tuple(items) => match output {
-            Value::Tuple(values) => each(call, items, values, results, path),
-            other => Err(wrong(other, "a tuple", path)),
-        },
-        Unpack::List(items) => match output {
-            Value::List(values) => each(call, items, values, results, path),
-            other => Err(wrong(other, "a list", path)),
-        },
-        Unpack::Dict(items) => path.member("items", |path| {
+    let wrong = |expected| Err(Error::spec(&*path, output.fault(expected)));
+    match (unpack, output) {
+        (Unpack::Tuple(items), Value::Tuple(values))
+        | (Unpack::List(items), Value::List(values)) => each(call, items, values, results, path),
+        (Unpack::Tuple(_), _) => wrong("a tuple"),
+        (Unpack::List(_), _) => wrong("a list"),
+        (Unpack::Dict(items), _) => path.member("items", |path| {
             for (index, (key, unpack)) in items.iter().enumerate() {
                 path.item(index, |path| {
                     let found = at(path, key.bound().and_then(|key| member(output, key)))?;
@@ -51,7 +48,7 @@ fn value(
             }
             Ok(())
         }),
-        Unpack::Tensor { key, dtype } => {
+        (Unpack::Tensor { key, dtype }, _) => {
             let elements = match dtype {
                 ElementType::Float => ResultValue::Floats(at(path, output.floats())?),
                 ElementType::Long => {
@@ -62,33 +59,33 @@ fn value(
             };
             put(key, elements, results, path)
         }
-        Unpack::Long { key } => match output {
-            Value::Int(long) => put(key, ResultValue::Int(narrowed(*long, dialect)), results, path),
-            other => Err(wrong(other, "an int", path)),
-        },
-        Unpack::Float { key } => match output {
-            Value::Double(double) => put(key, ResultValue::Double(*double), results, path),
-            other => Err(wrong(other, "a double", path)),
-        },
-        Unpack::Bool { key } => match output {
-            Value::Bool(bool) => put(key, ResultValue::Bool(*bool), results, path),
-            other => Err(wrong(other, "a bool", path)),
-        },
-        Unpack::String { key } => match output {
-            Value::String(text) => put(key, ResultValue::String(text.clone()), results, path),
-            other => Err(wrong(other, "a string", path)),
-        },
-        Unpack::TensorToString { key } => {
+        (Unpack::Long { key }, Value::Int(long)) => {
+            put(key, ResultValue::Int(narrowed(*long, dialect)), results, path)
+        }
+        (Unpack::Long { .. }, _) => wrong("an int"),
+        (Unpack::Float { key }, Value::Double(double)) => {
+            put(key, ResultValue::Double(*double), results, path)
+        }
+        (Unpack::Float { .. }, _) => wrong("a double"),
+        (Unpack::Bool { key }, Value::Bool(bool)) => {
+            put(key, ResultValue::Bool(*bool), results, path)
+        }
+        (Unpack::Bool { .. }, _) => wrong("a bool"),
+        (Unpack::String { key }, Value::String(text)) => {
+            put(key, ResultValue::String(text.clone()), results, path)
+        }
+        (Unpack::String { .. }, _) => wrong("a string"),
+        (Unpack::TensorToString { key }, _) => {
             let ids = at(path, longs(output))?;
             let mode = call.spec.run_options().gpt2;
             let text = at(path, call.spec.gpt2()?.decode(&ids, mode, dialect))?;
             put(key, ResultValue::String(text), results, path)
         }
-        Unpack::BertAnswer { key } => match answer(call, output, path)? {
+        (Unpack::BertAnswer { key }, _) => match answer(call, output, path)? {
             Some(text) => put(key, ResultValue::String(text), results, path),
             None => Ok(()),
         },
-        Unpack::Argmax { key, dtype, value_key } => {
+        (Unpack::Argmax { key, dtype, value_key }, _) => {
             let elements = match dtype {
                 ElementType::Float => at(path, output.floats())?,
                 ElementType::Long => at(path, longs(output).map(|longs| to_floats(&longs)))?,
@@ -104,16 +101,16 @@ fn value(
                 _ => Ok(()),
             }
         }
-        Unpack::BoundingBoxes(wanted) => {
+        (Unpack::BoundingBoxes(wanted), _) => {
             let boxes = at(path, boxes(wanted, output, dialect))?;
             put(&wanted.key, ResultValue::Boxes(boxes), results, path)
         }
-        Unpack::TensorToImage { key } => {
+        (Unpack::TensorToImage { key }, _) => {
             let picture = crate::image::of_tensor(output, dialect, path)?;
             put(key, picture, results, path)
         }
         // The parser makes none of a spec whose stubs are replaced.
-        Unpack::Deferred(node) => {
+        (Unpack::Deferred(node), _) => {
             let (found, expected) = (node.described(), "an object without stubs");
             Err(Error::spec(path, Fault::Value { found, expected }))
         }
@@ -151,10 +148,6 @@ fn put(
     }
     results.put(key, value);
     Ok(())
-}
-
-fn wrong(found: &Value, expected: &'static str, path: &Path) -> Error {
-    Error::spec(path, found.fault(expected))
 }
 
 fn member<'v>(output: &'v Value, key: &str) -> Result<&'v Value, Fault> {

@@ -12,11 +12,11 @@
 //! What is no longer listed in a ZIP file stays as dead bytes until it is
 //! [compacted](crate::compact); a FlatBuffer has none.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tensor_core::{
-    Extent, Source,
+    Extent, Finding, Severity, Source,
     output::{Durability, Edited, LockedFile, Output},
 };
 
@@ -36,6 +36,7 @@ pub use strip::Strip;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
     output: Output,
+    allows_invalid: bool,
 }
 
 impl WriteOptions {
@@ -50,6 +51,14 @@ impl WriteOptions {
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.output.durability = durability;
+        self
+    }
+
+    /// Writes specs that [`Reader::lint`] finds errors in, too: by default an [`Editor`] refuses them
+    /// where the old one does not have the same errors.
+    #[must_use]
+    pub const fn allow_invalid(mut self) -> Self {
+        self.allows_invalid = true;
         self
     }
 
@@ -76,6 +85,7 @@ impl WriteOptions {
 #[derive(Debug)]
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
+    path: PathBuf,
     /// None where nothing is to be written.
     file: Option<LockedFile>,
     options: WriteOptions,
@@ -101,8 +111,8 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         let file = options.lock(path.as_ref())?;
-        let reader = Reader::from_source(file.source()?)?;
-        Self::start(Some(file), reader, options)
+        let source = file.source()?;
+        Self::start(path.as_ref(), Some(file), source, options)
     }
 
     /// Opens a file for an edit that changes nothing: all is checked as in any other, and
@@ -113,15 +123,19 @@ impl Editor {
     ///
     /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let file = LockedFile::shared(path)?;
-        let reader = Reader::from_source(file.source()?)?;
-        file.unlock();
-        Self::start(None, reader, options)
+        let source = options.output.check(&path)?;
+        Self::start(path.as_ref(), None, source, options)
     }
 
-    fn start(file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Result<Self> {
+    fn start(
+        path: &Path,
+        file: Option<LockedFile>,
+        source: Source,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let (path, reader) = (path.to_owned(), Reader::from_source(source)?);
         reader.body().check_editable()?;
-        Ok(Self { file, options, reader, changes: Changes::new() })
+        Ok(Self { path, file, options, reader, changes: Changes::new() })
     }
 
     /// Returns the file as it was when it was opened.
@@ -193,13 +207,15 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`preview`](Self::preview); [`tensor_core::Error::Replaced`] where another program has
-    /// changed the file; [`Error::Core`] and [`Error::Write`] where a write fails. The file is as it
-    /// was before the edit, but for what other programs wrote.
+    /// As for [`preview`](Self::preview); [`Error::Faulty`] for a spec that is malformed, or does not
+    /// fit the method `forward`; [`tensor_core::Error::Replaced`] where another program has changed
+    /// the file; [`Error::Core`] and [`Error::Write`] where a write fails. The file is as it was before
+    /// the edit, but for what other programs wrote.
     pub fn commit(mut self) -> Result<Edited> {
         if self.changes.is_empty() {
             return Ok(Edited::Unchanged);
         }
+        self.check_spec()?;
         let (body, source) = (self.reader.body(), self.reader.source());
         let edited = body.edited(self.reader.limits(), &self.changes)?;
         let (before, after) = (source.len(), edited.len());
@@ -209,16 +225,35 @@ impl Editor {
             if grows {
                 append(file, before, &edited, self.options.output.durability)?;
             } else {
-                let mut new = self.options.output.create(file.path())?;
+                let mut new = self.options.output.create(&self.path)?;
                 rewrite::copy(&edited, &mut new)?;
                 check_unchanged(file, before)?;
                 self.options.output.commit(new)?;
             }
+        } else if !grows {
+            self.options.output.check_create(&self.path)?;
         }
         Ok(match grows {
             true => Edited::Appended { before, after },
             false => Edited::Replaced { before, after },
         })
+    }
+
+    /// Refuses a spec with an error that the old one does not have. Of all else in the file an edit
+    /// makes nothing wrong that was right.
+    fn check_spec(&self) -> Result<()> {
+        let is_spec = |(name, _): &&(String, _)| self.reader.body().is_same(name, SPEC);
+        let Some((_, Some(new))) = self.changes.iter().find(is_spec) else { return Ok(()) };
+        if self.options.allows_invalid || new.is_empty() {
+            return Ok(());
+        }
+        let lint = |text: &Bytes| self.reader.lint_spec(text);
+        let old = self.reader.spec_text().ok().flatten();
+        let found = lint(new).new_since(&old.as_ref().map(lint).unwrap_or_default());
+        match found.into_iter().find(|finding| finding.severity == Severity::Error) {
+            Some(Finding { message, .. }) => Err(Error::Faulty { message }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -273,7 +308,8 @@ fn change(changes: &mut Changes, reader: &Reader, name: &str, content: Option<By
 }
 
 /// Returns a model file with changed extra files, as an edit would leave it: for files that are in
-/// memory. What is taken out need not be there, and of two changes of one file the last counts.
+/// memory. What is taken out need not be there, of two changes of one file the last counts, and
+/// nothing is said of a spec that is wrong.
 ///
 /// # Errors
 ///

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, io, iter, path::Path};
 
-use model_archive::last_whole;
+use model_archive::Archive;
 use tensor_core::{ErrorKind, Extent, Limits, Source, Verify, output::Edited};
 
 use super::check_unchanged;
@@ -39,7 +39,7 @@ pub fn recoverable(source: &Source) -> Result<Edited> {
         return Ok(Edited::Unchanged);
     }
     let mut failed = None;
-    let whole = last_whole(source, |beginning| {
+    let whole = Archive::recoverable_len(source, |beginning| {
         is_whole(beginning).unwrap_or_else(|error| {
             // The search says itself where it ends for want of reading; else it is stopped.
             let stops = !is_over_budget(&error);
@@ -67,7 +67,7 @@ fn is_whole(source: &Source) -> Result<bool> {
     }
 }
 
-/// Tells whether more was to be read than [`last_whole`] allows.
+/// Tells whether more was to be read than [`Archive::recoverable_len`] allows.
 fn is_over_budget(error: &Error) -> bool {
     iter::successors(Some(error as &dyn StdError), |error| (*error).source())
         .filter_map(|error| error.downcast_ref::<io::Error>())

@@ -60,7 +60,7 @@ fn replace(path: &Path, what: Option<Strip>, options: WriteOptions) -> Result<St
     let reader = Reader::from_source(file.source()?)?;
     what.map_or(Ok(()), |what| what.check(&reader))?;
     let mut new = options.output.create(path)?;
-    let removed = rewrite(&reader, |record| !what.is_some_and(|w| w.takes(record)), &mut new)?;
+    let removed = rewrite(&reader, |record| !what.is_some_and(|w| w.removes(record)), &mut new)?;
     let (before, after) = (reader.source().len(), new.written());
     check_unchanged(&file, before)?;
     options.output.commit(new)?;
@@ -71,7 +71,8 @@ fn replace(path: &Path, what: Option<Strip>, options: WriteOptions) -> Result<St
 /// Writes all of a model file that something leads to; returns how many records it leaves out.
 ///
 /// Of a ZIP file it writes the records that `keep` names, in the layout of PyTorch. A FlatBuffer file
-/// has none; of its files of source it writes those that `keep` names by [`Reader::sources`].
+/// has none; of its files of source and its extra files it writes those that `keep` names as it does
+/// those of a ZIP file: `code/__torch__.py`, `extra/labels.txt`.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ pub enum Strip {
 impl Strip {
     /// Tells whether a record goes away, by its name without the root folder.
     #[must_use]
-    pub fn takes(self, record: &str) -> bool {
+    pub fn removes(self, record: &str) -> bool {
         let record = record.to_ascii_lowercase();
         let is_debug = record.ends_with(".debug_pkl")
             || record == "mobile_debug_handles.pkl"

@@ -1,4 +1,4 @@
-//! Edits of FlatBuffer files: a new list of the extra files behind their end, which the module leads
+//! New extra files of FlatBuffer files: another list of all behind their end, which the module leads
 //! to. What the old list had is left for [`rewrite`](super::rewrite) to leave out.
 
 use bytes::Bytes;

@@ -19,7 +19,10 @@
 //! argument      0 name · 1 type · 2 default u32
 //! ```
 
-use std::io::{self, Write};
+use std::{
+    collections::HashSet,
+    io::{self, Write},
+};
 
 use flat_tables::{Buffer, Fault, Problem, Table, Vector};
 use tensor_core::{Budget, Extent, Finding, Limit, Limits, Report, Source};
@@ -98,18 +101,6 @@ impl Container for Flat {
         ContainerKind::FlatBuffer
     }
 
-    fn root(&self) -> Option<&str> {
-        None
-    }
-
-    fn records(&self) -> Files<'_> {
-        Box::new(std::iter::empty())
-    }
-
-    fn record(&self, _: &str) -> Option<File<'_>> {
-        None
-    }
-
     fn extra_files(&self) -> Files<'_> {
         Box::new(self.extra_files.iter().map(|file| self.file(file)))
     }
@@ -156,10 +147,6 @@ impl Container for Flat {
         Ok(Some(File::extent_of("storage", &self.source, extent)))
     }
 
-    fn is_big_endian(&self) -> bool {
-        false
-    }
-
     fn operator_version(&self) -> Option<u32> {
         Some(self.operator_version)
     }
@@ -193,10 +180,6 @@ impl Container for Flat {
         one == other
     }
 
-    fn check_editable(&self) -> Result<()> {
-        Ok(())
-    }
-
     /// Its code refers to source by numbers that nothing explains.
     fn check_strip(&self, what: Strip) -> Result<()> {
         if what == Strip::DebugRecords {
@@ -207,12 +190,12 @@ impl Container for Flat {
     }
 
     fn edited(&self, limits: &Limits, changes: &Changes) -> Result<Source> {
-        Ok(rewrite::rewrite(edit::edited(self, changes)?, limits, &|_| true)?.0)
-    }
-
-    /// The offset that leads to the extra files is in front of all else.
-    fn grows_whole(&self, _: &Source) -> Result<bool> {
-        Ok(false)
+        if changes.iter().any(|(_, content)| content.is_some()) {
+            return Ok(rewrite::rewrite(edit::edited(self, changes)?, limits, &|_| true)?.0);
+        }
+        let removed: HashSet<_> = changes.iter().map(|(name, _)| extra_record(name)).collect();
+        let is_kept = |record: &str| !removed.contains(record);
+        Ok(rewrite::rewrite(self.source.clone(), limits, &is_kept)?.0)
     }
 
     fn rewrite(
@@ -238,6 +221,10 @@ fn source_record(module: &str) -> String {
     format!("code/{}.py", module.replace('.', "/"))
 }
 
+fn extra_record(name: &str) -> String {
+    format!("extra/{name}")
+}
+
 impl FlatFile {
     fn read(table: Table<'_>) -> Result<Self> {
         let name = table.text(0, TEXT, "name of an extra file")?.unwrap_or_default();
@@ -248,19 +235,16 @@ impl FlatFile {
 }
 
 fn method(function: Table<'_>, len: u64, code: &Budget) -> Result<Method> {
-    let mut operators = Vec::new();
-    if let Some(stored) = function.vector(2, 4, "operators")? {
-        for operator in stored.tables("operator") {
-            let operator = operator?;
-            let text =
-                |id| Ok::<_, Error>(operator.text(id, TEXT, "operator")?.unwrap_or_default());
-            let operator = Operator { name: text(0)?, overload: text(1)? };
-            code.take(operator.cost() as u64)?;
-            operators.push(operator);
-        }
-    }
+    let operator = |[name, overload]: [String; 2]| Operator { name, overload };
+    let operators = pairs(function, 2, "operators", code)?.map(operator).collect();
     let schema = function.table(6, "schema")?;
-    let side = |id| schema.map(|schema| arguments(schema, id, code)).transpose();
+    let argument = |[name, type_name]: [String; 2]| Argument { name, type_name };
+    let side = |id| match schema {
+        Some(schema) => {
+            pairs(schema, id, "arguments", code).map(|a| Some(a.map(argument).collect()))
+        }
+        None => Ok(None),
+    };
     let (arguments, returns) = (side(0)?, side(1)?);
     let name = function.text(0, TEXT, "name of a function")?.unwrap_or_default();
     code.take(name.len().saturating_add(size_of::<Method>()) as u64)?;
@@ -286,19 +270,22 @@ fn instructions(function: Table<'_>, len: u64) -> Result<u64> {
     Ok(count)
 }
 
-fn arguments(schema: Table<'_>, id: usize, code: &Budget) -> Result<Vec<Argument>> {
-    let mut arguments = Vec::new();
-    if let Some(stored) = schema.vector(id, 4, "arguments")? {
-        for argument in stored.tables("argument") {
-            let argument = argument?;
-            let text =
-                |id| Ok::<_, Error>(argument.text(id, TEXT, "argument")?.unwrap_or_default());
-            let argument = Argument { name: text(0)?, type_name: text(1)? };
-            code.take(argument.cost() as u64)?;
-            arguments.push(argument);
-        }
+/// Reads tables that start with two texts.
+fn pairs(
+    table: Table<'_>,
+    id: usize,
+    what: &'static str,
+    code: &Budget,
+) -> Result<impl Iterator<Item = [String; 2]>> {
+    let mut pairs = Vec::new();
+    for table in table.vector(id, 4, what)?.into_iter().flat_map(|tables| tables.tables(what)) {
+        let table = table?;
+        let text = |id| table.text(id, TEXT, what).map(Option::unwrap_or_default);
+        let pair = [text(0)?, text(1)?];
+        code.take(module::cost(&pair))?;
+        pairs.push(pair);
     }
-    Ok(arguments)
+    Ok(pairs.into_iter())
 }
 
 /// Fields of the module.

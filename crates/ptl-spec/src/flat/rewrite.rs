@@ -13,11 +13,11 @@ use std::{collections::HashMap, io};
 use flat_tables::{Buffer, Fault, Problem, Table, Vector};
 use tensor_core::{Budget, Extent, Limit, Limits, ReadAt, Source};
 
-use super::{TEXT, field, kind, source_record};
+use super::{TEXT, extra_record, kind, source_record};
 use crate::{Error, Result};
 
-/// Returns all that the root of a file leads to, but for the files of source that `keep` does not
-/// name, and how many those are.
+/// Returns all that the root of a file leads to, but for the files of source and the extra files that
+/// `keep` does not name by the records that a ZIP file would have them in, and how many those are.
 pub(super) fn rewrite(
     source: Source,
     limits: &Limits,
@@ -82,14 +82,14 @@ enum Field {
     Part(Part),
     /// Its offset does, and the field before says what it is.
     Union,
-    /// The files of source.
-    Sources,
+    /// The offset of a list of files, whose records in a ZIP file would have these names.
+    Files(fn(&str) -> String),
 }
 
 impl Layout {
     /// Returns the fields, in the order of their numbers.
     const fn fields(self) -> &'static [Field] {
-        use Field::{Part as At, Scalar, Sources, Union};
+        use Field::{Files, Part as At, Scalar, Union};
         use Part::{Table, Tables, Text, Texts, Vector};
         const BYTE: Field = Scalar(1);
         const WORD: Field = Scalar(4);
@@ -97,14 +97,14 @@ impl Layout {
         match self {
             Self::Module => &[
                 WORD,
-                At(Tables(Self::ExtraFile)),
+                Files(extra_record),
                 WORDS,
                 WORD,
                 At(Tables(Self::Value)),
                 WORD,
                 At(Tables(Self::Storage)),
                 At(Tables(Self::ObjectType)),
-                Sources,
+                Files(source_record),
                 WORDS,
                 WORD,
                 WORD,
@@ -266,7 +266,10 @@ impl<'b> Parts<'b> {
                     Some(part) => self.link(start, part)?,
                     None => return Err(refused("it has a value of a type that is not known")),
                 },
-                Field::Sources => self.sources(start, table, keep)?,
+                Field::Files(record) => {
+                    let is_kept = |name: &str| keep(&record(name));
+                    self.files(start, table.vector(id, 4, "files")?, &is_kept)?;
+                }
             }
         }
         taken.push((at.saturating_add(len), usize::MAX));
@@ -276,27 +279,26 @@ impl<'b> Parts<'b> {
         if is_apart { Ok(()) } else { Err(refused(OVERLAP)) }
     }
 
-    /// Keeps files of source by the names of the records that a ZIP file would have them in.
-    fn sources(
+    fn files(
         &mut self,
         field: usize,
-        table: Table<'_>,
-        keep: &dyn Fn(&str) -> bool,
+        files: Option<Vector<'_>>,
+        is_kept: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
-        let Some(sources) = table.vector(field::SOURCES, 4, "sources")? else { return Ok(()) };
-        let first = place(sources.extent().offset());
+        let Some(files) = files else { return Ok(()) };
+        let first = place(files.extent().offset());
         let at = first.saturating_sub(4);
         self.numbers.push(Number::Offset { at: narrow(field), target: narrow(at) });
         let (mut count, mut next) = (0_usize, first);
-        for (index, source) in sources.tables("source").enumerate() {
-            let name = source?.text(0, TEXT, "name of a source")?.unwrap_or_default();
+        for (index, file) in files.tables("file").enumerate() {
+            let name = file?.text(0, TEXT, "name of a file")?.unwrap_or_default();
             self.names.take(name.len().saturating_add(1) as u64)?;
-            let element = sources.element(index).unwrap_or_default();
-            if !keep(&source_record(&name)) {
+            let element = files.element(index).unwrap_or_default();
+            if !is_kept(&name) {
                 self.removed = self.removed.saturating_add(1);
                 continue;
             }
-            let target = self.buffer.follow(element, "source")?;
+            let target = self.buffer.follow(element, "file")?;
             let (at, target) = (narrow(next), narrow(target));
             self.numbers.push(Number::Moved { at, target });
             self.lead(target, Part::Table(Layout::ExtraFile))?;

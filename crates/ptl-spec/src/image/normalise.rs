@@ -170,8 +170,8 @@ mod tests {
     fn grey_is_how_near_a_colour_is() {
         let image = Image::from_rgb(2, 1, vec![0, 0, 255, 255, 255, 0]).unwrap();
         let step = TensorStep::GreyscaleNorm {
-            background: Colour::of(0x00_00_ff).into(),
-            foreground: Colour::of(0xff_ff_00).into(),
+            background: Colour::from_rgb(0x00_00_ff).into(),
+            foreground: Colour::from_rgb(0xff_ff_00).into(),
             mean: 0.0.into(),
             std: 1.0.into(),
         };

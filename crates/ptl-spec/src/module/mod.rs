@@ -106,18 +106,9 @@ impl fmt::Display for Operator {
     }
 }
 
-impl Argument {
-    /// Returns the bytes that it takes.
-    pub(crate) fn cost(&self) -> usize {
-        size_of::<Self>().saturating_add(self.name.len()).saturating_add(self.type_name.len())
-    }
-}
-
-impl Operator {
-    /// Returns the bytes that it takes.
-    pub(crate) fn cost(&self) -> usize {
-        size_of::<Self>().saturating_add(self.name.len()).saturating_add(self.overload.len())
-    }
+/// Returns the bytes that an argument or an operator takes.
+pub(crate) fn cost([name, other]: &[String; 2]) -> u64 {
+    size_of::<[String; 2]>().saturating_add(name.len()).saturating_add(other.len()) as u64
 }
 
 /// Returns what the code of a file may take in memory: a file may list one text many times.
@@ -185,9 +176,10 @@ impl<'p> Code<'p> {
         self.memory.take(size_of::<Method>().saturating_add(name.len()) as u64)?;
         let mut operators = Vec::new();
         for id in self.list(body, "operators")? {
-            let operator = self.operator(*id)?;
-            self.memory.take(operator.cost() as u64)?;
-            operators.push(operator);
+            let pair = self.operator(*id)?;
+            self.memory.take(cost(&pair))?;
+            let [name, overload] = pair;
+            operators.push(Operator { name, overload });
         }
         let instructions = self.list(body, "instructions")?.len() as u64;
         let registers = self.entry(body, "register_size")?.and_then(|id| self.pickle.int(id));
@@ -216,19 +208,20 @@ impl<'p> Code<'p> {
                 Some(id) => self.text(id, "argument"),
                 None => Ok(String::new()),
             };
-            let argument = Argument { name: field("name")?, type_name: field("type")? };
-            self.memory.take(argument.cost() as u64)?;
-            arguments.push(argument);
+            let pair = [field("name")?, field("type")?];
+            self.memory.take(cost(&pair))?;
+            let [name, type_name] = pair;
+            arguments.push(Argument { name, type_name });
         }
         Ok(arguments)
     }
 
-    fn operator(&self, id: Id) -> Read<Operator> {
+    fn operator(&self, id: Id) -> Read<[String; 2]> {
         match *self.items(id, "operator")? {
-            [name, overload, ..] => Ok(Operator {
-                name: self.text(name, "name of an operator")?,
-                overload: self.text(overload, "overload of an operator")?,
-            }),
+            [name, overload, ..] => Ok([
+                self.text(name, "name of an operator")?,
+                self.text(overload, "overload of an operator")?,
+            ]),
             _ => Err(wrong("operator", "a short tuple", "a name and an overload")),
         }
     }

@@ -12,7 +12,7 @@ pub struct Colour {
 }
 
 impl Colour {
-    pub(crate) const fn of(rgb: u32) -> Self {
+    pub(crate) const fn from_rgb(rgb: u32) -> Self {
         let [_, red, green, blue] = rgb.to_be_bytes();
         Self { red, green, blue }
     }
@@ -21,22 +21,25 @@ impl Colour {
 /// A text that is not a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a colour, expected \"#RRGGBB\", \"#AARRGGBB\" or a name that Android knows")]
-pub struct NotAColour;
+pub struct ParseColourError;
 
 impl FromStr for Colour {
-    type Err = NotAColour;
+    type Err = ParseColourError;
 
     /// Reads `#RRGGBB`, `#AARRGGBB`, whose alpha does not count, or one of Android's colour words.
-    fn from_str(text: &str) -> Result<Self, NotAColour> {
-        let Some(digits) = text.strip_prefix('#') else {
-            let named = |(name, _): &&(&str, u32)| text.eq_ignore_ascii_case(name);
-            return NAMES.iter().find(named).map(|&(_, rgb)| Self::of(rgb)).ok_or(NotAColour);
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let rgb = match text.strip_prefix('#') {
+            Some(digits) => {
+                let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                let plain = plain && matches!(digits.len(), 6 | 8);
+                plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+            }
+            None => {
+                let named = NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
+                named.map(|(_, rgb)| *rgb)
+            }
         };
-        let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        if !plain || !matches!(digits.len(), 6 | 8) {
-            return Err(NotAColour);
-        }
-        u32::from_str_radix(digits, 16).map(Self::of).map_err(|_| NotAColour)
+        rgb.map(Self::from_rgb).ok_or(ParseColourError)
     }
 }
 
@@ -89,7 +92,7 @@ mod tests {
             assert_eq!(text.parse::<Colour>().map(|colour| colour.to_string()), Ok(shown.into()));
         }
         for text in ["#00F", "0000FF", "#+00000", "#0000FG", "mauve", "", "#"] {
-            assert_eq!(text.parse::<Colour>(), Err(NotAColour), "{text}");
+            assert_eq!(text.parse::<Colour>(), Err(ParseColourError), "{text}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{Argument, Method, Pack, Spec, Unpack};
 impl Spec {
     /// Reports where the spec does not fit a model's method `forward`, by the types of that.
     #[must_use]
-    pub fn lint_for(&self, forward: &Method) -> Report {
+    pub fn lint_against(&self, forward: &Method) -> Report {
         let mut report = Report::default();
         check(self, forward, &mut report);
         report
@@ -115,37 +115,40 @@ fn check(spec: &Spec, forward: &Method, report: &mut Report) {
 }
 
 /// Where in a spec something does not fit, and what it is.
-type Misfit = (String, &'static str);
+type Misfit = (String, String);
+
+/// Compares a type of the method with one of the spec, which is `what` in words.
+fn is(found: &Type, expected: &Type, what: impl Into<String>) -> Result<(), Misfit> {
+    match found == expected || *found == Type::Other {
+        true => Ok(()),
+        false => Err((String::new(), what.into())),
+    }
+}
+
+fn tuple_of<T>(items: &[T]) -> String {
+    format!("a tuple of {}", items.len())
+}
 
 fn pack(pack: &Pack, wanted: &Type) -> Result<(), Misfit> {
-    let is = |expected: &Type, given| match wanted == expected || *wanted == Type::Other {
-        true => Ok(()),
-        false => Err((String::new(), given)),
-    };
     match pack {
         Pack::Tuple(items) => match wanted {
             Type::Tuple(types) if types.len() == items.len() => {
                 let pairs = items.iter().zip(types).enumerate();
                 fits(pairs.map(|(index, (item, kind))| (index, self::pack(item, kind))))
             }
-            Type::Other => Ok(()),
-            _ => Err((String::new(), tuple_of(items.len()))),
+            _ => is(wanted, &Type::Other, tuple_of(items)),
         },
-        Pack::Bool(_) => is(&Type::Bool, "a bool"),
-        Pack::Long(_) => is(&Type::Int, "an int"),
-        Pack::Double(_) => is(&Type::Float, "a float"),
+        Pack::Bool(_) => is(wanted, &Type::Bool, "a bool"),
+        Pack::Long(_) => is(wanted, &Type::Int, "an int"),
+        Pack::Double(_) => is(wanted, &Type::Float, "a float"),
         Pack::Tensor(_) | Pack::Image(_) | Pack::String(_) | Pack::Audio { .. } => {
-            is(&Type::Tensor, "a tensor")
+            is(wanted, &Type::Tensor, "a tensor")
         }
         Pack::Deferred(_) => Ok(()),
     }
 }
 
 fn unpack(unpack: &Unpack, given: &Type) -> Result<(), Misfit> {
-    let is = |expected: &Type, wanted| match given == expected || *given == Type::Other {
-        true => Ok(()),
-        false => Err((String::new(), wanted)),
-    };
     let tensors = Type::Dict(Box::new(Type::Text), Box::new(Type::Tensor));
     match (unpack, given) {
         (Unpack::Deferred(_), _) | (_, Type::Other) => Ok(()),
@@ -153,25 +156,25 @@ fn unpack(unpack: &Unpack, given: &Type) -> Result<(), Misfit> {
             let pairs = items.iter().zip(types).enumerate();
             fits(pairs.map(|(index, (item, kind))| (index, self::unpack(item, kind))))
         }
-        (Unpack::Tuple(items), _) => Err((String::new(), tuple_of(items.len()))),
+        (Unpack::Tuple(items), _) => is(given, &Type::Other, tuple_of(items)),
         (Unpack::List(items), Type::List(kind)) => {
             let items = items.iter().enumerate();
             fits(items.map(|(index, item)| (index, self::unpack(item, kind))))
         }
-        (Unpack::List(_), _) => Err((String::new(), "a list")),
+        (Unpack::List(_), _) => is(given, &Type::Other, "a list"),
         (Unpack::Dict(items), Type::Dict(key, kind)) if **key == Type::Text => {
             let items = items.iter().enumerate();
             fits(items.map(|(index, (_, item))| (index, self::unpack(item, kind))))
         }
-        (Unpack::Dict(_), _) => Err((String::new(), "a dictionary with texts as keys")),
-        (Unpack::Long { .. }, _) => is(&Type::Int, "an int"),
-        (Unpack::Float { .. }, _) => is(&Type::Float, "a float"),
-        (Unpack::Bool { .. }, _) => is(&Type::Bool, "a bool"),
-        (Unpack::String { .. }, _) => is(&Type::Text, "a str"),
+        (Unpack::Dict(_), _) => is(given, &Type::Other, "a dictionary with texts as keys"),
+        (Unpack::Long { .. }, _) => is(given, &Type::Int, "an int"),
+        (Unpack::Float { .. }, _) => is(given, &Type::Float, "a float"),
+        (Unpack::Bool { .. }, _) => is(given, &Type::Bool, "a bool"),
+        (Unpack::String { .. }, _) => is(given, &Type::Text, "a str"),
         (Unpack::BertAnswer { .. } | Unpack::BoundingBoxes(_), _) => {
-            is(&tensors, "a dictionary of tensors")
+            is(given, &tensors, "a dictionary of tensors")
         }
-        _ => is(&Type::Tensor, "a tensor"),
+        _ => is(given, &Type::Tensor, "a tensor"),
     }
 }
 
@@ -181,17 +184,6 @@ fn fits(items: impl Iterator<Item = (usize, Result<(), Misfit>)>) -> Result<(), 
         fit.map_err(|(at, what)| (format!(".items[{index}]{at}"), what))?;
     }
     Ok(())
-}
-
-const fn tuple_of(items: usize) -> &'static str {
-    match items {
-        0 => "an empty tuple",
-        1 => "a tuple of 1",
-        2 => "a tuple of 2",
-        3 => "a tuple of 3",
-        4 => "a tuple of 4",
-        _ => "a tuple of more than 4",
-    }
 }
 
 /// Levels of a type that are looked at.

@@ -124,40 +124,23 @@ impl fmt::Display for Json {
     }
 }
 
-impl From<bool> for Json {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
+macro_rules! from {
+    ($($from:ty: $value:ident => $json:expr;)*) => {
+        $(impl From<$from> for Json {
+            fn from($value: $from) -> Self {
+                $json
+            }
+        })*
+    };
 }
 
-impl From<i32> for Json {
-    fn from(value: i32) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl From<i64> for Json {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<f64> for Json {
-    fn from(value: f64) -> Self {
-        Self::Float(value)
-    }
-}
-
-impl From<&str> for Json {
-    fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
-    }
-}
-
-impl From<String> for Json {
-    fn from(text: String) -> Self {
-        Self::String(text)
-    }
+from! {
+    bool: value => Self::Bool(value);
+    i32: value => Self::Int(value.into());
+    i64: value => Self::Int(value);
+    f64: value => Self::Float(value);
+    &str: text => Self::String(text.to_owned());
+    String: text => Self::String(text);
 }
 
 impl<T: Into<Self>> From<Vec<T>> for Json {

@@ -25,7 +25,6 @@ pub(crate) mod number;
 pub(crate) mod pack;
 pub(crate) mod parse;
 pub(crate) mod path;
-pub(crate) mod schema;
 pub(crate) mod signature;
 pub(crate) mod slot;
 pub(crate) mod unpack;
@@ -288,6 +287,13 @@ impl Default for SpecOptions {
         }
     }
 }
+
+/// A JSON Schema (draft 2020-12) of `live.spec.json`, for editors and other tools.
+///
+/// It describes what the dialect of the format's text reads, stubs included. What no schema can say
+/// is left to [`Spec::lint`]: sizes against items, vocabularies against tokenizers, parameters of two
+/// kinds.
+pub const JSON_SCHEMA: &str = include_str!("live.spec.schema.json");
 
 pub(super) fn vocabularies(root: &Json) -> Vocabularies {
     Vocabularies { bert: root.get(BERT).is_some(), gpt2: root.get(GPT2).is_some() }

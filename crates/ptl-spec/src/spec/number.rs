@@ -3,50 +3,38 @@
 
 use crate::{Dialect, Json};
 
-/// What a value was read as, and whether it was a text that looks like it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Read<T> {
-    pub(crate) value: T,
-    pub(crate) was_text: bool,
-}
+/// What a value was read as, and whether it was a text that looks like it; `None` where it is not one.
+pub(crate) type Read<T> = Option<(T, bool)>;
 
 impl Dialect {
-    /// Reads a number; `None` where the value is not one.
-    pub(crate) fn double(self, value: &Json) -> Option<Read<f64>> {
-        let (value, was_text) = match value {
+    pub(crate) fn double(self, value: &Json) -> Read<f64> {
+        Some(match value {
             Json::Int(value) => (*value as f64, false),
             Json::String(text) => (self.text_as_double(text)?, true),
             other => (other.as_float()?, false),
-        };
-        Some(Read { value, was_text })
+        })
     }
 
-    /// Reads a whole number; `None` where the value is not one.
-    pub(crate) fn long(self, value: &Json) -> Option<Read<i64>> {
-        let (value, was_text) = match value {
+    pub(crate) fn long(self, value: &Json) -> Read<i64> {
+        Some(match value {
             Json::Int(value) => (*value, false),
             Json::String(text) => match text.trim().parse() {
                 Ok(value) => (value, true),
                 Err(_) => (self.whole(self.text_as_double(text)?)?, true),
             },
             other => (self.whole(other.as_float()?)?, false),
-        };
-        Some(Read { value, was_text })
+        })
     }
 
     /// Reads a truth value; on Android a text in any case will do.
-    pub(crate) fn bool(self, value: &Json) -> Option<Read<bool>> {
-        let (value, was_text) = match (self, value) {
-            (_, Json::Bool(value)) => (*value, false),
-            (Self::Android, Json::String(text)) if text.eq_ignore_ascii_case("true") => {
-                (true, true)
+    pub(crate) fn bool(self, value: &Json) -> Read<bool> {
+        match (self, value) {
+            (_, Json::Bool(value)) => Some((*value, false)),
+            (Self::Android, Json::String(text)) => {
+                text.to_ascii_lowercase().parse().ok().map(|value| (value, true))
             }
-            (Self::Android, Json::String(text)) if text.eq_ignore_ascii_case("false") => {
-                (false, true)
-            }
-            _ => return None,
-        };
-        Some(Read { value, was_text })
+            _ => None,
+        }
     }
 
     /// Reads a text; on Android everything has one.
@@ -109,7 +97,7 @@ mod tests {
     use super::*;
 
     fn long(dialect: Dialect, value: impl Into<Json>) -> Option<i64> {
-        dialect.long(&value.into()).map(|read| read.value)
+        dialect.long(&value.into()).map(|(value, _)| value)
     }
 
     #[test]
@@ -156,7 +144,7 @@ mod tests {
 
     #[test]
     fn truth_values() {
-        let bool = |dialect: Dialect, value: Json| dialect.bool(&value).map(|read| read.value);
+        let bool = |dialect: Dialect, value: Json| dialect.bool(&value).map(|(value, _)| value);
         assert_eq!(bool(Dialect::Documented, true.into()), Some(true));
         assert_eq!(bool(Dialect::Documented, "true".into()), None);
         assert_eq!(bool(Dialect::Android, "TRUE".into()), Some(true));

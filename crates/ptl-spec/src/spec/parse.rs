@@ -77,24 +77,10 @@ impl Parser {
 
     fn tensor(&mut self, node: &Json, path: &mut Path) -> Parsed<PackTensor> {
         let dtype = self.dtype(node, path);
-        let sizes = self.field(node, "sizes", path, |parser, value, path| {
-            parser.array(value, path, |parser, value, path| parser.slot(value, path, Self::size))
-        });
+        let sizes = self.list(node, "sizes", path, Self::size);
         let items = match dtype? {
-            ElementType::Float => {
-                Items::Float(self.field(node, "items", path, |parser, value, path| {
-                    parser.array(value, path, |parser, value, path| {
-                        parser.slot(value, path, Self::float)
-                    })
-                })?)
-            }
-            ElementType::Long => {
-                Items::Long(self.field(node, "items", path, |parser, value, path| {
-                    parser.array(value, path, |parser, value, path| {
-                        parser.slot(value, path, Self::long)
-                    })
-                })?)
-            }
+            ElementType::Float => Items::Float(self.list(node, "items", path, Self::float)?),
+            ElementType::Long => Items::Long(self.list(node, "items", path, Self::long)?),
         };
         let tensor = PackTensor { sizes: sizes?, items };
         self.check_count(&tensor, path)?;
@@ -190,12 +176,8 @@ impl Parser {
     fn tensor_step(&mut self, node: &Json, path: &mut Path) -> Parsed<TensorStep> {
         match self.word(node, "name", path)? {
             "rgb_norm" => {
-                let mean = self.field(node, "mean", path, |parser, value, path| {
-                    parser.channels(value, path, Self::double)
-                });
-                let std = self.field(node, "std", path, |parser, value, path| {
-                    parser.channels(value, path, Self::divisor)
-                });
+                let mean = self.channels(node, "mean", path, Self::double);
+                let std = self.channels(node, "std", path, Self::divisor);
                 Ok(TensorStep::RgbNorm { mean: mean?, std: std? })
             }
             "greyscale_norm" => self.greyscale(node, path),
@@ -220,12 +202,12 @@ impl Parser {
     fn string(&mut self, node: &Json, path: &mut Path) -> Parsed<PackString> {
         let tokenizer = match self.word(node, "tokenizer", path)? {
             "bert" => {
-                self.need_bert(path);
+                self.need("vocabulary_bert", self.vocabularies.bert, path);
                 let length = self.field(node, "model_input_length", path, Self::length)?;
                 Tokenizer::Bert { length }
             }
             "gpt2" => {
-                self.need_gpt2(path);
+                self.need("vocabulary_gpt2", self.vocabularies.gpt2, path);
                 Tokenizer::Gpt2
             }
             found => return Err(self.unknown(found, "\"bert\" or \"gpt2\"", "tokenizer", path)),
@@ -263,13 +245,13 @@ impl Parser {
             "scalar_bool" => Unpack::Bool { key: key? },
             "tensor_to_string" => {
                 match self.word(node, "decoder", path)? {
-                    "gpt2" => self.need_gpt2(path),
+                    "gpt2" => self.need("vocabulary_gpt2", self.vocabularies.gpt2, path),
                     found => return Err(self.unknown(found, "\"gpt2\"", "decoder", path)),
                 }
                 Unpack::TensorToString { key: key? }
             }
             "bert_decode_qa_answer" => {
-                self.need_bert(path);
+                self.need("vocabulary_bert", self.vocabularies.bert, path);
                 Unpack::BertAnswer { key: key? }
             }
             "argmax" => {
@@ -279,11 +261,7 @@ impl Parser {
             }
             "bounding_boxes" => Unpack::BoundingBoxes(BoundingBoxes {
                 threshold: self.field(node, "probabilityThreshold", path, Self::double)?,
-                classes: self.field(node, "classes", path, |parser, value, path| {
-                    parser.array(value, path, |parser, value, path| {
-                        parser.slot(value, path, Self::text)
-                    })
-                })?,
+                classes: self.list(node, "classes", path, Self::text)?,
                 key: key?,
             }),
             "tensor_to_image" => Unpack::TensorToImage { key: key? },
@@ -298,15 +276,9 @@ impl Parser {
         Ok((key?, unpack?))
     }
 
-    fn need_bert(&mut self, path: &Path) {
-        if !self.vocabularies.bert {
-            self.fault(path, Fault::MissingVocabulary { key: "vocabulary_bert" });
-        }
-    }
-
-    fn need_gpt2(&mut self, path: &Path) {
-        if !self.vocabularies.gpt2 {
-            self.fault(path, Fault::MissingVocabulary { key: "vocabulary_gpt2" });
+    fn need(&mut self, key: &'static str, is_there: bool, path: &Path) {
+        if !is_there {
+            self.fault(path, Fault::MissingVocabulary { key });
         }
     }
 
@@ -356,12 +328,34 @@ impl Parser {
     fn channels(
         &mut self,
         node: &Json,
+        field: &'static str,
         path: &mut Path,
         read: impl Fn(&mut Self, &Json, &mut Path) -> Parsed<f64>,
-    ) -> Parsed<[Slot<f64>; 3]> {
-        let values =
-            self.array(node, path, |parser, value, path| parser.slot(value, path, &read))?;
-        values.try_into().map_err(|_| self.wrong(node, "an array of 3, one for each channel", path))
+    ) -> Parsed<Slot<[Slot<f64>; 3]>> {
+        self.field(node, field, path, |parser, node, path| {
+            let values = parser.slots(node, path, &read)?;
+            let expected = "an array of 3, one for each channel";
+            values.try_into().map_err(|_| parser.wrong(node, expected, path))
+        })
+    }
+
+    fn list<T>(
+        &mut self,
+        node: &Json,
+        field: &'static str,
+        path: &mut Path,
+        read: impl Fn(&mut Self, &Json, &mut Path) -> Parsed<T>,
+    ) -> Parsed<Slot<Vec<Slot<T>>>> {
+        self.field(node, field, path, |parser, node, path| parser.slots(node, path, &read))
+    }
+
+    fn slots<T>(
+        &mut self,
+        node: &Json,
+        path: &mut Path,
+        read: &impl Fn(&mut Self, &Json, &mut Path) -> Parsed<T>,
+    ) -> Parsed<Vec<Slot<T>>> {
+        self.array(node, path, |parser, value, path| parser.slot(value, path, read))
     }
 
     fn field<T>(
@@ -516,12 +510,12 @@ impl Parser {
 
     fn read<T>(
         &mut self,
-        read: Option<Read<T>>,
+        read: Read<T>,
         value: &Json,
         expected: &'static str,
         path: &Path,
     ) -> Parsed<T> {
-        let Some(Read { value: number, was_text }) = read else {
+        let Some((number, was_text)) = read else {
             return Err(self.wrong(value, expected, path));
         };
         if was_text {

@@ -24,7 +24,7 @@ impl Spec {
     /// Returns which parameters a call takes and which results it gives, without running anything.
     #[must_use]
     pub fn signature(&self) -> Signature {
-        Signature::of(self)
+        Signature::with_conflicts(self.pack(), self.unpack()).0
     }
 }
 
@@ -35,7 +35,7 @@ pub struct Parameter {
     /// Its name, without the dollar sign.
     pub name: String,
     /// What it has to be.
-    pub kind: Kind,
+    pub kind: ParamKind,
     /// Where the spec uses it, such as `pack.items[0].image`; of a spec with very many places, the
     /// first.
     pub places: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Parameter {
 /// What a parameter has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ParamKind {
     /// A picture.
     Image,
     /// Samples of sound.
@@ -69,7 +69,7 @@ pub enum Kind {
     Any,
 }
 
-impl Kind {
+impl ParamKind {
     /// Returns the name that is printed, such as `number_list`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -119,7 +119,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ParamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -186,14 +186,6 @@ impl fmt::Display for ResultKind {
 }
 
 impl Signature {
-    pub(crate) fn of(spec: &Spec) -> Self {
-        Self::of_parts(spec.pack(), spec.unpack())
-    }
-
-    pub(crate) fn of_parts(pack: &Pack, unpack: &Unpack) -> Self {
-        Self::with_conflicts(pack, unpack).0
-    }
-
     /// Returns the signature, and a fault for each parameter that is used as what excludes what it
     /// is used as elsewhere.
     pub(crate) fn with_conflicts(pack: &Pack, unpack: &Unpack) -> (Self, Vec<Error>) {
@@ -266,36 +258,36 @@ impl Walk {
     fn pack(&mut self, pack: &Pack, path: &mut Path) {
         match pack {
             Pack::Tuple(items) => self.items(items, path, Self::pack),
-            Pack::Bool(value) => self.slot(value, "value", Kind::Boolean, path),
-            Pack::Long(value) => self.slot(value, "value", Kind::Integer, path),
-            Pack::Double(value) => self.slot(value, "value", Kind::Number, path),
+            Pack::Bool(value) => self.slot(value, "value", ParamKind::Boolean, path),
+            Pack::Long(value) => self.slot(value, "value", ParamKind::Integer, path),
+            Pack::Double(value) => self.slot(value, "value", ParamKind::Number, path),
             Pack::Tensor(tensor) => self.tensor(tensor, path),
             Pack::Image(picture) => self.image(picture, path),
             Pack::String(string) => {
-                self.slot(&string.string, "string", Kind::String, path);
+                self.slot(&string.string, "string", ParamKind::String, path);
                 if let Tokenizer::Bert { length } = &string.tokenizer {
-                    self.slot(length, "model_input_length", Kind::Integer, path);
+                    self.slot(length, "model_input_length", ParamKind::Integer, path);
                 }
             }
-            Pack::Audio { audio } => self.named(audio, "audio", Kind::Audio, path),
+            Pack::Audio { audio } => self.named(audio, "audio", ParamKind::Audio, path),
             Pack::Deferred(json) => self.deferred(json, path),
         }
     }
 
     fn tensor(&mut self, PackTensor { sizes, items }: &PackTensor, path: &mut Path) {
-        self.list(sizes, "sizes", (Kind::IntegerList, Kind::Integer), path);
+        self.list(sizes, "sizes", (ParamKind::IntegerList, ParamKind::Integer), path);
         match items {
             Items::Float(items) => {
-                self.list(items, "items", (Kind::NumberList, Kind::Number), path);
+                self.list(items, "items", (ParamKind::NumberList, ParamKind::Number), path);
             }
             Items::Long(items) => {
-                self.list(items, "items", (Kind::IntegerList, Kind::Integer), path);
+                self.list(items, "items", (ParamKind::IntegerList, ParamKind::Integer), path);
             }
         }
     }
 
     fn image(&mut self, picture: &PackImage, path: &mut Path) {
-        self.named(&picture.image, "image", Kind::Image, path);
+        self.named(&picture.image, "image", ParamKind::Image, path);
         path.member("transforms", |path| {
             for (index, step) in picture.steps.iter().enumerate() {
                 path.item(index, |path| self.image_step(step, path));
@@ -311,7 +303,7 @@ impl Walk {
         };
         for (field, side) in [("width", width), ("height", height)] {
             if let Some(side) = side {
-                self.slot(side, field, Kind::Integer, path);
+                self.slot(side, field, ParamKind::Integer, path);
             }
         }
     }
@@ -321,18 +313,18 @@ impl Walk {
             TensorStep::RgbNorm { mean, std } => {
                 for (field, values) in [("mean", mean), ("std", std)] {
                     match values {
-                        Slot::Stub(key) => self.stub(key, field, Kind::NumberList, path),
+                        Slot::Stub(key) => self.stub(key, field, ParamKind::NumberList, path),
                         Slot::Value(values) => path.member(field, |path| {
-                            self.each(values, Kind::Number, path);
+                            self.each(values, ParamKind::Number, path);
                         }),
                     }
                 }
             }
             TensorStep::GreyscaleNorm { background, foreground, mean, std } => {
-                self.slot(background, "colorBackground", Kind::Colour, path);
-                self.slot(foreground, "colorForeground", Kind::Colour, path);
-                self.slot(mean, "mean", Kind::Number, path);
-                self.slot(std, "std", Kind::Number, path);
+                self.slot(background, "colorBackground", ParamKind::Colour, path);
+                self.slot(foreground, "colorForeground", ParamKind::Colour, path);
+                self.slot(mean, "mean", ParamKind::Number, path);
+                self.slot(std, "std", ParamKind::Number, path);
             }
         }
     }
@@ -345,7 +337,7 @@ impl Walk {
         match unpack {
             Unpack::Tuple(items) | Unpack::List(items) => self.items(items, path, Self::unpack),
             Unpack::Dict(items) => self.items(items, path, |walk, (key, unpack), path| {
-                walk.slot(key, "dict_key", Kind::String, path);
+                walk.slot(key, "dict_key", ParamKind::String, path);
                 walk.unpack(unpack, path);
             }),
             Unpack::Tensor { key, dtype } => self.result(key, "key", elements(dtype), path),
@@ -364,8 +356,8 @@ impl Walk {
             }
             Unpack::BoundingBoxes(BoundingBoxes { key, threshold, classes }) => {
                 self.result(key, "key", ResultKind::Boxes, path);
-                self.slot(threshold, "probabilityThreshold", Kind::Number, path);
-                self.list(classes, "classes", (Kind::StringList, Kind::String), path);
+                self.slot(threshold, "probabilityThreshold", ParamKind::Number, path);
+                self.list(classes, "classes", (ParamKind::StringList, ParamKind::String), path);
             }
             Unpack::TensorToImage { key } => self.result(key, "key", ResultKind::Image, path),
             Unpack::Deferred(json) => self.deferred(json, path),
@@ -386,17 +378,17 @@ impl Walk {
     }
 
     fn result(&mut self, key: &Slot<String>, field: &str, kind: ResultKind, path: &mut Path) {
-        self.slot(key, field, Kind::String, path);
+        self.slot(key, field, ParamKind::String, path);
         let (key, place) = (key.clone(), self.place(path).unwrap_or_default());
         self.signature.results.push(Output { key, kind, place });
     }
 
     /// Visits a field that holds the name of a parameter.
-    fn named(&mut self, name: &Slot<String>, field: &str, kind: Kind, path: &mut Path) {
+    fn named(&mut self, name: &Slot<String>, field: &str, kind: ParamKind, path: &mut Path) {
         path.member(field, |path| match name {
             Slot::Value(name) => self.parameter(name, kind, path),
             Slot::Stub(key) => {
-                self.parameter(key, Kind::String, path);
+                self.parameter(key, ParamKind::String, path);
                 let place = self.place(path);
                 self.signature.deferred.extend(place);
             }
@@ -407,7 +399,7 @@ impl Walk {
         &mut self,
         list: &Slot<Vec<Slot<T>>>,
         field: &str,
-        (whole, each): (Kind, Kind),
+        (whole, each): (ParamKind, ParamKind),
         path: &mut Path,
     ) {
         match list {
@@ -416,7 +408,7 @@ impl Walk {
         }
     }
 
-    fn each<T>(&mut self, items: &[Slot<T>], kind: Kind, path: &mut Path) {
+    fn each<T>(&mut self, items: &[Slot<T>], kind: ParamKind, path: &mut Path) {
         for (index, item) in items.iter().enumerate() {
             if let Slot::Stub(key) = item {
                 path.item(index, |path| self.parameter(key, kind, path));
@@ -424,13 +416,13 @@ impl Walk {
         }
     }
 
-    fn slot<T>(&mut self, slot: &Slot<T>, field: &str, kind: Kind, path: &mut Path) {
+    fn slot<T>(&mut self, slot: &Slot<T>, field: &str, kind: ParamKind, path: &mut Path) {
         if let Slot::Stub(key) = slot {
             self.stub(key, field, kind, path);
         }
     }
 
-    fn stub(&mut self, key: &str, field: &str, kind: Kind, path: &mut Path) {
+    fn stub(&mut self, key: &str, field: &str, kind: ParamKind, path: &mut Path) {
         path.member(field, |path| self.parameter(key, kind, path));
     }
 
@@ -443,7 +435,7 @@ impl Walk {
     /// Notes the stubs of an object that is not known before the call.
     fn stubs_in(&mut self, json: &Json, path: &mut Path) {
         if let Some(key) = stub_of(json) {
-            return self.parameter(key, Kind::Any, path);
+            return self.parameter(key, ParamKind::Any, path);
         }
         match json {
             Json::Array(items) => {
@@ -460,7 +452,7 @@ impl Walk {
         }
     }
 
-    fn parameter(&mut self, name: &str, kind: Kind, path: &Path) {
+    fn parameter(&mut self, name: &str, kind: ParamKind, path: &Path) {
         let place = self.place(path);
         let known = self.indices.get(name).copied();
         let Some(parameter) = known.and_then(|index| self.signature.parameters.get_mut(index))

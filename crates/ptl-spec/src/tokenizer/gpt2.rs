@@ -1,7 +1,7 @@
 //! The tokenizer and decoder `gpt2` and their vocabulary: an object from tokens to ids.
 
 use std::{
-    cmp::{Ordering, Reverse},
+    cmp::Reverse,
     collections::{BinaryHeap, HashMap},
 };
 
@@ -45,12 +45,12 @@ impl Gpt2Vocabulary {
         };
         let mut tokens = Vec::with_capacity(members.len());
         for (token, id) in members {
-            let Some(read) = dialect.long(id) else {
+            let Some((id, _)) = dialect.long(id) else {
                 let fault = Fault::Value { found: id.described(), expected: "a token id" };
                 let at = Path::root(GPT2).member(token, |path| path.to_string());
                 return Err(Error::spec(at, fault));
             };
-            tokens.push((token.clone(), read.value));
+            tokens.push((token.clone(), id));
         }
         let trie = Trie::new(tokens.iter().map(|(token, _)| token.as_str()));
         let by_id = tokens.iter().zip(0..).map(|((_, id), index)| (*id, index)).collect();
@@ -230,7 +230,7 @@ struct Symbol {
 
 /// Two neighbours that make a token; ordered by its id, then by place. Of those that were found at
 /// one place at different times, all but one are out of date.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     id: i64,
     left: usize,
@@ -242,26 +242,6 @@ struct Pair {
     /// What they make.
     at: At,
 }
-
-impl Ord for Pair {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.id.cmp(&other.id).then(self.left.cmp(&other.left))
-    }
-}
-
-impl PartialOrd for Pair {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Pair {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Pair {}
 
 impl Joiner {
     fn join(&mut self, vocabulary: &Gpt2Vocabulary) {

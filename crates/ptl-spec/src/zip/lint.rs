@@ -28,7 +28,7 @@ impl Zip {
         self.records().for_each(|record| placement(record, report));
         self.version(report);
         let mut debug =
-            self.records().map(File::path).filter(|name| Strip::DebugRecords.takes(name));
+            self.records().map(File::path).filter(|name| Strip::DebugRecords.removes(name));
         if let Some(first) = debug.next() {
             let count = debug.count().saturating_add(1);
             let message = format!(

@@ -10,7 +10,7 @@ use model_archive::{Archive, Entry};
 use tensor_core::{Extent, Limit, Limits, Report, Source, Verify};
 
 use crate::{
-    Bytecode, ContainerKind, Error, File, Place, Result, Strip,
+    Bytecode, ContainerKind, Error, File, Place, Result,
     container::{Container, Files},
     edit::changes::Changes,
     module::{
@@ -174,14 +174,6 @@ impl Container for Zip {
         })
     }
 
-    fn operator_version(&self) -> Option<u32> {
-        None
-    }
-
-    fn storage_count(&self) -> Option<u64> {
-        None
-    }
-
     fn lint(&self, _: &Limits, report: &mut Report) {
         self.report(report);
     }
@@ -197,10 +189,6 @@ impl Container for Zip {
         }
         let reason = "two of its records have names that PyTorch takes for one";
         Err(Error::NotEditable { reason })
-    }
-
-    fn check_strip(&self, _: Strip) -> Result<()> {
-        Ok(())
     }
 
     fn edited(&self, _: &Limits, changes: &Changes) -> Result<Source> {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "image")]
 mod fuzz_corpus;
+mod honest;
+mod json;
 mod lazy;
 #[cfg(feature = "image")]
 mod pictures;
@@ -13,3 +15,8 @@ mod sparse;
 mod tokenize;
 mod validate;
 mod write;
+
+/// Returns a model as PyTorch 2.5.1 has written it.
+fn model(name: &str) -> Vec<u8> {
+    std::fs::read(test_support::testdata("ptl/valid/torch251").join(name)).unwrap()
+}

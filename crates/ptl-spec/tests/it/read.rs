@@ -7,25 +7,26 @@ use std::{
 };
 
 use ptl_spec::{
-    Argument, ContainerKind, Dialect, Json, Method, Place, Quantization, Reader, Spec, SpecSource,
-    Tensor,
+    Argument, ContainerKind, Dialect, File, Json, Method, Place, Quantization, Reader, Spec,
+    SpecSource, Tensor,
     model_archive::Archive,
-    side_file, sniff, sniff_archive,
-    tensor_core::{At, ErrorKind, Extent, Limits, Source, Verified, Verify, digest::Algorithm},
+    sidecar, sniff, sniff_archive,
+    tensor_core::{At, ErrorKind, Extent, Source, Verified, Verify, digest::Algorithm},
     with_extra_files,
 };
 use test_support::{CountingSource, files, testdata};
 
-fn json(path: &Path) -> Json {
-    Json::parse(&fs::read(path).unwrap(), &Limits::default()).unwrap()
-}
+use crate::{
+    json::{self, array, long, members, text},
+    model,
+};
 
 /// Every model file with what is expected of it.
 fn models() -> Vec<(PathBuf, Json)> {
     let mut models = Vec::new();
     for folder in ["torch113", "torch251", "backport"] {
         for path in files(&format!("ptl/valid/{folder}"), "ptl") {
-            let expected = json(&path.with_extension("expected.json"));
+            let expected = json::read(path.with_extension("expected.json"));
             models.push((path, expected));
         }
     }
@@ -33,22 +34,8 @@ fn models() -> Vec<(PathBuf, Json)> {
     models
 }
 
-fn text<'j>(json: &'j Json, key: &str) -> &'j str {
-    json.get(key).and_then(Json::as_str).unwrap_or_else(|| panic!("{key} of {json}"))
-}
-
 fn number(json: &Json, key: &str) -> u64 {
-    match json.get(key) {
-        Some(Json::Int(number)) => *number as u64,
-        other => panic!("{key}: {other:?}"),
-    }
-}
-
-fn array<'j>(json: &'j Json, key: &str) -> &'j [Json] {
-    match json.get(key) {
-        Some(Json::Array(items)) => items,
-        other => panic!("{key}: {other:?}"),
-    }
+    long(json.get(key).unwrap()) as u64
 }
 
 fn texts(json: &Json, key: &str) -> Vec<String> {
@@ -56,8 +43,16 @@ fn texts(json: &Json, key: &str) -> Vec<String> {
 }
 
 fn numbers(json: &Json, key: &str) -> Vec<u64> {
-    let number = |item: &Json| if let Json::Int(n) = item { *n as u64 } else { panic!("{item}") };
-    array(json, key).iter().map(number).collect()
+    array(json, key).iter().map(|item| long(item) as u64).collect()
+}
+
+fn sizes(json: &Json, key: &str) -> Vec<(String, u64)> {
+    let files = members(json.get(key).unwrap()).iter();
+    files.map(|(name, size)| (name.clone(), long(size) as u64)).collect()
+}
+
+fn size(file: File<'_>) -> (String, u64) {
+    (file.path().to_owned(), file.len().unwrap())
 }
 
 #[test]
@@ -72,27 +67,16 @@ fn containers_are_as_expected() {
                 assert_eq!(reader.root(), Some(text(&expected, "root")), "{path:?}");
                 let version = reader.record("version").unwrap().bytes().unwrap();
                 assert_eq!(version, text(&expected, "version_record"), "{path:?}");
-                let Some(Json::Object(records)) = expected.get("records") else { panic!() };
-                let found = reader.records().map(|record| (record.path(), record.len().unwrap()));
-                let expected = records.iter().map(|(name, size)| match size {
-                    Json::Int(size) => (name.as_str(), *size as u64),
-                    other => panic!("{other}"),
-                });
-                assert!(found.eq(expected), "{path:?}");
+                let found: Vec<_> = reader.records().map(size).collect();
+                assert_eq!(found, sizes(&expected, "records"), "{path:?}");
             }
             _ => {
                 assert_eq!(reader.root(), None);
                 let version = u64::from(reader.operator_version().unwrap());
                 assert_eq!(number(&expected, "operator_version"), version);
                 assert_eq!(number(&expected, "storages"), reader.storage_count().unwrap());
-                let Some(Json::Object(extra)) = expected.get("extra_files") else { panic!() };
-                let found =
-                    reader.extra_files().map(|file| (file.path().to_owned(), file.len().unwrap()));
-                let expected = extra.iter().map(|(name, size)| match size {
-                    Json::Int(size) => (name.clone(), *size as u64),
-                    other => panic!("{other}"),
-                });
-                assert!(found.eq(expected), "{path:?}");
+                let found: Vec<_> = reader.extra_files().map(size).collect();
+                assert_eq!(found, sizes(&expected, "extra_files"), "{path:?}");
             }
         }
     }
@@ -273,12 +257,10 @@ fn embedded_specs_are_read() {
 #[test]
 fn extra_files_are_listed() {
     let reader = Reader::open(testdata("ptl/valid/torch251/img_extras.ptl")).unwrap();
-    let files: Vec<_> =
-        reader.extra_files().map(|file| (file.path(), file.len().unwrap())).collect();
-    assert_eq!(
-        files,
-        [("unicode/ümlaut.txt", 2), ("empty", 0), ("labels.txt", 4), ("model/live.spec.json", 583)]
-    );
+    let files: Vec<_> = reader.extra_files().map(size).collect();
+    let expected =
+        [("unicode/ümlaut.txt", 2), ("empty", 0), ("labels.txt", 4), ("model/live.spec.json", 583)];
+    assert_eq!(files, expected.map(|(name, size)| (name.to_owned(), size)));
     assert_eq!(reader.extra_file("LABELS.txt").unwrap().bytes().unwrap(), "a\nb\n");
     assert!(reader.extra_file("data.pkl").is_none());
 }
@@ -290,11 +272,11 @@ fn a_spec_may_stand_beside_the_model() {
     fs::copy(testdata("ptl/valid/torch251/img_nospec.ptl"), &model).unwrap();
     let find = || Reader::open(&model).unwrap().find_spec(&Spec::options()).unwrap();
     assert!(find().is_none());
-    let side = side_file(&model);
+    let side = sidecar(&model);
     assert_eq!(side.file_name().unwrap(), "model.ptl.live.spec.json");
     fs::copy(testdata("ptl/calls/specs/img.json"), &side).unwrap();
     let (source, spec) = find().unwrap();
-    assert_eq!(source, SpecSource::SideFile(side));
+    assert_eq!(source, SpecSource::Sidecar(side));
     assert_eq!(spec.signature().parameters.len(), 5);
     fs::copy(testdata("ptl/valid/torch251/img.ptl"), &model).unwrap();
     let (source, spec) = Reader::open(&model)
@@ -307,7 +289,7 @@ fn a_spec_may_stand_beside_the_model() {
 
 #[test]
 fn variants_get_their_verdicts() {
-    let Json::Array(verdicts) = json(&testdata("ptl/valid/variants/verdicts.json")) else {
+    let Json::Array(verdicts) = json::read(testdata("ptl/valid/variants/verdicts.json")) else {
         panic!("verdicts")
     };
     assert_eq!(verdicts.len(), 20);
@@ -332,7 +314,7 @@ fn variants_get_their_verdicts() {
 
 #[test]
 fn opening_reads_the_directory_alone() {
-    let bytes = fs::read(testdata("ptl/valid/torch251/img_opt.ptl")).unwrap();
+    let bytes = model("img_opt.ptl");
     let counting = CountingSource::new(&bytes);
     let reader = Reader::from_source(counting.source()).unwrap();
     let directory =
@@ -357,7 +339,7 @@ fn opening_reads_the_directory_alone() {
 
 #[test]
 fn a_flatbuffer_is_read_where_its_tables_lead() {
-    let bytes = fs::read(testdata("ptl/valid/torch251/zoo_fb.ptl")).unwrap();
+    let bytes = model("zoo_fb.ptl");
     let long = [("long", Some(vec![7; 1 << 20].into())), ("short", Some("1".into()))];
     let bytes = with_extra_files(&bytes, long).unwrap();
     let (memory, counting) = (Reader::from_bytes(bytes.clone()), CountingSource::new(&bytes));
@@ -380,8 +362,7 @@ fn a_flatbuffer_is_read_where_its_tables_lead() {
 #[test]
 fn stored_bytes_are_not_copied() {
     for name in ["img.ptl", "img_fb.ptl"] {
-        let bytes =
-            bytes::Bytes::from(fs::read(testdata("ptl/valid/torch251").join(name)).unwrap());
+        let bytes = bytes::Bytes::from(model(name));
         let reader = Reader::from_bytes(bytes.clone()).unwrap();
         let tensor = reader.tensor("conv_weight").unwrap().unwrap();
         let start = tensor.storage_extent().unwrap().unwrap().offset() as usize;
@@ -392,10 +373,9 @@ fn stored_bytes_are_not_copied() {
 /// A file of a machine of the other byte order says so, and its numbers are turned around.
 #[test]
 fn big_endian_numbers_are_swapped() {
-    let file = fs::read(testdata("ptl/valid/torch251/img.ptl")).unwrap();
+    let mut file = model("img.ptl");
     let little = Reader::from_bytes(file.clone()).unwrap();
     let place = little.record("byteorder").unwrap().stored_extent().unwrap();
-    let mut file = file;
     let place = place.offset() as usize..place.end() as usize;
     file[place].copy_from_slice(b"big   ");
     let big = Reader::from_bytes(file).unwrap();
@@ -433,7 +413,7 @@ fn models_are_told_by_their_content() {
 /// A record whose bytes were changed is refused where it is asked for, and not before.
 #[test]
 fn checksums_are_compared_when_asked_for() {
-    let mut bytes = fs::read(testdata("ptl/valid/torch251/img.ptl")).unwrap();
+    let mut bytes = model("img.ptl");
     let sound = Reader::from_bytes(bytes.clone()).unwrap();
     let extent = sound.tensor("fc_weight").unwrap().unwrap().extent().unwrap().unwrap();
     bytes[extent.offset() as usize] ^= 1;

@@ -5,34 +5,20 @@ use std::{fs, path::PathBuf};
 use ptl_spec::{
     Dialect, Error, Filter, Image, Json, Param, Params, ResultValue, Results, Spec, SpecOptions,
     Value,
-    tensor_core::{DType, Limits, Shape, TensorBuf},
+    tensor_core::{DType, Shape, TensorBuf},
 };
 use test_support::testdata;
+
+use crate::json::{self, array, long, members, text};
 
 fn folder() -> PathBuf {
     testdata("ptl/calls")
 }
 
 fn cases() -> Vec<Json> {
-    let text = fs::read(folder().join("cases.json")).unwrap();
-    let root = Json::parse(&text, &Limits::default()).unwrap();
-    let Some(Json::Array(cases)) = root.get("cases") else { panic!("cases") };
+    let cases = array(&json::read(folder().join("cases.json")), "cases").to_vec();
     assert_eq!(cases.len(), 189);
-    cases.clone()
-}
-
-fn text<'j>(json: &'j Json, key: &str) -> &'j str {
-    json.get(key).and_then(Json::as_str).unwrap_or_else(|| panic!("{key} of {json}"))
-}
-
-fn items<'j>(json: &'j Json, key: &str) -> &'j [Json] {
-    let Some(Json::Array(items)) = json.get(key) else { panic!("{key} of {json}") };
-    items
-}
-
-fn members(json: &Json) -> &[(String, Json)] {
-    let Json::Object(members) = json else { panic!("{json}") };
-    members
+    cases
 }
 
 /// Numbers, of which some are the texts "nan", "inf" and "-inf".
@@ -45,11 +31,6 @@ fn double(json: &Json) -> f64 {
     }
 }
 
-fn long(json: &Json) -> i64 {
-    let Json::Int(number) = json else { panic!("{json}") };
-    *number
-}
-
 fn params(case: &Json) -> Params {
     let mut params = Params::new();
     for (name, value) in members(case.get("params").unwrap()) {
@@ -57,7 +38,7 @@ fn params(case: &Json) -> Params {
             let file = fs::read(folder().join(image.as_str().unwrap())).unwrap();
             Param::from(Image::decode(&file).unwrap())
         } else if value.get("$pcm16").is_some() {
-            Param::Audio(items(value, "$pcm16").iter().map(|s| long(s) as i16).collect())
+            Param::Audio(array(value, "$pcm16").iter().map(|s| long(s) as i16).collect())
         } else {
             Param::Json(value.clone())
         };
@@ -68,16 +49,16 @@ fn params(case: &Json) -> Params {
 
 /// Builds what the model gave.
 fn output(json: &Json) -> Value {
-    let values = || items(json, "v").iter().map(output).collect();
-    let shape = || items(json, "s").iter().map(|dim| long(dim) as u64).collect::<Vec<_>>();
+    let values = || array(json, "v").iter().map(output).collect();
+    let shape = || array(json, "s").iter().map(|dim| long(dim) as u64).collect::<Vec<_>>();
     let value = || json.get("v").unwrap();
     match text(json, "t") {
         "float" => {
-            let elements: Vec<f32> = items(json, "d").iter().map(|e| double(e) as f32).collect();
+            let elements: Vec<f32> = array(json, "d").iter().map(|e| double(e) as f32).collect();
             Value::Tensor(TensorBuf::from_slice(shape(), &elements).unwrap())
         }
         "long" => {
-            let elements: Vec<i64> = items(json, "d").iter().map(long).collect();
+            let elements: Vec<i64> = array(json, "d").iter().map(long).collect();
             Value::Tensor(TensorBuf::from_slice(shape(), &elements).unwrap())
         }
         "int" => Value::Int(long(value())),
@@ -104,8 +85,8 @@ fn same_value(found: &Value, expected: &Json) -> bool {
     match (kind.as_str(), found) {
         ("tensor", Value::Tensor(tensor)) => {
             let shape: Vec<u64> =
-                items(expected, "shape").iter().map(|dim| long(dim) as u64).collect();
-            let data = items(expected, "data");
+                array(expected, "shape").iter().map(|dim| long(dim) as u64).collect();
+            let data = array(expected, "data");
             let same_elements = match text(expected, "dtype") {
                 "float" if tensor.info().dtype == DType::F32 => {
                     let found = tensor.view().to_vec::<f32>().unwrap();

@@ -2,25 +2,25 @@
 
 use std::fs;
 
-use ptl_spec::{Json, Kind, Pack, PackString, Slot, Spec, Tokenizer, Unpack, tensor_core::Limits};
-use test_support::testdata;
+use ptl_spec::{
+    JSON_SCHEMA, Json, Pack, PackString, ParamKind, Slot, Spec, Tokenizer, Unpack,
+    tensor_core::Limits,
+};
+use test_support::{files, testdata};
 
-fn json(path: &str) -> Json {
-    let text = fs::read(testdata("ptl/calls").join(path)).unwrap();
-    Json::parse(&text, &Limits::default()).unwrap()
-}
+use crate::json::{self, members};
 
 #[test]
 fn every_spec_has_its_signature() {
-    let Json::Object(signatures) = json("signatures.json") else { panic!("an object") };
+    let signatures = json::read(testdata("ptl/calls/signatures.json"));
     let mut checked = 0;
-    for (name, expected) in signatures.iter().filter(|(name, _)| name != "comment") {
+    for (name, expected) in members(&signatures).iter().filter(|(name, _)| name != "comment") {
         let text = fs::read(testdata("ptl/calls/specs").join(format!("{name}.json"))).unwrap();
         let spec = Spec::parse(text).unwrap();
-        let Json::Object(expected) = expected else { panic!("{name}") };
         let parameters = spec.signature().parameters;
         let found = parameters.iter().map(|p| (p.name.as_str(), p.kind.name()));
-        let expected = expected.iter().map(|(key, kind)| (key.as_str(), kind.as_str().unwrap()));
+        let expected = members(expected).iter();
+        let expected = expected.map(|(key, kind)| (key.as_str(), kind.as_str().unwrap()));
         assert!(found.eq(expected), "{name}: {}", spec.signature());
         assert!(spec.lint().is_valid(), "{name}: {:?}", spec.lint());
         checked += 1;
@@ -30,7 +30,7 @@ fn every_spec_has_its_signature() {
 
 #[test]
 fn specs_are_written_as_they_were_read() {
-    for path in test_support::files("ptl/calls/specs", "json") {
+    for path in files("ptl/calls/specs", "json") {
         let spec = Spec::parse(fs::read(&path).unwrap()).unwrap();
         assert_eq!(*Spec::parse(spec.to_text()).unwrap().json(), *spec.json(), "{path:?}");
         let again = Spec::options().from_json(rebuilt(&spec)).unwrap();
@@ -40,7 +40,6 @@ fn specs_are_written_as_they_were_read() {
 
 /// Returns the document with both parts written anew from their typed values.
 fn rebuilt(spec: &Spec) -> Json {
-    let Json::Object(members) = spec.json() else { panic!("an object") };
     let part = |(key, value): &(String, Json)| {
         let value = match key.as_str() {
             "pack" => spec.pack().to_json(),
@@ -49,7 +48,20 @@ fn rebuilt(spec: &Spec) -> Json {
         };
         (key.clone(), value)
     };
-    Json::Object(members.iter().map(part).collect())
+    Json::Object(members(spec.json()).iter().map(part).collect())
+}
+
+#[test]
+fn the_schema_names_every_type() {
+    Json::parse(JSON_SCHEMA.as_bytes(), &Limits::default()).unwrap();
+    let report = Spec::options().lint(r#"{"pack": {"type": "?"}, "unpack": {"type": "?"}}"#);
+    assert_eq!(report.findings().len(), 2);
+    for finding in report.findings() {
+        let (_, types) = finding.message.split_once("expected").unwrap();
+        for name in types.split('"').skip(1).step_by(2) {
+            assert!(JSON_SCHEMA.contains(&format!("\"const\": \"{name}\"")), "{name}");
+        }
+    }
 }
 
 #[test]
@@ -105,9 +117,9 @@ fn uses_narrow_a_parameter() {
     )
     .unwrap();
     let signature = spec.signature();
-    assert_eq!(signature.parameter("n").unwrap().kind, Kind::Integer);
+    assert_eq!(signature.parameter("n").unwrap().kind, ParamKind::Integer);
     assert_eq!(signature.parameter("n").unwrap().places, ["pack.sizes[0]", "pack.items[0]"]);
-    assert_eq!(signature.parameter("x").unwrap().kind, Kind::Number);
+    assert_eq!(signature.parameter("x").unwrap().kind, ParamKind::Number);
     assert_eq!(
         signature.json_schema().to_string(),
         concat!(

@@ -3,11 +3,10 @@
 
 use std::{fs, path::PathBuf, time::Instant};
 
-use ptl_spec::{
-    BertMode, Gpt2Mode, Json, Params, Spec, Value,
-    tensor_core::{Limits, Severity},
-};
+use ptl_spec::{BertMode, Gpt2Mode, Json, Params, Spec, Value, tensor_core::Severity};
 use test_support::{testdata, workspace};
+
+use crate::json::{self, array, long, text};
 
 /// Returns the text of a spec of the package; `None`, with a line that says so, where it is absent.
 #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
@@ -22,10 +21,7 @@ fn original(name: &str) -> Option<String> {
 }
 
 fn oracles(name: &str) -> Vec<Json> {
-    let text = fs::read(testdata("ptl/calls/tokenizer_oracles.json")).unwrap();
-    let root = Json::parse(&text, &Limits::default()).unwrap();
-    let Some(Json::Array(rows)) = root.get(name) else { panic!("{name}") };
-    rows.clone()
+    array(&json::read(testdata("ptl/calls/tokenizer_oracles.json")), name).to_vec()
 }
 
 /// Returns the ids that a spec packs, without padding.
@@ -39,20 +35,18 @@ fn ids(spec: &Spec, text: &str, length: i64) -> Vec<i64> {
 
 fn numbers(json: Option<&Json>) -> Option<Vec<i64>> {
     let Some(Json::Array(items)) = json else { return None };
-    let number =
-        |item: &Json| if let Json::Int(number) = item { *number } else { panic!("{item}") };
-    Some(items.iter().map(number).collect())
+    Some(items.iter().map(long).collect())
 }
 
 #[test]
 fn bert_ids_are_those_of_others() {
-    let Some(text) = original("bert_qa_spec.json") else { return };
-    let original = Spec::parse(&text).unwrap();
-    assert_eq!(original.lint().worst(), None::<Severity>, "{:?}", original.lint());
+    let Some(original) = original("bert_qa_spec.json") else { return };
+    let report = Spec::parse(&original).unwrap().lint();
+    assert_eq!(report.worst(), None::<Severity>, "{report:?}");
     for (mode, key) in [(BertMode::Reference, "reference"), (BertMode::WordPiece, "wordpiece")] {
-        let spec = Spec::options().bert(mode).parse(&text).unwrap();
+        let spec = Spec::options().bert(mode).parse(&original).unwrap();
         for row in oracles("bert") {
-            let words = row.get("text").unwrap().as_str().unwrap();
+            let words = text(&row, "text");
             let mut found = ids(&spec, words, 64);
             let len = found.iter().rposition(|id| *id != 0).map_or(0, |last| last + 1);
             found.truncate(len);
@@ -68,12 +62,12 @@ fn bert_ids_are_those_of_others() {
 
 #[test]
 fn gpt2_ids_are_those_of_others() {
-    let Some(text) = original("gpt2_spec.json") else { return };
+    let Some(original) = original("gpt2_spec.json") else { return };
     let modes = [(Gpt2Mode::Reference, "reference"), (Gpt2Mode::ByteLevelBpe, "bpe")];
     for (mode, key) in modes {
-        let spec = Spec::options().gpt2(mode).parse(&text).unwrap();
+        let spec = Spec::options().gpt2(mode).parse(&original).unwrap();
         for row in oracles("gpt2") {
-            let words = row.get("text").unwrap().as_str().unwrap();
+            let words = text(&row, "text");
             let found = ids(&spec, words, 0);
             let Some(expected) = row.get(key) else { panic!("{row}") };
             match numbers(expected.get("ids").or(Some(expected))) {
@@ -86,10 +80,10 @@ fn gpt2_ids_are_those_of_others() {
 
 #[test]
 fn decoding_undoes_byte_pairs() {
-    let Some(text) = original("gpt2_spec.json") else { return };
-    let spec = Spec::options().gpt2(Gpt2Mode::ByteLevelBpe).parse(&text).unwrap();
+    let Some(original) = original("gpt2_spec.json") else { return };
+    let spec = Spec::options().gpt2(Gpt2Mode::ByteLevelBpe).parse(&original).unwrap();
     for row in oracles("gpt2") {
-        let words = row.get("text").unwrap().as_str().unwrap();
+        let words = text(&row, "text");
         let params = Params::new().with("string", words);
         let mut call = spec.call(&params).unwrap();
         let packed = call.pack().unwrap();
@@ -104,9 +98,9 @@ fn a_mebibyte_of_one_letter() {
     let modes =
         [(BertMode::Reference, Gpt2Mode::Reference), (BertMode::WordPiece, Gpt2Mode::ByteLevelBpe)];
     for (name, length) in [("bert_qa_spec.json", 64), ("gpt2_spec.json", 0)] {
-        let Some(text) = original(name) else { return };
+        let Some(original) = original(name) else { return };
         for (bert, gpt2) in modes {
-            let spec = Spec::options().bert(bert).gpt2(gpt2).parse(&text).unwrap();
+            let spec = Spec::options().bert(bert).gpt2(gpt2).parse(&original).unwrap();
             ids(&spec, "a", length);
             let start = Instant::now();
             let found = ids(&spec, &"a".repeat(1 << 20), length);

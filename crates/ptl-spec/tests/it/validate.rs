@@ -10,9 +10,7 @@ use ptl_spec::{
 };
 use test_support::{files, testdata};
 
-fn model(name: &str) -> Vec<u8> {
-    fs::read(testdata("ptl/valid/torch251").join(name)).unwrap()
-}
+use crate::model;
 
 fn grave(report: &Report) -> Vec<String> {
     let grave = report.findings().iter().filter(|finding| finding.severity > Severity::Note);
