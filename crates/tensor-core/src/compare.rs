@@ -324,8 +324,12 @@ fn blocks<'a>(view: &TensorView<'a>) -> Result<std::slice::Chunks<'a, u8>, Error
 /// A number as it is compared.
 trait Value: Copy + Default + PartialEq {
     fn from_i64(value: i64) -> Self;
-    fn is_nan(self) -> bool;
-    fn is_finite(self) -> bool;
+    fn is_nan(self) -> bool {
+        false
+    }
+    fn is_finite(self) -> bool {
+        true
+    }
     fn distance(self, other: Self) -> f64;
     fn magnitude(self) -> f64;
 }
@@ -345,14 +349,6 @@ impl Value for i64 {
         value
     }
 
-    fn is_nan(self) -> bool {
-        false
-    }
-
-    fn is_finite(self) -> bool {
-        true
-    }
-
     fn distance(self, other: Self) -> f64 {
         nearest(self.abs_diff(other).into())
     }
@@ -365,14 +361,6 @@ impl Value for i64 {
 impl Value for i128 {
     fn from_i64(value: i64) -> Self {
         value.into()
-    }
-
-    fn is_nan(self) -> bool {
-        false
-    }
-
-    fn is_finite(self) -> bool {
-        true
     }
 
     fn distance(self, other: Self) -> f64 {
@@ -580,6 +568,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Element, TensorBuf};
 
     const EXACT: Tolerance = Tolerance::EXACT;
 
@@ -595,16 +584,10 @@ mod tests {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    fn compare_f32(actual: &[f32], expected: &[f32], tolerance: Tolerance) -> Comparison {
-        let (a, e) = (f32s(actual), f32s(expected));
-        let actual = view(DType::F32, actual.len(), &a);
-        compare(&actual, &view(DType::F32, expected.len(), &e), tolerance).unwrap()
-    }
-
-    fn compare_f64(actual: &[f64], expected: &[f64], tolerance: Tolerance) -> Comparison {
-        let (a, e) = (f64s(actual), f64s(expected));
-        let actual = view(DType::F64, actual.len(), &a);
-        compare(&actual, &view(DType::F64, expected.len(), &e), tolerance).unwrap()
+    fn compared<T: Element>(actual: &[T], expected: &[T], tolerance: Tolerance) -> Comparison {
+        let [actual, expected] = [actual, expected]
+            .map(|values| TensorBuf::from_slice([values.len() as u64], values).unwrap());
+        compare(&actual.view(), &expected.view(), tolerance).unwrap()
     }
 
     /// Compares two single elements, exactly.
@@ -620,7 +603,7 @@ mod tests {
 
     #[test]
     fn equal_tensors() {
-        let found = compare_f32(&[1.0, -2.0, 0.0], &[1.0, -2.0, -0.0], Tolerance::default());
+        let found = compared(&[1.0_f32, -2.0, 0.0], &[1.0, -2.0, -0.0], Tolerance::default());
         let expected = Comparison {
             elements: 3,
             max_abs: at(0.0, 0),
@@ -634,7 +617,7 @@ mod tests {
 
     #[test]
     fn greatest_differences_are_located() {
-        let found = compare_f32(&[1.0, 100.5, 2.0, 0.25], &[1.0, 100.0, 3.0, 0.125], EXACT);
+        let found = compared(&[1.0_f32, 100.5, 2.0, 0.25], &[1.0, 100.0, 3.0, 0.125], EXACT);
         assert_eq!((found.mismatches, found.first_mismatch), (3, Some(1)));
         assert_eq!(found.max_abs, at(1.0, 2));
         assert_eq!(found.max_rel, at(1.0, 3));
@@ -644,16 +627,16 @@ mod tests {
 
     #[test]
     fn first_of_equal_differences_is_named() {
-        let found = compare_f64(&[1.0, 2.0, 0.0], &[2.0, 3.0, 1.0], EXACT);
+        let found = compared(&[1.0, 2.0, 0.0], &[2.0, 3.0, 1.0], EXACT);
         assert_eq!(found.max_abs, at(1.0, 0));
     }
 
     #[test]
     fn tolerance_is_relative_to_expected() {
         let tolerance = Tolerance { rtol: 0.5, atol: 1.0, equal_nan: false };
-        assert!(compare_f64(&[7.0], &[4.0], tolerance).is_close(), "3 <= 1 + 0.5 * 4");
-        assert!(!compare_f64(&[4.0], &[7.5], Tolerance { atol: -0.5, ..tolerance }).is_close());
-        assert!(!compare_f64(&[7.5], &[4.0], tolerance).is_close(), "3.5 > 1 + 0.5 * 4");
+        assert!(compared(&[7.0], &[4.0], tolerance).is_close(), "3 <= 1 + 0.5 * 4");
+        assert!(!compared(&[4.0], &[7.5], Tolerance { atol: -0.5, ..tolerance }).is_close());
+        assert!(!compared(&[7.5], &[4.0], tolerance).is_close(), "3.5 > 1 + 0.5 * 4");
     }
 
     #[test]
@@ -661,19 +644,19 @@ mod tests {
         for atol in [-1.0, f64::NAN] {
             let tolerance = Tolerance { atol, ..EXACT };
             let same = [1.0, f64::INFINITY];
-            assert!(compare_f64(&same, &same, tolerance).is_close(), "atol {atol}");
-            assert_eq!(compare_f64(&[1.0; 2], &[1.0, 2.0], tolerance).mismatches, 1, "atol {atol}");
+            assert!(compared(&same, &same, tolerance).is_close(), "atol {atol}");
+            assert_eq!(compared(&[1.0; 2], &[1.0, 2.0], tolerance).mismatches, 1, "atol {atol}");
         }
     }
 
     #[test]
     fn nan_passes_beside_nan_when_asked() {
         let (actual, expected) = ([f32::NAN, 1.0, f32::NAN], [f32::NAN, f32::NAN, 1.0]);
-        let found = compare_f32(&actual, &expected, EXACT);
+        let found = compared(&actual, &expected, EXACT);
         assert_eq!((found.mismatches, found.nan_mismatches), (2, 2));
         assert_eq!(found.first_mismatch, Some(1));
         assert_eq!((found.max_abs, found.max_rel, found.max_ulp), (None, None, None));
-        let found = compare_f32(&actual, &expected, Tolerance::default());
+        let found = compared(&actual, &expected, Tolerance::default());
         assert_eq!((found.mismatches, found.first_mismatch), (3, Some(0)));
     }
 
@@ -689,17 +672,17 @@ mod tests {
             (max, inf, false, inf),
             (max, 0.0, true, max),
         ] {
-            let found = compare_f64(&[actual], &[expected], loose);
+            let found = compared(&[actual], &[expected], loose);
             assert_eq!(found.is_close(), close, "{actual} beside {expected}");
             assert_eq!(found.max_abs, at(distance, 0), "{actual} beside {expected}");
         }
-        let steps = compare_f64(&[inf], &[max], loose).max_ulp;
+        let steps = compared(&[inf], &[max], loose).max_ulp;
         assert_eq!(steps, at(1, 0), "infinity follows the largest value");
     }
 
     #[test]
     fn zero_expected_has_no_relative_difference() {
-        let found = compare_f64(&[1.0, 3.0], &[0.0, 2.0], EXACT);
+        let found = compared(&[1.0, 3.0], &[0.0, 2.0], EXACT);
         assert_eq!((found.max_abs, found.max_rel), (at(1.0, 0), at(0.5, 1)));
     }
 
@@ -787,8 +770,8 @@ mod tests {
     #[test]
     fn steps_cross_zero() {
         let tiny = f32::from_bits(1);
-        assert_eq!(compare_f32(&[-tiny], &[tiny], EXACT).max_ulp, at(2, 0));
-        let found = compare_f64(&[-f64::INFINITY], &[f64::INFINITY], EXACT);
+        assert_eq!(compared(&[-tiny], &[tiny], EXACT).max_ulp, at(2, 0));
+        let found = compared(&[-f64::INFINITY], &[f64::INFINITY], EXACT);
         assert_eq!(found.max_ulp, at(2 * 0x7ff0_0000_0000_0000, 0));
         // 448 is code 0x7e.
         assert_eq!(one((DType::F8E4M3, &[0xfe]), (DType::F8E4M3, &[0x7e])).max_ulp, at(252, 0));
@@ -798,7 +781,7 @@ mod tests {
 
     #[test]
     fn no_elements() {
-        let found = compare_f32(&[], &[], Tolerance::default());
+        let found = compared::<f32>(&[], &[], Tolerance::default());
         assert_eq!(found, Comparison::default());
         assert!(found.is_close());
     }
@@ -918,7 +901,7 @@ mod tests {
         #[test]
         fn blocks_change_nothing(pairs in pairs(), tolerance in tolerance()) {
             let (actual, expected): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-            let found = compare_f64(&actual, &expected, tolerance);
+            let found = compared(&actual, &expected, tolerance);
             prop_assert_eq!(&found, &by_definition(&actual, &expected, tolerance));
             let (a, e) = (f64s(&actual), f64s(&expected));
             let [a, e] = [&a, &e].map(|bytes| view(DType::F64, actual.len(), bytes));

@@ -107,7 +107,7 @@ impl Extent {
 
     /// Returns the bytes that it covers in `bytes`; `None` where it does not fit.
     #[must_use]
-    pub fn of(self, bytes: &[u8]) -> Option<&[u8]> {
+    pub fn slice(self, bytes: &[u8]) -> Option<&[u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let end = usize::try_from(self.end()).ok()?;
         bytes.get(start..end)

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
     fmt,
+    hash::Hash,
 };
 
 /// How much a finding matters.
@@ -104,7 +105,7 @@ impl At {
 }
 
 /// One thing that a check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Finding {
@@ -209,6 +210,30 @@ impl Finding {
         let at = self.at.clone().offset(None).line(None).column(None);
         (&self.rule, self.severity, at, message)
     }
+
+    /// Leaves out indices and counts, too.
+    fn without_numbers(&self) -> (&str, Severity, At, String) {
+        let (rule, severity, mut at, message) = self.without_position();
+        at.path = at.path.as_deref().map(without_numbers);
+        at.entry = at.entry.as_deref().map(without_numbers);
+        (rule, severity, at, without_numbers(&message))
+    }
+}
+
+/// Puts `#` in the place of each number. Digits beside a letter are those of a word, such as `f32`, or
+/// of a digest.
+fn without_numbers(text: &str) -> String {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, found)) = rest.find(is_digit).and_then(|at| rest.split_at_checked(at)) {
+        let behind = found.trim_start_matches(is_digit);
+        kept.push_str(before);
+        let is_word =
+            kept.ends_with(char::is_alphabetic) || behind.starts_with(char::is_alphabetic);
+        kept.push_str(if is_word { found.strip_suffix(behind).unwrap_or(found) } else { "#" });
+        rest = behind;
+    }
+    kept + rest
 }
 
 /// Everything that a check found, in the order of the file.
@@ -276,36 +301,91 @@ impl Report {
     }
 
     /// Returns the findings that an earlier report on the same file does not have: what an edit has
-    /// brought in. At which byte or line something is does not count, nor the order; what is found twice
-    /// is to be found twice in both.
+    /// brought in. What is found twice is to be found twice in both.
+    ///
+    /// Neither the order counts, nor at which byte or line something is. Where a finding is gone,
+    /// another of its rule and severity that differs in numbers only, such as indices in its path, is
+    /// the same one, which has moved. Of a rule of which the earlier report does not list all findings,
+    /// only so many are new as there are more now.
     #[must_use]
     pub fn new_since(&self, before: &Self) -> Self {
-        let mut known = HashMap::<_, u64>::new();
+        let (mut ours, mut theirs) = (self.listed(), before.listed());
+        take_same(&mut ours, &mut theirs, Finding::without_position);
+        take_same(&mut ours, &mut theirs, Finding::without_numbers);
+        let mut gone = HashMap::<&str, Gone>::new();
         for finding in &before.findings {
-            let count = known.entry(finding.without_position()).or_default();
-            *count = count.saturating_add(1);
+            let gone = gone.entry(&finding.rule).or_default();
+            gone.worst = gone.worst.max(Some(finding.severity));
+        }
+        let unlisted = before.rules.iter().map(|(id, rule)| (&**id, rule.omitted));
+        for (id, count) in theirs.iter().map(|finding| (&*finding.rule, 1)).chain(unlisted) {
+            let gone = gone.entry(id).or_default();
+            gone.count = gone.count.saturating_add(count);
         }
         let mut new = Self::default();
-        for (index, finding) in self.findings.iter().enumerate() {
-            if let Some(omitted) = summed_up(&self.rules, index, &finding.rule) {
-                let earlier = before.rules.get(&finding.rule).map_or(0, |rule| rule.omitted);
-                if omitted > earlier {
-                    new.omit(finding.rule.clone(), finding.severity, omitted.abs_diff(earlier));
-                }
-                continue;
+        for (id, severity, omitted) in self.summaries() {
+            let left = gone.entry(id).or_default().take(severity, omitted);
+            if left > 0 {
+                new.omit(id.clone(), severity, left);
             }
-            match known.get_mut(&finding.without_position()) {
-                Some(count) if *count > 0 => *count = count.saturating_sub(1),
-                _ => new.add(finding.clone()),
+        }
+        for finding in ours {
+            let is_known = before.omitted_of(&finding.rule) > 0
+                && gone.entry(&finding.rule).or_default().take(finding.severity, 1) == 0;
+            if !is_known {
+                new.add(finding.clone());
             }
         }
         new
     }
 
+    /// Returns the findings that another report does not have to the letter; those that are only
+    /// counted are compared by their number.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let (mut ours, mut theirs) = (self.listed(), other.listed());
+        take_same(&mut ours, &mut theirs, |finding| finding);
+        let mut rest = Self::default();
+        rest.extend(ours.into_iter().cloned());
+        for (id, severity, omitted) in self.summaries() {
+            let left = omitted.saturating_sub(other.omitted_of(id));
+            if left > 0 {
+                rest.omit(id.clone(), severity, left);
+            }
+        }
+        rest
+    }
+
+    /// Returns the findings without those that say how many are left out.
+    fn listed(&self) -> Vec<&Finding> {
+        let findings = self.findings.iter().enumerate();
+        let is_listed = |(index, finding): &(usize, &Finding)| {
+            summed_up(&self.rules, *index, &finding.rule).is_none()
+        };
+        findings.filter(is_listed).map(|(_, finding)| finding).collect()
+    }
+
+    /// Returns of which rules findings are left out, the gravest of them, and how many.
+    fn summaries(&self) -> impl Iterator<Item = (&Cow<'static, str>, Severity, u64)> {
+        self.rules.iter().filter(|(_, rule)| rule.omitted > 0).filter_map(|(id, rule)| {
+            Some((id, self.findings.get(rule.summary)?.severity, rule.omitted))
+        })
+    }
+
+    fn omitted_of(&self, rule: &str) -> u64 {
+        self.rules.get(rule).map_or(0, |rule| rule.omitted)
+    }
+
     /// Says of every finding that it is in an entry of an archive.
     #[must_use]
-    pub fn in_entry(mut self, name: &str) -> Self {
-        self.findings.iter_mut().for_each(|finding| finding.at.entry = Some(name.to_owned()));
+    pub fn in_entry(self, name: &str) -> Self {
+        self.map(|finding| finding.at.entry = Some(name.to_owned()))
+    }
+
+    /// Changes every finding, but for its rule: as where files get other names.
+    #[must_use]
+    pub fn map(mut self, change: impl FnMut(&mut Finding)) -> Self {
+        self.findings.iter_mut().for_each(change);
         self
     }
 
@@ -346,6 +426,47 @@ impl Report {
     }
 }
 
+/// Findings of a rule that nothing in a later report is matched with yet.
+#[derive(Default)]
+struct Gone {
+    count: u64,
+    /// The gravest of all that the rule had.
+    worst: Option<Severity>,
+}
+
+impl Gone {
+    /// Matches findings with as many; returns how many of them are new, where one is if it is graver
+    /// than all before.
+    fn take(&mut self, severity: Severity, count: u64) -> u64 {
+        let graver = u64::from(Some(severity) > self.worst);
+        let taken = self.count.min(count.saturating_sub(graver));
+        self.count = self.count.saturating_sub(taken);
+        count.saturating_sub(taken)
+    }
+}
+
+/// Takes out of both what has the same key in both.
+fn take_same<'a, K: Eq + Hash>(
+    ours: &mut Vec<&'a Finding>,
+    theirs: &mut Vec<&'a Finding>,
+    key: impl Fn(&'a Finding) -> K,
+) {
+    let mut unmatched = HashMap::<K, u64>::new();
+    for finding in &*theirs {
+        let count = unmatched.entry(key(finding)).or_default();
+        *count = count.saturating_add(1);
+    }
+    let mut take = |finding: &'a Finding| match unmatched.get_mut(&key(finding)) {
+        Some(count) if *count > 0 => {
+            *count = count.saturating_sub(1);
+            true
+        }
+        _ => false,
+    };
+    ours.retain(|finding| !take(finding));
+    theirs.retain(|finding| take(finding));
+}
+
 /// Returns how many findings of a rule are left out, where the one at `index` says so.
 fn summed_up(rules: &Rules, index: usize, rule: &str) -> Option<u64> {
     let rule = rules.get(rule).filter(|rule| rule.summary == index)?;
@@ -369,6 +490,14 @@ impl IntoIterator for Report {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
+    use proptest::{
+        collection::vec,
+        prelude::*,
+        sample::{Index, select},
+    };
+
     use super::*;
 
     #[test]
@@ -430,10 +559,85 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_only_may_be_new() {
+    fn what_has_another_number_now_is_not_new() {
+        let at = |path: &str, message: &str| {
+            let mut report = Report::default();
+            report.add(Finding::error("x/y", message).path(path).entry("data/part_1"));
+            report
+        };
+        let before = at("self_test[1].inputs", "edge \"0:0:12\" leads to models[0]");
+        let moved = at("self_test[0].inputs", "edge \"1:0:7\" leads to models[1]");
+        assert!(moved.new_since(&before).is_empty());
+        assert_eq!(moved.without(&before), moved);
+        // What is there once more is new, whatever its number.
+        let mut both = before.clone();
+        both.append(moved.clone());
+        assert_eq!(both.new_since(&before), moved);
+        for [path, message] in [
+            ["self_test[1].outputs", "edge \"0:0:12\" leads to models[0]"],
+            ["self_test[1].inputs", "edge \"0:0:12\" leads to tensors[0]"],
+            ["self_test[1].inputs", "edge \"0:0:f16\" leads to models[0]"],
+        ] {
+            let other = at(path, message);
+            assert_eq!(other.new_since(&before), other);
+        }
+        let words = "f32 2d 3fe1 \u{e9}1 i8x a-1 part_12.bin 0:1 2^64";
+        assert_eq!(without_numbers(words), "f32 2d 3fe1 \u{e9}1 i8x a-# part_#.bin #:# #^#");
+    }
+
+    #[test]
+    fn findings_that_are_only_counted_are_compared_by_number() {
         let (before, after) = (notes(Report::PER_RULE + 3), notes(Report::PER_RULE + 5));
-        assert_eq!(after.new_since(&before).findings()[0].message, "2 more are not listed");
-        assert!(before.new_since(&after).is_empty());
+        for new in [after.new_since(&before), after.without(&before)] {
+            assert_eq!(new.findings()[0].message, "2 more are not listed");
+            assert_eq!(new.findings().len(), 1);
+        }
+        assert!(before.new_since(&after).is_empty() && before.without(&after).is_empty());
+        // Others are among those that are listed.
+        let words = |numbers: Range<usize>| {
+            let mut report = Report::default();
+            report.extend(numbers.map(|number| Finding::note("x/gap", format!("n{number}"))));
+            report
+        };
+        let (all, mut removed) = (words(0..Report::PER_RULE + 3), words(5..Report::PER_RULE + 3));
+        assert!(removed.new_since(&all).is_empty());
+        // None was so grave.
+        removed.add(Finding::error("x/gap", "n"));
+        assert_eq!(removed.new_since(&all).worst(), Some(Severity::Error));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn one_more_is_one_new(
+            many in select(&[0, 3, 999, 1000, 1005]),
+            others in vec((0..2_usize, 0..4, 0..3_usize), 0..20),
+            at in any::<Index>(),
+            grade in 0..3_usize,
+        ) {
+            const GRADES: [Severity; 3] = [Severity::Note, Severity::Warning, Severity::Error];
+            let report = |findings: &[Finding]| {
+                let mut report = Report::default();
+                report.extend(findings.iter().cloned());
+                report
+            };
+            let rules = ["x/gap", "x/other"];
+            let mut findings: Vec<_> =
+                (0..many).map(|n| Finding::note("x/gap", n.to_string())).collect();
+            for (rule, place, grade) in others {
+                let message = format!("element {place}");
+                findings.push(Finding::new(GRADES[grade], rules[rule], message).path("a[0]"));
+            }
+            let before = report(&findings);
+            prop_assert!(before.new_since(&before).is_empty() && before.without(&before).is_empty());
+            findings.reverse();
+            prop_assert!(report(&findings).new_since(&before).is_empty());
+            findings.reverse();
+            let new = Finding::new(GRADES[grade], "x/gap", "element 7 of another");
+            findings.insert(at.index(findings.len() + 1), new);
+            prop_assert_eq!(report(&findings).new_since(&before).findings().len(), 1);
+        }
     }
 
     #[cfg(feature = "serde")]

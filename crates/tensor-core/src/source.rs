@@ -166,7 +166,7 @@ impl Source {
     #[must_use]
     pub fn as_slice(&self) -> Option<&[u8]> {
         match &self.kind {
-            Kind::Memory(bytes) => self.window.of(bytes),
+            Kind::Memory(bytes) => self.window.slice(bytes),
             _ => None,
         }
     }

@@ -225,8 +225,8 @@ impl Bindings {
             Some((expected, bound_at)) => {
                 let (expected, bound_at) = (expected.clone(), bound_at.clone());
                 let symbol = symbol.to_owned();
-                let clash = Clash { symbol, place, found, bound_at, expected };
-                return Err(BindError::Symbol(Box::new(clash)));
+                let conflict = Conflict { symbol, place, found, bound_at, expected };
+                return Err(BindError::Symbol(Box::new(conflict)));
             }
             None => {
                 self.symbols.insert(symbol.to_owned(), (found, place));
@@ -304,13 +304,13 @@ pub enum BindError {
         "{}: symbol {:?} is {}, but {} bound it to {}",
         .0.place, .0.symbol, .0.found, .0.bound_at, .0.expected
     )]
-    Symbol(Box<Clash>),
+    Symbol(Box<Conflict>),
 }
 
 /// Two meanings of one symbol. A dimension and a shape of one dimension are different meanings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Clash {
+pub struct Conflict {
     /// The symbol.
     pub symbol: String,
     /// Where it stands for something else than before.

@@ -83,12 +83,16 @@ mod tests {
 
     const OLD: &[u8] = b"[old end]";
 
+    fn started(file: &Recorded) -> Append<Recorded> {
+        let start = file.byte_len().unwrap();
+        Append::new(Some(file.clone()), start, Durability::Synced, |_| Ok(OLD.into()))
+    }
+
     fn append(file: &Recorded, len: usize) -> io::Result<u64> {
-        let start = file.byte_len()?;
-        let mut append = Append::new(file.clone(), start, |_| Ok(OLD.into()));
+        let mut append = started(file);
         append.write_all(&vec![b'x'; len])?;
         append.write_all(b"[new end]")?;
-        append.commit(Durability::Synced)
+        append.commit()
     }
 
     #[test]
@@ -126,7 +130,7 @@ mod tests {
     #[test]
     fn dropped_before_its_commit() {
         let file = Recorded::new(OLD);
-        let mut append = Append::new(file.clone(), OLD.len() as u64, |_| Ok(OLD.into()));
+        let mut append = started(&file);
         append.write_all(&[1; 5 << 20]).unwrap();
         assert!(append.has_written());
         drop(append);
@@ -136,11 +140,11 @@ mod tests {
     #[test]
     fn what_another_program_has_written_is_not_cut() {
         let file = Recorded::new(OLD);
-        let mut append = Append::new(file.clone(), OLD.len() as u64, |_| Ok(OLD.into()));
+        let mut append = started(&file);
         append.write_all(&[1; 5 << 20]).unwrap();
         let len = file.byte_len().unwrap();
         file.clone().write_all_at(b"theirs", len).unwrap();
-        append.commit(Durability::Synced).unwrap_err();
+        append.commit().unwrap_err();
         assert!(file.states().last().unwrap().ends_with(b"theirs"));
     }
 }

@@ -47,29 +47,6 @@ pub trait WriteAt {
     }
 }
 
-/// Nothing takes what is written: a dry run.
-impl<F: WriteAt> WriteAt for Option<F> {
-    fn byte_len(&self) -> io::Result<u64> {
-        self.as_ref().map_or_else(|| Err(io::ErrorKind::Unsupported.into()), F::byte_len)
-    }
-
-    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.as_mut().map_or(Ok(()), |file| file.write_all_at(bytes, offset))
-    }
-
-    fn set_len(&mut self, len: u64) -> io::Result<()> {
-        self.as_mut().map_or(Ok(()), |file| file.set_len(len))
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.as_mut().map_or(Ok(()), F::sync)
-    }
-
-    fn handle(&self) -> Option<File> {
-        self.as_ref().and_then(F::handle)
-    }
-}
-
 /// Appends to a file that is read from its end, so that readers and whoever looks at what a killed
 /// process left find the old end there or the new one, each whole.
 ///
@@ -83,9 +60,9 @@ impl<F: WriteAt> WriteAt for Option<F> {
 /// [… old end][what is new … new end]                       after: one cut
 /// ```
 ///
-/// Where it is not known how long all will be, the copy moves on, each time as far again. It is on
-/// the disk before anything goes in front of it, so that a power cut leaves it as well. The cut is
-/// one step to everybody. A copy of up to 4096 bytes lies in one page, and so is its write. A
+/// Where it is not known how long all will be, the copy moves on, each time as far again. The cut is
+/// one step to everybody. With [`Durability::Synced`] the copy is on the disk before anything goes in
+/// front of it, so that a power cut leaves it as well; a process that is killed leaves it in any case. A copy of up to 4096 bytes lies in one page, and so is its write. A
 /// longer one is written page by page: a process that is killed just then, within microseconds for
 /// each MiB, leaves a part of the copy and zeros behind a whole file, and a reader may come upon
 /// that. What finds the last whole end in a file, as the `recover` of a format does, finds the
@@ -94,7 +71,9 @@ impl<F: WriteAt> WriteAt for Option<F> {
 /// Dropped before its commit, it cuts off what it wrote, unless something else has changed the
 /// length of the file.
 pub struct Append<F: WriteAt> {
-    file: F,
+    /// None in a dry run.
+    file: Option<F>,
+    durability: Durability,
     /// Returns the old end, as it is to stand at an offset.
     old_end: Box<dyn FnMut(u64) -> io::Result<Bytes> + Send>,
     /// The length of the file before.
@@ -111,16 +90,20 @@ pub struct Append<F: WriteAt> {
 
 impl<F: WriteAt> Append<F> {
     /// Starts to append to a file of `len` bytes, which ends with what `old_end` returns. That is
-    /// given the offset at which a copy is to stand, for formats whose ends depend on it.
+    /// given the offset at which a copy is to stand, for formats whose ends depend on it. Without a
+    /// file it is a dry run.
     pub fn new(
-        file: F,
+        file: Option<F>,
         len: u64,
+        durability: Durability,
         old_end: impl FnMut(u64) -> io::Result<Bytes> + Send + 'static,
     ) -> Self {
+        let handle = file.as_ref().and_then(F::handle);
         let unfinished =
-            file.handle().map(|file| unfinished::hold().add(Left::Tail { file, start: len, len }));
+            handle.map(|file| unfinished::hold().add(Left::Tail { file, start: len, len }));
         let (old_end, buffer) = (Box::new(old_end), Vec::new());
-        Self { file, old_end, start: len, position: len, buffer, copy: len, len, unfinished }
+        let (start, position, copy) = (len, len, len);
+        Self { file, durability, old_end, start, position, buffer, copy, len, unfinished }
     }
 
     /// Tells whether anything is in the file yet.
@@ -135,42 +118,52 @@ impl<F: WriteAt> Append<F> {
     ///
     /// What the system says; the file is as it was, but where the error says that the change is in
     /// its place.
-    pub fn commit(mut self, durability: Durability) -> io::Result<u64> {
+    pub fn commit(mut self) -> io::Result<u64> {
         self.write_buffer()?;
-        if durability == Durability::Synced {
-            // What the new end speaks of is on the disk before it is the end.
-            self.file.sync()?;
-        }
+        // What the new end speaks of is on the disk before it is the end.
+        self.sync()?;
         if self.has_written() {
             let mut held = unfinished::hold();
             self.check_unchanged()?;
-            self.file.set_len(self.position)?;
+            let end = self.position;
+            self.change(|file| file.set_len(end))?;
             held.done(self.unfinished.take());
-            (self.start, self.len) = (self.position, self.position);
+            (self.start, self.len) = (end, end);
         }
-        if durability == Durability::Synced {
-            self.file.sync().map_err(|error| in_place(&error))?;
-        }
+        self.sync().map_err(|error| in_place(&error))?;
         Ok(self.position)
     }
 
     /// Writes what was gathered, and makes room for it first.
     fn write_buffer(&mut self) -> io::Result<()> {
         let end = self.position.saturating_add(self.buffer.len() as u64);
-        if end > self.copy {
+        if end > self.copy && self.file.is_some() {
             self.move_copy(end)?;
         }
         let _held = unfinished::hold();
-        self.file.write_all_at(&self.buffer, self.position)?;
+        if let Some(file) = &mut self.file {
+            file.write_all_at(&self.buffer, self.position)?;
+        }
         self.position = end;
         self.buffer.clear();
         Ok(())
     }
 
+    fn change(&mut self, change: impl FnOnce(&mut F) -> io::Result<()>) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), change)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        match self.durability {
+            Durability::Synced => self.change(F::sync),
+            Durability::Cached => Ok(()),
+        }
+    }
+
     /// A lock keeps other editors out, not other programs: what those wrote is not ours to lose.
     fn check_unchanged(&self) -> io::Result<()> {
-        match self.file.byte_len() {
-            Ok(len) if len != self.len => {
+        match &self.file {
+            Some(file) if file.byte_len()? != self.len => {
                 Err(io::Error::other("another program has changed the file meanwhile"))
             }
             _ => Ok(()),
@@ -185,17 +178,17 @@ impl<F: WriteAt> Append<F> {
         let old_end = (self.old_end)(copy)?;
         let mut held = unfinished::hold();
         self.check_unchanged()?;
-        let written = self.file.write_all_at(&old_end, copy);
-        self.len = match written {
-            Ok(()) => copy.saturating_add(old_end.len() as u64),
+        let written = self.change(|file| file.write_all_at(&old_end, copy));
+        self.len = match (&written, &self.file) {
             // A part may have been written, up to where the disk was full.
-            Err(_) => self.file.byte_len().unwrap_or(self.len),
+            (Err(_), Some(file)) => file.byte_len().unwrap_or(self.len),
+            _ => copy.saturating_add(old_end.len() as u64),
         };
         held.set_len(self.unfinished.as_ref(), self.len);
         drop(held);
         self.copy = copy;
         // The system writes in what order it likes: what goes before the copy must not be the end.
-        written.and_then(|()| self.file.sync())
+        written.and_then(|()| self.sync())
     }
 }
 
@@ -220,7 +213,8 @@ impl<F: WriteAt> Drop for Append<F> {
     fn drop(&mut self) {
         if self.len > self.start && self.check_unchanged().is_ok() {
             // Where even that fails, the file still ends with a copy of its old end.
-            let _ = self.file.set_len(self.start);
+            let start = self.start;
+            let _ = self.change(|file| file.set_len(start));
         }
     }
 }
@@ -249,6 +243,8 @@ mod tests {
         steps: Arc<Mutex<Vec<String>>>,
         len: u64,
         fails: usize,
+        /// Whether its length cannot be read.
+        is_lost: bool,
     }
 
     impl Steps {
@@ -259,7 +255,7 @@ mod tests {
 
     impl WriteAt for Steps {
         fn byte_len(&self) -> io::Result<u64> {
-            Ok(self.len)
+            if self.is_lost { Err(io::ErrorKind::HostUnreachable.into()) } else { Ok(self.len) }
         }
 
         fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -281,16 +277,17 @@ mod tests {
         }
     }
 
-    fn append(file: &Steps, len: usize) -> io::Result<u64> {
-        let mut append = Append::new(Steps { len: 3, ..file.clone() }, 3, |_| Ok("old".into()));
+    fn append(file: Option<&Steps>, len: usize, durability: Durability) -> io::Result<u64> {
+        let file = file.map(|file| Steps { len: 3, ..file.clone() });
+        let mut append = Append::new(file, 3, durability, |_| Ok("old".into()));
         append.write_all(&vec![0; len])?;
-        append.commit(Durability::Synced)
+        append.commit()
     }
 
     #[test]
     fn copies_are_on_the_disk_before_what_goes_in_front_of_them() {
         let file = Steps::default();
-        append(&file, 5 << 20).unwrap();
+        append(Some(&file), 5 << 20, Durability::Synced).unwrap();
         let expected = [
             "3 at 4198400",
             "sync",
@@ -303,6 +300,23 @@ mod tests {
             "sync",
         ];
         assert_eq!(*file.steps.lock().unwrap(), expected);
+        let cached = Steps::default();
+        append(Some(&cached), 5 << 20, Durability::Cached).unwrap();
+        let others = expected.into_iter().filter(|step| *step != "sync");
+        assert_eq!(*cached.steps.lock().unwrap(), others.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_dry_run_says_how_long_it_would_be() {
+        assert_eq!(append(None, 5 << 20, Durability::Synced).unwrap(), 3 + (5 << 20));
+    }
+
+    #[test]
+    fn a_file_whose_length_is_not_known_is_not_changed() {
+        let file = Steps { is_lost: true, ..Steps::default() };
+        let error = append(Some(&file), 5, Durability::Synced).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::HostUnreachable);
+        assert!(file.steps.lock().unwrap().is_empty());
     }
 
     #[test]
@@ -311,7 +325,7 @@ mod tests {
             [(1, "cut to 3", false), (2, "cut to 3", false), (3, "sync", true)]
         {
             let file = Steps { fails, ..Steps::default() };
-            let error = append(&file, 5).unwrap_err();
+            let error = append(Some(&file), 5, Durability::Synced).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
             assert_eq!(error.to_string().starts_with("the change is in its place"), is_in_place);
             assert_eq!(file.steps.lock().unwrap().last().unwrap(), last);

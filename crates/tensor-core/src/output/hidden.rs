@@ -14,6 +14,7 @@ use tempfile::TempPath;
 #[cfg(unix)]
 use super::remove::sweep_away;
 use super::{
+    keep::check_folder,
     options::{Existing, folder},
     unfinished::{self, Left, Unfinished, remove},
 };
@@ -72,6 +73,15 @@ impl Hidden {
         Ok(Self { path, _lock, _unfinished })
     }
 
+    /// Refuses what [`folder`](Self::folder) refuses, for a dry run.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn check(target: &Path) -> io::Result<()> {
+        check_folder(folder(target))
+    }
+
     /// Returns where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -83,14 +93,14 @@ impl Hidden {
     /// # Errors
     ///
     /// Those of `moves`.
-    pub fn settle(&self, moves: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    pub fn uninterrupted(&self, moves: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
         let _held = unfinished::hold();
         moves(&self.path)
     }
 
     /// Gives a file its place.
     pub(super) fn place(&self, target: &Path, existing: Existing) -> io::Result<()> {
-        self.settle(|path| {
+        self.uninterrupted(|path| {
             let path = TempPath::try_from_path(path)?;
             let placed = match existing {
                 Existing::Replace => path.persist(target),

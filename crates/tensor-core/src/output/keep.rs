@@ -6,6 +6,9 @@ use std::{
     path::Path,
 };
 
+#[cfg(unix)]
+use rustix::fs::Access;
+
 /// Gives a file or folder the owner, group, permissions and extended attributes of another, as far
 /// as the caller may.
 ///
@@ -106,8 +109,16 @@ pub(super) fn check_writable(path: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     #[cfg(unix)]
-    rustix::fs::access(path, rustix::fs::Access::WRITE_OK)?;
+    rustix::fs::access(path, Access::WRITE_OK)?;
     Ok(())
+}
+
+/// Refuses a folder in which the caller may make nothing.
+pub(super) fn check_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    return Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?);
+    #[cfg(not(unix))]
+    return fs::metadata(folder).map(drop);
 }
 
 #[cfg(unix)]

@@ -12,7 +12,7 @@ use super::{
     append::WriteAt,
     hidden::{leads_to, sweep_beside},
     keep::check_writable,
-    options::file_error,
+    options::{Output, file_error},
 };
 use crate::{Error, Result, Source};
 
@@ -24,6 +24,22 @@ use crate::{Error, Result, Source};
 pub struct LockedFile {
     path: PathBuf,
     file: File,
+}
+
+impl Output {
+    /// Opens a file for the dry run of an edit: refuses what [`LockedFile::open_within`] refuses, after
+    /// the same [`wait`](Self::wait). Nothing is swept, and the lock is gone again.
+    ///
+    /// An edit that puts another file in its place needs [`check_create`](Self::check_create), too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LockedFile::open_within`].
+    pub fn check(self, path: impl AsRef<Path>) -> Result<Source> {
+        let locked = LockedFile::open_unswept(path.as_ref(), self.wait)?;
+        locked.unlock();
+        locked.source()
+    }
 }
 
 impl LockedFile {
@@ -44,9 +60,13 @@ impl LockedFile {
     ///
     /// As for [`open`](Self::open).
     pub fn open_within(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
-        const OPENING: &str = "opening for writing";
         let path = path.as_ref();
         sweep_beside(path.canonicalize().as_deref().unwrap_or(path));
+        Self::open_unswept(path, wait)
+    }
+
+    fn open_unswept(path: &Path, wait: Duration) -> Result<Self> {
+        const OPENING: &str = "opening for writing";
         // Refuses what is not a regular file before it is opened for writing.
         drop(Source::open(path)?);
         check_writable(path).map_err(|source| file_error(path, OPENING, source))?;
@@ -65,9 +85,8 @@ impl LockedFile {
         Self::lock(path, "opening", || File::open(path), File::try_lock_shared, Duration::ZERO)
     }
 
-    /// Locks a folder, and [sweeps](super::sweep) first the one that it is in, from where it may be
-    /// put back; waits as [`open_within`](Self::open_within) does. Such a lock is all that this is
-    /// good for. Its [path](Self::path) has every link resolved.
+    /// Locks a folder; waits as [`open_within`](Self::open_within) does. Such a lock is all that this
+    /// is good for. Its [path](Self::path) has every link resolved.
     ///
     /// # Errors
     ///
@@ -75,9 +94,7 @@ impl LockedFile {
     /// systems other than Unix.
     pub fn folder(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
         let path = path.as_ref();
-        let resolved = || path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        sweep_beside(&resolved());
-        let path = resolved();
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut options = File::options();
         options.read(true);
         #[cfg(unix)]
@@ -309,6 +326,37 @@ mod tests {
         let _third = LockedFile::open(&path).unwrap();
         let error = LockedFile::open_within(&path, Duration::from_millis(1)).unwrap_err();
         assert!(matches!(error, Error::Locked { .. }));
+    }
+
+    #[test]
+    fn a_dry_run_is_refused_as_an_edit_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, left) = (file(&dir), dir.path().join(".model.dead00.modelcrate"));
+        std::fs::write(&left, b"").unwrap();
+        let refused = || {
+            let output = Output { wait: Duration::from_millis(1), ..Output::default() };
+            let edit = LockedFile::open_unswept(&path, output.wait).unwrap_err();
+            assert_eq!(output.check(&path).unwrap_err().to_string(), edit.to_string());
+            edit
+        };
+        let shared = LockedFile::shared(&path).unwrap();
+        assert!(matches!(refused(), Error::Locked { .. }));
+        drop(shared);
+        // A process that another test starts holds a lock until it runs its program.
+        let wait = Duration::from_secs(10);
+        let locked = LockedFile::open_unswept(&path, wait).unwrap();
+        assert!(matches!(refused(), Error::Locked { .. }));
+        drop(locked);
+        let source = Output { wait, ..Output::default() }.check(&path).unwrap();
+        // What has read the file keeps nobody out.
+        drop(LockedFile::open_unswept(&path, wait).unwrap());
+        assert!(source.len() == 4 && left.exists());
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        assert!(matches!(refused(), Error::File { .. }));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(refused().kind(), crate::ErrorKind::NotFound);
     }
 
     #[cfg(unix)]

@@ -6,7 +6,7 @@ use std::{
 
 use super::{
     hidden::Hidden,
-    keep::{check_writable, keep_metadata},
+    keep::{check_folder, check_writable, keep_metadata},
     options::{Durability, Existing, Output, file_error, folder, in_place},
 };
 use crate::{Result, Source, source::refuse_irregular};
@@ -19,6 +19,36 @@ impl Output {
     /// As for [`NewFile::create`].
     pub fn create(self, path: impl AsRef<Path>) -> Result<NewFile> {
         NewFile::start(path.as_ref(), self)
+    }
+
+    /// Refuses what [`create`](Self::create) refuses, for a dry run: nothing is made, nor swept.
+    ///
+    /// # Errors
+    ///
+    /// As for [`NewFile::create`].
+    pub fn check_create(self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let existing = self.look_at(path)?;
+        let target = existing.as_deref().unwrap_or(path);
+        check_folder(folder(target))
+            .map_err(|source| file_error(path, "creation", why_not(target, source)))
+    }
+
+    /// Returns the file that would be replaced, behind all links.
+    fn look_at(self, path: &Path) -> Result<Option<PathBuf>> {
+        let existing = match path.canonicalize() {
+            Ok(existing) => existing,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+                return Ok(None);
+            }
+            Err(error) => return Err(file_error(path, "creation", why_not(path, error))),
+        };
+        let failed = |source| file_error(path, "opening for writing", source);
+        refuse_irregular(path, &fs::metadata(&existing).map_err(failed)?)?;
+        if self.existing == Existing::Replace {
+            check_writable(&existing).map_err(failed)?;
+        }
+        Ok(Some(existing))
     }
 
     /// Puts a finished file in its place; see [`NewFile::commit`].
@@ -69,19 +99,8 @@ impl NewFile {
     }
 
     fn start(path: &Path, output: Output) -> Result<Self> {
-        let existing = match path.canonicalize() {
-            Ok(existing) => Some(existing),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => None,
-            Err(error) => return Err(file_error(path, "creation", why_not(path, error))),
-        };
+        let existing = output.look_at(path)?;
         let target = existing.as_deref().unwrap_or(path);
-        if let Some(existing) = &existing {
-            let failed = |source| file_error(path, "opening for writing", source);
-            refuse_irregular(path, &fs::metadata(existing).map_err(failed)?)?;
-            if output.existing == Existing::Replace {
-                check_writable(existing).map_err(failed)?;
-            }
-        }
         // A file that takes the place of another gets its mode at the end. For any other the umask
         // of the process takes away what it takes away.
         let mode = if existing.is_some() { 0o600 } else { 0o666 };
@@ -379,6 +398,41 @@ mod tests {
         let kept = Output { existing: Existing::Keep, ..Output::default() };
         let error = kept.commit(kept.create(&target).unwrap()).unwrap_err();
         assert!(error.to_string().ends_with("renaming failed"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_created_is_known_before() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        for (path, mode) in [("file", 0o600), ("read_only", 0o400), ("folder/file", 0o600)] {
+            fs::write(dir.path().join(path), b"old").unwrap();
+            fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
+        fs::write(dir.path().join(".file.dead00.modelcrate"), b"").unwrap();
+        // Root may write there all the same.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
+        let mut answers = Vec::new();
+        for path in ["new", "file", "read_only", "link", "folder", "none/new", "file/new"]
+            .into_iter()
+            .chain(["folder/file", "folder/new"])
+        {
+            let path = dir.path().join(path);
+            for existing in [Existing::Replace, Existing::Keep] {
+                let output = Output { existing, ..Output::default() };
+                let answer = output.check_create(&path).map_err(|error| Chain(&error).to_string());
+                answers.push((path.clone(), output, answer));
+            }
+        }
+        // Nothing is swept before.
+        assert!(names(dir.path()).contains(&".file.dead00.modelcrate".to_owned()));
+        for (path, output, expected) in answers {
+            let created = output.create(&path).map(drop);
+            assert_eq!(created.map_err(|error| Chain(&error).to_string()), expected);
+        }
     }
 
     #[test]

@@ -131,7 +131,7 @@ mod tests {
         let folder = Hidden::folder(&dir.join("folder")).unwrap();
         fs::write(folder.path().join("part"), "part").unwrap();
         let locked = LockedFile::open(dir.join("model")).unwrap();
-        let mut append = Append::new(locked, 3, |_| Ok("old".into()));
+        let mut append = Append::new(Some(locked), 3, Durability::Synced, |_| Ok("old".into()));
         append.write_all(&[0; 5 << 20]).unwrap();
         assert!(append.has_written());
         // What other programs have written stays.
@@ -139,7 +139,8 @@ mod tests {
             let locked = LockedFile::open(dir.join(name)).unwrap();
             let mut other = locked.try_clone().unwrap();
             let end = locked.byte_len().unwrap();
-            let mut append = Append::new(locked, end, |_| Ok("old".into()));
+            let mut append =
+                Append::new(Some(locked), end, Durability::Synced, |_| Ok("old".into()));
             if name == "longer" {
                 append.write_all(&[0; 5 << 20]).unwrap();
             }
