@@ -1,8 +1,6 @@
 //! What the fuzz target `archive_read` does with its input; a test of the crate replays the corpus.
 
-use model_archive::{
-    Archive, ArchiveWriter, Entry, Kind, Layout, ReadOptions, Storage, Symlinks, last_whole,
-};
+use model_archive::{Archive, ArchiveWriter, Entry, Kind, Layout, ReadOptions, Storage, Symlinks};
 use tensor_core::{Limits, Profile, Source};
 
 /// Opens, checks and reads any bytes as an archive: nothing but errors may come of it, and what the
@@ -63,7 +61,7 @@ fn append(bytes: &[u8], archive: &Archive, options: ReadOptions) {
     let cut = Source::from_bytes(all[..all.len() - 1].to_vec());
     let is_whole = |source: &Source| options.from_source(source.clone()).is_ok();
     // A comment can hold an end that fits once something stands behind it.
-    let len = last_whole(&cut, is_whole).expect("what was there is there");
+    let len = Archive::recoverable_len(&cut, is_whole).expect("what was there is there");
     assert!(len <= cut.len());
 }
 

@@ -28,10 +28,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let keep = |entry: Entry<'_>| entry.name() != name;
     let old = archive.clone();
     let old_end = move |offset| old.end_at(offset).map_err(io::Error::other);
-    let sink = Append::new(file, archive.source().len(), old_end);
+    let len = archive.source().len();
+    let sink = Append::new(Some(file), len, Durability::Synced, old_end);
     let mut tail = ArchiveWriter::behind_archive(sink, &archive, Layout::Plain, keep)?;
     tail.add(name, content.as_bytes(), &EntryOptions::default())?;
-    let len = tail.finish()?.commit(Durability::Synced)?;
+    let len = tail.finish()?.commit()?;
     println!("{len} bytes");
     Ok(())
 }

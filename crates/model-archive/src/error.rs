@@ -2,7 +2,7 @@ use std::io;
 
 use tensor_core::{At, Chain, ErrorKind, Finding, Profile, text::Quoted};
 
-use crate::{FileFault, Flaw, Kind, WriteFault};
+use crate::{FaultAt, FileFault, Kind, WriteFault};
 
 /// What can go wrong with an archive.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum Error {
     },
     /// The archive, or an entry of it, is refused.
     #[error(transparent)]
-    Flaw(#[from] Box<Flaw>),
+    Fault(#[from] Box<FaultAt>),
     /// An entry is not what the call needs, such as a folder whose bytes are asked for.
     #[error("entry {entry:?} is {found}, expected {expected}")]
     Kind {
@@ -100,7 +100,7 @@ impl Error {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Directory { .. } | Self::NotWhole { .. } => "zip/directory",
-            Self::Flaw(flaw) => flaw.fault.rule(),
+            Self::Fault(found) => found.fault.rule(),
             Self::Kind { .. } => "zip/kind",
             Self::File { fault, .. } => fault.rule(),
             Self::Write { .. }
@@ -119,7 +119,7 @@ impl Error {
             Self::Directory { .. } | Self::NotWhole { .. } | Self::Kind { .. } => {
                 ErrorKind::Malformed
             }
-            Self::Flaw(flaw) => flaw.fault.kind(),
+            Self::Fault(found) => found.fault.kind(),
             Self::Write { .. } | Self::Unfinished { .. } => ErrorKind::Usage,
             Self::Io { source, .. } => {
                 let cause = source.get_ref();
@@ -137,7 +137,7 @@ impl Error {
     #[must_use]
     pub fn at(&self) -> At {
         match self {
-            Self::Flaw(flaw) => flaw.at(),
+            Self::Fault(found) => found.at(),
             Self::Kind { entry, .. }
             | Self::Write { entry, .. }
             | Self::Unfinished { entry }
@@ -154,15 +154,15 @@ impl Error {
     #[must_use]
     pub fn finding(&self, profile: Profile) -> Finding {
         match self {
-            Self::Flaw(flaw) => flaw.finding(profile),
+            Self::Fault(found) => found.finding(profile),
             _ => Finding::error(self.rule(), Chain(self).to_string()).at(self.at()),
         }
     }
 }
 
-impl From<Flaw> for Error {
-    fn from(flaw: Flaw) -> Self {
-        Self::Flaw(Box::new(flaw))
+impl From<FaultAt> for Error {
+    fn from(found: FaultAt) -> Self {
+        Self::Fault(Box::new(found))
     }
 }
 

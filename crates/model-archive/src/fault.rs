@@ -9,7 +9,7 @@ use crate::{Method, TargetFault, name::NameFault};
 /// A fault and where it is.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Flaw {
+pub struct FaultAt {
     /// The name of the entry; `None` where the fault is one of the archive as a whole.
     pub entry: Option<String>,
     /// Where it is, in bytes from the start of the archive.
@@ -18,8 +18,8 @@ pub struct Flaw {
     pub fault: Fault,
 }
 
-impl Flaw {
-    pub(crate) fn of(entry: impl Into<String>, offset: u64, fault: Fault) -> Self {
+impl FaultAt {
+    pub(crate) fn entry(entry: impl Into<String>, offset: u64, fault: Fault) -> Self {
         Self { entry: Some(entry.into()), offset: Some(offset), fault }
     }
 
@@ -43,7 +43,7 @@ impl Flaw {
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for FaultAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.entry {
             Some(entry) => write!(f, "entry {}", Quoted(entry))?,
@@ -56,7 +56,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-impl std::error::Error for Flaw {}
+impl std::error::Error for FaultAt {}
 
 /// How much a fault matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -48,9 +48,9 @@
 //! (folder/). Writing goes the other way: an entry in memory is compressed apart ([`Encoded`]), a long
 //! one on its way through ([`EntryWriter`], write/pipeline.rs); write/headers.rs has the records of
 //! both, in the [`Layout`] of this crate or of PyTorch. [`ArchiveWriter::behind_archive`] changes
-//! an archive in place (write/append.rs), and [`last_whole`] finds what is left of one where that was
-//! cut off. [`NewFolder`] is where archives are unpacked, and [`FolderEdit`] changes a folder, whole or
-//! not at all (folder/edit.rs).
+//! an archive in place (write/append.rs), and [`Archive::recoverable_len`] finds what is left of one
+//! where that was cut off. [`NewFolder`] is where archives are unpacked, and [`FolderEdit`] changes a
+//! folder, whole or not at all (folder/edit.rs).
 //!
 //! # Features
 //!
@@ -86,7 +86,7 @@ mod write;
 pub use tensor_core;
 
 pub use error::{Error, Result};
-pub use fault::{Class, Fault, FileFault, Flaw, WriteFault};
+pub use fault::{Class, Fault, FaultAt, FileFault, WriteFault};
 pub use folder::{
     Folder,
     edit::FolderEdit,
@@ -105,7 +105,6 @@ pub use read::{
 };
 pub use write::{
     ArchiveWriter, Raw, Written,
-    append::last_whole,
     encoded::Encoded,
     entry_writer::EntryWriter,
     headers::Layout,

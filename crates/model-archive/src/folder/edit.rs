@@ -5,12 +5,12 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{self, ErrorKind},
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
 };
 
 #[cfg(unix)]
 use tensor_core::output::LockedFile;
-use tensor_core::output::{Durability, Edited, Hidden, Output, is_temporary, keep_metadata};
+use tensor_core::output::{Durability, Edited, Hidden, Output, is_temporary, keep_metadata, sweep};
 
 use super::{failed, fault, text, tree::Tree};
 use crate::{FileFault, Folder, Result, name};
@@ -73,17 +73,20 @@ struct Prepared {
 }
 
 impl FolderEdit {
-    /// Locks a folder, for which it waits as `output` says. Nothing is written.
+    /// Locks a folder, for which it waits as `output` says, and [sweeps](sweep) first the one that it is
+    /// in, from where it may be put back. Nothing is written.
     ///
     /// # Errors
     ///
     /// [`tensor_core::Error::Locked`]; as for [`Folder::open`].
     pub fn open(path: impl AsRef<Path>, output: Output) -> Result<Self> {
         let path = path.as_ref();
+        let resolved = path.canonicalize().or_else(|_| absolute(path));
+        if let Some(parent) = resolved.ok().as_deref().and_then(Path::parent) {
+            sweep(parent);
+        }
         #[cfg(unix)]
         let lock = LockedFile::folder(path, output.wait)?;
-        #[cfg(not(unix))]
-        tensor_core::output::sweep(path.parent().unwrap_or(path));
         // A link in the path may lead to another than the locked one by now.
         #[cfg(unix)]
         let path = lock.path();
@@ -96,6 +99,21 @@ impl FolderEdit {
             written: BTreeSet::new(),
             removed: 0,
         })
+    }
+
+    /// Refuses what [`open`](Self::open) and the first change refuse, for a dry run: nothing is made,
+    /// swept or kept locked. [`Folder::check_file`] says more of each file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open); [`Error::Core`](crate::Error::Core) where nothing can be made beside
+    /// the folder.
+    pub fn check(path: impl AsRef<Path>, output: Output) -> Result<()> {
+        let path = path.as_ref();
+        #[cfg(unix)]
+        LockedFile::folder(path, output.wait)?.unlock();
+        let folder = Folder::open(path)?;
+        Hidden::check(folder.path()).map_err(|source| failed(folder.path(), BESIDE, source))
     }
 
     /// Returns the folder as it is before the edit.
@@ -123,12 +141,9 @@ impl FolderEdit {
     /// of a folder, or of a file that nobody may write to; [`Error::Core`](crate::Error::Core) where
     /// nothing can be made.
     pub fn file(&mut self, path: &str) -> Result<File> {
-        let inside = self.place(path)?;
+        let inside = self.folder.check_file(path)?;
         let old = self.folder.path().join(&inside);
         let failed = |source| fault(path, FileFault::Io(source));
-        if fs::metadata(&old).is_ok_and(|found| found.permissions().readonly()) {
-            return Err(failed(ErrorKind::PermissionDenied.into()));
-        }
         let tree = &self.prepare()?.tree;
         match tree.remove(&inside) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
@@ -149,7 +164,7 @@ impl FolderEdit {
     /// [`Error::File`](crate::Error::File) where the path is unsafe, leads out of the folder, or is
     /// not that of a file.
     pub fn remove(&mut self, path: &str) -> Result<()> {
-        let inside = self.inside(path)?;
+        let inside = self.folder.inside(path)?;
         let removed = self.prepare()?.tree.remove(&inside);
         removed.map_err(|source| fault(path, FileFault::Io(source)))?;
         self.removed = self.removed.saturating_add(1);
@@ -174,7 +189,7 @@ impl FolderEdit {
         #[cfg(unix)]
         self.lock.check_in_place()?;
         let new = prepared.folder.path();
-        let moved = prepared.hidden.settle(|hidden| exchange(new, root, hidden));
+        let moved = prepared.hidden.uninterrupted(|hidden| exchange(new, root, hidden));
         moved.map_err(failed("replacing"))?;
         if self.durability == Durability::Synced && cfg!(unix) {
             let parent = root.parent().unwrap_or(root);
@@ -193,29 +208,10 @@ impl FolderEdit {
         Ok(Edited::Updated { written: self.written.len(), removed: self.removed })
     }
 
-    /// Returns where a file is to be, from the folder on: links are followed as they are there.
-    fn place(&self, path: &str) -> Result<String> {
-        match self.folder.resolve(path)? {
-            Some(inside) => Ok(text(&inside)),
-            None => self.inside(path),
-        }
-    }
-
-    /// Like [`place`](Self::place), but the last component is taken as it stands.
-    fn inside(&self, path: &str) -> Result<String> {
-        let checked = name::check(path, &self.folder.limits);
-        checked.map_err(|found| fault(path, FileFault::Name(found)))?;
-        match path.rsplit_once('/') {
-            Some((parent, name)) => Ok(format!("{}/{name}", self.place(parent)?)),
-            None => Ok(path.to_owned()),
-        }
-    }
-
     fn prepare(&mut self) -> Result<&Prepared> {
         let (prepared, root) = (self.prepared.take(), self.folder.path());
         let prepared = prepared.map_or_else(|| Prepared::new(&self.folder), Ok);
-        let prepared =
-            prepared.map_err(|source| failed(root, "making another beside it", source))?;
+        let prepared = prepared.map_err(|source| failed(root, BESIDE, source))?;
         Ok(self.prepared.insert(prepared))
     }
 }
@@ -273,6 +269,40 @@ impl Prepared {
 }
 
 impl Folder {
+    /// Refuses what [`FolderEdit::file`] refuses, for a dry run; returns where the file is to be, from
+    /// the folder on and behind all links.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`](crate::Error::File), as there.
+    pub fn check_file(&self, path: &str) -> Result<String> {
+        let inside = self.place(path)?;
+        let refused = match fs::metadata(self.path().join(&inside)) {
+            Ok(found) if found.is_dir() => ErrorKind::IsADirectory,
+            Ok(found) if found.permissions().readonly() => ErrorKind::PermissionDenied,
+            _ => return Ok(inside),
+        };
+        Err(fault(path, FileFault::Io(refused.into())))
+    }
+
+    /// Returns where a file is to be, from the folder on: links are followed as they are there.
+    fn place(&self, path: &str) -> Result<String> {
+        match self.resolve(path)? {
+            Some(inside) => Ok(text(&inside)),
+            None => self.inside(path),
+        }
+    }
+
+    /// Like [`place`](Self::place), but the last component is taken as it stands.
+    fn inside(&self, path: &str) -> Result<String> {
+        let checked = name::check(path, &self.limits);
+        checked.map_err(|found| fault(path, FileFault::Name(found)))?;
+        match path.rsplit_once('/') {
+            Some((parent, name)) => Ok(format!("{}/{name}", self.place(parent)?)),
+            None => Ok(path.to_owned()),
+        }
+    }
+
     /// Refuses what is mounted, or not on the device of another folder: its content would go with
     /// the old folder.
     #[cfg(unix)]
@@ -357,6 +387,7 @@ fn exchange_by_renaming(new: &Path, root: &Path, hidden: &Path) -> io::Result<()
     })
 }
 
+const BESIDE: &str = "making another beside it";
 const UNSYNCED: &str = "the changed folder is in its place, but synchronising the one around it";
 const LEFT_OVER: &str = "the changed folder is in its place, but removing all of the old one";
 

@@ -13,7 +13,7 @@ use tensor_core::{
     parallel,
 };
 
-use crate::{Archive, Entry, EntryReader, Error, Fault, Flaw, Kind, Result, folder::tree::Tree};
+use crate::{Archive, Entry, EntryReader, Error, Fault, FaultAt, Kind, Result, folder::tree::Tree};
 
 /// How an archive is unpacked.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +115,7 @@ impl Entry<'_> {
             found = found.saturating_add(ready.len() as u64);
             if found > expected {
                 let fault = Fault::Size { found, expected };
-                return Err(Flaw { entry: Some(self.name().into()), offset: None, fault }.into());
+                return Err(FaultAt { entry: Some(self.name().into()), offset: None, fault }.into());
             }
             file.write_all(ready).map_err(&failed)?;
             let copied = ready.len();
@@ -188,7 +188,7 @@ impl NewFolder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let moved = self.hidden.settle(|hidden| fs::rename(hidden.join(NEW), &self.folder));
+        let moved = self.hidden.uninterrupted(|hidden| fs::rename(hidden.join(NEW), &self.folder));
         moved.map_err(failed)
     }
 

@@ -35,7 +35,7 @@ impl Archive {
     /// # Errors
     ///
     /// [`Error::Directory`](crate::Error::Directory) where it is not an archive or was cut off;
-    /// [`Error::Flaw`](crate::Error::Flaw) with what is refused;
+    /// [`Error::Fault`](crate::Error::Fault) with what is refused;
     /// [`Error::Core`](crate::Error::Core) where it cannot be read, or a limit is exceeded.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         ReadOptions::default().open(path)

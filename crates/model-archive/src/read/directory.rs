@@ -14,7 +14,7 @@ use zip::{
 };
 
 use crate::{
-    Class, Error, Fault, Flaw, Kind, Method, ReadOptions, Result,
+    Class, Error, Fault, FaultAt, Kind, Method, ReadOptions, Result,
     name::{self, NameFault},
     read::{
         end::{BYTES, ENTRIES, End},
@@ -70,7 +70,7 @@ pub(crate) struct Directory {
     /// Where the comment of the archive is.
     pub(crate) comment: Extent,
     /// What the strict profile refuses and the lenient one does not.
-    pub(crate) flaws: Vec<Flaw>,
+    pub(crate) faults: Vec<FaultAt>,
 }
 
 /// One entry as the directory has it.
@@ -90,16 +90,16 @@ pub(crate) struct Record {
 impl Directory {
     /// Reads the directory and refuses what no profile allows.
     pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Self> {
-        let mut flaws = Vec::new();
+        let mut faults = Vec::new();
         let End { directory: extent, entries, shift, tail, comment } =
-            End::read(source, &options.limits, &mut flaws)?;
-        let headers = Extent::first(extent.len()).of(&tail).unwrap_or_default();
+            End::read(source, &options.limits, &mut faults)?;
+        let headers = Extent::first(extent.len()).slice(&tail).unwrap_or_default();
         if entries > 0 && !headers.starts_with(b"PK\x01\x02") {
             let text = format!("there is no header at byte {}", extent.offset());
             return Err(Error::Directory { source: text.into(), has_end: true });
         }
         let (start, end) = (extent.offset(), extent.end());
-        let mut directory = Self { start, end, shift, comment, flaws, ..Self::default() };
+        let mut directory = Self { start, end, shift, comment, faults, ..Self::default() };
         let stream = Tail { bytes: tail.clone(), start: extent.offset(), position: 0 };
         let malformed = |source: zip::result::ZipError| Error::Directory {
             source: source.into(),
@@ -123,7 +123,7 @@ impl Directory {
         }
         let bytes = cursor.rest().len() as u64;
         if bytes > 0 {
-            directory.flaws.push(Flaw::archive(cursor.offset(), Fault::Gap { bytes }));
+            directory.faults.push(FaultAt::archive(cursor.offset(), Fault::Gap { bytes }));
         }
         directory.sort()?;
         directory.bound()?;
@@ -139,16 +139,16 @@ impl Directory {
             let name = name::check(self.name(record), &options.limits).map_err(Fault::Name);
             name.and_then(|()| options.method(record.info.method.code()))
                 .and_then(|_| options.check_kind(record.info.kind))
-                .map_err(|fault| self.flaw(index, fault))?;
+                .map_err(|fault| self.fault_at(index, fault))?;
         }
         Ok(())
     }
 
     /// Refuses what a profile does not allow.
     pub(crate) fn check_profile(&self, profile: Profile) -> Result<()> {
-        let is_refused = |flaw: &&Flaw| flaw.fault.class() >= Class::Strict;
-        match self.flaws.iter().find(is_refused) {
-            Some(flaw) if profile == Profile::Strict => Err(flaw.clone().into()),
+        let is_refused = |found: &&FaultAt| found.fault.class() >= Class::Strict;
+        match self.faults.iter().find(is_refused) {
+            Some(found) if profile == Profile::Strict => Err(found.clone().into()),
             _ => Ok(()),
         }
     }
@@ -192,9 +192,9 @@ impl Directory {
         let header = entry.header_start();
         let Ok(text) = std::str::from_utf8(stored.name) else {
             let shown = String::from_utf8_lossy(stored.name);
-            return Err(Flaw::of(shown, header, Fault::Name(NameFault::NotUtf8)).into());
+            return Err(FaultAt::entry(shown, header, Fault::Name(NameFault::NotUtf8)).into());
         };
-        let refuse = |fault| Err(Flaw::of(text, header, fault).into());
+        let refuse = |fault| Err(FaultAt::entry(text, header, fault).into());
         if let Err(fault) = name::check(text, &options.limits) {
             return refuse(Fault::Name(fault));
         }
@@ -229,15 +229,15 @@ impl Directory {
             return refuse(Fault::StoredSize { stored: stored_size, size });
         }
         if let Err(fault) = name::check_portable(text) {
-            self.flaws.push(Flaw::of(text, header, Fault::Unportable(fault)));
+            self.faults.push(FaultAt::entry(text, header, Fault::Unportable(fault)));
         }
         if !text.is_ascii() && flags & UTF8 == 0 {
-            self.flaws.push(Flaw::of(text, header, Fault::Utf8Flag));
+            self.faults.push(FaultAt::entry(text, header, Fault::Utf8Flag));
         }
         if !stored.extra.is_empty() {
             let extra = Extra::parse(stored.extra);
             if let Some(fault) = extra.fault(text) {
-                self.flaws.push(Flaw::of(text, header, fault));
+                self.faults.push(FaultAt::entry(text, header, fault));
             }
         }
         let start = self.names.len();
@@ -269,7 +269,7 @@ impl Directory {
             // Most names are followed by one that does not start with them.
             let Some(rest) = next.strip_prefix(name) else { continue };
             if rest.is_empty() {
-                return Err(self.flaw(second as usize, Fault::Duplicate).into());
+                return Err(self.fault_at(second as usize, Fault::Duplicate).into());
             }
             if self.record(first as usize).is_some_and(|file| file.info.kind == Kind::Folder) {
                 continue;
@@ -277,7 +277,7 @@ impl Directory {
             // What lies in it need not come right behind it: "a" is followed by "a b" and "a/b".
             if let Some(other) = self.below(&format!("{name}/")).next() {
                 let other = self.record(other).map_or("", |other| self.name(other)).to_owned();
-                return Err(self.flaw(first as usize, Fault::FileAndFolder { other }).into());
+                return Err(self.fault_at(first as usize, Fault::FileAndFolder { other }).into());
             }
         }
         Ok(())
@@ -293,7 +293,7 @@ impl Directory {
             let second = Extra::parse(header.extra).name.filter(|second| *second != name);
             for name in [Some(name), second].into_iter().flatten() {
                 if seen.contains(&name) {
-                    return Ok(Flaw::of(name, position, Fault::Duplicate).into());
+                    return Ok(FaultAt::entry(name, position, Fault::Duplicate).into());
                 }
                 seen.insert(name);
             }
@@ -320,19 +320,19 @@ impl Directory {
             next = Some(index);
         }
         if room_end > 0 {
-            self.flaws.push(Flaw::archive(0, Fault::Prefix { bytes: room_end }));
+            self.faults.push(FaultAt::archive(0, Fault::Prefix { bytes: room_end }));
         }
         Ok(())
     }
 
     /// Returns the fault of an entry that ends at `end`, where it has no room any more.
-    pub(crate) fn overlap(&self, index: usize, end: u64) -> Flaw {
+    pub(crate) fn overlap(&self, index: usize, end: u64) -> FaultAt {
         let next = self.record(index).and_then(|record| self.record(record.next? as usize));
         let fault = match next {
             Some(next) => Fault::Overlap { other: self.name(next).to_owned() },
             None => Fault::IntoDirectory { end, directory: self.start },
         };
-        self.flaw(index, fault)
+        self.fault_at(index, fault)
     }
 
     /// Returns the positions of all entries in the order of their local headers.
@@ -340,10 +340,10 @@ impl Directory {
         self.by_offset.iter().map(|&index| index as usize)
     }
 
-    pub(crate) fn flaw(&self, index: usize, fault: Fault) -> Flaw {
+    pub(crate) fn fault_at(&self, index: usize, fault: Fault) -> FaultAt {
         match self.record(index) {
-            Some(record) => Flaw::of(self.name(record), record.header, fault),
-            None => Flaw::archive(self.start, fault),
+            Some(record) => FaultAt::entry(self.name(record), record.header, fault),
+            None => FaultAt::archive(self.start, fault),
         }
     }
 }

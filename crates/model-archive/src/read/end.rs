@@ -4,7 +4,7 @@ use bytes::Bytes;
 use memchr::memmem;
 use tensor_core::{Cursor, Extent, Limit, Limits, Source};
 
-use crate::{Error, Fault, Flaw, Result};
+use crate::{Error, Fault, FaultAt, Result};
 
 /// What the end records say, compared with each other and with the length of the file.
 #[derive(Debug)]
@@ -24,9 +24,13 @@ pub(crate) struct End {
 impl End {
     /// Finds the last end record that fits into the file, and reads the directory.
     ///
-    /// What other readers may take for the end record is a flaw. A directory that does not end
+    /// What other readers may take for the end record is a fault. A directory that does not end
     /// where the end records start is refused: each reader looks for such a one elsewhere.
-    pub(crate) fn read(source: &Source, limits: &Limits, flaws: &mut Vec<Flaw>) -> Result<Self> {
+    pub(crate) fn read(
+        source: &Source,
+        limits: &Limits,
+        faults: &mut Vec<FaultAt>,
+    ) -> Result<Self> {
         let last = Last::read(source)?;
         let record = last.record()?;
         let wide = Wide::read(source, &last, &record)?;
@@ -40,15 +44,15 @@ impl End {
         if let Some(wide) = &wide
             && let Some(fault) = record.claims.mismatch(&wide.claims)
         {
-            flaws.push(Flaw::archive(record.position, fault));
+            faults.push(FaultAt::archive(record.position, fault));
         }
         let end = wide.map_or(record.position, |wide| wide.position);
         let (directory, shift) = claims.locate(end)?;
         let found = last.signatures_from(directory.offset());
         if found > 1 {
-            flaws.push(Flaw::archive(record.position, Fault::EndRecords { found }));
+            faults.push(FaultAt::archive(record.position, Fault::EndRecords { found }));
         }
-        record.check_rest(source.len(), flaws);
+        record.check_rest(source.len(), faults);
         let tail =
             last.or_read(source, Extent::between(directory.offset(), record.end()), "directory")?;
         let comment = Extent::new(record.position.saturating_add(RECORD), record.comment)?;
@@ -209,13 +213,13 @@ impl Record {
         Err(malformed("it is split over several files".to_owned()))
     }
 
-    fn check_rest(&self, len: u64, flaws: &mut Vec<Flaw>) {
+    fn check_rest(&self, len: u64, faults: &mut Vec<FaultAt>) {
         if self.comment > 0 {
-            flaws.push(Flaw::archive(self.position, Fault::Comment { bytes: self.comment }));
+            faults.push(FaultAt::archive(self.position, Fault::Comment { bytes: self.comment }));
         }
         let bytes = len.saturating_sub(self.end());
         if bytes > 0 {
-            flaws.push(Flaw::archive(self.end(), Fault::Suffix { bytes }));
+            faults.push(FaultAt::archive(self.end(), Fault::Suffix { bytes }));
         }
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tensor_core::{AlignedBuf, Extent, Limit, Source, SourceReader};
 
 use crate::{
-    Archive, Error, Fault, Flaw, Info, Kind, Method, Result, TargetFault, name,
+    Archive, Error, Fault, FaultAt, Info, Kind, Method, Result, TargetFault, name,
     read::decode::EntryReader, read::local::Local,
 };
 
@@ -163,7 +163,7 @@ impl<'a> Entry<'a> {
         if found == expected {
             return Ok(());
         }
-        Err(self.flaw(Fault::Crc { found, expected }).into())
+        Err(self.fault_at(Fault::Crc { found, expected }).into())
     }
 
     /// Returns its content as a stream, which ends well only where size and CRC-32 are right.
@@ -240,12 +240,12 @@ impl<'a> Entry<'a> {
         }
         let limit = self.archive.limits().name_bytes;
         if info.size > limit {
-            return Err(self.target_flaw(String::new(), TargetFault::Long(limit)));
+            return Err(self.target_fault(String::new(), TargetFault::Long(limit)));
         }
         let bytes = self.checked_bytes()?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
             let shown = String::from_utf8_lossy(&bytes).into_owned();
-            return Err(self.target_flaw(shown, TargetFault::Malformed));
+            return Err(self.target_fault(shown, TargetFault::Malformed));
         };
         Ok(text.to_owned())
     }
@@ -275,10 +275,10 @@ impl<'a> Entry<'a> {
                     None => Err(TargetFault::Missing),
                 }
             });
-            at = found.map_err(|fault| at.target_flaw(target, fault))?;
+            at = found.map_err(|fault| at.target_fault(target, fault))?;
         }
         let target = self.target()?;
-        Err(self.target_flaw(target, TargetFault::Loop))
+        Err(self.target_fault(target, TargetFault::Loop))
     }
 
     fn refuse_folder(self) -> Result<()> {
@@ -300,7 +300,7 @@ impl<'a> Entry<'a> {
         let directory = self.archive.directory();
         let mut local = Local::read(self.archive.source(), directory, self.index, ahead)?;
         match local.fault.take() {
-            Some(fault) if self.archive.is_strict() => Err(self.flaw(fault).into()),
+            Some(fault) if self.archive.is_strict() => Err(self.fault_at(fault).into()),
             _ => Ok(local),
         }
     }
@@ -310,12 +310,12 @@ impl<'a> Entry<'a> {
         if self.archive.source().as_slice().is_some() { 0 } else { AHEAD }
     }
 
-    fn flaw(self, fault: Fault) -> Flaw {
-        self.archive.directory().flaw(self.index, fault)
+    fn fault_at(self, fault: Fault) -> FaultAt {
+        self.archive.directory().fault_at(self.index, fault)
     }
 
-    fn target_flaw(self, target: String, fault: TargetFault) -> Error {
-        self.flaw(Fault::Target { target, fault }).into()
+    fn target_fault(self, target: String, fault: TargetFault) -> Error {
+        self.fault_at(Fault::Target { target, fault }).into()
     }
 }
 

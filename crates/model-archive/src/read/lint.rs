@@ -67,7 +67,7 @@ impl Archive {
     /// found.
     fn inspect(&self, profile: Profile, report: &mut Report) -> Vec<usize> {
         let mut sound = Vec::new();
-        report.extend(self.directory().flaws.iter().map(|flaw| flaw.finding(profile)));
+        report.extend(self.directory().faults.iter().map(|found| found.finding(profile)));
         for index in self.directory().by_offset() {
             match self.inspect_entry(index, profile, report) {
                 Ok(()) => sound.push(index),
@@ -96,7 +96,7 @@ impl Archive {
             None => faults.push(Fault::Descriptor),
         }
         for fault in faults {
-            report.add(directory.flaw(index, fault).finding(profile));
+            report.add(directory.fault_at(index, fault).finding(profile));
         }
         if record.info.kind == Kind::Symlink {
             Entry::new(self, index).resolve()?;
@@ -110,7 +110,7 @@ impl Archive {
         let mut folded: BTreeMap<String, usize> = BTreeMap::new();
         let collide = |index: usize, other: usize, report: &mut Report| {
             let other = Entry::new(self, other).name().to_owned();
-            report.add(self.directory().flaw(index, Fault::Case { other }).finding(profile));
+            report.add(self.directory().fault_at(index, Fault::Case { other }).finding(profile));
         };
         for (index, entry) in self.entries().enumerate() {
             let name = entry.name().trim_end_matches('/');

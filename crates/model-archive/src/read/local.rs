@@ -34,7 +34,7 @@ impl Local {
     ) -> Result<Self> {
         let Some(record) = directory.record(index) else {
             let fault = Fault::LocalHeader { what: "no such entry".to_owned() };
-            return Err(directory.flaw(index, fault).into());
+            return Err(directory.fault_at(index, fault).into());
         };
         let name = directory.name(record);
         // Most extra fields are short: one read takes header, name and extra field.
@@ -44,7 +44,7 @@ impl Local {
         let guess = guess.saturating_add(ahead.unwrap_or_default()).min(room);
         let bytes = source.read(Extent::new(record.header, guess)?, "local header")?;
         let fixed = Fixed::parse(&bytes)
-            .map_err(|what| directory.flaw(index, Fault::LocalHeader { what }))?;
+            .map_err(|what| directory.fault_at(index, Fault::LocalHeader { what }))?;
         let len = LOCAL_HEADER
             .saturating_add(u64::from(fixed.name_len))
             .saturating_add(u64::from(fixed.extra_len));
@@ -59,8 +59,8 @@ impl Local {
         };
         let name_extent = Extent::new(LOCAL_HEADER, fixed.name_len.into())?;
         let extra_extent = Extent::new(name_extent.end(), fixed.extra_len.into())?;
-        let local_name = name_extent.of(&bytes).unwrap_or_default();
-        let extra = Extra::parse(extra_extent.of(&bytes).unwrap_or_default());
+        let local_name = name_extent.slice(&bytes).unwrap_or_default();
+        let extra = Extra::parse(extra_extent.slice(&bytes).unwrap_or_default());
         let mismatch = fixed.mismatch(record, name, local_name, &extra);
         let fault = mismatch.or_else(|| extra.fault(name));
         let stored = ahead.and_then(|stored| {

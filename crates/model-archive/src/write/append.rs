@@ -17,7 +17,7 @@ use memchr::memmem;
 use tensor_core::{Cursor, Extent, ReadAt, Source};
 
 use crate::{
-    Archive, ArchiveWriter, Entry, Error, Fault, Flaw, Layout, Result, read::directory::Header,
+    Archive, ArchiveWriter, Entry, Error, Fault, FaultAt, Layout, Result, read::directory::Header,
 };
 
 impl<W: Write> ArchiveWriter<W> {
@@ -27,7 +27,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// Entries that `keep` tells to stay are listed as they were, without their data being read;
     /// those of new names are added as to any archive. The comment stays. Nothing of the old
     /// archive is written over, so that a tail which was written in part can be
-    /// [found and cut off](last_whole).
+    /// [found and cut off](Archive::recoverable_len).
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl<W: Write> ArchiveWriter<W> {
         mut keep: impl FnMut(Entry<'_>) -> bool,
     ) -> Result<Self> {
         if archive.shift() > 0 {
-            return Err(Flaw::archive(0, Fault::Prefix { bytes: archive.shift() }).into());
+            return Err(FaultAt::archive(0, Fault::Prefix { bytes: archive.shift() }).into());
         }
         let source = archive.source();
         let comment = source.read(archive.comment_extent(), "comment")?;
@@ -104,45 +104,51 @@ impl Archive {
         let end = ArchiveWriter::behind(Vec::new(), offset).listing(self, |_| true)?;
         Ok(end.finish()?.into())
     }
-}
 
-/// Returns the length of the longest beginning of a source that is a whole archive, in bytes: what
-/// stands behind it was appended and not finished. `is_whole` judges the beginnings, longest first;
-/// where offsets are to count from the first byte, it is to refuse any other
-/// [`shift`](Archive::shift): an archive that is stored in the file may end there.
-///
-/// `is_whole` may read as many bytes as the source has twice over, and 64 MiB, in all.
-///
-/// # Errors
-///
-/// [`Error::NotWhole`] where there is none, or a file is made to need more reading;
-/// [`Error::Core`] where it cannot be read.
-pub fn last_whole(source: &Source, mut is_whole: impl FnMut(&Source) -> bool) -> Result<u64> {
-    let budget = source.len().saturating_mul(2).saturating_add(LEAST);
-    let metered = Metered { source: source.clone(), left: Arc::new(Mutex::new(budget)) };
-    let beginnings = Source::from_read_at(metered.clone());
-    let mut end = source.len();
-    while end > 0 {
-        let start = end.saturating_sub(BLOCK);
-        // Records may lie across the border of two blocks.
-        let block = Extent::between(start, end.saturating_add(END).min(source.len()));
-        let bytes = source.read(block, "end record")?;
-        for at in memmem::rfind_iter(&bytes, b"PK\x05\x06") {
-            let record = block.offset().saturating_add(at as u64);
-            let comment = bytes.get(at.saturating_add(20)..).and_then(|rest| rest.first_chunk());
-            let comment = comment.map_or(0, |len| u16::from_le_bytes(*len));
-            let whole = record.saturating_add(END).saturating_add(comment.into());
-            let window = beginnings.window(Extent::first(whole), "archive");
-            if window.is_ok_and(|window| is_whole(&window)) {
-                return Ok(whole);
+    /// Returns the length of the longest beginning of a source that is a whole archive, in bytes: what
+    /// stands behind it was appended and not finished. `is_whole` judges the beginnings, longest first;
+    /// where offsets are to count from the first byte, it is to refuse any other
+    /// [`shift`](Self::shift): an archive that is stored in the file may end there.
+    ///
+    /// `is_whole` may read as many bytes as the source has twice over, and 64 MiB, in all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotWhole`] where there is none, or a file is made to need more reading;
+    /// [`Error::Core`] where it cannot be read.
+    pub fn recoverable_len(
+        source: &Source,
+        mut is_whole: impl FnMut(&Source) -> bool,
+    ) -> Result<u64> {
+        let budget = source.len().saturating_mul(2).saturating_add(LEAST);
+        let metered = Metered { source: source.clone(), left: Arc::new(Mutex::new(budget)) };
+        let beginnings = Source::from_read_at(metered.clone());
+        let mut end = source.len();
+        while end > 0 {
+            let start = end.saturating_sub(BLOCK);
+            // Records may lie across the border of two blocks.
+            let block = Extent::between(start, end.saturating_add(END).min(source.len()));
+            let bytes = source.read(block, "end record")?;
+            for at in memmem::rfind_iter(&bytes, b"PK\x05\x06") {
+                let record = block.offset().saturating_add(at as u64);
+                let comment =
+                    bytes.get(at.saturating_add(20)..).and_then(|rest| rest.first_chunk());
+                let comment = comment.map_or(0, |len| u16::from_le_bytes(*len));
+                let whole = record.saturating_add(END).saturating_add(comment.into());
+                let window = beginnings.window(Extent::first(whole), "archive");
+                if window.is_ok_and(|window| is_whole(&window)) {
+                    return Ok(whole);
+                }
+                if *metered.left() == 0 {
+                    return Err(Error::NotWhole {
+                        reason: "it has too many ends of ZIP files in it",
+                    });
+                }
             }
-            if *metered.left() == 0 {
-                return Err(Error::NotWhole { reason: "it has too many ends of ZIP files in it" });
-            }
+            end = start;
         }
-        end = start;
+        Err(Error::NotWhole { reason: "there is no whole ZIP file in it" })
     }
-    Err(Error::NotWhole { reason: "there is no whole ZIP file in it" })
 }
 
 /// A source of which only so many bytes can be read.

@@ -4,7 +4,6 @@ use std::{fs, io};
 
 use model_archive::{
     Archive, ArchiveWriter, Compression, Entry, EntryOptions, Error, Layout, Method, Raw,
-    last_whole,
 };
 use tensor_core::{
     Extent, Profile, Source,
@@ -70,7 +69,11 @@ fn entries_are_replaced_added_and_taken_out() {
             let is_whole = |source: &Source| {
                 Archive::options().profile(Profile::Lenient).from_source(source.clone()).is_ok()
             };
-            assert_eq!(last_whole(&source, is_whole).unwrap(), before.len() as u64, "{len}");
+            assert_eq!(
+                Archive::recoverable_len(&source, is_whole).unwrap(),
+                before.len() as u64,
+                "{len}"
+            );
         }
     }
 }
@@ -103,7 +106,8 @@ fn archives_behind_other_bytes() {
 #[test]
 fn no_whole_archive() {
     let never = |_: &Source| false;
-    let error = |bytes: Vec<u8>| last_whole(&Source::from_bytes(bytes), never).unwrap_err();
+    let error =
+        |bytes: Vec<u8>| Archive::recoverable_len(&Source::from_bytes(bytes), never).unwrap_err();
     for bytes in [Vec::new(), vec![0; 5000], archive(Layout::Plain)] {
         assert_eq!(error(bytes).to_string(), "there is no whole ZIP file in it");
     }
@@ -117,7 +121,7 @@ fn the_search_for_a_whole_archive_is_bounded() {
         let _ = source.read(Extent::first(source.len()), "all");
         false
     };
-    let error = last_whole(&store.source(), reads_all).unwrap_err();
+    let error = Archive::recoverable_len(&store.source(), reads_all).unwrap_err();
     assert!(matches!(error, Error::NotWhole { .. }));
     assert_eq!(error.to_string(), "it has too many ends of ZIP files in it");
     assert!(store.total() <= 3 * many.len() as u64 + (64 << 20), "{}", store.total());
@@ -131,12 +135,13 @@ fn appended_behind_a_copy_of_the_end() {
         let file = Recorded::new(&before);
         let end = old.clone();
         let old_end = move |offset| end.end_at(offset).map_err(io::Error::other);
-        let sink = Append::new(file.clone(), before.len() as u64, old_end);
+        let len = before.len() as u64;
+        let sink = Append::new(Some(file.clone()), len, Durability::Synced, old_end);
         let mut tail =
             ArchiveWriter::behind_archive(sink, &old, layout, |entry| entry.name() != "m/a")
                 .unwrap();
         tail.add("m/a", &vec![b'x'; 9 << 20], &PLAIN()).unwrap();
-        tail.finish().unwrap().commit(Durability::Synced).unwrap();
+        tail.finish().unwrap().commit().unwrap();
         let states = file.states();
         assert!(states.len() > 5, "{} writes", states.len());
         let (last, others) = states.split_last().unwrap();

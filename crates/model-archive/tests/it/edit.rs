@@ -115,6 +115,40 @@ fn what_stays_is_kept_as_it_is() {
 
 #[cfg(unix)]
 #[test]
+fn a_dry_run_is_refused_as_an_edit_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = package(&dir);
+    let left = dir.path().join(".other.abcdef.modelcrate");
+    fs::create_dir(&left).unwrap();
+    let output = Output { wait: Duration::from_secs(10), ..Output::default() };
+    FolderEdit::check(&path, output).unwrap();
+    // Nothing is swept, but by an edit.
+    assert!(left.exists());
+    let mut edit = FolderEdit::open(&path, output).unwrap();
+    assert!(!left.exists());
+    let error = FolderEdit::check(&path, Output::default()).unwrap_err();
+    assert_eq!(error.kind(), tensor_core::ErrorKind::Busy);
+    fs::set_permissions(path.join("model"), fs::Permissions::from_mode(0o400)).unwrap();
+    fs::create_dir(path.join("empty")).unwrap();
+    for refused in ["model", "empty", "../outside", "metadata"] {
+        let expected = edit.file(refused).unwrap_err().to_string();
+        let folder = Folder::open(&path).unwrap();
+        assert_eq!(folder.check_file(refused).unwrap_err().to_string(), expected);
+    }
+    assert_eq!(edit.folder().check_file("metadata/new").unwrap(), "metadata/new");
+    drop(edit);
+    // Root may write there all the same.
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o500)).unwrap();
+    let checked = FolderEdit::check(&path, output).map_err(|error| error.to_string());
+    let mut edit = FolderEdit::open(&path, output).unwrap();
+    assert_eq!(edit.prepared().map(drop).map_err(|error| error.to_string()), checked);
+    drop(edit);
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
 fn nothing_outside_is_changed() {
     let dir = tempfile::tempdir().unwrap();
     let path = package(&dir);

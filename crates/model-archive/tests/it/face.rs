@@ -6,7 +6,7 @@ use std::{
 };
 
 use model_archive::{
-    Archive, ArchiveWriter, EntryOptions, Error, FileFault, Flaw, Method, Symlinks, WriteFault,
+    Archive, ArchiveWriter, EntryOptions, Error, FaultAt, FileFault, Method, Symlinks, WriteFault,
     tensor_core::{
         At, ErrorKind, Limits, Profile, Severity, Source,
         output::{Existing, Output},
@@ -210,13 +210,13 @@ fn kinds_of_errors() {
 }
 
 #[test]
-fn flaws_say_where_they_are() {
+fn faults_say_where_they_are() {
     let bytes = [archive(), b"more".to_vec()].concat();
     let len = bytes.len() as u64;
     let error = Archive::from_bytes(bytes).unwrap_err();
     assert_eq!(error.at(), At::file().offset(len - 4));
-    let Error::Flaw(flaw) = &error else { panic!("{error}") };
-    let flaw: &Flaw = flaw;
-    assert_eq!(flaw.finding(Profile::Strict).severity, Severity::Error);
+    let Error::Fault(found) = &error else { panic!("{error}") };
+    let found: &FaultAt = found;
+    assert_eq!(found.finding(Profile::Strict).severity, Severity::Error);
     assert_eq!(error.finding(Profile::Lenient).severity, Severity::Warning);
 }

@@ -76,6 +76,13 @@ fn two() -> Zip {
     Zip::of(&[("a.txt", b"hello"), ("b.txt", b"world")])
 }
 
+/// Two files, of which something was changed.
+fn two_with(change: impl FnOnce(&mut Zip)) -> Zip {
+    let mut zip = two();
+    change(&mut zip);
+    zip
+}
+
 fn deflated(content: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(9));
     encoder.write_all(content).unwrap();
@@ -262,55 +269,34 @@ mod names {
     #[test]
     fn names_that_stand_twice() {
         let mut zip = Zip::of(&[("a", b"1"), ("b", b"2"), ("a", b"3")]);
+        let twice = |name: &str, at: usize| {
+            format!("entry {name:?} at byte {at}: name stands twice in the directory")
+        };
         let at = zip.directory_offset() + 2 * 47;
-        let message = format!("entry \"a\" at byte {at}: name stands twice in the directory");
-        never_read(&zip, &message);
-        zip.entries.push(Entry::stored("a", b"4"));
-        zip.entries.push(Entry::stored("b", b"5"));
-        let message = message.replace(&at.to_string(), &(at + 2 * 31 + 2).to_string());
-        never_read(&zip, &message);
-    }
-
-    #[test]
-    fn names_that_stand_twice_beside_zip64() {
+        never_read(&zip, &twice("a", at));
+        zip.entries.extend([("a", b"4"), ("b", b"5")].map(|(name, x)| Entry::stored(name, x)));
+        never_read(&zip, &twice("a", at + 2 * 31 + 2));
+        // Beside zip64.
         let mut zip = alone(Entry::stored("a", b"1"));
         zip.entries.push(Entry::stored("a", b"2").zip64(32));
         zip.zip64 = Some(Zip64End::default());
-        let at = zip.directory_offset() + 47;
-        let message = format!("entry \"a\" at byte {at}: name stands twice in the directory");
-        never_read(&zip, &message);
-    }
-
-    #[test]
-    fn names_that_stand_twice_once_in_an_extra_field() {
-        let mut zip = two();
-        zip.entries[1].central.extra = zip::unicode_path("b.txt", "a.txt");
-        let at = zip.directory_offset() + 46 + 5;
-        let message = format!("entry \"a.txt\" at byte {at}: name stands twice in the directory");
-        never_read(&zip, &message);
-    }
-
-    #[test]
-    fn names_that_stand_twice_and_differ_in_extra_fields() {
+        never_read(&zip, &twice("a", zip.directory_offset() + 47));
+        // Once in an extra field.
+        let zip =
+            two_with(|zip| zip.entries[1].central.extra = zip::unicode_path("b.txt", "a.txt"));
+        never_read(&zip, &twice("a.txt", zip.directory_offset() + 46 + 5));
+        // Not in an extra field.
         let mut zip = Zip::of(&[("a", b"1"), ("a", b"2")]);
         zip.entries[0].central.extra = zip::unicode_path("a", "b");
-        never_read(&zip, "entry \"a\" at byte 32: name stands twice in the directory");
+        never_read(&zip, &twice("a", 32));
     }
 
     #[test]
     fn second_names_in_extra_fields() {
         let message = "entry \"a.txt\" at byte 0: extra field gives it the name \"evil\" too";
-        for is_local in [true, false] {
-            let mut zip = two();
-            let entry = &mut zip.entries[0];
-            let header = if is_local { &mut entry.local } else { &mut entry.central };
-            header.extra = zip::unicode_path("a.txt", "evil");
-            strictly_refused(&zip, message);
-        }
-    }
-
-    #[test]
-    fn the_same_name_again_in_an_extra_field() {
+        let evil = zip::unicode_path("a.txt", "evil");
+        strictly_refused(&two_with(|zip| zip.entries[0].local.extra = evil.clone()), message);
+        strictly_refused(&two_with(|zip| zip.entries[0].central.extra = evil), message);
         let entry = Entry::stored("a", b"1").both(|h| h.extra = zip::unicode_path("a", "a"));
         fine(&alone(entry), &[b"1"]);
     }
@@ -394,18 +380,13 @@ mod kinds {
     fn links_where_none_may_be() {
         let message = "entry \"a\" at byte 0: is a symbolic link, expected a file or a folder";
         never_read(&alone(link("a", b"b")), message);
+        // Of MS-DOS, where there are no links; the mode counts all the same.
+        let mut entry = link("a", b"b");
+        entry.listing.made_by = 20;
+        never_read(&alone(entry), message);
         let message = "entry \"a/\" at byte 0: is a symbolic link, expected a file or a folder";
         let bytes = alone(link("a/", b"")).to_bytes();
         assert_eq!(read(&bytes, kept()).unwrap_err(), message);
-    }
-
-    /// The host system says MS-DOS, where there are no links; the mode counts all the same.
-    #[test]
-    fn links_of_other_hosts() {
-        let mut entry = link("a", b"b");
-        entry.listing.made_by = 20;
-        let message = "entry \"a\" at byte 0: is a symbolic link, expected a file or a folder";
-        never_read(&alone(entry), message);
     }
 
     fn resolved(links: Vec<Entry>) -> Result<String, String> {
@@ -478,13 +459,6 @@ mod kinds {
     }
 
     #[test]
-    fn links_that_lead_round_in_circles() {
-        let message = "entry \"a\" at byte 0: links to \"b\", which leads back to itself or over \
-                       more than 40 links";
-        assert_eq!(resolved(vec![link("a", b"b"), link("b", b"a")]), Err(message.to_owned()));
-    }
-
-    #[test]
     fn chains_of_links() {
         let chain = |links: usize| {
             let link = |at: usize| link(&format!("a{at}"), format!("a{}", at + 1).as_bytes());
@@ -496,6 +470,8 @@ mod kinds {
         let message = "entry \"a0\" at byte 0: links to \"a1\", which leads back to itself or over \
                        more than 40 links";
         assert_eq!(chain(41), Err(message.to_owned()));
+        let circle = resolved(vec![link("a0", b"a1"), link("a1", b"a0")]);
+        assert_eq!(circle, Err(message.to_owned()));
     }
 
     #[test]
@@ -543,16 +519,20 @@ mod headers {
         }
     }
 
-    /// Encrypted, strong encryption, masked: said by the local header alone.
+    /// Encrypted, strong encryption, masked: said by the local header alone, or by both.
     #[test]
-    fn local_flags_that_say_encrypted() {
+    fn encrypted_entries() {
         for flag in [1, 1 << 6, 1 << 13] {
-            let mut zip = two();
-            zip.entries[0].local.flags = flag;
+            let zip = two_with(|zip| zip.entries[0].local.flags = flag);
             let message = format!(
                 "entry \"a.txt\" at byte 0: local header has flags {flag}, but the directory has 0"
             );
             strictly_refused(&zip, &message);
+        }
+        for flag in [1, 1 << 6, 1 << 13, 1 | 1 << 3] {
+            let entry = Entry::stored("a", b"x").both(|header| header.flags |= flag);
+            let message = "entry \"a\" at byte 0: is encrypted, expected plain data";
+            never_read(&alone(entry), message);
         }
     }
 
@@ -566,48 +546,24 @@ mod headers {
     }
 
     #[test]
-    fn local_header_that_is_none() {
-        let mut zip = two();
-        zip.entries[1].local.signature = *b"PK\x03\x05";
-        let message = "entry \"b.txt\" at byte 40: local header is malformed: signature is \
-                       \"PK\\x03\\x05\", expected \"PK\\x03\\x04\"";
-        never_read(&zip, message);
+    fn bytes_that_belong_to_nothing() {
+        let message = |what: &str, bytes: usize| {
+            format!("{what}: {bytes} bytes belong to no entry of the directory")
+        };
+        let first = "entry \"a.txt\" at byte 0";
+        let unlisted = two_with(|zip| zip.entries[1].is_unlisted = true);
+        found_by_check(&unlisted, Severity::Error, &message(first, 40));
+        let between = two_with(|zip| zip.entries[1].gap = b"hidden".to_vec());
+        found_by_check(&between, Severity::Error, &message(first, 6));
+        let header = Zip::of(&[("c.txt", b"")]).to_bytes()[35..35 + 51].to_vec();
+        let behind = two_with(|zip| zip.directory_rest = header);
+        strictly_refused(&behind, &message("archive at byte 182", 51));
     }
 
     #[test]
-    fn entries_that_are_not_listed() {
-        let mut zip = two();
-        zip.entries[1].is_unlisted = true;
-        let message = "entry \"a.txt\" at byte 0: 40 bytes belong to no entry of the directory";
-        found_by_check(&zip, Severity::Error, message);
-    }
-
-    #[test]
-    fn bytes_between_entries() {
-        let mut zip = two();
-        zip.entries[1].gap = b"hidden".to_vec();
-        let message = "entry \"a.txt\" at byte 0: 6 bytes belong to no entry of the directory";
-        found_by_check(&zip, Severity::Error, message);
-    }
-
-    #[test]
-    fn headers_behind_the_last_one() {
-        let mut zip = two();
-        let hidden = Zip::of(&[("c.txt", b"")]).to_bytes();
-        zip.directory_rest = hidden[35..35 + 51].to_vec();
-        strictly_refused(&zip, "archive at byte 182: 51 bytes belong to no entry of the directory");
-    }
-
-    #[test]
-    fn one_local_header_for_two_entries() {
-        let mut zip = two();
-        zip.entries[1].listing.offset = Some(0);
-        let message = "entry \"a.txt\" at byte 0: shares bytes with entry \"b.txt\"";
-        never_read(&zip, message);
-    }
-
-    #[test]
-    fn header_inside_the_data_of_another() {
+    fn header_inside_another_entry() {
+        let zip = two_with(|zip| zip.entries[1].listing.offset = Some(0));
+        never_read(&zip, "entry \"a.txt\" at byte 0: shares bytes with entry \"b.txt\"");
         let inner = Zip::of(&[("b", b"x")]).to_bytes();
         let mut zip = Zip::of(&[("a", &inner), ("b", b"x")]);
         zip.entries[1].listing.offset = Some(31);
@@ -627,74 +583,44 @@ mod headers {
     }
 
     #[test]
-    fn data_that_reaches_into_the_next_entry() {
-        let longer = |header: &mut Header| {
-            header.stored_size += 1;
-            header.size += 1;
+    fn data_that_is_longer_or_elsewhere() {
+        let longer = |entry: &mut Entry| {
+            *entry = entry.clone().both(|header| {
+                header.stored_size += 1;
+                header.size += 1;
+            });
         };
-        let mut zip = two();
-        zip.entries[0] = zip.entries[0].clone().both(longer);
-        never_read(&zip, "entry \"a.txt\" at byte 0: shares bytes with entry \"b.txt\"");
-        let mut zip = two();
-        zip.entries[1] = zip.entries[1].clone().both(longer);
-        let message =
-            "entry \"b.txt\" at byte 40: ends at byte 81, but the directory starts at byte 80";
-        never_read(&zip, message);
-    }
-
-    #[test]
-    fn local_lengths_that_move_the_data() {
-        let mut zip = two();
-        zip.entries[0].local.extra_len = Some(1);
-        never_read(&zip, "entry \"a.txt\" at byte 0: shares bytes with entry \"b.txt\"");
-        let mut zip = two();
-        zip.entries[1].local.name_len = Some(u16::MAX);
-        let message =
-            "entry \"b.txt\" at byte 40: ends at byte 65610, but the directory starts at byte 80";
-        never_read(&zip, message);
-    }
-
-    #[test]
-    fn header_at_the_directory_or_behind() {
-        for (offset, end) in [(80, 120), (81, 121), (u32::MAX - 1, 4_294_967_334_u64)] {
-            let mut zip = two();
-            zip.entries[1].listing.offset = Some(offset);
+        let shared = "entry \"a.txt\" at byte 0: shares bytes with entry \"b.txt\"";
+        never_read(&two_with(|zip| longer(&mut zip.entries[0])), shared);
+        never_read(&two_with(|zip| zip.entries[0].local.extra_len = Some(1)), shared);
+        let behind = |zip: &Zip, start: u32, end: u64| {
             let message = format!(
-                "entry \"b.txt\" at byte {offset}: ends at byte {end}, but the directory starts \
+                "entry \"b.txt\" at byte {start}: ends at byte {end}, but the directory starts \
                  at byte 80"
             );
-            never_read(&zip, &message);
+            never_read(zip, &message);
+        };
+        behind(&two_with(|zip| longer(&mut zip.entries[1])), 40, 81);
+        behind(&two_with(|zip| zip.entries[1].local.name_len = Some(u16::MAX)), 40, 65_610);
+        for (start, end) in [(80, 120), (81, 121), (u32::MAX - 1, 4_294_967_334)] {
+            behind(&two_with(|zip| zip.entries[1].listing.offset = Some(start)), start, end);
         }
     }
 
     #[test]
-    fn encrypted_entries() {
-        for flag in [1, 1 << 6, 1 << 13, 1 | 1 << 3] {
-            let entry = Entry::stored("a", b"x").both(|header| header.flags |= flag);
-            let message = "entry \"a\" at byte 0: is encrypted, expected plain data";
-            never_read(&alone(entry), message);
-        }
-    }
-
-    #[test]
-    fn entries_of_other_disks() {
-        let mut zip = two();
-        zip.entries[1].listing.disk = 1;
+    fn headers_of_no_file_that_is_read() {
+        let zip = two_with(|zip| zip.entries[1].local.signature = *b"PK\x03\x05");
+        let message = "entry \"b.txt\" at byte 40: local header is malformed: signature is \
+                       \"PK\\x03\\x05\", expected \"PK\\x03\\x04\"";
+        never_read(&zip, message);
+        let zip = two_with(|zip| zip.entries[1].listing.disk = 1);
         never_read(&zip, "entry \"b.txt\" at byte 40: starts on disk 1, expected 0");
-    }
-
-    #[test]
-    fn unknown_methods() {
         for method in [1, 6, 9, 12, 14, 20, 94, 95, 97, 98, 99, 1000, u16::MAX] {
             let entry = Entry::stored("a", b"x").both(|header| header.method = method);
             let message =
                 format!("entry \"a\" at byte 0: method is {method}, expected 0 or 8 or 93");
             never_read(&alone(entry), &message);
         }
-    }
-
-    #[test]
-    fn methods_that_the_caller_does_not_expect() {
         let bytes = alone(Entry::coded("a", b"", 93, vec![])).to_bytes();
         let options = strict().methods(&[Method::Stored, Method::Deflate]);
         let message = "entry \"a\" at byte 0: method is 93, expected 0 or 8";
@@ -736,11 +662,7 @@ mod headers {
             entry.descriptor.truncate(len);
             found_by_check(&alone(entry), Severity::Error, message);
         }
-    }
-
-    #[test]
-    fn bytes_behind_a_descriptor() {
-        let mut entry = Entry::stored("a", b"hello").described();
+        let mut entry = good;
         entry.descriptor.extend(b"xyz");
         let message = "entry \"a\" at byte 0: 3 bytes belong to no entry of the directory";
         found_by_check(&alone(entry), Severity::Error, message);
@@ -1003,8 +925,7 @@ mod ends {
             zip.end.entries = Some(entries);
             never_read(&zip, &unreadable(message));
         }
-        let mut zip = two();
-        zip.end.entries = Some(1);
+        let mut zip = two_with(|zip| zip.end.entries = Some(1));
         zip.entries[1].no_local = true;
         zip.entries[1].data.clear();
         strictly_refused(&zip, "archive at byte 91: 51 bytes belong to no entry of the directory");
@@ -1311,8 +1232,7 @@ mod ends {
 
     #[test]
     fn comments_that_are_shorter_than_said() {
-        let mut zip = two();
-        zip.end.comment_len = Some(1);
+        let zip = two_with(|zip| zip.end.comment_len = Some(1));
         never_read(&zip, &unreadable("end record at byte 182 is cut off"));
     }
 

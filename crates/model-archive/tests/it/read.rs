@@ -92,7 +92,7 @@ fn directory_and_comment_are_where_they_say() {
     zip.end.comment = b"remark".to_vec();
     let bytes = zip.to_bytes();
     let archive = Archive::from_bytes(bytes.clone()).unwrap();
-    let directory = archive.directory_extent().of(&bytes).unwrap();
+    let directory = archive.directory_extent().slice(&bytes).unwrap();
     assert!(directory.starts_with(b"PK\x01\x02") && directory.len() == 2 * 47);
-    assert_eq!(archive.comment_extent().of(&bytes).unwrap(), b"remark");
+    assert_eq!(archive.comment_extent().slice(&bytes).unwrap(), b"remark");
 }

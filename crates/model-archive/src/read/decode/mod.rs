@@ -83,7 +83,7 @@ impl EntryReader {
             method => {
                 let expected = "0, which is all that this build decodes".to_owned();
                 let fault = Fault::Method { found: method.code(), expected };
-                return Err(archive.directory().flaw(index, fault).into());
+                return Err(archive.directory().fault_at(index, fault).into());
             }
         };
         #[cfg(any(feature = "deflate", feature = "zstd"))]
@@ -143,7 +143,7 @@ impl EntryReader {
 
     fn fail(&mut self, fault: Fault) -> io::Error {
         self.state = State::Failed;
-        io::Error::other(Error::from(self.archive.directory().flaw(self.index, fault)))
+        io::Error::other(Error::from(self.archive.directory().fault_at(self.index, fault)))
     }
 
     /// Decodes into `output` until there is something, or the end.
