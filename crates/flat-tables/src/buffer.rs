@@ -150,7 +150,7 @@ impl<'s> Buffer<'s> {
     pub fn read(&self, extent: Extent, what: &'static str) -> Result<Cow<'_, [u8]>> {
         let extent = extent.within(self.len as u64, what)?;
         match &self.bytes {
-            Stored::Whole(bytes) => Ok(Cow::Borrowed(extent.of(bytes).unwrap_or_default())),
+            Stored::Whole(bytes) => Ok(Cow::Borrowed(extent.slice(bytes).unwrap_or_default())),
             Stored::Paged(paged) if extent.len() <= paged.page_len => {
                 let mut bytes = vec![0; usize::try_from(extent.len()).unwrap_or_default()];
                 paged.fill(extent.offset(), &mut bytes)?;
