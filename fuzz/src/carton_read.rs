@@ -79,7 +79,7 @@ fn packed(parts: &[&[u8]]) -> Vec<u8> {
     };
     for (path, content) in files {
         add(path, content);
-        manifest.extend(format!("{path}={}\n", Sha256::of(content)).into_bytes());
+        manifest.extend(format!("{path}={}\n", Sha256::digest(content)).into_bytes());
     }
     manifest.extend(part(5));
     add("MANIFEST", &manifest);
@@ -127,7 +127,7 @@ fn read(reader: &Reader, profile: Profile) {
     for file in reader.files().filter(|file| file.place() == Place::Here) {
         match file.bytes() {
             Ok(content) => {
-                assert_eq!(Sha256::of(&content), file.sha256());
+                assert_eq!(Sha256::digest(&content), file.sha256());
                 assert!(file.len().is_ok_and(|len| len == content.len() as u64));
             }
             Err(error) => fine(error.rule()),

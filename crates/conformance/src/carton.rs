@@ -207,7 +207,7 @@ impl Sample {
 /// Returns the digest of bytes, in hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    carton_format::Sha256::of(bytes).to_string()
+    carton_format::Sha256::digest(bytes).to_string()
 }
 
 /// Returns texts that a careless reader or writer of TOML changes. None ends in NUL, as numpy takes

@@ -38,7 +38,7 @@ impl Sample {
         let requirement = self.description.runner.required_framework_version.requirement();
         resolved["runner"]["required_framework_version"] = requirement.to_string().into();
         if let Some(platforms) = &self.description.required_platforms {
-            resolved["required_platforms"] = platforms.iter().map(Platform::normal).collect();
+            resolved["required_platforms"] = platforms.iter().map(Platform::normalized).collect();
         }
         resolved
     }

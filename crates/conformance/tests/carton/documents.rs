@@ -94,7 +94,7 @@ fn no_tensors() {
 
 #[test]
 fn links() {
-    let sha256 = Sha256::of(b"content");
+    let sha256 = Sha256::digest(b"content");
     let mut writer: Writer<Vec<u8>> = options(Compression::Stored).write_to(Vec::new());
     writer.description(&Sample::minimal().description).unwrap();
     let texts = texts();

@@ -84,7 +84,7 @@ impl Cache {
             file => file.map_err(|error| failed(&path, "opening", error))?,
         };
         let metadata = file.metadata().map_err(|error| failed(&path, "opening", error))?;
-        let record = Record::of(&metadata);
+        let record = Record::new(&metadata);
         let source = Source::from_file(file)?;
         let mut info = Info::read(&home);
         if record.is_some() && info.record == record {
@@ -161,7 +161,7 @@ impl Staged<'_> {
         let file = file.map_err(|error| failed(&path, "opening", error))?;
         file.sync_all().map_err(|error| failed(&path, "synchronising", error))?;
         let metadata = file.metadata().map_err(|error| failed(&path, "opening", error))?;
-        let mut info = Info { record: Record::of(&metadata), ..Info::default() };
+        let mut info = Info { record: Record::new(&metadata), ..Info::default() };
         info.other.insert("url".to_owned(), url.into());
         info.replace(&self.folder)?;
         sync_folder(&self.folder)?;
@@ -222,7 +222,7 @@ impl Info {
 }
 
 impl Record {
-    fn of(metadata: &fs::Metadata) -> Option<Self> {
+    fn new(metadata: &fs::Metadata) -> Option<Self> {
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let checked_modified = u64::try_from(modified.as_nanos()).ok()?;
         Some(Self { checked_bytes: metadata.len(), checked_modified })

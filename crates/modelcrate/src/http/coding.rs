@@ -32,7 +32,7 @@ pub(crate) enum Coding {
 impl Coding {
     /// Finds the one coding of a body; chains of codings are refused, because each one multiplies
     /// what a small body can become.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, UrlFault> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Self, UrlFault> {
         let mut values = headers.get_all(CONTENT_ENCODING).iter();
         let Some(value) = values.next() else {
             return Ok(Self::Identity);
@@ -403,7 +403,7 @@ mod tests {
             for value in values {
                 headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
             }
-            Coding::of(&headers).map_err(|fault| fault.to_string())
+            Coding::from_headers(&headers).map_err(|fault| fault.to_string())
         };
         assert_eq!(of(&[]), Ok(Coding::Identity));
         assert_eq!(of(&[""]), Ok(Coding::Identity));

@@ -5,12 +5,17 @@ use std::{
     io::{self, Read},
     net::IpAddr,
     path::Path,
-    time::Instant,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
 use carton_format::{
     Sha256,
-    fetch::{FetchError, Link, UrlFault, bare},
+    fetch::{FetchError, Link, UrlFault, redact},
 };
 use tensor_core::{
     Source,
@@ -56,7 +61,7 @@ impl<'a> Download<'a> {
     ) -> Result<Self, UrlFault> {
         let key = Algorithm::Sha256.digest(url.as_bytes()).to_string();
         let parsed = Url::parse(url, fetcher.options.schemes)?;
-        Ok(Self { fetcher, link, url: parsed, shown: bare(url), key })
+        Ok(Self { fetcher, link, url: parsed, shown: redact(url), key })
     }
 
     /// Returns the content, whose digest was compared and which is in the cache then. What was
@@ -117,12 +122,12 @@ impl<'a> Download<'a> {
             let Some(location) = location else {
                 return Ok(Answer { response, redirected_to });
             };
-            redirected_to = Some(bare(location));
+            redirected_to = Some(redact(location));
             url = match url.join(location, self.fetcher.options.schemes) {
                 Ok(url) => url,
                 Err(fault) => return Err(behind(redirected_to, fault)),
             };
-            redirected_to = Some(bare(&url.uri().to_string()));
+            redirected_to = Some(redact(&url.uri().to_string()));
         }
         Err(UrlFault::Redirects { limit: REDIRECTS })
     }
@@ -150,7 +155,7 @@ impl<'a> Download<'a> {
     }
 
     fn receive_all(&self, response: Response<Body>, part: &mut Part) -> Result<(), Failure> {
-        let coding = Coding::of(response.headers())?;
+        let coding = Coding::from_headers(response.headers())?;
         let validator = validator(response.headers(), coding);
         let total = response.body().content_length();
         self.check_length(total, coding)?;
@@ -164,7 +169,7 @@ impl<'a> Download<'a> {
         response: Response<Body>,
         part: &mut Part,
     ) -> Result<(), Failure> {
-        let rest = Rest::of(response.headers(), head, part.len())?;
+        let rest = Rest::parse(response.headers(), head, part.len())?;
         self.check_length(rest.total, head.coding)?;
         part.join();
         self.receive(response, part, Some(rest.end))?;
@@ -190,7 +195,9 @@ impl<'a> Download<'a> {
         let limit = self.body_limit(part.coding());
         let mut body = response.into_body().into_reader();
         let mut buffer = vec![0; BUFFER];
-        let mut pace = Pace { since: Instant::now(), from: part.len() };
+        let clock = Clock::start(self.fetcher.options.stall);
+        let clock = clock.map_err(|error| FetchError::Other(Box::new(error)))?;
+        let mut pace = Pace { from: part.len(), ..Pace::default() };
         loop {
             let read = match body.read(&mut buffer) {
                 Ok(0) => break,
@@ -204,7 +211,7 @@ impl<'a> Download<'a> {
             part.write(buffer.get(..read).unwrap_or_default())?;
             let (sha256, received) = (self.link.sha256, part.len());
             self.fetcher.options.tell(Progress { sha256, received, total: end });
-            pace.check(received, &self.fetcher.options)?;
+            pace.check(received, clock.now(), &self.fetcher.options)?;
         }
         match end {
             Some(end) if part.len() < end => {
@@ -334,16 +341,23 @@ impl From<FetchError> for Failure {
 }
 
 /// How fast a body comes: a read that brings a byte now and then would never end.
+#[derive(Clone, Copy, Default)]
 struct Pace {
-    since: Instant,
+    /// When it was looked at last, by the clock of the body.
+    since: Duration,
     /// Bytes that there were then.
     from: u64,
 }
 
 impl Pace {
     /// Refuses a body that brought too little since it was looked at last.
-    fn check(&mut self, received: u64, options: &HttpOptions) -> Result<(), UrlFault> {
-        let elapsed = self.since.elapsed();
+    fn check(
+        &mut self,
+        received: u64,
+        now: Duration,
+        options: &HttpOptions,
+    ) -> Result<(), UrlFault> {
+        let elapsed = now.saturating_sub(self.since);
         if elapsed < options.stall {
             return Ok(());
         }
@@ -353,8 +367,39 @@ impl Pace {
         if found < options.min_rate {
             return Err(UrlFault::Slow { offset: received, found, expected: options.min_rate });
         }
-        *self = Self { since: Instant::now(), from: received };
+        *self = Self { since: now, from: received };
         Ok(())
+    }
+}
+
+/// A clock that stands still while the process does, as it does after Ctrl-Z.
+struct Clock {
+    micros: Arc<AtomicU64>,
+}
+
+impl Clock {
+    /// Starts a clock for periods of about this length, by a thread that ends with it.
+    fn start(period: Duration) -> io::Result<Self> {
+        let micros = Arc::new(AtomicU64::new(0));
+        let clock = Arc::downgrade(&micros);
+        let tick = period.checked_div(64).unwrap_or_default();
+        let tick = tick.clamp(Duration::from_millis(1), Duration::from_secs(1));
+        thread::Builder::new().spawn(move || {
+            let mut last = Instant::now();
+            while let Some(micros) = clock.upgrade() {
+                // A longer time is that of a process which stood, however busy the machine is.
+                let passed = last.elapsed().min(tick.saturating_mul(8)).as_micros();
+                last = Instant::now();
+                micros.fetch_add(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
+                drop(micros);
+                thread::sleep(tick);
+            }
+        })?;
+        Ok(Self { micros })
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 }
 
@@ -376,7 +421,7 @@ struct Rest {
 
 impl Rest {
     /// Checks that an answer goes on behind what there is of the same version.
-    fn of(headers: &HeaderMap, head: &Head, start: u64) -> Result<Self, UrlFault> {
+    fn parse(headers: &HeaderMap, head: &Head, start: u64) -> Result<Self, UrlFault> {
         let kind = text(headers, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
         let shown = match text(headers, &CONTENT_RANGE) {
             _ if kind.starts_with("multipart/") => short(&kind).into_owned(),
@@ -392,7 +437,7 @@ impl Rest {
             _ => false,
         };
         let is_other_length = total.is_some() && head.total.is_some() && total != head.total;
-        if is_other_version || is_other_length || Coding::of(headers)? != head.coding {
+        if is_other_version || is_other_length || Coding::from_headers(headers)? != head.coding {
             return Err(UrlFault::Changed);
         }
         let end = last.saturating_add(1);

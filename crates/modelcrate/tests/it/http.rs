@@ -9,6 +9,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -237,7 +238,7 @@ impl Client {
 }
 
 fn sha256(content: &[u8]) -> Sha256 {
-    Sha256::of(content)
+    Sha256::digest(content)
 }
 
 fn hex(content: &[u8]) -> String {
@@ -511,6 +512,39 @@ fn body_that_drips() {
     assert!(offset < 100 && found < 200, "{offset} {found}");
     // The same server is not asked again.
     assert_eq!(server.requests().len(), 1);
+}
+
+/// A process that was stopped, as by Ctrl-Z, has not waited for the server meanwhile.
+#[cfg(unix)]
+#[test]
+fn time_of_a_stopped_process_does_not_count() {
+    let ((sent, was_sent), (go, may_go)) = (mpsc::channel(), mpsc::channel::<()>());
+    let pieces: Answer = Box::new(move |_, stream| {
+        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 2 * HALF)?;
+        for piece in content().chunks(40_000) {
+            stream.write_all(piece)?;
+            sent.send(()).unwrap();
+            let _ = may_go.recv();
+        }
+        Ok(())
+    });
+    let server = Server::start(vec![pieces]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = child(&server.url(""), folder.path(), "none").spawn().unwrap();
+    let signal = |signal: &str| {
+        let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+    };
+    // Longer together than a body may stall, and each of them shorter.
+    for _ in 0..2 {
+        was_sent.recv().unwrap();
+        signal("-STOP");
+        thread::park_timeout(Duration::from_millis(600));
+        signal("-CONT");
+        go.send(()).unwrap();
+    }
+    drop(go);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -940,7 +974,7 @@ fn child(url: &str, folder: &Path, proxy: &str) -> Command {
 #[test]
 fn in_a_child() {
     let Ok(url) = std::env::var("CHILD_URL") else { return };
-    let mut options = options();
+    let mut options = options().stall(Duration::from_secs(1)).min_rate(2 * HALF as u64);
     if std::env::var("CHILD_PROXY").unwrap() == "environment" {
         options = options.proxy(Proxy::Environment).hosts(Hosts::Public);
     }
