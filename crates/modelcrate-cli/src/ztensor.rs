@@ -8,10 +8,9 @@ use std::{
 use anyhow::ensure;
 use clap::{Subcommand, ValueEnum};
 use modelcrate::{
-    Verdict,
     tensor_core::{
         DType, Extent, Finding, Profile, Report, Severity, Source, TensorInfo, Verify,
-        digest::Algorithm, output::Edited, text::short,
+        digest::Algorithm, output::Edited,
     },
     ztensor::{
         self, Compression, Editor, Format as Layout, Reader, Role, Storage, Tensor, WriteOptions,
@@ -22,13 +21,13 @@ use serde::Serialize;
 
 use crate::{
     escape::escape,
-    failure::{About, malformed},
-    options::{InPlace, Print, is_stdio},
+    failure::About,
+    options::{Force, InPlace, Print, is_stdio},
     outcome::Outcome,
     output,
     paths::same_file,
     tensor_file::TensorFile,
-    write::{Sink, Writing},
+    write::{Kept, Sink, Writing},
 };
 
 #[derive(Debug, Subcommand)]
@@ -108,14 +107,16 @@ impl Remove {
         for name in &self.names {
             editor.remove(name).about(&self.file)?;
         }
-        self.edit.finish(&self.file, editor, Changes { removed: self.names, ..Changes::default() })
+        let changes = Changes { removed: self.names, ..Changes::default() };
+        self.edit.finish(&self.file, editor, changes, Report::default())
     }
 }
 
 /// Rewrite a file without the bytes that belong to no tensor
 ///
 /// The file is replaced once the new one is complete. Stored bytes are compared with their digests on
-/// the way; where they differ, or the new file would have another fault, it stays as it is.
+/// the way; where they differ, or the new file would have another fault, it stays as it is without
+/// --force, which says each fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -123,46 +124,64 @@ Example:
 pub(crate) struct Compact {
     /// The file to rewrite
     file: PathBuf,
-    /// Rewrite it although stored bytes differ from their digests
-    #[arg(long)]
-    force: bool,
     #[command(flatten)]
-    in_place: InPlace,
+    force: Force,
     #[command(flatten)]
-    print: Print,
+    edit: Edit,
 }
 
 impl Compact {
     fn run(self) -> anyhow::Result<Outcome> {
-        let options = WriteOptions::default().output(self.in_place.output());
+        let options = WriteOptions::default().output(self.edit.in_place.output());
         let options = options.verify(compared(self.force));
-        let edited = ztensor::compact(&self.file, options).about(&self.file)?;
-        let size = Lengths::of(edited, &self.file)?;
-        let Lengths { before, after } = size;
-        let result = Size { path: self.file.display().to_string(), size };
+        let mut findings = Report::default();
+        if self.force.force {
+            findings.extend(errors(Reader::open(&self.file).about(&self.file)?.validate()));
+        }
+        let edited = if self.edit.dry_run {
+            ztensor::compact_dry_run(&self.file, options)
+        } else {
+            ztensor::compact(&self.file, options)
+        };
+        let lengths = Lengths::of(edited.about(&self.file)?, &self.file)?;
+        let Lengths { before, after } = lengths;
         let text = format!(
-            "{}: {} → {}, {} bytes saved\n",
-            escape(&result.path),
+            "{}: {} → {}, {} bytes {}saved\n",
+            escape(&self.file.display().to_string()),
             output::size(before),
             output::size(after),
-            before.saturating_sub(after)
+            before.saturating_sub(after),
+            self.edit.would_be(),
         );
-        output::print_result(self.print, &result, &text)?;
-        Ok(Outcome::Fine)
+        self.edit.print(&self.file, Nothing {}, lengths, findings, text)
     }
 }
 
 /// Returns whether stored bytes are compared with their digests as they are copied.
-const fn compared(force: bool) -> Verify {
-    if force { Verify::Never } else { Verify::Always }
+const fn compared(force: Force) -> Verify {
+    if force.force { Verify::Never } else { Verify::Always }
+}
+
+/// Returns what is written only where that is forced.
+fn errors(report: Report) -> impl Iterator<Item = Finding> {
+    report.into_iter().filter(|finding| finding.severity == Severity::Error)
+}
+
+/// What a command that changes a file has done.
+#[derive(Serialize)]
+struct Done<T> {
+    path: String,
+    dry_run: bool,
+    #[serde(flatten)]
+    what: T,
+    #[serde(flatten)]
+    lengths: Lengths,
+    #[serde(skip_serializing_if = "Report::is_empty")]
+    findings: Report,
 }
 
 #[derive(Serialize)]
-struct Size {
-    path: String,
-    #[serde(flatten)]
-    size: Lengths,
-}
+struct Nothing {}
 
 #[derive(Clone, Copy, Serialize)]
 struct Lengths {
@@ -191,7 +210,7 @@ impl Lengths {
 ///
 /// What cannot be carried over as it was is reported. Stored bytes are compared with their digests on
 /// the way; where they differ, or the new file would have a fault that the old one has not, nothing is
-/// written without --force.
+/// written without --force, which says each fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -203,6 +222,8 @@ pub(crate) struct Migrate {
     /// The file to write; - is standard output
     output: PathBuf,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     write: Writing,
 }
 
@@ -211,59 +232,54 @@ struct Migrated {
     path: String,
     from: String,
     tensors: usize,
-    findings: Report,
+    /// What could not be carried over as it was.
+    changes: Report,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
 impl Migrate {
     fn run(self) -> anyhow::Result<Outcome> {
         let reader = Reader::open(&self.input).about(&self.input)?;
-        let findings = self.migrate(&reader)?;
-        let verdict = Verdict::from(&findings);
+        let (changes, kept) = self.migrate(&reader)?;
         let path = self.output.display().to_string();
         let (from, tensors) = (reader.generation().to_string(), reader.manifest().len());
-        let result = Migrated { path, from, tensors, findings };
-        let mut text = String::new();
-        let _ = writeln!(
-            text,
-            "{}: {}migrated from {} to 1.1, {tensors} tensors",
-            escape(&result.path),
+        let result = Migrated { path, from, tensors, changes, kept };
+        let path = escape(&result.path);
+        let mut text = format!(
+            "{path}: {}migrated from {} to 1.1, {tensors} tensors\n",
             self.write.would_be(),
             result.from
         );
-        for finding in result.findings.findings() {
-            text.push_str(&output::finding_text(finding));
-        }
+        text.extend(result.changes.findings().iter().map(output::finding_text));
+        let text = result.kept.checked.text(&path, &text);
         self.write.report(&self.output, &result, &text)?;
-        Ok(if verdict == Verdict::Invalid { Outcome::Invalid } else { Outcome::Fine })
+        Ok(result.kept.checked.outcome())
     }
 
-    fn migrate(&self, reader: &Reader) -> anyhow::Result<Report> {
+    fn migrate(&self, reader: &Reader) -> anyhow::Result<(Report, Kept)> {
         let out = self.create().about(&self.output)?;
-        let options = WriteOptions::default().verify(compared(self.write.force));
+        let options = WriteOptions::default().verify(compared(self.force));
         let mut writer = options.write_to(out)?;
         let migrated = ztensor::migrate(reader, &mut writer);
         let fault = migrated.as_ref().is_err_and(is_write);
-        let findings = migrated.about(if fault { &self.output } else { &self.input })?;
-        let mut out = writer.finish().about(&self.output)?;
-        self.check(reader, &mut out).about(&self.output)?;
-        out.commit(&self.output)?;
-        Ok(findings)
+        let changes = migrated.about(if fault { &self.output } else { &self.input })?;
+        let out = writer.finish().about(&self.output)?;
+        let kept = out.keep(&self.output, &reader.lint(), self.force, |new| {
+            let mut after = Reader::from_source(new)?.lint();
+            if self.force.force {
+                // Nothing was compared on the way.
+                after.extend(reader.validate());
+            }
+            Ok(after)
+        })?;
+        Ok((changes, kept))
     }
 
     fn create(&self) -> anyhow::Result<Sink> {
         let is_input = !is_stdio(&self.output) && same_file(&self.input, &self.output);
         ensure!(!is_input, "is the input, expected another file");
         self.write.create(&self.output)
-    }
-
-    /// Refuses a new file with a fault that the old one has not.
-    fn check(&self, old: &Reader, new: &mut Sink) -> anyhow::Result<()> {
-        let Some(new) = new.source()?.filter(|_| !self.write.force) else { return Ok(()) };
-        let faults = Reader::from_source(new)?.lint().new_since(&old.lint());
-        match faults.into_iter().find(|fault| fault.severity == Severity::Error) {
-            Some(fault) => malformed(format!("would be faulty: {}", fault.message)),
-            None => Ok(()),
-        }
     }
 }
 
@@ -276,49 +292,40 @@ Examples:
 pub(crate) struct Recover {
     /// The file to mend
     file: PathBuf,
-    /// Say what would be cut off and what would remain, and change nothing
-    #[arg(long)]
-    dry_run: bool,
     #[command(flatten)]
-    print: Print,
+    edit: Edit,
 }
 
 #[derive(Serialize)]
 struct Recovered {
-    path: String,
-    dry_run: bool,
     /// Tensors of the file that remains.
     tensors: usize,
-    #[serde(flatten)]
-    size: Lengths,
 }
 
 impl Recover {
     fn run(self) -> anyhow::Result<Outcome> {
-        let (size, tensors) = self.recover().about(&self.file)?;
-        let (after, lost) = (size.after, size.before.saturating_sub(size.after));
-        let path = self.file.display().to_string();
-        let result = Recovered { path, dry_run: self.dry_run, tensors, size };
-        let path = escape(&result.path);
+        let (lengths, tensors) = self.recover().about(&self.file)?;
+        let (after, lost) = (lengths.after, lengths.before.saturating_sub(lengths.after));
+        let path = escape(&self.file.display().to_string()).into_owned();
         let (be, remain) =
-            if self.dry_run { (" would be", "would remain") } else { ("", "remain") };
+            if self.edit.dry_run { (" would be", "would remain") } else { ("", "remain") };
         let text = match lost {
             0 => format!("{path}: is complete\n"),
             _ => format!("{path}: {lost} bytes{be} cut off, {after} {remain}, {tensors} tensors\n"),
         };
-        output::print_result(self.print, &result, &text)?;
-        Ok(Outcome::Fine)
+        self.edit.print(&self.file, Recovered { tensors }, lengths, Report::default(), text)
     }
 
     /// Returns the lengths of the file, and how many tensors the one that remains has.
     fn recover(&self) -> anyhow::Result<(Lengths, usize)> {
-        if !self.dry_run {
-            let size = Lengths::of(ztensor::recover(&self.file)?, &self.file)?;
-            return Ok((size, Reader::open(&self.file)?.manifest().len()));
-        }
+        let output = self.edit.in_place.output();
+        let edited = if self.edit.dry_run {
+            ztensor::recoverable(&output.check(&self.file)?)?
+        } else {
+            ztensor::recover(&self.file, WriteOptions::default().output(output))?
+        };
         let reader = Reader::options().profile(Profile::Lenient).open(&self.file)?;
-        let (after, lost) = (reader.source().len(), reader.recovered().unwrap_or_default());
-        Ok((Lengths { before: after.saturating_add(lost), after }, reader.manifest().len()))
+        Ok((Lengths::of(edited, &self.file)?, reader.manifest().len()))
     }
 }
 
@@ -339,18 +346,6 @@ struct Changes {
     added: Vec<String>,
     replaced: Vec<String>,
     removed: Vec<String>,
-    #[serde(skip_serializing_if = "Report::is_empty")]
-    findings: Report,
-}
-
-#[derive(Serialize)]
-struct EditedFile {
-    path: String,
-    dry_run: bool,
-    #[serde(flatten)]
-    changes: Changes,
-    #[serde(flatten)]
-    lengths: Lengths,
 }
 
 impl Edit {
@@ -359,26 +354,45 @@ impl Edit {
         if self.dry_run { Editor::dry_run(file, options) } else { Editor::open_with(file, options) }
     }
 
-    fn finish(self, file: &Path, editor: Editor, changes: Changes) -> anyhow::Result<Outcome> {
-        let edited = editor.commit().about(file)?;
-        let lengths = Lengths::of(edited, file)?;
-        let (path, dry_run) = (file.display().to_string(), self.dry_run);
-        let result = EditedFile { path, dry_run, changes, lengths };
+    const fn would_be(self) -> &'static str {
+        if self.dry_run { "would be " } else { "" }
+    }
+
+    fn finish(
+        self,
+        file: &Path,
+        editor: Editor,
+        changes: Changes,
+        findings: Report,
+    ) -> anyhow::Result<Outcome> {
+        let lengths = Lengths::of(editor.commit().about(file)?, file)?;
+        let path = escape(&file.display().to_string()).into_owned();
+        let would_be = self.would_be();
         let mut text = String::new();
         for (names, what) in [
-            (&result.changes.added, "added"),
-            (&result.changes.replaced, "replaced"),
-            (&result.changes.removed, "removed"),
+            (&changes.added, "added"),
+            (&changes.replaced, "replaced"),
+            (&changes.removed, "removed"),
         ] {
-            let would = if dry_run { "would be " } else { "" };
             for name in names {
-                let _ = writeln!(text, "{}: {would}{what} {}", escape(&result.path), escape(name));
+                let _ = writeln!(text, "{path}: {would_be}{what} {}", escape(name));
             }
         }
-        for finding in result.changes.findings.findings() {
-            text.push_str(&output::finding_text(finding));
-        }
-        output::print_result(self.print, &result, &text)?;
+        self.print(file, changes, lengths, findings, text)
+    }
+
+    fn print<T: Serialize>(
+        self,
+        file: &Path,
+        what: T,
+        lengths: Lengths,
+        findings: Report,
+        mut text: String,
+    ) -> anyhow::Result<Outcome> {
+        text.extend(findings.findings().iter().map(output::finding_text));
+        let (path, dry_run) = (file.display().to_string(), self.dry_run);
+        let done = Done { path, dry_run, what, lengths, findings };
+        output::print_result(self.print, &done, &text)?;
         Ok(Outcome::Fine)
     }
 }
@@ -399,7 +413,8 @@ struct TensorSource {
     /// Take only this tensor from that file; may be given several times
     #[arg(long = "tensor", value_name = "NAME", requires = "from")]
     tensors: Vec<String>,
-    /// Take tensors from that file although they are faulty, or differ from their digests
+    /// Take tensors from that file although they are faulty, or differ from their digests; each is
+    /// said
     #[arg(long, requires = "from")]
     force: bool,
     /// Take a tensor from a file of its elements, little-endian, row-major: NAME=DTYPE:SHAPE:PATH,
@@ -426,9 +441,10 @@ impl TensorSource {
         let (mut names, mut findings) = (Vec::new(), Report::default());
         if let Some(from) = &self.from {
             let reader = self.open(from, file).about(from)?;
-            let faults = reader.lint();
             for tensor in self.wanted(&reader).about(from)? {
-                self.check(tensor, &faults).about(from)?;
+                if self.force {
+                    findings.extend(errors(tensor.validate()));
+                }
                 let room = make_room(&mut editor, tensor.name(), put, tensor.info().ok());
                 findings.extend(room.about(file)?);
                 let copied = editor.writer().copy(tensor);
@@ -444,22 +460,10 @@ impl TensorSource {
             names.push(raw.name.clone());
         }
         let changes = match put {
-            Put::New => Changes { added: names, findings, ..Changes::default() },
-            Put::InPlaceOf => Changes { replaced: names, findings, ..Changes::default() },
+            Put::New => Changes { added: names, ..Changes::default() },
+            Put::InPlaceOf => Changes { replaced: names, ..Changes::default() },
         };
-        edit.finish(file, editor, changes)
-    }
-
-    /// Refuses a tensor that would bring a fault into the file.
-    fn check(&self, tensor: Tensor<'_>, faults: &Report) -> anyhow::Result<()> {
-        let name = short(tensor.name());
-        let is_fault = |fault: &&Finding| {
-            fault.severity == Severity::Error && fault.at.tensor.as_deref() == Some(&*name)
-        };
-        match faults.findings().iter().find(is_fault) {
-            Some(fault) if !self.force => malformed(fault.message.as_str()),
-            _ => Ok(()),
-        }
+        edit.finish(file, editor, changes, findings)
     }
 
     fn open(&self, from: &Path, file: &Path) -> anyhow::Result<Reader> {
@@ -487,7 +491,7 @@ impl TensorSource {
             Some(DigestName::Crc32c) => storage.digest(Algorithm::Crc32c),
             None => storage,
         };
-        WriteOptions::default().storage(storage).verify(compared(self.force))
+        WriteOptions::default().storage(storage).verify(compared(Force { force: self.force }))
     }
 }
 
