@@ -55,19 +55,19 @@ impl Editor {
     ///
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let file = LockedFile::open(&path)?;
+        let file = LockedFile::open_within(&path, options.output.wait)?;
         let reader = Reader::from_source(file.source()?)?;
         Ok(Self::start(path.as_ref(), Some(file), reader, options))
     }
 
     /// Opens a file for an edit that changes nothing: [`commit`](Self::commit) says what it would
-    /// have done, and nothing is written. The file is not locked.
+    /// have done, and nothing is written. The file does not stay locked.
     ///
     /// # Errors
     ///
-    /// As for [`Reader::open`].
+    /// As for [`open_with`](Self::open_with).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let reader = Reader::open(&path)?;
+        let reader = Reader::from_source(options.output.check(&path)?)?;
         Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
@@ -106,6 +106,7 @@ impl Editor {
         }
         let before = self.reader.source().len();
         let Some(file) = &self.file else {
+            self.options.output.check_create(&self.path)?;
             let sink = Counted { count: 0 };
             let sink = self.options.write_to(sink, &self.model).origin(&self.reader).finish()?;
             return Ok(Edited::Replaced { before, after: sink.count });

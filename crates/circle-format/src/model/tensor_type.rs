@@ -131,8 +131,8 @@ tensor_types! {
 impl TensorType {
     /// Returns the bytes of all elements of a shape.
     ///
-    /// `None` where nothing says how they are stored, for texts, where the last dimension is no
-    /// whole number of blocks, and where the product does not fit 64 bits.
+    /// `None` where nothing says how they are stored, for texts, where the last dimension is
+    /// not a whole number of blocks, and where the product does not fit 64 bits.
     #[must_use]
     pub fn byte_len(self, shape: &Shape) -> Option<u64> {
         let elements = shape.elements().ok()?;

@@ -1,6 +1,5 @@
 //! The options of operators.
 
-use bytes::Bytes;
 use flatbuffers::{UnionWIPOffset, VOffsetT, WIPOffset};
 
 use super::{
@@ -18,15 +17,19 @@ const fn has_member(tag: u8, schema: Schema) -> bool {
     matches!(schema, Schema::Circle) || tag < FIRST_OF_CIRCLE
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Reads a field of a stored table; what Circle has not is its default there.
 macro_rules! field {
-    ($scan:ident, $table:ident.$field:ident = $default:expr) => {
+    ($scan:ident, $table:ident.$field:ident) => {
         $scan.read($table.$field())
     };
-    ($scan:ident, $table:ident.$field:ident = $default:expr, $schema:ident) => {
+    ($scan:ident, $table:ident.$field:ident, $schema:ident) => {
         match $scan.schema() {
             Schema::$schema => $scan.read($table.$field()),
-            _ => $default,
+            _ => Default::default(),
         }
     };
 }
@@ -43,14 +46,14 @@ macro_rules! count {
 
 /// Writes a field of a stored table; what the schema has not has to be its default.
 macro_rules! put {
-    ($encoder:ident, $args:ident, $table:ident.$field:ident = $default:expr) => {
+    ($encoder:ident, $args:ident, $table:ident.$field:ident) => {
         $args.$field = $encoder.write(&$table.$field)?;
     };
-    ($encoder:ident, $args:ident, $table:ident.$field:ident = $default:expr, $schema:ident) => {
+    ($encoder:ident, $args:ident, $table:ident.$field:ident, $schema:ident) => {
         if $encoder.schema() == Schema::$schema {
             $args.$field = $encoder.write(&$table.$field)?;
         } else {
-            let is_default = $table.$field == $default;
+            let is_default = is_default(&$table.$field);
             $encoder.only(is_default, concat!("the option ", stringify!($field)))?;
         }
     };
@@ -64,8 +67,8 @@ macro_rules! convert {
         $(
             $tag:literal $name:ident $getter:ident $table:ident {
                 $(
-                    $(#[$field_doc:meta])*
-                    $field:ident: $type:ty = $default:expr $(, only $schema:ident)?;
+                    $field:ident: $type:ty $(= $default:expr)? $(, only $schema:ident)? =>
+                        $doc:literal;
                 )*
             }
         )*
@@ -113,7 +116,7 @@ macro_rules! convert {
                         let fields: &[VOffsetT] = &[$( count!(scan $(, $schema)?) ),*];
                         scan.options(table._tab, fields.iter().sum());
                         Self {
-                            $( $field: field!(scan, table.$field = $default $(, $schema)?), )*
+                            $( $field: field!(scan, table.$field $(, $schema)?), )*
                         }
                     }
 
@@ -123,7 +126,7 @@ macro_rules! convert {
                         encoder: &mut Encoder,
                     ) -> Result<WIPOffset<UnionWIPOffset>, WriteFault> {
                         let mut args = arguments(circle::$table::create);
-                        $( put!(encoder, args, self.$field = $default $(, $schema)?); )*
+                        $( put!(encoder, args, self.$field $(, $schema)?); )*
                         Ok(circle::$table::create(encoder.table()?, &args).as_union_value())
                     }
                 }

@@ -291,7 +291,12 @@ pub fn is_builtin_custom(name: &str) -> bool {
 
 /// Tells whether onert 0.1.0 loads an operator: each was tried.
 fn is_supported(operator: BuiltinOperator) -> bool {
-    !NOT_LOADED.iter().any(|range| range.contains(&operator.code()))
+    !matches!(
+        operator.code(),
+        -9..=-8 | -5 | 12..=13 | 15..=16 | 24 | 27 | 29..=31 | 33 | 35 | 46 | 48 | 51..=52 | 68 | 80
+        | 89 | 100 | 103..=104 | 107 | 109 | 112..=113 | 115 | 117 | 120..=122 | 124..=125
+        | 127..=129 | 131..=139 | 141..=149 | 151..=209
+    )
 }
 
 /// Tells whether onert 0.1.0 crashes where an operator has no options: each was tried.
@@ -304,6 +309,15 @@ fn needs_options(operator: BuiltinOperator) -> bool {
 fn options_tag(operator: BuiltinOperator) -> Option<u8> {
     let entry = OPTIONS.iter().find(|(operators, _)| operators.contains(&operator));
     entry.map(|(_, tag)| *tag)
+}
+
+macro_rules! operators {
+    ($( $tag:literal $( $name:ident )+; )+) => {
+        &[$( (operators!($( $name )+), $tag), )+]
+    };
+    ($( $name:ident )+) => {
+        &[$( BuiltinOperator::$name, )+]
+    };
 }
 
 /// Operators under names that stand for ones of onert's own, although they are custom in the file.
@@ -319,175 +333,29 @@ const BUILTIN_CUSTOM: [&str; 9] = [
     "TFLite_Detection_PostProcess",
 ];
 
-/// Operators that onert 0.1.0 refuses to load, by number.
-const NOT_LOADED: &[std::ops::RangeInclusive<i32>] = &[
-    -9..=-8,
-    -5..=-5,
-    12..=13,
-    15..=16,
-    24..=24,
-    27..=27,
-    29..=31,
-    33..=33,
-    35..=35,
-    46..=46,
-    48..=48,
-    51..=52,
-    68..=68,
-    80..=80,
-    89..=89,
-    100..=100,
-    103..=104,
-    107..=107,
-    109..=109,
-    112..=113,
-    115..=115,
-    117..=117,
-    120..=122,
-    124..=125,
-    127..=129,
-    131..=139,
-    141..=149,
-    151..=209,
-];
-
 /// Operators that crash onert 0.1.0 where they have no options.
-const NEED_OPTIONS: &[BuiltinOperator] = &[
-    BuiltinOperator::ROPE,
-    BuiltinOperator::RMS_NORM,
-    BuiltinOperator::BCQ_GATHER,
-    BuiltinOperator::BCQ_FULLY_CONNECTED,
-    BuiltinOperator::INSTANCE_NORM,
-    BuiltinOperator::ADD,
-    BuiltinOperator::AVERAGE_POOL_2D,
-    BuiltinOperator::CONCATENATION,
-    BuiltinOperator::CONV_2D,
-    BuiltinOperator::DEPTHWISE_CONV_2D,
-    BuiltinOperator::DEPTH_TO_SPACE,
-    BuiltinOperator::FULLY_CONNECTED,
-    BuiltinOperator::MAX_POOL_2D,
-    BuiltinOperator::MUL,
-    BuiltinOperator::RESIZE_BILINEAR,
-    BuiltinOperator::SOFTMAX,
-    BuiltinOperator::SPACE_TO_DEPTH,
-    BuiltinOperator::GATHER,
-    BuiltinOperator::MEAN,
-    BuiltinOperator::SUB,
-    BuiltinOperator::DIV,
-    BuiltinOperator::SQUEEZE,
-    BuiltinOperator::STRIDED_SLICE,
-    BuiltinOperator::SPLIT,
-    BuiltinOperator::ARG_MAX,
-    BuiltinOperator::TRANSPOSE_CONV,
-    BuiltinOperator::SUM,
-    BuiltinOperator::ARG_MIN,
-    BuiltinOperator::REDUCE_PROD,
-    BuiltinOperator::REDUCE_MAX,
-    BuiltinOperator::PACK,
-    BuiltinOperator::UNPACK,
-    BuiltinOperator::REDUCE_ANY,
-    BuiltinOperator::RESIZE_NEAREST_NEIGHBOR,
-    BuiltinOperator::LEAKY_RELU,
-    BuiltinOperator::SPLIT_V,
-    BuiltinOperator::IF,
-    BuiltinOperator::WHILE,
-    BuiltinOperator::BATCH_MATMUL,
-    BuiltinOperator::REDUCE_ALL,
-    BuiltinOperator::GELU,
-];
+const NEED_OPTIONS: &[BuiltinOperator] = operators! {
+    ROPE RMS_NORM BCQ_GATHER BCQ_FULLY_CONNECTED INSTANCE_NORM ADD AVERAGE_POOL_2D CONCATENATION
+    CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE FULLY_CONNECTED MAX_POOL_2D MUL RESIZE_BILINEAR SOFTMAX
+    SPACE_TO_DEPTH GATHER MEAN SUB DIV SQUEEZE STRIDED_SLICE SPLIT ARG_MAX TRANSPOSE_CONV SUM
+    ARG_MIN REDUCE_PROD REDUCE_MAX PACK UNPACK REDUCE_ANY RESIZE_NEAREST_NEIGHBOR LEAKY_RELU SPLIT_V
+    IF WHILE BATCH_MATMUL REDUCE_ALL GELU
+};
 
-/// Operators and the table of the first union that holds their options, where that has fields.
-const OPTIONS: &[(&[BuiltinOperator], u8)] = &[
-    (&[BuiltinOperator::CONV_2D], 1),
-    (&[BuiltinOperator::DEPTHWISE_CONV_2D], 2),
-    (&[BuiltinOperator::CONCAT_EMBEDDINGS], 3),
-    (&[BuiltinOperator::LSH_PROJECTION], 4),
-    (
-        &[
-            BuiltinOperator::AVERAGE_POOL_2D,
-            BuiltinOperator::L2_POOL_2D,
-            BuiltinOperator::MAX_POOL_2D,
-        ],
-        5,
-    ),
-    (&[BuiltinOperator::SVDF], 6),
-    (&[BuiltinOperator::RNN], 7),
-    (&[BuiltinOperator::FULLY_CONNECTED], 8),
-    (&[BuiltinOperator::SOFTMAX], 9),
-    (&[BuiltinOperator::CONCATENATION], 10),
-    (&[BuiltinOperator::ADD], 11),
-    (&[BuiltinOperator::L2_NORMALIZATION], 12),
-    (&[BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION], 13),
-    (&[BuiltinOperator::LSTM], 14),
-    (&[BuiltinOperator::RESIZE_BILINEAR], 15),
-    (&[BuiltinOperator::CALL], 16),
-    (&[BuiltinOperator::RESHAPE], 17),
-    (&[BuiltinOperator::SKIP_GRAM], 18),
-    (&[BuiltinOperator::SPACE_TO_DEPTH], 19),
-    (&[BuiltinOperator::EMBEDDING_LOOKUP_SPARSE], 20),
-    (&[BuiltinOperator::MUL], 21),
-    (&[BuiltinOperator::GATHER], 23),
-    (
-        &[
-            BuiltinOperator::MEAN,
-            BuiltinOperator::SUM,
-            BuiltinOperator::REDUCE_PROD,
-            BuiltinOperator::REDUCE_MAX,
-            BuiltinOperator::REDUCE_MIN,
-            BuiltinOperator::REDUCE_ANY,
-            BuiltinOperator::REDUCE_ALL,
-        ],
-        27,
-    ),
-    (&[BuiltinOperator::SUB], 28),
-    (&[BuiltinOperator::DIV], 29),
-    (&[BuiltinOperator::SQUEEZE], 30),
-    (&[BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_RNN], 31),
-    (&[BuiltinOperator::STRIDED_SLICE], 32),
-    (&[BuiltinOperator::SPLIT], 35),
-    (&[BuiltinOperator::CAST], 37),
-    (&[BuiltinOperator::ARG_MAX], 40),
-    (&[BuiltinOperator::TRANSPOSE_CONV], 49),
-    (&[BuiltinOperator::SPARSE_TO_DENSE], 50),
-    (&[BuiltinOperator::SHAPE], 55),
-    (&[BuiltinOperator::ARG_MIN], 57),
-    (&[BuiltinOperator::FAKE_QUANT], 58),
-    (&[BuiltinOperator::PACK], 59),
-    (&[BuiltinOperator::ONE_HOT], 61),
-    (&[BuiltinOperator::UNPACK], 64),
-    (&[BuiltinOperator::BIDIRECTIONAL_SEQUENCE_LSTM], 69),
-    (&[BuiltinOperator::BIDIRECTIONAL_SEQUENCE_RNN], 70),
-    (&[BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM], 71),
-    (&[BuiltinOperator::RESIZE_NEAREST_NEIGHBOR], 74),
-    (&[BuiltinOperator::LEAKY_RELU], 75),
-    (&[BuiltinOperator::MIRROR_PAD], 77),
-    (&[BuiltinOperator::SPLIT_V], 79),
-    (&[BuiltinOperator::UNIQUE], 80),
-    (&[BuiltinOperator::REVERSE_SEQUENCE], 87),
-    (&[BuiltinOperator::IF], 92),
-    (&[BuiltinOperator::WHILE], 93),
-    (&[BuiltinOperator::DEPTH_TO_SPACE], 94),
-    (&[BuiltinOperator::BATCH_MATMUL], 101),
-    (&[BuiltinOperator::CUMSUM], 102),
-    (&[BuiltinOperator::CALL_ONCE], 103),
-    (&[BuiltinOperator::CONV_3D], 106),
-    (&[BuiltinOperator::HASHTABLE], 107),
-    (&[BuiltinOperator::VAR_HANDLE], 111),
-    (
-        &[
-            BuiltinOperator::RANDOM_STANDARD_NORMAL,
-            BuiltinOperator::RANDOM_UNIFORM,
-            BuiltinOperator::MULTINOMIAL,
-        ],
-        114,
-    ),
-    (&[BuiltinOperator::BUCKETIZE], 115),
-    (&[BuiltinOperator::GELU], 116),
-    (&[BuiltinOperator::RUN_MODEL], 248),
-    (&[BuiltinOperator::ROPE], 249),
-    (&[BuiltinOperator::RMS_NORM], 250),
-    (&[BuiltinOperator::GRU], 251),
-    (&[BuiltinOperator::BCQ_GATHER], 252),
-    (&[BuiltinOperator::BCQ_FULLY_CONNECTED], 253),
-    (&[BuiltinOperator::INSTANCE_NORM], 254),
-];
+/// The table of the first union that holds the options of operators, where that has fields.
+const OPTIONS: &[(&[BuiltinOperator], u8)] = operators! {
+    1 CONV_2D; 2 DEPTHWISE_CONV_2D; 3 CONCAT_EMBEDDINGS; 4 LSH_PROJECTION;
+    5 AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D; 6 SVDF; 7 RNN; 8 FULLY_CONNECTED; 9 SOFTMAX;
+    10 CONCATENATION; 11 ADD; 12 L2_NORMALIZATION; 13 LOCAL_RESPONSE_NORMALIZATION; 14 LSTM;
+    15 RESIZE_BILINEAR; 16 CALL; 17 RESHAPE; 18 SKIP_GRAM; 19 SPACE_TO_DEPTH;
+    20 EMBEDDING_LOOKUP_SPARSE; 21 MUL; 23 GATHER;
+    27 MEAN SUM REDUCE_PROD REDUCE_MAX REDUCE_MIN REDUCE_ANY REDUCE_ALL; 28 SUB; 29 DIV; 30 SQUEEZE;
+    31 UNIDIRECTIONAL_SEQUENCE_RNN; 32 STRIDED_SLICE; 35 SPLIT; 37 CAST; 40 ARG_MAX;
+    49 TRANSPOSE_CONV; 50 SPARSE_TO_DENSE; 55 SHAPE; 57 ARG_MIN; 58 FAKE_QUANT; 59 PACK; 61 ONE_HOT;
+    64 UNPACK; 69 BIDIRECTIONAL_SEQUENCE_LSTM; 70 BIDIRECTIONAL_SEQUENCE_RNN;
+    71 UNIDIRECTIONAL_SEQUENCE_LSTM; 74 RESIZE_NEAREST_NEIGHBOR; 75 LEAKY_RELU; 77 MIRROR_PAD;
+    79 SPLIT_V; 80 UNIQUE; 87 REVERSE_SEQUENCE; 92 IF; 93 WHILE; 94 DEPTH_TO_SPACE;
+    101 BATCH_MATMUL; 102 CUMSUM; 103 CALL_ONCE; 106 CONV_3D; 107 HASHTABLE; 111 VAR_HANDLE;
+    114 RANDOM_STANDARD_NORMAL RANDOM_UNIFORM MULTINOMIAL; 115 BUCKETIZE; 116 GELU; 248 RUN_MODEL;
+    249 ROPE; 250 RMS_NORM; 251 GRU; 252 BCQ_GATHER; 253 BCQ_FULLY_CONNECTED; 254 INSTANCE_NORM;
+};

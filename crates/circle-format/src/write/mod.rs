@@ -44,7 +44,7 @@ pub enum BufferPlacement {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
     placement: BufferPlacement,
-    output: Output,
+    pub(crate) output: Output,
 }
 
 impl WriteOptions {
@@ -491,7 +491,7 @@ impl<W: Write> Out<W> {
     }
 
     fn copy(&mut self, source: &Source, extent: Extent) -> Result<()> {
-        if let Some(bytes) = source.as_slice().and_then(|all| extent.of(all)) {
+        if let Some(bytes) = source.as_slice().and_then(|all| extent.slice(all)) {
             return self.put(bytes);
         }
         let mut stream = source.stream(extent, WHAT)?;

@@ -1,13 +1,16 @@
 //! Tables that are shared, cut or not as they should be.
 
 use flat_tables::{Bounds, Problem};
-use flatbuffers::{FlatBufferBuilder, VerifierOptions, root_with_opts};
+use flatbuffers::{FlatBufferBuilder, VOffsetT, VerifierOptions, root_with_opts};
 use tensor_core::Limits;
 
 use crate::{
-    Error,
+    Error, Reader,
     generated::circle as stored,
-    model::{Buffer, Model, Operator, OperatorCode, Tensor},
+    model::{
+        Buffer, BuiltinOptions, Model, Operator, OperatorCode, Tensor,
+        options::FullyConnectedOptions,
+    },
 };
 
 /// Builds a model whose graph holds one tensor many times.
@@ -51,12 +54,22 @@ fn texts_shared_too_often() {
     Model::parse(shared(1 << 20, 8), &Limits::default()).unwrap();
 }
 
-/// Builds a model whose only operator has a number for its options, but no options.
-fn without_options(tag: stored::BuiltinOptions) -> Vec<u8> {
+/// Builds a model whose only operator has a number for its options, and a table of one byte in a
+/// field, or no table.
+fn with_options(
+    identifier: &str,
+    builtin_options_type: stored::BuiltinOptions,
+    field: Option<VOffsetT>,
+) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     // Else the number of NONE would be left out.
-    builder.force_defaults(true);
-    let args = stored::OperatorArgs { builtin_options_type: tag, ..Default::default() };
+    builder.force_defaults(field.is_none());
+    let builtin_options = field.map(|field| {
+        let table = builder.start_table();
+        builder.push_slot_always(field, 1_u8);
+        builder.end_table(table).as_union_value()
+    });
+    let args = stored::OperatorArgs { builtin_options_type, builtin_options, ..Default::default() };
     let operator = stored::Operator::create(&mut builder, &args);
     let operators = Some(builder.create_vector(&[operator]));
     let args = stored::SubGraphArgs { operators, ..Default::default() };
@@ -64,15 +77,36 @@ fn without_options(tag: stored::BuiltinOptions) -> Vec<u8> {
     let subgraphs = Some(builder.create_vector(&[graph]));
     let args = stored::ModelArgs { subgraphs, ..Default::default() };
     let model = stored::Model::create(&mut builder, &args);
-    builder.finish(model, Some("CIR0"));
+    builder.finish(model, Some(identifier));
     builder.finished_data().to_vec()
 }
 
 #[test]
 fn unions_without_a_value() {
     for tag in [stored::BuiltinOptions::NONE, stored::BuiltinOptions::AddOptions] {
-        let model = Model::parse(without_options(tag), &Limits::default()).unwrap();
+        let bytes = with_options("CIR0", tag, None);
+        let model = Model::parse(bytes, &Limits::default()).unwrap();
         assert_eq!(model.subgraphs[0].operators, [Operator::default()]);
+    }
+}
+
+/// Where a schema has nothing its next release may have anything, whatever the other one has there:
+/// bytes behind the last field of Circle, and a table with a text behind the last one of TFLite.
+#[test]
+fn what_later_releases_add() {
+    let bytes = (stored::BuiltinOptions::FullyConnectedOptions, 14);
+    let text = (stored::BuiltinOptions::RunModelOptions, 4);
+    let open =
+        |identifier, (tag, field)| Reader::from_bytes(with_options(identifier, tag, Some(field)));
+    let options = |reader: &Reader| reader.model().subgraphs[0].operators[0].options.clone();
+    let circle = open("CIR0", bytes).unwrap();
+    assert_eq!(options(&circle), Some(FullyConnectedOptions::default().into()));
+    assert!(circle.unknown_field().is_some());
+    let tflite = open("TFL3", text).unwrap();
+    assert!(matches!(options(&tflite), Some(BuiltinOptions::Unknown(table)) if table.tag() == 248));
+    for (identifier, options) in [("TFL3", bytes), ("CIR0", text)] {
+        let error = open(identifier, options).unwrap_err();
+        assert!(matches!(error, Error::Malformed(_)), "{error}");
     }
 }
 
@@ -104,7 +138,7 @@ fn the_verifier_agrees_with_what_is_proved() {
         ignore_missing_null_terminator: false,
     };
     let (mut proved, mut refused) = (0, 0);
-    for bytes in [shared(3, 2), without_options(stored::BuiltinOptions::AddOptions)] {
+    for bytes in [shared(3, 2), with_options("CIR0", stored::BuiltinOptions::AddOptions, None)] {
         test_support::mutations(&bytes, |changed| {
             let ours = crate::generated::circle_model(changed, bounds);
             let theirs = root_with_opts::<stored::Model<'_>>(&options, changed);
