@@ -1,4 +1,4 @@
-//! Rust code that flatc makes from the FlatBuffers schemas, and JSON Schemas that our code makes.
+//! Rust code that flatc makes from the FlatBuffers schemas.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,13 @@ use anyhow::{Context as _, Result, bail};
 use tensor_core::digest::Algorithm;
 use toml::{Table, Value};
 
-use crate::{command, descriptions::describe, output, python::Environment, root, succeed};
+use crate::{
+    command,
+    descriptions::{Shared, describe},
+    output,
+    python::Environment,
+    root, succeed,
+};
 
 /// The version of the crate `flatbuffers` in the root manifest. Code of any other version of the
 /// compiler may not even build against it.
@@ -30,6 +36,7 @@ struct Schema {
     source: &'static str,
     output: &'static str,
     unions: Unions,
+    shared: &'static [Shared],
 }
 
 /// What the code makes of a union of which one of the two fields is absent.
@@ -47,37 +54,28 @@ const SCHEMAS: [Schema; 3] = [
         source: "schemas/rten.fbs",
         output: "crates/rten-format/src/generated/rten.rs",
         unions: Unions::Paired,
+        shared: &[],
     },
     Schema {
         source: "schemas/circle.fbs",
         output: "crates/circle-format/src/generated/circle.rs",
         unions: Unions::Loose,
+        shared: &[
+            ("OPERATOR", [14, 14]),
+            ("BUILTIN_OPTIONS", [255, 127]),
+            ("FULLY_CONNECTED_OPTIONS", [5, 6]),
+        ],
     },
     Schema {
         source: "schemas/circle_training.fbs",
         output: "crates/circle-format/src/generated/training.rs",
         unions: Unions::Loose,
+        shared: &[],
     },
 ];
 
-/// A JSON Schema and what makes it; the path is relative to the root of the workspace.
-struct Described {
-    output: &'static str,
-    make: fn() -> String,
-}
-
-/// Every JSON Schema of the workspace. A new one is added here.
-const DESCRIBED: [Described; 1] = [Described {
-    output: "schemas/live.spec.schema.json",
-    make: || ptl_spec::json_schema().to_pretty() + "\n",
-}];
-
 /// Makes the code of every schema anew, and records what belongs together.
 pub(crate) fn write() -> Result<()> {
-    for Described { output, make } in DESCRIBED {
-        fs::write(root().join(output), make()).with_context(|| output)?;
-        println!("{output}: written");
-    }
     let compiler = Compiler::verified(program()?)?;
     let root = root();
     for schema in &SCHEMAS {
@@ -99,12 +97,6 @@ pub(crate) fn write() -> Result<()> {
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let mut faults = faults(&root, &SCHEMAS)?;
-    for Described { output, make } in DESCRIBED {
-        let stored = fs::read_to_string(root.join(output)).with_context(|| output)?;
-        if stored != make() {
-            faults.push(format!("{output}: our code makes something else"));
-        }
-    }
     match program() {
         Ok(program) => {
             let compiler = Compiler::verified(program)?;
@@ -147,7 +139,7 @@ impl Compiler {
         let config = root().join("rustfmt.toml");
         if schema.unions == Unions::Loose {
             let made = fs::read_to_string(&path).with_context(|| format!("{path:?}"))?;
-            let tables = describe(&made, "Absent").with_context(|| schema.source)?;
+            let tables = describe(&made, "Absent", schema.shared).with_context(|| schema.source)?;
             let made = loose_unions(&made) + &tables;
             fs::write(&path, made).with_context(|| format!("{path:?}"))?;
         }
@@ -280,7 +272,7 @@ mod tests {
     use super::*;
 
     const SCHEMA: Schema =
-        Schema { source: "schemas/a.fbs", output: "a.rs", unions: Unions::Paired };
+        Schema { source: "schemas/a.fbs", output: "a.rs", unions: Unions::Paired, shared: &[] };
 
     /// Makes a workspace of one schema whose record is up to date.
     fn workspace() -> tempfile::TempDir {

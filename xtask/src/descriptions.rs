@@ -13,8 +13,13 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Context as _, Result, bail};
 
+/// The name of what both schemas of a file have, but not with the same fields or members; and how
+/// many of them the one has, and the other, of which the names of own tables start with `Tflite`. A
+/// later release may put something else in the place of what its schema lacks.
+pub(crate) type Shared = (&'static str, [usize; 2]);
+
 /// Returns the code of a module `tables` that describes the same tables.
-pub(crate) fn describe(made: &str, halves: &str) -> Result<String> {
+pub(crate) fn describe(made: &str, halves: &str, shared: &[Shared]) -> Result<String> {
     let made: String = made.chars().filter(|char| !char.is_whitespace()).collect();
     let code = Code { made: &made, halves };
     let (mut tables, mut unions) = (String::new(), BTreeMap::new());
@@ -27,13 +32,43 @@ pub(crate) fn describe(made: &str, halves: &str) -> Result<String> {
         }
         tables += &code.table(name, body, &mut unions).with_context(|| name.to_owned())?;
     }
-    let unions: String = unions.into_values().collect();
+    tables.extend(unions.into_values());
+    let tables = separate(&tables, shared)?;
     Ok(format!(
         "\n/// What there is to prove of each table before anything above may be used on it.\n\
          pub(crate) mod tables {{\n\
          use flat_tables::{{Field, FieldType, Halves, Member, TableType, Union}};\n\
-         {tables}{unions}}}\n"
+         {tables}}}\n"
     ))
+}
+
+/// Describes what is shared once for each of the two schemas.
+fn separate(tables: &str, shared: &[Shared]) -> Result<String> {
+    let stands_for = |code: &str, name: &str| code.contains(&format!("static {name}:"));
+    if let Some((name, _)) = shared.iter().find(|(name, _)| !stands_for(tables, name)) {
+        bail!("there is no {name} to share");
+    }
+    let cut = |code: &str, count: usize| -> String {
+        let is_kept = |at: usize, line: &&str| at <= count || line.starts_with(']');
+        // The first line is empty, the second one the start.
+        let lines = code.split_inclusive('\n').enumerate();
+        lines
+            .filter(|(at, line)| is_kept(at.saturating_sub(1), line))
+            .map(|(_, line)| line)
+            .collect()
+    };
+    let renamed = |code: &str| {
+        shared.iter().fold(code.to_owned(), |code, (name, _)| {
+            let code = code.replace(&format!("&{name})"), &format!("&TFLITE_{name})"));
+            code.replace(&format!("static {name}:"), &format!("static TFLITE_{name}:"))
+        })
+    };
+    let both = |code: &str| match shared.iter().find(|(name, _)| stands_for(code, name)) {
+        Some((_, [first, second])) => cut(code, *first) + &cut(&renamed(code), *second),
+        None if code.contains("static TFLITE_") => renamed(code),
+        None => code.to_owned(),
+    };
+    Ok(tables.split_inclusive("] };\n").map(both).collect())
 }
 
 /// Made code without blanks.
@@ -255,7 +290,7 @@ mod tests {
 
     #[track_caller]
     fn refuses(made: &str, message: &str) {
-        let error = describe(made, "Absent").unwrap_err();
+        let error = describe(made, "Absent", &[]).unwrap_err();
         assert_eq!(format!("{error:#}"), message);
     }
 
@@ -270,7 +305,7 @@ mod tests {
 
     #[test]
     fn fields_stand_at_their_ids() {
-        let found = describe(MADE, "Absent").unwrap();
+        let found = describe(MADE, "Absent", &[]).unwrap();
         let (_, tables) = found.split_once("pub(crate) static").unwrap();
         assert_eq!(
             tables,
@@ -283,5 +318,18 @@ mod tests {
              \nstatic ANY: Union = Union { halves: Halves::Absent, members: &[\n\
              Member::Nothing,\nMember::Unknown,\nMember::Table(&NODE),\n] };\n}\n"
         );
+    }
+
+    #[test]
+    fn what_two_schemas_share_is_described_for_each() {
+        let code =
+            |prefix: &str, fields: &str| format!("\nstatic {prefix}A: T = T {{[\n{fields}] }};\n");
+        let (one, more) = ("Field(1),\n", "Field(1),\nField(&B),\n");
+        let root =
+            |prefix: &str| format!("\nstatic {prefix}ROOT: T = T {{[\nField(&{prefix}A),\n] }};\n");
+        let made = root("") + &root("TFLITE_").replace("&TFLITE_", "&") + &code("", more);
+        let found = separate(&made, &[("A", [1, 2])]).unwrap();
+        assert_eq!(found, root("") + &root("TFLITE_") + &code("", one) + &code("TFLITE_", more));
+        separate(&made, &[("B", [1, 2])]).unwrap_err();
     }
 }
