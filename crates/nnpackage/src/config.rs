@@ -8,12 +8,12 @@ use crate::{File, Reader, Result, layout, manifest::io_ref::stoi};
 ///
 /// Lines end at a line feed; `#` and what follows it do not count, wherever it stands; the key ends
 /// at the first `=`; blanks and tabs around key and value do not count. Lines without a key or a
-/// value are passed over, and of several lines of one key the last counts.
+/// value are skipped, and of several lines of one key the last counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     entries: Vec<ConfigEntry>,
-    /// Lines with something in them that are passed over.
-    passed: Vec<u64>,
+    /// Lines with something in them that set nothing.
+    skipped: Vec<u64>,
     has_bom: bool,
 }
 
@@ -30,8 +30,8 @@ pub struct ConfigEntry {
 }
 
 impl Config {
-    /// Reads a configuration file. Nothing in one is an error: what onert passes over is passed
-    /// over. Bytes that are not UTF-8 read as U+FFFD.
+    /// Reads a configuration file. Nothing in one is an error: what onert skips is
+    /// skipped. Bytes that are not UTF-8 read as U+FFFD.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
@@ -41,7 +41,7 @@ impl Config {
             let pair = cut.split_once('=').filter(|(_, value)| !value.is_empty());
             let Some((key, value)) = pair else {
                 if !cut.trim_matches(BLANKS).is_empty() && cut.trim_matches(BLANKS) != "\r" {
-                    config.passed.push(number);
+                    config.skipped.push(number);
                 }
                 continue;
             };
@@ -75,8 +75,8 @@ impl Config {
 
     /// Returns the lines that hold something and set nothing.
     #[must_use]
-    pub fn passed_over(&self) -> &[u64] {
-        &self.passed
+    pub fn skipped_lines(&self) -> &[u64] {
+        &self.skipped
     }
 
     /// Tells whether the file starts with a byte order mark, which becomes part of its first key.
@@ -287,79 +287,24 @@ const OPERATOR_BACKEND: ConfigKey =
     key("OP_BACKEND_", ConfigType::Text, "", ConfigEffect::LaterSessions);
 const OPERATOR_PREFIX: &str = "OP_BACKEND_";
 
+macro_rules! words {
+    ($( $word:ident )*) => {
+        &[$( stringify!($word), )*]
+    };
+}
+
 /// Operators under onert's own names.
-const OPERATORS: &[&str] = &[
-    "AddN",
-    "ArgMinMax",
-    "BCQFullyConnected",
-    "BCQGather",
-    "BatchMatMul",
-    "BatchToSpaceND",
-    "BinaryArithmetic",
-    "BroadcastTo",
-    "Bulk",
-    "Comparison",
-    "Concat",
-    "Conv2D",
-    "ConvertFp16ToFp32",
-    "ConvertFp32ToFp16",
-    "Custom",
-    "DepthToSpace",
-    "DepthwiseConv2D",
-    "DetectionPostProcess",
-    "ElementwiseActivation",
-    "ElementwiseBinary",
-    "ElementwiseUnary",
-    "EmbeddingLookup",
-    "ExpandDims",
-    "Fill",
-    "FullyConnected",
-    "FusedBatchNorm",
-    "Gather",
-    "HashtableLookup",
-    "If",
-    "InstanceNorm",
-    "L2Normalization",
-    "LSTM",
-    "LocalResponseNormalization",
-    "LogSoftmax",
-    "Loss",
-    "OneHot",
-    "PReLU",
-    "Pack",
-    "Pad",
-    "Permute",
-    "Pool2D",
-    "Pow",
-    "RNN",
-    "Range",
-    "Rank",
-    "Reduce",
-    "Reshape",
-    "ResizeBilinear",
-    "ResizeNearestNeighbor",
-    "Reverse",
-    "RmsNorm",
-    "RoPE",
-    "Select",
-    "Shape",
-    "Slice",
-    "Softmax",
-    "SpaceToBatchND",
-    "SpaceToDepth",
-    "Split",
-    "SplitV",
-    "SquaredDifference",
-    "Squeeze",
-    "StatelessRandomUniform",
-    "StridedSlice",
-    "Tile",
-    "TopKV2",
-    "Transpose",
-    "TransposeConv",
-    "Unpack",
-    "While",
-];
+const OPERATORS: &[&str] = words! {
+    AddN ArgMinMax BCQFullyConnected BCQGather BatchMatMul BatchToSpaceND BinaryArithmetic
+    BroadcastTo Bulk Comparison Concat Conv2D ConvertFp16ToFp32 ConvertFp32ToFp16 Custom
+    DepthToSpace DepthwiseConv2D DetectionPostProcess ElementwiseActivation ElementwiseBinary
+    ElementwiseUnary EmbeddingLookup ExpandDims Fill FullyConnected FusedBatchNorm Gather
+    HashtableLookup If InstanceNorm L2Normalization LSTM LocalResponseNormalization LogSoftmax Loss
+    OneHot PReLU Pack Pad Permute Pool2D Pow RNN Range Rank Reduce Reshape ResizeBilinear
+    ResizeNearestNeighbor Reverse RmsNorm RoPE Select Shape Slice Softmax SpaceToBatchND
+    SpaceToDepth Split SplitV SquaredDifference Squeeze StatelessRandomUniform StridedSlice Tile
+    TopKV2 Transpose TransposeConv Unpack While
+};
 
 /// The only values that count as false.
 const FALSE: [&str; 5] = ["0", "OFF", "FALSE", "N", "NO"];
@@ -404,7 +349,7 @@ mod tests {
         assert_eq!(config.value("NUM_THREADS"), Some("3"));
         assert_eq!((config.get("EXECUTOR"), config.value("EXECUTOR")), (None, Some("Linear")));
         assert_eq!((config.get("A").is_some(), config.value("A")), (true, None));
-        assert_eq!(config.passed_over(), [5]);
+        assert_eq!(config.skipped_lines(), [5]);
     }
 
     #[test]

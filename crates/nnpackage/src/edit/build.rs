@@ -330,7 +330,8 @@ impl Plans for Builder {
         for (path, reader) in &self.opened {
             for (location, needed) in needs(path, reader)? {
                 if !self.files.contains_key(&needed) {
-                    let fault = BuildFault::NeedsFile { location };
+                    let place = "the package";
+                    let fault = BuildFault::NeedsFile { location, place };
                     return Err(Error::Build { path: path.clone(), fault });
                 }
             }

@@ -3,15 +3,20 @@
 
 use std::{
     io::{self, Write},
+    mem,
     path::{Path, PathBuf},
 };
 
-use model_archive::{Archive, FolderEdit};
-use tensor_core::output::{Edited, Existing, LockedFile, NewFile};
+use model_archive::{Folder, FolderEdit};
+use tensor_core::{
+    Source,
+    output::{Edited, Existing, LockedFile, NewFile},
+};
 
 use crate::{
     Edit, Error, Reader, Result, Sums, WriteOptions,
     edit::Planned,
+    read::is_not_a_folder,
     write::{copy, document},
 };
 
@@ -33,17 +38,17 @@ use crate::{
 #[must_use = "an edit takes effect when it is committed"]
 pub struct Editor {
     path: PathBuf,
-    /// None in a dry run.
-    held: Option<Held>,
+    held: Held,
     edit: Edit,
     options: WriteOptions,
 }
 
-/// What is locked.
+/// What is locked; nothing in a dry run.
 #[derive(Debug)]
 enum Held {
-    Archive(LockedFile),
+    Archive(Option<LockedFile>),
     Folder(Box<FolderEdit>),
+    DryFolder(Folder),
 }
 
 impl Editor {
@@ -63,27 +68,41 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         let (path, output) = (path.as_ref(), options.output);
-        let (held, reader) = if path.is_dir() {
-            let folder = FolderEdit::open(path, output)?;
-            (Held::Folder(Box::new(folder)), Reader::open(path)?)
-        } else {
-            let lock = LockedFile::open_within(path, output.wait)?;
-            let reader = Reader::from_source(lock.source()?)?;
-            (Held::Archive(lock), reader)
+        let (held, reader) = match FolderEdit::open(path, output) {
+            Ok(folder) => {
+                let reader = Reader::options().from_folder(folder.folder().clone())?;
+                (Held::Folder(Box::new(folder)), reader)
+            }
+            Err(error) if is_not_a_folder(&error) => {
+                let lock = LockedFile::open_within(path, output.wait)?;
+                let reader = Reader::from_source(lock.source()?)?;
+                (Held::Archive(Some(lock)), reader)
+            }
+            Err(error) => return Err(error.into()),
         };
-        Ok(Self { path: path.to_owned(), held: Some(held), edit: Edit::new(&reader), options })
+        Ok(Self { path: path.to_owned(), held, edit: Edit::new(&reader), options })
     }
 
     /// Opens a package for a dry run: everything is checked as in any edit, and what would be written
-    /// is thrown away. The package is not locked.
+    /// is thrown away. The package does not stay locked.
     ///
     /// # Errors
     ///
-    /// As for [`Reader::open`].
+    /// As for [`open_with`](Self::open_with).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
-        let path = path.as_ref().to_owned();
-        let edit = Edit::new(&Reader::open(&path)?);
-        Ok(Self { path, held: None, edit, options })
+        let (path, output) = (path.as_ref(), options.output);
+        let (held, reader) = match Folder::open(path) {
+            Ok(folder) => {
+                FolderEdit::check(folder.path(), output)?;
+                let reader = Reader::options().from_folder(folder.clone())?;
+                (Held::DryFolder(folder), reader)
+            }
+            Err(error) if is_not_a_folder(&error) => {
+                (Held::Archive(None), Reader::from_source(output.check(path)?)?)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { path: path.to_owned(), held, edit: Edit::new(&reader), options })
     }
 
     /// Returns the package as it was.
@@ -114,29 +133,36 @@ impl Editor {
         if planned.is_nothing() {
             return Ok(Edited::Unchanged);
         }
-        let archive = self.edit.reader().archive();
-        match (self.held.take(), archive) {
-            (Some(Held::Folder(folder)), _) => update(&planned, Some(*folder)),
-            (None, None) => update(&planned, None),
-            (Some(Held::Archive(lock)), Some(archive)) => {
-                let replaced = self.replace(&planned, archive, &lock);
+        let before = self.edit.reader().source().map_or(0, Source::len);
+        match mem::replace(&mut self.held, Held::Archive(None)) {
+            Held::Folder(mut folder) => {
+                for path in &planned.removed {
+                    folder.remove(path)?;
+                }
+                update(&planned, |path| folder.file(path))?;
+                Ok(folder.commit()?)
+            }
+            Held::DryFolder(folder) => {
+                let written = update(&planned, |path| folder.check_file(path).map(|_| io::sink()))?;
+                Ok(Edited::Updated { written, removed: planned.removed.len() })
+            }
+            Held::Archive(Some(lock)) => {
+                let replaced = self.replace(&planned, &lock, before);
                 lock.unlock();
                 replaced
             }
-            (_, archive) => {
-                // Refused as the real one is; it is never put in its place.
-                drop(NewFile::create(&self.path, self.options.output.durability)?);
+            Held::Archive(None) => {
+                self.options.output.check_create(&self.path)?;
                 let after = planned.whole.write_to(Counter(0), &self.options)?.0;
-                let before = archive.map_or(0, |archive| archive.source().len());
                 Ok(Edited::Replaced { before, after })
             }
         }
     }
 
-    fn replace(&self, planned: &Planned, old: &Archive, lock: &LockedFile) -> Result<Edited> {
+    fn replace(&self, planned: &Planned, lock: &LockedFile, before: u64) -> Result<Edited> {
         let new = NewFile::create(&self.path, self.options.output.durability)?;
         let mut new = planned.whole.write_to(new, &self.options)?;
-        let (before, after) = (old.source().len(), new.written());
+        let after = new.written();
         // Nobody else may have changed it: the lock only keeps out those who ask for it.
         lock.check_in_place()?;
         if !lock.byte_len().is_ok_and(|len| len == before) {
@@ -150,25 +176,22 @@ impl Editor {
 impl Drop for Editor {
     fn drop(&mut self) {
         // Readers may still have the file open.
-        if let Some(Held::Archive(lock)) = &self.held {
+        if let Held::Archive(Some(lock)) = &self.held {
             lock.unlock();
         }
     }
 }
 
-/// Writes what changes into a folder; reads it only where there is none.
-fn update(planned: &Planned, mut folder: Option<FolderEdit>) -> Result<Edited> {
+/// Writes what changes into the files of a folder; returns how many there are.
+fn update<W: Write + 'static>(
+    planned: &Planned,
+    mut file: impl FnMut(&str) -> model_archive::Result<W>,
+) -> Result<usize> {
     let whole = &planned.whole;
-    for path in &planned.removed {
-        folder.as_mut().map_or(Ok(()), |folder| folder.remove(path))?;
-    }
     let (mut sums, mut written) = (whole.sums.clone(), 0_usize);
     let mut create = |path: &str| -> Result<Box<dyn Write>> {
         written = written.saturating_add(1);
-        Ok(match &mut folder {
-            Some(folder) => Box::new(folder.file(path)?),
-            None => Box::new(io::sink()),
-        })
+        Ok(Box::new(file(path)?))
     };
     for file in &whole.files {
         let is_changed = planned.is_changed(&file.path);
@@ -186,10 +209,7 @@ fn update(planned: &Planned, mut folder: Option<FolderEdit>) -> Result<Edited> {
         let list = create(Sums::PATH)?.write_all(&document(sums)?);
         list.map_err(|source| Error::Write { path: Sums::PATH.to_owned(), source })?;
     }
-    if let Some(folder) = folder {
-        return Ok(folder.commit()?);
-    }
-    Ok(Edited::Updated { written, removed: planned.removed.len() })
+    Ok(written)
 }
 
 /// Counts what is written.

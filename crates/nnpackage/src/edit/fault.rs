@@ -54,10 +54,12 @@ pub enum BuildFault {
     #[error("cannot be opened as a model: {}", Chain(&**.0))]
     Model(Box<Error>),
     /// It is a model that needs another file, which is not there.
-    #[error("needs the file {location:?}, which is not in the package")]
+    #[error("needs the file {location:?}, which is not in {place}")]
     NeedsFile {
         /// The file as the model names it.
         location: String,
+        /// Where it was looked for.
+        place: &'static str,
     },
     /// It is a model that needs a file outside of where it may look.
     #[error("needs the file {location:?}, which leads out of {out_of}")]

@@ -568,7 +568,8 @@ impl Edit {
                     return Err(Error::Build { path: needed, fault: BuildFault::Named { by } });
                 }
                 if is_new && !self.has(&needed) {
-                    let fault = BuildFault::NeedsFile { location };
+                    let place = "the package";
+                    let fault = BuildFault::NeedsFile { location, place };
                     return Err(Error::Build { path: path.clone(), fault });
                 }
             }

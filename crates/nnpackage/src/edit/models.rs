@@ -43,14 +43,14 @@ pub(crate) fn needed_from(
             if !seen.insert(needed.clone()) {
                 continue;
             }
-            let out_of = "the folder of the model";
-            let outside = || fail(BuildFault::NeedsOutside { location: location.clone(), out_of });
+            let place = "the folder of the model";
+            let outside = || fail(BuildFault::NeedsOutside { location: location.clone(), out_of: place });
             let below = match base {
                 "" => Some(needed.as_str()),
                 base => needed.strip_prefix(base).and_then(|rest| rest.strip_prefix('/')),
             };
             let below = folder.join(below.ok_or_else(outside)?);
-            let missing = |_| fail(BuildFault::NeedsFile { location: location.clone() });
+            let missing = |_| fail(BuildFault::NeedsFile { location: location.clone(), place });
             let from = below.canonicalize().map_err(missing)?;
             if !from.starts_with(&folder) {
                 return Err(outside());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use circle_format::is_builtin_custom;
 use model_archive::Archive;
+use tensor_core::Report;
 
 use crate::{
     BuildFault, Builder, CustomOp, EditFault, Error, IoRef, Manifest, ModelFile, Reader, Result,
@@ -243,6 +244,15 @@ impl Merge {
         Ok(builder)
     }
 
+    /// Reports what is wrong with the packages as they are, under the paths that their files get: what
+    /// a merge does not bring in.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        let mut report = Report::default();
+        self.parts.iter().for_each(|part| report.append(part.lint()));
+        report
+    }
+
     /// Takes over connections, and makes those that were asked for.
     fn wire(&self, builder: &mut Builder, first: &[usize]) {
         let is_wired = |manifest: &Manifest| {
@@ -374,6 +384,26 @@ impl Part {
             }
         }
         Ok(())
+    }
+
+    /// Reports what is wrong with the package; in messages, paths are in quotes.
+    fn lint(&self) -> Report {
+        let (reader, prefix) = (&self.reader, &self.prefix);
+        let models: BTreeSet<&str> = reader.models().map(ModelFile::path).collect();
+        let configs = reader.manifest().configs.iter().map(|name| layout::document(name));
+        let kept: BTreeSet<String> = configs.chain([MANIFEST.to_owned()]).collect();
+        let needed = needs::of_package(reader);
+        let paths: BTreeSet<&String> = reader.paths().into_iter().flatten().collect();
+        let moved = |path: &str| match path.to_owned() {
+            path if kept.contains(&path) => path,
+            path if models.contains(&*path) || needed.contains(&path) => format!("{prefix}{path}"),
+            path if paths.contains(&path) => self.moved(&path),
+            path => path,
+        };
+        reader.lint().map(|finding| {
+            finding.at.entry = finding.at.entry.as_deref().map(moved);
+            finding.message = finding.message.split('"').map(moved).collect::<Vec<_>>().join("\"");
+        })
     }
 
     fn put(&self, builder: &mut Builder, path: &str, body: &Body, used: Use) -> Result<()> {

@@ -174,7 +174,7 @@ impl Hdf5 {
 
     fn at(&self, offset: u64, len: u64) -> Result<&[u8]> {
         let extent = tensor_core::Extent::new(offset, len).ok();
-        let found = extent.and_then(|extent| extent.of(&self.bytes));
+        let found = extent.and_then(|extent| extent.slice(&self.bytes));
         found.ok_or_else(|| fault(offset, "is behind the end"))
     }
 

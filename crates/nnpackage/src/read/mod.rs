@@ -212,11 +212,11 @@ impl ReadOptions {
     /// As for [`Reader::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
-        if path.is_dir() {
-            let folder = Folder::open(path)?.limits(self.limits);
-            return self.read(Storage::Stored(folder.into()));
+        match Folder::open(path) {
+            Ok(folder) => self.from_folder(folder),
+            Err(error) if is_not_a_folder(&error) => self.from_source(Source::open(path)?),
+            Err(error) => Err(error.into()),
         }
-        self.from_source(Source::open(path)?)
     }
 
     /// Reads an archive that is in memory; nothing is copied.
@@ -262,6 +262,11 @@ impl ReadOptions {
         self.from_source(archive.source().clone())
     }
 
+    /// Reads a folder that is open already.
+    pub(crate) fn from_folder(self, folder: Folder) -> Result<Reader> {
+        self.read(Storage::Stored(folder.limits(self.limits).into()))
+    }
+
     /// Reads what is going to be written.
     pub(crate) fn preview(self, files: BTreeMap<String, Body>) -> Result<Reader> {
         self.verify(Verify::Never).read(Storage::Planned(Arc::new(files)))
@@ -304,6 +309,15 @@ impl Default for ReadOptions {
         let limits = Limits::default().with_document_bytes(DOCUMENT_BYTES);
         Self { limits, profile: Profile::Strict, verify: Verify::Never, threads: None }
     }
+}
+
+/// Tells whether something was opened as a folder that is a file, or not there.
+pub(crate) fn is_not_a_folder(error: &model_archive::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let model_archive::Error::Core(tensor_core::Error::File { source, .. }) = error else {
+        return false;
+    };
+    matches!(source.kind(), NotADirectory | NotFound)
 }
 
 /// Returns for each path the position of the first one that is equal.

@@ -56,7 +56,7 @@ fn whole(config: &Config, findings: &mut Diagnoses) {
         let message = "starts with a byte order mark, which becomes part of its first key";
         findings.push(Diagnosis::warning("nnp/config-bom", message).ignored());
     }
-    for &line in config.passed_over() {
+    for &line in config.skipped_lines() {
         let message = "sets nothing: it has no \"=\" with something behind it";
         let diagnosis = Diagnosis::warning("nnp/config-line", message).ignored();
         findings.push(diagnosis.at(|at| at.line(line)));

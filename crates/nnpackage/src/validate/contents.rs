@@ -105,8 +105,8 @@ impl<'a> Content<'a> {
     fn fault(self, error: &Error, profile: Profile) -> Finding {
         let mut finding = error.finding();
         finding.at.entry.get_or_insert_with(|| self.name().to_owned());
-        if let Error::Archive(model_archive::Error::Flaw(flaw)) = error {
-            finding.severity = flaw.fault.class().severity(profile);
+        if let Error::Archive(model_archive::Error::Fault(found)) = error {
+            finding.severity = found.fault.class().severity(profile);
         }
         finding
     }

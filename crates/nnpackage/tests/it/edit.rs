@@ -1,41 +1,18 @@
 //! Packages that are changed: what changes, what stays, and what is refused.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use nnpackage::{
     Builder, Config, ConfigChange, Connected, Connection, Edit, Edited, Editor, Error, IoRef,
     Manifest, Merge, ModelType, PackageVersion, Reader, Sums, WriteOptions, Writer, extract,
     model_archive::Method,
     split,
-    tensor_core::{Finding, Limits, Severity, Source},
+    tensor_core::{Chain, Finding, Limits, Severity, Source},
 };
 use proptest::prelude::*;
 use test_support::testdata;
 
-fn valid(name: &str) -> PathBuf {
-    let mut found = test_support::files("nnpackage/valid", "zip").into_iter();
-    found.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(name)).unwrap()
-}
-
-fn open(name: &str) -> Reader {
-    Reader::open(valid(name)).unwrap()
-}
-
-fn model(name: &str, path: &str) -> Source {
-    Source::from_bytes(open(name).file(path).unwrap().bytes().unwrap())
-}
-
-fn circle() -> Source {
-    model("01", "add.circle")
-}
-
-fn bytes(text: &str) -> Source {
-    Source::from_bytes(text.as_bytes().to_vec())
-}
+use crate::common::{both, bytes, circle, edited, open, part, refuses, valid, walk, written};
 
 fn io(text: &str) -> IoRef {
     text.parse().unwrap()
@@ -45,18 +22,6 @@ fn io(text: &str) -> IoRef {
 fn contents(reader: &Reader) -> BTreeMap<String, Vec<u8>> {
     let files = reader.files().unwrap();
     files.map(|file| (file.path().to_owned(), file.bytes().unwrap().to_vec())).collect()
-}
-
-fn written(edit: &Edit) -> Reader {
-    Reader::from_bytes(Writer::new(Vec::new(), edit).finish().unwrap()).unwrap()
-}
-
-#[track_caller]
-fn refuses<T>(result: Result<T, Error>, message: &str) {
-    match result {
-        Ok(_) => panic!("expected {message:?}"),
-        Err(error) => assert_eq!(error.to_string(), message),
-    }
 }
 
 /// Proves that two packages have the same files but for some, and returns these as they are now.
@@ -97,16 +62,12 @@ fn packages_of_the_corpus_are_edited_in_place() {
             let before = Reader::open(place).unwrap();
             let old = contents(&before);
             assert_eq!(Editor::open(place).unwrap().commit().unwrap(), Edited::Unchanged);
-            let mut editor = Editor::open(place).unwrap();
-            editor.edit_mut().put("notes/new.txt", bytes("new")).unwrap();
-            editor.commit().unwrap();
-            let mut new = contents(&Reader::open(place).unwrap());
+            let added = edited(place, |edit| edit.put("notes/new.txt", bytes("new")));
+            let mut new = contents(&added);
             assert_eq!(new.remove("notes/new.txt").unwrap(), b"new");
             assert!(new == old, "{place:?}");
-            let mut editor = Editor::open(place).unwrap();
-            editor.edit_mut().remove("notes/new.txt").unwrap();
-            editor.commit().unwrap();
-            assert!(contents(&Reader::open(place).unwrap()) == old, "{place:?}");
+            let removed = edited(place, |edit| edit.remove("notes/new.txt"));
+            assert!(contents(&removed) == old, "{place:?}");
         }
         fs::remove_dir_all(&unpacked).unwrap();
     }
@@ -117,9 +78,7 @@ fn rebuilt_packages_say_the_same() {
     for path in test_support::files("nnpackage/valid", "zip") {
         let before = Reader::open(&path).unwrap();
         let mut merge = Merge::default();
-        let after = merge.package(&before).build().unwrap();
-        let after = Writer::new(Vec::new(), &after).finish().unwrap();
-        let after = Reader::from_bytes(after).unwrap();
+        let after = written(&merge.package(&before).build().unwrap());
         let (old, new) = (before.manifest(), after.manifest());
         assert_eq!(new.models, old.models, "{path:?}");
         assert_eq!(new.connections, old.connections);
@@ -168,7 +127,7 @@ fn text_around_a_change_stays() {
 #[test]
 fn models_behind_a_removed_one_move_up() {
     let mut edit = Edit::new(&open("03"));
-    edit.add_model("m2.circle", model("03", "m1.circle")).unwrap();
+    edit.add_model("m2.circle", part("03", "m1.circle")).unwrap();
     edit.connect(io("1:0:0"), io("2:0:0"));
     edit.manifest_mut().pkg_outputs = vec![io("2:0:0")];
     let three = written(&edit);
@@ -215,7 +174,7 @@ fn information_goes_with_its_model() {
 fn replaced_models_have_their_own_type() {
     let before = open("01");
     let mut edit = Edit::new(&before);
-    edit.replace_model(0, model("04", "sub/add.tflite")).unwrap();
+    edit.replace_model(0, part("04", "sub/add.tflite")).unwrap();
     let after = written(&edit);
     assert_eq!(after.manifest().models, ["add.circle"]);
     assert_eq!(after.manifest().model_type(0), Some("tflite"));
@@ -243,8 +202,7 @@ fn version_rises_with_what_is_used() {
     let version = |edit: &Edit| edit.manifest().version.to_string();
     let mut builder = Builder::default();
     builder.model("a.circle", circle()).unwrap();
-    let packed = Writer::new(Vec::new(), &builder).finish().unwrap();
-    let mut edit = Edit::new(&Reader::from_bytes(packed).unwrap());
+    let mut edit = Edit::new(&written(&builder));
     assert_eq!(version(&edit), "1.0.0");
     edit.set_config("a.cfg", "NUM_THREADS=1\n").unwrap();
     assert_eq!(version(&edit), "1.1.0");
@@ -404,8 +362,7 @@ fn running() -> (tempfile::TempDir, Reader) {
     let mut builder = Builder::default();
     builder.model("add.circle", circle()).unwrap();
     builder.model_from("a/run.circle", &model).unwrap();
-    let package = Writer::new(Vec::new(), &builder).finish().unwrap();
-    (folder, Reader::from_bytes(package).unwrap())
+    (folder, written(&builder))
 }
 
 #[test]
@@ -441,36 +398,29 @@ fn files_that_a_new_model_needs_come_with_it() {
 
 #[test]
 fn digests_are_kept_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
-    let mut edit = Edit::new(&open("03"));
-    edit.digests(true);
-    Writer::create(&archive, &edit).unwrap().finish().unwrap();
-    Writer::options().create_folder(&unpacked, &edit).unwrap();
-    for place in [archive, unpacked] {
-        assert_eq!(Reader::open(&place).unwrap().sums().unwrap().unwrap().iter().len(), 5);
-        let mut editor = Editor::open(&place).unwrap();
-        editor.edit_mut().set_config("a.cfg", "NUM_THREADS=1\n").unwrap();
-        editor.edit_mut().put("new", bytes("x")).unwrap();
-        editor.commit().unwrap();
-        let reader = Reader::open(&place).unwrap();
-        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
-        assert_eq!(reader.sums().unwrap().unwrap().iter().len(), 7);
-        let mut editor = Editor::open(&place).unwrap();
-        editor.edit_mut().remove("new").unwrap();
-        editor.commit().unwrap();
-        let reader = Reader::open(&place).unwrap();
-        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
-        let mut editor = Editor::open(&place).unwrap();
-        editor.edit_mut().digests(false);
-        editor.commit().unwrap();
+    let (_folder, places) = both("03");
+    for place in places {
+        let listed = |edit: &dyn Fn(&mut Edit) -> Result<(), Error>| {
+            let reader = edited(&place, edit);
+            assert!(reader.validate().is_valid(), "{:?}", reader.validate());
+            reader.sums().unwrap().map(|sums| sums.iter().len())
+        };
+        let digests = |wanted| {
+            move |edit: &mut Edit| {
+                edit.digests(wanted);
+                Ok(())
+            }
+        };
+        assert_eq!(listed(&digests(true)), Some(5));
+        let more = listed(&|edit| {
+            edit.set_config("a.cfg", "NUM_THREADS=1\n")?;
+            edit.put("new", bytes("x"))
+        });
+        assert_eq!(more, Some(7));
+        assert_eq!(listed(&|edit| edit.remove("new")), Some(6));
+        assert_eq!(listed(&digests(false)), None);
         assert!(Reader::open(&place).unwrap().file(Sums::PATH).is_none());
-        let mut editor = Editor::open(&place).unwrap();
-        editor.edit_mut().digests(true);
-        editor.commit().unwrap();
-        let reader = Reader::open(&place).unwrap();
-        assert!(reader.validate().is_valid(), "{:?}", reader.validate());
-        assert_eq!(reader.sums().unwrap().unwrap().iter().len(), 6);
+        assert_eq!(listed(&digests(true)), Some(6));
     }
 }
 
@@ -500,25 +450,20 @@ fn edits_do_not_hide_what_was_broken_before() {
     ];
     for place in [&package, &archive] {
         assert_eq!(faults(place), expected, "{place:?}");
-        let mut editor = Editor::open(place).unwrap();
-        editor.edit_mut().put("new", bytes("x")).unwrap();
-        editor.commit().unwrap();
+        edited(place, |edit| edit.put("new", bytes("x")));
         assert_eq!(faults(place), expected, "{place:?}");
-        let mut editor = Editor::open(place).unwrap();
-        editor.edit_mut().replace_model(0, model("03", "m0.circle")).unwrap();
-        editor.edit_mut().digests(true);
-        editor.commit().unwrap();
+        edited(place, |edit| {
+            edit.digests(true);
+            edit.replace_model(0, part("03", "m0.circle"))
+        });
         assert_eq!(faults(place), []);
     }
 }
 
 #[test]
 fn dry_runs_change_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
-    fs::copy(valid("02"), &archive).unwrap();
-    extract(&open("02"), &unpacked).unwrap();
-    for place in [archive, unpacked] {
+    let (_folder, places) = both("02");
+    for place in places {
         let before = contents(&Reader::open(&place).unwrap());
         let mut editor = Editor::dry_run(&place, WriteOptions::default()).unwrap();
         editor.edit_mut().change_config(&[ConfigChange::set("NUM_THREADS", "1")]).unwrap();
@@ -528,21 +473,6 @@ fn dry_runs_change_nothing() {
             edited => assert_eq!(edited, Edited::Updated { written: 1, removed: 1 }),
         }
         assert!(contents(&Reader::open(&place).unwrap()) == before);
-    }
-}
-
-#[test]
-fn second_editor_is_kept_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
-    fs::copy(valid("02"), &archive).unwrap();
-    extract(&open("02"), &unpacked).unwrap();
-    for place in [archive, unpacked] {
-        let editor = Editor::open(&place).unwrap();
-        let error = Editor::open(&place).unwrap_err().to_string();
-        assert!(error.contains("is locked") || error.contains("another"), "{error}");
-        drop(editor);
-        drop(Editor::open(&place).unwrap());
     }
 }
 
@@ -583,24 +513,6 @@ fn failed_edits_of_folders_leave_everything() {
     assert!(walk(folder.path()) == before);
 }
 
-/// Returns every file below a folder, hidden ones too; links are not followed.
-fn walk(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(next) = open.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            let kind = path.symlink_metadata().unwrap().file_type();
-            if kind.is_dir() {
-                open.push(path);
-            } else if kind.is_file() {
-                files.insert(path.clone(), fs::read(path).unwrap());
-            }
-        }
-    }
-    files
-}
-
 #[test]
 fn split_packages_have_what_belongs_to_each() {
     let builders = split(&open("05")).unwrap();
@@ -613,8 +525,7 @@ fn split_packages_have_what_belongs_to_each() {
         builders.iter().map(|builder| builder.manifest().model_types.unwrap().remove(0)).collect();
     assert_eq!(types, ["tflite", "circle", "bin"]);
     for builder in builders {
-        let packed = Writer::new(Vec::new(), &builder).finish().unwrap();
-        let reader = Reader::from_bytes(packed).unwrap();
+        let reader = written(&builder);
         assert!(reader.validate().is_valid(), "{:?}", reader.validate());
     }
 }
@@ -633,16 +544,10 @@ fn golden_data_stay_with_one_model() {
 #[test]
 fn split_and_merged_packages_are_as_before() {
     let before = open("03");
-    let parts: Vec<Reader> = split(&before)
-        .unwrap()
-        .iter()
-        .map(|part| Writer::new(Vec::new(), part).finish().unwrap())
-        .map(|bytes| Reader::from_bytes(bytes).unwrap())
-        .collect();
+    let parts: Vec<Reader> = split(&before).unwrap().iter().map(|part| written(part)).collect();
     let mut merge = Merge::default();
     merge.package(&parts[0]).package(&parts[1]).connect(io("0:0:0"), io("1:0:0"));
-    let merged = Writer::new(Vec::new(), &merge.build().unwrap()).finish().unwrap();
-    let merged = Reader::from_bytes(merged).unwrap();
+    let merged = written(&merge.build().unwrap());
     let expected = Manifest { configs: Vec::new(), ..before.manifest().clone() };
     assert_eq!(*merged.manifest(), expected);
     let tc = ["metadata/tc/expected.h5", "metadata/tc/input.h5"];
@@ -663,8 +568,7 @@ fn merged_packages_keep_their_connections() {
     assert_eq!(edges, ["1:0:0-2:0:0", "3:0:0-4:0:0", "2:0:0-3:0:0"]);
     assert_eq!(manifest.pkg_inputs, [io("0:0:0"), io("0:0:1"), io("1:0:0")]);
     assert_eq!(manifest.pkg_outputs, [io("0:0:0"), io("4:0:0")]);
-    let reader = Writer::new(Vec::new(), &merged).finish().unwrap();
-    let report = Reader::from_bytes(reader).unwrap().validate();
+    let report = written(&merged).validate();
     assert!(report.is_valid(), "{report:?}");
 }
 
@@ -681,8 +585,8 @@ fn packages_that_cannot_be_merged() {
     merge.package(&pair).package(&config).package_in("x", &other);
     let configs = "packages 1 and 2 have different configurations, expected one to be chosen";
     refuses(merge.build(), configs);
-    let merged = Writer::new(Vec::new(), &merge.config(2).build().unwrap()).finish();
-    let config = Reader::from_bytes(merged.unwrap()).unwrap().config().unwrap().unwrap();
+    let merged = written(&merge.config(2).build().unwrap());
+    let config = merged.config().unwrap().unwrap();
     assert_eq!(config.value("NUM_THREADS"), Some("7"));
     refuses(merge.config(3).build(), "package 3 is not there: there are 3 packages");
     merge.config(0).connect(io("0:0:0"), io("9:0:0"));
@@ -796,8 +700,7 @@ proptest! {
 fn files_behind_models_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("package");
-    let archive = testdata("nnpackage/valid/01_minimal_circle_stored.zip");
-    let reader = Reader::open(archive).unwrap();
+    let reader = open("01");
     extract(&reader, &path).unwrap();
     let model = reader.model(0).unwrap().path();
     fs::rename(path.join(model), path.join("real.circle")).unwrap();
@@ -811,15 +714,15 @@ fn files_behind_models_stay() {
 #[test]
 fn lists_are_made_anew_in_place() {
     let folder = tempfile::tempdir().unwrap();
-    let archive = Reader::open(testdata("nnpackage/valid/01_minimal_circle_stored.zip")).unwrap();
     let path = folder.path().join("package");
-    extract(&archive, &path).unwrap();
+    extract(&open("01"), &path).unwrap();
     fs::write(path.join("metadata/SHA256SUMS"), "").unwrap();
     assert!(!Reader::open(&path).unwrap().validate().is_valid());
-    let mut editor = Editor::open(&path).unwrap();
-    editor.edit_mut().digests(true);
-    editor.commit().unwrap();
-    assert!(Reader::open(&path).unwrap().validate().is_valid());
+    let reader = edited(&path, |edit| {
+        edit.digests(true);
+        Ok(())
+    });
+    assert!(reader.validate().is_valid());
 }
 
 /// A second configuration, which onert does not look at, goes with the first.
@@ -883,27 +786,38 @@ fn long_names_are_edited() {
     fs::copy(valid("01"), &archive).unwrap();
     extract(&open("01"), &unpacked).unwrap();
     for place in [archive, unpacked] {
-        let mut editor = Editor::open(&place).unwrap();
-        editor.edit_mut().put(&long, bytes("x")).unwrap();
-        editor.commit().unwrap();
-        assert_eq!(Reader::open(&place).unwrap().file(&long).unwrap().bytes().unwrap(), "x");
+        let reader = edited(&place, |edit| edit.put(&long, bytes("x")));
+        assert_eq!(reader.file(&long).unwrap().bytes().unwrap(), "x");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn read_only_packages_are_refused_alike() {
+fn dry_runs_are_refused_as_edits_are() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = tempfile::tempdir().unwrap();
-    let archive = folder.path().join("a.zip");
-    fs::copy(valid("01"), &archive).unwrap();
-    fs::set_permissions(&archive, fs::Permissions::from_mode(0o444)).unwrap();
-    let mut dry_run = Editor::dry_run(&archive, WriteOptions::default()).unwrap();
-    dry_run.edit_mut().put("new", bytes("x")).unwrap();
-    let real = Editor::open(&archive).and_then(|mut editor| {
-        editor.edit_mut().put("new", bytes("x"))?;
-        editor.commit()
-    });
-    let refused = [dry_run.commit(), real].map(|edited| edited.unwrap_err().to_string());
-    assert_eq!(refused[0], refused[1]);
+    let refused = |place: &Path| {
+        let edit = |editor: Result<Editor, Error>| {
+            let mut editor = editor?;
+            editor.edit_mut().replace_model(0, circle())?;
+            editor.commit()
+        };
+        let editors = [Editor::dry_run(place, WriteOptions::default()), Editor::open(place)];
+        let [dry_run, real] = editors.map(|editor| Chain(&edit(editor).unwrap_err()).to_string());
+        assert_eq!(dry_run, real);
+        real
+    };
+    let (_folder, places) = both("02");
+    for place in &places {
+        let first = Editor::open(place).unwrap();
+        let error = refused(place);
+        assert!(error.contains("is locked") || error.contains("another"), "{error}");
+        drop(first);
+        drop(Editor::open(place).unwrap());
+    }
+    let model = places[1].join("mymodel.model");
+    for (place, file) in places.iter().zip([&places[0], &model]) {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o444)).unwrap();
+        let error = refused(place);
+        assert!(error.ends_with("ermission denied") || error.contains("os error"), "{error}");
+    }
 }

@@ -1,11 +1,19 @@
 //! Folders that lead elsewhere: nothing outside is read, and nothing waits.
 #![cfg(unix)]
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf};
+use std::{fs, os::unix::fs::symlink, path::PathBuf, thread, time::Duration};
 
-use nnpackage::{Edit, Editor, Reaction, Reader, Writer};
+use nnpackage::{
+    Edit, Editor, Reaction, Reader, WriteOptions, Writer, extract,
+    tensor_core::{
+        Source,
+        output::{Durability, Output},
+    },
+};
 use tempfile::TempDir;
 use test_support::testdata;
+
+use crate::common::open;
 
 /// A package in a folder, and a file beside it that is none of its business.
 struct Case {
@@ -150,4 +158,40 @@ fn what_is_not_complete_is_no_content() {
     let reader = Reader::open(case.root()).unwrap();
     assert!(reader.validate().is_valid());
     assert!(reader.sums().unwrap().unwrap().iter().all(|(path, _)| !path.contains("modelcrate")));
+}
+
+/// A link to the package leads to one and to the other while it is opened.
+#[test]
+fn what_is_locked_is_what_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let [a, b, link, next] = ["a", "b", "link", "next"].map(|name| dir.path().join(name));
+    let switch = |target| {
+        symlink(target, &next).unwrap();
+        fs::rename(&next, &link).unwrap();
+    };
+    for place in [&a, &b] {
+        extract(&open("01"), place).unwrap();
+        fs::write(place.join("name"), place.as_os_str().as_encoded_bytes()).unwrap();
+    }
+    switch("a");
+    let wait = Duration::from_secs(10);
+    let output = Output { wait, durability: Durability::Cached, ..Output::default() };
+    thread::scope(|scope| {
+        let edits = scope.spawn(|| {
+            for _ in 0..200 {
+                let options = WriteOptions::default().output(output);
+                let mut editor = Editor::open_with(&link, options).unwrap();
+                let name = editor.reader().file("name").unwrap().bytes().unwrap();
+                editor.edit_mut().put("read", Source::from_bytes(name)).unwrap();
+                editor.commit().unwrap();
+            }
+        });
+        while !edits.is_finished() {
+            ["b", "a"].into_iter().for_each(switch);
+        }
+    });
+    for place in [a, b] {
+        let [name, read] = ["name", "read"].map(|name| fs::read(place.join(name)).unwrap());
+        assert_eq!(name, read);
+    }
 }

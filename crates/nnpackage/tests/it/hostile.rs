@@ -1,6 +1,6 @@
 //! Cuts, changes, names and sizes that lie: nothing but errors comes of them.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use nnpackage::{Reader, extract, tensor_core::Limits};
 use test_support::{files, testdata, truncations, zip::Zip};
@@ -103,23 +103,6 @@ fn names_that_lead_out() {
     }
 }
 
-/// Returns the paths of everything in a folder, sorted.
-fn walk(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for entry in fs::read_dir(at).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path.clone());
-            }
-            found.push(path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned());
-        }
-    }
-    found.sort();
-    found
-}
-
 #[test]
 fn extracted_packages_are_what_was_packed() {
     for path in files("nnpackage/valid", "zip") {
@@ -137,10 +120,7 @@ fn extracted_packages_are_what_was_packed() {
             assert_eq!(found, file.bytes().unwrap(), "{}", file.path());
         }
         assert_eq!(again.forecast(), reader.forecast());
-        assert_eq!(
-            walk(folder.path()).iter().filter(|path| !path.starts_with("package")).count(),
-            0
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }
 
@@ -160,7 +140,7 @@ fn broken_packages_leave_nothing_behind() {
     let reader = Reader::open(testdata("nnpackage/invalid/zip_crc.zip")).unwrap();
     let error = extract(&reader, &to).unwrap_err();
     assert_eq!(error.rule(), "zip/crc", "{error}");
-    assert_eq!(walk(folder.path()), [""; 0]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -170,7 +150,8 @@ fn full_folders_are_not_written_into() {
     let reader = Reader::from_bytes(package().to_bytes()).unwrap();
     let error = extract(&reader, folder.path()).unwrap_err();
     assert_eq!(error.rule(), "zip/write", "{error}");
-    assert_eq!(walk(folder.path()), ["mine"]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(fs::read(folder.path().join("mine")).unwrap(), b"x");
 }
 
 #[test]

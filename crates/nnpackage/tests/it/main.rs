@@ -1,5 +1,6 @@
 //! Packages that are read, checked, built and changed.
 
+mod common;
 mod corpus;
 mod edit;
 mod findings;

@@ -12,6 +12,8 @@ use nnpackage::{
     tensor_core::Severity,
 };
 
+use crate::common::written;
+
 /// A model that adds four numbers of `weights`.
 fn model(weights: Option<&str>) -> Vec<u8> {
     let row = |name: &str| Tensor::new(name, TensorType::Float32, [4]);
@@ -39,11 +41,7 @@ fn package(folder: &Path, fill: u8) -> Reader {
     fs::write(folder.join("metadata/w.bin"), [fill; 32]).unwrap();
     let mut builder = Builder::default();
     builder.model_from("m.tflite", folder.join("m.tflite")).unwrap();
-    Reader::from_bytes(Writer::new(Vec::new(), &builder).finish().unwrap()).unwrap()
-}
-
-fn written(edit: &Edit) -> Reader {
-    Reader::from_bytes(Writer::new(Vec::new(), edit).finish().unwrap()).unwrap()
+    written(&builder)
 }
 
 fn paths(reader: &Reader) -> Vec<&str> {
@@ -63,8 +61,7 @@ fn merged_and_split_packages_keep_them() {
     assert_eq!(errors(&first), [""; 0]);
     let mut merge = Merge::default();
     merge.package(&first).package_in("second", &second);
-    let merged = Writer::new(Vec::new(), &merge.build().unwrap()).finish().unwrap();
-    let merged = Reader::from_bytes(merged).unwrap();
+    let merged = written(&merge.build().unwrap());
     let expected = [
         "m.tflite",
         "metadata/MANIFEST",
@@ -75,7 +72,7 @@ fn merged_and_split_packages_keep_them() {
     assert_eq!(paths(&merged), expected);
     assert_eq!(errors(&merged), [""; 0]);
     let parts = split(&merged).unwrap();
-    let part = Reader::from_bytes(Writer::new(Vec::new(), &parts[1]).finish().unwrap()).unwrap();
+    let part = written(&parts[1]);
     assert_eq!(paths(&part), ["metadata/MANIFEST", "second/m.tflite", "second/metadata/w.bin"]);
     assert_eq!(part.file("second/metadata/w.bin").unwrap().bytes().unwrap(), [2; 32][..]);
     assert_eq!(errors(&part), [""; 0]);

@@ -1,14 +1,13 @@
 //! Packages that are built: what they hold, how they are laid out, and what is refused.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use nnpackage::{
-    Builder, ConfigChange, Error, IoRef, ModelType, PackageVersion, Reader, Sums, WriteOptions,
-    Writer, extract,
+    Builder, ConfigChange, IoRef, ModelType, PackageVersion, Reader, Sums, WriteOptions, Writer,
+    extract,
     model_archive::{Entry, Method},
     tensor_core::{
         Severity, Source,
@@ -17,30 +16,10 @@ use nnpackage::{
 };
 use test_support::testdata;
 
-/// Returns a file of a package in `testdata/nnpackage/valid`.
-fn part(package: &str, path: &str) -> Source {
-    let reader = Reader::open(testdata("nnpackage/valid").join(package)).unwrap();
-    Source::from_bytes(reader.file(path).unwrap().bytes().unwrap())
-}
-
-fn circle() -> Source {
-    part("01_minimal_circle_stored.zip", "add.circle")
-}
+use crate::common::{bytes, circle, packed, part, refuses, walk, written};
 
 fn tflite() -> Source {
-    part("04_top_folder_no_types.zip", "sub/add.tflite")
-}
-
-fn bytes(text: &str) -> Source {
-    Source::from_bytes(text.as_bytes().to_vec())
-}
-
-fn built(builder: &Builder) -> Vec<u8> {
-    Writer::new(Vec::new(), builder).finish().unwrap()
-}
-
-fn read(builder: &Builder) -> Reader {
-    Reader::from_bytes(built(builder)).unwrap()
+    part("04", "sub/add.tflite")
 }
 
 fn one() -> Builder {
@@ -52,7 +31,7 @@ fn one() -> Builder {
 /// Everything that a package can have, connected.
 fn everything() -> Builder {
     let mut builder = Builder::default();
-    let connected = "03_two_models_connected.zip";
+    let connected = "03";
     builder.model("m0.circle", part(connected, "m0.circle")).unwrap();
     builder.model("parts/m1.circle", part(connected, "m1.circle")).unwrap();
     builder.input(IoRef::new(0, 0, 0));
@@ -67,41 +46,15 @@ fn everything() -> Builder {
     builder.model_info(1, "m1.json", &b"{\"type\": \"circle\"}"[..]).unwrap();
     let kernel = "custom_op/libMyOp.x86_64-linux.release.a";
     let name = "libMyOp.x86_64-linux.release.a";
-    builder.custom_op(name, part("05_three_types_custom_op.zip", kernel)).unwrap();
+    builder.custom_op(name, part("05", kernel)).unwrap();
     builder.file("LICENSE", bytes("MIT")).unwrap();
     builder.digests(true);
     builder
 }
 
-/// Returns every file below a folder, by path.
-fn walk(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(next) = open.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
-            files.insert(name, fs::read(path).unwrap());
-        }
-    }
-    files
-}
-
-#[track_caller]
-fn refuses<T>(result: Result<T, Error>, message: &str) {
-    match result {
-        Ok(_) => panic!("expected {message:?}"),
-        Err(error) => assert_eq!(error.to_string(), message),
-    }
-}
-
 #[test]
 fn manifest_comes_first_and_the_rest_is_sorted() {
-    let reader = read(&everything());
+    let reader = written(&everything());
     let names: Vec<&str> = reader.archive().unwrap().entries().map(Entry::name).collect();
     let expected = [
         "metadata/MANIFEST",
@@ -139,7 +92,7 @@ fn models_are_stored_on_pages() {
 
 #[test]
 fn same_calls_make_the_same_bytes() {
-    assert!(built(&everything()) == built(&everything()));
+    assert!(packed(&everything()) == packed(&everything()));
 }
 
 #[test]
@@ -163,7 +116,7 @@ fn folder_and_archive_hold_the_same() {
 #[test]
 fn checks_find_only_what_the_models_cause() {
     let rules = |builder: &Builder| -> Vec<String> {
-        let report = read(builder).validate();
+        let report = written(builder).validate();
         report.findings().iter().map(|finding| finding.rule.to_string()).collect()
     };
     assert_eq!(rules(&one()), [""; 0]);
@@ -195,7 +148,7 @@ fn type_is_that_of_the_identifier() {
 
 #[test]
 fn version_is_the_lowest_that_will_do() {
-    let version = |builder: &Builder| read(builder).manifest().version.to_string();
+    let version = |builder: &Builder| written(builder).manifest().version.to_string();
     let mut builder = one();
     assert_eq!(version(&builder), "1.0.0");
     builder.mmap().unwrap();
@@ -212,7 +165,7 @@ fn version_is_the_lowest_that_will_do() {
 fn mapping_is_a_key_of_the_configuration() {
     let mut builder = one();
     builder.mmap().unwrap();
-    let reader = read(&builder);
+    let reader = written(&builder);
     assert_eq!(reader.config_path().as_deref(), Some("metadata/config.cfg"));
     let config = || reader.file("metadata/config.cfg").unwrap().bytes().unwrap();
     assert_eq!(config(), "USE_MMAPED_DATA=1\n");
@@ -220,14 +173,14 @@ fn mapping_is_a_key_of_the_configuration() {
     builder.config("a.cfg", "USE_MMAPED_DATA = OFF # slow\n").unwrap();
     builder.mmap().unwrap();
     builder.change_config(&[ConfigChange::set("NUM_THREADS", "2")]).unwrap();
-    let reader = read(&builder);
+    let reader = written(&builder);
     let config = reader.file("metadata/a.cfg").unwrap().bytes().unwrap();
     assert_eq!(config, "USE_MMAPED_DATA = 1 # slow\nNUM_THREADS=2\n");
 }
 
 #[test]
 fn digests_are_those_of_the_files() {
-    let reader = read(&everything());
+    let reader = written(&everything());
     let sums = reader.sums().unwrap().unwrap();
     assert_eq!(sums.iter().len(), 9);
     for (path, digest) in sums.iter() {
@@ -293,7 +246,7 @@ fn paths_that_collide() {
     let info = "models[1] is not there: there are 1 models";
     refuses(builder.model_info(1, "a.json", ""), info);
     // Nothing of what was refused is there.
-    assert_eq!(read(&builder).files().unwrap().count(), 3);
+    assert_eq!(written(&builder).files().unwrap().count(), 3);
 }
 
 #[test]
@@ -326,12 +279,13 @@ fn files_that_a_model_runs_come_with_it() {
     let model = folder.path().join("run.circle");
     fs::copy(running("run_model_missing"), &model).unwrap();
     let mut builder = Builder::default();
-    let missing = "\"sub/run.circle\" needs the file \"other.tvn\", which is not in the package";
+    let missing =
+        "\"sub/run.circle\" needs the file \"other.tvn\", which is not in the folder of the model";
     refuses(builder.model_from("sub/run.circle", &model), missing);
     assert_eq!(builder.paths().len(), 0);
     fs::write(folder.path().join("other.tvn"), "binary").unwrap();
     builder.model_from("sub/run.circle", &model).unwrap();
-    let reader = read(&builder);
+    let reader = written(&builder);
     assert_eq!(reader.file("sub/other.tvn").unwrap().bytes().unwrap(), "binary");
     let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.finding.rule).collect();
     assert!(!rules.contains(&"nnp/run-model".into()), "{rules:?}");
@@ -343,12 +297,12 @@ fn files_of_external_buffers_come_with_a_model() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("m.tflite");
     fs::copy(testdata("nnpackage/invalid/model_other_file.tflite"), &model).unwrap();
-    let missing = "\"m.tflite\" needs the file \"w.bin\", which is not in the package";
+    let missing = "\"m.tflite\" needs the file \"w.bin\", which is not in the folder of the model";
     refuses(Builder::default().model_from("m.tflite", &model), missing);
     fs::write(folder.path().join("w.bin"), [0; 16]).unwrap();
     let mut builder = Builder::default();
     builder.model_from("m.tflite", &model).unwrap();
-    let reader = read(&builder);
+    let reader = written(&builder);
     assert_eq!(reader.file("w.bin").unwrap().len().unwrap(), 16);
     let rules: Vec<_> = reader.diagnoses().into_iter().map(|found| found.finding.rule).collect();
     assert_eq!(rules, ["model/other-file", "model/external-constant"]);
