@@ -38,7 +38,7 @@ struct Shown {
     entry: Option<String>,
     entries: Vec<Entry>,
     /// Lines that hold something and set nothing.
-    passed_over: Vec<u64>,
+    skipped_lines: Vec<u64>,
     byte_order_mark: bool,
     /// Keys that are not set.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ impl Config {
             path: self.package.display().to_string(),
             entry: package.config_path(),
             entries: entries.iter().map(entry).collect(),
-            passed_over: config.passed_over().to_vec(),
+            skipped_lines: config.skipped_lines().to_vec(),
             byte_order_mark: config.has_bom(),
             unset: self.all.then(|| unset.collect()),
         };
@@ -109,10 +109,11 @@ impl Shown {
             }
             text.push_str(&output::table_text(&table));
         }
-        for line in self.passed_over.iter().take(SHOWN_LINES) {
+        for line in self.skipped_lines.iter().take(SHOWN_LINES) {
             let _ = writeln!(text, "  line {line} sets nothing");
         }
-        if let Some(left) = self.passed_over.len().checked_sub(SHOWN_LINES).filter(|left| *left > 0)
+        if let Some(left) =
+            self.skipped_lines.len().checked_sub(SHOWN_LINES).filter(|left| *left > 0)
         {
             let _ = writeln!(text, "  … and {left} more lines");
         }

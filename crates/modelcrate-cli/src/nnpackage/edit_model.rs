@@ -15,10 +15,10 @@ use serde::Serialize;
 use crate::{
     escape::escape,
     failure::About,
-    options::{InPlace, Input, is_stdio},
+    options::{Force, InPlace, Input, is_stdio},
     outcome::Outcome,
     output,
-    write::Writing,
+    write::{Kept, Writing},
 };
 
 /// Change a Circle or TFLite model: metadata, names, signatures, where constants are, the schema
@@ -26,6 +26,7 @@ use crate::{
 /// The model is rewritten: tables first, then the bytes of buffers, which are copied and not
 /// looked at. Files that are appended to a TFLite model stay. Without an output the input is
 /// replaced, once the new model is complete. Changes are made in the order of the options below.
+/// Errors that were not in the model before are not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +41,8 @@ pub(crate) struct EditModel {
     output: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     write: Writing,
     #[command(flatten)]
@@ -99,7 +102,8 @@ struct Edited {
     dry_run: bool,
     schema: &'static str,
     bytes_before: u64,
-    bytes_after: u64,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
 impl EditModel {
@@ -112,6 +116,9 @@ impl EditModel {
             .transpose()?;
         let source = match &replaced {
             Some(file) => file.source().map_err(anyhow::Error::from),
+            None if self.output.is_none() => {
+                self.in_place.output().check(&self.input).map_err(anyhow::Error::from)
+            }
             None => super::source(&self.input),
         };
         let reader = source.and_then(|source: Source| {
@@ -131,19 +138,18 @@ impl EditModel {
         if let Some(file) = &replaced {
             file.check_in_place().about(path)?;
         }
-        let (bytes_before, bytes_after) = (reader.source().len(), sink.commit(path)?);
+        let lint = |source| Ok(Reader::from_source(source)?.lint());
+        let kept = sink.keep(path, &reader.lint(), self.force, lint)?;
+        let (bytes_before, outcome) = (reader.source().len(), kept.checked.outcome());
         let (dry_run, schema) = (self.write.dry_run, model.schema.name());
-        let shown = path.display().to_string();
-        let result = Edited { path: shown, dry_run, schema, bytes_before, bytes_after };
-        let text = format!(
-            "{}: {}written in {schema}, {} → {}\n",
-            escape(&result.path),
-            self.write.would_be(),
-            output::size(bytes_before),
-            output::size(bytes_after)
-        );
+        let (path_text, would_be) = (path.display().to_string(), self.write.would_be());
+        let sizes = [bytes_before, kept.bytes_after.unwrap_or_default()].map(output::size);
+        let (shown, sizes) = (escape(&path_text), sizes.join(" → "));
+        let done = format!("{shown}: {would_be}written in {schema}, {sizes}\n");
+        let text = kept.checked.text(&shown, &done);
+        let result = Edited { path: path_text.clone(), dry_run, schema, bytes_before, kept };
         self.write.report(path, &result, &text)?;
-        Ok(Outcome::Fine)
+        Ok(outcome)
     }
 }
 

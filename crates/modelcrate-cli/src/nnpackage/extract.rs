@@ -1,6 +1,6 @@
-use std::{fs, io, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use modelcrate::{
     nnpackage::{Error, Reader, extract},
     tensor_core::output::check_space,
@@ -49,7 +49,11 @@ struct Extracted {
 impl Extract {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let package = super::package(&self.package)?;
-        self.check_folder().about(&self.folder)?;
+        let check = || {
+            ensure!(!is_inside(&self.folder, &self.package), "is in the folder that is read");
+            super::given::check_folder(&self.folder)
+        };
+        check().about(&self.folder)?;
         let extracted = self.measure(&package).about(&self.package)?;
         if self.dry_run {
             dry_run(&package).about(&self.package)?;
@@ -60,17 +64,6 @@ impl Extract {
         }
         output::print_result(self.print, &extracted, &extracted.text())?;
         Ok(Outcome::Fine)
-    }
-
-    /// Refuses a place where no folder can be made.
-    fn check_folder(&self) -> anyhow::Result<()> {
-        ensure!(!is_inside(&self.folder, &self.package), "is in the folder that is read");
-        match fs::read_dir(&self.folder) {
-            Ok(mut entries) => ensure!(entries.next().is_none(), "is not empty"),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => bail!(error),
-        }
-        Ok(())
     }
 
     fn measure(&self, package: &Reader) -> anyhow::Result<Extracted> {

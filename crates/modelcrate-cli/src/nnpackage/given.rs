@@ -12,7 +12,7 @@ use modelcrate::{
         Error, IoRef, ModelType, Partition, Wiring, WriteOptions,
         model_archive::{self, name},
     },
-    tensor_core::{self, Extent, Limits, Source},
+    tensor_core::{self, Extent, Limits, Source, output::Hidden},
 };
 
 use crate::{
@@ -68,7 +68,7 @@ pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
         }
         Err(error) => bail!(error),
     }
-    Ok(())
+    Ok(Hidden::check(folder)?)
 }
 
 fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {

@@ -6,18 +6,21 @@ use std::{
 };
 
 use anyhow::ensure;
-use modelcrate::nnpackage::{File, Reader, Sums, model_archive::name::fold, split};
+use modelcrate::{
+    nnpackage::{File, Reader, Sums, model_archive::name::fold, split},
+    tensor_core::output::Hidden,
+};
 use serde::Serialize;
 
 use super::{
-    build::{Built, write},
+    build::{Built, check, write},
     given::Store,
 };
 use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::{Input, is_stdio},
+    options::{Force, Input, is_stdio},
     outcome::Outcome,
     output,
     paths::is_inside,
@@ -28,7 +31,8 @@ use crate::{
 ///
 /// With a model come the configuration, the information about it, the files that it needs and the
 /// kernels of its custom operators; golden data where they are for that model alone. Packages are
-/// named after their models.
+/// named after their models. Where one has errors that were not there before, none is written without
+/// --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,12 +49,15 @@ pub(crate) struct Split {
     #[command(flatten)]
     store: Store,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     write: Writing,
 }
 
 #[derive(Serialize)]
 struct Done {
     path: String,
+    /// Where some are refused, these alone: none is written.
     packages: Vec<Built>,
     /// Files that are in none of them.
     left_out: Vec<String>,
@@ -59,54 +66,55 @@ struct Done {
 impl Split {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let package = super::package(&self.package)?;
-        let check = || {
+        let place = || {
             ensure!(!is_stdio(&self.into), "standard output takes no folder");
-            ensure!(!self.into.exists() || self.into.is_dir(), "is not a folder");
-            ensure!(
-                !is_inside(&self.into.join("x"), &self.package),
-                "is in the folder that is read"
-            );
-            Ok(())
+            let mut there = self.into.ancestors();
+            let there = there.find(|folder| folder.exists()).unwrap_or(Path::new("."));
+            ensure!(there.is_dir(), "is not a folder");
+            let inside = there.join("x");
+            ensure!(!is_inside(&inside, &self.package), "is in the folder that is read");
+            Ok(Hidden::check(&inside)?)
         };
-        check().about(&self.into)?;
+        place().about(&self.into)?;
         let builders = split(&package).about(&self.package)?;
         let targets = self.targets(&package);
-        if !self.write.dry_run {
-            fs::create_dir_all(&self.into).about(&self.into)?;
-        }
         let mut left: BTreeSet<&str> =
             package.files().about(&self.package)?.map(File::path).collect();
         left.remove("metadata/MANIFEST");
         left.remove(Sums::PATH);
         // All are looked at before the first is written.
-        for target in &targets {
-            self.check(target).about(target)?;
-        }
-        let (mut packages, mut outcome) = (Vec::new(), Outcome::Fine);
-        let before = package.lint();
+        let (before, mut checks) = (package.lint(), Vec::new());
         for (builder, target) in builders.iter().zip(&targets) {
-            let files = builder.paths().len().saturating_add(1);
+            self.check(target).about(target)?;
+            checks.push(check(builder, &before, &self.package, self.force)?);
             for path in builder.paths() {
                 left.remove(path);
             }
-            let built = if self.write.dry_run {
+        }
+        let is_refused = checks.iter().any(Checked::is_refused);
+        if !self.write.dry_run && !is_refused {
+            fs::create_dir_all(&self.into).about(&self.into)?;
+        }
+        let mut packages = Vec::new();
+        for ((builder, target), checked) in builders.iter().zip(&targets).zip(checks) {
+            let built = if is_refused && !checked.is_refused() {
+                continue;
+            } else if self.write.dry_run {
                 // The folder that they come into may not be there.
                 let written = self.store.options().write_to(std::io::sink(), builder).finish();
                 written.map(drop).about(&self.package)?;
-                let preview = builder.preview().about(&self.package)?;
-                let checked = Checked::of(&preview.lint(), &before, self.write.force);
                 Built::of(builder, target, self.write, checked)
             } else {
-                write(builder, &before, target, self.folders, self.store, self.write)?
+                write(builder, checked, target, self.folders, self.store, self.write)?
             };
-            outcome = outcome.and(built.checked.outcome());
+            let files = builder.paths().len().saturating_add(1);
             packages.push(Built { files, ..built });
         }
         let path = self.into.display().to_string();
         let left_out = left.into_iter().map(str::to_owned).collect();
         let done = Done { path, packages, left_out };
         output::print_result(self.write.print, &done, &done.text())?;
-        Ok(outcome)
+        Ok(if is_refused { Outcome::Invalid } else { Outcome::Fine })
     }
 
     /// Returns where each package goes: by the name of its model, with its number where another is
@@ -136,17 +144,13 @@ impl Split {
     }
 
     fn check(&self, target: &Path) -> anyhow::Result<()> {
-        if self.folders {
-            let is_free = match fs::read_dir(target) {
-                Ok(mut entries) => entries.next().is_none(),
-                Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-            };
-            ensure!(is_free, "is there already");
-        } else {
-            let there = target.symlink_metadata().is_ok();
-            ensure!(self.write.force || !there, "is there already (--force replaces it)");
+        if !self.into.is_dir() {
+            return Ok(());
         }
-        Ok(())
+        if self.folders {
+            return super::given::check_folder(target);
+        }
+        self.write.check(target)
     }
 }
 
