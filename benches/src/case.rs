@@ -3,13 +3,14 @@
 use std::{
     fmt,
     hint::black_box,
+    path::Path,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result};
 use criterion::Throughput;
 
-use crate::Scale;
+use crate::{Scale, fixture};
 
 /// The cases over one set of files.
 pub trait Topic: Sized {
@@ -57,16 +58,43 @@ impl<'f> Case<'f> {
         self
     }
 
-    /// Adds a check of the side `ours` against the fastest of `peers`.
+    /// Adds a side that does nothing but what is timed. What it returns is dropped outside the time.
+    #[must_use]
+    pub fn run<T>(self, name: &'static str, mut work: impl FnMut() -> Result<T> + 'f) -> Self {
+        self.side(name, move || time(&mut work))
+    }
+
+    /// Adds a side that makes a file or folder, which is not there before.
+    #[must_use]
+    pub fn make<T>(
+        self,
+        name: &'static str,
+        target: &'f Path,
+        mut work: impl FnMut() -> Result<T> + 'f,
+    ) -> Self {
+        self.side(name, move || {
+            fixture::remove(target)?;
+            time(&mut work)
+        })
+    }
+
+    /// Adds a check of the side `ours` against the side `peer`.
     #[must_use]
     pub fn check(
         mut self,
         title: &'static str,
         ours: &'static str,
-        peers: &'static [&'static str],
+        peer: &'static str,
         bound: Bound,
     ) -> Self {
-        self.checks.push(Check { title, ours, peers, bound });
+        self.checks.push(Check { title, ours, peers: vec![peer], bound });
+        self
+    }
+
+    /// Adds another peer to the last check: the fastest counts.
+    #[must_use]
+    pub fn or(mut self, peer: &'static str) -> Self {
+        self.checks.last_mut().into_iter().for_each(|check| check.peers.push(peer));
         self
     }
 }
@@ -96,14 +124,14 @@ impl fmt::Debug for Side<'_> {
 }
 
 /// A target for two sides of a case.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Check {
     /// What the row is called in the table of ratios.
     pub title: &'static str,
     /// The side that is checked.
     pub ours: &'static str,
     /// The sides that it is compared with; the fastest counts.
-    pub peers: &'static [&'static str],
+    pub peers: Vec<&'static str>,
     /// What is asked.
     pub bound: Bound,
 }

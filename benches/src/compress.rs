@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    num::{NonZeroU64, NonZeroUsize},
+    num::NonZeroU64,
     time::Duration,
 };
 
@@ -13,7 +13,12 @@ use ztensor::{
     tensor_core::{DType, TensorView},
 };
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{
+    Bound::{SpeedAtLeast, TimeAtMost},
+    Case, Scale, Topic,
+    case::time,
+    fixture,
+};
 
 /// Weights to compress.
 #[derive(Debug)]
@@ -35,32 +40,26 @@ impl Topic for Compress {
             case.side("1 thread", || self.write(1, None))
                 .side("frames, 1 thread", || self.write(1, self.frame))
                 .side("frames, 2 threads", || self.write(2, self.frame))
-                .side("libzstd", || {
-                    time(|| {
-                        let mut encoder = zstd::stream::write::Encoder::new(io::sink(), LEVEL)?;
-                        encoder.write_all(&self.data)?;
-                        Ok(encoder.finish()?)
-                    })
+                .run("libzstd", || {
+                    let mut encoder = zstd::stream::write::Encoder::new(io::sink(), LEVEL)?;
+                    encoder.write_all(&self.data)?;
+                    Ok(encoder.finish()?)
                 })
-                .check(
-                    "zstd write of 256 MiB, 1 thread",
-                    "1 thread",
-                    &["libzstd"],
-                    Bound::TimeAtMost(1.05),
-                )
+                .check("zstd write of 256 MiB, 1 thread", "1 thread", "libzstd", TimeAtMost(1.05))
                 .check(
                     "the same in frames, 2 threads",
                     "frames, 2 threads",
-                    &["1 thread", "frames, 1 thread"],
-                    Bound::SpeedAtLeast(1.7),
-                ),
+                    "1 thread",
+                    SpeedAtLeast(1.7),
+                )
+                .or("frames, 1 thread"),
         ])
     }
 }
 
 impl Compress {
     fn write(&self, threads: usize, frame: Option<NonZeroU64>) -> Result<Duration> {
-        let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+        let threads = fixture::threads(threads);
         let storage = Storage::default().compression(Compression::Zstd { level: LEVEL, frame });
         let shape = [self.data.len() as u64 / 2];
         time(|| {

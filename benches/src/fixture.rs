@@ -2,17 +2,22 @@
 
 use std::{
     env,
-    fs::File,
+    fs::{self, File},
+    hint::black_box,
     io::{self, Read, Write as _},
+    num::NonZeroUsize,
     path::Path,
+    thread,
 };
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use flatbuffers::VOffsetT;
 use safetensors::{Dtype, tensor::TensorView};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use ztensor::{
     Storage, WriteOptions, Writer,
-    tensor_core::{self, DType, output::Durability},
+    tensor_core::{self, DType, Source, output::Durability},
 };
 
 /// How much is measured.
@@ -167,22 +172,76 @@ pub(crate) fn for_safetensors<'t>(
 
 /// Reads a file once, so that what follows finds it in the page cache.
 pub(crate) fn warm(path: &Path) -> Result<()> {
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; 1 << 20];
-    while file.read(&mut buffer)? > 0 {}
-    Ok(())
+    pieces(path, 1 << 20, |_| Ok(()))
 }
 
-/// Copies a file as a plain loop does it.
-pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    let (mut from, mut to) = (File::open(from)?, File::create(to)?);
-    let mut buffer = vec![0; 256 << 10];
+/// Copies a file as a plain loop does it, in pieces of so many bytes.
+pub(crate) fn copy_file(from: &Path, to: &Path, piece: usize) -> Result<()> {
+    let mut to = File::create(to)?;
+    pieces(from, piece, |piece| to.write_all(piece))
+}
+
+/// Hashes a file by reading it piece by piece.
+pub(crate) fn hash_file(path: &Path) -> Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    pieces(path, 1 << 20, |piece| {
+        hasher.update(piece);
+        Ok(())
+    })?;
+    Ok(hasher.finalize().into())
+}
+
+/// Reads a file in pieces of so many bytes.
+pub(crate) fn pieces(
+    path: &Path,
+    piece: usize,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<()> {
+    let (mut file, mut buffer) = (File::open(path)?, vec![0; piece]);
     loop {
-        match from.read(&mut buffer)? {
+        match file.read(&mut buffer)? {
             0 => return Ok(()),
-            read => to.write_all(&buffer[..read])?,
+            read => take(&buffer[..read])?,
         }
     }
+}
+
+/// What the copies that others are compared with read at once, unless a case says otherwise.
+pub(crate) const PIECE: usize = 256 << 10;
+
+/// Says how much a second thread gives on this machine, where nothing but hashing is done.
+pub(crate) fn hash_on_two_threads(data: &[u8]) -> Result<()> {
+    let (front, back) = data.split_at(data.len() / 2);
+    thread::scope(|scope| {
+        let other = scope.spawn(move || black_box(Sha256::digest(back)));
+        black_box(Sha256::digest(front));
+        other.join().map(|_| ()).map_err(|_| anyhow!("a hashing thread died"))
+    })
+}
+
+/// Maps a file of this process.
+#[expect(unsafe_code, reason = "mapping is what is measured")]
+pub(crate) fn map(path: &Path) -> Result<Source> {
+    // SAFETY: it is in a folder of this process, which only appends to it while it is mapped.
+    Ok(unsafe { Source::map(path)? })
+}
+
+/// Removes a file or a folder, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn threads(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Returns where the field of a number stands in the list of a FlatBuffers table.
+pub(crate) const fn slot(field: VOffsetT) -> VOffsetT {
+    4 + 2 * field
 }
 
 #[cfg(test)]

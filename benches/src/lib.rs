@@ -3,9 +3,9 @@
 //!
 //! A [`Topic`] prepares its files once and makes [`Case`]s of them. A case has several sides, each
 //! a way to do the same work, and checks that name a target for the ratio of their times. The same
-//! cases run under criterion (`cargo bench -p benches --features peers`, one target for each topic) and side by side
-//! in the binary `ratios`, which prints the table of `README.md`. All of it needs the feature
-//! `peers`, so that what is compared with is not built where nothing is compared.
+//! cases run under criterion (`cargo bench -p benches --features peers`) and side by side in the
+//! binary `ratios`, which prints the table of `README.md`. All of it needs the feature `peers`, so
+//! that what is compared with is not built where nothing is compared.
 
 #![cfg(feature = "peers")]
 

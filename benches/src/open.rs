@@ -9,7 +9,10 @@ use safetensors::SafeTensors;
 use ztensor::{Reader, Storage};
 use ztensor_peer::ZTensorReader;
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{
+    Bound::{Informative, TimeAtMost},
+    Case, Scale, Topic, fixture,
+};
 
 /// The same tensors of 64 bytes in a file of each format, all in memory.
 #[derive(Debug)]
@@ -50,41 +53,35 @@ impl Topic for Open {
 impl Open {
     fn open(&self) -> Case<'_> {
         Case::new("open", Throughput::Elements(self.tensors))
-            .side("ours", || time(|| Ok(Reader::from_bytes(self.ztensor.clone())?)))
-            .side("safetensors", || time(|| Ok(SafeTensors::deserialize(&self.safetensors)?)))
-            .side("ztensor 1.1.1", || {
-                time(|| Ok(ZTensorReader::new(Cursor::new(self.ztensor.as_ref()))?))
-            })
-            .check("open 100,000 tensors", "ours", &["safetensors"], Bound::TimeAtMost(0.15))
-            .check("open 100,000 tensors", "ours", &["ztensor 1.1.1"], Bound::Informative)
+            .run("ours", || Ok(Reader::from_bytes(self.ztensor.clone())?))
+            .run("safetensors", || Ok(SafeTensors::deserialize(&self.safetensors)?))
+            .run("ztensor 1.1.1", || Ok(ZTensorReader::new(Cursor::new(self.ztensor.as_ref()))?))
+            .check("open 100,000 tensors", "ours", "safetensors", TimeAtMost(0.15))
+            .check("open 100,000 tensors", "ours", "ztensor 1.1.1", Informative)
     }
 
     /// The first look-up makes the table of names, which opening alone does not.
     fn open_and_look_up(&self) -> Case<'_> {
         let name = self.names.first().map_or("", String::as_str);
         Case::new("open and look up", Throughput::Elements(self.tensors))
-            .side("ours", move || {
-                time(|| {
-                    let reader = Reader::from_bytes(self.ztensor.clone())?;
-                    let info = reader.tensor(name).context("tensor")?.info()?;
-                    Ok((reader, info))
-                })
+            .run("ours", move || {
+                let reader = Reader::from_bytes(self.ztensor.clone())?;
+                let info = reader.tensor(name).context("tensor")?.info()?;
+                Ok((reader, info))
             })
-            .side("safetensors", move || {
-                time(|| {
-                    let file = SafeTensors::deserialize(&self.safetensors)?;
-                    let tensor = file.tensor(name)?;
-                    Ok((file, tensor))
-                })
+            .run("safetensors", move || {
+                let file = SafeTensors::deserialize(&self.safetensors)?;
+                let tensor = file.tensor(name)?;
+                Ok((file, tensor))
             })
-            .check("open them and look one up", "ours", &["safetensors"], Bound::Informative)
+            .check("open them and look one up", "ours", "safetensors", TimeAtMost(0.2))
     }
 
     fn open_many(&self) -> Case<'_> {
         Case::new("open ten times as many", Throughput::Elements(self.tensors * 10))
-            .side("1,000,000", || time(|| Ok(Reader::from_bytes(self.many.clone())?)))
-            .side("100,000", || time(|| Ok(Reader::from_bytes(self.ztensor.clone())?)))
-            .check("open 1,000,000 tensors", "1,000,000", &["100,000"], Bound::Informative)
+            .run("1,000,000", || Ok(Reader::from_bytes(self.many.clone())?))
+            .run("100,000", || Ok(Reader::from_bytes(self.ztensor.clone())?))
+            .check("open 1,000,000 tensors", "1,000,000", "100,000", TimeAtMost(12.0))
     }
 
     fn look_up(&self) -> Result<Case<'_>> {
@@ -96,41 +93,35 @@ impl Open {
         let file = SafeTensors::deserialize(&self.safetensors)?;
         let missing = "every name is there";
         Ok(Case::new("look up", Throughput::Elements(self.tensors))
-            .side("handle, dtype and shape", move || {
-                time(|| {
-                    for name in &self.names {
-                        black_box(reader.tensor(name).context(missing)?.info()?);
-                    }
-                    Ok(())
-                })
+            .run("handle, dtype and shape", move || {
+                for name in &self.names {
+                    black_box(reader.tensor(name).context(missing)?.info()?);
+                }
+                Ok(())
             })
-            .side("handle only", move || {
-                time(|| {
-                    for name in &self.names {
-                        black_box(other.tensor(name).context(missing)?);
-                    }
-                    Ok(())
-                })
+            .run("handle only", move || {
+                for name in &self.names {
+                    black_box(other.tensor(name).context(missing)?);
+                }
+                Ok(())
             })
-            .side("safetensors", move || {
-                time(|| {
-                    for name in &self.names {
-                        black_box(file.tensor(name)?);
-                    }
-                    Ok(())
-                })
+            .run("safetensors", move || {
+                for name in &self.names {
+                    black_box(file.tensor(name)?);
+                }
+                Ok(())
             })
             .check(
                 "100,000 look-ups, with dtype and shape",
                 "handle, dtype and shape",
-                &["safetensors"],
-                Bound::TimeAtMost(1.0),
+                "safetensors",
+                TimeAtMost(1.0),
             )
             .check(
                 "100,000 look-ups, the handle only",
                 "handle only",
-                &["safetensors"],
-                Bound::Informative,
+                "safetensors",
+                TimeAtMost(1.0),
             ))
     }
 }

@@ -7,10 +7,10 @@ use criterion::Throughput;
 use memmap2::Mmap;
 use safetensors::SafeTensors;
 use tempfile::TempDir;
-use ztensor::{Reader, Role, Storage, tensor_core::Source};
+use ztensor::{Reader, Role, Storage};
 use ztensor_peer::ZTensorReader;
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{Bound::TimeAtMost, Case, Scale, Topic, case::time, fixture};
 
 /// One tensor of `f32` in a file of each format.
 #[derive(Debug)]
@@ -62,29 +62,24 @@ impl Read {
         self.case("map and sum")
             .side("ours", || self.sum_ours())
             .side("bare mapping", || self.sum_bare())
-            .check("map and sum 1 GiB", "ours", &["bare mapping"], Bound::TimeAtMost(1.03))
+            .check("map and sum 1 GiB", "ours", "bare mapping", TimeAtMost(1.03))
     }
 
     fn own(&self) -> Case<'_> {
         self.case("owned copy")
-            .side("ours", || {
-                time(|| {
-                    let reader = Reader::open(&self.ztensor)?;
-                    let blob = reader.tensor(NAME).context(NAME)?.blob(&Role::Data)?;
-                    Ok(blob.context(NAME)?.to_buf()?)
-                })
+            .run("ours", || {
+                let reader = Reader::open(&self.ztensor)?;
+                let blob = reader.tensor(NAME).context(NAME)?.blob(&Role::Data)?;
+                Ok(blob.context(NAME)?.to_buf()?)
             })
-            .side("ztensor 1.1.1", || {
-                time(|| Ok(ZTensorReader::open(&self.ztensor)?.read_object(NAME, false)?))
+            .run("ztensor 1.1.1", || {
+                Ok(ZTensorReader::open(&self.ztensor)?.read_object(NAME, false)?)
             })
-            .side("safetensors, read", || time(|| Ok(std::fs::read(&self.safetensors)?)))
+            .run("safetensors, read", || Ok(std::fs::read(&self.safetensors)?))
             .side("safetensors, mapped", || self.copy_mapped())
-            .check(
-                "owned copy of 1 GiB, fresh buffer",
-                "ours",
-                &["ztensor 1.1.1", "safetensors, read", "safetensors, mapped"],
-                Bound::TimeAtMost(0.65),
-            )
+            .check("owned copy of 1 GiB, fresh buffer", "ours", "ztensor 1.1.1", TimeAtMost(0.65))
+            .or("safetensors, read")
+            .or("safetensors, mapped")
     }
 
     fn fill(&self) -> Result<Case<'_>> {
@@ -100,15 +95,12 @@ impl Read {
                 let mut buffer = self.buffer.borrow_mut();
                 time(|| Ok(read_at(&file, &mut buffer, self.offset)?))
             })
-            .check("the same into a warm buffer", "ours", &["bare read"], Bound::TimeAtMost(1.15)))
+            .check("the same into a warm buffer", "ours", "bare read", TimeAtMost(1.15)))
     }
 
-    #[expect(unsafe_code, reason = "mapping is what is measured")]
     fn sum_ours(&self) -> Result<Duration> {
         time(|| {
-            // SAFETY: the file is in a folder of this process, which writes it only in `prepare`.
-            let source = unsafe { Source::map(&self.ztensor)? };
-            let reader = Reader::from_source(source)?;
+            let reader = Reader::from_source(fixture::map(&self.ztensor)?)?;
             let tensor = reader.tensor(NAME).context(NAME)?.read()?;
             let total = sum(tensor.as_slice()?);
             Ok((reader, total))
@@ -119,7 +111,7 @@ impl Read {
     fn sum_bare(&self) -> Result<Duration> {
         let start = usize::try_from(self.offset)?;
         time(|| {
-            // SAFETY: as in `sum_ours`.
+            // SAFETY: the file is in a folder of this process, which writes it only in `prepare`.
             let map = unsafe { Mmap::map(&File::open(&self.ztensor)?)? };
             let bytes = map.get(start..start + self.len).context("the file is longer")?;
             let total = sum(bytemuck::cast_slice(bytes));
@@ -130,7 +122,7 @@ impl Read {
     #[expect(unsafe_code, reason = "mapping is what is measured")]
     fn copy_mapped(&self) -> Result<Duration> {
         time(|| {
-            // SAFETY: as in `sum_ours`.
+            // SAFETY: as in `sum_bare`.
             let map = unsafe { Mmap::map(&File::open(&self.safetensors)?)? };
             let copy = SafeTensors::deserialize(&map)?.tensor(NAME)?.data().to_vec();
             Ok((map, copy))

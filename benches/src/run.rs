@@ -1,18 +1,73 @@
 //! Running cases under criterion, and side by side.
 
-use std::time::{Duration, Instant};
+use std::{
+    env,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result};
 use criterion::{Criterion, SamplingMode};
 
-use crate::{Bound, Check, Scale, Side, Topic};
+use crate::{
+    Bound, Check, Scale, Side, Topic,
+    carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
+    compress::Compress,
+    nnpackage::{open::NnpackageOpen, write::NnpackageWrite},
+    open::Open,
+    ptl::{files::PtlFiles, image::PtlImage, tokens::PtlTokens},
+    read::Read,
+    rten::{open::RtenOpen, write::RtenWrite},
+    verify::Verify,
+    write::Write,
+};
 
-/// Runs a topic as a benchmark target: the arguments are those of criterion.
+/// A topic, whatever its type.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Compares its sides; see [`compare`].
+    pub compare: fn(Scale, usize) -> Result<Vec<Row>>,
+    bench: fn() -> Result<()>,
+}
+
+const fn entry<T: Topic>() -> Entry {
+    Entry { name: T::NAME, compare: compare::<T>, bench: bench::<T> }
+}
+
+/// All topics, in the order of the table.
+pub const TOPICS: [Entry; 16] = [
+    entry::<Read>(),
+    entry::<Open>(),
+    entry::<Write>(),
+    entry::<Verify>(),
+    entry::<Compress>(),
+    entry::<CartonOpen>(),
+    entry::<CartonTensors>(),
+    entry::<CartonVerify>(),
+    entry::<CartonPack>(),
+    entry::<RtenOpen>(),
+    entry::<RtenWrite>(),
+    entry::<PtlImage>(),
+    entry::<PtlTokens>(),
+    entry::<PtlFiles>(),
+    entry::<NnpackageOpen>(),
+    entry::<NnpackageWrite>(),
+];
+
+/// Runs the benchmarks under criterion, whose arguments those of the process are. Where the filter
+/// starts with the name of a topic, as in `open/look up`, only that one is prepared.
 ///
 /// # Errors
 ///
 /// Where files cannot be made, or a side fails.
-pub fn bench<T: Topic>() -> Result<()> {
+pub fn criterion() -> Result<()> {
+    let is_named = |topic: &Entry| env::args().any(|arg| arg.split('/').next() == Some(topic.name));
+    let all = !TOPICS.iter().any(is_named);
+    TOPICS.iter().filter(|topic| all || is_named(topic)).try_for_each(|topic| (topic.bench)())
+}
+
+fn bench<T: Topic>() -> Result<()> {
     let topic = T::prepare(Scale::of_bench())?;
     let mut criterion = Criterion::default()
         .sample_size(10)
@@ -52,7 +107,7 @@ fn repeat(side: &mut Side<'_>, runs: u64, result: &mut Result<()>) -> Duration {
 }
 
 /// One row of the table of ratios.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Row {
     /// What was asked.
     pub check: Check,
@@ -101,12 +156,13 @@ pub fn compare<T: Topic>(scale: Scale, rounds: usize) -> Result<Vec<Row>> {
             let at = case.sides.iter().position(|side| side.name == name);
             at.and_then(|at| least.get(at).copied()).with_context(|| format!("no side {name:?}"))
         };
-        for &check in &case.checks {
+        for check in &case.checks {
             let ours = time(check.ours)?;
             let peers = check.peers.iter().map(|&peer| Ok((time(peer)?, peer)));
             let peers = peers.collect::<Result<Vec<_>>>()?;
             let (theirs, peer) = peers.into_iter().min().context("a check names a peer")?;
-            rows.push(Row { check, ours, peer, theirs, ratio: check.bound.ratio(ours, theirs) });
+            let (check, ratio) = (check.clone(), check.bound.ratio(ours, theirs));
+            rows.push(Row { check, ours, peer, theirs, ratio });
         }
     }
     Ok(rows)
@@ -120,7 +176,7 @@ pub fn table(rows: &[Row]) -> String {
          |---|---:|---|---:|---:|---|---|\n",
     );
     for row in rows {
-        let Check { title, bound, .. } = row.check;
+        let Check { title, bound, .. } = &row.check;
         let verdict = match row.is_met() {
             Some(true) => "met",
             Some(false) => "**missed**",

@@ -1,8 +1,8 @@
 //! Verifying the digests of a file.
 
-use std::{hint::black_box, num::NonZeroUsize, path::PathBuf, thread, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use criterion::Throughput;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -11,7 +11,12 @@ use ztensor::{
     tensor_core::{Source, digest::Algorithm},
 };
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{
+    Bound::{Informative, SpeedAtLeast},
+    Case, Scale, Topic,
+    case::time,
+    fixture,
+};
 
 /// A file of 16 tensors with sha256 digests, and their bytes.
 #[derive(Debug)]
@@ -44,41 +49,41 @@ impl Topic for Verify {
         Ok(vec![
             case.side("opened, 1 thread", self.validation(Source::open(&self.path)?, 1)?)
                 .side("opened, 2 threads", self.validation(Source::open(&self.path)?, 2)?)
-                .side("mapped, 1 thread", self.validation(self.mapped()?, 1)?)
-                .side("mapped, 2 threads", self.validation(self.mapped()?, 2)?)
-                .side("sha2, 1 thread", move || {
-                    time(|| Ok(self.data.chunks(part).map(Sha256::digest).collect::<Vec<_>>()))
+                .side("mapped, 1 thread", self.validation(fixture::map(&self.path)?, 1)?)
+                .side("mapped, 2 threads", self.validation(fixture::map(&self.path)?, 2)?)
+                .run("sha2, 1 thread", move || {
+                    Ok(self.data.chunks(part).map(Sha256::digest).collect::<Vec<_>>())
                 })
-                .side("sha2, 2 threads", || time(|| self.hash_on_two_threads()))
+                .run("sha2, 2 threads", || fixture::hash_on_two_threads(&self.data))
                 .check(
                     "sha256 verify of 1 GiB, mapped, 1 thread",
                     "mapped, 1 thread",
-                    &["sha2, 1 thread"],
-                    Bound::SpeedAtLeast(0.95),
+                    "sha2, 1 thread",
+                    SpeedAtLeast(0.95),
                 )
                 .check(
                     "the same, 2 threads",
                     "mapped, 2 threads",
-                    &["sha2, 1 thread"],
-                    Bound::SpeedAtLeast(1.8),
+                    "sha2, 1 thread",
+                    SpeedAtLeast(1.8),
                 )
                 .check(
                     "what 2 threads give sha2 itself",
                     "sha2, 2 threads",
-                    &["sha2, 1 thread"],
-                    Bound::Informative,
+                    "sha2, 1 thread",
+                    Informative,
                 )
                 .check(
                     "sha256 verify of 1 GiB, read by position, 1 thread",
                     "opened, 1 thread",
-                    &["sha2, 1 thread"],
-                    Bound::SpeedAtLeast(0.95),
+                    "sha2, 1 thread",
+                    SpeedAtLeast(0.95),
                 )
                 .check(
                     "the same, 2 threads",
                     "opened, 2 threads",
-                    &["sha2, 1 thread"],
-                    Bound::SpeedAtLeast(1.8),
+                    "sha2, 1 thread",
+                    SpeedAtLeast(1.8),
                 ),
         ])
     }
@@ -90,8 +95,7 @@ impl Verify {
         source: Source,
         threads: usize,
     ) -> Result<impl FnMut() -> Result<Duration> + use<>> {
-        let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
-        let reader = Reader::options().threads(threads).from_source(source)?;
+        let reader = Reader::options().threads(fixture::threads(threads)).from_source(source)?;
         Ok(move || {
             time(|| {
                 let report = reader.validate();
@@ -99,22 +103,6 @@ impl Verify {
                 Ok(())
             })
         })
-    }
-
-    /// Says how much a second thread gives on this machine, where nothing but hashing is done.
-    fn hash_on_two_threads(&self) -> Result<()> {
-        let (front, back) = self.data.split_at(self.data.len() / 2);
-        thread::scope(|scope| {
-            let other = scope.spawn(move || black_box(Sha256::digest(back)));
-            black_box(Sha256::digest(front));
-            other.join().map(|_| ()).map_err(|_| anyhow!("a hashing thread died"))
-        })
-    }
-
-    #[expect(unsafe_code, reason = "mapping is what is measured")]
-    fn mapped(&self) -> Result<Source> {
-        // SAFETY: the file is in a folder of this process, which writes it only in `prepare`.
-        Ok(unsafe { Source::map(&self.path)? })
     }
 }
 

@@ -1,9 +1,6 @@
 //! Writing files that are not forced to the disk: many small tensors, and one large one.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use criterion::Throughput;
@@ -11,7 +8,10 @@ use tempfile::TempDir;
 use ztensor::Storage;
 use ztensor_peer::{ChecksumAlgorithm, DType, ZTensorWriter, writer::Compression};
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{
+    Bound::{Informative, TimeAtMost},
+    Case, Scale, Topic, fixture,
+};
 
 /// The data to write, and where to.
 #[derive(Debug)]
@@ -40,21 +40,16 @@ impl Topic for Write {
             .sides(Case::new("many", many), 4, || {
                 self.names.iter().map(|name| (name.as_str(), self.small.as_slice()))
             })
-            .check(
-                "write 100,000 tensors of 64 B",
-                "ours",
-                &["safetensors"],
-                Bound::TimeAtMost(0.6),
-            )
-            .check("write 100,000 tensors of 64 B", "ours", &["ztensor 1.1.1"], Bound::Informative);
+            .check("write 100,000 tensors of 64 B", "ours", "safetensors", TimeAtMost(0.6))
+            .check("write 100,000 tensors of 64 B", "ours", "ztensor 1.1.1", Informative);
         let dense = Throughput::Bytes(self.large.len() as u64);
         let width = self.large.len() / 16;
         let dense = self
             .sides(Case::new("dense", dense), width, || {
                 [("weight", self.large.as_slice())].into_iter()
             })
-            .check("write 1 GiB dense, no sync", "ours", &["safetensors"], Bound::TimeAtMost(1.05))
-            .check("write 1 GiB dense, no sync", "ours", &["ztensor 1.1.1"], Bound::Informative);
+            .check("write 1 GiB dense, no sync", "ours", "safetensors", TimeAtMost(1.05))
+            .check("write 1 GiB dense, no sync", "ours", "ztensor 1.1.1", Informative);
         Ok(vec![many, dense])
     }
 }
@@ -70,38 +65,22 @@ impl Write {
     where
         I: Iterator<Item = (&'f str, &'f [u8])>,
     {
-        case.side("ours", move || {
-            remove(&self.target)?;
-            time(|| {
-                let writer = fixture::unsynced(Storage::default()).create(&self.target)?;
-                fixture::write_ztensor(writer, &[4, width as u64], tensors())
-            })
+        case.make("ours", &self.target, move || {
+            let writer = fixture::unsynced(Storage::default()).create(&self.target)?;
+            fixture::write_ztensor(writer, &[4, width as u64], tensors())
         })
-        .side("safetensors", move || {
-            remove(&self.target)?;
-            time(|| {
-                let tensors = fixture::for_safetensors(&[4, width], tensors())?;
-                Ok(safetensors::serialize_to_file(tensors, None, &self.target)?)
-            })
+        .make("safetensors", &self.target, move || {
+            let tensors = fixture::for_safetensors(&[4, width], tensors())?;
+            Ok(safetensors::serialize_to_file(tensors, None, &self.target)?)
         })
-        .side("ztensor 1.1.1", move || {
-            remove(&self.target)?;
-            time(|| {
-                let mut writer = ZTensorWriter::create(&self.target)?;
-                for (name, bytes) in tensors() {
-                    let (shape, raw) = (vec![4, width as u64], Compression::Raw);
-                    let digest = ChecksumAlgorithm::None;
-                    writer.add_object_bytes(name, shape, DType::F32, raw, bytes, digest)?;
-                }
-                Ok(writer.finalize()?)
-            })
+        .make("ztensor 1.1.1", &self.target, move || {
+            let mut writer = ZTensorWriter::create(&self.target)?;
+            for (name, bytes) in tensors() {
+                let (shape, raw) = (vec![4, width as u64], Compression::Raw);
+                let digest = ChecksumAlgorithm::None;
+                writer.add_object_bytes(name, shape, DType::F32, raw, bytes, digest)?;
+            }
+            Ok(writer.finalize()?)
         })
-    }
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
     }
 }

@@ -1,18 +1,12 @@
 //! Cartons: four topics, and what they share.
 
-use std::{
-    fs::{self, File},
-    io::{self, Read as _},
-    num::NonZeroUsize,
-    path::Path,
-};
+use std::path::Path;
 
 use anyhow::Result;
 use bytes::Bytes;
 use carton_format::{
     Pack, WriteOptions, model_archive::Compression, tensor_core::output::Durability,
 };
-use sha2::{Digest as _, Sha256};
 
 pub mod open;
 pub mod pack;
@@ -33,34 +27,6 @@ fn write_stored(path: &Path, files: impl IntoIterator<Item = (String, Bytes)>) -
     pack.write(unsynced(Compression::Stored).create(path)?)?;
     Ok(())
 }
-
-fn threads(count: usize) -> NonZeroUsize {
-    NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
-}
-
-/// Hashes a file by reading it piece by piece.
-fn hash_file(path: &Path) -> Result<[u8; 32]> {
-    let (mut file, mut buffer) = (File::open(path)?, vec![0; PIECE]);
-    let mut hasher = Sha256::new();
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize().into()),
-            read => hasher.update(&buffer[..read]),
-        }
-    }
-}
-
-/// Removes a file or a folder, if it is there.
-pub(crate) fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-/// What a plain loop reads at once.
-const PIECE: usize = 1 << 20;
 
 /// The description of a model, as long as they usually are.
 const DESCRIPTION: &str = r#"spec_version = 1

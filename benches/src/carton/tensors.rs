@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use zip::ZipArchive;
 
 use super::{DESCRIPTION, unsynced};
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{Bound::Within, Case, Scale, Topic, fixture};
 
 /// Cartons of the same tensors: stored as they are, and compressed.
 #[derive(Debug)]
@@ -55,14 +55,12 @@ impl CartonTensors {
         let bytes = Bytes::from(fs::read(path)?);
         let same = bytes.clone();
         Ok(Case::new(name, Throughput::Elements(self.count as u64))
-            .side("file", move || time(|| self.read(Source::open(path)?)))
-            .side("memory", move || time(|| self.read(Source::from_bytes(bytes.clone()))))
-            .side("zip crate, file", move || {
-                time(|| self.read_by_zip(BufReader::new(File::open(path)?)))
-            })
-            .side("zip crate, memory", move || time(|| self.read_by_zip(Cursor::new(&same))))
-            .check(title, "file", &["zip crate, file"], Bound::Within(60.0))
-            .check("the same, in memory", "memory", &["zip crate, memory"], Bound::Within(60.0)))
+            .run("file", move || self.read(Source::open(path)?))
+            .run("memory", move || self.read(Source::from_bytes(bytes.clone())))
+            .run("zip crate, file", move || self.read_by_zip(BufReader::new(File::open(path)?)))
+            .run("zip crate, memory", move || self.read_by_zip(Cursor::new(&same)))
+            .check(title, "file", "zip crate, file", Within(60.0))
+            .check("the same, in memory", "memory", "zip crate, memory", Within(60.0)))
     }
 
     /// Opens a carton and reads all tensors, whose digests are compared.

@@ -1,21 +1,21 @@
 //! Verifying every digest of a carton.
 
-use std::{
-    hint::black_box,
-    path::{Path, PathBuf},
-    thread,
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use bytes::Bytes;
 use carton_format::{Reader, tensor_core::Source};
 use criterion::Throughput;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use super::{hash_file, threads, write_stored};
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use super::write_stored;
+use crate::{
+    Bound::{Informative, SpeedAtLeast},
+    Case, Scale, Topic,
+    case::time,
+    fixture,
+};
 
 /// Cartons of the same bytes: in many files, and in one.
 #[derive(Debug)]
@@ -54,42 +54,37 @@ impl CartonVerify {
         Case::new("16 files", Throughput::Bytes(self.content.len() as u64))
             .side("opened, 1 thread", move || validate(Source::open(path)?, 1))
             .side("opened, 2 threads", move || validate(Source::open(path)?, 2))
-            .side("mapped, 1 thread", move || validate(mapped(path)?, 1))
-            .side("mapped, 2 threads", move || validate(mapped(path)?, 2))
-            .side("sha2, memory", || time(|| Ok(Sha256::digest(&self.content))))
-            .side("sha2, memory, 2 threads", || time(|| self.hash_on_two_threads()))
-            .side("sha2, read loop", move || time(|| hash_file(path)))
+            .side("mapped, 1 thread", move || validate(fixture::map(path)?, 1))
+            .side("mapped, 2 threads", move || validate(fixture::map(path)?, 2))
+            .run("sha2, memory", || Ok(Sha256::digest(&self.content)))
+            .run("sha2, memory, 2 threads", || fixture::hash_on_two_threads(&self.content))
+            .run("sha2, read loop", move || fixture::hash_file(path))
             .check(
                 "carton: verify 1 GiB in 16 files, read by position, 1 thread",
                 "opened, 1 thread",
-                &["sha2, memory"],
-                Bound::SpeedAtLeast(0.9),
+                "sha2, memory",
+                SpeedAtLeast(0.9),
             )
-            .check("the same", "opened, 1 thread", &["sha2, read loop"], Bound::SpeedAtLeast(0.9))
+            .check("the same", "opened, 1 thread", "sha2, read loop", SpeedAtLeast(0.9))
             .check(
                 "the same, 2 threads",
                 "opened, 2 threads",
-                &["sha2, memory, 2 threads"],
-                Bound::SpeedAtLeast(0.9),
+                "sha2, memory, 2 threads",
+                SpeedAtLeast(0.9),
             )
             .check(
                 "carton: verify 1 GiB in 16 files, mapped, 1 thread",
                 "mapped, 1 thread",
-                &["sha2, memory"],
-                Bound::SpeedAtLeast(0.9),
+                "sha2, memory",
+                SpeedAtLeast(0.9),
             )
             .check(
                 "the same, 2 threads",
                 "mapped, 2 threads",
-                &["sha2, memory, 2 threads"],
-                Bound::SpeedAtLeast(0.9),
+                "sha2, memory, 2 threads",
+                SpeedAtLeast(0.9),
             )
-            .check(
-                "what 2 threads give",
-                "opened, 2 threads",
-                &["opened, 1 thread"],
-                Bound::Informative,
-            )
+            .check("what 2 threads give", "opened, 2 threads", "opened, 1 thread", Informative)
     }
 
     /// One file, which only one core can hash.
@@ -98,53 +93,32 @@ impl CartonVerify {
         Case::new("1 file", Throughput::Bytes(self.content.len() as u64))
             .side("opened, 1 thread", move || validate(Source::open(path)?, 1))
             .side("opened, 2 threads", move || validate(Source::open(path)?, 2))
-            .side("mapped, 2 threads", move || validate(mapped(path)?, 2))
-            .side("sha2, memory", || time(|| Ok(Sha256::digest(&self.content))))
+            .side("mapped, 2 threads", move || validate(fixture::map(path)?, 2))
+            .run("sha2, memory", || Ok(Sha256::digest(&self.content)))
             .check(
                 "carton: verify one file of 1 GiB, read by position, 1 thread",
                 "opened, 1 thread",
-                &["sha2, memory"],
-                Bound::SpeedAtLeast(0.9),
+                "sha2, memory",
+                SpeedAtLeast(0.9),
             )
-            .check(
-                "the same, 2 threads",
-                "opened, 2 threads",
-                &["sha2, memory"],
-                Bound::SpeedAtLeast(0.9),
-            )
+            .check("the same, 2 threads", "opened, 2 threads", "sha2, memory", SpeedAtLeast(0.9))
             .check(
                 "the same, mapped, 2 threads",
                 "mapped, 2 threads",
-                &["sha2, memory"],
-                Bound::SpeedAtLeast(0.9),
+                "sha2, memory",
+                SpeedAtLeast(0.9),
             )
-    }
-
-    /// Says how much a second thread gives on this machine, where nothing but hashing is done.
-    fn hash_on_two_threads(&self) -> Result<()> {
-        let (front, back) = self.content.split_at(self.content.len() / 2);
-        thread::scope(|scope| {
-            let other = scope.spawn(move || black_box(Sha256::digest(back)));
-            black_box(Sha256::digest(front));
-            other.join().map(|_| ()).map_err(|_| anyhow!("a hashing thread died"))
-        })
     }
 }
 
 /// Opens a carton and verifies everything: a reader compares most digests only once.
 fn validate(source: Source, count: usize) -> Result<Duration> {
     time(|| {
-        let reader = Reader::options().threads(threads(count)).from_source(source)?;
+        let reader = Reader::options().threads(fixture::threads(count)).from_source(source)?;
         let report = reader.validate();
         ensure!(report.is_valid(), "{report:?}");
         Ok(())
     })
-}
-
-#[expect(unsafe_code, reason = "mapping is what is measured")]
-fn mapped(path: &Path) -> Result<Source> {
-    // SAFETY: the file is in a folder of this process, which writes it only in `prepare`.
-    Ok(unsafe { Source::map(path)? })
 }
 
 const PARTS: usize = 16;

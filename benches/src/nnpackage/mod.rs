@@ -8,9 +8,9 @@ use std::{
 
 use ::nnpackage::model_archive::{ArchiveWriter, EntryOptions};
 use anyhow::Result;
-use flatbuffers::{FlatBufferBuilder, VOffsetT};
+use flatbuffers::FlatBufferBuilder;
 
-use crate::fixture;
+use crate::fixture::{self, slot};
 
 pub mod open;
 pub mod write;
@@ -135,11 +135,6 @@ pub fn write_package(path: &Path, model: &Path) -> Result<()> {
     archive.add("model.circle", &fs::read(model)?, &EntryOptions::default().alignment(64))?;
     archive.finish()?.flush()?;
     Ok(())
-}
-
-/// Returns where the field of a number stands in the list of a table.
-const fn slot(field: VOffsetT) -> VOffsetT {
-    4 + 2 * field
 }
 
 /// How many layers a model has.

@@ -3,7 +3,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use ::nnpackage::{
@@ -16,7 +15,7 @@ use criterion::Throughput;
 use tempfile::TempDir;
 
 use super::{Weights, circle};
-use crate::{Bound, Case, Scale, Topic, carton, case::time, fixture};
+use crate::{Bound::TimeAtMost, Case, Scale, Topic, fixture, fixture::PIECE};
 
 /// A model with weights of 512 MiB, and a package of it.
 #[derive(Debug)]
@@ -56,13 +55,15 @@ impl Topic for NnpackageWrite {
 impl NnpackageWrite {
     fn packages(&self) -> Case<'_> {
         Case::new("build", Throughput::Bytes(self.len))
-            .side("ours", || self.timed(|| self.build(&self.target)))
-            .side("copy loop", || self.timed(|| fixture::copy_file(&self.model, &self.target)))
+            .make("ours", &self.target, || self.build(&self.target))
+            .make("copy loop", &self.target, || {
+                fixture::copy_file(&self.model, &self.target, PIECE)
+            })
             .check(
                 "nnpackage: build a package of a model of 512 MiB, no sync",
                 "ours",
-                &["copy loop"],
-                Bound::TimeAtMost(1.3),
+                "copy loop",
+                TimeAtMost(1.3),
             )
     }
 
@@ -73,13 +74,15 @@ impl NnpackageWrite {
             Ok(unsynced().create(&self.target, &edit)?.finish().map(drop)?)
         };
         Case::new("edit", Throughput::Bytes(self.len))
-            .side("ours", move || self.timed(edit))
-            .side("copy loop", || self.timed(|| fixture::copy_file(&self.package, &self.target)))
+            .make("ours", &self.target, edit)
+            .make("copy loop", &self.target, || {
+                fixture::copy_file(&self.package, &self.target, PIECE)
+            })
             .check(
                 "nnpackage: set a key of its configuration, into another file, no sync",
                 "ours",
-                &["copy loop"],
-                Bound::TimeAtMost(1.3),
+                "copy loop",
+                TimeAtMost(1.3),
             )
     }
 
@@ -93,26 +96,23 @@ impl NnpackageWrite {
             Ok(())
         };
         Case::new("model", Throughput::Bytes(self.len))
-            .side("inline", move || self.timed(|| write(BufferPlacement::Keep)))
-            .side("outside", move || self.timed(|| write(BufferPlacement::Outside)))
-            .side("copy loop", || self.timed(|| fixture::copy_file(&self.model, &self.target)))
+            .make("inline", &self.target, move || write(BufferPlacement::Keep))
+            .make("outside", &self.target, move || write(BufferPlacement::Outside))
+            .make("copy loop", &self.target, || {
+                fixture::copy_file(&self.model, &self.target, PIECE)
+            })
             .check(
                 "nnpackage: write a Circle model of 512 MiB anew, no sync",
                 "inline",
-                &["copy loop"],
-                Bound::TimeAtMost(1.3),
+                "copy loop",
+                TimeAtMost(1.3),
             )
             .check(
                 "the same, weights moved behind the tables",
                 "outside",
-                &["copy loop"],
-                Bound::TimeAtMost(1.3),
+                "copy loop",
+                TimeAtMost(1.3),
             )
-    }
-
-    fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
-        carton::remove(&self.target)?;
-        time(work)
     }
 
     fn build(&self, path: &Path) -> Result<()> {

@@ -8,12 +8,16 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use criterion::Throughput;
-use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, VOffsetT, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
 use nnpackage::model_archive::{ArchiveWriter, EntryOptions};
-use ptl_spec::{Editor, Reader, Spec, tensor_core::Source};
+use ptl_spec::{Editor, Reader, Spec};
 use tempfile::TempDir;
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use crate::{
+    Bound::{TimeAtMost, Within},
+    Case, Scale, Topic, fixture,
+    fixture::slot,
+};
 
 /// One model in both containers.
 #[derive(Debug)]
@@ -57,31 +61,21 @@ impl Topic for PtlFiles {
 impl PtlFiles {
     fn list(&self) -> Case<'_> {
         Case::new("list", Throughput::Elements(TENSORS as u64))
-            .side("zip", || time(|| list(&Reader::open(&self.zip)?)))
-            .side("zip, mapped", || time(|| list(&map(&self.zip)?)))
-            .side("flatbuffer", || time(|| list(&Reader::open(&self.flat)?)))
-            .side("flatbuffer, mapped", || time(|| list(&map(&self.flat)?)))
-            .side("zip crate", || time(|| self.pickle()))
-            .side("file read whole", || time(|| Ok(fs::read(&self.flat)?)))
-            .check(
-                "ptl: list the tensors of 512 MiB, ZIP file",
-                "zip",
-                &["zip crate"],
-                Bound::Within(10.0),
-            )
-            .check("the same, mapped", "zip, mapped", &["zip crate"], Bound::Within(10.0))
+            .run("zip", || list(&Reader::open(&self.zip)?))
+            .run("zip, mapped", || list(&map(&self.zip)?))
+            .run("flatbuffer", || list(&Reader::open(&self.flat)?))
+            .run("flatbuffer, mapped", || list(&map(&self.flat)?))
+            .run("zip crate", || self.pickle())
+            .run("file read whole", || Ok(fs::read(&self.flat)?))
+            .check("ptl: list the tensors of 512 MiB, ZIP file", "zip", "zip crate", Within(10.0))
+            .check("the same, mapped", "zip, mapped", "zip crate", Within(10.0))
             .check(
                 "ptl: list the tensors of 512 MiB, FlatBuffer",
                 "flatbuffer",
-                &["file read whole"],
-                Bound::Within(10.0),
+                "file read whole",
+                Within(10.0),
             )
-            .check(
-                "the same, mapped",
-                "flatbuffer, mapped",
-                &["file read whole"],
-                Bound::Within(10.0),
-            )
+            .check("the same, mapped", "flatbuffer, mapped", "file read whole", Within(10.0))
     }
 
     /// Replaces the spec by another one each time. The ZIP file grows by what is appended; a
@@ -96,40 +90,36 @@ impl PtlFiles {
         };
         let (mut zip_turn, mut flat_turn) = (0, 0);
         Case::new("edit", Throughput::Elements(1))
-            .side("zip", move || {
+            .run("zip", move || {
                 zip_turn += 1;
-                time(|| edit(&self.zip, zip_turn))
+                edit(&self.zip, zip_turn)
             })
-            .side("flatbuffer", move || {
+            .run("flatbuffer", move || {
                 flat_turn += 1;
-                time(|| edit(&self.flat, flat_turn))
+                edit(&self.flat, flat_turn)
             })
-            .side("write and sync", || {
-                time(|| {
-                    let mut file = File::create(&self.other)?;
-                    file.write_all(SPEC.as_bytes())?;
-                    file.sync_data()?;
-                    file.write_all(&[0; 4])?;
-                    Ok(file.sync_data()?)
-                })
+            .run("write and sync", || {
+                let mut file = File::create(&self.other)?;
+                file.write_all(SPEC.as_bytes())?;
+                file.sync_data()?;
+                file.write_all(&[0; 4])?;
+                Ok(file.sync_data()?)
             })
-            .side("copy and sync", || {
-                time(|| {
-                    fs::copy(&self.flat, &self.other)?;
-                    Ok(File::open(&self.other)?.sync_data()?)
-                })
+            .run("copy and sync", || {
+                fs::copy(&self.flat, &self.other)?;
+                Ok(File::open(&self.other)?.sync_data()?)
             })
             .check(
                 "ptl: replace the spec in 512 MiB, ZIP file, synced",
                 "zip",
-                &["write and sync"],
-                Bound::Within(20.0),
+                "write and sync",
+                Within(20.0),
             )
             .check(
                 "ptl: replace the spec in 512 MiB, FlatBuffer, another file, synced",
                 "flatbuffer",
-                &["copy and sync"],
-                Bound::TimeAtMost(1.5),
+                "copy and sync",
+                TimeAtMost(1.5),
             )
     }
 
@@ -156,11 +146,8 @@ pub fn list(reader: &Reader) -> Result<usize> {
     Ok(listed)
 }
 
-#[expect(unsafe_code, reason = "mapping is what is measured")]
 fn map(path: &Path) -> Result<Reader> {
-    // SAFETY: the files only grow, and by this process alone.
-    let source = unsafe { Source::map(path) }?;
-    Ok(Reader::from_source(source)?)
+    Ok(Reader::from_source(fixture::map(path)?)?)
 }
 
 /// Writes a model of tensors of `len` bytes each, as PyTorch lays it out.
@@ -282,11 +269,6 @@ pub fn write_flat(path: &Path, len: usize) -> Result<()> {
     let module = out.end_table(table);
     out.finish(module, Some("PTMF"));
     fs::write(path, out.finished_data()).context("FlatBuffer")
-}
-
-/// Returns where the field of a number stands in the list of a table.
-const fn slot(field: VOffsetT) -> VOffsetT {
-    4 + 2 * field
 }
 
 fn names() -> Vec<String> {

@@ -14,7 +14,12 @@ use fast_image_resize::{
 };
 use ptl_spec::{Image, Params, Spec, Value};
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture::Random};
+use crate::{
+    Bound::{SpeedAtLeast, TimeAtMost},
+    Case, Scale, Topic,
+    case::time,
+    fixture::Random,
+};
 
 /// A picture, and the spec that makes a tensor of it.
 #[derive(Debug)]
@@ -38,20 +43,20 @@ impl Topic for PtlImage {
     fn cases(&self) -> Result<Vec<Case<'_>>> {
         let elements = u64::from(self.width) * u64::from(self.height);
         let case = Case::new("pack", Throughput::Elements(elements))
-            .side("ours", || time(|| self.pack()))
-            .side("image crate", || time(|| self.peer()))
+            .run("ours", || self.pack())
+            .run("image crate", || self.peer())
             .side("fast_image_resize", || self.resize().map(|(took, _)| took))
             .check(
                 "ptl: 4032 × 3024 pixels, cropped, to 224 × 224, normalised NCHW",
                 "ours",
-                &["image crate"],
-                Bound::SpeedAtLeast(2.0),
+                "image crate",
+                SpeedAtLeast(2.0),
             )
             .check(
                 "the same, against the scaling alone",
                 "ours",
-                &["fast_image_resize"],
-                Bound::TimeAtMost(1.2),
+                "fast_image_resize",
+                TimeAtMost(1.2),
             );
         Ok(vec![case])
     }

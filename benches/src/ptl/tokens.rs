@@ -15,7 +15,11 @@ use tokenizers::{
     pre_tokenizers::{bert::BertPreTokenizer, byte_level::ByteLevel},
 };
 
-use crate::{Bound, Case, Scale, Topic, case::time, fixture::Random};
+use crate::{
+    Bound::{self, SpeedAtLeast, TimeAtMost},
+    Case, Scale, Topic,
+    fixture::Random,
+};
 
 /// Texts, and both tokenizers on either side; `None` where the vocabularies are not there.
 #[derive(Debug)]
@@ -93,21 +97,21 @@ impl Topic for PtlTokens {
             .check(
                 "ptl: 100 KB of text into tokens of BERT, word pieces",
                 "ours",
-                &["tokenizers"],
-                Bound::SpeedAtLeast(1.0),
+                "tokenizers",
+                SpeedAtLeast(1.0),
             )
-            .check("the same as PyTorch Live does it", "reference", &["tokenizers"], INFORMATIVE)
-            .check("ten times the text", "ten times", &["ours"], LINEAR);
+            .check("the same as PyTorch Live does it", "reference", "tokenizers", TimeAtMost(1.0))
+            .check("ten times the text", "ten times", "ours", LINEAR);
         let gpt2 = given
             .case("gpt2", &given.gpt2, &given.gpt2_reference)
             .check(
                 "ptl: 100 KB of text into tokens of GPT-2, byte pairs",
                 "ours",
-                &["tokenizers"],
-                Bound::SpeedAtLeast(1.0),
+                "tokenizers",
+                SpeedAtLeast(1.0),
             )
-            .check("the same as PyTorch Live does it", "reference", &["tokenizers"], INFORMATIVE)
-            .check("ten times the text", "ten times", &["ours"], LINEAR);
+            .check("the same as PyTorch Live does it", "reference", "tokenizers", TimeAtMost(1.0))
+            .check("ten times the text", "ten times", "ours", LINEAR);
         Ok(vec![bert, gpt2])
     }
 }
@@ -115,10 +119,10 @@ impl Topic for PtlTokens {
 impl Given {
     fn case<'f>(&'f self, name: &'static str, pair: &'f Pair, reference: &'f Ours) -> Case<'f> {
         Case::new(name, Throughput::Bytes(self.len))
-            .side("ours", || time(|| pair.ours.ids(&pair.ours.params)))
-            .side("reference", || time(|| reference.ids(&reference.params)))
-            .side("tokenizers", || time(|| pair.peer_ids()))
-            .side("ten times", || time(|| pair.ours.ids(&pair.ours.long)))
+            .run("ours", || pair.ours.ids(&pair.ours.params))
+            .run("reference", || reference.ids(&reference.params))
+            .run("tokenizers", || pair.peer_ids())
+            .run("ten times", || pair.ours.ids(&pair.ours.long))
     }
 }
 
@@ -261,7 +265,6 @@ fn text(vocabulary: &[&str], len: usize) -> String {
     text
 }
 
-const INFORMATIVE: Bound = Bound::Informative;
 /// Ten times the text, and a fifth for what caches no longer hold.
-const LINEAR: Bound = Bound::TimeAtMost(12.0);
+const LINEAR: Bound = TimeAtMost(12.0);
 const RARE: [&str; 6] = ["café", "Zürich", "naïveté", "東京", "Владивосток", "résumés"];

@@ -14,7 +14,7 @@ use rten_format::{
     tensor_core::Extent,
 };
 
-use crate::fixture;
+use crate::{Scale, fixture};
 
 pub mod open;
 #[allow(unsafe_code, warnings, reason = "flatc writes it so")]
@@ -30,9 +30,10 @@ struct Network {
 }
 
 impl Network {
-    /// Makes a model of convolutions, and the length of its tensor data in bytes: with 118 stages
-    /// 1,214 nodes and 20 MB.
-    fn of_stages(stages: u64) -> (Model, u64) {
+    /// Makes a model of convolutions, and the length of its tensor data in bytes: at full scale 1,214
+    /// nodes and 20 MB.
+    fn of_scale(scale: Scale) -> (Model, u64) {
+        let stages = if scale == Scale::FULL { 118 } else { 8 };
         let mut network = Self { nodes: Vec::new(), tensor_data: 0 };
         let input = network.value("image", [3, 224, 224]);
         let mut last = input;
@@ -52,7 +53,7 @@ impl Network {
     fn stage(&mut self, stage: u64, input: u32) -> u32 {
         let at = format!("backbone.stages.{}.blocks.{}", stage / 8, stage % 8);
         let wide = self.conv(&format!("{at}.conv1"), input, [80, 60, 3, 3]);
-        let active = self.unary(&format!("{at}.act"), OperatorType::Relu, None, wide);
+        let active = self.operator(&format!("{at}.act"), OperatorType::Relu, None, [wide]);
         match stage % 4 {
             0 => self.attention(&at, active),
             1 => {
@@ -74,15 +75,19 @@ impl Network {
     fn attention(&mut self, at: &str, input: u32) -> u32 {
         let mean =
             ReduceMeanAttrs { axes: Some(vec![2, 3]), keep_dims: true, ..Default::default() };
-        let mean =
-            self.unary(&format!("{at}.se.avg"), OperatorType::ReduceMean, Some(mean.into()), input);
+        let mean = self.operator(
+            &format!("{at}.se.avg"),
+            OperatorType::ReduceMean,
+            Some(mean.into()),
+            [input],
+        );
         let squeezed = self.conv(&format!("{at}.se.fc1"), mean, [20, 80, 1, 1]);
         let gate = HardSigmoidAttrs { alpha: 1.0 / 6.0, beta: 0.5 };
-        let gate = self.unary(
+        let gate = self.operator(
             &format!("{at}.se.gate"),
             OperatorType::HardSigmoid,
             Some(gate.into()),
-            squeezed,
+            [squeezed],
         );
         self.operator(&format!("{at}.se.mul"), OperatorType::Mul, None, [input, gate])
     }
@@ -98,16 +103,6 @@ impl Network {
             dilations: Some(vec![1; 2]),
         };
         self.operator(name, OperatorType::Conv, Some(attributes.into()), [input, weight, bias])
-    }
-
-    fn unary(
-        &mut self,
-        name: &str,
-        operator_type: OperatorType,
-        attributes: Option<Attributes>,
-        input: u32,
-    ) -> u32 {
-        self.operator(name, operator_type, attributes, [input])
     }
 
     /// Adds an operator behind the value that it makes, and returns that.
@@ -141,25 +136,16 @@ impl Network {
         let bytes = shape.iter().map(|dim| u64::from(*dim)).product::<u64>() * 4;
         let data_offset = self.tensor_data.next_multiple_of(ALIGNMENT);
         self.tensor_data = data_offset + bytes;
-        let constant = Constant {
-            shape: shape.to_vec(),
-            dtype: Some(ConstantDataType::Float32),
-            data: None,
-            data_offset: Some(data_offset),
-        };
-        self.push(Node::named(name, constant))
+        let constant = Constant::described(shape, ConstantDataType::Float32);
+        self.push(Node::named(name, Constant { data_offset: Some(data_offset), ..constant }))
     }
 
     /// Adds a constant in the model data.
     fn small(&mut self, name: &str, values: [i32; 3]) -> u32 {
         let bytes: Vec<u8> = values.into_iter().flat_map(i32::to_le_bytes).collect();
-        let constant = Constant {
-            shape: vec![3],
-            dtype: Some(ConstantDataType::Int32),
-            data: Some(ConstantData::Int32(bytes.into())),
-            data_offset: None,
-        };
-        self.push(Node::named(name, constant))
+        let data = Some(ConstantData::Int32(bytes.into()));
+        let constant = Constant::described([3], ConstantDataType::Int32);
+        self.push(Node::named(name, Constant { data, ..constant }))
     }
 
     fn push(&mut self, node: Node) -> u32 {
@@ -183,6 +169,15 @@ fn write(path: &Path, model: &Model, tensor_data: u64, stored: u64) -> Result<()
     file.write_all(&fixture::elements(usize::try_from(stored)?))?;
     let file = file.into_inner().context("flush")?;
     Ok(file.set_len(tensor_data_offset + tensor_data)?)
+}
+
+/// Writes a model with tensor data of so many bytes, and a tensor of 4 GiB behind it, as holes.
+fn write_huge(path: &Path, mut model: Model, tensor_data: u64) -> Result<()> {
+    let data_offset = tensor_data.next_multiple_of(ALIGNMENT);
+    let table = Constant::described([1 << 20, 1 << 10], ConstantDataType::Float32);
+    let table = Constant { data_offset: Some(data_offset), ..table };
+    model.graph.nodes.push(Node::named("embedding.weight", table));
+    write(path, &model, data_offset + (4 << 30), 0)
 }
 
 /// Bytes on which tensor data and each tensor in it start.

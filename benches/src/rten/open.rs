@@ -10,11 +10,14 @@ use criterion::Throughput;
 use flatbuffers::VerifierOptions;
 use memmap2::Mmap;
 use rten::{Model as PeerModel, ModelOptions};
-use rten_format::{Constant, ConstantDataType, Header, Node, Reader, tensor_core::Source};
+use rten_format::{Header, Reader};
 use tempfile::TempDir;
 
-use super::{ALIGNMENT, Network, stored, write};
-use crate::{Bound, Case, Scale, Topic, case::time, fixture};
+use super::{Network, stored, write, write_huge};
+use crate::{
+    Bound::{TimeAtMost, Within},
+    Case, Scale, Topic, fixture,
+};
 
 /// A model of the size that third parties ship, and the same one beside a tensor of 4 GiB.
 #[derive(Debug)]
@@ -31,19 +34,11 @@ impl Topic for RtenOpen {
     fn prepare(scale: Scale) -> Result<Self> {
         let folder = fixture::folder()?;
         let [model_path, huge] = ["model.rten", "huge.rten"].map(|name| folder.path().join(name));
-        let (mut model, len) = Network::of_stages(if scale == Scale::FULL { 118 } else { 8 });
+        let (model, len) = Network::of_scale(scale);
         let nodes = model.graph.nodes.len() as u64;
         write(&model_path, &model, len, len)?;
         fixture::warm(&model_path)?;
-        let data_offset = len.next_multiple_of(ALIGNMENT);
-        let table = Constant {
-            shape: vec![1 << 20, 1 << 10],
-            dtype: Some(ConstantDataType::Float32),
-            data: None,
-            data_offset: Some(data_offset),
-        };
-        model.graph.nodes.push(Node::named("embedding.weight", table));
-        write(&huge, &model, data_offset + (4 << 30), 0)?;
+        write_huge(&huge, model, len)?;
         Ok(Self { model: model_path, nodes, huge, _folder: folder })
     }
 
@@ -55,58 +50,48 @@ impl Topic for RtenOpen {
 impl RtenOpen {
     fn open(&self) -> Case<'_> {
         Case::new("open", Throughput::Elements(self.nodes))
-            .side("ours", || time(|| map(&self.model)))
-            .side("and the model", || {
-                time(|| {
-                    let reader = map(&self.model)?;
-                    ensure!(reader.model().graph.nodes.len() as u64 == self.nodes, "nodes");
-                    Ok(reader)
-                })
+            .run("ours", || map(&self.model))
+            .run("and the model", || {
+                let reader = map(&self.model)?;
+                ensure!(reader.model().graph.nodes.len() as u64 == self.nodes, "nodes");
+                Ok(reader)
             })
-            .side("rten 0.27", || time(|| load(&self.model)))
-            .side("verification", || time(|| verify(&self.model)))
+            .run("rten 0.27", || load(&self.model))
+            .run("verification", || verify(&self.model))
             .check(
                 "rten: open a mapped file of 20 MB and 1,200 nodes",
                 "ours",
-                &["rten 0.27"],
-                Bound::TimeAtMost(0.4),
+                "rten 0.27",
+                TimeAtMost(0.4),
             )
             .check(
                 "the same, against FlatBuffers verification alone",
                 "ours",
-                &["verification"],
-                Bound::TimeAtMost(1.3),
+                "verification",
+                TimeAtMost(1.3),
             )
-            .check("the same, and the model", "and the model", &["rten 0.27"], Bound::Informative)
+            .check("the same, and the model", "and the model", "rten 0.27", TimeAtMost(1.1))
     }
 
     fn huge(&self) -> Case<'_> {
         Case::new("huge", Throughput::Elements(1))
-            .side("mapped", || time(|| map(&self.huge)))
-            .side("by position", || time(|| Ok(Reader::open(&self.huge)?)))
-            .side("20 MB, mapped", || time(|| map(&self.model)))
-            .side("20 MB, by position", || time(|| Ok(Reader::open(&self.model)?)))
-            .check("rten: open a file of 4 GiB", "mapped", &["20 MB, mapped"], Bound::Within(1.0))
-            .check(
-                "the same, read by position",
-                "by position",
-                &["20 MB, by position"],
-                Bound::Within(1.0),
-            )
+            .run("mapped", || map(&self.huge))
+            .run("by position", || Ok(Reader::open(&self.huge)?))
+            .run("20 MB, mapped", || map(&self.model))
+            .run("20 MB, by position", || Ok(Reader::open(&self.model)?))
+            .check("rten: open a file of 4 GiB", "mapped", "20 MB, mapped", Within(1.0))
+            .check("the same, read by position", "by position", "20 MB, by position", Within(1.0))
     }
 }
 
-#[expect(unsafe_code, reason = "mapping is what is measured")]
 fn map(path: &Path) -> Result<Reader> {
-    // SAFETY: nothing changes the file, which is in a folder of this process.
-    let source = unsafe { Source::map(path) }?;
-    Ok(Reader::from_source(source)?)
+    Ok(Reader::from_source(fixture::map(path)?)?)
 }
 
 #[expect(unsafe_code, reason = "mapping is what is measured")]
 fn load(path: &Path) -> Result<PeerModel> {
     let mut options = ModelOptions::with_all_ops();
-    // SAFETY: as above.
+    // SAFETY: nothing changes the file, which is in a folder of this process.
     Ok(unsafe { options.enable_optimization(false).load_mmap(path) }?)
 }
 
@@ -117,7 +102,7 @@ fn verify(path: &Path) -> Result<Mmap> {
     // SAFETY: as above.
     let map = unsafe { Mmap::map(&File::open(path)?) }?;
     let header = Header::parse(&map, map.len() as u64)?;
-    let model_data = header.model_data.of(&map).context("model data")?;
+    let model_data = header.model_data.slice(&map).context("model data")?;
     stored::root_as_model_with_opts(&VerifierOptions::default(), model_data)?;
     Ok(map)
 }

@@ -4,19 +4,24 @@ use std::{
     fs::File,
     io::Write as _,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use anyhow::Result;
 use criterion::Throughput;
 use rten_format::{
-    Constant, ConstantDataType, Editor, GraphBuilder, Model, Node, Reader, Rewrite, WriteOptions,
+    Constant, ConstantDataType, Editor, GraphBuilder, Model, Reader, Rewrite, WriteOptions,
     tensor_core::output::Durability,
 };
 use tempfile::TempDir;
 
-use super::{ALIGNMENT, Network, write};
-use crate::{Bound, Case, Scale, Topic, carton, case::time, fixture};
+use super::{Network, write_huge};
+use crate::{
+    Bound::{TimeAtMost, Within},
+    Case, Scale, Topic,
+    case::time,
+    fixture,
+    fixture::PIECE,
+};
 
 /// A model of large weights, in memory and in a file, and one beside a tensor of 4 GiB.
 #[derive(Debug)]
@@ -42,12 +47,8 @@ impl Topic for RtenWrite {
         let model = large(weights.len())?;
         let this = Self { model, weights, file, huge, target, _folder: folder };
         this.write(&this.file)?;
-        let (mut model, len) = Network::of_stages(if scale == Scale::FULL { 118 } else { 8 });
-        let data_offset = len.next_multiple_of(ALIGNMENT);
-        let table = Constant::described([1 << 20, 1 << 10], ConstantDataType::Float32);
-        let table = Constant { data_offset: Some(data_offset), ..table };
-        model.graph.nodes.push(Node::named("embedding.weight", table));
-        write(&this.huge, &model, data_offset + (4 << 30), 0)?;
+        let (model, len) = Network::of_scale(scale);
+        write_huge(&this.huge, model, len)?;
         Ok(this)
     }
 
@@ -59,30 +60,23 @@ impl Topic for RtenWrite {
 impl RtenWrite {
     fn weights(&self) -> Case<'_> {
         Case::new("weights", self.throughput())
-            .side("ours", || self.timed(|| self.write(&self.target)))
-            .side("plain writes", || self.timed(|| self.copy()))
-            .check(
-                "rten: write 1 GiB of weights, no sync",
-                "ours",
-                &["plain writes"],
-                Bound::TimeAtMost(1.1),
-            )
+            .make("ours", &self.target, || self.write(&self.target))
+            .make("plain writes", &self.target, || self.copy())
+            .check("rten: write 1 GiB of weights, no sync", "ours", "plain writes", TimeAtMost(1.1))
     }
 
     fn rewrite(&self) -> Case<'_> {
         Case::new("rewrite", self.throughput())
-            .side("ours", || {
-                self.timed(|| {
-                    let reader = Reader::open(&self.file)?;
-                    Ok(Rewrite::new(&reader).options(unsynced()).to_v2(&self.target)?)
-                })
+            .make("ours", &self.target, || {
+                let reader = Reader::open(&self.file)?;
+                Ok(Rewrite::new(&reader).options(unsynced()).to_v2(&self.target)?)
             })
-            .side("copy loop", || self.timed(|| fixture::copy_file(&self.file, &self.target)))
+            .make("copy loop", &self.target, || fixture::copy_file(&self.file, &self.target, PIECE))
             .check(
                 "rten: write a file of 1 GiB anew, no sync",
                 "ours",
-                &["copy loop"],
-                Bound::TimeAtMost(1.1),
+                "copy loop",
+                TimeAtMost(1.1),
             )
     }
 
@@ -101,30 +95,23 @@ impl RtenWrite {
         };
         Case::new("edit", Throughput::Elements(1))
             .side("4 GiB", edit)
-            .side("write and sync", || {
-                time(|| {
-                    let mut file = File::create(&self.target)?;
-                    file.write_all(&self.weights[..4096])?;
-                    file.sync_data()?;
-                    file.write_all(&self.weights[..16])?;
-                    Ok(file.sync_data()?)
-                })
+            .run("write and sync", || {
+                let mut file = File::create(&self.target)?;
+                file.write_all(&self.weights[..4096])?;
+                file.sync_data()?;
+                file.write_all(&self.weights[..16])?;
+                Ok(file.sync_data()?)
             })
             .check(
                 "rten: edit metadata in a file of 4 GiB, synced",
                 "4 GiB",
-                &["write and sync"],
-                Bound::Within(20.0),
+                "write and sync",
+                Within(20.0),
             )
     }
 
     fn throughput(&self) -> Throughput {
         Throughput::Bytes((self.weights.len() * CONSTANTS) as u64)
-    }
-
-    fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
-        carton::remove(&self.target)?;
-        time(work)
     }
 
     fn write(&self, path: &Path) -> Result<()> {

@@ -1,5 +1,0 @@
-//! Opening cartons and reading what describes them.
-
-fn main() -> anyhow::Result<()> {
-    benches::run::bench::<benches::carton::open::CartonOpen>()
-}

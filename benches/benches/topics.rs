@@ -1,0 +1,5 @@
+//! All cases under criterion.
+
+fn main() -> anyhow::Result<()> {
+    benches::run::criterion()
+}
