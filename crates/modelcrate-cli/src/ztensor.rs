@@ -116,7 +116,7 @@ impl Remove {
 ///
 /// The file is replaced once the new one is complete. Stored bytes are compared with their digests on
 /// the way; where they differ, or the new file would have another fault, it stays as it is without
-/// --force, which says each fault.
+/// --force, which reports each fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -210,7 +210,7 @@ impl Lengths {
 ///
 /// What cannot be carried over as it was is reported. Stored bytes are compared with their digests on
 /// the way; where they differ, or the new file would have a fault that the old one has not, nothing is
-/// written without --force, which says each fault.
+/// written without --force, which reports each fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -413,8 +413,7 @@ struct TensorSource {
     /// Take only this tensor from that file; may be given several times
     #[arg(long = "tensor", value_name = "NAME", requires = "from")]
     tensors: Vec<String>,
-    /// Take tensors from that file although they are faulty, or differ from their digests; each is
-    /// said
+    /// Take tensors from that file despite faults or wrong digests, and report each
     #[arg(long, requires = "from")]
     force: bool,
     /// Take a tensor from a file of its elements, little-endian, row-major: NAME=DTYPE:SHAPE:PATH,
