@@ -19,7 +19,7 @@ use std::path::Path;
 use clap::Subcommand;
 use modelcrate::{
     carton_format::{Error, ReadOptions, Reader, model_archive},
-    tensor_core::{Extent, Source},
+    tensor_core::{Extent, Report, Source},
 };
 
 use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
@@ -62,6 +62,11 @@ fn open(input: &Path, options: ReadOptions) -> anyhow::Result<Reader> {
         anyhow::Ok(options.open(input)?)
     };
     reader().about(input)
+}
+
+/// Looks through a carton that was written.
+fn lint(carton: Source) -> anyhow::Result<Report> {
+    Ok(Reader::from_source(carton)?.lint())
 }
 
 /// Reads a file that goes into memory whole, such as a description.

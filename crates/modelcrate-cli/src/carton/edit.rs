@@ -5,7 +5,6 @@ use modelcrate::{
     carton_format::{self, Change, Description, Error, NewValue, Reader, WriteOptions},
     tensor_core::Limits,
 };
-use serde::Serialize;
 
 use super::rewrite::{Done, Rewrite};
 use crate::{failure::About, outcome::Outcome};
@@ -14,8 +13,8 @@ use crate::{failure::About, outcome::Outcome};
 ///
 /// Comments, order and unknown keys stay as they are, and so do all other files. Removals are made
 /// before values are set. What would not be a valid description any more is refused, and so is what
-/// verify would call an error that the carton does not have yet, unless it is forced. The model hash
-/// changes with the description.
+/// verify would call an error that the carton does not have yet, without --force. The model hash changes
+/// with the description.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,18 +45,13 @@ struct Changes {
     toml: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Edited {
-    changed: bool,
-}
-
 impl Edit {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let reader = self.rewrite.open(Reader::options())?;
         let text = self.text(&reader)?;
         let old = reader.file(Description::PATH).map(carton_format::File::bytes);
         if self.rewrite.is_in_place() && old.is_some_and(|old| old.is_ok_and(|old| old == text)) {
-            return self.rewrite.nothing(&reader, done("unchanged"));
+            return self.rewrite.nothing(&reader, done("unchanged"), false);
         }
         self.rewrite.run(&reader, WriteOptions::default(), |writer| {
             Ok((carton_format::replace_description(&reader, &text, writer)?, done("edited")))
@@ -92,9 +86,8 @@ impl Edit {
     }
 }
 
-fn done(what: &str) -> Done<Edited> {
-    let changes = Edited { changed: what == "edited" };
-    Done { what: what.to_owned(), changes, lines: Vec::new() }
+fn done(what: &str) -> Done<()> {
+    Done { what: what.to_owned(), changes: (), lines: Vec::new() }
 }
 
 impl Changes {

@@ -1,5 +1,6 @@
 use std::{cell::RefCell, sync::Arc};
 
+use indicatif::ProgressBar;
 use modelcrate::carton_format::{self, Error, Place, Reader};
 use serde::Serialize;
 
@@ -65,7 +66,9 @@ impl Fill {
 
     /// Says what would be fetched.
     fn dry_run(&self) -> anyhow::Result<Outcome> {
+        self.http.fetcher(&ProgressBar::hidden())?;
         let reader = self.rewrite.open(Reader::options())?;
+        self.rewrite.check()?;
         let mut fetched = Vec::new();
         for file in reader.files() {
             let path = file.path().to_owned();
@@ -77,7 +80,7 @@ impl Fill {
                 }
             }
         }
-        self.rewrite.nothing(&reader, done(fetched))
+        self.rewrite.nothing(&reader, done(fetched), true)
     }
 }
 

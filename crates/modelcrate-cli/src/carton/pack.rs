@@ -5,7 +5,6 @@ use std::{
     str::FromStr,
 };
 
-use anstream::eprintln;
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     carton_format::{
@@ -16,16 +15,12 @@ use modelcrate::{
 };
 use serde::Serialize;
 
-use super::{
-    about_culprit,
-    rewrite::{Kept, trial},
-    store::Store,
-};
+use super::{about_culprit, store::Store};
 use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::is_stdio,
+    options::{Force, is_stdio},
     outcome::Outcome,
     output,
     paths::{is_inside, same_file},
@@ -39,7 +34,7 @@ use crate::{
 /// unpacked carton, a folder with a carton.toml and a folder model in it; then everything in it is
 /// packed but MANIFEST and LINKS, which are rewritten; what is only linked stays so. The same files
 /// make the same bytes. Symbolic links inside the model stay links. What verify would call an error
-/// is not packed, unless it is forced; what it would warn of is said.
+/// is not packed without --force; what it would warn of is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,6 +54,8 @@ pub(crate) struct Pack {
     beside: Beside,
     #[command(flatten)]
     store: Store,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     write: Writing,
 }
@@ -124,7 +121,9 @@ struct Beside {
 struct Packed {
     path: String,
     dry_run: bool,
-    model_hash: String,
+    /// None where it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_hash: Option<String>,
     /// All that are listed.
     files: usize,
     /// Of all files, before compression.
@@ -140,28 +139,24 @@ impl Pack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
         let pack = self.collect()?;
-        let is_checked = !is_stdio(&self.output);
-        if self.about.runner.is_some() && self.about.runner_compat_version.is_none() && !is_checked
-        {
-            let advice = "Carton's own library needs --runner-compat-version to open the carton";
-            eprintln!("note: {advice}");
-        }
         let content_bytes = pack.content_len();
         let sink = self.sink().about(&self.output)?;
         let failed = sink.failed();
         let bar = output::progress(self.write.print, content_bytes);
-        let written = pack.write_with(options.write_to(sink), |bytes| bar.inc(bytes));
+        let written = pack.write_with(options.unchecked().write_to(sink), |bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let finished = if failed.get() {
             written.about(&self.output)?
         } else {
             written.or_else(|error| about_culprit(error, &self.source))?
         };
-        let kept = Kept::of(finished.sink, &self.output, &Report::default(), self.write)?;
+        let before = Report::default();
+        let kept = finished.sink.keep(&self.output, &before, self.force, super::lint)?;
+        let model_hash = finished.manifest.model_hash();
         let result = Packed {
             path: self.output.display().to_string(),
             dry_run: self.write.dry_run,
-            model_hash: finished.manifest.model_hash().to_string(),
+            model_hash: (!kept.checked.is_refused()).then(|| model_hash.to_string()),
             files: finished.manifest.len(),
             content_bytes,
             bytes: kept.bytes_after,
@@ -172,7 +167,7 @@ impl Pack {
             (output::size(content_bytes), output::size(result.bytes.unwrap_or_default()));
         let mut text = String::new();
         let _ = writeln!(text, "{path}: {would_be}packed, {} files, {from} → {to}", result.files);
-        let _ = writeln!(text, "{path}: model hash {}", result.model_hash);
+        let _ = writeln!(text, "{path}: model hash {model_hash}");
         self.write.report(&self.output, &result, &result.checked.text(&path, &text))?;
         Ok(result.checked.outcome())
     }
@@ -202,7 +197,7 @@ impl Pack {
             let is_input = self.inputs().any(|input| same_file(input, output));
             ensure!(!is_input, "is an input, expected another file");
         }
-        trial(self.write, output).create(output)
+        self.write.create(output)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &PathBuf> {

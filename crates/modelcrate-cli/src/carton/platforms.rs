@@ -56,7 +56,7 @@ impl Platforms {
         let runs = self.host.as_ref().map(|host| {
             platforms().next().is_none() || platforms().any(|platform| platform.runs_on(host))
         });
-        let host = self.host.as_ref().map(Platform::normal);
+        let host = self.host.as_ref().map(Platform::normalized);
         let platforms: Vec<Required> = platforms().map(Required::from).collect();
         let path = self.file.display().to_string();
         let listed = Listed { path, platforms, host, runs };
@@ -67,7 +67,7 @@ impl Platforms {
 
 impl From<&Platform> for Required {
     fn from(platform: &Platform) -> Self {
-        Self { triple: platform.to_string(), normal: platform.normal() }
+        Self { triple: platform.to_string(), normal: platform.normalized() }
     }
 }
 

@@ -7,19 +7,18 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     carton_format::{self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer},
-    tensor_core::{Report, Source, output::LockedFile},
+    tensor_core::{Source, output::LockedFile},
 };
 use serde::Serialize;
 
 use crate::{
-    checked::Checked,
     escape::escape,
     failure::About,
-    options::{InPlace, is_stdio},
+    options::{Force, InPlace, is_stdio},
     outcome::Outcome,
     output,
     paths::is_inside,
-    write::{Sink, Writing},
+    write::{Kept, Sink, Writing},
 };
 
 /// A carton that is made from another.
@@ -30,6 +29,8 @@ pub(super) struct Rewrite {
     /// The carton to write; - is standard output. Without it the input is replaced, once the new
     /// one is complete
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     pub(super) write: Writing,
     #[command(flatten)]
@@ -44,8 +45,12 @@ pub(super) struct Rewrite {
 struct Rewritten<T> {
     path: String,
     dry_run: bool,
+    /// Whether there is another carton now, or would be.
+    changed: bool,
     model_hash_before: String,
-    model_hash: String,
+    /// None where it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_hash: Option<String>,
     bytes_before: u64,
     #[serde(flatten)]
     kept: Kept,
@@ -54,44 +59,6 @@ struct Rewritten<T> {
     left_out: Vec<String>,
     #[serde(flatten)]
     changes: T,
-}
-
-/// What became of a carton that was written.
-#[derive(Default, Serialize)]
-pub(super) struct Kept {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) bytes_after: Option<u64>,
-    #[serde(flatten)]
-    pub(super) checked: Checked,
-}
-
-impl Kept {
-    /// Puts a carton in its place, unless it is worse than what it is made of or this is a dry run.
-    pub(super) fn of(
-        mut sink: Sink,
-        path: &Path,
-        before: &Report,
-        write: Writing,
-    ) -> anyhow::Result<Self> {
-        let written = sink.source().about(path)?;
-        let Some(source) = written else {
-            return Ok(Self { bytes_after: Some(sink.commit(path)?), checked: Checked::default() });
-        };
-        let len = source.len();
-        let after = Reader::from_source(source).about(path)?.lint();
-        let checked = Checked::of(&after, before, write.force);
-        let bytes_after = match () {
-            () if checked.is_refused() => None,
-            () if write.dry_run => Some(len),
-            () => Some(sink.commit(path)?),
-        };
-        Ok(Self { bytes_after, checked })
-    }
-}
-
-/// Says that a dry run writes too, to be checked: what it writes is never put in its place.
-pub(super) fn trial(write: Writing, path: &Path) -> Writing {
-    Writing { dry_run: write.dry_run && is_stdio(path), ..write }
 }
 
 /// What there is to say.
@@ -111,18 +78,14 @@ impl Rewrite {
         if !self.is_in_place() {
             return super::open(input, options);
         }
-        let lock = match self.write.dry_run {
-            true => LockedFile::shared(input),
-            false => LockedFile::open_within(input, self.in_place.wait()),
-        };
-        let lock = lock.about(input)?;
-        let source = lock.source().about(input)?;
         if self.write.dry_run {
-            lock.unlock();
-        } else {
-            // The input is opened once.
-            let _ = self.lock.set(lock);
+            let source = self.in_place.output().check(input).about(input)?;
+            return options.from_source(source).about(input);
         }
+        let lock = LockedFile::open_within(input, self.in_place.wait()).about(input)?;
+        let source = lock.source().about(input)?;
+        // The input is opened once.
+        let _ = self.lock.set(lock);
         options.from_source(source).about(input)
     }
 
@@ -146,24 +109,30 @@ impl Rewrite {
         let path = self.path();
         let sink = self.sink().about(path)?;
         let failed = sink.failed();
-        let written = write(options.write_to(sink));
+        // The result is checked before it is kept.
+        let written = write(options.unchecked().write_to(sink));
         let (finished, done) = written.about(if failed.get() { path } else { &self.input })?;
         if let Some(lock) = self.lock.get() {
             lock.check_in_place().about(path)?;
         }
-        let kept = Kept::of(finished.sink, path, &reader.lint(), self.write)?;
-        let left_out = reader.unlisted().about(&self.input)?;
-        self.report(reader, done, finished.manifest.model_hash(), left_out, kept)
+        let kept = finished.sink.keep(path, &reader.lint(), self.force, super::lint)?;
+        self.report(reader, done, finished.manifest.model_hash(), true, kept)
     }
 
-    /// Says that nothing was written, or what would be where that is not known.
+    /// Says that nothing was written, or would be `changed` in a way whose bytes are not known.
     pub(super) fn nothing<T: Serialize>(
         &self,
         reader: &Reader,
         done: Done<T>,
+        changed: bool,
     ) -> anyhow::Result<Outcome> {
-        self.sink().about(self.path())?;
-        self.report(reader, done, reader.model_hash(), Vec::new(), Kept::default())
+        self.check()?;
+        self.report(reader, done, reader.model_hash(), changed, Kept::default())
+    }
+
+    /// Refuses a place where no carton can be written.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.sink().about(self.path()).map(drop)
     }
 
     /// Says what was done.
@@ -172,15 +141,18 @@ impl Rewrite {
         reader: &Reader,
         done: Done<T>,
         model_hash: Sha256,
-        left_out: Vec<String>,
+        changed: bool,
         kept: Kept,
     ) -> anyhow::Result<Outcome> {
         let (path, before) = (self.path(), reader.model_hash());
+        let is_refused = kept.checked.is_refused();
+        let left_out = if changed { reader.unlisted().about(&self.input)? } else { Vec::new() };
         let result = Rewritten {
             path: path.display().to_string(),
             dry_run: self.write.dry_run,
+            changed: changed && !is_refused,
             model_hash_before: before.to_string(),
-            model_hash: model_hash.to_string(),
+            model_hash: (!is_refused).then(|| model_hash.to_string()),
             bytes_before: reader.source().map_or_else(|| reader.content_len(), Source::len),
             left_out,
             kept,
@@ -218,6 +190,6 @@ impl Rewrite {
                 ensure!(!is_inside, "is in the folder that is read");
             }
         }
-        trial(self.write, self.path()).create_or_replace(&self.input, self.output.as_deref())
+        self.write.create_or_replace(&self.input, self.output.as_deref())
     }
 }
