@@ -179,7 +179,8 @@ impl How {
 
     fn open(self, file: &Path) -> anyhow::Result<Editor> {
         ensure!(!is_stdio(file), "standard input cannot be edited: say which file");
-        let options = WriteOptions::default().output(self.in_place.output());
+        // What has new errors is refused here, with all of them.
+        let options = WriteOptions::default().output(self.in_place.output()).unchecked();
         let editor = if self.dry_run {
             Editor::dry_run(file, options)
         } else {

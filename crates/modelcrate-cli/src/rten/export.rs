@@ -7,7 +7,7 @@ use std::{
 use anyhow::{anyhow, ensure};
 use modelcrate::{
     rten_format::onnx::{Error, Export, Exported, ExternalData},
-    tensor_core::{Error as Core, Report, output::Existing},
+    tensor_core::{Error as Core, Report},
 };
 use serde::Serialize;
 
@@ -66,16 +66,15 @@ impl ExportOnnx {
             Some(Size(bytes)) => ExternalData::From(bytes),
             None => ExternalData::Automatic,
         };
-        let existing = if to_stdout { Existing::Replace } else { self.write.existing() };
+        let existing = self.write.existing();
         let export = Export::new(&reader).external_data(external).existing(existing);
-        let exported = if self.write.dry_run || to_stdout {
-            export.check(&self.output)
-        } else {
-            export.write(&self.output)
+        let exported = match self.write.dry_run {
+            _ if to_stdout => export.to_bytes_for(&self.output),
+            true => export.check(&self.output).map(|exported| (Vec::new(), exported)),
+            false => export.write(&self.output).map(|exported| (Vec::new(), exported)),
         };
-        let exported = exported.or_else(|error| self.failed(error))?;
-        if to_stdout && !self.write.dry_run {
-            let model = export.to_bytes().about(&self.input)?;
+        let (model, exported) = exported.or_else(|error| self.failed(error))?;
+        if !self.write.dry_run {
             std::io::stdout().lock().write_all(&model).about(&self.output)?;
         }
         self.report(&exported)?;

@@ -1,4 +1,4 @@
-use modelcrate::rten_format::{Rewrite, Version};
+use modelcrate::rten_format::{Rewrite, Version, WriteOptions};
 
 use super::convert::Files;
 use crate::{failure::About, outcome::Outcome};
@@ -32,7 +32,9 @@ impl Extract {
         let inputs = super::find_all(model, &self.inputs).about(input)?;
         let outputs = super::find_all(model, &self.outputs).about(input)?;
         let part = model.extract(&inputs, &outputs).about(input)?;
-        let rewrite = Rewrite::new(&reader).model(part);
+        // What has new errors is refused with all of them, once it is whole.
+        let options = WriteOptions::default().unchecked();
+        let rewrite = Rewrite::new(&reader).options(options).model(part);
         match reader.version() {
             Version::V1 => self.files.rewrite(&reader, 1, |sink| rewrite.write_v1(sink)),
             Version::V2 => self.files.rewrite(&reader, 2, |sink| rewrite.write_v2(sink)),

@@ -11,7 +11,7 @@ use modelcrate::{
         Constant, ConstantData, ConstantDataType, Dim, GraphBuilder, Header, Model, NodeKind,
         Reader, Rewrite, Tensor, Value, Version, onnx::Export,
     },
-    tensor_core::Extent,
+    tensor_core::{Extent, output::LockedFile},
 };
 use test_support::testdata;
 
@@ -129,6 +129,67 @@ fn dry_runs_change_nothing() {
         }
     }
     assert_eq!(fs::read_dir(cd).unwrap().count(), 3);
+}
+
+/// What stands in the way of a run stands in the way of a dry run, too, with the same words.
+#[cfg(unix)]
+#[test]
+fn dry_runs_say_what_runs_say() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    let ways = ["", "read-only", "locked", "there", "read-only output", "read-only folder"];
+    let commands = [
+        "edit v1.rten --set license=MIT",
+        "edit v2.rten --set onnx_hash=1",
+        "edit v2.rten --raw fc1.weight=f32:8,4:zeros.bin",
+        "fix-dims v2.rten",
+        "to-v1 v2.rten new",
+        "to-v1 v2.rten new --overwrite",
+        "to-v2 v1.rten new --alignment 1",
+        "to-v2 v1.rten new --wrap --overwrite",
+        "to-v2 v1.rten -",
+        "extract v2.rten new --outputs h1",
+        "extract v2.rten new --outputs h1 --overwrite",
+        "export-onnx v2.rten new",
+        "export-onnx v2.rten new --overwrite --external-data 256",
+        "export-onnx v2.rten -",
+    ];
+    let mut refused = 0;
+    for (way, command) in ways.iter().flat_map(|way| commands.map(|command| (*way, command))) {
+        let folder = folder();
+        let cd = folder.path();
+        let [v1, v2, new] = ["v1.rten", "v2.rten", "new"].map(|name| cd.join(name));
+        let mut locks = Vec::new();
+        match way {
+            "read-only" => [&v1, &v2].into_iter().for_each(|path| chmod(path, 0o400).unwrap()),
+            "locked" => locks.extend([&v1, &v2].map(|path| LockedFile::open(path).unwrap())),
+            "there" | "read-only output" => fs::write(&new, "old").unwrap(),
+            _ => {}
+        }
+        if way == "read-only output" {
+            chmod(&new, 0o400).unwrap();
+        }
+        if way == "read-only folder" {
+            chmod(cd, 0o500).unwrap();
+        }
+        let said = |more: &[&str]| {
+            let args: Vec<&str> = ["rten"].into_iter().chain(command.split(' ')).collect();
+            let output = modelcrate(cd, &[&args, more].concat());
+            let out = if command.ends_with(" -") { Vec::new() } else { output.stdout };
+            let text = String::from_utf8([out, output.stderr].concat()).unwrap();
+            (output.status.code(), text)
+        };
+        let (status, text) = said(&["--dry-run"]);
+        let (real, expected) = said(&[]);
+        chmod(cd, 0o700).unwrap();
+        assert_eq!(status, real, "{command}, {way}: {text}{expected}");
+        if !command.ends_with(" -") || real != Some(0) {
+            assert_eq!(text.replace("would be ", ""), expected, "{command}, {way}");
+        }
+        refused += u32::from(real != Some(0));
+    }
+    // Root may write into any folder.
+    assert!(refused >= 4 + 4 + 4 + 8, "{refused}");
 }
 
 #[test]
