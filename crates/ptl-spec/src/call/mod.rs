@@ -101,14 +101,8 @@ impl Spec {
 }
 
 impl Call<'_> {
-    /// Returns what becomes of the parameters, without stubs: also where a parameter decides what it
-    /// is.
-    #[must_use]
-    pub const fn pack_spec(&self) -> &Pack {
-        &self.pack
-    }
-
-    /// Returns what becomes of the model's output, as [`pack_spec`](Self::pack_spec) does.
+    /// Returns what becomes of the model's output, without stubs: also where a parameter decides what
+    /// it is.
     #[must_use]
     pub const fn unpack_spec(&self) -> &Unpack {
         &self.unpack

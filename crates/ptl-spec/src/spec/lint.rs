@@ -142,9 +142,7 @@ fn extensions(spec: &Spec, report: &mut Report) {
 fn visit_pack(pack: &Pack, visit: &mut impl FnMut(&Pack)) {
     visit(pack);
     if let Pack::Tuple(items) = pack {
-        for item in items {
-            visit_pack(item, visit);
-        }
+        items.iter().for_each(|item| visit_pack(item, visit));
     }
 }
 
@@ -152,15 +150,9 @@ fn visit_unpack(unpack: &Unpack, visit: &mut impl FnMut(&Unpack)) {
     visit(unpack);
     match unpack {
         Unpack::Tuple(items) | Unpack::List(items) => {
-            for item in items {
-                visit_unpack(item, visit);
-            }
+            items.iter().for_each(|item| visit_unpack(item, visit));
         }
-        Unpack::Dict(items) => {
-            for (_, item) in items {
-                visit_unpack(item, visit);
-            }
-        }
+        Unpack::Dict(items) => items.iter().for_each(|(_, item)| visit_unpack(item, visit)),
         _ => {}
     }
 }

@@ -8,6 +8,32 @@ use crate::{
     spec::slot::stub_of,
 };
 
+/// Kinds with the names that are printed.
+macro_rules! named {
+    ($(#[$meta:meta])* $kind:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$meta])*
+        pub enum $kind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $kind {
+            /// Returns the name that is printed, such as `number_list`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
 /// The parameters and results of a spec, each in the order in which the spec names them first.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -41,53 +67,37 @@ pub struct Parameter {
     pub places: Vec<String>,
 }
 
-/// What a parameter has to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ParamKind {
-    /// A picture.
-    Image,
-    /// Samples of sound.
-    Audio,
-    /// A whole number.
-    Integer,
-    /// A number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// A text.
-    String,
-    /// A text that names a colour.
-    Colour,
-    /// Numbers.
-    NumberList,
-    /// Whole numbers.
-    IntegerList,
-    /// Texts.
-    StringList,
-    /// A JSON value, whatever the spec makes of it.
-    Any,
+named! {
+    /// What a parameter has to be.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    ParamKind {
+        /// A picture.
+        Image = "image",
+        /// Samples of sound.
+        Audio = "audio",
+        /// A whole number.
+        Integer = "integer",
+        /// A number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+        /// A text.
+        String = "string",
+        /// A text that names a colour.
+        Colour = "colour",
+        /// Numbers.
+        NumberList = "number_list",
+        /// Whole numbers.
+        IntegerList = "integer_list",
+        /// Texts.
+        StringList = "string_list",
+        /// A JSON value, whatever the spec makes of it.
+        Any = "any",
+    }
 }
 
 impl ParamKind {
-    /// Returns the name that is printed, such as `number_list`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Audio => "audio",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::String => "string",
-            Self::Colour => "colour",
-            Self::NumberList => "number_list",
-            Self::IntegerList => "integer_list",
-            Self::StringList => "string_list",
-            Self::Any => "any",
-        }
-    }
-
     /// Returns the kind that is both; `None` where nothing is.
     fn meet(self, other: Self) -> Option<Self> {
         match (self, other) {
@@ -119,12 +129,6 @@ impl ParamKind {
     }
 }
 
-impl fmt::Display for ParamKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// A result of a call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -137,51 +141,29 @@ pub struct Output {
     pub place: String,
 }
 
-/// What a result is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ResultKind {
-    /// The elements of a tensor of floats.
-    NumberList,
-    /// The elements of a tensor of integers.
-    IntegerList,
-    /// A whole number.
-    Integer,
-    /// A number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// A text.
-    String,
-    /// A text, or nothing.
-    Answer,
-    /// A list of classes with bounds.
-    Boxes,
-    /// A picture.
-    Image,
-}
-
-impl ResultKind {
-    /// Returns the name that is printed, such as `number_list`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NumberList => "number_list",
-            Self::IntegerList => "integer_list",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::String => "string",
-            Self::Answer => "string?",
-            Self::Boxes => "boxes",
-            Self::Image => "image",
-        }
-    }
-}
-
-impl fmt::Display for ResultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// What a result is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    ResultKind {
+        /// The elements of a tensor of floats.
+        NumberList = "number_list",
+        /// The elements of a tensor of integers.
+        IntegerList = "integer_list",
+        /// A whole number.
+        Integer = "integer",
+        /// A number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+        /// A text.
+        String = "string",
+        /// A text, or nothing.
+        Answer = "string?",
+        /// A list of classes with bounds.
+        Boxes = "boxes",
+        /// A picture.
+        Image = "image",
     }
 }
 
