@@ -305,44 +305,6 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_refused() {
-        rejects(
-            "a\n",
-            r#"MANIFEST line 1: "a" has no digest, expected a path, "=" and 64 hex digits"#,
-        );
-        rejects(
-            &format!("a={DIGEST}\n\nb={DIGEST}\n"),
-            r#"MANIFEST line 2: "" has no digest, expected a path, "=" and 64 hex digits"#,
-        );
-        rejects("a=12\n", r#"MANIFEST line 1: digest is "12", expected 64 lower-case hex digits"#);
-        rejects(
-            &format!("a= {DIGEST}\n"),
-            &format!("MANIFEST line 1: digest is \" {DIGEST}\", expected 64 lower-case hex digits"),
-        );
-        rejects(&format!("={DIGEST}\n"), r#"MANIFEST line 1: path "" is empty"#);
-        rejects(
-            &format!("a/../b={DIGEST}\n"),
-            r#"MANIFEST line 1: path "a/../b" has a component "." or "..""#,
-        );
-        rejects(
-            &format!("model/={DIGEST}\n"),
-            r#"MANIFEST line 1: path "model/" is a folder, expected a file"#,
-        );
-        rejects(
-            &format!("b={DIGEST}\na={DIGEST}\nb={DIGEST}\n"),
-            r#"MANIFEST line 3: path "b" stands twice"#,
-        );
-        for path in ["MANIFEST", "LINKS"] {
-            rejects(
-                &format!("{path}={DIGEST}\n"),
-                &format!("MANIFEST line 1: {path:?} is listed, which it never is"),
-            );
-        }
-        let error = Manifest::parse(b"a=1\n\xff", &Limits::default()).unwrap_err();
-        assert_eq!(error.to_string(), "MANIFEST line 2: text is not UTF-8");
-    }
-
-    #[test]
     fn files_that_others_lie_in() {
         let message =
             |line| format!(r#"MANIFEST line {line}: path "m/a/b" lies in "m/a", which is a file"#);
@@ -351,31 +313,6 @@ mod tests {
         rejects(&["m/a/b", "m/a"].map(line).concat(), &message(1));
         rejects(&["z", "m/a", "m/a-", "m/a/b"].map(line).concat(), &message(4));
         parse(&["m/a", "m/a b", "m/a0/b", "m/aa/b"].map(line).concat()).unwrap();
-    }
-
-    #[test]
-    fn what_readers_put_up_with() {
-        warns(&format!("a={DIGEST}"), &["line has no line feed at its end"]);
-        warns(
-            &format!("a={DIGEST}\r\n"),
-            &["line ends in a carriage return, expected a line feed alone"],
-        );
-        warns(
-            &format!("a={}\n", DIGEST.to_uppercase()),
-            &[r#"digest of "a" has capital letters, expected lower-case hex digits"#],
-        );
-        warns(
-            &format!("b={DIGEST}\na={DIGEST}\n"),
-            &[r#""a" is out of order, expected lines sorted by the bytes of their paths"#],
-        );
-    }
-
-    #[test]
-    fn unsorted_lines_are_found() {
-        let manifest = parse(&format!("b={DIGEST}\na={DIGEST}\nc={DIGEST}\n")).unwrap();
-        for path in ["a", "b", "c"] {
-            assert!(manifest.sha256(path).is_some(), "{path}");
-        }
     }
 
     #[test]

@@ -470,35 +470,11 @@ runner_compat_version = 0
                 )],
             );
         }
-        finds(
-            "'[a](https://example.com) ![b](@misc/b.png)'",
-            "'''\na\n<br>'''",
-            ["warning carton/description-html line 5: model_description line 2 of the text has \
-                 raw HTML, expected Markdown only"],
-        );
     }
 
     #[test]
-    fn platforms_given_twice() {
-        finds(
-            "'x86_64-linux'",
-            "'x86_64-linux', 'x86_64-unknown-linux'",
-            ["warning carton/duplicate-platform line 6: required_platforms[2] \
-              \"x86_64-unknown-linux\" is the platform of required_platforms[1]"],
-        );
-    }
-
-    #[test]
-    fn inputs_or_outputs_alone() {
+    fn an_empty_list_says_that_there_are_none() {
         let output = "[[output]]\nname = 'x'\ndtype = 'int8'\nshape = '*'\n";
-        let alone = "warning carton/inputs-without-outputs line 8: input is given, but output is \
-                     not, expected all of both or none";
-        let test = "warning carton/call-without-declarations line 19: self_test is given, but \
-                    output is not";
-        let example = "warning carton/call-without-declarations line 23: example is given, but \
-                       output is not";
-        finds(output, "", [alone, test, example]);
-        // An empty list says that there are none.
         let text =
             CLEAN.replacen("\n[[input]]", "output = []\n[[input]]", 1).replacen(output, "", 1);
         assert_eq!(
@@ -509,91 +485,12 @@ runner_compat_version = 0
     }
 
     #[test]
-    fn names_given_twice() {
-        finds(
-            "name = 'y'",
-            "name = 'x'",
-            [
-                "error carton/duplicate-name line 14: input[1].name \"x\" is the name of input[0]",
-                "warning carton/undeclared-name line 24: self_test[0].inputs.y \"y\" is the name \
-                 of no input",
-            ],
-        );
-    }
-
-    #[test]
     fn symbols_of_two_meanings() {
-        finds(
-            "shape = 's'",
-            "shape = 'n'",
-            ["error carton/symbol-shape-and-dimension line 16: input[1].shape symbol \"n\" \
-                 stands for a shape, but in input[0].shape for a dimension"],
-        );
         finds(
             "shape = '*'",
             "shape = ['s', 's']",
             ["error carton/symbol-shape-and-dimension line 21: output[0].shape symbol \"s\" \
                  stands for a dimension, but in input[1].shape for a shape"],
-        );
-    }
-
-    #[test]
-    fn names_of_calls() {
-        finds(
-            "x = '@tensor_data/x', y",
-            "'a b'",
-            [
-                "warning carton/undeclared-name line 24: self_test[0].inputs.\"a b\" \"a b\" is \
-                 the name of no input",
-                "warning carton/self-test-lacks-input line 24: self_test[0].inputs lacks input \
-                 \"x\" and 1 more",
-            ],
-        );
-        finds(
-            "x = '@tensor_data/x', y",
-            "y",
-            ["warning carton/self-test-lacks-input line 24: self_test[0].inputs lacks input \"x\""],
-        );
-        finds(
-            "sample_out = {}",
-            "sample_out = { z = '@misc/z' }",
-            ["warning carton/undeclared-name line 29: example[0].sample_out.z \"z\" is the \
-                 name of no output"],
-        );
-        finds(
-            "sample_out = {}",
-            "",
-            ["warning carton/example-incomplete line 27: example[0].sample_out is missing, and \
-              some readers need it"],
-        );
-    }
-
-    #[test]
-    fn runners() {
-        finds(
-            "runner_name = 'r'",
-            "runner_name = ''",
-            ["error carton/empty-runner-name line 32: runner.runner_name is empty, expected \
-                 the name of a runner"],
-        );
-        finds(
-            "runner_compat_version = 0",
-            "",
-            ["warning carton/no-compat-version line 31: runner.runner_compat_version is missing, \
-              and some readers need it"],
-        );
-    }
-
-    #[test]
-    fn what_only_the_text_shows() {
-        finds(
-            "sample_out = {}",
-            "sample_out = {\n}\nextra = 1",
-            [
-                "warning carton/toml-1-1 line 29: document needs TOML 1.1, expected TOML 1.0",
-                "note carton/unknown-key line 31: example[0].extra is a key that the format does \
-                 not name",
-            ],
         );
     }
 

@@ -439,84 +439,32 @@ mod tests {
         assert_eq!(parse(MINIMAL).unwrap(), Description::new(runner));
     }
 
+    /// Those that are not among the cases of `testdata`.
     #[test]
     fn documents_that_are_refused() {
         for (old, new, message) in [
-            ("spec_version = 1", "", ": spec_version is missing"),
-            ("runner_name = 'r'", "", " line 2: runner.runner_name is missing"),
             (
-                "required_framework_version = '*'",
-                "",
-                " line 2: runner.required_framework_version is missing",
-            ),
-            ("[runner]", "[other]", ": runner is missing"),
-            ("", "[[input]]\ndtype = 'int8'\nshape = []", " line 5: input[0].name is missing"),
-            ("", "[[input]]\nname = ''\nshape = []", " line 5: input[0].dtype is missing"),
-            ("", "[[output]]\nname = ''\ndtype = 'int8'", " line 5: output[0].shape is missing"),
-            ("", "[[self_test]]", " line 5: self_test[0].inputs is missing"),
-            ("[runner]", "model_name = 1\n[runner]", " line 2: model_name is 1, expected a string"),
-            ("[runner]", "input = {}\n[runner]", " line 2: input is a table, expected an array"),
-            ("[runner]", "input = ['']\n[runner]", " line 2: input[0] is \"\", expected a table"),
-            (
-                "'*'",
-                "'==1.2'",
-                " line 4: runner.required_framework_version is \"==1.2\", expected a version \
-                 requirement, such as \"=1.2.3\" (unexpected character '=' while parsing major \
-                 version number)",
-            ),
-            (
-                "[runner]",
-                "required_platforms = [\n'x86_64',\n'linux']\n[runner]",
-                " line 4: required_platforms[1] is \"linux\", expected a target triple, such as \
-                 x86_64-unknown-linux-gnu",
-            ),
-            (
-                "'*'",
-                "'*'\nrunner_compat_version = -1",
-                " line 5: runner.runner_compat_version is -1, expected a whole number from 0 to \
-                 9223372036854775807",
+                "= 1",
+                "= 18446744073709551617",
+                " line 1: spec_version is 18446744073709551617, expected 1",
             ),
             (
                 "",
-                "[[example]]\nsample_out = { y = '@.../x' }",
-                " line 6: example[0].sample_out.y is \"@.../x\", expected \"@tensor_data/<name>\" or \
-                 \"@misc/<path>\"",
+                "[[input]]\nname = ''\ndtype = ''",
+                " line 7: input[0].dtype is \"\", expected one of float32, float64, string, int8, \
+                 int16, int32, int64, uint8, uint16, uint32, uint64",
+            ),
+            (
+                "",
+                "[[self_test]]\ninputs = { 'a b' = '@...' }",
+                " line 6: self_test[0].inputs.\"a b\" is \"@...\", expected \
+                 \"@tensor_data/<name>\"",
             ),
         ] {
             refuses(old, new, message);
         }
-        for (value, found) in [
-            ("2", "2"),
-            ("0", "0"),
-            ("1.0", "1.0"),
-            ("'1'", "\"1\""),
-            ("-1", "-1"),
-            ("true", "true"),
-            ("[1]", "an array"),
-            ("18446744073709551617", "18446744073709551617"),
-        ] {
-            let message = format!(" line 1: spec_version is {found}, expected 1");
-            refuses("spec_version = 1", &format!("spec_version = {value}"), &message);
-        }
-        // Element types are case-sensitive.
-        for dtype in ["nested", "Float32", "float16", ""] {
-            let message = format!(
-                " line 7: input[0].dtype is {dtype:?}, expected one of float32, float64, string, \
-                 int8, int16, int32, int64, uint8, uint16, uint32, uint64"
-            );
-            refuses("", &format!("[[input]]\nname = ''\ndtype = '{dtype}'"), &message);
-        }
-        for reference in ["@misc/x", "@...", ""] {
-            let message = format!(
-                " line 6: self_test[0].inputs.\"a b\" is {reference:?}, expected \
-                 \"@tensor_data/<name>\""
-            );
-            refuses("", &format!("[[self_test]]\ninputs = {{ 'a b' = '{reference}' }}"), &message);
-        }
         let error = parse(&MINIMAL.replace("= 1", "= 2")).unwrap_err();
-        let Error::Document(error) = error else { panic!("{error:?}") };
-        let expected = DocumentFault::UnsupportedVersion { found: 2, expected: 1 };
-        assert_eq!(format!("{:?}", error.fault), format!("{expected:?}"));
+        assert_eq!(error.kind(), tensor_core::ErrorKind::Unsupported);
     }
 
     /// Verdicts of the reference implementation.
@@ -545,31 +493,6 @@ mod tests {
         ] {
             assert_eq!(shape(text).unwrap(), expected);
         }
-        for (text, found) in [
-            ("[-1]", "-1"),
-            ("[1.0]", "1.0"),
-            ("[true]", "true"),
-            ("[[1]]", "an array"),
-            ("[9223372036854775808]", "9223372036854775808"),
-        ] {
-            assert_eq!(
-                shape(text).unwrap_err().to_string(),
-                format!(
-                    "carton.toml line 8: input[0].shape[0] is {found}, expected a whole number \
-                     from 0 to 9223372036854775807, a symbol or \"*\""
-                )
-            );
-        }
-        for text in ["3", "true", "{}"] {
-            let found = if text == "{}" { "a table" } else { text };
-            assert_eq!(
-                shape(text).unwrap_err().to_string(),
-                format!(
-                    "carton.toml line 8: input[0].shape is {found}, expected an array of \
-                     dimensions, a symbol or \"*\""
-                )
-            );
-        }
     }
 
     /// Verdicts of the reference implementation.
@@ -589,21 +512,6 @@ mod tests {
             ("false", OptionValue::from(false)),
         ] {
             assert_eq!(option(text).unwrap(), expected);
-        }
-        for (text, found) in [
-            ("1979-05-27", "1979-05-27"),
-            ("[]", "an array"),
-            ("{}", "a table"),
-            ("9223372036854775808", "9223372036854775808"),
-            ("1e999", "1e999"),
-        ] {
-            assert_eq!(
-                option(text).unwrap_err().to_string(),
-                format!(
-                    "carton.toml line 6: runner.opts.a is {found}, expected a 64-bit integer, a \
-                     64-bit float, a string or a boolean"
-                )
-            );
         }
         let empty = parse(&format!("{MINIMAL}[runner.opts]")).unwrap().runner.options;
         assert_eq!(empty, Some(Named::default()));

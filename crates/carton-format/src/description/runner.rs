@@ -238,14 +238,7 @@ mod tests {
     #[test]
     fn other_requirements_are_refused() {
         for (text, reason) in [
-            ("", "unexpected end of input while parsing major version number"),
-            (">=1.10 <2", "expected comma after minor version number, found '<'"),
-            ("1.2.3.4", "expected comma after patch version number, found '.'"),
-            ("==1.2", "unexpected character '=' while parsing major version number"),
             ("!=1.2", "unexpected character '!' while parsing major version number"),
-            ("latest", "unexpected character 'l' while parsing major version number"),
-            ("01.2.3", "invalid leading zero in major version number"),
-            ("1 || 2", "expected comma after major version number, found '|'"),
             ("=1.*.3", "unexpected character after wildcard in version req"),
         ] {
             assert_eq!(

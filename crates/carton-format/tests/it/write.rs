@@ -12,7 +12,7 @@ use tensor_core::{
     DType, Profile, Severity, TensorBuf,
     symbolic::{Dim, SymbolicShape},
 };
-use test_support::{assert_bytes, files, testdata};
+use test_support::{assert_bytes, files, noise, testdata};
 
 fn threads(threads: usize) -> WriteOptions {
     WriteOptions::default().threads(NonZeroUsize::new(threads).unwrap())
@@ -32,18 +32,6 @@ fn description() -> Description {
     let result = Named::from_iter([("y", Reference::Tensor("numbers".to_owned()))]);
     description.examples = Some(vec![Example::new(picture, result)]);
     description
-}
-
-/// Bytes that do not get smaller.
-fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1_u64;
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        bytes.extend(((state >> 32) as u32).to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
 }
 
 fn numbers() -> Value {

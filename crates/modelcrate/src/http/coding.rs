@@ -337,13 +337,6 @@ mod tests {
     }
 
     #[test]
-    fn codings_are_undone() {
-        for (coding, coded, expected) in samples() {
-            assert!(decode(coding, &coded).unwrap() == expected, "{coding:?}");
-        }
-    }
-
-    #[test]
     fn several_members_and_frames() {
         for (coding, one) in [(Coding::Gzip, gzip(b"one")), (Coding::Zstd, zstd(b"one"))] {
             let two = [one.clone(), one].concat();

@@ -201,11 +201,4 @@ mod tests {
             assert_eq!(joined.uri().to_string(), expected, "{location:?}");
         }
     }
-
-    #[test]
-    fn https_never_becomes_http() {
-        let base = Url::parse("https://a.example/", Schemes::HttpsAndHttp).unwrap();
-        let error = base.join("http://a.example/", Schemes::HttpsAndHttp).unwrap_err();
-        assert!(matches!(error, UrlFault::Downgrade));
-    }
 }

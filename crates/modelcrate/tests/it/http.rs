@@ -279,19 +279,6 @@ fn each_content_coding() {
 }
 
 #[test]
-fn codings_that_are_refused() {
-    for headers in [
-        "Content-Encoding: gzip, gzip",
-        "Content-Encoding: gzip\nContent-Encoding: br",
-        "Content-Encoding: compress",
-    ] {
-        let server = Server::start(vec![ok(headers, content())]);
-        let fault = Client::new().fault(&content(), server.url(""));
-        assert!(matches!(fault, UrlFault::Coding { .. }), "{fault}");
-    }
-}
-
-#[test]
 fn body_that_is_not_what_its_coding_says() {
     for coding in ["zstd", "gzip", "br", "deflate"] {
         let server = Server::start(vec![ok(&format!("Content-Encoding: {coding}"), content())]);
