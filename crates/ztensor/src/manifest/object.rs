@@ -34,6 +34,15 @@ pub struct Object {
     pub(crate) other: Vec<(String, Bytes)>,
 }
 
+/// Sets a field of what is built, where anything is.
+macro_rules! set {
+    ($into:ident, $field:ident, $value:expr) => {
+        if let Some(into) = $into.as_deref_mut() {
+            into.$field = $value;
+        }
+    };
+}
+
 impl Object {
     pub(crate) const fn new(shape: Shape, format: Format) -> Self {
         Self { shape, format, components: Vec::new(), attributes: None, other: Vec::new() }
@@ -84,16 +93,12 @@ impl Object {
                 b"shape" => {
                     seen.once(0, at, &key)?;
                     let shape = shape_at(decoder, limits).map_err(|e| e.inside("shape"))?;
-                    if let Some(object) = into.as_deref_mut() {
-                        object.shape = shape;
-                    }
+                    set!(into, shape, shape);
                 }
                 b"format" => {
                     seen.once(1, at, &key)?;
                     let text = decoder.text_bytes("text").map_err(|e| e.inside("format"))?;
-                    if let Some(object) = into.as_deref_mut() {
-                        object.format = Format::parse(text_of(&text));
-                    }
+                    set!(into, format, Format::parse(text_of(&text)));
                 }
                 b"components" => {
                     seen.once(2, at, &key)?;
@@ -104,9 +109,7 @@ impl Object {
                 b"attributes" => {
                     seen.once(3, at, &key)?;
                     let range = attributes_range(decoder).map_err(|e| e.inside("attributes"))?;
-                    if let Some(object) = into.as_deref_mut() {
-                        object.attributes = range.map(|range| Encoded::slice(manifest, range));
-                    }
+                    set!(into, attributes, range.map(|range| Encoded::slice(manifest, range)));
                 }
                 _ => {
                     seen.unknown(at, &key)?;
@@ -292,52 +295,38 @@ impl Component {
                 b"dtype" => {
                     seen.once(0, at, &key)?;
                     let text = decoder.text_bytes("text").map_err(|e| e.inside("dtype"))?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.dtype = StoredType::parse(text_of(&text));
-                    }
+                    set!(into, dtype, StoredType::parse(text_of(&text)));
                 }
                 b"offset" => {
                     seen.once(1, at, &key)?;
                     let offset = decoder.unsigned().map_err(|e| e.inside("offset"))?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.offset = offset;
-                    }
+                    set!(into, offset, offset);
                 }
                 b"length" => {
                     seen.once(2, at, &key)?;
                     let length = decoder.unsigned().map_err(|e| e.inside("length"))?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.length = length;
-                    }
+                    set!(into, length, length);
                 }
                 b"encoding" => {
                     seen.once(3, at, &key)?;
                     let encoding = Encoding::at(decoder)?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.encoding = encoding;
-                    }
+                    set!(into, encoding, encoding);
                 }
                 b"digest" => {
                     seen.once(4, at, &key)?;
                     let digest = text_or_null(decoder, "digest")?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.digest = digest.map(Cow::into_owned);
-                    }
+                    set!(into, digest, digest.map(Cow::into_owned));
                 }
                 // Generation 1.1 does not know these two, so there they may hold anything.
                 b"type" if decoder.text_is_next() => {
                     seen.once(5, at, &key)?;
                     let logical = text_or_null(decoder, "type")?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.logical_type = logical.map(Cow::into_owned);
-                    }
+                    set!(into, logical_type, logical.map(Cow::into_owned));
                 }
                 b"uncompressed_length" if decoder.unsigned_is_next() => {
                     seen.once(6, at, &key)?;
                     let length = decoder.unsigned()?;
-                    if let Some(component) = into.as_deref_mut() {
-                        component.uncompressed_length = Some(length);
-                    }
+                    set!(into, uncompressed_length, Some(length));
                 }
                 _ => {
                     seen.unknown(at, &key)?;

@@ -187,20 +187,6 @@ fn every_option_reads_back_and_validates() {
 }
 
 #[test]
-fn types_of_1_2_stand_beside_their_storage() {
-    let mut writer =
-        Writer::options().version(Version::V1_2).storage(zstd(3)).write_to(Vec::new()).unwrap();
-    writer.add("f8", &tensor(DType::F8E4M3, 3)).unwrap();
-    let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
-    let object = reader.tensor("f8").unwrap().object().unwrap();
-    let component = object.component(&Role::Data).unwrap();
-    assert_eq!(component.dtype.name(), "u8");
-    assert_eq!(component.logical_type.as_deref(), Some("f8_e4m3fn"));
-    assert_eq!(component.uncompressed_length, Some(3));
-    assert_eq!(reader.manifest().version(), "1.2.0");
-}
-
-#[test]
 fn sparse_and_quantized_objects_read_back() {
     let values = TensorBuf::from_slice([3], &[1.0_f32, 2.0, 3.0]).unwrap();
     let indices = TensorBuf::from_slice([3], &[0_u16, 2, 1]).unwrap();
