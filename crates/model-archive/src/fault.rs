@@ -286,110 +286,59 @@ impl Fault {
     /// Returns the stable id of the rule.
     #[must_use]
     pub const fn rule(&self) -> &'static str {
-        match self {
-            Self::Name(_) => "zip/name",
-            Self::Unportable(_) => "zip/unportable-name",
-            Self::Duplicate => "zip/duplicate-name",
-            Self::FileAndFolder { .. } => "zip/file-and-folder",
-            Self::Case { .. } => "zip/name-case",
-            Self::Utf8Flag => "zip/utf8-flag",
-            Self::SecondName { .. } => "zip/second-name",
-            Self::ExtraTwice { .. } => "zip/extra-field",
-            Self::Disk { .. } => "zip/disk",
-            Self::Method { .. } => "zip/method",
-            Self::Encrypted => "zip/encrypted",
-            Self::Special { .. } => "zip/special-file",
-            Self::Symlink => "zip/symlink",
-            Self::Target { .. } => "zip/symlink-target",
-            Self::FolderContent { .. } => "zip/folder-content",
-            Self::Overlap { .. } | Self::IntoDirectory { .. } => "zip/overlap",
-            Self::LocalHeader { .. } | Self::Mismatch { .. } => "zip/local-header",
-            Self::Gap { .. } => "zip/unlisted-bytes",
-            Self::Prefix { .. } => "zip/prefix",
-            Self::Suffix { .. } => "zip/suffix",
-            Self::EndRecords { .. } | Self::EndMismatch { .. } => "zip/end-records",
-            Self::Comment { .. } => "zip/comment",
-            Self::Size { .. } | Self::StoredSize { .. } => "zip/size",
-            Self::Crc { .. } => "zip/crc",
-            Self::Decode { .. } => "zip/decode",
-            Self::Leftover { .. } => "zip/leftover",
-            Self::Frames { .. } => "zip/zstd-frames",
-            Self::Descriptor => "zip/descriptor",
-        }
+        self.facts().0
     }
 
     /// Returns what it means for whoever meets it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Name(fault) => fault.kind(),
-            Self::Target { fault: TargetFault::Long(_), .. } => ErrorKind::OverLimit,
-            Self::Method { .. } | Self::Encrypted | Self::Disk { .. } => ErrorKind::Unsupported,
-            Self::Unportable(_)
-            | Self::Duplicate
-            | Self::FileAndFolder { .. }
-            | Self::Case { .. }
-            | Self::Utf8Flag
-            | Self::SecondName { .. }
-            | Self::ExtraTwice { .. }
-            | Self::Special { .. }
-            | Self::Symlink
-            | Self::Target { .. }
-            | Self::FolderContent { .. }
-            | Self::Overlap { .. }
-            | Self::IntoDirectory { .. }
-            | Self::LocalHeader { .. }
-            | Self::Mismatch { .. }
-            | Self::Gap { .. }
-            | Self::Prefix { .. }
-            | Self::Suffix { .. }
-            | Self::EndRecords { .. }
-            | Self::EndMismatch { .. }
-            | Self::Comment { .. }
-            | Self::Size { .. }
-            | Self::StoredSize { .. }
-            | Self::Crc { .. }
-            | Self::Decode { .. }
-            | Self::Leftover { .. }
-            | Self::Frames { .. }
-            | Self::Descriptor => ErrorKind::Malformed,
-        }
+        self.facts().1
     }
 
     /// Returns how much it matters.
     #[must_use]
     pub const fn class(&self) -> Class {
+        self.facts().2
+    }
+
+    const fn facts(&self) -> (&'static str, ErrorKind, Class) {
+        use Class::{Hard, Note, Strict, Tolerated};
+        use ErrorKind::{Malformed, OverLimit, Unsupported};
         match self {
-            Self::Comment { .. } => Class::Note,
-            Self::Case { .. } | Self::Utf8Flag | Self::Frames { .. } => Class::Tolerated,
-            Self::Unportable(_)
-            | Self::SecondName { .. }
-            | Self::ExtraTwice { .. }
-            | Self::Mismatch { .. }
-            | Self::Gap { .. }
-            | Self::Prefix { .. }
-            | Self::Suffix { .. }
-            | Self::EndRecords { .. }
-            | Self::EndMismatch { .. }
-            | Self::Leftover { .. }
-            | Self::Descriptor => Class::Strict,
-            Self::Name(_)
-            | Self::Duplicate
-            | Self::FileAndFolder { .. }
-            | Self::Method { .. }
-            | Self::Encrypted
-            | Self::Disk { .. }
-            | Self::Special { .. }
-            | Self::Symlink
-            | Self::Target { .. }
-            | Self::FolderContent { .. }
-            | Self::Overlap { .. }
-            | Self::IntoDirectory { .. }
-            | Self::LocalHeader { .. }
-            | Self::Size { .. }
-            | Self::StoredSize { .. }
-            | Self::Crc { .. }
-            | Self::Decode { .. } => Class::Hard,
+            Self::Name(fault) => ("zip/name", fault.kind(), Hard),
+            Self::Unportable(_) => ("zip/unportable-name", Malformed, Strict),
+            Self::Duplicate => ("zip/duplicate-name", Malformed, Hard),
+            Self::FileAndFolder { .. } => ("zip/file-and-folder", Malformed, Hard),
+            Self::Case { .. } => ("zip/name-case", Malformed, Tolerated),
+            Self::Utf8Flag => ("zip/utf8-flag", Malformed, Tolerated),
+            Self::SecondName { .. } => ("zip/second-name", Malformed, Strict),
+            Self::ExtraTwice { .. } => ("zip/extra-field", Malformed, Strict),
+            Self::Disk { .. } => ("zip/disk", Unsupported, Hard),
+            Self::Method { .. } => ("zip/method", Unsupported, Hard),
+            Self::Encrypted => ("zip/encrypted", Unsupported, Hard),
+            Self::Special { .. } => ("zip/special-file", Malformed, Hard),
+            Self::Symlink => ("zip/symlink", Malformed, Hard),
+            Self::Target { fault: TargetFault::Long(_), .. } => {
+                ("zip/symlink-target", OverLimit, Hard)
+            }
+            Self::Target { .. } => ("zip/symlink-target", Malformed, Hard),
+            Self::FolderContent { .. } => ("zip/folder-content", Malformed, Hard),
+            Self::Overlap { .. } | Self::IntoDirectory { .. } => ("zip/overlap", Malformed, Hard),
+            Self::LocalHeader { .. } => ("zip/local-header", Malformed, Hard),
+            Self::Mismatch { .. } => ("zip/local-header", Malformed, Strict),
+            Self::Gap { .. } => ("zip/unlisted-bytes", Malformed, Strict),
+            Self::Prefix { .. } => ("zip/prefix", Malformed, Strict),
+            Self::Suffix { .. } => ("zip/suffix", Malformed, Strict),
+            Self::EndRecords { .. } | Self::EndMismatch { .. } => {
+                ("zip/end-records", Malformed, Strict)
+            }
+            Self::Comment { .. } => ("zip/comment", Malformed, Note),
+            Self::Size { .. } | Self::StoredSize { .. } => ("zip/size", Malformed, Hard),
+            Self::Crc { .. } => ("zip/crc", Malformed, Hard),
+            Self::Decode { .. } => ("zip/decode", Malformed, Hard),
+            Self::Leftover { .. } => ("zip/leftover", Malformed, Strict),
+            Self::Frames { .. } => ("zip/zstd-frames", Malformed, Tolerated),
+            Self::Descriptor => ("zip/descriptor", Malformed, Strict),
         }
     }
 }
@@ -422,23 +371,22 @@ impl FileFault {
     /// Returns the stable id of the rule.
     #[must_use]
     pub const fn rule(&self) -> &'static str {
-        match self {
-            Self::Name(_) => "folder/name",
-            Self::Outside => "folder/outside",
-            Self::Folder | Self::Irregular => "folder/kind",
-            Self::Replaced => "folder/replaced",
-            Self::Io(_) => "folder/read",
-        }
+        self.facts().0
     }
 
     /// Returns what it means for whoever meets it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
+        self.facts().1
+    }
+
+    const fn facts(&self) -> (&'static str, ErrorKind) {
         match self {
-            Self::Name(fault) => fault.kind(),
-            Self::Outside | Self::Folder | Self::Irregular => ErrorKind::Malformed,
-            Self::Replaced => ErrorKind::Busy,
-            Self::Io(_) => ErrorKind::Io,
+            Self::Name(fault) => ("folder/name", fault.kind()),
+            Self::Outside => ("folder/outside", ErrorKind::Malformed),
+            Self::Folder | Self::Irregular => ("folder/kind", ErrorKind::Malformed),
+            Self::Replaced => ("folder/replaced", ErrorKind::Busy),
+            Self::Io(_) => ("folder/read", ErrorKind::Io),
         }
     }
 }

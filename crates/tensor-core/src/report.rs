@@ -60,48 +60,6 @@ impl At {
     pub fn file() -> Self {
         Self::default()
     }
-
-    /// Adds a byte offset from the start of the file.
-    #[must_use]
-    pub fn offset(mut self, offset: impl Into<Option<u64>>) -> Self {
-        self.offset = offset.into();
-        self
-    }
-
-    /// Adds a path inside the document.
-    #[must_use]
-    pub fn path(mut self, path: impl Into<String>) -> Self {
-        self.path = Some(path.into());
-        self
-    }
-
-    /// Adds the name of an archive entry.
-    #[must_use]
-    pub fn entry(mut self, name: impl Into<String>) -> Self {
-        self.entry = Some(name.into());
-        self
-    }
-
-    /// Adds a line of a text document, counted from 1.
-    #[must_use]
-    pub fn line(mut self, line: impl Into<Option<u64>>) -> Self {
-        self.line = line.into();
-        self
-    }
-
-    /// Adds where in its line it is, in characters, counted from 1.
-    #[must_use]
-    pub fn column(mut self, column: impl Into<Option<u64>>) -> Self {
-        self.column = column.into();
-        self
-    }
-
-    /// Adds the name of a tensor.
-    #[must_use]
-    pub fn tensor(mut self, name: impl Into<String>) -> Self {
-        self.tensor = Some(name.into());
-        self
-    }
 }
 
 /// One thing that a check found.
@@ -154,48 +112,47 @@ impl Finding {
         self.at = at;
         self
     }
+}
 
-    /// Says at which byte of the file it is.
-    #[must_use]
-    pub fn offset(mut self, offset: impl Into<Option<u64>>) -> Self {
-        self.at = self.at.offset(offset);
-        self
-    }
+macro_rules! places {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty, |$value:ident| $some:expr;)*) => {
+        impl At {
+            $(
+                $(#[doc = $doc])*
+                #[must_use]
+                pub fn $name(mut self, $value: impl Into<$type>) -> Self {
+                    self.$name = $some;
+                    self
+                }
+            )*
+        }
 
-    /// Says where in the document it is.
-    #[must_use]
-    pub fn path(mut self, path: impl Into<String>) -> Self {
-        self.at = self.at.path(path);
-        self
-    }
+        impl Finding {
+            $(
+                $(#[doc = $doc])*
+                #[must_use]
+                pub fn $name(mut self, $value: impl Into<$type>) -> Self {
+                    self.at = self.at.$name($value);
+                    self
+                }
+            )*
+        }
+    };
+}
 
+places! {
+    /// Says at which byte from the start of the file it is.
+    offset: Option<u64>, |offset| offset.into();
+    /// Says at which path inside the document it is.
+    path: String, |path| Some(path.into());
     /// Says in which archive entry it is.
-    #[must_use]
-    pub fn entry(mut self, name: impl Into<String>) -> Self {
-        self.at = self.at.entry(name);
-        self
-    }
-
+    entry: String, |name| Some(name.into());
     /// Says in which tensor it is.
-    #[must_use]
-    pub fn tensor(mut self, name: impl Into<String>) -> Self {
-        self.at = self.at.tensor(name);
-        self
-    }
-
+    tensor: String, |name| Some(name.into());
     /// Says in which line of a text document it is, counted from 1.
-    #[must_use]
-    pub fn line(mut self, line: impl Into<Option<u64>>) -> Self {
-        self.at = self.at.line(line);
-        self
-    }
-
+    line: Option<u64>, |line| line.into();
     /// Says where in its line it is, in characters, counted from 1.
-    #[must_use]
-    pub fn column(mut self, column: impl Into<Option<u64>>) -> Self {
-        self.at = self.at.column(column);
-        self
-    }
+    column: Option<u64>, |column| column.into();
 }
 
 impl Finding {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 /// their types, and what an absent field means. What has no default value is absent by itself; a
 /// table that requires a field is not read without it.
 #[macro_export]
+#[expect(clippy::crate_in_macro_def, reason = "the tables are those of the crate that calls")]
 macro_rules! flatc_tables {
     (@absent $found:expr) => {
         $found.is_none()

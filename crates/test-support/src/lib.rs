@@ -70,6 +70,36 @@ pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Returns the names of all that is in a folder, sorted: what is left over shows.
+///
+/// # Panics
+///
+/// Where they cannot be read.
+#[must_use]
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let name = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry.unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+        entry.file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+/// Returns bytes that no method makes much shorter, the same each time.
+#[must_use]
+pub fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    (0..len.div_ceil(8)).flat_map(|_| next()).take(len).collect()
+}
+
 /// Asserts that bytes are equal; shows the offset of the first difference and both sides there.
 ///
 /// # Panics

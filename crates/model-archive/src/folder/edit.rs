@@ -277,12 +277,13 @@ impl Folder {
     /// [`Error::File`](crate::Error::File), as there.
     pub fn check_file(&self, path: &str) -> Result<String> {
         let inside = self.place(path)?;
-        let refused = match fs::metadata(self.path().join(&inside)) {
-            Ok(found) if found.is_dir() => ErrorKind::IsADirectory,
-            Ok(found) if found.permissions().readonly() => ErrorKind::PermissionDenied,
-            _ => return Ok(inside),
-        };
-        Err(fault(path, FileFault::Io(refused.into())))
+        match fs::metadata(self.path().join(&inside)) {
+            Ok(found) if found.is_dir() => Err(fault(path, FileFault::Folder)),
+            Ok(found) if found.permissions().readonly() => {
+                Err(fault(path, FileFault::Io(ErrorKind::PermissionDenied.into())))
+            }
+            _ => Ok(inside),
+        }
     }
 
     /// Returns where a file is to be, from the folder on: links are followed as they are there.

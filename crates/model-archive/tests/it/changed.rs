@@ -1,6 +1,6 @@
 //! Archives that were cut or changed anywhere, and what may be said of those that still read.
 
-use std::io::{Cursor, Read as _, Write as _};
+use std::io::{Cursor, Read as _};
 
 use model_archive::{Archive, Kind};
 use tensor_core::{Profile, Source};
@@ -10,7 +10,7 @@ use test_support::{
 };
 
 /// Names and contents, in the order of the directory.
-type Files = Vec<(String, Vec<u8>)>;
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 /// Reads all of an archive in every way; `None` where anything is refused.
 fn read(bytes: &[u8], profile: Profile) -> Option<Files> {
@@ -30,7 +30,7 @@ fn read(bytes: &[u8], profile: Profile) -> Option<Files> {
     (profile == Profile::Lenient || report.is_valid()).then_some(files)
 }
 
-fn content(entry: model_archive::Entry<'_>) -> Option<Vec<u8>> {
+pub(crate) fn content(entry: model_archive::Entry<'_>) -> Option<Vec<u8>> {
     match entry.info().kind {
         Kind::Folder => entry.verify().ok().map(|()| Vec::new()),
         _ => entry.checked_bytes().ok().map(Vec::from),
@@ -38,7 +38,7 @@ fn content(entry: model_archive::Entry<'_>) -> Option<Vec<u8>> {
 }
 
 /// Reads all of an archive with the parser's own reader, which tolerates more than we do.
-fn read_by_zip(bytes: &[u8]) -> Option<Files> {
+pub(crate) fn read_by_zip(bytes: &[u8]) -> Option<Files> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).ok()?;
     let files = (0..archive.len()).map(|index| {
         let mut entry = archive.by_index(index).ok()?;
@@ -51,9 +51,7 @@ fn read_by_zip(bytes: &[u8]) -> Option<Files> {
 
 fn archives() -> Vec<(&'static str, Zip)> {
     let content = b"hello, hello, hello";
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(content).unwrap();
-    let deflated = Entry::coded("d", content, 8, encoder.finish().unwrap());
+    let deflated = Entry::coded("d", content, 8, crate::deflated(content));
     let frames = [&content[..5], &content[5..]].map(|part| zstd::encode_all(part, 3).unwrap());
     let frames = Entry::coded("z", content, 93, frames.concat());
     let stored = Zip::of(&[("a/x", b"hello"), ("b", b""), ("c/", b"")]);

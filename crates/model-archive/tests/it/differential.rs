@@ -2,36 +2,20 @@
 //! way or not at all.
 #![cfg(all(feature = "deflate", feature = "zstd"))]
 
-use std::io::{Cursor, Read as _, Write as _};
-
-use model_archive::{Archive, Kind};
+use model_archive::Archive;
 use proptest::{collection::vec, prelude::*, sample::select};
 use test_support::zip::{Entry, Header, Zip, Zip64End, extra, unicode_path};
 
-type Files = Vec<(String, Vec<u8>)>;
+use crate::{
+    changed::{Files, content, read_by_zip},
+    deflated,
+};
 
 fn read(bytes: &[u8]) -> Option<Files> {
     let archive = Archive::from_bytes(bytes.to_vec()).ok()?;
-    let files = archive.entries().map(|entry| {
-        let content = match entry.info().kind {
-            Kind::Folder => entry.verify().map(|()| Vec::new()),
-            _ => entry.checked_bytes().map(Vec::from),
-        };
-        Some((entry.name().to_owned(), content.ok()?))
-    });
+    let files = archive.entries().map(|entry| Some((entry.name().to_owned(), content(entry)?)));
     let files = files.collect::<Option<Files>>()?;
     archive.lint().is_valid().then_some(files)
-}
-
-fn read_by_zip(bytes: &[u8]) -> Option<Files> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).ok()?;
-    let files = (0..archive.len()).map(|index| {
-        let mut entry = archive.by_index(index).ok()?;
-        let mut content = Vec::new();
-        entry.read_to_end(&mut content).ok()?;
-        Some((entry.name().ok()?.into_owned(), content))
-    });
-    files.collect()
 }
 
 /// A file of any method, with whatever a writer may put around it.
@@ -42,12 +26,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         |(name, content, method, [described, zip64, padded, moded])| {
             let data = match method {
                 0 => content.clone(),
-                8 => {
-                    let level = flate2::Compression::fast();
-                    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), level);
-                    encoder.write_all(&content).unwrap();
-                    encoder.finish().unwrap()
-                }
+                8 => deflated(&content),
                 _ => zstd::encode_all(&content[..], 1).unwrap(),
             };
             let mut entry = Entry::coded(&name, &content, method, data);

@@ -18,13 +18,14 @@ use tensor_core::{
 use test_support::killed;
 
 /// A folder beside which nothing is.
-fn package(dir: &tempfile::TempDir) -> PathBuf {
+fn package() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("package");
     fs::create_dir_all(path.join("metadata")).unwrap();
     for (name, content) in [("MANIFEST", "{}"), ("metadata/config", "old"), ("model", "weights")] {
         fs::write(path.join(name), content).unwrap();
     }
-    path
+    (dir, path)
 }
 
 fn edit(path: &Path) -> FolderEdit {
@@ -52,8 +53,7 @@ fn hidden(dir: &Path) -> usize {
 
 #[test]
 fn all_changes_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     let before = contents(&path);
     let mut edit = edit(&path);
     write(&mut edit, "metadata/config", "new");
@@ -70,8 +70,7 @@ fn all_changes_at_once() {
 
 #[test]
 fn dropped_before_its_commit() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     let before = contents(&path);
     assert_eq!(edit(&path).commit().unwrap(), Edited::Unchanged);
     let mut edit = edit(&path);
@@ -85,8 +84,7 @@ fn dropped_before_its_commit() {
 #[test]
 fn what_stays_is_kept_as_it_is() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (_dir, path) = package();
     symlink("metadata", path.join("meta")).unwrap();
     symlink("model", path.join("latest")).unwrap();
     fs::write(path.join(".model.abcdef.modelcrate"), "half").unwrap();
@@ -117,8 +115,7 @@ fn what_stays_is_kept_as_it_is() {
 #[test]
 fn a_dry_run_is_refused_as_an_edit_is() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     let left = dir.path().join(".other.abcdef.modelcrate");
     fs::create_dir(&left).unwrap();
     let output = Output { wait: Duration::from_secs(10), ..Output::default() };
@@ -150,8 +147,7 @@ fn a_dry_run_is_refused_as_an_edit_is() {
 #[cfg(unix)]
 #[test]
 fn nothing_outside_is_changed() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     fs::create_dir(dir.path().join("other")).unwrap();
     fs::write(dir.path().join("other/file"), "theirs").unwrap();
     std::os::unix::fs::symlink("../other", path.join("out")).unwrap();
@@ -173,8 +169,7 @@ fn nothing_outside_is_changed() {
 #[cfg(unix)]
 #[test]
 fn one_editor_at_a_time() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (_dir, path) = package();
     let mut first = edit(&path);
     let error = FolderEdit::open(&path, Output::default()).unwrap_err();
     assert!(matches!(error, Error::Core(tensor_core::Error::Locked { .. })), "{error}");
@@ -193,8 +188,7 @@ fn one_editor_at_a_time() {
 #[cfg(unix)]
 #[test]
 fn who_has_the_old_one_open_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (_dir, path) = package();
     let reader = Folder::open(&path).unwrap();
     let model = reader.file("model").unwrap().unwrap();
     let mut edit = edit(&path);
@@ -210,8 +204,7 @@ fn who_has_the_old_one_open_is_told() {
 
 #[test]
 fn put_back_where_a_process_died_between_two_renames() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     let before = contents(&path);
     let hidden = dir.path().join(".package.dead00.modelcrate");
     fs::create_dir_all(hidden.join("old")).unwrap();
@@ -229,8 +222,7 @@ fn put_back_where_a_process_died_between_two_renames() {
 #[cfg(unix)]
 #[test]
 fn readers_meanwhile() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (_dir, path) = package();
     let turn = |turn: u32| {
         let mut edit = edit(&path);
         write(&mut edit, "metadata/config", &turn.to_string());
@@ -298,8 +290,7 @@ fn old_or_new_when_killed() {
 #[test]
 fn what_is_mounted_inside_is_refused() {
     use test_support::SmallDisk;
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     fs::create_dir(path.join("extra")).unwrap();
     let Some(disk) = SmallDisk::mount(&path.join("extra"), 1 << 20) else { return };
     fs::write(disk.path().join("shared"), "theirs").unwrap();
@@ -372,8 +363,7 @@ fn failures_after_the_commit_say_so() {
         fs::{PermissionsExt, chown},
         process::CommandExt,
     };
-    let dir = tempfile::tempdir().unwrap();
-    let path = package(&dir);
+    let (dir, path) = package();
     let unlisted = dir.path().join("unlisted");
     fs::create_dir_all(unlisted.join("package/metadata")).unwrap();
     fs::create_dir(path.join("theirs")).unwrap();

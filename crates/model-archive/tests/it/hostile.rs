@@ -2,11 +2,13 @@
 //!
 //! Every archive is a good one with something changed. The headings name the classes of attack.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 
 use model_archive::{Archive, Method, ReadOptions, Symlinks};
 use tensor_core::{Chain, Limits, Profile, Severity, Source, text::Quoted};
 use test_support::zip::{self, Entry, Header, Zip, Zip64End};
+
+use crate::deflated;
 
 fn strict() -> ReadOptions {
     Archive::options()
@@ -81,12 +83,6 @@ fn two_with(change: impl FnOnce(&mut Zip)) -> Zip {
     let mut zip = two();
     change(&mut zip);
     zip
-}
-
-fn deflated(content: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(9));
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
 }
 
 fn compressed(content: &[u8]) -> Vec<u8> {

@@ -1,11 +1,9 @@
 //! What is read of a file, and when.
 
-use std::io::Write as _;
-
 use model_archive::Archive;
 use tensor_core::{Extent, Profile};
 use test_support::{
-    CountingSource,
+    CountingSource, noise,
     zip::{Entry, Zip, Zip64End},
 };
 
@@ -128,9 +126,7 @@ fn decoded_content_is_read_in_pieces() {
         return;
     }
     let content = noise(2 << 20);
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(&content).unwrap();
-    let entry = Entry::coded("a", &content, 8, encoder.finish().unwrap());
+    let entry = Entry::coded("a", &content, 8, crate::deflated(&content));
     let zip = Zip { entries: vec![entry], ..Zip::default() };
     let counting = CountingSource::new(&zip.to_bytes());
     let archive = Archive::from_source(counting.source()).unwrap();
@@ -138,16 +134,4 @@ fn decoded_content_is_read_in_pieces() {
     archive.entry("a").unwrap().verify().unwrap();
     let longest = counting.take_reads().iter().map(|extent| extent.len()).max();
     assert_eq!(longest, Some(256 << 10));
-}
-
-/// Bytes that no method makes much shorter.
-fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1_u32;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 8) as u8
-    };
-    (0..len).map(|_| next()).collect()
 }

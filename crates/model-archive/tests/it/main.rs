@@ -12,3 +12,9 @@ mod lazy;
 mod read;
 mod unpack;
 mod write;
+
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(9));
+    std::io::Write::write_all(&mut encoder, content).unwrap();
+    encoder.finish().unwrap()
+}

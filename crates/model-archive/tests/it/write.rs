@@ -13,7 +13,7 @@ use model_archive::{
 };
 use proptest::prelude::*;
 use tensor_core::{CursorMut, digest::Algorithm};
-use test_support::assert_bytes;
+use test_support::{assert_bytes, noise};
 use zip::{CompressionMethod, ZipArchive};
 
 const PLAIN: fn() -> EntryOptions = EntryOptions::default;
@@ -32,18 +32,6 @@ fn compressions() -> Vec<Compression> {
         #[cfg(feature = "zstd")]
         Compression::ZstdIfSmaller { level: -1 },
     ]
-}
-
-/// Bytes that do not compress, the same each time.
-fn random(len: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    (0..len.div_ceil(8)).flat_map(|_| next()).take(len).collect()
 }
 
 /// Bytes that compress well, the same each time.
@@ -165,7 +153,7 @@ fn bytes_of_every_record() {
 
 #[test]
 fn streams_of_known_size_have_small_descriptors() {
-    let content = random(BLOCK + 1);
+    let content = noise(BLOCK + 1);
     let size = content.len() as u32;
     let found = archive(|archive| {
         let mut entry = archive.stream("a", &PLAIN().size(size.into())).unwrap();
@@ -183,7 +171,7 @@ fn streams_of_known_size_have_small_descriptors() {
 
 #[test]
 fn streams_of_unknown_size_have_large_descriptors() {
-    let content = random(BLOCK + 1);
+    let content = noise(BLOCK + 1);
     let size = content.len() as u64;
     let found = archive(|archive| {
         let mut entry = archive.stream("a", &PLAIN()).unwrap();
@@ -202,7 +190,7 @@ fn streams_of_unknown_size_have_large_descriptors() {
 
 #[test]
 fn another_reader_finds_what_was_written() {
-    let contents = [vec![], b"x".to_vec(), regular(5000), random(5000), regular(3 * BLOCK + 5)];
+    let contents = [vec![], b"x".to_vec(), regular(5000), noise(5000), regular(3 * BLOCK + 5)];
     let mut written: Vec<Written> = Vec::new();
     let mut expected = Vec::new();
     let found = archive(|archive| {
@@ -233,7 +221,7 @@ fn another_reader_finds_what_was_written() {
 #[test]
 fn data_starts_at_multiples() {
     for alignment in (0..=15).map(|shift| 1 << shift) {
-        let long = random(BLOCK + 3);
+        let long = noise(BLOCK + 3);
         let mut written = Vec::new();
         let found = archive(|archive| {
             let options = PLAIN().alignment(alignment);
@@ -261,7 +249,7 @@ fn compressed_data_is_not_aligned() {
         let always = options.compression(Compression::Zstd { level: 3 });
         let smaller = options.compression(Compression::ZstdIfSmaller { level: 3 });
         assert_eq!(archive.add("a", &regular(5000), &always).unwrap().data_offset, 31);
-        let stored = archive.add("b", &random(5000), &smaller).unwrap();
+        let stored = archive.add("b", &noise(5000), &smaller).unwrap();
         assert_eq!((stored.method, stored.data_offset), (Method::Stored, 4096));
     });
     assert_eq!(peer(Cursor::new(&found)).len(), 2);
@@ -271,17 +259,17 @@ fn compressed_data_is_not_aligned() {
 #[test]
 fn compression_has_to_pay() {
     let smaller = PLAIN().compression(Compression::ZstdIfSmaller { level: 3 });
-    let mixed = [random(BLOCK), regular(BLOCK)].concat();
-    let regular_first = [regular(BLOCK), random(BLOCK)].concat();
+    let mixed = [noise(BLOCK), regular(BLOCK)].concat();
+    let regular_first = [regular(BLOCK), noise(BLOCK)].concat();
     let mut archive = ArchiveWriter::new(Vec::new());
     for (name, content, method) in [
         ("empty", vec![], Method::Stored),
         ("one byte", vec![1], Method::Stored),
         ("regular", regular(9000), Method::Zstd),
-        ("random", random(9000), Method::Stored),
+        ("random", noise(9000), Method::Stored),
         // 4 in 100 bytes are saved.
-        ("hardly", [random(9600), regular(400)].concat(), Method::Stored),
-        ("somewhat", [random(9000), regular(1000)].concat(), Method::Zstd),
+        ("hardly", [noise(9600), regular(400)].concat(), Method::Stored),
+        ("somewhat", [noise(9000), regular(1000)].concat(), Method::Zstd),
         // In memory, all of it is looked at.
         ("random first", mixed.clone(), Method::Zstd),
     ] {
@@ -318,7 +306,7 @@ impl Read for Trickle<'_> {
 fn bytes_do_not_depend_on_threads_or_pieces() {
     for compression in compressions() {
         for len in [0, 1, BLOCK, BLOCK + 1, 5 * BLOCK, 6 * BLOCK + 12_345] {
-            let content = [regular(len / 2), random(len - len / 2)].concat();
+            let content = [regular(len / 2), noise(len - len / 2)].concat();
             let options = PLAIN().compression(compression).digest(Algorithm::Sha256).alignment(64);
             let streamed = |threads| {
                 archive(|archive| {
@@ -473,7 +461,7 @@ fn every_failing_write_is_an_error() {
         let write = |writes: usize| {
             let mut archive = ArchiveWriter::new(Failing(writes));
             let write = |archive: &mut ArchiveWriter<_>| {
-                archive.add("a", &random(100), &options)?;
+                archive.add("a", &noise(100), &options)?;
                 archive.add_folder("f")?;
                 archive.stream_from("b", &content[..], &options, threads)?;
                 let mut entry = archive.stream("c", &options)?;
@@ -520,7 +508,7 @@ fn panics_of_the_stream_reach_the_caller() {
 #[test]
 fn raw_copies_keep_their_bytes() {
     for compression in compressions() {
-        let content = [regular(4000), random(4000)].concat();
+        let content = [regular(4000), noise(4000)].concat();
         let options = PLAIN().compression(compression);
         let encoded = Encoded::new("a", &content, &options).unwrap();
         let (method, size, stored_size) = (encoded.method(), encoded.size(), encoded.stored_size());

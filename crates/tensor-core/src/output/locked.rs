@@ -263,16 +263,16 @@ const LONGEST: Duration = Duration::from_millis(200);
 mod tests {
     use super::*;
 
-    fn file(dir: &tempfile::TempDir) -> PathBuf {
+    fn file() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("model");
         std::fs::write(&path, b"0123").unwrap();
-        path
+        (dir, path)
     }
 
     #[test]
     fn one_editor_at_a_time() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = file(&dir);
+        let (_dir, path) = file();
         let first = LockedFile::open(&path).unwrap();
         let error = LockedFile::open(&path).unwrap_err();
         assert_eq!(error.to_string(), format!("{path:?} is locked, expected no other writer"));
@@ -284,8 +284,7 @@ mod tests {
 
     #[test]
     fn readers_keep_editors_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = file(&dir);
+        let (_dir, path) = file();
         let first = LockedFile::shared(&path).unwrap();
         let second = LockedFile::shared(&path).unwrap();
         assert!(matches!(LockedFile::open(&path), Err(Error::Locked { .. })));
@@ -295,8 +294,7 @@ mod tests {
 
     #[test]
     fn writes_where_it_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = file(&dir);
+        let (_dir, path) = file();
         let mut locked = LockedFile::open(&path).unwrap();
         locked.write_all_at(b"ab", 3).unwrap();
         locked.sync().unwrap();
@@ -310,8 +308,7 @@ mod tests {
 
     #[test]
     fn an_editor_is_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = file(&dir);
+        let (dir, path) = file();
         let first = LockedFile::open(&path).unwrap();
         let second = thread::spawn({
             let path = path.clone();
@@ -330,8 +327,8 @@ mod tests {
 
     #[test]
     fn a_dry_run_is_refused_as_an_edit_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, left) = (file(&dir), dir.path().join(".model.dead00.modelcrate"));
+        let (dir, path) = file();
+        let left = dir.path().join(".model.dead00.modelcrate");
         std::fs::write(&left, b"").unwrap();
         let refused = || {
             let output = Output { wait: Duration::from_millis(1), ..Output::default() };
@@ -362,10 +359,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn notices_that_it_was_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = file(&dir);
+        let (dir, path) = file();
         let locked = LockedFile::open(&path).unwrap();
-        std::fs::rename(file(&dir), dir.path().join("other")).unwrap();
+        std::fs::rename(&path, dir.path().join("other")).unwrap();
         std::fs::write(&path, b"new").unwrap();
         assert!(matches!(locked.check_in_place(), Err(Error::Replaced { .. })));
     }

@@ -255,6 +255,14 @@ mod tests {
         output::{LockedFile, hidden::leads_to},
     };
 
+    /// A folder with a file in it, and the path of that.
+    fn old() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("model.zt");
+        fs::write(&target, b"old").unwrap();
+        (folder, target)
+    }
+
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -262,9 +270,7 @@ mod tests {
 
     #[test]
     fn dropped_before_commit_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (folder, target) = old();
         let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         file.write_all(b"half of the new").unwrap();
         file.flush().unwrap();
@@ -275,9 +281,7 @@ mod tests {
 
     #[test]
     fn commit_replaces_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (folder, target) = old();
         let mut file = NewFile::create(&target, Durability::Synced).unwrap();
         file.write_all(b"new").unwrap();
         file.commit(Existing::Replace).unwrap();
@@ -287,9 +291,7 @@ mod tests {
 
     #[test]
     fn existing_file_is_kept_when_asked() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (_folder, target) = old();
         let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         let error = file.commit(Existing::Keep).unwrap_err();
         assert!(error.to_string().ends_with("renaming failed"), "{error}");
@@ -300,9 +302,7 @@ mod tests {
     #[test]
     fn permissions_are_those_of_the_replaced_file() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (_folder, target) = old();
         fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
         let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         file.commit(Existing::Replace).unwrap();
@@ -313,9 +313,7 @@ mod tests {
     #[test]
     fn private_files_are_private_while_written() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (_folder, target) = old();
         fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
         let mut file = NewFile::create(&target, Durability::Cached).unwrap();
         let open = file.file.as_ref().unwrap().get_ref().try_clone().unwrap();
@@ -381,9 +379,7 @@ mod tests {
 
     #[test]
     fn read_only_files_are_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (_folder, target) = old();
         let mut permissions = fs::metadata(&target).unwrap().permissions();
         permissions.set_readonly(true);
         fs::set_permissions(&target, permissions).unwrap();
@@ -461,9 +457,7 @@ mod tests {
 
     #[test]
     fn hidden_names_come_and_go() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("model.zt");
-        fs::write(&target, b"old").unwrap();
+        let (folder, target) = old();
         let mut kept = with_hidden_name(&target);
         kept.commit(Existing::Keep).unwrap_err();
         drop((kept, with_hidden_name(&target)));
