@@ -1,15 +1,12 @@
 //! Replays the inputs that fuzzing has found, and changed buffers, through the fuzz target.
 
-use std::fs;
-
-use test_support::{mutations, truncations, workspace};
+use test_support::{mutations, replay, truncations};
 
 use crate::{flat_tables_read::run, sample::tree};
 
 #[test]
 fn nothing_in_the_corpus_breaks_the_reader() {
-    let corpus = fs::read_dir(workspace().join("fuzz/corpus/flat_tables_read")).unwrap();
-    let replayed = corpus.map(|entry| run(&fs::read(entry.unwrap().path()).unwrap())).count();
+    let replayed = replay(&["fuzz/corpus/flat_tables_read"], run);
     assert!(replayed > 3, "{replayed}");
 }
 

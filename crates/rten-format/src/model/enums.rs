@@ -12,37 +12,12 @@ macro_rules! enums {
             $( $(#[$value_doc:meta])* $value:literal $variant:ident $(since $value_since:tt)?; )*
         }
     )*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum $name {
-            $( $(#[$value_doc])* $variant, )*
-            /// A number that this crate does not know, and none of those that it does.
-            Unknown($code),
+        coded! {
+            $(#[$doc])*
+            $name: $code { $( $(#[$value_doc])* $value $variant; )* }
         }
 
         impl $name {
-            /// Every known value, by number.
-            pub const ALL: &'static [Self] = &[$( Self::$variant, )*];
-
-            /// Returns what a stored number stands for.
-            #[must_use]
-            pub const fn from_code(code: $code) -> Self {
-                match code {
-                    $( $value => Self::$variant, )*
-                    _ => Self::Unknown(code),
-                }
-            }
-
-            /// Returns the number that is stored.
-            #[must_use]
-            pub const fn code(self) -> $code {
-                match self {
-                    $( Self::$variant => $value, )*
-                    Self::Unknown(code) => code,
-                }
-            }
-
             /// Returns the name in the format; `None` for an unknown number.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
@@ -62,9 +37,51 @@ macro_rules! enums {
             }
         }
 
-        show_name!($name);
     )*};
 }
+
+/// Declares an enumeration and its numbers. It needs a method `name`, by which it is shown.
+macro_rules! coded {
+    (
+        $(#[$doc:meta])*
+        $name:ident: $code:ident { $( $(#[$value_doc:meta])* $value:literal $variant:ident; )* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $( $(#[$value_doc])* $variant, )*
+            /// A number that this crate does not know, and none of those that it does.
+            Unknown($code),
+        }
+
+        impl $name {
+            /// All that are known, by number.
+            pub const ALL: &'static [Self] = &[$( Self::$variant, )*];
+
+            /// Returns what a stored number stands for.
+            #[must_use]
+            pub const fn from_code(code: $code) -> Self {
+                match code {
+                    $( $value => Self::$variant, )*
+                    _ => Self::Unknown(code),
+                }
+            }
+
+            /// Returns the number that is stored.
+            #[must_use]
+            pub const fn code(self) -> $code {
+                match self {
+                    $( Self::$variant => $value, )*
+                    Self::Unknown(code) => code,
+                }
+            }
+        }
+
+        $crate::model::enums::show_name!($name);
+    };
+}
+pub(crate) use coded;
 
 /// Shows an enumeration by the names of the format.
 macro_rules! show_name {

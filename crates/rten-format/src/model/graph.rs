@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use flat_tables::UnknownTable;
 use flatbuffers::{UnionWIPOffset, Vector, WIPOffset};
-use tensor_core::{DType, Shape, TensorBuf, TensorInfo};
+use tensor_core::{DType, Limit, Limits, Shape, TensorBuf, TensorInfo};
 
 use crate::{
     Attributes, ConstantDataType, DataType, Error, Fault, OperatorType, Result,
@@ -361,6 +361,11 @@ impl Constant {
             }
         };
         Ok(dtype.map(|dtype| TensorInfo { dtype, shape }))
+    }
+
+    /// Refuses more dimensions than readers take.
+    pub(crate) fn require_rank(&self) -> Result<(), Fault> {
+        Ok(Limits::default().check(Limit::Rank, "rank", self.shape.len() as u64)?)
     }
 
     /// Returns the inline data where it is what counts and is known.

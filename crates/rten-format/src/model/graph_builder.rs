@@ -89,13 +89,13 @@ impl GraphBuilder {
     /// # Errors
     ///
     /// As for [`input`](Self::input); [`Error::Constant`] where it has another number of elements
-    /// than its shape needs, or lacks an element type.
+    /// than its shape needs, more than 64 dimensions, or no element type.
     pub fn constant(&mut self, name: impl Into<String>, constant: Constant) -> Result<u32> {
         let name = name.into();
         // Elements that are given later are described, by type and shape.
         let sized =
             constant.info().and_then(|info| Ok(info.map(|info| info.byte_len()).transpose()?));
-        let checked = sized.and_then(|_| constant.inline().map(drop));
+        let checked = sized.and_then(|_| constant.inline()).and_then(|_| constant.require_rank());
         checked
             .map_err(|fault| Error::Constant { path: format!("node {name:?}").into(), fault })?;
         self.named(name, constant.into(), State::There)

@@ -1,6 +1,6 @@
 //! What the format says about each operator.
 
-use crate::{AttributesType, Release, model::enums::show_name};
+use crate::{AttributesType, Release, model::enums::coded};
 
 /// What a table of the format holds about one operator.
 ///
@@ -53,40 +53,14 @@ macro_rules! operators {
     ($(
         $code:literal $name:ident $usage:ident $(($table:ident))?, max $max:tt, since $since:tt;
     )*) => {
-        /// What an operator computes.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum OperatorType {
-            $(
-                #[doc = concat!("`", stringify!($name), "` of ONNX.")]
-                $name,
-            )*
-            /// A number that this crate does not know, and none of those that it does.
-            Unknown(u8),
+        coded! {
+            /// What an operator computes.
+            OperatorType: u8 {
+                $( #[doc = concat!("`", stringify!($name), "` of ONNX.")] $code $name; )*
+            }
         }
 
         impl OperatorType {
-            /// Every known operator, by number.
-            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
-
-            /// Returns what a stored number stands for.
-            #[must_use]
-            pub const fn from_code(code: u8) -> Self {
-                match code {
-                    $( $code => Self::$name, )*
-                    _ => Self::Unknown(code),
-                }
-            }
-
-            /// Returns the number that is stored.
-            #[must_use]
-            pub const fn code(self) -> u8 {
-                match self {
-                    $( Self::$name => $code, )*
-                    Self::Unknown(code) => code,
-                }
-            }
-
             /// Returns what the format says about it; `None` for an unknown number.
             #[must_use]
             pub const fn info(self) -> Option<&'static OperatorInfo> {
@@ -274,8 +248,6 @@ impl OperatorType {
         Self::ALL.iter().copied().find(|operator| operator.name() == Some(name))
     }
 }
-
-show_name!(OperatorType);
 
 #[cfg(test)]
 mod tests {

@@ -26,6 +26,13 @@ impl fmt::Display for Release {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Release {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// A text that is not a release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a release of RTen, expected one such as 0.13.1")]

@@ -18,6 +18,7 @@ pub struct Requirements {
 
 /// Something that not every release of RTen reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Requirement {
     /// What it is, such as `operator Gelu`.

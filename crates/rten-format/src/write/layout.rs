@@ -2,7 +2,7 @@
 //! it in the tensor data. Format text: "Tensor data".
 
 use bytes::Bytes;
-use tensor_core::{DType, Extent, Limit, Limits, TensorInfo};
+use tensor_core::{DType, Extent, TensorInfo};
 
 use crate::{
     Constant, ConstantData, ConstantDataType, Error, Fault, Graph, Model, NodeKind, Result,
@@ -184,8 +184,7 @@ impl Plan {
             // What is in a table that is not known stays where it is.
             return Ok(Place::Inline);
         };
-        // Readers refuse what has more dimensions.
-        Limits::default().check(Limit::Rank, "rank", info.shape.rank() as u64)?;
+        constant.require_rank()?;
         let (len, elements) = (info.byte_len()?, info.shape.elements()?);
         let dtype = ConstantDataType::from_dtype(info.dtype).map_err(|_| Fault::NoDtype)?;
         if let Some(bytes) = constant.inline()? {

@@ -13,7 +13,7 @@ use rten_format::{
         output::{Durability, Existing},
     },
 };
-use test_support::{files, mutations, testdata, truncations};
+use test_support::{files, mutations, names, testdata, truncations};
 
 fn value(name: &str) -> Node {
     Node::named(name, Value::default())
@@ -298,14 +298,6 @@ fn changed_files_do_no_harm() {
         mutations(&bytes, &mut export);
     }
     assert!(exported > 100, "{exported}");
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 fn with_weights() -> Reader {

@@ -79,7 +79,9 @@ impl Change {
                 Ok(())
             }
             Self::Node(at, kind) => {
-                model.graph.nodes.get_mut(at).map(|node| node.kind = kind);
+                if let Some(node) = model.graph.nodes.get_mut(at) {
+                    node.kind = kind;
+                }
                 Ok(())
             }
         };

@@ -129,27 +129,19 @@ fn sound_model() {
 }
 
 #[test]
-fn nodes_of_no_known_type() {
+fn nodes_and_operators() {
     finds(
         |model| model.graph.nodes.push(Node { name: None, kind: NodeKind::Missing }),
         &[
             "error rten/node-type graph/node 6: is empty, expected an operator, a constant or a value",
         ],
     );
-}
-
-#[test]
-fn operators_of_no_known_type() {
     finds(
         |model| operator_mut(model, 4).operator_type = OperatorType::Unknown(145),
         &[
             "error rten/operator-type graph/node 4 \"add\": has operator type 145, expected 0 to 144",
         ],
     );
-}
-
-#[test]
-fn attributes() {
     finds(
         |model| operator_mut(model, 5).attributes = None,
         &[
@@ -167,6 +159,17 @@ fn attributes() {
         &[
             "warning rten/attributes-ignored graph/node 4 \"add\": has attributes SoftmaxAttrs, which \
            Add ignores",
+        ],
+    );
+    finds(
+        |model| operator_mut(model, 4).inputs.push(None),
+        &["error rten/too-many-inputs graph/node 4 \"add\": has 3 inputs, but Add takes up to 2"],
+    );
+    finds(
+        |model| constant_mut(model, 0).dtype = Some(ConstantDataType::Int8),
+        &[
+            "warning rten/dtype-mismatch graph/node 0 \"w\": has dtype Int8, but its inline data is \
+           f32",
         ],
     );
 }
@@ -207,15 +210,7 @@ fn unknown_numbers() {
 }
 
 #[test]
-fn inputs_over_the_maximum() {
-    finds(
-        |model| operator_mut(model, 4).inputs.push(None),
-        &["error rten/too-many-inputs graph/node 4 \"add\": has 3 inputs, but Add takes up to 2"],
-    );
-}
-
-#[test]
-fn ids_of_no_node() {
+fn links_between_nodes() {
     finds(
         |model| model.graph.outputs.push(6),
         &["error rten/node-id graph: outputs[1] is node 6, but the graph has 6 nodes"],
@@ -233,10 +228,6 @@ fn ids_of_no_node() {
              has 6 nodes",
         ],
     );
-}
-
-#[test]
-fn operators_before_their_values() {
     finds(
         |model| model.graph.nodes.swap(3, 5),
         &[
@@ -248,10 +239,6 @@ fn operators_before_their_values() {
             "note rten/unused graph/node 5 \"y\": is made and read by nothing",
         ],
     );
-}
-
-#[test]
-fn cycles_through_values() {
     finds(
         |model| {
             operator_mut(model, 4).inputs[0] = Some(3);
@@ -261,19 +248,11 @@ fn cycles_through_values() {
             "error rten/cycle graph/node 4 \"add\": waits for its own output, through nodes 4, 5",
         ],
     );
-}
-
-#[test]
-fn two_producers() {
     finds(
         |model| model.graph.nodes.push(operator("again", OperatorType::Relu, &[2], &[3])),
         &["warning rten/two-producers graph/node 3 \"y\": is made by nodes 5 and 6; the last one \
            wins"],
     );
-}
-
-#[test]
-fn operators_that_write_where_they_should_not() {
     finds(
         |model| operator_mut(model, 5).outputs.push(Some(0)),
         &["warning rten/id-kind graph/node 5 \"softmax\": has outputs[1] that is node 0, a \
@@ -290,10 +269,6 @@ fn operators_that_write_where_they_should_not() {
         |model| operator_mut(model, 5).outputs.push(Some(1)),
         &["warning rten/given-and-made graph/node 1 \"x\": is an input, but node 5 makes it"],
     );
-}
-
-#[test]
-fn operators_that_read_operators() {
     finds(
         |model| operator_mut(model, 5).inputs[0] = Some(4),
         &[
@@ -319,10 +294,6 @@ fn lists_of_the_graph() {
         &["warning rten/id-twice graph: inputs[1] is node 1, which is listed before"],
     );
     finds(|model| model.graph.inputs.push(0), &[]);
-}
-
-#[test]
-fn names_that_are_there_twice() {
     finds(
         |model| model.graph.nodes[2].name = Some("w".to_owned()),
         &[
@@ -331,10 +302,18 @@ fn names_that_are_there_twice() {
         ],
     );
     finds(|model| model.graph.nodes[4].name = Some("w".to_owned()), &[]);
+    finds(
+        |model| model.graph.captures.push(2),
+        &[
+            "warning rten/given-and-made graph/node 2 \"sum\": is a capture, but node 4 makes it",
+            "error rten/dangling-capture graph/node 2 \"sum\": is captured, but nothing is around \
+             the main graph",
+        ],
+    );
 }
 
 #[test]
-fn values_that_nothing_makes() {
+fn values() {
     finds(
         |model| model.graph.inputs.clear(),
         &["error rten/undefined-value graph/node 1 \"x\": is read, but nothing makes it: it is \
@@ -348,10 +327,6 @@ fn values_that_nothing_makes() {
         &["error rten/undefined-value graph/node 6 \"z\": is read, but nothing makes it: it is \
            neither an input nor a capture"],
     );
-}
-
-#[test]
-fn what_nothing_reads() {
     finds(
         |model| model.graph.nodes.extend([value("z"), floats("c", &[])]),
         &[
@@ -363,10 +338,6 @@ fn what_nothing_reads() {
         |model| model.graph.outputs.clear(),
         &["note rten/unused graph/node 5 \"softmax\": makes nothing that is read"],
     );
-}
-
-#[test]
-fn input_dimensions_fixed_at_zero() {
     finds(
         |model| value_mut(model, 1).shape = Some(vec![Dim::Fixed(0), Dim::Fixed(2)]),
         &[
@@ -376,25 +347,9 @@ fn input_dimensions_fixed_at_zero() {
         ],
     );
     finds(|model| value_mut(model, 2).shape = Some(vec![Dim::Fixed(0)]), &[]);
-}
-
-#[test]
-fn ranks() {
     finds(
         |model| value_mut(model, 2).shape = Some(vec![Dim::Fixed(1); 65]),
         &["warning rten/rank graph/node 2 \"sum\": has rank 65, expected up to 64"],
-    );
-}
-
-#[test]
-fn captures_of_the_main_graph() {
-    finds(
-        |model| model.graph.captures.push(2),
-        &[
-            "warning rten/given-and-made graph/node 2 \"sum\": is a capture, but node 4 makes it",
-            "error rten/dangling-capture graph/node 2 \"sum\": is captured, but nothing is around \
-             the main graph",
-        ],
     );
 }
 
@@ -508,17 +463,6 @@ fn more_tables_than_rten_reads() {
     assert_eq!(
         lines.iter().find(|line| line.contains("not listed")).map(String::as_str),
         Some("note rten/unused : 18300 more are not listed")
-    );
-}
-
-#[test]
-fn constants_that_say_two_things() {
-    finds(
-        |model| constant_mut(model, 0).dtype = Some(ConstantDataType::Int8),
-        &[
-            "warning rten/dtype-mismatch graph/node 0 \"w\": has dtype Int8, but its inline data is \
-           f32",
-        ],
     );
 }
 

@@ -296,6 +296,10 @@ fn constants_that_do_not_fit_their_shapes() {
         "graph/node 0 \"w\" cannot be read: shape [4294967295, 4294967295, 4] has more \
          elements than 64 bits can count"
     );
+    assert_eq!(
+        with(described(&[1; 65])),
+        "graph/node 0 \"w\" cannot be read: rank is 65, over the limit of 64 (Limits::rank)"
+    );
     let huge = u32::MAX;
     assert_eq!(
         with(described(&[huge, huge])),
