@@ -5,7 +5,7 @@ use tensor_core::{Extent, ReadAt, Result, Source};
 
 #[cfg(feature = "archive")]
 use crate::archive;
-use crate::{Format, ReadOptions, formats};
+use crate::{Format, ReadOptions, formats, weights};
 
 /// Tells which format some bytes are, by their content alone; `None` where this build reads none
 /// such.
@@ -64,6 +64,9 @@ fn sniff(source: &Source) -> crate::Result<Option<Format>> {
     #[cfg(feature = "ztensor")]
     if ztensor::sniff(source)? {
         return Ok(Some(Format::ZTensor));
+    }
+    if let Some(format) = weights::sniff(source)? {
+        return Ok(Some(format));
     }
     #[cfg(feature = "circle")]
     if let Some(schema) = circle_format::sniff(source)? {
@@ -140,15 +143,13 @@ pub(crate) fn model_folder(path: &Path) -> Option<Format> {
 /// Says in words what bytes of no known format look like.
 pub(crate) fn looks_like(source: &Source) -> Result<String> {
     let start = Start::read(source)?.bytes;
-    let known: [(usize, &[u8], &str); 15] = [
+    let known: [(usize, &[u8], &str); 13] = [
         (0, b"PK\x03\x04", "a ZIP archive"),
         (0, b"\x80\x02", "a pickle"),
-        (0, b"GGUF", "a GGUF file"),
         (0, b"\x89HDF", "an HDF5 file"),
         (0, b"\x93NUMPY", "a NumPy array"),
         (0, b"\x28\xb5\x2f\xfd", "zstd frames"),
         (0, b"\x1f\x8b", "gzip data"),
-        (8, b"{", "a safetensors file"),
         // Those that a build without their features does not read.
         (0, b"ZTEN1000", "a zTensor file"),
         (0, b"ZTEN0001", "a zTensor file"),
@@ -207,8 +208,19 @@ mod tests {
         test_support::truncations(&model[..64], |bytes| {
             detect(&Source::from_bytes(bytes.to_vec())).unwrap();
         });
-        for other in [&b"\x04\0\0\0"[..], &[0; 64], b"\x08\0\0\0\0\0\0\0{\"a\":1}"] {
+        for other in [&b"\x04\0\0\0"[..], &[0; 64], b"\xff\0\0\0\0\0\0\xff{\"a\":1}"] {
             assert_eq!(detect(&Source::from_bytes(other.to_vec())).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn files_of_named_tensors() {
+        for (start, format) in [
+            (&b"GGUF\x03\0\0\0"[..], Format::Gguf),
+            (b"\x08\0\0\0\0\0\0\0{\"a\":1}", Format::Safetensors),
+            (b"{ \"weight_map\" : {\"a\": \"b\"}}", Format::Safetensors),
+        ] {
+            assert_eq!(detect(&Source::from_bytes(start.to_vec())).unwrap(), Some(format));
         }
     }
 
@@ -229,7 +241,6 @@ mod tests {
     fn other_files_are_named() {
         for (bytes, name) in [
             (&b"PK\x03\x04 and so on"[..], "a ZIP archive"),
-            (b"\x08\0\0\0\0\0\0\0{\"a\":1}", "a safetensors file"),
             (b"", "an empty file"),
             (b"\x1b]0;x\x07", "bytes that start with \"\\x1b]0;x\\x07\""),
         ] {

@@ -5,13 +5,13 @@
 /// `$part` is the reader, handle or error of the format.
 macro_rules! each {
     (AnyReader: $any:expr, $part:ident => $body:expr) => {
-        $crate::each::each!(@ AnyReader None: $any, $part => $body;
+        $crate::each::each!(@ AnyReader: $any, $part => $body;
             "carton" Carton, "circle" Circle, "nnpackage" NnPackage, "ptl" Ptl, "ptl" PtlSpec,
             "rten" Rten, "ztensor" ZTensor;
         )
     };
     (AnyTensor: $any:expr, $part:ident => $body:expr) => {
-        $crate::each::each!(@ AnyTensor None: $any, $part => $body;
+        $crate::each::each!(@ AnyTensor: $any, $part => $body;
             "carton" Carton, "circle" Circle, "ptl" Ptl, "rten" Rten, "ztensor" ZTensor;
         )
     };
@@ -22,24 +22,15 @@ macro_rules! each {
             $($other)*
         )
     };
-    (@ $Any:ident $($None:ident)?: $any:expr, $part:ident => $body:expr;
+    (@ $Any:ident: $any:expr, $part:ident => $body:expr;
         $($feature:literal $Variant:ident),*; $($other:tt)*
     ) => {
         match $any {
+            $crate::$Any::Weights($part) => $body,
             $(
                 #[cfg(feature = $feature)]
                 $crate::$Any::$Variant($part) => $body,
             )*
-            $(
-                #[cfg(not(any(
-                    feature = "carton",
-                    feature = "circle",
-                    feature = "ptl",
-                    feature = "rten",
-                    feature = "ztensor"
-                )))]
-                $crate::$Any::$None(never) => match *never {},
-            )?
             $($other)*
         }
     };

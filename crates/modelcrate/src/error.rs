@@ -1,6 +1,6 @@
 use tensor_core::{At, ErrorKind};
 
-use crate::{Format, each::each};
+use crate::{Format, each::each, weights};
 
 /// Why a file of any format could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,9 @@ pub enum Error {
     #[cfg(feature = "circle")]
     #[error(transparent)]
     TfLite(circle_format::Error),
+    /// A safetensors or GGUF file cannot be read.
+    #[error(transparent)]
+    Weights(#[from] weights::Error),
     /// A zTensor file cannot be read.
     #[cfg(feature = "ztensor")]
     #[error(transparent)]
@@ -103,7 +106,7 @@ impl Error {
             Self::ZTensor(_) => Some(Format::ZTensor),
             #[cfg(feature = "archive")]
             Self::Archive(_) => None,
-            Self::UnknownFormat { .. } | Self::Core(_) => None,
+            Self::UnknownFormat { .. } | Self::Weights(_) | Self::Core(_) => None,
         }
     }
 }
@@ -123,6 +126,7 @@ pub fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     first_of!(
         Error,
         tensor_core::Error,
+        weights::Error,
         #[cfg(feature = "archive")]
         model_archive::Error,
         #[cfg(feature = "carton")]

@@ -8,6 +8,8 @@ pub enum Format {
     Carton,
     /// A Circle model (`.circle`).
     Circle,
+    /// GGUF (`.gguf`), versions 2 and 3.
+    Gguf,
     /// nnpackage: a ZIP archive, or a folder, with `metadata/MANIFEST`.
     NnPackage,
     /// PyTorch Live (`.ptl`): a ZIP archive of one folder, or a FlatBuffer.
@@ -16,6 +18,8 @@ pub enum Format {
     PtlSpec,
     /// RTen (`.rten`), version 1, which has no magic, or 2.
     Rten,
+    /// safetensors (`.safetensors`), or an index of shards.
+    Safetensors,
     /// A TFLite model (`.tflite`).
     TfLite,
     /// zTensor (`.zt`), generations 0.1 to 1.2. Generation 2 is recognised and refused.
@@ -24,13 +28,15 @@ pub enum Format {
 
 impl Format {
     /// All of them, whether this build reads them or not.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Carton,
         Self::Circle,
+        Self::Gguf,
         Self::NnPackage,
         Self::Ptl,
         Self::PtlSpec,
         Self::Rten,
+        Self::Safetensors,
         Self::TfLite,
         Self::ZTensor,
     ];
@@ -41,10 +47,12 @@ impl Format {
         match self {
             Self::Carton => "carton",
             Self::Circle => "circle",
+            Self::Gguf => "gguf",
             Self::NnPackage => "nnpackage",
             Self::Ptl => "ptl",
             Self::PtlSpec => "ptl-spec",
             Self::Rten => "rten",
+            Self::Safetensors => "safetensors",
             Self::TfLite => "tflite",
             Self::ZTensor => "ztensor",
         }
@@ -57,10 +65,12 @@ impl Format {
         match self {
             Self::Carton => &["carton"],
             Self::Circle => &["circle"],
+            Self::Gguf => &["gguf"],
             Self::NnPackage => &["nnpackage", "nnpkg"],
             Self::Ptl => &["ptl"],
             Self::PtlSpec => &["live.spec.json"],
             Self::Rten => &["rten"],
+            Self::Safetensors => &["safetensors", "safetensors.index.json"],
             Self::TfLite => &["tflite"],
             Self::ZTensor => &["zt"],
         }
@@ -72,9 +82,11 @@ impl Format {
         match self {
             Self::Carton => "carton",
             Self::Circle | Self::TfLite => "model",
+            Self::Gguf => "gguf",
             Self::NnPackage => "nnp",
             Self::Ptl | Self::PtlSpec => "ptl",
             Self::Rten => "rten",
+            Self::Safetensors => "safetensors",
             Self::ZTensor => "zt",
         }
     }

@@ -14,6 +14,7 @@ pub(crate) mod ptl;
 pub(crate) mod ptl_spec;
 #[cfg(feature = "rten")]
 pub(crate) mod rten;
+pub(crate) mod weights;
 #[cfg(feature = "ztensor")]
 pub(crate) mod ztensor;
 

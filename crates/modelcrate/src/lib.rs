@@ -102,6 +102,7 @@ mod summary;
 mod tensor;
 #[cfg(feature = "wav")]
 pub mod wav;
+pub mod weights;
 
 #[cfg(feature = "carton")]
 pub use carton_format;

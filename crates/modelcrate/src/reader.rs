@@ -14,6 +14,7 @@ use crate::{
     error::Result,
     formats::{Described as _, Tensors},
     options::options_of,
+    weights,
 };
 
 /// An open file of any format that this build knows.
@@ -38,19 +39,11 @@ pub enum AnyReader {
     /// An RTen model.
     #[cfg(feature = "rten")]
     Rten(rten_format::Reader),
+    /// A safetensors or GGUF file.
+    Weights(weights::Reader),
     /// A zTensor file.
     #[cfg(feature = "ztensor")]
     ZTensor(ztensor::Reader),
-    /// No file: this build reads no format.
-    #[cfg(not(any(
-        feature = "carton",
-        feature = "circle",
-        feature = "ptl",
-        feature = "rten",
-        feature = "ztensor"
-    )))]
-    #[doc(hidden)]
-    None(std::convert::Infallible),
 }
 
 impl ReadOptions {
@@ -70,7 +63,13 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => Source::open_for(path, |source| self.from_source(source)),
+            _ => Source::open_for(path, |source| {
+                if !weights::is_index(&source)? {
+                    return self.from_source(source);
+                }
+                let limits = self.limits.unwrap_or_default();
+                Ok(AnyReader::Weights(weights::Reader::options().limits(limits).open(path)?))
+            }),
         }
     }
 
@@ -130,6 +129,12 @@ impl ReadOptions {
             #[cfg(feature = "rten")]
             Some(Format::Rten) => {
                 Ok(AnyReader::Rten(options_of!(rten_format::Reader, self).from_source(source)?))
+            }
+            Some(Format::Gguf | Format::Safetensors) => {
+                let limits = self.limits.unwrap_or_default();
+                Ok(AnyReader::Weights(
+                    weights::Reader::options().limits(limits).from_source(source)?,
+                ))
             }
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => {
@@ -192,16 +197,9 @@ impl AnyReader {
             Self::PtlSpec(_) => Format::PtlSpec,
             #[cfg(feature = "rten")]
             Self::Rten(_) => Format::Rten,
+            Self::Weights(reader) => reader.format(),
             #[cfg(feature = "ztensor")]
             Self::ZTensor(_) => Format::ZTensor,
-            #[cfg(not(any(
-                feature = "carton",
-                feature = "circle",
-                feature = "ptl",
-                feature = "rten",
-                feature = "ztensor"
-            )))]
-            Self::None(never) => match *never {},
         }
     }
 
@@ -269,6 +267,7 @@ impl AnyReader {
             Self::Carton(reader) => reader.content_len(),
             #[cfg(feature = "nnpackage")]
             Self::NnPackage(reader) => reader.content_len(),
+            Self::Weights(reader) => reader.byte_len(),
             #[allow(unreachable_patterns, reason = "without other formats")]
             _ => self.source().map_or(0, Source::len),
         }

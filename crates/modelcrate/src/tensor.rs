@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use tensor_core::{Extent, TensorBuf, TensorInfo, Verified};
 
-use crate::{each::each, error::Result};
+use crate::{each::each, error::Result, weights};
 
 /// A handle on a tensor of a file of any format; nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -19,19 +19,11 @@ pub enum AnyTensor<'a> {
     /// A constant of an RTen model.
     #[cfg(feature = "rten")]
     Rten(rten_format::Tensor<'a>),
+    /// One of a safetensors or GGUF file.
+    Weights(weights::Tensor<'a>),
     /// One of a zTensor file.
     #[cfg(feature = "ztensor")]
     ZTensor(ztensor::Tensor<'a>),
-    /// No tensor: this build reads no format.
-    #[cfg(not(any(
-        feature = "carton",
-        feature = "circle",
-        feature = "ptl",
-        feature = "rten",
-        feature = "ztensor"
-    )))]
-    #[doc(hidden)]
-    None(&'a std::convert::Infallible),
 }
 
 impl<'a> AnyTensor<'a> {

@@ -1,0 +1,87 @@
+use std::io;
+
+use tensor_core::{At, ErrorKind};
+
+/// Why a file of named tensors could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file breaks its format.
+    #[error("{reason}")]
+    Malformed {
+        /// The stable id of the rule that is broken.
+        rule: &'static str,
+        /// What is wrong, with its place.
+        reason: String,
+        /// The place.
+        at: At,
+    },
+    /// The file is of a kind that this build does not read.
+    #[error("{what}")]
+    Unsupported {
+        /// What was found and what is read.
+        what: String,
+    },
+    /// The format cannot hold what is to be written.
+    #[error("{format} has no {what}")]
+    Unwritable {
+        /// The format.
+        format: &'static str,
+        /// What it does not have.
+        what: String,
+    },
+    /// The data of a tensor could not be read.
+    #[error("tensor data could not be read")]
+    Read(#[source] io::Error),
+    /// A write failed.
+    #[error("writing failed")]
+    Write(#[from] io::Error),
+    /// Bytes could not be read, or a limit is exceeded.
+    #[error(transparent)]
+    Core(#[from] tensor_core::Error),
+}
+
+impl Error {
+    pub(super) fn malformed(rule: &'static str, at: u64, reason: impl Into<String>) -> Self {
+        Self::Malformed { rule, reason: reason.into(), at: At::file().offset(at) }
+    }
+
+    /// Returns the stable id of the rule that is broken.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::Malformed { rule, .. } => rule,
+            Self::Unsupported { .. } => "weights/unsupported",
+            Self::Read(_) => "file/read",
+            Self::Unwritable { .. } | Self::Write(_) => "weights/write",
+            Self::Core(error) => error.rule(),
+        }
+    }
+
+    /// Returns what the error means for whoever meets it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Malformed { .. } => ErrorKind::Malformed,
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Unwritable { .. } => ErrorKind::Usage,
+            Self::Read(_) | Self::Write(_) => ErrorKind::Io,
+            Self::Core(error) => error.kind(),
+        }
+    }
+
+    /// Returns where in the file the error is.
+    #[must_use]
+    pub fn at(&self) -> At {
+        match self {
+            Self::Malformed { at, .. } => at.clone(),
+            Self::Core(error) => error.at(),
+            Self::Unsupported { .. } | Self::Unwritable { .. } | Self::Read(_) | Self::Write(_) => {
+                At::file()
+            }
+        }
+    }
+}
+
+/// The result of what reads or writes files of named tensors.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

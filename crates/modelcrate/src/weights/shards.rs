@@ -1,0 +1,153 @@
+//! An index of shards: a JSON object that says which tensor is in which file beside it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
+
+use serde_json::Value;
+use tensor_core::{Extent, Finding, Limit, Limits, Source};
+
+use super::{Contents, Error, Reader, Result, safetensors};
+use crate::Format;
+
+/// Tells whether a file starts as an index does.
+pub(crate) fn sniff(source: &Source) -> Result<bool> {
+    let start = source.read(Extent::first(source.len().min(LOOK)), "start of the file")?;
+    let text: Vec<u8> = start.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    Ok(text.starts_with(b"{\"metadata\":{\"total_") || text.starts_with(b"{\"weight_map\":{"))
+}
+
+/// Opens an index and the shards that it names, which are files in the folder.
+pub(super) fn open(index: &Source, folder: &Path, limits: Limits) -> Result<Reader> {
+    limits.check(Limit::ManifestBytes, "length of the index in bytes", index.len())?;
+    let text = index.read(Extent::first(index.len()), "index")?;
+    let index: Index = serde_json::from_slice(&text)
+        .map_err(|error| Error::malformed("safetensors/index", 0, format!("index: {error}")))?;
+    let mut files: Vec<&String> = index.weight_map.values().collect();
+    files.sort_unstable();
+    files.dedup();
+    limits.check(Limit::Entries, "number of shards", files.len() as u64)?;
+    let (mut sources, mut contents) = (Vec::new(), Contents::default());
+    for (number, file) in files.iter().enumerate() {
+        let source = Source::open(folder.join(plain(file)?))?;
+        let shard = safetensors::parse(&source, &limits)?;
+        sources.push(source);
+        for mut entry in shard.entries {
+            if index.weight_map.get(&entry.name) != Some(*file) {
+                let message = format!(
+                    "tensor {:?} is in shard {file:?}, but the index does not say so",
+                    entry.name
+                );
+                contents
+                    .findings
+                    .add(Finding::warning("safetensors/unlisted", message).tensor(&entry.name));
+                continue;
+            }
+            entry.source = number;
+            contents.entries.push(entry);
+        }
+        limits.check(Limit::Tensors, "number of tensors", contents.entries.len() as u64)?;
+    }
+    let found: HashMap<&str, ()> =
+        contents.entries.iter().map(|entry| (&*entry.name, ())).collect();
+    if let Some((name, file)) =
+        index.weight_map.iter().find(|(name, _)| !found.contains_key(&***name))
+    {
+        let reason =
+            format!("tensor {name:?} is not in shard {file:?}, where the index says it is");
+        return Err(Error::malformed("safetensors/shard", 0, reason));
+    }
+    contents.metadata = index.metadata;
+    Reader::new(Format::Safetensors, sources, limits, contents)
+}
+
+/// Returns the name of a shard, where it is one of a file in the same folder.
+fn plain(file: &str) -> Result<&str> {
+    if !file.is_empty() && !file.contains(['/', '\\', ':', '\0']) && file != "." && file != ".." {
+        return Ok(file);
+    }
+    let reason = format!("index names the shard {file:?}, expected a file beside it");
+    Err(Error::malformed("safetensors/shard-path", 0, reason))
+}
+
+#[derive(serde::Deserialize)]
+struct Index {
+    #[serde(default)]
+    metadata: BTreeMap<String, Value>,
+    weight_map: BTreeMap<String, String>,
+}
+
+/// How many bytes tell.
+const LOOK: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn shard(names: &[&str]) -> Vec<u8> {
+        let tensors = names.iter().enumerate().map(|(index, name)| {
+            let (start, end) = (index * 2, index * 2 + 2);
+            format!(r#""{name}":{{"dtype":"U8","shape":[2],"data_offsets":[{start},{end}]}}"#)
+        });
+        let header = format!("{{{}}}", tensors.collect::<Vec<_>>().join(","));
+        let data = vec![names.len() as u8; names.len() * 2];
+        [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+    }
+
+    /// Opens an index of two shards, whose map of tensors is given.
+    fn open(map: &str) -> Result<Reader> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("1.safetensors"), shard(&["a", "b"])).unwrap();
+        fs::write(folder.path().join("2.safetensors"), shard(&["c"])).unwrap();
+        let path = folder.path().join("model.safetensors.index.json");
+        let index = format!(
+            r#"{{ "metadata": {{"total_size": 6}},
+ "weight_map": {{{map}}} }}"#
+        );
+        fs::write(&path, index.replace("\\n", "\n")).unwrap();
+        Reader::open(path)
+    }
+
+    #[test]
+    fn shards_are_one_file() {
+        let reader =
+            open(r#""a":"1.safetensors","b":"1.safetensors","c":"2.safetensors""#).unwrap();
+        let names: Vec<_> = reader.tensors().map(|tensor| tensor.name()).collect();
+        assert_eq!(
+            (names, reader.metadata()["total_size"].as_u64()),
+            (vec!["a", "b", "c"], Some(6))
+        );
+        assert_eq!(reader.tensor("c").unwrap().bytes().unwrap()[..], [1, 1]);
+        assert_eq!(reader.tensor("b").unwrap().bytes().unwrap()[..], [2, 2]);
+        assert!(reader.source().is_none() && reader.validate().is_empty());
+    }
+
+    #[test]
+    fn what_the_index_does_not_list() {
+        let report = open(r#""a":"1.safetensors","c":"2.safetensors""#).unwrap().lint();
+        assert_eq!(report.findings()[0].rule, "safetensors/unlisted");
+    }
+
+    #[track_caller]
+    fn rejects(map: &str, message: &str) {
+        assert_eq!(open(map).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn broken_indexes() {
+        rejects(
+            r#""d":"1.safetensors""#,
+            "tensor \"d\" is not in shard \"1.safetensors\", where the index says it is",
+        );
+        rejects(
+            r#""a":"../1.safetensors""#,
+            "index names the shard \"../1.safetensors\", expected a file beside it",
+        );
+        assert!(
+            open(r#""a":"3.safetensors""#).unwrap_err().kind() == tensor_core::ErrorKind::NotFound
+        );
+    }
+}
