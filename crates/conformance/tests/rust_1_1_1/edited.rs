@@ -77,33 +77,22 @@ fn remove(file: &mut File, name: &str) {
 }
 
 #[test]
-fn object_is_added() {
-    for edited in both() {
-        let (mut expected, data) = (start(), tensor(DType::I64, [4, 5]));
-        let mut editor = Editor::open(edited.path()).unwrap();
-        editor.writer().add("added", &data).unwrap();
-        editor.commit().unwrap();
-        expected.push("added", Content::Dense(data));
-        edited.assert_holds(&expected);
-    }
-}
-
-#[test]
 fn objects_are_added_in_every_storage() {
-    let mut expected = start();
-    let edited = Edited::new(&expected.by_them());
-    for (at, storage) in storages().into_iter().enumerate() {
-        let options = WriteOptions::default().storage(storage);
-        let mut editor = Editor::open_with(edited.path(), options).unwrap();
-        let data = tensor(DType::F16, [50]);
-        editor.writer().add(&format!("dense {at}"), &data).unwrap();
-        editor.writer().add_csr(&format!("csr {at}"), &csr(DType::F32)).unwrap();
-        editor.writer().add_coo(&format!("coo {at}"), &coo(DType::I16)).unwrap();
-        editor.commit().unwrap();
-        expected.push(format!("dense {at}"), Content::Stored(data, storage));
-        expected.push(format!("csr {at}"), Content::Csr(csr(DType::F32)));
-        expected.push(format!("coo {at}"), Content::Coo(coo(DType::I16)));
-        edited.assert_holds(&expected);
+    for edited in both() {
+        let mut expected = start();
+        for (at, storage) in storages().into_iter().enumerate() {
+            let options = WriteOptions::default().storage(storage);
+            let mut editor = Editor::open_with(edited.path(), options).unwrap();
+            let data = tensor(DType::F16, [50]);
+            editor.writer().add(&format!("dense {at}"), &data).unwrap();
+            editor.writer().add_csr(&format!("csr {at}"), &csr(DType::F32)).unwrap();
+            editor.writer().add_coo(&format!("coo {at}"), &coo(DType::I16)).unwrap();
+            editor.commit().unwrap();
+            expected.push(format!("dense {at}"), Content::Stored(data, storage));
+            expected.push(format!("csr {at}"), Content::Csr(csr(DType::F32)));
+            expected.push(format!("coo {at}"), Content::Coo(coo(DType::I16)));
+            edited.assert_holds(&expected);
+        }
     }
 }
 

@@ -65,10 +65,6 @@ enum Content {
 }
 
 impl File {
-    fn new(storage: Storage) -> Self {
-        Self { storage, ..Self::default() }
-    }
-
     /// A file of dense tensors, stored as they are by default.
     fn dense<N: Into<String>>(tensors: impl IntoIterator<Item = (N, TensorBuf)>) -> Self {
         let mut file = Self::default();
