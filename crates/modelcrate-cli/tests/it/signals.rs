@@ -9,6 +9,8 @@ use std::{
     time::Duration,
 };
 
+use test_support::{names, noise};
+
 use crate::run::prints;
 
 /// A carton that takes so long to unpack that a signal comes in between.
@@ -23,14 +25,6 @@ fn folder() -> tempfile::TempDir {
     let runner = ["--runner", "x", "--framework-version", "*"];
     prints(cd, &[&["carton", "pack", "model", "-o", "m.carton"][..], &runner].concat());
     folder
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 /// Starts a command by a shell, and waits until something hidden stands in its folder.
@@ -94,16 +88,4 @@ fn a_limit_of_file_sizes_is_an_error() {
         assert_eq!(output.status.code(), Some(2), "{command}");
         assert_eq!(names(cd), before, "{command}");
     }
-}
-
-/// Bytes that cannot be compressed.
-fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1_u64;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
 }
