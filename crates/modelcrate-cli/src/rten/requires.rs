@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use modelcrate::rten_format::{Release, Requirements};
+use modelcrate::rten_format::{Release, Requirement};
 use serde::Serialize;
 
 use crate::{
@@ -33,18 +33,10 @@ pub(crate) struct Requires {
 struct Required {
     path: String,
     /// None where something is not known.
-    release: Option<String>,
+    release: Option<Release>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reads: Option<bool>,
-    reasons: Vec<Reason>,
-}
-
-#[derive(Serialize)]
-struct Reason {
-    what: String,
-    since: Option<String>,
-    count: u64,
-    path: Option<String>,
+    reasons: Vec<Requirement>,
 }
 
 impl Requires {
@@ -55,9 +47,9 @@ impl Requires {
         let reads = self.release.map(|given| release.is_some_and(|needed| given >= needed));
         let result = Required {
             path: self.file.display().to_string(),
-            release: release.map(|release| release.to_string()),
+            release,
             reads,
-            reasons: reasons(&found),
+            reasons: found.reasons,
         };
         output::print_result(self.print, &result, &self.text(&result))?;
         Ok(if reads == Some(false) { Outcome::Invalid } else { Outcome::Fine })
@@ -73,8 +65,8 @@ impl Requires {
             let does = if reads { "reads" } else { "does not read" };
             let _ = writeln!(text, "  release {given} {does} it");
         }
-        for Reason { what, since, count, path } in &result.reasons {
-            let since = since.as_deref().unwrap_or("?");
+        for Requirement { what, since, count, path, .. } in &result.reasons {
+            let since = since.map_or_else(|| "?".to_owned(), |since| since.to_string());
             let what = escape_up_to(TEXT, what);
             let _ = write!(text, "  {since:<8} {what}");
             if *count > 1 {
@@ -87,16 +79,6 @@ impl Requires {
         }
         text
     }
-}
-
-fn reasons(found: &Requirements) -> Vec<Reason> {
-    let reason = |of: &modelcrate::rten_format::Requirement| Reason {
-        what: of.what.clone(),
-        since: of.since.map(|since| since.to_string()),
-        count: of.count,
-        path: of.path.clone(),
-    };
-    found.reasons.iter().map(reason).collect()
 }
 
 /// Characters of a text from a file that are shown to people.

@@ -21,7 +21,7 @@ pub(super) struct Weights {
 
 enum Place {
     /// A tensor of a file of another format.
-    Named(AnyReader, String),
+    Named(Box<AnyReader>, String),
     Elements(Source),
 }
 
@@ -79,7 +79,7 @@ impl Weights {
             let count = counts.get(name).copied().unwrap_or_default();
             ensure!(count == 1, "{name:?} is the name of {count} constants, expected one");
             same(name, &new, &old.info()?).about(path)?;
-            let place = Place::Named(weights.clone(), name.to_owned());
+            let place = Place::Named(Box::new(weights.clone()), name.to_owned());
             self.put((old.scope(), old.node()), name, place);
         }
         Ok(())
