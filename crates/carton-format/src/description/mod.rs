@@ -566,53 +566,6 @@ mod tests {
     }
 
     #[test]
-    fn writes_keys_in_the_order_of_the_reference() {
-        let version = "=1.2.3".parse().unwrap();
-        let mut description = Description::new(Runner::new("noop", version));
-        description.model_description = Some("two\nlines".to_owned());
-        description.required_platforms = Some(vec!["x86_64-linux".parse().unwrap()]);
-        let shape =
-            SymbolicShape::from_iter([Dim::Symbol("n".to_owned()), Dim::Fixed(3), Dim::Any]);
-        description.inputs = Some(vec![TensorSpec::new("x", DType::F32, shape)]);
-        description.outputs = Some(Vec::new());
-        description.self_tests =
-            Some(vec![SelfTest::new(Named::from_iter([("x", "_tensor_0".to_owned())]))]);
-        let sample_out = Named::from_iter([("y", Reference::Misc("y.png".to_owned()))]);
-        description.examples = Some(vec![Example::new(Named::default(), sample_out)]);
-        description.runner.compat_version = Some(2);
-        description.runner.options = Some(Named::from_iter([("a b", OptionValue::from(2.0))]));
-        let expected = "\
-spec_version = 1
-model_description = \"\"\"
-two
-lines\"\"\"
-required_platforms = [\"x86_64-linux\"]
-output = []
-
-[[input]]
-name = \"x\"
-dtype = \"float32\"
-shape = [\"n\", 3, \"*\"]
-
-[[self_test]]
-inputs = { x = \"@tensor_data/_tensor_0\" }
-
-[[example]]
-inputs = {}
-sample_out = { y = \"@misc/y.png\" }
-
-[runner]
-runner_name = \"noop\"
-required_framework_version = \"=1.2.3\"
-runner_compat_version = 2
-
-[runner.opts]
-\"a b\" = 2.0
-";
-        assert_eq!(String::from_utf8(description.to_bytes().unwrap()).unwrap(), expected);
-    }
-
-    #[test]
     fn values_without_a_form_are_not_written() {
         let fails = |shape, message: &str| {
             let mut description = parse(MINIMAL).unwrap();

@@ -728,19 +728,9 @@ mod tests {
 
     #[test]
     fn syntax_faults() {
-        refuses(
-            b"a = 1\nb = \n",
-            "LINKS line 2: string values must be quoted, expected literal string",
-        );
-        refuses(b"a = 1\na = 2\n", "LINKS line 2: duplicate key");
-        refuses(b"a = 1\n[b]\n[b]\n", "LINKS line 3: duplicate key");
         refuses(b"a = 'x", "LINKS line 1: invalid literal string, expected `'`");
         refuses(b"a = \"\xff\"", "LINKS line 1: text is not UTF-8 from byte 5 on");
         refuses(b"a = 1\nb = '\xc3'", "LINKS line 2: text is not UTF-8 from byte 11 on");
-        let deep = ["a = ", &"[".repeat(100_000)].concat();
-        refuses(deep.as_bytes(), "LINKS line 1: cannot recurse further; max recursion depth met");
-        let deep = ["a", &".a".repeat(100_000), " = 1"].concat();
-        refuses(deep.as_bytes(), "LINKS: recursion limit");
     }
 
     #[test]
