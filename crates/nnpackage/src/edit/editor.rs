@@ -70,7 +70,7 @@ impl Editor {
         let (path, output) = (path.as_ref(), options.output);
         let (held, reader) = match FolderEdit::open(path, output) {
             Ok(folder) => {
-                let reader = Reader::options().from_folder(folder.folder().clone())?;
+                let reader = Reader::options().read_folder(folder.folder().clone())?;
                 (Held::Folder(Box::new(folder)), reader)
             }
             Err(error) if is_not_a_folder(&error) => {
@@ -94,7 +94,7 @@ impl Editor {
         let (held, reader) = match Folder::open(path) {
             Ok(folder) => {
                 FolderEdit::check(folder.path(), output)?;
-                let reader = Reader::options().from_folder(folder.clone())?;
+                let reader = Reader::options().read_folder(folder.clone())?;
                 (Held::DryFolder(folder), reader)
             }
             Err(error) if is_not_a_folder(&error) => {

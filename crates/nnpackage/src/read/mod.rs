@@ -213,7 +213,7 @@ impl ReadOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         match Folder::open(path) {
-            Ok(folder) => self.from_folder(folder),
+            Ok(folder) => self.read_folder(folder),
             Err(error) if is_not_a_folder(&error) => self.from_source(Source::open(path)?),
             Err(error) => Err(error.into()),
         }
@@ -263,7 +263,7 @@ impl ReadOptions {
     }
 
     /// Reads a folder that is open already.
-    pub(crate) fn from_folder(self, folder: Folder) -> Result<Reader> {
+    pub(crate) fn read_folder(self, folder: Folder) -> Result<Reader> {
         self.read(Storage::Stored(folder.limits(self.limits).into()))
     }
 

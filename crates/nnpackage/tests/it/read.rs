@@ -6,14 +6,11 @@ use nnpackage::{
     model_archive::{ArchiveWriter, Compression, EntryOptions},
     tensor_core::{Limits, Source, Verify},
 };
-use test_support::testdata;
+
+use crate::common::open;
 
 fn manifest(text: &str) -> Manifest {
     Manifest::parse(text.as_bytes(), &Limits::default()).unwrap()
-}
-
-fn valid(name: &str) -> Reader {
-    Reader::open(testdata("nnpackage/valid").join(name)).unwrap()
 }
 
 /// Packs files as they are.
@@ -100,7 +97,7 @@ fn types_by_declaration_and_by_extension() {
 
 #[test]
 fn packages_in_a_folder_of_their_archive() {
-    let reader = valid("04_top_folder_no_types.zip");
+    let reader = open("04");
     assert_eq!(reader.root(), "add/");
     let paths: Vec<_> = reader.files().unwrap().map(File::path).collect();
     assert_eq!(paths, ["add.circle", "metadata/MANIFEST", "sub/add.tflite"]);
@@ -108,7 +105,7 @@ fn packages_in_a_folder_of_their_archive() {
 
 #[test]
 fn files_that_are_not_there() {
-    let reader = valid("02_tflite_deflate_config.zip");
+    let reader = open("02");
     assert!(reader.file("none").is_none() && reader.file("../x").is_none());
     let manifest = br#"{"models": ["none", "sub", "../x", ""]}"#;
     let reader =
@@ -128,19 +125,19 @@ fn files_that_are_not_there() {
 
 #[test]
 fn configuration_of_a_package() {
-    let reader = valid("02_tflite_deflate_config.zip");
+    let reader = open("02");
     assert_eq!(reader.config_path().as_deref(), Some("metadata/model.cfg"));
     let config = reader.config().unwrap().unwrap();
     assert_eq!(config.value("NUM_THREADS"), Some("2"));
     assert_eq!(config.value("CPU_MEMORY_PLANNER"), Some("WIC"));
     assert_eq!(config.entries()[1].line, 3);
-    assert_eq!(valid("01_minimal_circle_stored.zip").config().unwrap(), None);
+    assert_eq!(open("01").config().unwrap(), None);
 }
 
 /// A model that is compressed is decoded in memory; one that is stored lies in the archive.
 #[test]
 fn models_of_either_method() {
-    let model = valid("01_minimal_circle_stored.zip");
+    let model = open("01");
     let model = model.model(0).unwrap().file().bytes().unwrap();
     let manifest = br#"{"models": ["stored", "packed"], "model-types": ["circle", "circle"]}"#;
     let mut archive = ArchiveWriter::new(Vec::new());
@@ -163,7 +160,7 @@ fn models_of_either_method() {
 
 #[test]
 fn kernels() {
-    let reader = valid("05_three_types_custom_op.zip");
+    let reader = open("05");
     let kernels: Vec<_> = reader.custom_ops().unwrap().collect();
     let [archive, shared] = &kernels[..] else { panic!("{kernels:?}") };
     let library = archive.library().unwrap();
@@ -185,7 +182,7 @@ fn readers_are_handles() {
 fn digests_are_compared_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("package");
-    let mut edit = Edit::new(&valid("01_minimal_circle_stored.zip"));
+    let mut edit = Edit::new(&open("01"));
     edit.digests(true);
     Writer::options().create_folder(&path, &edit).unwrap();
     let open = |verify| Reader::options().verify(verify).open(&path);
