@@ -150,7 +150,8 @@ pub use edit::Editor;
 pub use error::{Error, Fault, GraphFault, Result};
 pub use model::{
     Metadata, Model,
-    attributes::{self, Attributes, AttributesType, Scalar},
+    attributes::{self, Attributes, Scalar},
+    attributes_type::AttributesType,
     enums::{
         AutoPad, ConstantDataType, CoordTransformMode, DataType, DepthToSpaceMode,
         GeluApproximation, NMSBoxOrder, NearestMode, PadMode, RNNDirection, ResizeMode,

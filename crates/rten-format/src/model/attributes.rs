@@ -11,13 +11,12 @@ use proptest::strategy::{BoxedStrategy, Just, Strategy as _, Union};
 #[cfg(test)]
 use crate::model::tests::any::{Any as _, set};
 use crate::{
-    AttributeValue, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode,
+    AttributeValue, AttributesType, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode,
     GeluApproximation, Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode,
     Result, ScatterReduction,
     generated::rten as stored,
     model::{
         builder::{Builder, Size},
-        enums::show_name,
         field::Field,
         release::since,
         visit::{Checked, Place, Visit, missing, unknown},
@@ -25,71 +24,15 @@ use crate::{
 };
 use flat_tables::{Fields, UnknownTable};
 
-/// Declares everything about attribute tables. An entry has its number in the union, the release that
-/// added it where it is not the oldest, and the generated getter and arguments that it is stored by; a
-/// field has its default value, and a release where it is newer than its table.
+/// Declares everything about attribute tables but their numbers. An entry has the generated getter
+/// and arguments that it is stored by; a field has its default value, and a release where it is
+/// newer than its table.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*
-        $tag:literal $name:ident $(since $since:tt)? from $stored_as:ident:
+        $name:ident from $stored_as:ident:
         struct $table:ident for $args:ident $body:tt
     )*) => {
-        /// Which table holds the attributes of an operator.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum AttributesType {
-            $(
-                #[doc = concat!("See [`", stringify!($table), "`].")]
-                $name,
-            )*
-            /// A table that this crate does not know.
-            Unknown(u8),
-        }
-
-        impl AttributesType {
-            /// Every known table, by number.
-            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
-
-            /// Returns what a stored number stands for; `None` for 0, which is not a table.
-            #[must_use]
-            pub const fn from_code(code: u8) -> Option<Self> {
-                match code {
-                    0 => None,
-                    $( $tag => Some(Self::$name), )*
-                    _ => Some(Self::Unknown(code)),
-                }
-            }
-
-            /// Returns the number that is stored.
-            #[must_use]
-            pub const fn code(self) -> u8 {
-                match self {
-                    $( Self::$name => $tag, )*
-                    Self::Unknown(code) => code,
-                }
-            }
-
-            /// Returns the name of the table in the format; `None` for an unknown number.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $( Self::$name => Some(stringify!($table)), )*
-                    Self::Unknown(_) => None,
-                }
-            }
-
-            /// Returns the first release that reads it; `None` for an unknown number.
-            #[must_use]
-            pub const fn since(self) -> Option<Release> {
-                match self {
-                    $( Self::$name => Some(since!($($since)? (2, 0))), )*
-                    Self::Unknown(_) => None,
-                }
-            }
-        }
-
-        show_name!(AttributesType);
-
         /// The attributes of an operator.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
@@ -284,14 +227,13 @@ macro_rules! table {
 
 tables! {
     /// `ArgMin` has the same.
-    1 ArgMax from attrs_as_arg_max_attrs: struct ArgMaxAttrs for ArgMaxAttrsArgs {
+    ArgMax from attrs_as_arg_max_attrs: struct ArgMaxAttrs for ArgMaxAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Tells whether reduced dimensions stay, with one element.
         keep_dims: bool = false;
     }
-    2 AveragePool from attrs_as_average_pool_attrs:
-    struct AveragePoolAttrs for AveragePoolAttrsArgs {
+    AveragePool from attrs_as_average_pool_attrs: struct AveragePoolAttrs for AveragePoolAttrsArgs {
         /// Elements of the window along each spatial dimension.
         kernel_size: Vec<u32> = Vec::new();
         /// Where the padding comes from.
@@ -307,23 +249,23 @@ tables! {
         ceil_mode: bool = false, since (22, 0);
     }
     /// `InstanceNormalization` has the same.
-    3 BatchNormalization from attrs_as_batch_normalization_attrs:
+    BatchNormalization from attrs_as_batch_normalization_attrs:
     struct BatchNormalizationAttrs for BatchNormalizationAttrsArgs {
         /// What is added to the variance.
         epsilon: f32 = 0.0;
     }
-    4 Cast from attrs_as_cast_attrs: struct CastAttrs for CastAttrsArgs {
+    Cast from attrs_as_cast_attrs: struct CastAttrs for CastAttrsArgs {
         /// The element type of the output.
         to: DataType = DataType::Int32;
     }
-    5 Concat from attrs_as_concat_attrs: struct ConcatAttrs for ConcatAttrsArgs {
+    Concat from attrs_as_concat_attrs: struct ConcatAttrs for ConcatAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
-    6 ConstantOfShape from attrs_as_constant_of_shape_attrs:
+    ConstantOfShape from attrs_as_constant_of_shape_attrs:
     struct ConstantOfShapeAttrs for ConstantOfShapeAttrsArgs { by hand }
     /// `ConvInteger` has the same.
-    7 Conv from attrs_as_conv_attrs: struct ConvAttrs for ConvAttrsArgs {
+    Conv from attrs_as_conv_attrs: struct ConvAttrs for ConvAttrsArgs {
         /// Where the padding comes from.
         auto_pad: AutoPad = AutoPad::Same;
         /// Padding in elements: first that before each spatial dimension, then that behind each.
@@ -337,7 +279,7 @@ tables! {
         /// ones.
         dilations: Option<Vec<u32>> = None;
     }
-    8 ConvTranspose from attrs_as_conv_transpose_attrs:
+    ConvTranspose from attrs_as_conv_transpose_attrs:
     struct ConvTransposeAttrs for ConvTransposeAttrsArgs {
         /// Steps of the window in elements, one per spatial dimension. Where absent, ones.
         strides: Option<Vec<u32>> = None;
@@ -354,16 +296,16 @@ tables! {
         /// ones.
         dilations: Option<Vec<u32>> = None, since (26, 0);
     }
-    9 Flatten from attrs_as_flatten_attrs: struct FlattenAttrs for FlattenAttrsArgs {
+    Flatten from attrs_as_flatten_attrs: struct FlattenAttrs for FlattenAttrsArgs {
         /// The first dimension of the inner part.
         axis: i32 = 0;
     }
     /// `GatherElements` has the same.
-    10 Gather from attrs_as_gather_attrs: struct GatherAttrs for GatherAttrsArgs {
+    Gather from attrs_as_gather_attrs: struct GatherAttrs for GatherAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
-    11 Gemm from attrs_as_gemm_attrs: struct GemmAttrs for GemmAttrsArgs {
+    Gemm from attrs_as_gemm_attrs: struct GemmAttrs for GemmAttrsArgs {
         /// Factor of the product.
         alpha: f32 = 0.0;
         /// Factor of the third input.
@@ -373,7 +315,7 @@ tables! {
         /// Tells whether the second matrix is transposed.
         transpose_b: bool = false;
     }
-    12 GRU from attrs_as_gruattrs: struct GRUAttrs for GRUAttrsArgs {
+    GRU from attrs_as_gruattrs: struct GRUAttrs for GRUAttrsArgs {
         /// The way along the sequence.
         direction: RNNDirection = RNNDirection::Forward;
         /// Elements of the hidden state.
@@ -381,17 +323,17 @@ tables! {
         /// Tells whether the reset gate is applied behind the linear transformation.
         linear_before_reset: bool = false;
     }
-    13 LeakyRelu from attrs_as_leaky_relu_attrs: struct LeakyReluAttrs for LeakyReluAttrsArgs {
+    LeakyRelu from attrs_as_leaky_relu_attrs: struct LeakyReluAttrs for LeakyReluAttrsArgs {
         /// Slope of negative elements.
         alpha: f32 = 0.0;
     }
-    14 LSTM from attrs_as_lstmattrs: struct LSTMAttrs for LSTMAttrsArgs {
+    LSTM from attrs_as_lstmattrs: struct LSTMAttrs for LSTMAttrsArgs {
         /// The way along the sequence.
         direction: RNNDirection = RNNDirection::Forward;
         /// Elements of the hidden state.
         hidden_size: u32 = 0;
     }
-    15 MaxPool from attrs_as_max_pool_attrs: struct MaxPoolAttrs for MaxPoolAttrsArgs {
+    MaxPool from attrs_as_max_pool_attrs: struct MaxPoolAttrs for MaxPoolAttrsArgs {
         /// Elements of the window along each spatial dimension.
         kernel_size: Vec<u32> = Vec::new();
         /// Where the padding comes from.
@@ -405,7 +347,7 @@ tables! {
         ceil_mode: bool = false, since (22, 0);
     }
     /// All operators whose names start with `Reduce` have the same.
-    16 ReduceMean from attrs_as_reduce_mean_attrs: struct ReduceMeanAttrs for ReduceMeanAttrsArgs {
+    ReduceMean from attrs_as_reduce_mean_attrs: struct ReduceMeanAttrs for ReduceMeanAttrsArgs {
         /// The dimensions to reduce. Where absent, the second input gives them, or all are.
         axes: Option<Vec<i32>> = None;
         /// Tells whether reduced dimensions stay, with one element.
@@ -413,11 +355,11 @@ tables! {
         /// Tells whether no axes mean that nothing is reduced, and not everything.
         noop_with_empty_axes: bool = false, since (24, 0);
     }
-    17 Reshape from attrs_as_reshape_attrs: struct ReshapeAttrs for ReshapeAttrsArgs {
+    Reshape from attrs_as_reshape_attrs: struct ReshapeAttrs for ReshapeAttrsArgs {
         /// Tells whether a 0 in the new shape is an empty dimension, and not a copied one.
         allow_zero: bool = false;
     }
-    18 Resize from attrs_as_resize_attrs: struct ResizeAttrs for ResizeAttrsArgs {
+    Resize from attrs_as_resize_attrs: struct ResizeAttrs for ResizeAttrsArgs {
         /// How elements are filled in.
         mode: ResizeMode = ResizeMode::Nearest;
         /// How coordinates are mapped.
@@ -425,39 +367,39 @@ tables! {
         /// How coordinates are rounded in mode `Nearest`.
         nearest_mode: NearestMode = NearestMode::Floor;
     }
-    19 Split from attrs_as_split_attrs: struct SplitAttrs for SplitAttrsArgs {
+    Split from attrs_as_split_attrs: struct SplitAttrs for SplitAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Into how many equal parts to split, where no input gives their sizes.
         num_outputs: Option<i32> = None, since (17, 0);
     }
     /// `LogSoftmax` has the same.
-    20 Softmax from attrs_as_softmax_attrs: struct SoftmaxAttrs for SoftmaxAttrsArgs {
+    Softmax from attrs_as_softmax_attrs: struct SoftmaxAttrs for SoftmaxAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
-    21 Transpose from attrs_as_transpose_attrs: struct TransposeAttrs for TransposeAttrsArgs {
+    Transpose from attrs_as_transpose_attrs: struct TransposeAttrs for TransposeAttrsArgs {
         /// The dimension of the input that each dimension of the output is. Where absent, all in
         /// reverse.
         perm: Option<Vec<u32>> = None;
     }
-    22 Mod from attrs_as_mod_attrs: struct ModAttrs for ModAttrsArgs {
+    Mod from attrs_as_mod_attrs: struct ModAttrs for ModAttrsArgs {
         /// Tells whether the result has the sign of the dividend.
         fmod: bool = false;
     }
     /// `Scatter` has the same.
-    23 ScatterElements from attrs_as_scatter_elements_attrs:
+    ScatterElements from attrs_as_scatter_elements_attrs:
     struct ScatterElementsAttrs for ScatterElementsAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// How an update and the element that is there are joined.
         reduction: ScatterReduction = ScatterReduction::None;
     }
-    24 OneHot from attrs_as_one_hot_attrs: struct OneHotAttrs for OneHotAttrsArgs {
+    OneHot from attrs_as_one_hot_attrs: struct OneHotAttrs for OneHotAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
-    25 TopK from attrs_as_top_kattrs: struct TopKAttrs for TopKAttrsArgs {
+    TopK from attrs_as_top_kattrs: struct TopKAttrs for TopKAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Tells whether the largest elements are asked for, and not the smallest.
@@ -465,34 +407,33 @@ tables! {
         /// Tells whether the output is sorted.
         sorted: bool = false;
     }
-    26 HardSigmoid from attrs_as_hard_sigmoid_attrs:
-    struct HardSigmoidAttrs for HardSigmoidAttrsArgs {
+    HardSigmoid from attrs_as_hard_sigmoid_attrs: struct HardSigmoidAttrs for HardSigmoidAttrsArgs {
         /// Slope.
         alpha: f32 = 0.0;
         /// Offset.
         beta: f32 = 0.0;
     }
-    27 Trilu from attrs_as_trilu_attrs: struct TriluAttrs for TriluAttrsArgs {
+    Trilu from attrs_as_trilu_attrs: struct TriluAttrs for TriluAttrsArgs {
         /// Tells whether the upper triangle is kept, and not the lower.
         upper: bool = false;
     }
-    28 ScatterND from attrs_as_scatter_ndattrs: struct ScatterNDAttrs for ScatterNDAttrsArgs {
+    ScatterND from attrs_as_scatter_ndattrs: struct ScatterNDAttrs for ScatterNDAttrsArgs {
         /// How an update and the element that is there are joined.
         reduction: ScatterReduction = ScatterReduction::None;
     }
-    29 NonMaxSuppression from attrs_as_non_max_suppression_attrs:
+    NonMaxSuppression from attrs_as_non_max_suppression_attrs:
     struct NonMaxSuppressionAttrs for NonMaxSuppressionAttrsArgs {
         /// What the four numbers of a box are.
         box_order: NMSBoxOrder = NMSBoxOrder::TopLeftBottomRight;
     }
-    30 LayerNormalization since (3, 0) from attrs_as_layer_normalization_attrs:
+    LayerNormalization from attrs_as_layer_normalization_attrs:
     struct LayerNormalizationAttrs for LayerNormalizationAttrsArgs {
         /// The first dimension that is normalised.
         axis: i32 = 0;
         /// What is added to the variance.
         epsilon: f32 = 0.0;
     }
-    31 RandomUniform since (6, 0) from attrs_as_random_uniform_attrs:
+    RandomUniform from attrs_as_random_uniform_attrs:
     struct RandomUniformAttrs for RandomUniformAttrsArgs {
         /// The shape of the output, outermost dimension first.
         shape: Option<Vec<u32>> = None;
@@ -503,11 +444,11 @@ tables! {
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<f32> = None;
     }
-    32 Elu since (8, 0) from attrs_as_elu_attrs: struct EluAttrs for EluAttrsArgs {
+    Elu from attrs_as_elu_attrs: struct EluAttrs for EluAttrsArgs {
         /// Bound of negative elements, with the sign changed.
         alpha: f32 = 0.0;
     }
-    33 RandomUniformLike since (9, 0) from attrs_as_random_uniform_like_attrs:
+    RandomUniformLike from attrs_as_random_uniform_like_attrs:
     struct RandomUniformLikeAttrs for RandomUniformLikeAttrsArgs {
         /// Upper bound of the distribution.
         high: f32 = 0.0;
@@ -516,7 +457,7 @@ tables! {
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<f32> = None;
     }
-    34 RandomNormal since (9, 0) from attrs_as_random_normal_attrs:
+    RandomNormal from attrs_as_random_normal_attrs:
     struct RandomNormalAttrs for RandomNormalAttrsArgs {
         /// Mean of the distribution.
         mean: f32 = 0.0;
@@ -527,7 +468,7 @@ tables! {
         /// The shape of the output, outermost dimension first.
         shape: Option<Vec<u32>> = None;
     }
-    35 RandomNormalLike since (9, 0) from attrs_as_random_normal_like_attrs:
+    RandomNormalLike from attrs_as_random_normal_like_attrs:
     struct RandomNormalLikeAttrs for RandomNormalLikeAttrsArgs {
         /// Mean of the distribution.
         mean: f32 = 0.0;
@@ -536,42 +477,41 @@ tables! {
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<f32> = None;
     }
-    36 GatherND since (9, 0) from attrs_as_gather_ndattrs:
-    struct GatherNDAttrs for GatherNDAttrsArgs {
+    GatherND from attrs_as_gather_ndattrs: struct GatherNDAttrs for GatherNDAttrsArgs {
         /// Leading dimensions that data and indices share.
         batch_dims: i32 = 0;
     }
-    37 Gelu since (11, 0) from attrs_as_gelu_attrs: struct GeluAttrs for GeluAttrsArgs {
+    Gelu from attrs_as_gelu_attrs: struct GeluAttrs for GeluAttrsArgs {
         /// The formula.
         approximate: GeluApproximation = GeluApproximation::None, since (19, 0);
     }
-    38 Einsum since (12, 0) from attrs_as_einsum_attrs: struct EinsumAttrs for EinsumAttrsArgs {
+    Einsum from attrs_as_einsum_attrs: struct EinsumAttrs for EinsumAttrsArgs {
         /// The equation in the notation of Einstein. Where absent, empty.
         equation: Option<String> = None;
     }
-    39 If since (13, 0) from attrs_as_if_attrs: struct IfAttrs for IfAttrsArgs {
+    If from attrs_as_if_attrs: struct IfAttrs for IfAttrsArgs {
         /// What runs where the condition holds. Needed, although a file may leave it out.
         then_branch: Option<Box<Graph>> = None;
         /// What runs where it does not. Needed, although a file may leave it out.
         else_branch: Option<Box<Graph>> = None;
     }
-    40 Pad since (13, 1) from attrs_as_pad_attrs: struct PadAttrs for PadAttrsArgs {
+    Pad from attrs_as_pad_attrs: struct PadAttrs for PadAttrsArgs {
         /// What the padding is filled with.
         mode: PadMode = PadMode::Constant;
     }
-    41 DequantizeLinear since (14, 0) from attrs_as_dequantize_linear_attrs:
+    DequantizeLinear from attrs_as_dequantize_linear_attrs:
     struct DequantizeLinearAttrs for DequantizeLinearAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
     }
-    42 QuantizeLinear since (14, 0) from attrs_as_quantize_linear_attrs:
+    QuantizeLinear from attrs_as_quantize_linear_attrs:
     struct QuantizeLinearAttrs for QuantizeLinearAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// The element type of the output. Where absent, that of the zero point.
         output_dtype: Option<DataType> = None;
     }
-    43 DepthToSpace since (15, 0) from attrs_as_depth_to_space_attrs:
+    DepthToSpace from attrs_as_depth_to_space_attrs:
     struct DepthToSpaceAttrs for DepthToSpaceAttrsArgs {
         /// The order of the channels.
         mode: DepthToSpaceMode = DepthToSpaceMode::DCR;
@@ -579,85 +519,80 @@ tables! {
         block_size: u32 = 0;
     }
     /// There are none, but the empty table is needed.
-    44 CastLike since (17, 0) from attrs_as_cast_like_attrs:
-    struct CastLikeAttrs for CastLikeAttrsArgs {}
-    45 Shape since (17, 0) from attrs_as_shape_attrs: struct ShapeAttrs for ShapeAttrsArgs {
+    CastLike from attrs_as_cast_like_attrs: struct CastLikeAttrs for CastLikeAttrsArgs {}
+    Shape from attrs_as_shape_attrs: struct ShapeAttrs for ShapeAttrsArgs {
         /// The first dimension, counted from the end where negative. Where absent, 0.
         start: Option<i32> = None;
         /// The first dimension that is left out. Where absent, none is.
         end: Option<i32> = None;
     }
-    46 Dropout since (17, 0) from attrs_as_dropout_attrs: struct DropoutAttrs for DropoutAttrsArgs {
+    Dropout from attrs_as_dropout_attrs: struct DropoutAttrs for DropoutAttrsArgs {
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<i32> = None;
     }
-    47 EyeLike since (19, 0) from attrs_as_eye_like_attrs:
-    struct EyeLikeAttrs for EyeLikeAttrsArgs {
+    EyeLike from attrs_as_eye_like_attrs: struct EyeLikeAttrs for EyeLikeAttrsArgs {
         /// The element type of the output. Where absent, that of the input.
         dtype: Option<DataType> = None;
         /// The diagonal that holds ones: above the main one where positive.
         k: i32 = 0;
     }
     /// There are none, but the empty table is needed.
-    48 IsInf since (21, 0) from attrs_as_is_inf_attrs: struct IsInfAttrs for IsInfAttrsArgs {}
-    49 Loop since (22, 0) from attrs_as_loop_attrs: struct LoopAttrs for LoopAttrsArgs {
+    IsInf from attrs_as_is_inf_attrs: struct IsInfAttrs for IsInfAttrsArgs {}
+    Loop from attrs_as_loop_attrs: struct LoopAttrs for LoopAttrsArgs {
         /// What runs in each iteration. Needed, although a file may leave it out.
         body: Option<Box<Graph>> = None;
     }
-    50 SequenceEmpty since (22, 0) from attrs_as_sequence_empty_attrs:
+    SequenceEmpty from attrs_as_sequence_empty_attrs:
     struct SequenceEmptyAttrs for SequenceEmptyAttrsArgs {
         /// The element type of what goes into the sequence.
         dtype: Option<DataType> = None;
     }
-    51 ConcatFromSequence since (22, 0) from attrs_as_concat_from_sequence_attrs:
+    ConcatFromSequence from attrs_as_concat_from_sequence_attrs:
     struct ConcatFromSequenceAttrs for ConcatFromSequenceAttrsArgs {
         /// The dimension along which tensors are joined.
         axis: i32 = 0;
         /// Tells whether the tensors are stacked along a new dimension.
         new_axis: bool = false;
     }
-    52 SplitToSequence since (22, 0) from attrs_as_split_to_sequence_attrs:
+    SplitToSequence from attrs_as_split_to_sequence_attrs:
     struct SplitToSequenceAttrs for SplitToSequenceAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = 0;
         /// Tells whether parts of one element keep the dimension.
         keep_dims: bool = true;
     }
-    53 GridSample since (22, 0) from attrs_as_grid_sample_attrs:
-    struct GridSampleAttrs for GridSampleAttrsArgs {
+    GridSample from attrs_as_grid_sample_attrs: struct GridSampleAttrs for GridSampleAttrsArgs {
         /// Tells whether −1 and 1 are the centres of the outer elements, and not their edges.
         align_corners: bool = false;
     }
-    54 STFT since (22, 0) from attrs_as_stftattrs: struct STFTAttrs for STFTAttrsArgs {
+    STFT from attrs_as_stftattrs: struct STFTAttrs for STFTAttrsArgs {
         /// Tells whether only the half of the spectrum that is not redundant is made.
         onesided: bool = true;
     }
-    55 Multinomial since (25, 0) from attrs_as_multinomial_attrs:
-    struct MultinomialAttrs for MultinomialAttrsArgs {
+    Multinomial from attrs_as_multinomial_attrs: struct MultinomialAttrs for MultinomialAttrsArgs {
         /// Samples to draw. A negative number counts as 0.
         sample_size: i32 = 0;
         /// Start of the random numbers. Where absent, they differ each time.
         seed: Option<f32> = None;
     }
-    56 ReverseSequence since (25, 0) from attrs_as_reverse_sequence_attrs:
+    ReverseSequence from attrs_as_reverse_sequence_attrs:
     struct ReverseSequenceAttrs for ReverseSequenceAttrsArgs {
         /// The dimension of the batch.
         batch_axis: i32 = 1;
         /// The dimension of time.
         time_axis: i32 = 0;
     }
-    57 DFT since (25, 0) from attrs_as_dftattrs: struct DFTAttrs for DFTAttrsArgs {
+    DFT from attrs_as_dftattrs: struct DFTAttrs for DFTAttrsArgs {
         /// Tells whether the inverse transformation is made.
         inverse: bool = false;
         /// Tells whether only the half of the spectrum that is not redundant is made.
         onesided: bool = false;
     }
-    58 Upsample since (25, 0) from attrs_as_upsample_attrs:
-    struct UpsampleAttrs for UpsampleAttrsArgs {
+    Upsample from attrs_as_upsample_attrs: struct UpsampleAttrs for UpsampleAttrsArgs {
         /// How elements are filled in.
         mode: ResizeMode = ResizeMode::Nearest;
     }
-    59 RotaryEmbedding since (25, 0) from attrs_as_rotary_embedding_attrs:
+    RotaryEmbedding from attrs_as_rotary_embedding_attrs:
     struct RotaryEmbeddingAttrs for RotaryEmbeddingAttrsArgs {
         /// Tells whether the two halves of a rotation alternate.
         interleaved: bool = false;
@@ -666,8 +601,7 @@ tables! {
         /// Elements of each head that are rotated; 0 for all.
         rotary_embedding_dim: u32 = 0;
     }
-    60 Attention since (25, 0) from attrs_as_attention_attrs:
-    struct AttentionAttrs for AttentionAttrsArgs {
+    Attention from attrs_as_attention_attrs: struct AttentionAttrs for AttentionAttrsArgs {
         /// Tells whether positions see only those before them.
         is_causal: bool = false;
         /// Heads of the queries, where the input has three dimensions.
@@ -679,13 +613,13 @@ tables! {
         /// Bound of the scores; 0 for none.
         softcap: f32 = 0.0;
     }
-    61 CumSum since (26, 0) from attrs_as_cum_sum_attrs: struct CumSumAttrs for CumSumAttrsArgs {
+    CumSum from attrs_as_cum_sum_attrs: struct CumSumAttrs for CumSumAttrsArgs {
         /// Tells whether a sum leaves out the element at its own place.
         exclusive: bool = false;
         /// Tells whether sums run from the end.
         reverse: bool = false;
     }
-    62 LpNormalization since (26, 0) from attrs_as_lp_normalization_attrs:
+    LpNormalization from attrs_as_lp_normalization_attrs:
     struct LpNormalizationAttrs for LpNormalizationAttrsArgs {
         /// The dimension, counted from the end where negative.
         axis: i32 = -1;

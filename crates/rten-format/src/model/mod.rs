@@ -1,4 +1,5 @@
 pub mod attributes;
+pub(crate) mod attributes_type;
 pub(crate) mod builder;
 pub(crate) mod enums;
 pub(crate) mod field;
