@@ -26,7 +26,10 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// [`Error::Write`].
     pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
         self.check_finished()?;
-        let role = Role::parse(role.as_str());
+        let role = match role {
+            Role::Other(text) => Role::parse(&text),
+            named => named,
+        };
         let Self { writer, storage, object, component_begun, .. } = self;
         let Writer { out, options, unfinished, .. } = &mut **writer;
         let name = unfinished.as_deref().unwrap_or_default();

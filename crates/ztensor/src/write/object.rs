@@ -106,8 +106,10 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// finished; where the rank is over 65,536; where the attributes cannot be written, see
     /// [`Writer::set_attributes`].
     pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
-        // What another spells out is meant.
-        let format = Format::parse(format.as_str());
+        let format = match format {
+            Format::Other(text) => Format::parse(&text),
+            named => named,
+        };
         let problem = match format {
             Format::SparseCsr | Format::SparseCoo => "is written by finish_csr and finish_coo",
             Format::InlineCsr | Format::InlineCoo => "is one of generation 0.1, expected a later",
