@@ -111,24 +111,9 @@ mod tests {
     use super::*;
 
     /// Commands that neither change nor make a file.
-    const READERS: [&str; 16] = [
-        "inspect",
-        "verify",
-        "completions",
-        "man",
-        "carton hash",
-        "carton platforms",
-        "nnpackage check",
-        "nnpackage config",
-        "nnpackage connect",
-        "nnpackage model",
-        "ptl signature",
-        "ptl spec",
-        "ptl unpack",
-        "rten dump",
-        "rten graph",
-        "rten requires",
-    ];
+    const READERS: &str = "inspect, verify, completions, man, carton hash, carton platforms, \
+        nnpackage check, nnpackage config, nnpackage connect, nnpackage model, ptl signature, \
+        ptl spec, ptl unpack, rten dump, rten graph, rten requires";
 
     /// Returns all commands that are not groups of others, with their full names.
     fn commands(group: &Command, before: &str) -> Vec<(String, Command)> {
@@ -149,7 +134,7 @@ mod tests {
         let (killed, waiting) = (text("../../xtask/faults.toml"), text("tests/it/wait.rs"));
         for (name, command) in commands(&Args::command(), "") {
             let is_killed = killed.contains(&format!("\nrun = \"{name} "));
-            assert!(is_killed != READERS.contains(&name.as_str()), "{name}");
+            assert!(is_killed != READERS.split(", ").any(|reader| reader == name), "{name}");
             let waits = command.get_arguments().any(|argument| argument.get_id() == "wait");
             assert_eq!(waiting.contains(&format!("\"{name} FILE")), waits, "{name}");
         }
