@@ -8,7 +8,7 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     ptl_spec::{self, ContainerKind, Reader},
-    tensor_core::{Source, output::LockedFile},
+    tensor_core::{self, Source, output::LockedFile},
 };
 use serde::Serialize;
 
@@ -110,6 +110,9 @@ impl Files {
         let (len, dry_run) = (reader.source().len(), self.write.dry_run);
         if let Some(lock) = lock.as_ref().filter(|_| output.is_none()) {
             lock.check_in_place().about(&self.input)?;
+            // What another program has appended is not ours to lose.
+            let is_as_long = lock.byte_len().is_ok_and(|now| now == len);
+            ensure!(is_as_long, tensor_core::Error::Replaced { path: self.input.clone() });
         }
         let lint = |source| Ok(Reader::from_source(source)?.lint());
         let Kept { bytes_after, checked } = sink.keep(path, &reader.lint(), self.force, lint)?;
