@@ -116,21 +116,13 @@ impl Machine<'_> {
                 self.append(items)?;
             }
             b'u' => self.set_items()?,
-            b'q' => {
-                let [index] = self.take("the number of a memo")?;
-                self.store(index.into())?;
-            }
-            b'r' => {
-                let index = u32::from_le_bytes(self.take("the number of a memo")?);
-                self.store(index)?;
-            }
-            b'h' => {
-                let [index] = self.take("the number of a memo")?;
-                self.load(index.into())?;
-            }
-            b'j' => {
-                let index = u32::from_le_bytes(self.take("the number of a memo")?);
-                self.load(index)?;
+            b'q' | b'r' | b'h' | b'j' => {
+                let what = "the number of a memo";
+                let index = match opcode {
+                    b'q' | b'h' => u8::from_le_bytes(self.take(what)?).into(),
+                    _ => u32::from_le_bytes(self.take(what)?),
+                };
+                if matches!(opcode, b'q' | b'r') { self.store(index)? } else { self.load(index)? }
             }
             0x81 => self.new_object()?,
             b'b' => self.build()?,
