@@ -1,9 +1,9 @@
 //! The transform `scale`.
 
 use fast_image_resize::{
-    FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer,
+    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
     images::{Image as Resized, TypedCroppedImage, TypedImageRef},
-    pixels::{U8x3, U8x4},
+    pixels::U8x3,
 };
 
 use super::picture::{MAX_SIDE, Scaled, View};
@@ -33,16 +33,16 @@ pub(super) fn apply(
         let target = "1 to 16384 pixels on each side";
         return Err(Fault::Range { found: format!("{width} x {height} pixels"), target });
     };
-    let pixels = match filter {
-        Filter::Nearest => nearest(view, to_width, to_height),
-        Filter::Bilinear => {
-            filtered(view, to_width, to_height, ResizeAlg::Convolution(FilterType::Bilinear))?
-        }
-        Filter::BilinearNoAntialias => {
-            filtered(view, to_width, to_height, ResizeAlg::Interpolation(FilterType::Bilinear))?
-        }
+    let how = match filter {
+        Filter::Nearest => None,
+        Filter::Bilinear => Some(ResizeAlg::Convolution(FilterType::Bilinear)),
+        Filter::BilinearNoAntialias => Some(ResizeAlg::Interpolation(FilterType::Bilinear)),
     };
-    Ok(Scaled { pixels, channels: view.channels, width: to_width, height: to_height })
+    let (pixels, channels) = match how {
+        None => (nearest(view, to_width, to_height), view.channels),
+        Some(how) => (filtered(view, to_width, to_height, how)?, 3),
+    };
+    Ok(Scaled { pixels, channels, width: to_width, height: to_height })
 }
 
 fn nearest(view: View<'_>, width: u32, height: u32) -> Vec<u8> {
@@ -69,30 +69,31 @@ fn source_of(index: u32, from: u32, to: u32) -> usize {
     usize::try_from(source).unwrap_or(usize::MAX)
 }
 
-/// Scales by a filter. What pixels are is said by type: the crate's own choice at run time would be
-/// compiled for every kind of them.
+/// Scales red, green and blue by a filter: nothing behind it looks at how opaque a pixel is. What
+/// pixels are is said by type, and is always the same: each kind of them is 700 kB of code.
 fn filtered(view: View<'_>, width: u32, height: u32, how: ResizeAlg) -> Result<Vec<u8>, Fault> {
     if view.channels == 4 {
-        return resized::<U8x4>(view, width, height, how);
+        let rows = view.rows().flat_map(|row| row.as_chunks::<4>().0);
+        let pixels: Vec<[u8; 3]> = rows.map(|&[red, green, blue, _]| [red, green, blue]).collect();
+        let opaque = View {
+            pixels: pixels.as_flattened(),
+            channels: 3,
+            stride: view.width,
+            x: 0,
+            y: 0,
+            ..view
+        };
+        return filtered(opaque, width, height, how);
     }
-    resized::<U8x3>(view, width, height, how)
-}
-
-fn resized<P: PixelTrait>(
-    view: View<'_>,
-    width: u32,
-    height: u32,
-    how: ResizeAlg,
-) -> Result<Vec<u8>, Fault> {
     let row = (view.stride as usize).saturating_mul(view.channels);
     let rows = view.pixels.len().checked_div(row).and_then(|rows| u32::try_from(rows).ok());
     let rows = rows.unwrap_or_default();
     let failed = |error: String| Fault::Picture { reason: error };
-    let source = TypedImageRef::<P>::from_buffer(view.stride, rows, view.pixels);
+    let source = TypedImageRef::<U8x3>::from_buffer(view.stride, rows, view.pixels);
     let source = source.map_err(|error| failed(error.to_string()))?;
-    let mut target = Resized::new(width, height, P::pixel_type());
+    let mut target = Resized::new(width, height, PixelType::U8x3);
     let no_pixels = || failed("its pixels are of another kind".to_owned());
-    let mut pixels = target.typed_image_mut::<P>().ok_or_else(no_pixels)?;
+    let mut pixels = target.typed_image_mut::<U8x3>().ok_or_else(no_pixels)?;
     // Cropped before, not by the options: those let pixels around the part have a say.
     let View { x, y, .. } = view;
     let source = TypedCroppedImage::new(source, x, y, view.width, view.height);
