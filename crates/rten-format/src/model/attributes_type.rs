@@ -1,7 +1,7 @@
 use super::{enums::show_name, release::Release};
 
-/// Declares the tables by number, and by the first release that reads them. That of `Name` is called
-/// `NameAttrs`.
+/// Declares the tables by number, and by the first release that reads them. That of `Name` is
+/// called `NameAttrs`.
 macro_rules! types {
     ($( since $since:tt: $( $tag:literal $name:ident )*; )*) => {
         /// Which table holds the attributes of an operator.
