@@ -265,11 +265,12 @@ impl Migrate {
         let fault = migrated.as_ref().is_err_and(is_write);
         let changes = migrated.about(if fault { &self.output } else { &self.input })?;
         let out = writer.finish().about(&self.output)?;
-        let kept = out.keep(&self.output, &reader.lint(), self.force, |new| {
+        let before = reader.lint();
+        let kept = out.keep(&self.output, &before, self.force, |new| {
             let mut after = Reader::from_source(new)?.lint();
             if self.force.force {
                 // Nothing was compared on the way.
-                after.extend(reader.validate());
+                after.extend(reader.validate().new_since(&before));
             }
             Ok(after)
         })?;
