@@ -10,8 +10,8 @@ mod golden;
 mod onnx;
 mod read;
 mod reject;
-mod sound;
 #[path = "../../../../fuzz/src/rten_read.rs"]
 mod rten_read;
+mod sound;
 mod validate;
 mod write;
