@@ -92,16 +92,20 @@ impl Shape {
 impl fmt::Display for Shape {
     /// Writes `[2, 3]`; a long shape is cut after 16 dimensions and its rank is named.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (index, dim) in self.dims().iter().take(SHOWN).enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{dim}")?;
-        }
-        if self.rank() > SHOWN {
-            write!(f, ", … of rank {}", self.rank())?;
-        }
-        f.write_str("]")
+        show(self.dims(), f)
     }
+}
+
+pub(crate) fn show(dims: &[impl fmt::Display], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("[")?;
+    for (index, dim) in dims.iter().take(SHOWN).enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        write!(f, "{separator}{dim}")?;
+    }
+    if dims.len() > SHOWN {
+        write!(f, ", … of rank {}", dims.len())?;
+    }
+    f.write_str("]")
 }
 
 impl fmt::Debug for Shape {

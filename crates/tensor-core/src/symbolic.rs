@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::Shape;
+use crate::{Shape, shape::show};
 
 /// The shape that a model declares for an input or an output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,20 +51,11 @@ impl fmt::Display for SymbolicShape {
     /// Writes `[batch, 3, *]`, a symbol, or `*`; a long shape is cut after 16 dimensions and its
     /// rank is named.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dims = match self {
-            Self::Any => return f.write_str("*"),
-            Self::Symbol(symbol) => return f.write_str(symbol),
-            Self::Dims(dims) => dims,
-        };
-        f.write_str("[")?;
-        for (index, dim) in dims.iter().take(SHOWN).enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{dim}")?;
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Symbol(symbol) => f.write_str(symbol),
+            Self::Dims(dims) => show(dims, f),
         }
-        if dims.len() > SHOWN {
-            write!(f, ", … of rank {}", dims.len())?;
-        }
-        f.write_str("]")
     }
 }
 
@@ -322,8 +313,6 @@ pub struct Conflict {
     /// What it was bound to.
     pub expected: Bound,
 }
-
-const SHOWN: usize = 16;
 
 #[cfg(test)]
 mod tests {

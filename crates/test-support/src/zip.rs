@@ -32,7 +32,7 @@ pub struct Zip {
 }
 
 /// An entry: what stands at its place, and its header in the directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Entry {
     /// Bytes before the local header.
     pub gap: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct Entry {
 }
 
 /// The fields that both headers of an entry have. Application note, sections 4.3.7 and 4.3.12.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Header {
     /// `PK\x03\x04` or `PK\x01\x02`.
     pub signature: [u8; 4],
@@ -82,14 +82,12 @@ pub struct Header {
 }
 
 /// The fields that only a header in the directory has. Application note, section 4.3.12.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// Version and system that made it; 3 in the upper byte is Unix.
     pub made_by: u16,
     /// The disk on which the entry starts.
     pub disk: u16,
-    /// Internal attributes.
-    pub internal: u16,
     /// External attributes; the Unix mode in the upper 16 bits.
     pub external: u32,
     /// Where the local header starts.
@@ -235,28 +233,11 @@ impl Entry {
             stored_size: data.len() as u32,
             size: content.len() as u32,
             name: name.into(),
-            name_len: None,
-            extra: Vec::new(),
-            extra_len: None,
+            ..Header::default()
         };
         let central = Header { signature: *b"PK\x01\x02", ..local.clone() };
-        Self {
-            gap: Vec::new(),
-            no_local: false,
-            local,
-            data,
-            descriptor: Vec::new(),
-            is_unlisted: false,
-            central,
-            listing: Listing {
-                made_by: 3 << 8 | 20,
-                disk: 0,
-                internal: 0,
-                external: 0,
-                offset: None,
-                comment: Vec::new(),
-            },
-        }
+        let listing = Listing { made_by: 3 << 8 | 20, ..Listing::default() };
+        Self { local, data, central, listing, ..Self::default() }
     }
 
     /// Sets the Unix mode, with the bits of the type.
@@ -324,7 +305,7 @@ impl Header {
         out.u16(self.name_len.unwrap_or(self.name.len() as u16));
         out.u16(self.extra_len.unwrap_or(self.extra.len() as u16));
         if let Some(listing) = listing {
-            out.u16(listing.comment.len() as u16).u16(listing.disk).u16(listing.internal);
+            out.u16(listing.comment.len() as u16).u16(listing.disk).u16(0);
             out.u32(listing.external).u32(listing.offset.unwrap_or(offset));
         }
         out.bytes(&self.name).bytes(&self.extra);

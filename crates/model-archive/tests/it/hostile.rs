@@ -885,6 +885,18 @@ mod ends {
         format!("directory of the archive cannot be read: {cause}")
     }
 
+    fn entries(count: u64) -> Zip64End {
+        Zip64End { entries: Some(count), ..Zip64End::default() }
+    }
+
+    fn directory_bytes(len: u64) -> Zip64End {
+        Zip64End { directory_bytes: Some(len), ..Zip64End::default() }
+    }
+
+    fn directory_offset(offset: u64) -> Zip64End {
+        Zip64End { directory_offset: Some(offset), ..Zip64End::default() }
+    }
+
     #[test]
     fn no_archive_at_all() {
         for bytes in
@@ -1017,18 +1029,9 @@ mod ends {
     #[test]
     fn zip64_record_that_disagrees() {
         for (zip64, fault) in [
-            (
-                Zip64End { entries: Some(1), ..Zip64End::default() },
-                "entries 2, but the zip64 end record has 1",
-            ),
-            (
-                Zip64End { directory_bytes: Some(51), ..Zip64End::default() },
-                "bytes of the directory 102, but the zip64 end record has 51",
-            ),
-            (
-                Zip64End { directory_offset: Some(0), ..Zip64End::default() },
-                "start of the directory 80, but the zip64 end record has 0",
-            ),
+            (entries(1), "entries 2, but the zip64 end record has 1"),
+            (directory_bytes(51), "bytes of the directory 102, but the zip64 end record has 51"),
+            (directory_offset(0), "start of the directory 80, but the zip64 end record has 0"),
         ] {
             let mut zip = two();
             zip.zip64 = Some(zip64);
@@ -1040,32 +1043,23 @@ mod ends {
     fn zip64_records_that_lie() {
         let count = (two().to_bytes().len() as u64) / 46;
         for (zip64, message) in [
+            (entries(3), "102 bytes are to hold 3 headers"),
+            (entries(count), "102 bytes are to hold 4 headers"),
             (
-                Zip64End { entries: Some(3), ..Zip64End::default() },
-                "102 bytes are to hold 3 headers",
-            ),
-            (
-                Zip64End { entries: Some(count), ..Zip64End::default() },
-                "102 bytes are to hold 4 headers",
-            ),
-            (
-                Zip64End { entries: Some(u64::from(u32::MAX)), ..Zip64End::default() },
+                entries(u64::from(u32::MAX)),
                 "entries of the directory is 4294967295, over the limit of 1000000 (Limits::entries)",
             ),
             (
-                Zip64End { entries: Some(u64::MAX), ..Zip64End::default() },
+                entries(u64::MAX),
                 "entries of the directory is 18446744073709551615, over the limit of 1000000 (Limits::entries)",
             ),
             (
-                Zip64End { directory_bytes: Some(u64::MAX), ..Zip64End::default() },
+                directory_bytes(u64::MAX),
                 "directory in bytes is 18446744073709551615, over the limit of 268435456 (Limits::directory_bytes)",
             ),
+            (directory_bytes(1 << 20), "1048576 bytes from byte 80 on are to end at byte 182"),
             (
-                Zip64End { directory_bytes: Some(1 << 20), ..Zip64End::default() },
-                "1048576 bytes from byte 80 on are to end at byte 182",
-            ),
-            (
-                Zip64End { directory_offset: Some(u64::MAX), ..Zip64End::default() },
+                directory_offset(u64::MAX),
                 "102 bytes from byte 18446744073709551615 on are to end at byte 182",
             ),
         ] {

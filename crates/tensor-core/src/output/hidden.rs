@@ -285,14 +285,10 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, thread};
+    use std::thread;
 
     use super::*;
-
-    fn names(folder: &Path) -> BTreeSet<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
+    use crate::output::options::names;
 
     #[test]
     fn names_of_ours() {
@@ -332,8 +328,9 @@ mod tests {
         fs::write(dir.path().join(".model.swp"), b"").unwrap();
         sweep(dir.path());
         let held = [file.path(), folder.path(), Path::new(".model.swp")];
-        let held = held.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
-        assert_eq!(names(dir.path()), BTreeSet::from(held));
+        let mut held = held.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        held.sort();
+        assert_eq!(names(dir.path()), held);
         drop((file, folder));
         assert_eq!(names(dir.path()).len(), 1);
     }
@@ -347,7 +344,7 @@ mod tests {
             fs::write(hidden.join(path), content).unwrap();
         }
         sweep(dir.path());
-        assert_eq!(names(dir.path()), BTreeSet::from(["package".to_owned()]));
+        assert_eq!(names(dir.path()), ["package"]);
         assert_eq!(fs::read(dir.path().join("package/a")).unwrap(), b"old");
         // It need not have died for that.
         let alive = Hidden::folder(&dir.path().join("other")).unwrap();
@@ -357,7 +354,7 @@ mod tests {
         // Another came to its place.
         fs::create_dir_all(hidden.join("old/package")).unwrap();
         sweep(dir.path());
-        assert_eq!(names(dir.path()), BTreeSet::from(["package".to_owned()]));
+        assert_eq!(names(dir.path()), ["package"]);
         assert_eq!(fs::read(dir.path().join("package/a")).unwrap(), b"old");
     }
 

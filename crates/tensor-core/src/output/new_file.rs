@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::{
         Chain, Error, Extent,
-        output::{LockedFile, hidden::leads_to},
+        output::{LockedFile, hidden::leads_to, options::names},
     };
 
     /// A folder with a file in it, and the path of that.
@@ -261,11 +261,6 @@ mod tests {
         let target = folder.path().join("model.zt");
         fs::write(&target, b"old").unwrap();
         (folder, target)
-    }
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     #[test]

@@ -91,6 +91,16 @@ pub(super) fn in_place(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), text)
 }
 
+/// Returns the names in a folder, sorted.
+#[cfg(test)]
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
 pub(super) fn file_error(path: &Path, what: &'static str, source: io::Error) -> Error {
     Error::File { path: path.to_owned(), what, source }
 }

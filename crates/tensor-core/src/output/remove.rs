@@ -177,17 +177,9 @@ mod tests {
     };
 
     use super::*;
-    use crate::output::sweep;
+    use crate::output::{options::names, sweep};
 
     const HIDDEN: &str = ".model.zt.dead00.modelcrate";
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
 
     #[test]
     fn nothing_is_moved_through_a_link() {
