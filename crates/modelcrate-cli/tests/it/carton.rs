@@ -12,7 +12,7 @@ use modelcrate::{
     carton_format::{OptionValue, Place, Reader, Sha256, Value},
     tensor_core::{Severity, output::LockedFile},
 };
-use test_support::{assert_bytes, testdata};
+use test_support::{assert_bytes, names, testdata};
 
 use crate::run::{fails, modelcrate, prints};
 
@@ -61,15 +61,6 @@ fn fails_saying(cd: &Path, args: &[&str]) -> (i32, String) {
 
 fn hash(path: &Path) -> String {
     Reader::open(path).unwrap().model_hash().to_string()
-}
-
-/// The names of all that is in a folder: what is left over shows.
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -199,9 +190,6 @@ fn what_cannot_be_unpacked_leaves_nothing() {
     for (args, status, message) in [
         (&["damaged.carton", "new"][..], 1, "damaged.carton: entry \"model/weights.bin\""),
         (&["damaged.carton", "new", "--dry-run"], 1, "damaged.carton: entry \"model/weights.bin\""),
-        (&["model.carton", "model"], 2, "model: is not empty"),
-        (&["model.carton", "model", "--dry-run"], 2, "model: is not empty"),
-        (&["model.carton", "none/new"], 2, "none/new: cannot be unpacked: No such file"),
         (&["none", "new"], 2, "none: opening failed: "),
         (&["about.md", "new"], 1, "about.md: directory of the archive cannot be read"),
     ] {
@@ -248,7 +236,6 @@ fn what_cannot_be_packed_leaves_nothing() {
             "lines.txt: is an input, expected another",
         ),
         (&["model", "-o", "none/m.carton"], "is in a folder that does not exist"),
-        (&["model", "-o", "none/m.carton", "--dry-run"], "is in a folder that does not exist"),
         (&["model", "-o", "m.carton", "--misc", "none"], "none: No such file"),
         (&["model", "-o", "m.carton", "--misc", "lines.txt"], "lines.txt: is a file, expected a f"),
         (&["model", "-o", "m.carton", "--misc-file", "x"], "is not NAME=PATH, such as"),
@@ -486,14 +473,11 @@ fn refused_edits_change_nothing() {
         (&["edit", "model.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner"),
         (&["edit", "model.carton"], 2, "required arguments were not provided"),
         (&["repack", "model.carton", "--level", "99"], 2, "level is 99"),
-        (&["repack", "model.carton", "model.carton"], 2, "model.carton: is the input, which is r"),
         (
             &["repack", "model.carton", "hard.carton", "--overwrite"],
             2,
             "hard.carton: is the input, ",
         ),
-        (&["repack", "model.carton", "broken.toml"], 2, "broken.toml: is there already (--over"),
-        (&["repack", "model.carton", "none/x"], 2, "none/x: is in a folder that does not exist"),
         (&["repack", "none"], 2, "none: opening failed: "),
         (&["repack", "model"], 1, "model: carton has no MANIFEST"),
         (&["repack", "-"], 1, "-: directory of the archive cannot be read"),
