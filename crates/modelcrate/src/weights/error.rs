@@ -13,8 +13,8 @@ pub enum Error {
         rule: &'static str,
         /// What is wrong, with its place.
         reason: String,
-        /// The place.
-        at: At,
+        /// The byte that it is at.
+        at: u64,
     },
     /// The file is of a kind that this build does not read.
     #[error("{what}")]
@@ -43,7 +43,7 @@ pub enum Error {
 
 impl Error {
     pub(super) fn malformed(rule: &'static str, at: u64, reason: impl Into<String>) -> Self {
-        Self::Malformed { rule, reason: reason.into(), at: At::file().offset(at) }
+        Self::Malformed { rule, reason: reason.into(), at }
     }
 
     /// Returns the stable id of the rule that is broken.
@@ -74,7 +74,7 @@ impl Error {
     #[must_use]
     pub fn at(&self) -> At {
         match self {
-            Self::Malformed { at, .. } => at.clone(),
+            Self::Malformed { at, .. } => At::file().offset(*at),
             Self::Core(error) => error.at(),
             Self::Unsupported { .. } | Self::Unwritable { .. } | Self::Read(_) | Self::Write(_) => {
                 At::file()

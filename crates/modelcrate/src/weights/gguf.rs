@@ -12,7 +12,10 @@ use tensor_core::{
     DType, Error as Core, Extent, Finding, Limit, Limits, Report, Shape, Source, SourceReader,
 };
 
-use super::{Contents, ElementType, Entry, Error, Layout, Planned, Result};
+use super::{
+    ElementType, Error, Layout, Planned, Result,
+    contents::{Contents, Entry},
+};
 
 /// What a file starts with.
 pub(super) const MAGIC: &[u8; 4] = b"GGUF";
@@ -95,43 +98,46 @@ fn alignment(value: Option<&Value>) -> Result<u64> {
     })
 }
 
-/// Lays tensors out as version 3, in the order in which they are given.
-pub(super) fn layout(
-    metadata: &BTreeMap<String, Value>,
-    tensors: &[Planned<'_>],
-) -> Result<Layout> {
-    let mut header = [&MAGIC[..], &3_u32.to_le_bytes()].concat();
-    header.extend((tensors.len() as u64).to_le_bytes());
-    header.extend((metadata.len() as u64).to_le_bytes());
-    for (key, value) in metadata {
-        put_text(&mut header, key);
-        put_value(&mut header, value);
-    }
-    let (mut places, mut end, mut names) = (Vec::new(), 0_u64, HashSet::new());
-    for tensor in tensors {
-        let refused = |what: String| tensor.unwritable("GGUF", what);
-        let of = tensor.element_type.to_ggml();
-        let of = of.ok_or_else(|| refused(format!("element type {}", tensor.element_type)))?;
-        if tensor.name.len() > MAX_NAME || !names.insert(tensor.name) {
-            return Err(refused(format!(
-                "name of more than {MAX_NAME} bytes, nor one that stands twice"
-            )));
+impl Layout {
+    /// Lays out a GGUF file of version 3, with the tensors in the order in which they are given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unwritable`] where it has no such element type, name or rank.
+    pub fn gguf(metadata: &BTreeMap<String, Value>, tensors: &[Planned<'_>]) -> Result<Self> {
+        let mut header = [&MAGIC[..], &3_u32.to_le_bytes()].concat();
+        header.extend((tensors.len() as u64).to_le_bytes());
+        header.extend((metadata.len() as u64).to_le_bytes());
+        for (key, value) in metadata {
+            put_text(&mut header, key);
+            put_value(&mut header, value);
         }
-        let dims = tensor.shape.dims();
-        if dims.len() > MAX_RANK {
-            return Err(refused(format!("tensor of more than {MAX_RANK} dimensions")));
+        let (mut places, mut end, mut names) = (Vec::new(), 0_u64, HashSet::new());
+        for tensor in tensors {
+            let refused = |what: &str| tensor.unwritable("GGUF", what);
+            let of = tensor.element_type.to_ggml();
+            let of = of.ok_or_else(|| refused(&format!("element type {}", tensor.element_type)))?;
+            if tensor.name.len() > MAX_NAME || !names.insert(tensor.name) {
+                return Err(refused(&format!(
+                    "name of more than {MAX_NAME} bytes, nor one that stands twice"
+                )));
+            }
+            let dims = tensor.shape.dims();
+            if dims.len() > MAX_RANK {
+                return Err(refused(&format!("tensor of more than {MAX_RANK} dimensions")));
+            }
+            put_text(&mut header, tensor.name);
+            header.extend(u32::try_from(dims.len()).unwrap_or(u32::MAX).to_le_bytes());
+            header.extend(dims.iter().rev().flat_map(|dim| dim.to_le_bytes()));
+            header.extend(of.to_le_bytes());
+            header.extend(end.to_le_bytes());
+            let extent = Extent::new(end, tensor.byte_len()?)?;
+            places.push(extent);
+            end = extent.end().checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
         }
-        put_text(&mut header, tensor.name);
-        header.extend(u32::try_from(dims.len()).unwrap_or(u32::MAX).to_le_bytes());
-        header.extend(dims.iter().rev().flat_map(|dim| dim.to_le_bytes()));
-        header.extend(of.to_le_bytes());
-        header.extend(end.to_le_bytes());
-        let extent = Extent::new(end, tensor.byte_len()?)?;
-        places.push(extent);
-        end = extent.end().checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+        header.resize(header.len().next_multiple_of(32), 0);
+        Ok(Layout { header, order: (0..tensors.len()).collect(), places, end })
     }
-    header.resize(header.len().next_multiple_of(ALIGNMENT as usize), 0);
-    Ok(Layout { header, order: (0..tensors.len()).collect(), places, end })
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
@@ -378,7 +384,7 @@ const fn blocks(name: &'static str, elements: u64, bytes: u64) -> ElementType {
     ElementType::Blocks { name, elements, bytes }
 }
 
-/// Element types by their numbers, as PyPI `gguf` 0.19.0 has them.
+/// Element types by their numbers, as the package `gguf` 0.19.0 of Python has them.
 const GGML: [(u32, ElementType); 34] = [
     (0, ElementType::Plain(DType::F32)),
     (1, ElementType::Plain(DType::F16)),

@@ -1,9 +1,8 @@
-use std::{collections::BTreeMap, io::Write};
+use std::io::Write;
 
-use serde_json::Value;
 use tensor_core::{Error as Core, Extent, Shape};
 
-use super::{ElementType, Error, Result, gguf, safetensors};
+use super::{ElementType, Error, Result};
 
 /// A tensor that is to be written.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,7 @@ impl Planned<'_> {
         Ok(self.element_type.byte_len(self.shape)?.ok_or_else(partial)?)
     }
 
-    pub(super) fn unwritable(&self, format: &'static str, what: String) -> Error {
+    pub(super) fn unwritable(&self, format: &'static str, what: &str) -> Error {
         Error::Unwritable { format, what: format!("{what}, as tensor {:?} has", self.name) }
     }
 }
@@ -39,27 +38,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays out a safetensors file: the same bytes as the crate `safetensors` writes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unwritable`] where it has no such element type or name.
-    pub fn safetensors(
-        metadata: &BTreeMap<String, String>,
-        tensors: &[Planned<'_>],
-    ) -> Result<Self> {
-        safetensors::layout(metadata, tensors)
-    }
-
-    /// Lays out a GGUF file of version 3.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unwritable`] where it has no such element type, name or rank.
-    pub fn gguf(metadata: &BTreeMap<String, Value>, tensors: &[Planned<'_>]) -> Result<Self> {
-        gguf::layout(metadata, tensors)
-    }
-
     /// Returns how long the file will be, in bytes.
     #[must_use]
     pub fn file_len(&self) -> u64 {

@@ -9,7 +9,10 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use tensor_core::{DType, Extent, Limit, Limits, Shape, Source};
 
-use super::{Contents, ElementType, Entry, Error, Layout, Planned, Result};
+use super::{
+    ElementType, Error, Layout, Planned, Result,
+    contents::{Contents, Entry},
+};
 
 /// Tells whether some bytes start as a file does: with a length and a brace.
 pub(super) fn sniff(start: &[u8]) -> bool {
@@ -68,50 +71,57 @@ fn not_json(error: &serde_json::Error) -> Error {
     Error::malformed("safetensors/header", at, format!("header at byte 8: {error}"))
 }
 
-/// Lays tensors out as the crate does: the widest elements first, then by name, so that each starts at
-/// a multiple of its width.
-pub(super) fn layout(
-    metadata: &BTreeMap<String, String>,
-    tensors: &[Planned<'_>],
-) -> Result<Layout> {
-    let mut order = Vec::with_capacity(tensors.len());
-    for (index, tensor) in tensors.iter().enumerate() {
-        let rank = DTYPES.iter().position(|(_, known)| *known == tensor.element_type);
-        let unwritable =
-            || tensor.unwritable("safetensors", format!("element type {}", tensor.element_type));
-        let rank = rank.ok_or_else(unwritable)?;
-        if tensor.name == METADATA {
-            return Err(tensor.unwritable("safetensors", "tensor of this name".to_owned()));
+impl Layout {
+    /// Lays out a safetensors file, byte for byte as the crate `safetensors` does: the widest elements
+    /// first, then by name, so that each starts at a multiple of its width.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unwritable`] where it has no such element type or name.
+    pub fn safetensors(
+        metadata: &BTreeMap<String, String>,
+        tensors: &[Planned<'_>],
+    ) -> Result<Self> {
+        let mut order = Vec::with_capacity(tensors.len());
+        for (index, tensor) in tensors.iter().enumerate() {
+            let rank = DTYPES.iter().position(|(_, known)| *known == tensor.element_type);
+            let unwritable = || {
+                tensor.unwritable("safetensors", &format!("element type {}", tensor.element_type))
+            };
+            let rank = rank.ok_or_else(unwritable)?;
+            if tensor.name == METADATA {
+                return Err(tensor.unwritable("safetensors", "tensor of this name"));
+            }
+            order.push((std::cmp::Reverse(rank), tensor.name, index));
         }
-        order.push((std::cmp::Reverse(rank), tensor.name, index));
-    }
-    order.sort_unstable();
-    let (mut header, mut places, mut end) = (serde_json::Map::new(), Vec::new(), 0_u64);
-    if !metadata.is_empty() {
-        header.insert(METADATA.to_owned(), serde_json::json!(metadata));
-    }
-    let order: Vec<usize> = order.into_iter().map(|(_, _, index)| index).collect();
-    for tensor in order.iter().filter_map(|index| tensors.get(*index)) {
-        let extent = Extent::new(end, tensor.byte_len()?)?;
-        let dtype = tensor.element_type.to_safetensors();
-        let place = [extent.offset(), extent.end()];
-        let stored = serde_json::json!({
-            "dtype": dtype, "shape": tensor.shape.dims(), "data_offsets": place,
-        });
-        if header.insert(tensor.name.to_owned(), stored).is_some() {
-            return Err(tensor.unwritable("safetensors", "second tensor of a name".to_owned()));
+        order.sort_unstable();
+        let (mut header, mut places, mut end) = (serde_json::Map::new(), Vec::new(), 0_u64);
+        if !metadata.is_empty() {
+            header.insert(METADATA.to_owned(), serde_json::json!(metadata));
         }
-        places.push(extent);
-        end = extent.end();
+        let order: Vec<usize> = order.into_iter().map(|(_, _, index)| index).collect();
+        for tensor in order.iter().filter_map(|index| tensors.get(*index)) {
+            let extent = Extent::new(end, tensor.byte_len()?)?;
+            let dtype = tensor.element_type.to_safetensors();
+            let place = [extent.offset(), extent.end()];
+            let stored = serde_json::json!({
+                "dtype": dtype, "shape": tensor.shape.dims(), "data_offsets": place,
+            });
+            if header.insert(tensor.name.to_owned(), stored).is_some() {
+                return Err(tensor.unwritable("safetensors", "second tensor of a name"));
+            }
+            places.push(extent);
+            end = extent.end();
+        }
+        let mut text = Value::Object(header).to_string().into_bytes();
+        text.resize(text.len().next_multiple_of(8), b' ');
+        if text.len() as u64 > MAX_HEADER {
+            let what = format!("room for a header of {} bytes", text.len());
+            return Err(Error::Unwritable { format: "safetensors", what });
+        }
+        let header = [&(text.len() as u64).to_le_bytes()[..], &text].concat();
+        Ok(Layout { header, order, places, end })
     }
-    let mut text = Value::Object(header).to_string().into_bytes();
-    text.resize(text.len().next_multiple_of(8), b' ');
-    if text.len() as u64 > MAX_HEADER {
-        let what = format!("room for a header of {} bytes", text.len());
-        return Err(Error::Unwritable { format: "safetensors", what });
-    }
-    let header = [&(text.len() as u64).to_le_bytes()[..], &text].concat();
-    Ok(Layout { header, order, places, end })
 }
 
 /// The JSON object, in its order.

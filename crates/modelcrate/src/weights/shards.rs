@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 use tensor_core::{Extent, Finding, Limit, Limits, Source};
 
-use super::{Contents, Error, Reader, Result, safetensors};
+use super::{Error, Reader, Result, contents::Contents, safetensors};
 use crate::Format;
 
 /// Tells whether a file starts as an index does.
@@ -115,7 +115,7 @@ mod tests {
     fn shards_are_one_file() {
         let reader =
             open(r#""a":"1.safetensors","b":"1.safetensors","c":"2.safetensors""#).unwrap();
-        let names: Vec<_> = reader.tensors().map(|tensor| tensor.name()).collect();
+        let names: Vec<_> = reader.tensors().map(crate::weights::Tensor::name).collect();
         assert_eq!(
             (names, reader.metadata()["total_size"].as_u64()),
             (vec!["a", "b", "c"], Some(6))

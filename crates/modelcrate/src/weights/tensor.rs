@@ -1,71 +1,11 @@
-use std::{fmt, io::BufRead};
+use std::io::BufRead;
 
 use bytes::Bytes;
 use tensor_core::{
     DType, Error as Core, Extent, Limit, Shape, Source, TensorBuf, TensorInfo, Verified,
 };
 
-use super::{Entry, Error, Reader, Result};
-
-/// What the elements of a tensor are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ElementType {
-    /// Elements of their own.
-    Plain(DType),
-    /// Elements that no other format has, without a gap between them.
-    Packed {
-        /// The name that the format has for them, in lower case.
-        name: &'static str,
-        /// Bits of an element.
-        bits: u64,
-    },
-    /// Blocks of several elements of a row each.
-    Blocks {
-        /// The name that the format has for them, in lower case.
-        name: &'static str,
-        /// Elements of a block.
-        elements: u64,
-        /// Bytes of a block.
-        bytes: u64,
-    },
-}
-
-impl ElementType {
-    /// Returns how many bytes a tensor of a shape takes; `None` where they are no whole bytes, or its
-    /// rows, which are its innermost dimension, no whole blocks.
-    ///
-    /// # Errors
-    ///
-    /// Where the number does not fit into 64 bits.
-    pub fn byte_len(self, shape: &Shape) -> Result<Option<u64>> {
-        match self {
-            Self::Plain(dtype) => Ok(Some(shape.byte_len(dtype)?)),
-            Self::Packed { bits, .. } => {
-                let overflow = || Core::ShapeOverflow { shape: shape.clone() };
-                let bits = shape.elements()?.checked_mul(bits).ok_or_else(overflow)?;
-                Ok(bits.is_multiple_of(8).then_some(bits / 8))
-            }
-            Self::Blocks { elements, bytes, .. } => {
-                let total = shape.elements()?;
-                let row = shape.dims().last().copied().unwrap_or(1);
-                let Some(0) = row.checked_rem(elements) else { return Ok(None) };
-                let overflow = || Core::ShapeOverflow { shape: shape.clone() };
-                let blocks = total.checked_div(elements).ok_or_else(overflow)?;
-                Ok(Some(blocks.checked_mul(bytes).ok_or_else(overflow)?))
-            }
-        }
-    }
-}
-
-impl fmt::Display for ElementType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(dtype) => dtype.fmt(f),
-            Self::Packed { name, .. } | Self::Blocks { name, .. } => f.pad(name),
-        }
-    }
-}
+use super::{ElementType, Error, Reader, Result, contents::Entry};
 
 /// A handle on a tensor; nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +67,7 @@ impl<'a> Tensor<'a> {
     /// As for [`info`](Self::info).
     pub fn extent(self) -> Result<Option<Extent>> {
         self.info()?;
-        Ok((self.reader.sources.len() == 1).then_some(self.entry.extent))
+        Ok((self.reader.inner.sources.len() == 1).then_some(self.entry.extent))
     }
 
     /// Returns its bytes as they are stored, whatever they are; without a copy where the file is in
@@ -139,7 +79,11 @@ impl<'a> Tensor<'a> {
     pub fn stored_bytes(self) -> Result<Bytes> {
         let (source, extent) = (self.source()?, self.entry.extent);
         if source.as_slice().is_none() {
-            self.reader.limits.check(Limit::DecodedBytes, "bytes of a tensor", extent.len())?;
+            self.reader.inner.limits.check(
+                Limit::DecodedBytes,
+                "bytes of a tensor",
+                extent.len(),
+            )?;
         }
         Ok(source.read(extent, WHAT)?)
     }
@@ -219,7 +163,7 @@ impl<'a> Tensor<'a> {
 
     fn source(self) -> Result<&'a Source> {
         let missing = || Error::Unsupported { what: "the file of a tensor is not open".to_owned() };
-        self.reader.sources.get(self.entry.source).ok_or_else(missing)
+        self.reader.inner.sources.get(self.entry.source).ok_or_else(missing)
     }
 }
 

@@ -1,0 +1,239 @@
+use std::{
+    collections::{BTreeMap, HashMap, hash_map::Entry as Place},
+    path::Path,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tensor_core::{Extent, Finding, Limits, Report, Source};
+
+use super::{Error, Result, Tensor, contents::Contents, gguf, safetensors, shards};
+use crate::Format;
+
+/// An open file of named tensors, or an index with the shards that it leads to.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    format: Format,
+    /// The file, or the shards.
+    pub(super) sources: Vec<Source>,
+    pub(super) limits: Limits,
+    contents: Contents,
+    /// Where names stand among the entries.
+    names: HashMap<String, usize>,
+}
+
+/// How a file of named tensors is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    limits: Limits,
+}
+
+impl ReadOptions {
+    /// Sets the ceilings on what a file may make the reader do.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Opens a file; the shards of an index are those beside it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] where it breaks its format; [`Error::Unsupported`] where it is of another;
+    /// [`Error::Core`] where it cannot be read.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
+        let path = path.as_ref();
+        let source = Source::open(path)?;
+        if format_of(&source)? == Some(Format::Safetensors) || !shards::sniff(&source)? {
+            return self.from_source(source);
+        }
+        shards::open(&source, path.parent().unwrap_or(Path::new("")), self.limits)
+    }
+
+    /// Like [`open`](Self::open), but with a file that is in memory, which is not copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`from_source`](Self::from_source).
+    pub fn from_bytes(self, bytes: impl Into<Bytes>) -> Result<Reader> {
+        self.from_source(Source::from_bytes(bytes))
+    }
+
+    /// Like [`open`](Self::open), but with any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open), and [`Error::Unsupported`] for an index of shards.
+    pub fn from_source(self, source: Source) -> Result<Reader> {
+        let format = format_of(&source)?;
+        let contents = match format {
+            Some(Format::Gguf) => gguf::parse(&source, &self.limits)?,
+            Some(Format::Safetensors) => safetensors::parse(&source, &self.limits)?,
+            _ if shards::sniff(&source)? => {
+                let what = "file is an index of shards, which are found by its path".to_owned();
+                return Err(Error::Unsupported { what });
+            }
+            _ => {
+                let what = "file is neither safetensors nor GGUF".to_owned();
+                return Err(Error::Unsupported { what });
+            }
+        };
+        Reader::new(format.unwrap_or(Format::Gguf), vec![source], self.limits, contents)
+    }
+}
+
+impl Reader {
+    /// Opens a file; the shards of an index are those beside it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ReadOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Like [`open`](Self::open), but with a file that is in memory, which is not copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ReadOptions::from_source`].
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Like [`open`](Self::open), but with any source.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ReadOptions::from_source`].
+    pub fn from_source(source: Source) -> Result<Self> {
+        Self::options().from_source(source)
+    }
+
+    /// Returns the options of opening, to be set and opened with.
+    #[must_use]
+    pub fn options() -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    pub(super) fn new(
+        format: Format,
+        sources: Vec<Source>,
+        limits: Limits,
+        contents: Contents,
+    ) -> Result<Self> {
+        let mut names = HashMap::with_capacity(contents.entries.len());
+        for (index, entry) in contents.entries.iter().enumerate() {
+            match names.entry(entry.name.clone()) {
+                Place::Vacant(place) => _ = place.insert(index),
+                Place::Occupied(_) => {
+                    let (name, at) = (&entry.name, entry.extent.offset());
+                    let reason = format!("tensor {name:?} at byte {at} has the name of another");
+                    return Err(Error::malformed("weights/duplicate-name", at, reason));
+                }
+            }
+        }
+        Ok(Self { inner: Arc::new(Inner { format, sources, limits, contents, names }) })
+    }
+
+    /// Returns the format: safetensors or GGUF.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.inner.format
+    }
+
+    /// Returns the version that the file says; empty where the format has none.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.inner.contents.version
+    }
+
+    /// Returns the metadata by key. Of lists of more than 64 elements, such as vocabularies, only how
+    /// long they are.
+    #[must_use]
+    pub fn metadata(&self) -> &BTreeMap<String, Value> {
+        &self.inner.contents.metadata
+    }
+
+    /// Returns what the file is read from; `None` where there are shards.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        self.inner.sources.first().filter(|_| self.inner.sources.len() == 1)
+    }
+
+    /// Returns the bytes of the file, or of all shards.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.inner.sources.iter().map(Source::len).fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    /// Returns handles on all tensors: of safetensors in the order of their data, of GGUF in that of
+    /// the header.
+    #[must_use = "iterators do nothing unless they are consumed"]
+    pub fn tensors(&self) -> impl Iterator<Item = Tensor<'_>> {
+        self.inner.contents.entries.iter().map(|entry| Tensor { reader: self, entry })
+    }
+
+    /// Returns a handle on the tensor of a name.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<Tensor<'_>> {
+        let entry = self.inner.contents.entries.get(*self.inner.names.get(name)?)?;
+        Some(Tensor { reader: self, entry })
+    }
+
+    /// Reports what can be said without touching the data of tensors.
+    #[must_use]
+    pub fn lint(&self) -> Report {
+        self.inner.contents.findings.clone()
+    }
+
+    /// Checks every rule over every byte: there is no digest, so what is checked of the data is that
+    /// they can be read, and that truth values are such.
+    #[must_use]
+    pub fn validate(&self) -> Report {
+        self.validate_with(|_| ())
+    }
+
+    /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time
+    /// some are.
+    pub fn validate_with(&self, progress: impl Fn(u64)) -> Report {
+        let mut report = self.lint();
+        for tensor in self.tensors() {
+            if let Err(error) = tensor.check(&progress) {
+                let message = format!("tensor {:?}: {}", tensor.name(), tensor_core::Chain(&error));
+                report.add(
+                    Finding::error(error.rule(), message).at(error.at().tensor(tensor.name())),
+                );
+            }
+        }
+        report
+    }
+}
+
+/// Tells which format a file starts as.
+fn format_of(source: &Source) -> Result<Option<Format>> {
+    let start = source.read(Extent::first(source.len().min(16)), "start of the file")?;
+    if start.starts_with(gguf::MAGIC) {
+        return Ok(Some(Format::Gguf));
+    }
+    Ok(safetensors::sniff(&start).then_some(Format::Safetensors))
+}
+
+/// Tells whether a file is one of these, an index of shards among them, by its first bytes.
+pub(crate) fn sniff(source: &Source) -> Result<Option<Format>> {
+    match format_of(source)? {
+        None if shards::sniff(source)? => Ok(Some(Format::Safetensors)),
+        found => Ok(found),
+    }
+}
