@@ -1,6 +1,8 @@
 //! Every file of `testdata/ztensor/invalid` gets the verdict of `cases.toml`, within its bounds of
 //! memory and time; and no cut or change of a small file does more than give an error.
 
+#![cfg(feature = "zstd")]
+
 use std::{io::Write as _, time::Duration};
 
 use test_support::{
