@@ -66,8 +66,7 @@ fn extra_files_in_place() {
     let Some(made) = Made::new() else { return };
     let edit = |model: &Model| {
         let path = made.path(&model.file);
-        let mut editor =
-            Editor::open_with(&path, WriteOptions::default().allow_invalid()).unwrap();
+        let mut editor = Editor::open_with(&path, WriteOptions::default().allow_invalid()).unwrap();
         editor.set(SPEC, TEXT).unwrap();
         editor.set("notes", "n").unwrap();
         editor.commit().unwrap();

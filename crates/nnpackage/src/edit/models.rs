@@ -44,7 +44,8 @@ pub(crate) fn needed_from(
                 continue;
             }
             let place = "the folder of the model";
-            let outside = || fail(BuildFault::NeedsOutside { location: location.clone(), out_of: place });
+            let outside =
+                || fail(BuildFault::NeedsOutside { location: location.clone(), out_of: place });
             let below = match base {
                 "" => Some(needed.as_str()),
                 base => needed.strip_prefix(base).and_then(|rest| rest.strip_prefix('/')),
