@@ -664,7 +664,8 @@ impl<W: Write> Writer<W> {
         match new.into_iter().find(|finding| finding.severity == Severity::Error) {
             Some(Finding { at, message, .. }) => {
                 let path = at.entry.unwrap_or_default();
-                let place = at.path.or(at.tensor);
+                // Most messages start with their place.
+                let place = at.path.or(at.tensor).filter(|place| !message.starts_with(&**place));
                 let message = place.map_or(String::new(), |at| format!("{at} ")) + &message;
                 Err(Error::Write { path, fault: WriteFault::Invalid(message) })
             }
