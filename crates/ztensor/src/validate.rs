@@ -6,7 +6,8 @@ use tensor_core::{
 };
 
 use crate::{
-    Blob, BlobReader, Component, Error, Fault, Format, Generation, Object, Reader, Role, Tensor,
+    Blob, BlobReader, Component, Encoding, Error, Fault, Format, Generation, Object, Reader, Role,
+    Tensor,
     container::{ALIGNMENT, is_old_manifest},
     error::{Decoded, Result},
     tensor::{
@@ -31,7 +32,15 @@ impl Reader {
     /// Like [`validate`](Self::validate), but tells `progress` how many stored bytes were done each
     /// time an object is finished.
     pub fn validate_with(&self, progress: impl Fn(u64) + Sync) -> Report {
-        check(self, Some(&budget(self)), progress)
+        check(self, Some(&self.budget()), progress)
+    }
+
+    /// Returns how much of the file may be read and decoded in all: for
+    /// [`Tensor::validate_within`].
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        let what = "bytes of all objects together";
+        Budget::expansion(what, self.limits(), self.source().len())
     }
 
     /// Says that the end of the file is [missing](Self::recovered), as [`lint`](Self::lint) does;
@@ -46,7 +55,8 @@ impl Reader {
     }
 
     /// Reports what can be said without reading a tensor: faults of the manifest and of every
-    /// definition in it, blobs that overlap, padding and gaps between them.
+    /// definition in it, blobs that overlap, padding and gaps between them. That a build lacks the
+    /// feature `zstd` is no fault of a definition: only [`validate`](Self::validate) reports it.
     #[must_use]
     pub fn lint(&self) -> Report {
         check(self, None, |_| ())
@@ -63,14 +73,15 @@ impl Tensor<'_> {
     /// Reports what [`Reader::validate`] does of this object alone.
     #[must_use]
     pub fn validate(self) -> Report {
-        Check::run(self, Some(&budget(self.reader()))).report
+        self.validate_within(&self.reader().budget())
     }
-}
 
-/// Returns how much may be read of a file.
-fn budget(reader: &Reader) -> Budget {
-    let what = "bytes of all objects together";
-    Budget::expansion(what, reader.limits(), reader.source().len())
+    /// Like [`validate`](Self::validate), but takes what it reads from a
+    /// [budget](Reader::budget) that several objects share.
+    #[must_use]
+    pub fn validate_within(self, budget: &Budget) -> Report {
+        Check::run(self, Some(budget)).report
+    }
 }
 
 /// Checks all objects: what they hold as well, where there is a budget for reading that.
@@ -264,7 +275,9 @@ impl<'a> Check<'a> {
             }
             Err(_) => Readable::Nothing,
         };
-        let errors = [extent.err(), digest.err(), dtype.err(), encoding.err()];
+        let is_reported = self.budget.is_some() || component.encoding != Encoding::Zstd;
+        let encoding = encoding.err().filter(|_| is_reported);
+        let errors = [extent.err(), digest.err(), dtype.err(), encoding];
         for error in errors.into_iter().flatten() {
             self.error_at(&error, &blob);
         }

@@ -60,6 +60,12 @@ pub struct Editor {
 #[derive(Debug)]
 struct Lock(Option<LockedFile>);
 
+impl Lock {
+    fn check_in_place(&self) -> Result<()> {
+        Ok(self.0.as_ref().map_or(Ok(()), LockedFile::check_in_place)?)
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(file) = &self.0 {
@@ -94,8 +100,8 @@ impl Editor {
     /// Opens a file for an edit that changes nothing: everything is checked as in any edit,
     /// [`commit`](Self::commit) says what that would have done, and nothing is written.
     ///
-    /// The file is opened for reading only, and locked for no longer than it takes to see that it
-    /// can be.
+    /// The file is opened as for an edit, so one that is read-only is refused, and locked for no
+    /// longer than it takes to see that it can be.
     ///
     /// # Errors
     ///
@@ -216,10 +222,11 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error::Write`] and [`Error::Unfinished`]; [`Error::Component`] where an object that is not
-    /// removed lies outside of the blobs, as it would come to lie in what is added. The file is as it
-    /// was.
+    /// removed lies outside of the blobs, as it would come to lie in what is added;
+    /// [`tensor_core::Error::Replaced`] where another file has taken the place of this one. The file
+    /// is as it was.
     pub fn commit(self) -> Result<Edited> {
-        let Self { _lock, reader, writer, astray } = self;
+        let Self { _lock: lock, reader, writer, astray } = self;
         let before = reader.source().len();
         if writer.changes_nothing(before, reader.manifest())? {
             return Ok(Edited::Unchanged);
@@ -227,8 +234,11 @@ impl Editor {
         if let Some(error) = astray.into_values().next() {
             return Err(error);
         }
-        let committed = writer.finish()?.commit();
-        let after = committed.map_err(|source| Error::Write { offset: before, source })?;
+        let out = writer.finish()?;
+        lock.check_in_place()?;
+        let after = out.commit().map_err(|source| Error::Write { offset: before, source })?;
+        // Forcing it to the disk takes a while, in which others may replace it as well.
+        lock.check_in_place()?;
         Ok(Edited::Appended { before, after })
     }
 }

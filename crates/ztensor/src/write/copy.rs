@@ -41,10 +41,11 @@ pub(crate) fn in_file_order(reader: &Reader) -> Result<Vec<Tensor<'_>>> {
 impl<W: Write> Writer<W> {
     /// Copies an object of another file: its definition, and its stored bytes as they are.
     ///
-    /// What the definition says that this crate does not know is copied as well. Between
-    /// generations 1.1 and 1.2, element types are named as the generation that is written names
-    /// them; an encoded component gets `uncompressed_length` in 1.2, where its length can be told,
-    /// and loses it in 1.1, where the shape tells it. Objects of generations before 1.1 are
+    /// Keys, formats, roles and logical types that this crate does not know are copied as well, and
+    /// so is what a build without the feature `zstd` cannot decode. Between generations 1.1 and
+    /// 1.2, element types are named as the generation that is written names them; an encoded
+    /// component gets `uncompressed_length` in 1.2, where its length can be told, and loses it in
+    /// 1.1, where the shape tells it. Objects of generations before 1.1 are
     /// [migrated](crate::migrate) instead.
     ///
     /// # Errors
@@ -53,7 +54,8 @@ impl<W: Write> Writer<W> {
     /// [`Error::Component`] where a blob does not lie where it may; [`Error::Layout`] where blobs
     /// overlap and are not the same; unless
     /// [`WriteOptions::verify`](crate::WriteOptions::verify) says otherwise, [`Error::Component`]
-    /// where one does not match its digest and [`Error::Faulty`] where the definition has an error.
+    /// where one does not match its digest and [`Error::Faulty`] where the definition has an error,
+    /// an element type or an encoding that is not known among them.
     pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
         self.options.refuse(tensor.lint())?;
         let version = self.version();

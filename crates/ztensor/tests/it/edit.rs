@@ -166,6 +166,35 @@ fn dry_runs_check_and_write_nothing() {
     assert!(matches!(error, Error::Unfinished { .. }), "{error}");
 }
 
+#[cfg(unix)]
+#[test]
+fn files_that_took_the_place_stay() {
+    let (folder, path) = copy("v1.1-ref/scalars.zt");
+    for elements in [3, 3 << 20] {
+        let mut editor = Editor::open(&path).unwrap();
+        let tensor = TensorBuf::from_slice([elements as u64], &vec![1.0_f32; elements]).unwrap();
+        editor.writer().add("new", &tensor).unwrap();
+        let other = folder.path().join("other.zt");
+        fs::copy(testdata("ztensor/valid/v1.1-ref/digests.zt"), &other).unwrap();
+        fs::rename(&other, &path).unwrap();
+        let theirs = fs::read(&path).unwrap();
+        let error = editor.commit().unwrap_err();
+        assert!(matches!(error, Error::Core(tensor_core::Error::Replaced { .. })), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), theirs);
+    }
+}
+
+#[test]
+fn compressed_tensors_are_copied_by_every_build() {
+    let reader = Reader::open(testdata("ztensor/valid/v1.1-ref/zstd_levels.zt")).unwrap();
+    assert!(reader.lint().is_valid());
+    assert_eq!(reader.validate().is_valid(), cfg!(feature = "zstd"));
+    let mut writer = Writer::new(Vec::new());
+    reader.tensors().for_each(|tensor| writer.copy(tensor).unwrap());
+    let new = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+    assert_eq!((names(&new), new.lint().is_valid()), (names(&reader), true));
+}
+
 #[test]
 fn failed_edits_leave_no_trace() {
     let (_folder, path) = copy("v1.1-ref/scalars.zt");

@@ -135,6 +135,10 @@ fn many_objects_over_one_blob_have_a_limit() {
     let expected = "component \"data\" of object \"b\" cannot be read: bytes of all objects together \
                     is 80, over the limit of 79 (Limits::expansion)";
     assert_eq!(report.findings()[0].message, expected);
+    let budget = reader.budget();
+    let [a, b] = ["a", "b"].map(|name| reader.tensor(name).unwrap());
+    assert!(a.validate_within(&budget).is_empty() && b.validate().is_empty());
+    assert_eq!(b.validate_within(&budget), report);
 }
 
 /// Every file of `testdata` that opens.
