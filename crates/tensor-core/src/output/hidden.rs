@@ -32,7 +32,8 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// Makes a file, open for reading and writing, with the permissions `mode` on Unix.
+    /// Makes a file, open for reading and writing, with the permissions `mode` on Unix; sweeps
+    /// nothing.
     pub(super) fn file(target: &Path, mode: u32) -> io::Result<(Self, File)> {
         let mut options = File::options();
         options.read(true).write(true).create_new(true);
@@ -57,6 +58,7 @@ impl Hidden {
     ///
     /// What the system says.
     pub fn folder(target: &Path) -> io::Result<Self> {
+        sweep_beside(target);
         let (path, _lock, _unfinished) = make(target, |path| {
             let builder = &mut fs::DirBuilder::new();
             #[cfg(unix)]
@@ -194,7 +196,6 @@ fn make<F>(
     target: &Path,
     make: impl FnMut(&Path) -> io::Result<F>,
 ) -> io::Result<(PathBuf, F, Unfinished)> {
-    sweep_beside(target);
     // So that a signal finds what is made.
     let mut held = unfinished::hold();
     let made = named(target, |name, parent| name.make_in(parent, make))?;

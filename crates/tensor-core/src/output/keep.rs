@@ -113,6 +113,26 @@ pub(super) fn check_writable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Refuses a file that is another's in a folder where everybody replaces only what is theirs, such as
+/// `/tmp`.
+pub(super) fn check_replaceable(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if !may_replace(path, rustix::process::geteuid().as_raw())? {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let _ = path;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn may_replace(path: &Path, user: u32) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (file, folder) = (fs::metadata(path)?, fs::metadata(super::options::folder(path))?);
+    let is_sticky = folder.mode() & 0o1000 != 0;
+    // Root may.
+    Ok(!is_sticky || [0, file.uid(), folder.uid()].contains(&user))
+}
+
 /// Refuses a folder in which the caller may make nothing.
 pub(super) fn check_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
@@ -158,6 +178,20 @@ mod tests {
         let folder = File::open(other.path()).unwrap();
         keep_metadata(dir.path(), &folder).unwrap();
         assert_eq!(folder.metadata().unwrap().mode() & 0o7777, 0o2750);
+    }
+
+    #[test]
+    fn files_of_others_in_sticky_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = files(&dir, 0o666);
+        let owner = new.metadata().unwrap().uid();
+        for (mode, user, expected) in
+            [(0o777, owner + 1, true), (0o1777, owner + 1, false), (0o1777, owner, true)]
+        {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(may_replace(&old, user).unwrap(), expected);
+        }
+        assert!(may_replace(&old, 0).unwrap());
     }
 
     #[cfg(target_os = "linux")]

@@ -74,15 +74,16 @@ impl LockedFile {
         Self::lock(path, OPENING, open, File::try_lock, wait)
     }
 
-    /// Opens a file for reading only and keeps editors out; others may do the same.
+    /// Opens a file for reading only and keeps editors out; others may do the same. Waits as
+    /// [`open_within`](Self::open_within) does.
     ///
     /// # Errors
     ///
     /// [`Error::Locked`] where an editor has it; [`Error::NotAFile`]; [`Error::File`].
-    pub fn shared(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn shared(path: impl AsRef<Path>, wait: Duration) -> Result<Self> {
         let path = path.as_ref();
         drop(Source::open(path)?);
-        Self::lock(path, "opening", || File::open(path), File::try_lock_shared, Duration::ZERO)
+        Self::lock(path, "opening", || File::open(path), File::try_lock_shared, wait)
     }
 
     /// Locks a folder; waits as [`open_within`](Self::open_within) does. Such a lock is all that this
@@ -112,7 +113,7 @@ impl LockedFile {
         lock: impl Fn(&File) -> Result<(), TryLockError>,
         wait: Duration,
     ) -> Result<Self> {
-        let (until, mut pause) = (Instant::now().checked_add(wait), SHORTEST);
+        let (until, mut pause) = (Instant::now().checked_add(wait.max(MOMENT)), SHORTEST);
         loop {
             let file = open().map_err(|source| file_error(path, opening, source))?;
             match lock(&file) {
@@ -258,6 +259,8 @@ impl WriteAt for LockedFile {
 /// How long to wait before the next attempt: twice as long each time.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(200);
+/// How long to wait in any case: longer than a dry run has the lock.
+const MOMENT: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
@@ -285,8 +288,8 @@ mod tests {
     #[test]
     fn readers_keep_editors_out() {
         let (_dir, path) = file();
-        let first = LockedFile::shared(&path).unwrap();
-        let second = LockedFile::shared(&path).unwrap();
+        let share = || LockedFile::shared(&path, Duration::ZERO).unwrap();
+        let (first, second) = (share(), share());
         assert!(matches!(LockedFile::open(&path), Err(Error::Locked { .. })));
         drop((first, second));
         LockedFile::open(&path).unwrap();
@@ -304,6 +307,18 @@ mod tests {
         );
         locked.set_len(4).unwrap();
         assert_eq!(locked.source().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn dry_runs_do_not_keep_each_other_out() {
+        let (_dir, path) = file();
+        thread::scope(|scope| {
+            let locked = LockedFile::open(&path).unwrap();
+            let dry_run = scope.spawn(|| Output::default().check(&path).map(drop));
+            thread::sleep(Duration::from_millis(10));
+            drop(locked);
+            dry_run.join().unwrap().unwrap();
+        });
     }
 
     #[test]
@@ -336,7 +351,7 @@ mod tests {
             assert_eq!(output.check(&path).unwrap_err().to_string(), edit.to_string());
             edit
         };
-        let shared = LockedFile::shared(&path).unwrap();
+        let shared = LockedFile::shared(&path, Duration::ZERO).unwrap();
         assert!(matches!(refused(), Error::Locked { .. }));
         drop(shared);
         // A process that another test starts holds a lock until it runs its program.

@@ -5,8 +5,8 @@ use std::{
 };
 
 use super::{
-    hidden::Hidden,
-    keep::{check_folder, check_writable, keep_metadata},
+    hidden::{Hidden, sweep_beside},
+    keep::{check_folder, check_replaceable, check_writable, keep_metadata},
     options::{Durability, Existing, Output, file_error, folder, in_place},
 };
 use crate::{Result, Source, source::refuse_irregular};
@@ -18,7 +18,17 @@ impl Output {
     ///
     /// As for [`NewFile::create`].
     pub fn create(self, path: impl AsRef<Path>) -> Result<NewFile> {
-        NewFile::start(path.as_ref(), self)
+        NewFile::start(path.as_ref(), self, true)
+    }
+
+    /// Like [`create`](Self::create), but sweeps nothing: for a dry run that looks at what would be
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`NewFile::create`].
+    pub fn rehearse(self, path: impl AsRef<Path>) -> Result<NewFile> {
+        NewFile::start(path.as_ref(), self, false)
     }
 
     /// Refuses what [`create`](Self::create) refuses, for a dry run: nothing is made, nor swept.
@@ -39,14 +49,23 @@ impl Output {
         let existing = match path.canonicalize() {
             Ok(existing) => existing,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-                return Ok(None);
+                // `new/` and `new/.` have the file name `new`.
+                let (all, name) = (path.as_os_str().as_encoded_bytes(), path.file_name());
+                if name.is_some_and(|name| all.ends_with(name.as_encoded_bytes())) {
+                    return Ok(None);
+                }
+                let kind = io::ErrorKind::NotADirectory;
+                let error = io::Error::new(kind, "it is the path of a folder, which is not there");
+                return Err(file_error(path, "creation", error));
             }
             Err(error) => return Err(file_error(path, "creation", why_not(path, error))),
         };
         let failed = |source| file_error(path, "opening for writing", source);
         refuse_irregular(path, &fs::metadata(&existing).map_err(failed)?)?;
         if self.existing == Existing::Replace {
-            check_writable(&existing).map_err(failed)?;
+            check_writable(&existing)
+                .and_then(|()| check_replaceable(&existing))
+                .map_err(failed)?;
         }
         Ok(Some(existing))
     }
@@ -95,15 +114,18 @@ impl NewFile {
     /// created, where `path` is a link that leads nowhere, and where a file is there that nobody,
     /// or not the caller, may write to; [`Error::NotAFile`](crate::Error::NotAFile).
     pub fn create(path: impl AsRef<Path>, durability: Durability) -> Result<Self> {
-        Self::start(path.as_ref(), Output { durability, ..Output::default() })
+        Self::start(path.as_ref(), Output { durability, ..Output::default() }, true)
     }
 
-    fn start(path: &Path, output: Output) -> Result<Self> {
+    fn start(path: &Path, output: Output, sweeps: bool) -> Result<Self> {
         let existing = output.look_at(path)?;
         let target = existing.as_deref().unwrap_or(path);
         // A file that takes the place of another gets its mode at the end. For any other the umask
         // of the process takes away what it takes away.
         let mode = if existing.is_some() { 0o600 } else { 0o666 };
+        if sweeps {
+            sweep_beside(target);
+        }
         let (hidden, file) = make(target, mode)
             .map_err(|source| file_error(path, "creation", why_not(target, source)))?;
         let file = Some(BufWriter::with_capacity(BUFFER, file));
@@ -183,7 +205,6 @@ impl Write for NewFile {
 fn make(target: &Path, mode: u32) -> io::Result<(Option<Hidden>, File)> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(file) = make_unnamed(target, mode) {
-        super::hidden::sweep_beside(target);
         return Ok((None, file));
     }
     let (hidden, file) = Hidden::file(target, mode)?;
@@ -409,12 +430,17 @@ mod tests {
         let mut answers = Vec::new();
         for path in ["new", "file", "read_only", "link", "folder", "none/new", "file/new"]
             .into_iter()
-            .chain(["folder/file", "folder/new"])
+            .chain(["folder/file", "folder/new", "new/", "new/.", "new//"])
         {
             let path = dir.path().join(path);
             for existing in [Existing::Replace, Existing::Keep] {
                 let output = Output { existing, ..Output::default() };
                 let answer = output.check_create(&path).map_err(|error| Chain(&error).to_string());
+                let rehearsed = output.rehearse(&path).map(drop);
+                let rehearsed = rehearsed.map_err(|error| Chain(&error).to_string());
+                assert_eq!(rehearsed, answer);
+                let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"new/");
+                assert!(!is_folder || answer.is_err());
                 answers.push((path.clone(), output, answer));
             }
         }

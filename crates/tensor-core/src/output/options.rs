@@ -29,7 +29,8 @@ pub struct Output {
     pub existing: Existing,
     /// Whether it is forced to the disk first.
     pub durability: Durability,
-    /// How long an edit waits for another editor; by default not at all.
+    /// How long an edit waits for another editor; by default only as long as a dry run takes to find
+    /// out that there is none.
     pub wait: Duration,
 }
 
