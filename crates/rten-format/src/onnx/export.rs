@@ -9,7 +9,7 @@ use std::{
 use prost::Message as _;
 use tensor_core::{
     Report,
-    output::{Durability, Existing, NewFile, Output},
+    output::{Durability, Existing, LockedFile, NewFile, Output},
 };
 
 use crate::{Metadata, Reader};
@@ -149,19 +149,21 @@ impl<'a> Export<'a> {
     ///
     /// As for [`to_bytes`](Self::to_bytes), and where a file cannot be written, or its folder not be
     /// synchronised: then the files may be in their places; [`Error::Exists`], before anything is
-    /// written.
+    /// written; where an editor has a file that is to be replaced.
     pub fn write(self, path: impl AsRef<Path>) -> Result<Exported> {
         let path = path.as_ref();
         self.require_free(path)?;
         let Made { model: content, store, exported } = self.make(path)?;
         let content = content.encode_to_vec();
         let mut model = NewFile::create(path, self.durability)?;
+        let _model_lock = self.lock(path)?;
         model.write_all(&content).map_err(|source| Error::writing(path, source))?;
         let Some(data) = &exported.data else {
             model.commit(self.existing)?;
             return Ok(exported);
         };
         let mut file = NewFile::create(data, self.durability)?;
+        let _data_lock = self.lock(data)?;
         store.write(self.reader.source(), &mut file, data)?;
         let was_there = fs::symlink_metadata(data).is_ok();
         file.commit(self.existing)?;
@@ -185,6 +187,9 @@ impl<'a> Export<'a> {
         let exported = self.make(path.as_ref())?.exported;
         for file in [Some(&exported.model), exported.data.as_ref()].into_iter().flatten() {
             Output::default().check_create(file)?;
+            if self.replaces(file) {
+                Output::default().check(file)?;
+            }
         }
         Ok(exported)
     }
@@ -216,6 +221,15 @@ impl<'a> Export<'a> {
             made.exported.data = Some(data);
         }
         Ok(made)
+    }
+
+    /// Keeps editors out of a file that is to be replaced.
+    fn lock(self, path: &Path) -> Result<Option<LockedFile>> {
+        Ok(self.replaces(path).then(|| LockedFile::open(path)).transpose()?)
+    }
+
+    fn replaces(self, path: &Path) -> bool {
+        self.existing == Existing::Replace && path.exists()
     }
 
     /// Refuses a path where a file is that is to be kept.

@@ -28,7 +28,8 @@ use crate::{
 pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
     let path = path.as_ref();
     let file = LockedFile::open_within(path, options.output.wait)?;
-    let (mut new, edited) = compacted(path, &Reader::from_source(file.source()?)?, options)?;
+    let reader = Reader::from_source(file.source()?)?;
+    let (mut new, edited) = compacted(options.output.create(path)?, &reader, options)?;
     file.check_in_place()?;
     new.commit(Existing::Replace)?;
     file.unlock();
@@ -43,14 +44,14 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> 
 pub fn compact_dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
     let path = path.as_ref();
     let reader = Reader::from_source(options.output.check(path)?)?;
-    compacted(path, &reader, options).map(|(_, edited)| edited)
+    compacted(options.output.rehearse(path)?, &reader, options).map(|(_, edited)| edited)
 }
 
 /// Writes a file that is to take the place of another.
-fn compacted(path: &Path, reader: &Reader, options: WriteOptions) -> Result<(NewFile, Edited)> {
+fn compacted(new: NewFile, reader: &Reader, options: WriteOptions) -> Result<(NewFile, Edited)> {
     options.check()?;
     let options = options.version(editable(reader)?);
-    let mut writer = Writer::start(options.output.create(path)?, options, |_, _| Ok(()));
+    let mut writer = Writer::start(new, options, |_, _| Ok(()));
     copy_all(reader, &mut writer)?;
     let mut new = writer.finish()?;
     options.refuse(Reader::from_source(new.source()?)?.lint().new_since(&reader.lint()))?;
