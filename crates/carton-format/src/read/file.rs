@@ -204,6 +204,22 @@ impl<'a> File<'a> {
         Ok(self.target()?.filter(|target| self.reader.file(target).is_some()))
     }
 
+    /// Refuses a link for which `MANIFEST` has another digest than for the file that it leads to.
+    pub(crate) fn check_link(self, target: &str) -> Result<()> {
+        match self.reader.file(target).map(File::sha256) {
+            Some(found) if found != self.sha256() => {
+                let (path, expected) = (self.path().to_owned(), self.sha256());
+                Err(Error::Digest { path, found, expected })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the carton that it is in.
+    pub(crate) const fn carton(self) -> &'a Reader {
+        self.reader
+    }
+
     /// Returns a stream that compares the digest, whatever the options say.
     pub(crate) fn checked_reader(self) -> Result<FileReader> {
         self.open(true)

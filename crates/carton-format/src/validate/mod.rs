@@ -49,6 +49,20 @@ impl Reader {
         Scan { reader: self }.structure().0
     }
 
+    /// Applies to the files of string tensors, which are documents, what [`lint`](Self::lint) leaves
+    /// to [`validate`](Self::validate); no other content is read.
+    #[must_use]
+    pub fn lint_strings(&self) -> Report {
+        // What would decode to too much is not read, as there.
+        if self.archive().is_some_and(|archive| archive.check_total().is_err()) {
+            return Report::default();
+        }
+        let scan = Scan { reader: self };
+        let texts = scan.texts();
+        let files = texts.keys().map(|index| File::new(self, *index));
+        scan.files(files.filter(|file| file.place() == Place::Here).collect(), &texts, &|_| ())
+    }
+
     /// Returns how many bytes of content [`validate_with`](Self::validate_with) reads.
     #[must_use]
     pub fn content_len(&self) -> u64 {
@@ -202,15 +216,28 @@ impl<'a> Scan<'a> {
     fn contents(&self, progress: &(impl Fn(u64) + Sync)) -> Report {
         let (reader, mut report) = (self.reader, Report::default());
         let texts = self.texts();
-        let mut files: Vec<File<'a>> = reader
+        let files = reader
             .files()
             .filter(|file| {
                 file.place() == Place::Here && !self.is_link_to_listed(*file, &mut report)
             })
             .collect();
+        report.append(self.files(files, &texts, progress));
+        self.unlisted(progress, &mut report);
+        report
+    }
+
+    /// Reads files to their ends, of which some are texts of tensors.
+    fn files(
+        &self,
+        mut files: Vec<File<'a>>,
+        texts: &HashMap<usize, Vec<Tensor<'a>>>,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Report {
+        let mut report = Report::default();
         // The longest first, so that no thread starts one when the others are done.
         files.sort_by_cached_key(|file| std::cmp::Reverse(file.len().unwrap_or_default()));
-        let threads = reader.read_options().thread_count();
+        let threads = self.reader.read_options().thread_count();
         let done = parallel::map(&files, threads, |&file| {
             let mut found = Report::default();
             let tensors = texts.get(&file.index()).map_or(&[][..], Vec::as_slice);
@@ -225,7 +252,6 @@ impl<'a> Scan<'a> {
         for found in done.into_values() {
             report.append(found);
         }
-        self.unlisted(progress, &mut report);
         report
     }
 

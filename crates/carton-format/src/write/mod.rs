@@ -13,7 +13,7 @@ use model_archive::{
     ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
 };
 use tensor_core::{
-    Budget, Extent, Finding, Limits, Report, Severity, Source,
+    Budget, Extent, Finding, Limit, Limits, Report, Severity, Source,
     digest::Algorithm,
     output::{Durability, Existing, NewFile, Output},
     parallel,
@@ -25,7 +25,7 @@ use crate::{
     error::{ManifestFault, PackFault, WriteFault},
     links::check_fetchable,
     manifest::check_path,
-    paths::{CARTON_TOML, INDEX, LINKS, MANIFEST, MISC, relative},
+    paths::{CARTON_TOML, INDEX, INDEX_BYTES, LINKS, MANIFEST, MISC, relative},
     tensor::{index::Index, index_writer::IndexWriter},
     validate::documents::Documents,
 };
@@ -173,6 +173,8 @@ pub struct Writer<W: Write> {
     description: Option<ParsedDescription>,
     /// The text of the index, where it was not copied from another carton.
     index_text: Option<Bytes>,
+    /// The cartons that documents were copied from.
+    copied: BTreeMap<String, Reader>,
     commit: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
 }
 
@@ -238,6 +240,7 @@ impl<W: Write> Writer<W> {
             links: Links::default(),
             description: None,
             index_text: None,
+            copied: BTreeMap::new(),
             commit,
         }
     }
@@ -369,7 +372,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file), and where nothing can be fetched from a URL.
+    /// As for [`file`](Self::file), and where nothing can be fetched from a URL, unless that is
+    /// [unchecked](WriteOptions::unchecked).
     pub fn link<'a>(
         &mut self,
         path: &str,
@@ -382,7 +386,9 @@ impl<W: Write> Writer<W> {
         })?;
         self.list_linked(path, sha256)?;
         for url in urls {
-            check_fetchable(url)?;
+            if !self.options.is_unchecked {
+                check_fetchable(url)?;
+            }
             self.links.add(sha256, url);
         }
         Ok(())
@@ -400,16 +406,21 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file), and where the file cannot be read.
+    /// As for [`file`](Self::file), and where the file cannot be read; [`Error::Digest`] where it is
+    /// a link, and `MANIFEST` has another digest for what it leads to.
     pub fn copy(&mut self, file: File<'_>) -> Result<()> {
         let path = file.path();
         self.check(path)?;
         if let Some(target) = file.listed_target()? {
+            // The digest of a link is made of that of its target.
+            file.check_link(&target)?;
+            self.remember(file);
             return self.symlink(path, &relative(path, &target));
         }
         let Some(entry) = file.entry().filter(|entry| entry.info().kind == Kind::File) else {
             return self.encode(file);
         };
+        self.remember(file);
         let info = entry.info();
         let raw = Raw {
             kind: Kind::File,
@@ -435,6 +446,7 @@ impl<W: Write> Writer<W> {
     ///
     /// As for [`copy`](Self::copy), and [`Error::Digest`].
     pub fn encode(&mut self, file: File<'_>) -> Result<()> {
+        self.remember(file);
         let stored = file.stored()?;
         let len = stored.len();
         let copied = self.stream_with(file.path(), stored.reader()?, Some(len));
@@ -448,6 +460,14 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Notes where a document comes from, which is looked at when all files are known.
+    fn remember(&mut self, file: File<'_>) {
+        let path = file.path();
+        if self.document_limit(path).is_some() && !self.listed.contains_key(path) {
+            self.copied.insert(path.to_owned(), file.carton().clone());
+        }
+    }
+
     /// Writes the index of tensors, unless it was written as a file, then `MANIFEST` and, where it
     /// says something, `LINKS`. A file is put in its place.
     ///
@@ -456,7 +476,8 @@ impl<W: Write> Writer<W> {
     /// [`Error::MissingDocument`] without `carton.toml`; [`Error::Write`] where a symbolic link
     /// leads to no file of the carton, a linked file has no URL, or [`Reader::lint`] would call
     /// something an error, unless that is [unchecked](WriteOptions::unchecked); [`Error::Document`]
-    /// and [`Error::Tensor`] where an index that was written as a file is broken;
+    /// and [`Error::Tensor`] where an index that was written as a file, or a document that was
+    /// copied, is broken, and [`Error::Digest`] where a copied one is not what it is said to be;
     /// [`Error::Core`] where it holds more than [`Limits::expansion`] allows a reader to decode;
     /// [`Error::Archive`] where the sink fails. What was at the place of the file is as it was
     /// before.
@@ -486,17 +507,20 @@ impl<W: Write> Writer<W> {
     }
 
     /// Finishes with a `MANIFEST` that lists the same files, perhaps in another order or form.
-    pub(crate) fn finish_same(self, expected: &Manifest) -> Result<Finished<W>> {
-        let found = self.manifest()?;
+    pub(crate) fn finish_same(self, source: &Reader) -> Result<Finished<W>> {
+        let (found, expected) = (self.manifest()?, source.manifest());
         let differs = found.len() != expected.len()
             || expected.files().any(|(path, sha256)| found.sha256(path) != Some(sha256));
         if differs {
             return Err(fault(MANIFEST, WriteFault::OtherFiles));
         }
+        self.check_expansion(Some(source))?;
         self.finish_with(expected.clone())
     }
 
     fn finish_with(mut self, manifest: Manifest) -> Result<Finished<W>> {
+        // One of them may be at the place of the new file, which is not to be open then.
+        self.copied.clear();
         let plain = EntryOptions::default();
         self.archive.add(MANIFEST, manifest.as_str().as_bytes(), &plain)?;
         if self.links != Links::default() {
@@ -627,21 +651,39 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Refuses more content than a reader would decode, unless the source has more too.
+    fn check_expansion(&self, source: Option<&Reader>) -> Result<()> {
+        let take = |file_len, content| {
+            let limits = &self.options.limits;
+            Budget::expansion("size of all files in bytes", limits, file_len).take(content)
+        };
+        let is_over = source
+            .and_then(Reader::archive)
+            .is_some_and(|archive| take(archive.source().len(), archive.total_size()).is_err());
+        if self.options.is_unchecked || is_over {
+            return Ok(());
+        }
+        let lens = self.listed.values().map(|listed| match listed {
+            Listed::Here { len, .. } => *len,
+            Listed::Linked(_) | Listed::Link { .. } => 0,
+        });
+        Ok(take(self.archive.position(), lens.fold(0, u64::saturating_add))?)
+    }
+
     /// Refuses documents in which [`Reader::lint`] would find an error that the source does not have.
     fn check_documents(&self, manifest: &Manifest, source: Option<&Reader>) -> Result<()> {
         if self.options.is_unchecked {
             return Ok(());
         }
-        if source.is_none() {
-            let lens = self.listed.values().map(|listed| match listed {
-                Listed::Here { len, .. } => *len,
-                Listed::Linked(_) | Listed::Link { .. } => 0,
-            });
-            let written = self.archive.position();
-            Budget::expansion("size of all files in bytes", &self.options.limits, written)
-                .take(lens.fold(0, u64::saturating_add))?;
-        }
-        let parsed = self.description.as_ref().or_else(|| source?.parsed().ok());
+        self.check_expansion(source)?;
+        let limits = &self.options.limits;
+        let copied = match source {
+            None if self.description.is_none() => self.copied(CARTON_TOML)?,
+            _ => None,
+        };
+        let copied = copied.map(|text| Description::parse(&text, limits)).transpose()?;
+        let own = self.description.as_ref().or(copied.as_ref());
+        let parsed = own.or_else(|| source?.parsed().ok());
         let index = self.index(manifest, parsed, source)?;
         let len = |line| match self.resolve(manifest.path_at(line)) {
             Ok(Listed::Here { len, .. }) => Ok(Some(*len)),
@@ -680,15 +722,40 @@ impl<W: Write> Writer<W> {
         parsed: Option<&ParsedDescription>,
         source: Option<&Reader>,
     ) -> Result<Option<Index>> {
-        let is_ours = self.index_text.as_ref().is_some_and(|text| *text == self.index.to_bytes());
+        let copied = match source {
+            None if self.index_text.is_none() => self.copied(INDEX)?,
+            _ => None,
+        };
+        let text = self.index_text.as_ref().or(copied.as_ref());
+        let is_ours = text.is_some_and(|text| *text == self.index.to_bytes());
         let is_needed = parsed.is_some_and(|parsed| parsed.description.calls().next().is_some());
-        match (&self.index_text, source) {
+        match (text, source) {
             (Some(_), _) if is_ours && !is_needed => Ok(None),
             (Some(text), _) => Ok(Some(Index::parse(text, &self.options.limits, manifest)?)),
             (None, Some(source)) if manifest.position(INDEX).is_some() => {
                 Ok(source.index().ok().map(|index| index.listed_in(manifest)))
             }
             (None, _) => Ok(None),
+        }
+    }
+
+    /// Returns the text of a document that was copied from another carton.
+    fn copied(&self, path: &str) -> Result<Option<Bytes>> {
+        let Some(file) = self.copied.get(path).and_then(|reader| reader.file(path)) else {
+            return Ok(None);
+        };
+        let (len, limits) = (file.stored()?.len(), &self.options.limits);
+        match path {
+            CARTON_TOML => Description::check_len(len, limits)?,
+            _ => limits.check(Limit::MetadataBytes, INDEX_BYTES, len)?,
+        }
+        let text = file.bytes()?;
+        let found = Sha256::digest(&text);
+        match self.resolve(path)? {
+            Listed::Here { sha256, .. } if *sha256 != found => {
+                Err(Error::Digest { path: path.to_owned(), found, expected: *sha256 })
+            }
+            _ => Ok(Some(text)),
         }
     }
 

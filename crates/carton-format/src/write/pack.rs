@@ -367,7 +367,7 @@ const DEPTH: u64 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WriteOptions;
+    use crate::{WriteOptions, repack, write::rewrite::replace_files};
 
     /// Each limit by which a reader would refuse what is packed.
     #[test]
@@ -422,6 +422,24 @@ mod tests {
         let options = options.compression(model_archive::Compression::Deflate { level: 6 });
         let error = pack.write(options.write_to(Vec::new())).unwrap_err();
         assert_eq!(error.kind(), tensor_core::ErrorKind::OverLimit, "{error}");
+        // Nor is it made of a carton that is not so itself.
+        let mut stored = Pack::from_toml(TOML).unwrap();
+        stored.file("model/a", vec![0; 1 << 20]).unwrap();
+        let plain = WriteOptions::default().compression(model_archive::Compression::Stored);
+        let stored = stored.write(plain.write_to(Vec::new())).unwrap().sink;
+        let stored = Reader::from_bytes(stored).unwrap();
+        let small = Pack::from_toml(TOML).unwrap().write(plain.write_to(Vec::new())).unwrap().sink;
+        let zeros = Some(Bytes::from(vec![0; 1 << 20]));
+        let add = BTreeMap::from([("model/a".to_owned(), zeros)]);
+        for made in [
+            repack(&stored, options.write_to(Vec::new()), |_| ()),
+            replace_files(&Reader::from_bytes(small).unwrap(), &add, options.write_to(Vec::new())),
+        ] {
+            assert_eq!(made.unwrap_err().kind(), tensor_core::ErrorKind::OverLimit);
+        }
+        let bomb = repack(&stored, options.unchecked().write_to(Vec::new()), |_| ()).unwrap().sink;
+        let bomb = Reader::from_bytes(bomb).unwrap();
+        repack(&bomb, options.write_to(Vec::new()), |_| ()).unwrap();
     }
 
     const TOML: &str =

@@ -59,7 +59,7 @@ pub fn shrink<W: Write>(
             writer.copy(present(file)?)?;
         }
     }
-    writer.finish_same(reader.manifest())
+    writer.finish_same(reader)
 }
 
 /// Fetches every file that is only linked, and writes a carton without links; of `LINKS`, keys that
@@ -85,7 +85,7 @@ pub fn fill<W: Write>(
             writer.encode(file)?;
         }
     }
-    writer.finish_same(reader.manifest())
+    writer.finish_same(reader)
 }
 
 /// Writes every file again, compressed as the writer's options say; every digest is compared.
@@ -109,7 +109,7 @@ pub fn repack<W: Write>(
         }
         progress(file.len().unwrap_or_default());
     }
-    writer.finish_same(reader.manifest())
+    writer.finish_same(reader)
 }
 
 /// Puts another `carton.toml` into a carton; all other files are copied as they are stored.
@@ -164,7 +164,7 @@ pub(crate) fn replace_files<W: Write>(
     let is_kept = |sha256| is_same || kept.contains(&sha256) || !gone.contains(&sha256);
     keep_links(reader, &mut writer, is_kept);
     match is_same {
-        true => writer.finish_same(reader.manifest()),
+        true => writer.finish_same(reader),
         false => writer.finish_changed(reader),
     }
 }

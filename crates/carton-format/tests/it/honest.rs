@@ -18,6 +18,8 @@ enum Step {
     Symlink(&'static str, &'static str),
     Tensor(&'static str, Value),
     Remove(&'static str),
+    /// The file of a carton, as it is stored or not.
+    Copy(Index, Index, bool),
 }
 
 const PATHS: [&str; 14] = [
@@ -104,7 +106,13 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (path(), select(targets.to_vec())).prop_map(|(path, to)| Step::Symlink(path, to)),
         2 => (select(&["t", "u"][..]), select(values)).prop_map(|(name, v)| Step::Tensor(name, v)),
         1 => path().prop_map(Step::Remove),
+        2 => any::<(Index, Index, bool)>().prop_map(|(from, at, raw)| Step::Copy(from, at, raw)),
     ]
+}
+
+/// A description, or the carton that it is copied from.
+fn first() -> impl Strategy<Value = Result<String, Index>> {
+    prop_oneof![2 => description().prop_map(Ok), 1 => any::<Index>().prop_map(Err)]
 }
 
 fn errors(report: Report) -> Vec<tensor_core::Finding> {
@@ -120,11 +128,16 @@ fn sources() -> Vec<Vec<u8>> {
         .collect()
 }
 
-proptest! {
-    #[test]
-    fn writers_finish_what_is_sound(first in description(), steps in vec(step(), 0..8)) {
+#[test]
+fn writers_finish_what_is_sound() {
+    let sources = sources().into_iter().map(|source| Reader::from_bytes(source).unwrap());
+    let sources: Vec<_> = sources.filter(|source| source.file("carton.toml").is_some()).collect();
+    proptest!(|(first in first(), steps in vec(step(), 0..8))| {
         let mut writer = Writer::new(Vec::new());
-        let _ = writer.file("carton.toml", first.as_bytes());
+        let _ = match first {
+            Ok(text) => writer.file("carton.toml", text.as_bytes()),
+            Err(from) => writer.copy(from.get(&sources).file("carton.toml").unwrap()),
+        };
         for step in steps {
             // What is refused is not in the carton.
             let _ = match step {
@@ -133,13 +146,20 @@ proptest! {
                 Step::Link(path, url) => writer.link(path, Sha256([7; 32]), [url]),
                 Step::Symlink(path, target) => writer.symlink(path, target),
                 Step::Tensor(name, value) => writer.tensor(name, &value),
+                Step::Copy(from, at, raw) => {
+                    let files: Vec<_> = from.get(&sources).files().collect();
+                    match raw {
+                        true => writer.copy(*at.get(&files)),
+                        false => writer.encode(*at.get(&files)),
+                    }
+                }
                 Step::Remove(_) => Ok(()),
             };
         }
         if let Ok(finished) = writer.finish() {
             prop_assert_eq!(errors(Reader::from_bytes(finished.sink).unwrap().lint()), []);
         }
-    }
+    });
 }
 
 #[test]
@@ -159,7 +179,7 @@ fn editors_make_nothing_worse() {
                 Step::Remove(path) | Step::Link(path, _) | Step::Symlink(path, _) => {
                     editor.remove(path).map(drop)
                 }
-                Step::Tensor(..) => Ok(()),
+                Step::Tensor(..) | Step::Copy(..) => Ok(()),
             };
         }
         if editor.commit().is_ok() {

@@ -484,6 +484,51 @@ fn links_to_unlisted_files_are_written_as_files() {
     }
 }
 
+/// Its digest is that of its target, and is not made right in passing.
+#[test]
+fn links_with_a_wrong_digest_are_refused() {
+    let reader = Reader::open(testdata("carton/invalid/symlink_digest.carton")).unwrap();
+    let text = [&reader.file("carton.toml").unwrap().bytes().unwrap()[..], b"#"].concat();
+    for made in [
+        repack(&reader, Writer::new(Vec::new()), |_| ()),
+        shrink(&reader, &Links::default(), Writer::new(Vec::new())),
+        fill(&reader, Writer::new(Vec::new()), |_| ()),
+        replace_description(&reader, &text, Writer::new(Vec::new())),
+    ] {
+        let error = made.unwrap_err();
+        assert_eq!((error.rule(), error.at().entry.as_deref()), ("carton/digest", Some("model/l")));
+    }
+}
+
+/// Documents that are copied are held against all other files.
+#[test]
+fn copied_documents_are_checked() {
+    let reader = Reader::open(testdata("carton/golden/everything.carton")).unwrap();
+    for encode in [false, true] {
+        let finish = |left_out: &str, options: WriteOptions| {
+            let mut writer = options.write_to(Vec::new());
+            for file in reader.files().filter(|file| !file.path().starts_with(left_out)) {
+                match encode {
+                    true => writer.encode(file).unwrap(),
+                    false => writer.copy(file).unwrap(),
+                }
+            }
+            writer.finish().map(|finished| finished.manifest.model_hash())
+        };
+        let options = WriteOptions::default();
+        assert_eq!(finish("none", options).unwrap(), reader.model_hash());
+        for (left_out, message) in [
+            ("tensor_data/", "refers to tensor "),
+            ("tensor_data/t", "MANIFEST does not list"),
+            ("misc/", "which is not in the carton"),
+        ] {
+            let error = finish(left_out, options).unwrap_err().to_string();
+            assert!(error.contains(message), "{left_out}: {error}");
+            finish(left_out, options.unchecked()).unwrap();
+        }
+    }
+}
+
 /// What a description that is packed refers to has to be there, as where it is written.
 #[test]
 fn packs_of_what_is_not_there() {
