@@ -230,6 +230,7 @@ pub(crate) struct Migrate {
 #[derive(Serialize)]
 struct Migrated {
     path: String,
+    dry_run: bool,
     from: String,
     tensors: usize,
     /// What could not be carried over as it was.
@@ -244,7 +245,8 @@ impl Migrate {
         let (changes, kept) = self.migrate(&reader)?;
         let path = self.output.display().to_string();
         let (from, tensors) = (reader.generation().to_string(), reader.manifest().len());
-        let result = Migrated { path, from, tensors, changes, kept };
+        let dry_run = self.write.dry_run;
+        let result = Migrated { path, dry_run, from, tensors, changes, kept };
         let path = escape(&result.path);
         let mut text = format!(
             "{path}: {}migrated from {} to 1.1, {tensors} tensors\n",
@@ -393,7 +395,7 @@ impl Edit {
         text.extend(findings.findings().iter().map(output::finding_text));
         let (path, dry_run) = (file.display().to_string(), self.dry_run);
         let done = Done { path, dry_run, what, lengths, findings };
-        output::print_result(self.print, &done, &text)?;
+        output::print_done(self.print, file, dry_run, &done, &text)?;
         Ok(Outcome::Fine)
     }
 }
@@ -408,7 +410,8 @@ enum Put {
 /// Where tensors come from and how they are stored.
 #[derive(Debug, clap::Args)]
 struct TensorSource {
-    /// Take tensors from another zTensor file; their stored bytes are copied as they are
+    /// Take tensors from another zTensor file; their stored bytes are checked as `verify` does and
+    /// copied as they are
     #[arg(long, value_name = "FILE", required_unless_present = "raw")]
     from: Option<PathBuf>,
     /// Take only this tensor from that file; may be given several times
@@ -441,10 +444,10 @@ impl TensorSource {
         let (mut names, mut findings) = (Vec::new(), Report::default());
         if let Some(from) = &self.from {
             let reader = self.open(from, file).about(from)?;
+            let budget = reader.budget();
             for tensor in self.wanted(&reader).about(from)? {
-                if self.force {
-                    findings.extend(errors(tensor.validate()));
-                }
+                let found = tensor.validate_within(&budget);
+                findings.extend(self.accepted(found).about(from)?);
                 let room = make_room(&mut editor, tensor.name(), put, tensor.info().ok());
                 findings.extend(room.about(file)?);
                 let copied = editor.writer().copy(tensor);
@@ -464,6 +467,18 @@ impl TensorSource {
             Put::InPlaceOf => Changes { replaced: names, ..Changes::default() },
         };
         edit.finish(file, editor, changes, findings)
+    }
+
+    /// Returns what is to be said of a tensor that is taken from another file; refuses errors that
+    /// are not forced.
+    fn accepted(&self, found: Report) -> ztensor::Result<impl Iterator<Item = Finding> + use<>> {
+        let mut all = found.findings().iter();
+        match all.find(|fault| fault.severity == Severity::Error && !self.force) {
+            Some(Finding { message, .. }) => {
+                Err(ztensor::Error::Faulty { message: message.clone() })
+            }
+            None => Ok(found.into_iter().filter(|found| found.severity > Severity::Note)),
+        }
     }
 
     fn open(&self, from: &Path, file: &Path) -> anyhow::Result<Reader> {

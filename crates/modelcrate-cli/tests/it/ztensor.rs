@@ -63,10 +63,41 @@ fn damage_and_faults_are_not_passed_on() {
 }
 
 #[test]
+fn tensors_of_another_file_are_validated() {
+    let folder = folder("valid/v1.1-ref/scalars.zt");
+    let cd = folder.path();
+    let good = fs::read(cd.join("model.zt")).unwrap();
+    let files = [
+        ("bool_not_0_1", "zt/bool"),
+        ("zstd_cut", "zt/zstd"),
+        ("zstd_long", "zt/decoded-length"),
+        ("zstd_short", "zt/decoded-length"),
+        ("zstd_bomb_dense", "zt/decoded-length"),
+        ("csr_indptr_down", "zt/layout"),
+        ("csr_index_range", "zt/layout"),
+        ("coo_range", "zt/layout"),
+    ];
+    for (file, rule) in files {
+        let from = testdata("ztensor/invalid").join(file).with_extension("zt");
+        let args = ["ztensor", "append", "model.zt", "--from", from.to_str().unwrap()];
+        let (status, text) = fails(cd, &args);
+        assert_eq!(status, 1, "{file}: {text}");
+        assert!(fs::read(cd.join("model.zt")).unwrap() == good, "{file}");
+        let text = prints(cd, &[&args[..], &["--force", "--dry-run"]].concat());
+        assert!(text.contains(rule), "{file}: {text}");
+    }
+    let from = testdata("ztensor/invalid/csr_unsorted_row.zt");
+    let text = prints(cd, &["ztensor", "append", "model.zt", "--from", from.to_str().unwrap()]);
+    assert!(text.contains("warning [zt/csr-order]"), "{text}");
+}
+
+#[test]
 fn dry_runs_say_what_the_real_ones_say() {
     let folder = folder("valid/v1.1-ref/scalars.zt");
     let cd = folder.path();
     fs::copy(testdata("ztensor/valid/legacy/v0_1_file.zt"), cd.join("old.zt")).unwrap();
+    let dry = ["ztensor", "migrate", "old.zt", "new.zt", "--dry-run", "--format=json"];
+    assert!(prints(cd, &dry).contains("\"dry_run\":true"));
     let same = |args: &[&str]| {
         let (status, text) = fails(cd, args);
         assert_eq!(fails(cd, &[args, &["--dry-run"]].concat()), (status, text.clone()), "{args:?}");
