@@ -3,7 +3,7 @@
 use model_archive::{Archive, Symlinks};
 use tensor_core::{ErrorKind, Profile, Source};
 
-use crate::{Format, ReadOptions, detect::Found, error::Result};
+use crate::{Format, ReadOptions, detect::Found, error::Result, weights};
 
 /// Opens what may be an archive, and keeps it for the reader of its format.
 ///
@@ -43,7 +43,7 @@ fn sniff(archive: &Archive) -> Option<Format> {
     if ptl_spec::sniff_archive(archive) {
         return Some(Format::Ptl);
     }
-    None
+    weights::sniff_archive(archive).then_some(Format::Npz)
 }
 
 /// Tells which format an archive is that cannot be opened.

@@ -137,8 +137,6 @@ pub fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
         nnpackage::Error,
         #[cfg(feature = "ptl")]
         ptl_spec::Error,
-        #[cfg(feature = "npy")]
-        crate::npy::Error,
         #[cfg(feature = "wav")]
         crate::wav::Error,
         #[cfg(feature = "rten")]

@@ -12,6 +12,10 @@ pub enum Format {
     Gguf,
     /// nnpackage: a ZIP archive, or a folder, with `metadata/MANIFEST`.
     NnPackage,
+    /// An array of `NumPy` (`.npy`).
+    Npy,
+    /// An archive of arrays of `NumPy` (`.npz`).
+    Npz,
     /// PyTorch Live (`.ptl`): a ZIP archive of one folder, or a FlatBuffer.
     Ptl,
     /// A PyTorch Live spec in a file of its own (`.live.spec.json`).
@@ -28,11 +32,13 @@ pub enum Format {
 
 impl Format {
     /// All of them, whether this build reads them or not.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Carton,
         Self::Circle,
         Self::Gguf,
         Self::NnPackage,
+        Self::Npy,
+        Self::Npz,
         Self::Ptl,
         Self::PtlSpec,
         Self::Rten,
@@ -49,6 +55,8 @@ impl Format {
             Self::Circle => "circle",
             Self::Gguf => "gguf",
             Self::NnPackage => "nnpackage",
+            Self::Npy => "npy",
+            Self::Npz => "npz",
             Self::Ptl => "ptl",
             Self::PtlSpec => "ptl-spec",
             Self::Rten => "rten",
@@ -67,6 +75,8 @@ impl Format {
             Self::Circle => &["circle"],
             Self::Gguf => &["gguf"],
             Self::NnPackage => &["nnpackage", "nnpkg"],
+            Self::Npy => &["npy"],
+            Self::Npz => &["npz"],
             Self::Ptl => &["ptl"],
             Self::PtlSpec => &["live.spec.json"],
             Self::Rten => &["rten"],
@@ -84,6 +94,7 @@ impl Format {
             Self::Circle | Self::TfLite => "model",
             Self::Gguf => "gguf",
             Self::NnPackage => "nnp",
+            Self::Npy | Self::Npz => "npy",
             Self::Ptl | Self::PtlSpec => "ptl",
             Self::Rten => "rten",
             Self::Safetensors => "safetensors",

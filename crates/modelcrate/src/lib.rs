@@ -14,6 +14,9 @@
 //! 5. AnyTensor::read    first touch of the data             tensor.rs
 //! ```
 //!
+//! Files of named tensors are read in every build: safetensors, GGUF, and those of `NumPy`
+//! ([`weights`]).
+//!
 //! # Examples
 //!
 //! ```
@@ -43,8 +46,6 @@
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
-//! | `npy` | no | tensors from and to files of NumPy |
-//! | `npz` | no | tensors from and to archives of NumPy |
 //! | `wav` | no | sound from WAV files, for parameters of specs |
 //! | `mmap` | no | memory-mapped sources |
 
@@ -91,10 +92,6 @@ mod format;
 mod formats;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "npy")]
-pub mod npy;
-#[cfg(feature = "npz")]
-pub mod npz;
 mod options;
 mod reader;
 mod stats;

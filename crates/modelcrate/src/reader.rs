@@ -39,7 +39,7 @@ pub enum AnyReader {
     /// An RTen model.
     #[cfg(feature = "rten")]
     Rten(rten_format::Reader),
-    /// A safetensors or GGUF file.
+    /// A file of named tensors: safetensors, GGUF, `npy` or `npz`.
     Weights(weights::Reader),
     /// A zTensor file.
     #[cfg(feature = "ztensor")]
@@ -67,8 +67,9 @@ impl ReadOptions {
                 if !weights::is_index(&source)? {
                     return self.from_source(source);
                 }
+                let folder = path.parent().unwrap_or(Path::new(""));
                 let limits = self.limits.unwrap_or_default();
-                Ok(AnyReader::Weights(weights::Reader::options().limits(limits).open(path)?))
+                Ok(AnyReader::Weights(weights::open_index(&source, folder, limits)?))
             }),
         }
     }
@@ -130,11 +131,13 @@ impl ReadOptions {
             Some(Format::Rten) => {
                 Ok(AnyReader::Rten(options_of!(rten_format::Reader, self).from_source(source)?))
             }
-            Some(Format::Gguf | Format::Safetensors) => {
-                let limits = self.limits.unwrap_or_default();
-                Ok(AnyReader::Weights(
-                    weights::Reader::options().limits(limits).from_source(source)?,
-                ))
+            Some(Format::Gguf | Format::Npy | Format::Npz | Format::Safetensors) => {
+                let options = weights::Reader::options().limits(self.limits.unwrap_or_default());
+                #[cfg(feature = "archive")]
+                if let Some(archive) = found.archive {
+                    return Ok(AnyReader::Weights(options.from_archive(archive)?));
+                }
+                Ok(AnyReader::Weights(options.from_source(source)?))
             }
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => {

@@ -30,7 +30,7 @@ impl Stats {
     /// # Errors
     ///
     /// Those of the stream.
-    pub fn of(dtype: DType, mut stream: impl Read) -> io::Result<Option<Self>> {
+    pub fn read(dtype: DType, mut stream: impl Read) -> io::Result<Option<Self>> {
         let Some((width, number)) = reader_of(dtype) else { return Ok(None) };
         let mut stats = Running::default();
         let mut chunk = vec![0; CHUNK];
@@ -123,7 +123,7 @@ mod tests {
     fn finite_elements_make_the_range() {
         let values = [1.0_f32, -3.0, f32::NAN, f32::INFINITY, 0.0];
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let stats = Stats::of(DType::F32, &bytes[..]).unwrap().unwrap();
+        let stats = Stats::read(DType::F32, &bytes[..]).unwrap().unwrap();
         assert_eq!((stats.min, stats.max), (Some(-3.0), Some(1.0)));
         assert_eq!((stats.nan, stats.infinite, stats.zeros), (1, 1, 1));
         assert!((stats.mean.unwrap() + 2.0 / 3.0).abs() < 1e-12);
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn nothing_has_no_range() {
-        let stats = Stats::of(DType::U8, &[][..]).unwrap().unwrap();
+        let stats = Stats::read(DType::U8, &[][..]).unwrap().unwrap();
         assert_eq!(stats, Stats::default());
-        assert_eq!(Stats::of(DType::C64, &[][..]).unwrap(), None);
+        assert_eq!(Stats::read(DType::C64, &[][..]).unwrap(), None);
     }
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use modelcrate::{
-    npy,
     ptl_spec::{Unpack, Value},
     tensor_core::{Limits, TensorBuf},
+    weights::npy,
 };
 
 use super::{given::source, joined, leaf};

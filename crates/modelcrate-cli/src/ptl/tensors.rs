@@ -6,7 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use modelcrate::{npy, tensor_core::TensorBuf, ztensor};
+use modelcrate::{
+    tensor_core::{TensorBuf, output::Hidden},
+    weights::npy,
+    ztensor,
+};
 
 use crate::{failure::About, options::is_stdio, write::Writing};
 
@@ -60,10 +64,11 @@ fn write_all(
     if !folder.is_dir() {
         let is_free = folder.symlink_metadata().is_err();
         ensure!(is_free, "{}: is there already, and is not a folder", folder.display());
+        let made = if write.dry_run { Hidden::check(folder) } else { fs::create_dir(folder) };
+        made.context("making a folder failed").about(folder)?;
         if write.dry_run {
             return Ok(paths);
         }
-        fs::create_dir(folder).context("making a folder failed").about(folder)?;
     }
     let mut sinks = Vec::new();
     for ((_, tensor), path) in tensors.iter().zip(&paths) {

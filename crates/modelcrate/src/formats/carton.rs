@@ -112,7 +112,7 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions) -> carton_format::Resul
     }
     if let Some(dtype) = tensor.dtype().filter(|_| options.stats) {
         let mut stream = file.reader()?;
-        summary.stats = Stats::of(dtype, &mut stream).map_err(FileReader::fault)?;
+        summary.stats = Stats::read(dtype, &mut stream).map_err(FileReader::fault)?;
         stream.fill_buf().map_err(FileReader::fault)?;
     }
     Ok(summary)

@@ -140,7 +140,7 @@ fn fill(
         summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
     }
     if let Some(dtype) = summary.dtype.filter(|_| options.stats) {
-        summary.stats = Stats::of(dtype, &bytes[..]).ok().flatten();
+        summary.stats = Stats::read(dtype, &bytes[..]).ok().flatten();
     }
     Ok(())
 }

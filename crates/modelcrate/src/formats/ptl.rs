@@ -137,7 +137,7 @@ fn fill(
         summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
     }
     if options.stats {
-        summary.stats = Stats::of(info.dtype, &bytes[..]).ok().flatten();
+        summary.stats = Stats::read(info.dtype, &bytes[..]).ok().flatten();
     }
     Ok(())
 }

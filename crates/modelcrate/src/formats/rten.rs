@@ -135,7 +135,7 @@ fn fill(
         summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
     }
     if options.stats {
-        summary.stats = Stats::of(info.dtype, tensor.stream()?).map_err(read)?;
+        summary.stats = Stats::read(info.dtype, tensor.stream()?).map_err(read)?;
     }
     Ok(())
 }

@@ -1,9 +1,6 @@
 //! safetensors and GGUF files, described as any other.
 
-use tensor_core::{
-    Budget, Chain, Finding, Report,
-    digest::{Algorithm, HashingReader},
-};
+use tensor_core::{Budget, Chain, Extent, Finding, Report, digest::Algorithm};
 
 use crate::{
     Stats, Summary, SummaryOptions, TensorSummary,
@@ -32,8 +29,10 @@ fn describe(
 ) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name());
     summary.shape = tensor.shape().clone();
-    summary.bytes = tensor.stored_extent().len();
-    summary.offset = tensor.reader().source().map(|_| tensor.stored_extent().offset());
+    summary.bytes = tensor.byte_len();
+    let extent = tensor.stored_extent().filter(|_| tensor.reader().source().is_some());
+    summary.offset = extent.map(Extent::offset);
+    summary.encoding = tensor.stored_extent().is_none().then(|| "deflate".to_owned());
     match tensor.element_type() {
         ElementType::Plain(dtype) => summary.dtype = Some(dtype),
         other => summary.logical_type = Some(other.to_string()),
@@ -55,13 +54,11 @@ fn contents(
         budget.take(summary.bytes)?;
     }
     if options.digests {
-        let mut stream = HashingReader::new(tensor.stream()?, Algorithm::Sha256);
-        std::io::copy(&mut stream, &mut std::io::sink()).map_err(Error::Read)?;
-        let (_, found) = stream.finish();
+        let found = Algorithm::Sha256.digest(&tensor.stored_bytes()?);
         summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
     }
     if let (true, Some(dtype)) = (options.stats, summary.dtype) {
-        summary.stats = Stats::of(dtype, tensor.stream()?).map_err(Error::Read)?;
+        summary.stats = Stats::read(dtype, &tensor.bytes()?[..]).map_err(Error::Read)?;
     }
     Ok(())
 }

@@ -116,7 +116,7 @@ fn contents(
     }
     let mut stats = None;
     if options.stats {
-        let found = Stats::of(blob.element_type()?, blob.stream()?);
+        let found = Stats::read(blob.element_type()?, blob.stream()?);
         stats = found.map_err(|error| blob.stream_fault(error))?;
     }
     Ok((digest, stats))

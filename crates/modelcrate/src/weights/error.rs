@@ -23,16 +23,26 @@ pub enum Error {
         what: String,
     },
     /// The format cannot hold what is to be written.
-    #[error("{format} has no {what}")]
+    #[error("{what}")]
     Unwritable {
-        /// The format.
-        format: &'static str,
         /// What it does not have.
         what: String,
+    },
+    /// A shard that an index leads to cannot be read.
+    #[error("shard {file:?}")]
+    Shard {
+        /// Its name.
+        file: String,
+        /// What is wrong with it.
+        source: Box<Self>,
     },
     /// The data of a tensor could not be read.
     #[error("tensor data could not be read")]
     Read(#[source] io::Error),
+    /// An archive is broken, or cannot be written.
+    #[cfg(feature = "archive")]
+    #[error(transparent)]
+    Archive(#[from] model_archive::Error),
     /// A write failed.
     #[error("writing failed")]
     Write(#[from] io::Error),
@@ -51,9 +61,12 @@ impl Error {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Malformed { rule, .. } => rule,
+            Self::Shard { source, .. } => source.rule(),
             Self::Unsupported { .. } => "weights/unsupported",
             Self::Read(_) => "file/read",
             Self::Unwritable { .. } | Self::Write(_) => "weights/write",
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.rule(),
             Self::Core(error) => error.rule(),
         }
     }
@@ -63,9 +76,12 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Malformed { .. } => ErrorKind::Malformed,
+            Self::Shard { source, .. } => source.kind(),
             Self::Unsupported { .. } => ErrorKind::Unsupported,
             Self::Unwritable { .. } => ErrorKind::Usage,
             Self::Read(_) | Self::Write(_) => ErrorKind::Io,
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.kind(),
             Self::Core(error) => error.kind(),
         }
     }
@@ -75,6 +91,9 @@ impl Error {
     pub fn at(&self) -> At {
         match self {
             Self::Malformed { at, .. } => At::file().offset(*at),
+            Self::Shard { file, source } => source.at().entry(file),
+            #[cfg(feature = "archive")]
+            Self::Archive(error) => error.at(),
             Self::Core(error) => error.at(),
             Self::Unsupported { .. } | Self::Unwritable { .. } | Self::Read(_) | Self::Write(_) => {
                 At::file()

@@ -14,7 +14,7 @@ use tensor_core::{
 
 use super::{
     ElementType, Error, Layout, Planned, Result,
-    contents::{Contents, Entry},
+    contents::{Contents, Entry, Plain},
 };
 
 /// What a file starts with.
@@ -39,29 +39,36 @@ pub(super) fn parse(source: &Source, limits: &Limits) -> Result<Contents> {
         }
         contents.metadata.insert(key, value);
     }
-    let alignment = alignment(contents.metadata.get("general.alignment"))?;
-    for _ in 0..tensors {
-        contents.entries.push(input.tensor(limits)?);
-    }
-    place(&mut contents, input.at, alignment, source.len())?;
+    let alignment = alignment(contents.metadata.get(KEY_OF_ALIGNMENT))?;
+    let tensors = (0..tensors).map(|_| input.tensor(limits));
+    let mut tensors = tensors.collect::<Result<Vec<Plain>>>()?;
+    place(&mut tensors, input.at, alignment, source.len(), &mut contents.findings)?;
+    contents.entries = tensors.into_iter().map(Entry::from).collect();
     Ok(contents)
 }
 
 /// Makes the extents of the tensors, which count from the start of the data, those of the file.
-fn place(contents: &mut Contents, header: u64, alignment: u64, len: u64) -> Result<()> {
+fn place(
+    tensors: &mut [Plain],
+    header: u64,
+    alignment: u64,
+    len: u64,
+    findings: &mut Report,
+) -> Result<()> {
     let start = header.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-    for entry in &mut contents.entries {
+    for entry in tensors.iter_mut() {
         let (name, offset) = (&entry.name, entry.extent.offset());
         if !offset.is_multiple_of(alignment) {
             let reason =
                 format!("tensor {name:?}: offset {offset} is not a multiple of {alignment}");
             return Err(Error::malformed("gguf/tensor-misaligned", header, reason));
         }
+        // One without elements may stand behind the end of a file that is not padded.
         let offset = start.saturating_add(offset);
+        let offset = if entry.extent.is_empty() { offset.min(len) } else { offset };
         entry.extent = Extent::new(offset, entry.extent.len())?.within(len, "tensor data")?;
     }
-    let mut order: Vec<&Entry> =
-        contents.entries.iter().filter(|one| !one.extent.is_empty()).collect();
+    let mut order: Vec<&Plain> = tensors.iter().filter(|one| !one.extent.is_empty()).collect();
     order.sort_by_key(|entry| entry.extent.offset());
     let mut end = start.min(len);
     for entry in order {
@@ -73,13 +80,13 @@ fn place(contents: &mut Contents, header: u64, alignment: u64, len: u64) -> Resu
         }
         if offset.saturating_sub(end) >= alignment {
             let gap = offset.saturating_sub(end);
-            unread(&mut contents.findings, end, gap);
+            unread(findings, end, gap);
         }
         end = entry.extent.end();
     }
     // Writers pad the last tensor too.
     if len.saturating_sub(end) >= alignment {
-        unread(&mut contents.findings, end, len.saturating_sub(end));
+        unread(findings, end, len.saturating_sub(end));
     }
     Ok(())
 }
@@ -101,30 +108,38 @@ fn alignment(value: Option<&Value>) -> Result<u64> {
 impl Layout {
     /// Lays out a GGUF file of version 3, with the tensors in the order in which they are given.
     ///
+    /// Metadata are texts, truth values, numbers, and lists of one of these: whole numbers as `u32`,
+    /// or as `u64` or `i64` where they do not fit, others as `f64`. `general.alignment` is left out,
+    /// as data are at multiples of 32.
+    ///
     /// # Errors
     ///
-    /// [`Error::Unwritable`] where it has no such element type, name or rank.
+    /// [`Error::Unwritable`] where it has no such element type, name, rank or value.
     pub fn gguf(metadata: &BTreeMap<String, Value>, tensors: &[Planned<'_>]) -> Result<Self> {
         let mut header = [&MAGIC[..], &3_u32.to_le_bytes()].concat();
         header.extend((tensors.len() as u64).to_le_bytes());
+        // Data are aligned as they are where nothing says so.
+        let metadata: Vec<_> =
+            metadata.iter().filter(|(key, _)| *key != KEY_OF_ALIGNMENT).collect();
         header.extend((metadata.len() as u64).to_le_bytes());
         for (key, value) in metadata {
             put_text(&mut header, key);
-            put_value(&mut header, value);
+            put_value(&mut header, key, value)?;
         }
         let (mut places, mut end, mut names) = (Vec::new(), 0_u64, HashSet::new());
         for tensor in tensors {
-            let refused = |what: &str| tensor.unwritable("GGUF", what);
-            let of = tensor.element_type.to_ggml();
-            let of = of.ok_or_else(|| refused(&format!("element type {}", tensor.element_type)))?;
-            if tensor.name.len() > MAX_NAME || !names.insert(tensor.name) {
-                return Err(refused(&format!(
-                    "name of more than {MAX_NAME} bytes, nor one that stands twice"
-                )));
+            let of = tensor.element_type.to_ggml().ok_or_else(|| {
+                tensor.unwritable(&format!("GGUF has no element type {}", tensor.element_type))
+            })?;
+            if tensor.name.len() > MAX_NAME {
+                return Err(tensor.unwritable("GGUF has no names of more than 63 bytes"));
+            }
+            if !names.insert(tensor.name) {
+                return Err(tensor.unwritable("stands twice, expected once"));
             }
             let dims = tensor.shape.dims();
             if dims.len() > MAX_RANK {
-                return Err(refused(&format!("tensor of more than {MAX_RANK} dimensions")));
+                return Err(tensor.unwritable("GGUF has at most 4 dimensions"));
             }
             put_text(&mut header, tensor.name);
             header.extend(u32::try_from(dims.len()).unwrap_or(u32::MAX).to_le_bytes());
@@ -145,31 +160,60 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// Writes a text, a truth value, a number, or a list of texts; what else JSON has is its text.
-fn put_value(bytes: &mut Vec<u8>, value: &Value) {
-    let mut put = |of: u32, value: &[u8]| {
-        bytes.extend(of.to_le_bytes());
-        bytes.extend(value);
-    };
+/// Writes a value with its type.
+fn put_value(bytes: &mut Vec<u8>, key: &str, value: &Value) -> Result<()> {
+    let no_such =
+        || Error::Unwritable { what: format!("GGUF has no value as {key:?} has: {value}") };
     match value {
-        Value::Bool(yes) => put(7, &[u8::from(*yes)]),
-        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-            (Some(number), ..) => match u32::try_from(number) {
-                Ok(number) => put(4, &number.to_le_bytes()),
-                Err(_) => put(10, &number.to_le_bytes()),
-            },
-            (None, Some(number), _) => put(11, &number.to_le_bytes()),
-            (None, None, number) => put(12, &number.unwrap_or(f64::NAN).to_le_bytes()),
-        },
-        Value::String(text) => {
-            put(STRING, &[]);
-            put_text(bytes, text);
+        Value::Array(list) => {
+            let types: Option<Vec<u32>> = list.iter().map(type_of).collect();
+            let types = types.ok_or_else(no_such)?;
+            let of = match (types.iter().min(), types.iter().max()) {
+                (None, None) => STRING,
+                (Some(min), Some(max)) if min == max => *min,
+                // Whole numbers of several sizes.
+                (Some(4), Some(10)) => 10,
+                (Some(4), Some(11)) => 11,
+                _ => return Err(no_such()),
+            };
+            bytes.extend(ARRAY.to_le_bytes());
+            bytes.extend(of.to_le_bytes());
+            bytes.extend((list.len() as u64).to_le_bytes());
+            list.iter().try_for_each(|value| put_scalar(bytes, of, value)).ok_or_else(no_such)
         }
-        other => {
-            put(STRING, &[]);
-            put_text(bytes, &other.to_string());
+        value => {
+            let of = type_of(value).ok_or_else(no_such)?;
+            bytes.extend(of.to_le_bytes());
+            put_scalar(bytes, of, value).ok_or_else(no_such)
         }
     }
+}
+
+fn type_of(value: &Value) -> Option<u32> {
+    match value {
+        Value::Bool(_) => Some(7),
+        Value::String(_) => Some(STRING),
+        Value::Number(number) => Some(match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) if u32::try_from(number).is_ok() => 4,
+            (Some(_), _) => 10,
+            (None, Some(_)) => 11,
+            (None, None) => 12,
+        }),
+        _ => None,
+    }
+}
+
+/// Writes a value as one of a type; `None` where it is not.
+fn put_scalar(bytes: &mut Vec<u8>, of: u32, value: &Value) -> Option<()> {
+    match of {
+        4 => bytes.extend(u32::try_from(value.as_u64()?).ok()?.to_le_bytes()),
+        7 => bytes.push(value.as_bool()?.into()),
+        STRING => put_text(bytes, value.as_str()?),
+        10 => bytes.extend(value.as_u64()?.to_le_bytes()),
+        11 => bytes.extend(value.as_i64()?.to_le_bytes()),
+        _ => bytes.extend(value.as_f64()?.to_le_bytes()),
+    }
+    Some(())
 }
 
 /// The header, read from the front.
@@ -225,14 +269,20 @@ impl<'s> Input<'s> {
     fn key_value(&mut self) -> Result<(String, Value)> {
         let key = self.string("key")?;
         let at = self.at;
-        let value = match self.u32("type of a value")? {
-            ARRAY => self.array()?,
-            of => self.scalar(of, at)?,
-        };
-        Ok((key, value))
+        let of = self.u32("type of a value")?;
+        if key == KEY_OF_ALIGNMENT && of != 4 {
+            let reason = format!("{KEY_OF_ALIGNMENT} at byte {at} is of type {of}, expected u32");
+            return Err(Error::malformed("gguf/alignment", at, reason));
+        }
+        Ok((key, self.value(of, at, 0)?))
+    }
+
+    fn value(&mut self, of: u32, at: u64, depth: u32) -> Result<Value> {
+        if of == ARRAY { self.array(depth) } else { self.scalar(of, at) }
     }
 
     fn scalar(&mut self, of: u32, at: u64) -> Result<Value> {
+        self.keep(VALUE)?;
         Ok(match of {
             0 => u8::from_le_bytes(self.take("value")?).into(),
             1 => i8::from_le_bytes(self.take("value")?).into(),
@@ -261,30 +311,43 @@ impl<'s> Input<'s> {
     }
 
     /// Reads a list; of a long one, such as a vocabulary, only how many of what it holds.
-    fn array(&mut self) -> Result<Value> {
+    fn array(&mut self, depth: u32) -> Result<Value> {
+        self.limits.check(Limit::Depth, "depth of lists", depth.into())?;
         let at = self.at;
         let of = self.u32("type of elements")?;
-        let Some((name, width)) = SCALARS.get(of as usize).copied().flatten() else {
-            let reason =
-                format!("type of elements at byte {at} is {of}, expected a number or text");
+        let Some((name, width)) = TYPES.get(of as usize).copied() else {
+            let reason = format!("type of elements at byte {at} is {of}, expected 0 to 12");
             return Err(Error::malformed("gguf/value-type", at, reason));
         };
         let count = self.count("number of elements", width)?;
+        let deeper = depth.saturating_add(1);
         if count <= LISTED {
-            return (0..count).map(|_| self.scalar(of, at)).collect();
+            return (0..count).map(|_| self.value(of, at, deeper)).collect();
         }
-        if of == STRING {
-            for _ in 0..count {
-                let len = self.u64("length of a text")?;
-                self.skip(len, "text")?;
+        match of {
+            STRING => {
+                for _ in 0..count {
+                    let len = self.u64("length of a text")?;
+                    self.skip(len, "text")?;
+                }
             }
-        } else {
-            self.skip(count.saturating_mul(width), "elements")?;
+            ARRAY => {
+                let reason =
+                    format!("list at byte {at} holds {count} lists, expected at most {LISTED}");
+                return Err(Error::Unsupported { what: reason });
+            }
+            _ => self.skip(count.saturating_mul(width), "elements")?,
         }
-        Ok(format!("{count} × {name}").into())
+        Ok(serde_json::json!({ "elements": count, "type": name }))
     }
 
-    fn tensor(&mut self, limits: &Limits) -> Result<Entry> {
+    /// Counts what is kept of names and values.
+    fn keep(&mut self, bytes: u64) -> Result<()> {
+        self.kept = self.kept.saturating_add(bytes);
+        Ok(self.limits.check(Limit::MetadataBytes, "names and values in bytes", self.kept)?)
+    }
+
+    fn tensor(&mut self, limits: &Limits) -> Result<Plain> {
         let name = self.string("name of a tensor")?;
         let rank = self.u32("rank")?;
         limits.check(Limit::Rank, "rank", rank.into())?;
@@ -305,14 +368,13 @@ impl<'s> Input<'s> {
             Error::malformed("gguf/partial-block", at, reason)
         })?;
         let offset = self.u64("offset")?;
-        Ok(Entry { name, element_type, shape, source: 0, extent: Extent::new(offset, len)? })
+        Ok(Plain { name, element_type, shape, extent: Extent::new(offset, len)? })
     }
 
     fn string(&mut self, what: &'static str) -> Result<String> {
         let at = self.at;
         let len = self.u64(what)?;
-        self.kept = self.kept.saturating_add(len);
-        self.limits.check(Limit::MetadataBytes, "names and values in bytes", self.kept)?;
+        self.keep(len.saturating_add(VALUE))?;
         let place = Extent::new(self.at, len)?.within(self.source.len(), what)?;
         // Bounded by the limit above and by what the file holds.
         let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
@@ -347,8 +409,8 @@ impl<'s> Input<'s> {
     fn skip(&mut self, len: u64, what: &'static str) -> Result<()> {
         let place = Extent::new(self.at, len)?.within(self.source.len(), what)?;
         self.at = place.end();
-        // Short texts are in the buffer already.
-        if len < 4096 {
+        // Reading on is cheaper than to start again.
+        if len < 1 << 20 {
             let skipped = std::io::copy(&mut (&mut self.stream).take(len), &mut std::io::sink());
             skipped.map_err(|source| Core::Read { what, offset: place.offset(), source })?;
         } else {
@@ -422,23 +484,27 @@ const GGML: [(u32, ElementType); 34] = [
     (41, blocks("q1_0", 128, 18)),
 ];
 
-/// Names and least widths in bytes of the types of values, by their numbers; of lists there are none
-/// in lists.
-const SCALARS: [Option<(&str, u64)>; 13] = [
-    Some(("u8", 1)),
-    Some(("i8", 1)),
-    Some(("u16", 2)),
-    Some(("i16", 2)),
-    Some(("u32", 4)),
-    Some(("i32", 4)),
-    Some(("f32", 4)),
-    Some(("bool", 1)),
-    Some(("text", 8)),
-    None,
-    Some(("u64", 8)),
-    Some(("i64", 8)),
-    Some(("f64", 8)),
+/// Names and least widths in bytes of the types of values, by their numbers.
+const TYPES: [(&str, u64); 13] = [
+    ("u8", 1),
+    ("i8", 1),
+    ("u16", 2),
+    ("i16", 2),
+    ("u32", 4),
+    ("i32", 4),
+    ("f32", 4),
+    ("bool", 1),
+    ("text", 8),
+    ("list", 12),
+    ("u64", 8),
+    ("i64", 8),
+    ("f64", 8),
 ];
+
+const KEY_OF_ALIGNMENT: &str = "general.alignment";
+
+/// About what a value takes in memory besides its text, in bytes.
+const VALUE: u64 = 32;
 
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
@@ -530,6 +596,35 @@ mod tests {
     }
 
     #[test]
+    fn lists_in_lists_and_long_ones() {
+        let inner = [&0_u32.to_le_bytes()[..], &2_u64.to_le_bytes(), &[1, 2]].concat();
+        let nested = [&ARRAY.to_le_bytes()[..], &1_u64.to_le_bytes(), &inner].concat();
+        let words: Vec<u8> = (0..70).flat_map(|_| text("word")).collect();
+        let words = [&STRING.to_le_bytes()[..], &70_u64.to_le_bytes(), &words].concat();
+        let keys = [key("nested", ARRAY, &nested), key("words", ARRAY, &words), key("n", 0, &[7])];
+        let reader = Reader::from_bytes(file(header(3, &keys, &[]), &[])).unwrap();
+        let found = serde_json::to_value(reader.metadata()).unwrap();
+        let words = serde_json::json!({"elements": 70, "type": "text"});
+        assert_eq!(found, serde_json::json!({"nested": [[1, 2]], "words": words, "n": 7}));
+        let deep = (0..70).fold(inner, |inner, _| {
+            [&ARRAY.to_le_bytes()[..], &1_u64.to_le_bytes(), &inner].concat()
+        });
+        let error =
+            Reader::from_bytes(file(header(3, &[key("a", ARRAY, &deep)], &[]), &[])).unwrap_err();
+        assert_eq!(error.kind(), tensor_core::ErrorKind::OverLimit);
+    }
+
+    #[test]
+    fn metadata_take_memory_in_proportion() {
+        let list = [&0_u32.to_le_bytes()[..], &64_u64.to_le_bytes(), &[0; 64]].concat();
+        let keys: Vec<_> = (0..100).map(|n| key(&format!("{n}"), ARRAY, &list)).collect();
+        let bytes = file(header(3, &keys, &[]), &[]);
+        let limits = Limits::default().with_metadata_bytes(100_000);
+        let error = Reader::options().limits(limits).from_bytes(bytes).unwrap_err();
+        assert_eq!(error.kind(), tensor_core::ErrorKind::OverLimit);
+    }
+
+    #[test]
     fn every_truncation() {
         let bytes = sample();
         for len in 0..bytes.len() {
@@ -551,17 +646,28 @@ mod tests {
             shape: &shapes[index],
         };
         let planned: Vec<_> = (0..3).map(planned).collect();
-        let keys = serde_json::json!({"n": 7, "text": "b", "half": 0.5, "yes": true, "long": 1_u64 << 40, "minus": -3});
+        let keys = serde_json::json!({"n": 7, "text": "b", "half": 0.5, "yes": true, "long": 1_u64 << 40, "minus": -3,
+            "texts": ["a", "b"], "numbers": [1, -2], "none": []});
         let metadata: BTreeMap<String, Value> = serde_json::from_value(keys).unwrap();
+        // An alignment that another file had says nothing of this one.
+        let aligned = serde_json::from_value(serde_json::json!({"general.alignment": 64})).unwrap();
+        assert_eq!(
+            Layout::gguf(&aligned, &planned).unwrap().header,
+            Layout::gguf(&BTreeMap::new(), &planned).unwrap().header,
+        );
+        for value in [serde_json::json!(null), serde_json::json!({}), serde_json::json!([1, "a"])] {
+            Layout::gguf(&[("key".to_owned(), value)].into(), &planned).unwrap_err();
+        }
         let layout = Layout::gguf(&metadata, &planned).unwrap();
         let data =
             |index: usize| vec![index as u8 + 1; planned[index].byte_len().unwrap() as usize];
         let mut bytes = Vec::new();
-        let put = |index: usize, sink: &mut Vec<u8>| {
-            sink.extend(data(index));
-            Ok::<_, Error>(())
-        };
-        layout.write(&mut bytes, put).unwrap();
+        layout
+            .write(&mut bytes, |index, sink| Ok::<_, Error>(sink.write_all(&data(index))?))
+            .unwrap();
+        let short = layout.write(&mut Vec::new(), |_, sink| Ok::<_, Error>(sink.write_all(&[0])?));
+        let message = "tensor 0 was written as 1 bytes, expected 136";
+        assert_eq!(short.unwrap_err().to_string(), message);
         assert_eq!(layout.file_len(), bytes.len() as u64);
         let reader = Reader::from_bytes(bytes).unwrap();
         assert_eq!(*reader.metadata(), metadata);
@@ -626,7 +732,7 @@ mod tests {
         rejects(
             one(&[], &[tensor("a", &[4], 0, 0), tensor("a", &[4], 0, 32)]),
             "weights/duplicate-name",
-            "tensor \"a\" at byte 128 has the name of another",
+            "tensor \"a\" stands twice, expected once",
         );
         rejects(
             one(&[], &[tensor("a", &[4], 0, 8)]),

@@ -1,6 +1,6 @@
-use std::io::Write;
+use std::io::{self, Write};
 
-use tensor_core::{Error as Core, Extent, Shape};
+use tensor_core::{Extent, Shape};
 
 use super::{ElementType, Error, Result};
 
@@ -17,12 +17,15 @@ pub struct Planned<'a> {
 
 impl Planned<'_> {
     pub(super) fn byte_len(&self) -> Result<u64> {
-        let partial = || Core::ShapeOverflow { shape: self.shape.clone() };
-        Ok(self.element_type.byte_len(self.shape)?.ok_or_else(partial)?)
+        let Self { name, element_type, shape } = self;
+        self.element_type.byte_len(shape)?.ok_or_else(|| {
+            let what = format!("rows of shape {shape} are no whole blocks of {element_type}");
+            Error::Unwritable { what: format!("tensor {name:?}: {what}") }
+        })
     }
 
-    pub(super) fn unwritable(&self, format: &'static str, what: &str) -> Error {
-        Error::Unwritable { format, what: format!("{what}, as tensor {:?} has", self.name) }
+    pub(super) fn unwritable(&self, what: &str) -> Error {
+        Error::Unwritable { what: format!("tensor {:?}: {what}", self.name) }
     }
 }
 
@@ -45,27 +48,53 @@ impl Layout {
     }
 
     /// Writes the file; `write` is called with the position of each tensor among those that were
-    /// given, in the order of the file, and writes exactly its bytes.
+    /// given, in the order of the file, and writes its bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::Write`]; those of `write`.
-    pub fn write<W: Write, E: From<Error>>(
+    /// [`Error::Write`]; [`Error::Unwritable`] where other than its bytes were written for a tensor;
+    /// those of `write`.
+    pub fn write<E: From<Error>>(
         &self,
-        sink: &mut W,
-        mut write: impl FnMut(usize, &mut W) -> Result<(), E>,
+        sink: &mut dyn Write,
+        mut write: impl FnMut(usize, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
         sink.write_all(&self.header).map_err(Error::from)?;
         let mut at = 0_u64;
         for (index, place) in self.order.iter().zip(&self.places) {
             pad(sink, place.offset().saturating_sub(at))?;
-            write(*index, sink)?;
+            let mut counted = Counted { sink: &mut *sink, written: 0 };
+            write(*index, &mut counted)?;
+            let (found, expected) = (counted.written, place.len());
+            if found != expected {
+                let what =
+                    format!("tensor {index} was written as {found} bytes, expected {expected}");
+                return Err(Error::Unwritable { what }.into());
+            }
             at = place.end();
         }
         Ok(pad(sink, self.end.saturating_sub(at))?)
     }
 }
 
-fn pad(sink: &mut impl Write, len: u64) -> Result<()> {
-    Ok(std::io::copy(&mut std::io::Read::take(std::io::repeat(0), len), sink).map(drop)?)
+/// Counts what is written.
+struct Counted<'w> {
+    sink: &'w mut dyn Write,
+    written: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.sink.write(bytes)?;
+        self.written = self.written.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+fn pad(sink: &mut dyn Write, len: u64) -> Result<()> {
+    Ok(io::copy(&mut io::Read::take(io::repeat(0), len), sink).map(drop)?)
 }

@@ -1,14 +1,18 @@
 use std::{
-    collections::{BTreeMap, HashMap, hash_map::Entry as Place},
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::Arc,
 };
 
 use bytes::Bytes;
+#[cfg(feature = "archive")]
+use model_archive::Archive;
 use serde_json::Value;
-use tensor_core::{Extent, Finding, Limits, Report, Source};
+use tensor_core::{Extent, Finding, Limits, Profile, Report, Source};
 
-use super::{Error, Result, Tensor, contents::Contents, gguf, safetensors, shards};
+#[cfg(feature = "archive")]
+use super::npz;
+use super::{Error, Result, Tensor, contents::Contents, gguf, npy, safetensors, shards};
 use crate::Format;
 
 /// An open file of named tensors, or an index with the shards that it leads to.
@@ -22,6 +26,9 @@ pub(super) struct Inner {
     format: Format,
     /// The file, or the shards.
     pub(super) sources: Vec<Source>,
+    /// The file, where it is an archive.
+    #[cfg(feature = "archive")]
+    pub(super) archive: Option<Archive>,
     pub(super) limits: Limits,
     contents: Contents,
     /// Where names stand among the entries.
@@ -75,17 +82,37 @@ impl ReadOptions {
         let format = format_of(&source)?;
         let contents = match format {
             Some(Format::Gguf) => gguf::parse(&source, &self.limits)?,
+            Some(Format::Npy) => npy::parse(&source)?,
             Some(Format::Safetensors) => safetensors::parse(&source, &self.limits)?,
+            #[cfg(feature = "archive")]
+            _ if Archive::sniff(&source)? => {
+                // NumPy streams: sizes stand behind the data.
+                let options = Archive::options().profile(Profile::Lenient).limits(self.limits);
+                return self.from_archive(options.from_source(source)?);
+            }
             _ if shards::sniff(&source)? => {
                 let what = "file is an index of shards, which are found by its path".to_owned();
                 return Err(Error::Unsupported { what });
             }
             _ => {
-                let what = "file is neither safetensors nor GGUF".to_owned();
+                let what = "file is none of safetensors, GGUF, npy and npz".to_owned();
                 return Err(Error::Unsupported { what });
             }
         };
-        Reader::new(format.unwrap_or(Format::Gguf), vec![source], self.limits, contents)
+        Inner::new(format.unwrap_or(Format::Gguf), vec![source], self.limits, contents)?.finish()
+    }
+
+    /// Opens an archive of `NumPy` that was opened as an archive already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    #[cfg(feature = "archive")]
+    pub fn from_archive(self, archive: Archive) -> Result<Reader> {
+        let contents = npz::parse(&archive, &self.limits)?;
+        let sources = vec![archive.source().clone()];
+        let inner = Inner::new(Format::Npz, sources, self.limits, contents)?;
+        Inner { archive: Some(archive), ..inner }.finish()
     }
 }
 
@@ -123,27 +150,7 @@ impl Reader {
         ReadOptions::default()
     }
 
-    pub(super) fn new(
-        format: Format,
-        sources: Vec<Source>,
-        limits: Limits,
-        contents: Contents,
-    ) -> Result<Self> {
-        let mut names = HashMap::with_capacity(contents.entries.len());
-        for (index, entry) in contents.entries.iter().enumerate() {
-            match names.entry(entry.name.clone()) {
-                Place::Vacant(place) => _ = place.insert(index),
-                Place::Occupied(_) => {
-                    let (name, at) = (&entry.name, entry.extent.offset());
-                    let reason = format!("tensor {name:?} at byte {at} has the name of another");
-                    return Err(Error::malformed("weights/duplicate-name", at, reason));
-                }
-            }
-        }
-        Ok(Self { inner: Arc::new(Inner { format, sources, limits, contents, names }) })
-    }
-
-    /// Returns the format: safetensors or GGUF.
+    /// Returns the format: safetensors, GGUF, `npy` or `npz`.
     #[must_use]
     pub fn format(&self) -> Format {
         self.inner.format
@@ -208,6 +215,14 @@ impl Reader {
     /// Like [`validate`](Self::validate), but tells `progress` how many bytes were done each time
     /// some are.
     pub fn validate_with(&self, progress: impl Fn(u64)) -> Report {
+        #[cfg(feature = "archive")]
+        if let Some(archive) = &self.inner.archive {
+            // Checksums first; what is wrong with one is said once.
+            let report = archive.validate();
+            if !report.is_valid() {
+                return report;
+            }
+        }
         let mut report = self.lint();
         for tensor in self.tensors() {
             if let Err(error) = tensor.check(&progress) {
@@ -221,11 +236,46 @@ impl Reader {
     }
 }
 
+impl Inner {
+    pub(super) fn new(
+        format: Format,
+        sources: Vec<Source>,
+        limits: Limits,
+        contents: Contents,
+    ) -> Result<Self> {
+        let mut names = HashMap::with_capacity(contents.entries.len());
+        for (index, entry) in contents.entries.iter().enumerate() {
+            if names.insert(entry.name.clone(), index).is_some() {
+                let reason = format!("tensor {:?} stands twice, expected once", entry.name);
+                return Err(Error::malformed("weights/duplicate-name", 0, reason));
+            }
+        }
+        #[cfg(feature = "archive")]
+        let archive = None;
+        Ok(Self {
+            format,
+            sources,
+            #[cfg(feature = "archive")]
+            archive,
+            limits,
+            contents,
+            names,
+        })
+    }
+
+    pub(super) fn finish(self) -> Result<Reader> {
+        Ok(Reader { inner: Arc::new(self) })
+    }
+}
+
 /// Tells which format a file starts as.
 fn format_of(source: &Source) -> Result<Option<Format>> {
     let start = source.read(Extent::first(source.len().min(16)), "start of the file")?;
     if start.starts_with(gguf::MAGIC) {
         return Ok(Some(Format::Gguf));
+    }
+    if start.starts_with(npy::MAGIC) {
+        return Ok(Some(Format::Npy));
     }
     Ok(safetensors::sniff(&start).then_some(Format::Safetensors))
 }

@@ -3,7 +3,11 @@
 //! The crate `safetensors` reads them too, but wants the whole file in memory or mapped, takes the
 //! last of two tensors of a name without a word, and names no place in the header.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, HashSet, btree_map::Entry as Place},
+    fmt,
+    marker::PhantomData,
+};
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -11,38 +15,62 @@ use tensor_core::{DType, Extent, Limit, Limits, Shape, Source};
 
 use super::{
     ElementType, Error, Layout, Planned, Result,
-    contents::{Contents, Entry},
+    contents::{Contents, Entry, Plain},
 };
 
 /// Tells whether some bytes start as a file does: with a length and a brace.
 pub(super) fn sniff(start: &[u8]) -> bool {
     let len = start.first_chunk().map(|len| u64::from_le_bytes(*len));
-    len.is_some_and(|len| len <= MAX_HEADER)
-        && start.get(8..10).is_some_and(|text| matches!(text, b"{\"" | b"{}" | b"{ " | b"{\n"))
+    let is_object = match start.get(8..10) {
+        Some(&[b'{', next]) => matches!(next, b'"' | b'}') || next.is_ascii_whitespace(),
+        _ => false,
+    };
+    is_object && len.is_some_and(|len| len <= MAX_HEADER)
 }
 
 /// Reads the header, which must describe every byte behind it.
 pub(super) fn parse(source: &Source, limits: &Limits) -> Result<Contents> {
+    let (metadata, tensors) = read(source, limits)?;
+    let entries = tensors.into_iter().map(Entry::from).collect();
+    Ok(Contents { metadata, entries, ..Contents::default() })
+}
+
+/// Reads the header: metadata, and the tensors in the order of their data.
+pub(super) fn read(
+    source: &Source,
+    limits: &Limits,
+) -> Result<(BTreeMap<String, Value>, Vec<Plain>)> {
     let len = source.read(Extent::first(8), "length of the header")?;
     let len = len.first_chunk().map_or(0, |len| u64::from_le_bytes(*len));
     limits.check(Limit::ManifestBytes, "length of the header in bytes", len)?;
     let place = Extent::new(8, len)?.within(source.len(), "header")?;
     let text = source.read(place, "header")?;
-    let header: Header = serde_json::from_slice(&text).map_err(|error| not_json(&error))?;
-    let data = Extent::between(place.end(), source.len());
-    let mut contents = Contents { metadata: header.metadata, ..Contents::default() };
-    limits.check(Limit::Tensors, "number of tensors", header.tensors.len() as u64)?;
-    for (name, stored) in header.tensors {
-        contents.entries.push(stored.entry(name, data, limits)?);
+    if len > MAX_HEADER {
+        let reason = format!("header at byte 8 is {len} bytes long, expected at most {MAX_HEADER}");
+        return Err(Error::malformed("safetensors/header", 0, reason));
     }
+    let text = str::from_utf8(&text).map_err(|error| {
+        let at = 8_u64.saturating_add(error.valid_up_to() as u64);
+        Error::malformed("safetensors/header", at, format!("header at byte {at} is not UTF-8"))
+    })?;
+    let header: Header = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    let kept = header
+        .metadata
+        .iter()
+        .map(|(key, value)| key.len().saturating_add(value.as_str().map_or(0, str::len)));
+    limits.check(Limit::MetadataBytes, "metadata in bytes", kept.sum::<usize>() as u64)?;
+    let data = Extent::between(place.end(), source.len());
+    limits.check(Limit::Tensors, "number of tensors", header.tensors.len() as u64)?;
+    let tensors = header.tensors.into_iter().map(|(name, stored)| stored.read(name, data, limits));
+    let mut tensors = tensors.collect::<Result<Vec<Plain>>>()?;
     // Empty tensors stand before the one that starts where they do.
-    contents.entries.sort_by_key(|entry| (entry.extent.offset(), entry.extent.end()));
-    covers(&contents.entries, data)?;
-    Ok(contents)
+    tensors.sort_by_key(|tensor| (tensor.extent.offset(), tensor.extent.end()));
+    covers(&tensors, data)?;
+    Ok((header.metadata, tensors))
 }
 
 /// Checks that the tensors follow each other without a gap, up to the end of the file.
-fn covers(entries: &[Entry], data: Extent) -> Result<()> {
+fn covers(entries: &[Plain], data: Extent) -> Result<()> {
     let mut end = data.offset();
     for entry in entries {
         let (name, offset) = (&entry.name, entry.extent.offset());
@@ -86,11 +114,12 @@ impl Layout {
         for (index, tensor) in tensors.iter().enumerate() {
             let rank = DTYPES.iter().position(|(_, known)| *known == tensor.element_type);
             let unwritable = || {
-                tensor.unwritable("safetensors", &format!("element type {}", tensor.element_type))
+                tensor
+                    .unwritable(&format!("safetensors has no element type {}", tensor.element_type))
             };
             let rank = rank.ok_or_else(unwritable)?;
             if tensor.name == METADATA {
-                return Err(tensor.unwritable("safetensors", "tensor of this name"));
+                return Err(tensor.unwritable("safetensors has no tensor of this name"));
             }
             order.push((std::cmp::Reverse(rank), tensor.name, index));
         }
@@ -108,7 +137,7 @@ impl Layout {
                 "dtype": dtype, "shape": tensor.shape.dims(), "data_offsets": place,
             });
             if header.insert(tensor.name.to_owned(), stored).is_some() {
-                return Err(tensor.unwritable("safetensors", "second tensor of a name"));
+                return Err(tensor.unwritable("stands twice, expected once"));
             }
             places.push(extent);
             end = extent.end();
@@ -116,8 +145,9 @@ impl Layout {
         let mut text = Value::Object(header).to_string().into_bytes();
         text.resize(text.len().next_multiple_of(8), b' ');
         if text.len() as u64 > MAX_HEADER {
-            let what = format!("room for a header of {} bytes", text.len());
-            return Err(Error::Unwritable { format: "safetensors", what });
+            let len = text.len();
+            let what = format!("header of {len} bytes is longer than safetensors has room for");
+            return Err(Error::Unwritable { what });
         }
         let header = [&(text.len() as u64).to_le_bytes()[..], &text].concat();
         Ok(Layout { header, order, places, end })
@@ -140,7 +170,7 @@ struct Stored {
 }
 
 impl Stored {
-    fn entry(self, name: String, data: Extent, limits: &Limits) -> Result<Entry> {
+    fn read(self, name: String, data: Extent, limits: &Limits) -> Result<Plain> {
         limits.check(Limit::Rank, "rank", self.shape.len() as u64)?;
         let broken =
             |rule, reason: String| Error::malformed(rule, 8, format!("tensor {name:?}: {reason}"));
@@ -163,7 +193,7 @@ impl Stored {
         }
         let extent = Extent::new(data.offset().saturating_add(start), end.saturating_sub(start))?;
         let extent = extent.within(data.end(), "tensor data")?;
-        Ok(Entry { name, element_type, shape, source: 0, extent })
+        Ok(Plain { name, element_type, shape, extent })
     }
 }
 
@@ -183,20 +213,62 @@ impl<'de> Visitor<'de> for HeaderVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
-        let (mut header, mut names) = (Header::default(), std::collections::HashSet::new());
+        let (mut header, mut names) = (Header::default(), HashSet::new());
         while let Some(name) = map.next_key::<String>()? {
             if !names.insert(name.clone()) {
                 return Err(de::Error::custom(format!("{name:?} stands twice, expected once")));
             }
             if name == METADATA {
-                let metadata = map.next_value::<BTreeMap<String, String>>()?;
-                header.metadata =
-                    metadata.into_iter().map(|(key, text)| (key, text.into())).collect();
+                let metadata = map.next_value::<Option<Unique<String>>>()?;
+                let metadata = metadata.unwrap_or_default().0.into_iter();
+                header.metadata = metadata.map(|(key, text)| (key, text.into())).collect();
             } else {
                 header.tensors.push((name, map.next_value()?));
             }
         }
         Ok(header)
+    }
+}
+
+/// An object in which no key stands twice, and which has no more than a million.
+pub(super) struct Unique<V>(pub(super) BTreeMap<String, V>);
+
+impl<V> Default for Unique<V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Unique<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(UniqueVisitor(PhantomData))
+    }
+}
+
+struct UniqueVisitor<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueVisitor<V> {
+    type Value = Unique<V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique<V>, A::Error> {
+        let mut unique = BTreeMap::new();
+        while let Some((key, value)) = map.next_entry::<String, V>()? {
+            if unique.len() >= MAX_KEYS {
+                return Err(de::Error::custom("more than 1,000,000 keys"));
+            }
+            match unique.entry(key) {
+                Place::Vacant(place) => _ = place.insert(value),
+                Place::Occupied(place) => {
+                    let key = place.key();
+                    return Err(de::Error::custom(format!("{key:?} stands twice, expected once")));
+                }
+            }
+        }
+        Ok(Unique(unique))
     }
 }
 
@@ -242,6 +314,9 @@ const DTYPES: [(&str, ElementType); 22] = [
     ("U64", ElementType::Plain(DType::U64)),
 ];
 
+/// How many keys an object of metadata or an index may have.
+const MAX_KEYS: usize = 1_000_000;
+
 /// The key that is no tensor.
 const METADATA: &str = "__metadata__";
 
@@ -250,6 +325,8 @@ const MAX_HEADER: u64 = 100_000_000;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 
     use super::*;
@@ -304,9 +381,8 @@ mod tests {
         for metadata in [BTreeMap::new(), [("format".to_owned(), "pt".to_owned())].into()] {
             let layout = Layout::safetensors(&metadata, &planned).unwrap();
             let mut written = Vec::new();
-            let put = |index: usize, sink: &mut Vec<u8>| {
-                sink.extend(tensors[index].1.data());
-                Ok::<_, Error>(())
+            let put = |index: usize, sink: &mut dyn Write| {
+                Ok::<_, Error>(sink.write_all(tensors[index].1.data())?)
             };
             layout.write(&mut written, put).unwrap();
             assert_eq!(layout.file_len(), written.len() as u64);
@@ -366,6 +442,32 @@ mod tests {
             "header at byte 8: \"a\" stands twice, expected once at line 1 column 56",
         );
         assert!(SafeTensors::deserialize(&file(twice, &[1, 2, 3, 4])).is_err());
+    }
+
+    #[test]
+    fn headers_that_the_crate_takes_and_those_that_it_does_not() {
+        let tensor = r#""a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
+        for (header, is_sound) in [
+            (format!(r#"{{"__metadata__":null,{tensor}}}"#), true),
+            (format!("{{\t{tensor}}}"), true),
+            (format!(r#"{{"__metadata__":{{"a":1}},{tensor}}}"#), false),
+            (
+                format!(
+                    r#"{{"a":{{"dtype":"U8","shape":[2],"data_offsets":[0,2],"x":"{}"}}}}"#,
+                    '\u{1}'
+                ),
+                false,
+            ),
+        ] {
+            let bytes = file(&header, &[1, 2]);
+            assert_eq!(SafeTensors::deserialize(&bytes).is_ok(), is_sound, "{header}");
+            assert_eq!(Reader::from_bytes(bytes).is_ok(), is_sound, "{header}");
+        }
+        let mut bytes =
+            file(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2],"x":"@"}}"#, &[1, 2]);
+        let at = bytes.iter().position(|byte| *byte == b'@').unwrap();
+        bytes[at] = 0xff;
+        assert!(SafeTensors::deserialize(&bytes).is_err() && Reader::from_bytes(bytes).is_err());
     }
 
     #[test]

@@ -8,58 +8,74 @@ use std::{
 use serde_json::Value;
 use tensor_core::{Extent, Finding, Limit, Limits, Source};
 
-use super::{Error, Reader, Result, contents::Contents, safetensors};
+use super::{
+    Error, Reader, Result,
+    contents::{Contents, Plain},
+    reader::Inner,
+    safetensors::{self, Unique},
+};
 use crate::Format;
 
 /// Tells whether a file starts as an index does.
 pub(crate) fn sniff(source: &Source) -> Result<bool> {
     let start = source.read(Extent::first(source.len().min(LOOK)), "start of the file")?;
+    if start.first() != Some(&b'{') {
+        return Ok(false);
+    }
     let text: Vec<u8> = start.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    Ok(text.starts_with(b"{\"metadata\":{\"total_") || text.starts_with(b"{\"weight_map\":{"))
+    let starts = [&b"{\"metadata\":{"[..], b"{\"weight_map\":{"];
+    let is_named = text.windows(WEIGHT_MAP.len()).any(|window| window == WEIGHT_MAP);
+    Ok(is_named && starts.iter().any(|start| text.starts_with(start)))
 }
 
 /// Opens an index and the shards that it names, which are files in the folder.
-pub(super) fn open(index: &Source, folder: &Path, limits: Limits) -> Result<Reader> {
-    limits.check(Limit::ManifestBytes, "length of the index in bytes", index.len())?;
+pub(crate) fn open(index: &Source, folder: &Path, limits: Limits) -> Result<Reader> {
+    limits.check(Limit::DocumentBytes, "length of the index in bytes", index.len())?;
     let text = index.read(Extent::first(index.len()), "index")?;
     let index: Index = serde_json::from_slice(&text)
         .map_err(|error| Error::malformed("safetensors/index", 0, format!("index: {error}")))?;
-    let mut files: Vec<&String> = index.weight_map.values().collect();
+    let mut files: Vec<&String> = index.weight_map.0.values().collect();
     files.sort_unstable();
     files.dedup();
     limits.check(Limit::Entries, "number of shards", files.len() as u64)?;
     let (mut sources, mut contents) = (Vec::new(), Contents::default());
     for (number, file) in files.iter().enumerate() {
+        let in_shard = |source| Error::Shard { file: (*file).clone(), source: Box::new(source) };
         let source = Source::open(folder.join(plain(file)?))?;
-        let shard = safetensors::parse(&source, &limits)?;
+        let tensors = read(&source, &limits).map_err(in_shard)?;
         sources.push(source);
-        for mut entry in shard.entries {
-            if index.weight_map.get(&entry.name) != Some(*file) {
-                let message = format!(
-                    "tensor {:?} is in shard {file:?}, but the index does not say so",
-                    entry.name
-                );
-                contents
-                    .findings
-                    .add(Finding::warning("safetensors/unlisted", message).tensor(&entry.name));
+        for tensor in tensors {
+            let name = &tensor.name;
+            if index.weight_map.0.get(name) == Some(*file) {
+                contents.entries.push(tensor.in_source(number));
                 continue;
             }
-            entry.source = number;
-            contents.entries.push(entry);
+            let message =
+                format!("tensor {name:?} is in shard {file:?}, but the index does not say so");
+            let found = Finding::warning("safetensors/unlisted", message).tensor(name);
+            contents.findings.add(found);
         }
         limits.check(Limit::Tensors, "number of tensors", contents.entries.len() as u64)?;
     }
     let found: HashMap<&str, ()> =
         contents.entries.iter().map(|entry| (&*entry.name, ())).collect();
     if let Some((name, file)) =
-        index.weight_map.iter().find(|(name, _)| !found.contains_key(&***name))
+        index.weight_map.0.iter().find(|(name, _)| !found.contains_key(&***name))
     {
         let reason =
             format!("tensor {name:?} is not in shard {file:?}, where the index says it is");
         return Err(Error::malformed("safetensors/shard", 0, reason));
     }
     contents.metadata = index.metadata;
-    Reader::new(Format::Safetensors, sources, limits, contents)
+    Inner::new(Format::Safetensors, sources, limits, contents)?.finish()
+}
+
+fn read(shard: &Source, limits: &Limits) -> Result<Vec<Plain>> {
+    let start = shard.read(Extent::first(shard.len().min(16)), "start of the file")?;
+    if safetensors::sniff(&start) {
+        return Ok(safetensors::read(shard, limits)?.1);
+    }
+    Err(Error::Unsupported { what: "is not a safetensors file".to_owned() })
 }
 
 /// Returns the name of a shard, where it is one of a file in the same folder.
@@ -75,11 +91,13 @@ fn plain(file: &str) -> Result<&str> {
 struct Index {
     #[serde(default)]
     metadata: BTreeMap<String, Value>,
-    weight_map: BTreeMap<String, String>,
+    weight_map: Unique<String>,
 }
 
 /// How many bytes tell.
-const LOOK: u64 = 64;
+const LOOK: u64 = 4096;
+
+const WEIGHT_MAP: &[u8] = b"\"weight_map\":{";
 
 #[cfg(test)]
 mod tests {
@@ -145,6 +163,10 @@ mod tests {
         rejects(
             r#""a":"../1.safetensors""#,
             "index names the shard \"../1.safetensors\", expected a file beside it",
+        );
+        rejects(
+            r#""a":"1.safetensors","a":"2.safetensors""#,
+            "index: \"a\" stands twice, expected once at line 2 column 56",
         );
         assert!(
             open(r#""a":"3.safetensors""#).unwrap_err().kind() == tensor_core::ErrorKind::NotFound

@@ -1,11 +1,14 @@
-use std::io::BufRead;
+use std::io::{BufRead, BufReader, Read as _};
 
 use bytes::Bytes;
 use tensor_core::{
     DType, Error as Core, Extent, Limit, Shape, Source, TensorBuf, TensorInfo, Verified,
 };
 
-use super::{ElementType, Error, Reader, Result, contents::Entry};
+use super::{
+    ElementType, Error, Reader, Result,
+    contents::{Entry, Place},
+};
 
 /// A handle on a tensor; nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -53,69 +56,111 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Returns where its bytes are in the file that holds them, which is another where there are
-    /// shards.
+    /// Returns how many bytes it takes, decoded.
     #[must_use]
-    pub const fn stored_extent(self) -> Extent {
-        self.entry.extent
+    pub const fn byte_len(self) -> u64 {
+        self.entry.place.len()
     }
 
-    /// Returns where its elements are in the file, where they stand there as they are.
+    /// Returns where its elements are in the file, where they stand there as they are: not compressed,
+    /// little-endian, row-major, and in no shard.
     ///
     /// # Errors
     ///
     /// As for [`info`](Self::info).
     pub fn extent(self) -> Result<Option<Extent>> {
         self.info()?;
-        Ok((self.reader.inner.sources.len() == 1).then_some(self.entry.extent))
+        let is_plain = self.entry.order.is_plain() && self.reader.inner.sources.len() == 1;
+        Ok(self.stored_extent().filter(|_| is_plain))
     }
 
-    /// Returns its bytes as they are stored, whatever they are; without a copy where the file is in
-    /// memory.
+    /// Returns where its bytes are in the file, or in the shard that holds it; `None` where they are
+    /// compressed.
+    #[must_use]
+    pub const fn stored_extent(self) -> Option<Extent> {
+        match self.entry.place {
+            Place::File { extent, .. } => Some(extent),
+            #[cfg(feature = "archive")]
+            Place::Entry { .. } => None,
+        }
+    }
+
+    /// Returns its bytes as they are stored, but decoded: without a copy where the file is in memory
+    /// and they are not compressed.
     ///
     /// # Errors
     ///
-    /// Where they cannot be read.
+    /// Where they cannot be read or decoded.
     pub fn stored_bytes(self) -> Result<Bytes> {
-        let (source, extent) = (self.source()?, self.entry.extent);
-        if source.as_slice().is_none() {
-            self.reader.inner.limits.check(
-                Limit::DecodedBytes,
-                "bytes of a tensor",
-                extent.len(),
-            )?;
+        let limits = &self.reader.inner.limits;
+        match self.entry.place {
+            Place::File { source, extent } => {
+                let source = self.source(source)?;
+                if source.as_slice().is_none() {
+                    limits.check(Limit::DecodedBytes, "bytes of a tensor", extent.len())?;
+                }
+                Ok(source.read(extent, WHAT)?)
+            }
+            #[cfg(feature = "archive")]
+            Place::Entry { index, skip, len } => {
+                let bytes = self.archived(index)?.checked_bytes()?;
+                let part = Extent::new(skip, len)?.within(bytes.len() as u64, WHAT)?;
+                Ok(Source::from_bytes(bytes).read(part, WHAT)?)
+            }
         }
-        Ok(source.read(extent, WHAT)?)
     }
 
-    /// Returns its elements as bytes, little-endian and in order; without a copy where the file is in
-    /// memory.
+    /// Returns its elements as bytes, little-endian and row-major: without a copy where the file is in
+    /// memory and they stand in it like that.
     ///
     /// # Errors
     ///
     /// As for [`info`](Self::info), and where they cannot be read.
     pub fn bytes(self) -> Result<Bytes> {
-        self.info()?;
-        self.stored_bytes()
+        let TensorInfo { dtype, shape } = self.info()?;
+        self.entry.order.apply(dtype, &shape, self.stored_bytes()?)
     }
 
-    /// Fills the caller's buffer with its elements, without a copy between.
+    /// Fills the caller's buffer with its elements, without a copy between where they stand in the
+    /// file as they are.
     ///
     /// # Errors
     ///
     /// As for [`bytes`](Self::bytes), and where the buffer has another length.
     pub fn read_into(self, buffer: &mut [u8]) -> Result<()> {
         self.info()?;
-        Ok(self.source()?.read_into(self.entry.extent, buffer, WHAT)?)
+        if let (Place::File { source, extent }, true) =
+            (self.entry.place, self.entry.order.is_plain())
+        {
+            return Ok(self.source(source)?.read_into(extent, buffer, WHAT)?);
+        }
+        let (expected, found) = (self.byte_len(), buffer.len() as u64);
+        if expected != found {
+            return Err(Core::WrongBuffer { what: WHAT, expected, found }.into());
+        }
+        buffer.copy_from_slice(&self.bytes()?);
+        Ok(())
     }
 
-    /// Returns a stream of its bytes as they are stored, in memory that does not grow with them.
+    /// Returns a stream of its bytes as they are stored, but decoded, in memory that does not grow
+    /// with them.
     ///
     /// # Errors
     ///
     /// Where they cannot be read.
-    pub fn stream(self) -> Result<impl BufRead + use<>> {
-        Ok(self.source()?.stream(self.entry.extent, WHAT)?)
+    pub fn stored_stream(self) -> Result<Box<dyn BufRead + 'a>> {
+        match self.entry.place {
+            Place::File { source, extent } => {
+                Ok(Box::new(self.source(source)?.stream(extent, WHAT)?))
+            }
+            #[cfg(feature = "archive")]
+            Place::Entry { index, skip, .. } => {
+                let mut stream = BufReader::new(self.archived(index)?.reader()?);
+                std::io::copy(&mut (&mut stream).take(skip), &mut std::io::sink())
+                    .map_err(Error::Read)?;
+                Ok(Box::new(stream))
+            }
+        }
     }
 
     /// Reads its elements, in order.
@@ -125,7 +170,8 @@ impl<'a> Tensor<'a> {
     /// As for [`bytes`](Self::bytes).
     pub fn read(self) -> Result<TensorBuf> {
         let TensorInfo { dtype, shape } = self.info()?;
-        Ok(TensorBuf::new(dtype, shape, self.stored_bytes()?)?)
+        let bytes = self.entry.order.apply(dtype, &shape, self.stored_bytes()?)?;
+        Ok(TensorBuf::new(dtype, shape, bytes)?)
     }
 
     /// Tells that there is no digest to compare its bytes with.
@@ -139,20 +185,17 @@ impl<'a> Tensor<'a> {
 
     /// Looks at every byte of it: whether they can be read, and truth values are such.
     pub(super) fn check(self, progress: impl Fn(u64)) -> Result<()> {
-        let mut stream = self.source()?.stream(self.entry.extent, WHAT)?;
+        let mut stream = self.stored_stream()?;
         let is_bool = self.entry.element_type == ElementType::Plain(DType::Bool);
-        let mut at = self.entry.extent.offset();
+        let mut at = 0_u64;
         loop {
-            let read = |source| Core::Read { what: WHAT, offset: at, source };
-            let bytes = stream.fill_buf().map_err(read)?;
+            let bytes = stream.fill_buf().map_err(Error::Read)?;
             if bytes.is_empty() {
                 return Ok(());
             }
-            let other = bytes.iter().position(|byte| *byte > 1).filter(|_| is_bool);
-            if let Some((index, byte)) = other.and_then(|index| Some((index, bytes.get(index)?))) {
-                let index =
-                    at.saturating_sub(self.entry.extent.offset()).saturating_add(index as u64);
-                return Err(Core::NotABool { index, found: *byte }.into());
+            let mut others = bytes.iter().zip(at..).filter(|(byte, _)| is_bool && **byte > 1);
+            if let Some((&found, index)) = others.next() {
+                return Err(Core::NotABool { index, found }.into());
             }
             let len = bytes.len();
             stream.consume(len);
@@ -161,10 +204,20 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    fn source(self) -> Result<&'a Source> {
-        let missing = || Error::Unsupported { what: "the file of a tensor is not open".to_owned() };
-        self.reader.inner.sources.get(self.entry.source).ok_or_else(missing)
+    fn source(self, source: usize) -> Result<&'a Source> {
+        self.reader.inner.sources.get(source).ok_or_else(lost)
     }
+
+    #[cfg(feature = "archive")]
+    fn archived(self, index: usize) -> Result<model_archive::Entry<'a>> {
+        let archive = self.reader.inner.archive.as_ref();
+        archive.and_then(|archive| archive.entry_at(index)).ok_or_else(lost)
+    }
+}
+
+/// Does not happen: places are those of the files that are open.
+fn lost() -> Error {
+    Error::Unsupported { what: "the file of a tensor is not open".to_owned() }
 }
 
 /// What errors of reading are about.

@@ -1,6 +1,10 @@
 //! Files of all formats through one interface.
 
 mod detect;
+mod fuzz_corpus;
 #[cfg(feature = "http")]
 mod http;
 mod read;
+mod weights;
+#[path = "../../../../fuzz/src/weights_read.rs"]
+mod weights_read;

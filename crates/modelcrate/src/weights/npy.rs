@@ -4,85 +4,15 @@
 //! The crate `npyz` reads them too, but says nowhere at which byte a file is broken, and takes what
 //! stands behind the elements.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use tensor_core::{At, DType, ErrorKind, Extent, Limit, Limits, Shape, Source, TensorBuf};
+use tensor_core::{DType, Extent, Limit, Limits, Shape, Source, TensorBuf};
 
-/// Why a file of `NumPy` could not be read or written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The file breaks its format, or holds what no tensor does.
-    #[error("{reason}")]
-    Malformed {
-        /// What is wrong, with its place.
-        reason: String,
-        /// The byte that it is at.
-        at: u64,
-    },
-    /// `NumPy` has no name for the element type, or for so many dimensions.
-    #[error("npy has no {what}")]
-    Unwritable {
-        /// What it does not have.
-        what: String,
-    },
-    /// A write failed.
-    #[error("writing failed")]
-    Write {
-        /// What the system said.
-        #[from]
-        source: io::Error,
-    },
-    /// An archive of such files is broken, or cannot be written.
-    #[cfg(feature = "npz")]
-    #[error(transparent)]
-    Archive(#[from] model_archive::Error),
-    /// Bytes could not be read, or a limit is exceeded.
-    #[error(transparent)]
-    Core(#[from] tensor_core::Error),
-}
-
-impl Error {
-    /// Returns the stable id of the rule that is broken.
-    #[must_use]
-    pub fn rule(&self) -> &'static str {
-        match self {
-            #[cfg(feature = "npz")]
-            Self::Archive(error) => error.rule(),
-            Self::Malformed { .. } => "npy/malformed",
-            Self::Unwritable { .. } | Self::Write { .. } => "npy/write",
-            Self::Core(error) => error.rule(),
-        }
-    }
-
-    /// Returns what the error means for whoever meets it.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            #[cfg(feature = "npz")]
-            Self::Archive(error) => error.kind(),
-            Self::Malformed { .. } => ErrorKind::Malformed,
-            Self::Unwritable { .. } => ErrorKind::Usage,
-            Self::Write { .. } => ErrorKind::Io,
-            Self::Core(error) => error.kind(),
-        }
-    }
-
-    /// Returns where in the file the error is.
-    #[must_use]
-    pub fn at(&self) -> At {
-        match self {
-            #[cfg(feature = "npz")]
-            Self::Archive(error) => error.at(),
-            Self::Malformed { at, .. } => At::file().offset(*at),
-            Self::Core(error) => error.at(),
-            Self::Unwritable { .. } | Self::Write { .. } => At::file(),
-        }
-    }
-}
-
-/// The result of what reads or writes files of `NumPy`.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+use super::{
+    Error, Result,
+    contents::{Contents, Entry, Order, Place},
+    element_type::ElementType,
+};
 
 /// Writes a tensor as version 1.0: little-endian, row-major, its elements at a multiple of 64 bytes.
 ///
@@ -92,14 +22,16 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub fn write(tensor: &TensorBuf, sink: &mut impl Write) -> Result<()> {
     let info = tensor.info();
     let descr = TYPES.iter().find(|(_, dtype)| *dtype == info.dtype);
-    let unwritable = |what| Error::Unwritable { what };
-    let (descr, _) = descr.ok_or_else(|| unwritable(format!("element type {}", info.dtype)))?;
+    let unwritable = |what: String| Error::Unwritable { what: format!("npy has no {what}") };
+    let (name, _) = descr.ok_or_else(|| unwritable(format!("element type {}", info.dtype)))?;
+    let order = if info.dtype.bits() == Some(8) { '|' } else { '<' };
     let dims: Vec<String> = info.shape.dims().iter().map(u64::to_string).collect();
     let shape = match dims.as_slice() {
         [dim] => format!("({dim},)"),
         dims => format!("({})", dims.join(", ")),
     };
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut header =
+        format!("{{'descr': '{order}{name}', 'fortran_order': False, 'shape': {shape}, }}");
     let len = PREFIX.saturating_add(header.len()).saturating_add(1).next_multiple_of(ALIGNMENT);
     let padding = len.saturating_sub(PREFIX).saturating_sub(1);
     header = format!("{header:padding$}\n");
@@ -112,23 +44,15 @@ pub fn write(tensor: &TensorBuf, sink: &mut impl Write) -> Result<()> {
     Ok(sink.write_all(tensor.bytes())?)
 }
 
-/// Reads a file of version 1.0 or 2.0 that holds little-endian numbers or truth values, row-major,
-/// and nothing behind them.
+/// Reads a file of version 1.0 to 3.0 that holds numbers or truth values in any order, and nothing
+/// behind them.
 ///
 /// # Errors
 ///
 /// [`Error::Malformed`] where it is not such a file; [`Error::Core`] where it cannot be read, or its
 /// elements are over [`Limits::decoded_bytes`].
 pub fn read(source: &Source, limits: &Limits) -> Result<TensorBuf> {
-    let place = header_extent(source)?;
-    let text = source.read(place, "npy header")?;
-    let Header { dtype, shape } = Parser { rest: &text }.header().or_else(|stop| {
-        let (rest, found, expected) = stop;
-        let at = place.end().saturating_sub(rest.len() as u64);
-        malformed(at, format!("header at byte {at} is {found}, expected {expected}"))
-    })?;
-    let data = Extent::between(place.end(), source.len());
-    check_len(data, dtype, &shape)?;
+    let Header { dtype, shape, order, data } = Header::read(source, source.len())?;
     limits.check(Limit::DecodedBytes, "data in bytes", data.len())?;
     let bytes = source.read(data, "npy data")?;
     if dtype == DType::Bool
@@ -137,7 +61,37 @@ pub fn read(source: &Source, limits: &Limits) -> Result<TensorBuf> {
         let byte = data.offset().saturating_add(at as u64);
         return malformed(byte, format!("element {at} is neither 0 nor 1, expected a truth value"));
     }
-    Ok(TensorBuf::new(dtype, shape, bytes)?)
+    Ok(TensorBuf::new(dtype, shape.clone(), order.apply(dtype, &shape, bytes)?)?)
+}
+
+/// Reads the header of a file that is open on its own: its tensor is called as `numpy.savez` calls the
+/// first that has no name.
+pub(super) fn parse(source: &Source) -> Result<Contents> {
+    let Header { dtype, shape, order, data } = Header::read(source, source.len())?;
+    let entry = Entry {
+        name: "arr_0".to_owned(),
+        element_type: ElementType::Plain(dtype),
+        shape,
+        place: Place::File { source: 0, extent: data },
+        order,
+    };
+    Ok(Contents { entries: vec![entry], ..Contents::default() })
+}
+
+impl Header {
+    /// Reads the header of a file of so many bytes, of which the source has the start at least.
+    pub(super) fn read(source: &Source, len: u64) -> Result<Self> {
+        let place = header_extent(source)?;
+        let text = source.read(place, "npy header")?;
+        let (dtype, order, shape) = Parser { rest: &text }.header().or_else(|stop| {
+            let (rest, found, expected) = stop;
+            let at = place.end().saturating_sub(rest.len() as u64);
+            malformed(at, format!("header at byte {at} is {found}, expected {expected}"))
+        })?;
+        let data = Extent::between(place.end(), len);
+        check_len(data, dtype, &shape)?;
+        Ok(Self { dtype, shape, order, data })
+    }
 }
 
 /// Reads what stands before the header, and returns where that is.
@@ -150,10 +104,10 @@ fn header_extent(source: &Source) -> Result<Extent> {
     }
     let (at, len) = match start.get(6..).unwrap_or_default() {
         [1, 0, a, b, ..] => (10, u32::from(u16::from_le_bytes([*a, *b]))),
-        [2, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),
-        [major, minor, ..] if (*major, *minor) != (1, 0) && (*major, *minor) != (2, 0) => {
+        [2 | 3, 0, a, b, c, d] => (12, u32::from_le_bytes([*a, *b, *c, *d])),
+        [major, minor, ..] if *minor != 0 || !(1..=3).contains(major) => {
             let found = format!("{major}.{minor}");
-            return malformed(6, format!("version at byte 6 is {found}, expected 1.0 or 2.0"));
+            return malformed(6, format!("version at byte 6 is {found}, expected 1.0, 2.0 or 3.0"));
         }
         _ => {
             let len = source.len();
@@ -180,12 +134,16 @@ fn check_len(data: Extent, dtype: DType, shape: &Shape) -> Result<()> {
 }
 
 fn malformed<T>(at: u64, reason: String) -> Result<T> {
-    Err(Error::Malformed { reason, at })
+    Err(Error::malformed("npy/malformed", at, reason))
 }
 
-struct Header {
-    dtype: DType,
-    shape: Shape,
+/// What a header says.
+pub(super) struct Header {
+    pub(super) dtype: DType,
+    pub(super) shape: Shape,
+    pub(super) order: Order,
+    /// Where the elements are: the rest of the file.
+    pub(super) data: Extent,
 }
 
 /// What is left where parsing stopped, what was found there, and what would do.
@@ -197,8 +155,8 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn header(mut self) -> Result<Header, Stop<'a>> {
-        let (mut dtype, mut order, mut shape) = (None, None, None);
+    fn header(mut self) -> Result<(DType, Order, Shape), Stop<'a>> {
+        let (mut dtype, mut columns_first, mut shape) = (None, None, None);
         self.sign(b'{', "a dictionary")?;
         while !self.is(b'}') {
             let start = self.skipped();
@@ -206,7 +164,7 @@ impl<'a> Parser<'a> {
             self.sign(b':', "a colon")?;
             let is_first = match key {
                 b"descr" => dtype.replace(self.dtype()?).is_none(),
-                b"fortran_order" => order.replace(self.row_major()?).is_none(),
+                b"fortran_order" => columns_first.replace(self.truth()?).is_none(),
                 b"shape" => shape.replace(self.shape()?).is_none(),
                 _ => false,
             };
@@ -218,8 +176,10 @@ impl<'a> Parser<'a> {
         if !self.skipped().is_empty() {
             return Err(self.stop("nothing behind the dictionary"));
         }
-        match (dtype, order, shape) {
-            (Some(dtype), Some(()), Some(shape)) => Ok(Header { dtype, shape }),
+        match (dtype, columns_first, shape) {
+            (Some((dtype, big_endian)), Some(columns_first), Some(shape)) => {
+                Ok((dtype, Order { big_endian, columns_first }, shape))
+            }
             _ => Err(self.stop(KEYS)),
         }
     }
@@ -230,23 +190,29 @@ impl<'a> Parser<'a> {
         if is_end || self.is(b',') { Ok(()) } else { Err(self.stop(expected)) }
     }
 
-    fn dtype(&mut self) -> Result<DType, Stop<'a>> {
+    /// Takes an element type, and tells whether it is big-endian.
+    fn dtype(&mut self) -> Result<(DType, bool), Stop<'a>> {
         let start = self.skipped();
-        let name = self.text()?;
+        let (order, name) = self.text()?.split_first().unwrap_or((&b' ', &[]));
         let known = TYPES.iter().find(|(known, _)| known.as_bytes() == name);
-        let expected = "a little-endian number or truth value, such as '<f4'";
-        known.map(|(_, dtype)| *dtype).ok_or_else(|| (start, shown(start), expected))
+        let dtype = known.map(|(_, dtype)| *dtype).filter(|dtype| match order {
+            b'<' | b'>' => true,
+            b'|' => dtype.bits() == Some(8),
+            _ => false,
+        });
+        let expected = "a number or truth value, such as '<f4'";
+        dtype.map(|dtype| (dtype, *order == b'>')).ok_or_else(|| (start, shown(start), expected))
     }
 
-    fn row_major(&mut self) -> Result<(), Stop<'a>> {
+    fn truth(&mut self) -> Result<bool, Stop<'a>> {
         self.rest = self.skipped();
-        match self.rest.strip_prefix(b"False") {
-            Some(rest) => {
+        for (word, value) in [(&b"False"[..], false), (b"True", true)] {
+            if let Some(rest) = self.rest.strip_prefix(word) {
                 self.rest = rest;
-                Ok(())
+                return Ok(value);
             }
-            None => Err(self.stop("False: elements in the order of C")),
         }
+        Err(self.stop("True or False"))
     }
 
     fn shape(&mut self) -> Result<Shape, Stop<'a>> {
@@ -322,23 +288,25 @@ fn shown(rest: &[u8]) -> String {
     }
 }
 
-/// The names that `NumPy` has for element types. What has one byte has no order of bytes.
-const TYPES: [(&str, DType); 12] = [
-    ("|b1", DType::Bool),
-    ("|i1", DType::I8),
-    ("|u1", DType::U8),
-    ("<i2", DType::I16),
-    ("<u2", DType::U16),
-    ("<i4", DType::I32),
-    ("<u4", DType::U32),
-    ("<i8", DType::I64),
-    ("<u8", DType::U64),
-    ("<f2", DType::F16),
-    ("<f4", DType::F32),
-    ("<f8", DType::F64),
+/// The names that `NumPy` has for element types, behind a sign for the order of bytes.
+const TYPES: [(&str, DType); 14] = [
+    ("b1", DType::Bool),
+    ("i1", DType::I8),
+    ("u1", DType::U8),
+    ("i2", DType::I16),
+    ("u2", DType::U16),
+    ("i4", DType::I32),
+    ("u4", DType::U32),
+    ("i8", DType::I64),
+    ("u8", DType::U64),
+    ("f2", DType::F16),
+    ("f4", DType::F32),
+    ("f8", DType::F64),
+    ("c8", DType::C64),
+    ("c16", DType::C128),
 ];
 const KEYS: &str = "'descr', 'fortran_order' and 'shape', each once";
-const MAGIC: &[u8] = b"\x93NUMPY";
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes before the header, in version 1.0.
 const PREFIX: usize = 10;
 const ALIGNMENT: usize = 64;
@@ -396,10 +364,27 @@ mod tests {
     }
 
     #[test]
-    fn version_two() {
+    fn later_versions() {
         let len = u32::try_from(SOUND.len()).unwrap().to_le_bytes();
-        let bytes = [MAGIC, &[2, 0], &len, SOUND.as_bytes(), &[0; 8]].concat();
-        assert_eq!(read_bytes(bytes).unwrap().info().to_string(), "f32 [2]");
+        for version in [2, 3] {
+            let bytes = [MAGIC, &[version, 0], &len, SOUND.as_bytes(), &[0; 8]].concat();
+            assert_eq!(read_bytes(bytes).unwrap().info().to_string(), "f32 [2]");
+        }
+    }
+
+    /// As `numpy.asfortranarray(numpy.arange(6).reshape(1, 2, 3))` stores its elements.
+    #[test]
+    fn other_orders() {
+        let header = "{'descr': '>i2', 'fortran_order': True, 'shape': (1, 2, 3), }";
+        let stored = [0_i16, 3, 1, 4, 2, 5].map(i16::to_be_bytes);
+        let read = read_bytes(file(header, stored.as_flattened())).unwrap();
+        assert_eq!(read.as_slice::<i16>().unwrap(), [0, 1, 2, 3, 4, 5]);
+        let header = "{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }";
+        let read = read_bytes(file(header, [1.0_f32, -2.0].map(f32::to_be_bytes).as_flattened()));
+        assert_eq!(
+            read.unwrap().bytes()[..],
+            *[1.0_f32, -2.0].map(f32::to_le_bytes).as_flattened()
+        );
     }
 
     #[test]
@@ -414,14 +399,13 @@ mod tests {
     fn other_headers() {
         for (header, message) in [
             (
-                "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
-                "header at byte 20 is \"'>f4', 'fortran_order': \", expected a little-endian number \
-                 or truth value, such as '<f4'",
+                "{'descr': '|f4', 'fortran_order': False, 'shape': (2,), }",
+                "header at byte 20 is \"'|f4', 'fortran_order': \", expected a number or truth value, \
+                 such as '<f4'",
             ),
             (
-                "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }",
-                "header at byte 44 is \"True, 'shape': (2,), }\", expected False: elements in \
-                 the order of C",
+                "{'descr': '<f4', 'fortran_order': None, 'shape': (2,), }",
+                "header at byte 44 is \"None, 'shape': (2,), }\", expected True or False",
             ),
             (
                 "{'descr': '<f4', 'fortran_order': False, 'shape': (2), }",
@@ -455,8 +439,8 @@ mod tests {
     fn other_files() {
         rejects(b"NUMPY".to_vec(), "magic at byte 0 is \"NUMPY\", expected \"\\x93NUMPY\"");
         let mut later = file(SOUND, &[0; 8]);
-        later[6] = 3;
-        rejects(later, "version at byte 6 is 3.0, expected 1.0 or 2.0");
+        later[6] = 4;
+        rejects(later, "version at byte 6 is 4.0, expected 1.0, 2.0 or 3.0");
         let longer = file(SOUND, &[0; 9]);
         rejects(longer, "data at byte 68 is 9 bytes long, but f32 [2] needs 8");
         let bools = SOUND.replace("<f4", "|b1");
