@@ -8,7 +8,10 @@ pub(crate) fn run(bytes: &[u8]) {
     let options = Reader::options().limits(limits);
     let Ok(reader) = options.from_bytes(bytes.to_vec()) else { return };
     for tensor in reader.tensors() {
-        assert_eq!(reader.tensor(tensor.name()).map(|found| found.shape()), Some(tensor.shape()));
+        assert_eq!(
+            reader.tensor(tensor.name()).map(modelcrate::weights::Tensor::shape),
+            Some(tensor.shape())
+        );
         let Ok(bytes) = tensor.stored_bytes() else { continue };
         assert_eq!(bytes.len() as u64, tensor.byte_len());
         if let (Ok(info), Ok(read)) = (tensor.info(), tensor.read()) {

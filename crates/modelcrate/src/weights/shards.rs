@@ -18,10 +18,11 @@ use crate::Format;
 
 /// Tells whether a file starts as an index does.
 pub(crate) fn sniff(source: &Source) -> Result<bool> {
-    let start = source.read(Extent::first(source.len().min(LOOK)), "start of the file")?;
-    if start.first() != Some(&b'{') {
+    let read = |len| source.read(Extent::first(source.len().min(len)), "start of the file");
+    if read(1)?.first() != Some(&b'{') {
         return Ok(false);
     }
+    let start = read(LOOK)?;
     let text: Vec<u8> = start.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let starts = [&b"{\"metadata\":{"[..], b"{\"weight_map\":{"];
     let is_named = text.windows(WEIGHT_MAP.len()).any(|window| window == WEIGHT_MAP);
