@@ -362,6 +362,9 @@ pub enum FileFault {
     /// Something else was put in its place, or in that of a folder on the way, while it was opened.
     #[error("was replaced while it was opened")]
     Replaced,
+    /// It would have a [hidden name](tensor_core::output::is_temporary), under which nothing stays.
+    #[error("has a name as files have until they are complete, and would not stay")]
+    Temporary,
     /// The system says no.
     #[error("cannot be read: {0}")]
     Io(io::Error),
@@ -383,6 +386,7 @@ impl FileFault {
     const fn facts(&self) -> (&'static str, ErrorKind) {
         match self {
             Self::Name(fault) => ("folder/name", fault.kind()),
+            Self::Temporary => ("folder/name", ErrorKind::Unsupported),
             Self::Outside => ("folder/outside", ErrorKind::Malformed),
             Self::Folder | Self::Irregular => ("folder/kind", ErrorKind::Malformed),
             Self::Replaced => ("folder/replaced", ErrorKind::Busy),

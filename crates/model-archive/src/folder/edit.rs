@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io::{self, ErrorKind},
     path::{Path, PathBuf, absolute},
@@ -12,8 +12,8 @@ use std::{
 use tensor_core::output::LockedFile;
 use tensor_core::output::{Durability, Edited, Hidden, Output, is_temporary, keep_metadata, sweep};
 
-use super::{failed, fault, text, tree::Tree};
-use crate::{FileFault, Folder, Result, name};
+use super::{check_content, failed, fault, text, tree::Tree};
+use crate::{Error, FileFault, Folder, Result, name};
 
 /// A folder that is being edited, locked against other editors.
 ///
@@ -107,13 +107,27 @@ impl FolderEdit {
     /// # Errors
     ///
     /// As for [`open`](Self::open); [`Error::Core`](crate::Error::Core) where nothing can be made beside
-    /// the folder.
+    /// the folder, or something in it is mounted, or a file that can be neither linked nor read.
     pub fn check(path: impl AsRef<Path>, output: Output) -> Result<()> {
         let path = path.as_ref();
         #[cfg(unix)]
         LockedFile::folder(path, output.wait)?.unlock();
         let folder = Folder::open(path)?;
-        Hidden::check(folder.path()).map_err(|source| failed(folder.path(), BESIDE, source))
+        let beside = |source| failed(folder.path(), BESIDE, source);
+        Hidden::check(folder.path()).map_err(beside)?;
+        let device = device_beside(folder.path()).map_err(beside)?;
+        let mut folders = vec![PathBuf::new()];
+        while let Some(inside) = folders.pop() {
+            for (name, is_folder) in folder.taken_over(&inside, device)? {
+                let path = inside.join(name);
+                if is_folder {
+                    folders.push(path);
+                } else {
+                    folder.check_link(&path).map_err(|source| folder.not_taken(&path, source))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the folder as it is before the edit.
@@ -209,41 +223,42 @@ impl FolderEdit {
     }
 
     fn prepare(&mut self) -> Result<&Prepared> {
-        let (prepared, root) = (self.prepared.take(), self.folder.path());
-        let prepared = prepared.map_or_else(|| Prepared::new(&self.folder), Ok);
-        let prepared = prepared.map_err(|source| failed(root, BESIDE, source))?;
+        let prepared = self.prepared.take();
+        let prepared = prepared.map_or_else(|| Prepared::new(&self.folder), Ok)?;
         Ok(self.prepared.insert(prepared))
     }
 }
 
 impl Prepared {
-    fn new(old: &Folder) -> io::Result<Self> {
-        let hidden = Hidden::folder(old.path())?;
+    fn new(old: &Folder) -> Result<Self> {
+        let beside = |source| failed(old.path(), BESIDE, source);
+        let hidden = Hidden::folder(old.path()).map_err(beside)?;
         let new = hidden.path().join("new");
-        fs::create_dir(&new)?;
-        let folder = Folder { limits: old.limits, ..Folder::of_path(&new)? };
-        #[cfg(unix)]
-        old.check_not_mounted(Path::new(""), &folder)?;
+        fs::create_dir(&new).map_err(beside)?;
+        let folder = Folder { limits: old.limits, ..Folder::of_path(&new).map_err(beside)? };
+        let device = device_beside(old.path()).map_err(beside)?;
         let mut folders = vec![PathBuf::new()];
         while let Some(inside) = folders.pop() {
-            for (name, is_folder) in old.list(&inside)? {
-                #[cfg(unix)]
-                old.check_not_mounted(&inside.join(&name), &folder)?;
-                if is_temporary(&name) {
-                    continue;
-                }
-                if is_folder {
+            for (name, is_folder) in old.taken_over(&inside, device)? {
+                let path = inside.join(&name);
+                let taken = if is_folder {
                     // Its own mode comes when it is complete.
-                    fs::create_dir(new.join(&inside).join(&name))?;
-                    folders.push(inside.join(name));
+                    fs::create_dir(new.join(&path))
                 } else {
-                    old.link(&folder, &inside, &name)?;
+                    old.link(&folder, &inside, &name)
+                };
+                taken.map_err(|source| old.not_taken(&path, source))?;
+                if is_folder {
+                    folders.push(path);
                 }
             }
             #[cfg(unix)]
-            keep_metadata(&old.path().join(&inside), &File::open(new.join(inside))?)?;
+            File::open(new.join(&inside))
+                .and_then(|new| keep_metadata(&old.path().join(&inside), &new))
+                .map_err(|source| old.not_taken(&inside, source))?;
         }
-        Ok(Self { folder, tree: Tree::open(&new)?, hidden })
+        let tree = Tree::open(&new).map_err(beside)?;
+        Ok(Self { folder, tree, hidden })
     }
 
     /// Forces what is new to the disk.
@@ -277,6 +292,7 @@ impl Folder {
     /// [`Error::File`](crate::Error::File), as there.
     pub fn check_file(&self, path: &str) -> Result<String> {
         let inside = self.place(path)?;
+        check_content(&inside)?;
         match fs::metadata(self.path().join(&inside)) {
             Ok(found) if found.is_dir() => Err(fault(path, FileFault::Folder)),
             Ok(found) if found.permissions().readonly() => {
@@ -304,18 +320,36 @@ impl Folder {
         }
     }
 
-    /// Refuses what is mounted, or not on the device of another folder: its content would go with
+    /// Lists what an edit takes over from a folder, by a path without links; refuses what is mounted.
+    fn taken_over(&self, inside: &Path, device: Device) -> Result<Vec<(OsString, bool)>> {
+        let listed = self.list(inside).map_err(|source| self.not_taken(inside, source))?;
+        let paths = listed.iter().map(|(name, _)| inside.join(name));
+        let root = inside.as_os_str().is_empty().then(PathBuf::new);
+        for path in root.into_iter().chain(paths) {
+            let checked = self.check_not_mounted(&path, device);
+            checked.map_err(|source| self.not_taken(&path, source))?;
+        }
+        Ok(listed.into_iter().filter(|(name, _)| !is_temporary(name)).collect())
+    }
+
+    fn not_taken(&self, inside: &Path, source: io::Error) -> Error {
+        let root = self.path();
+        let path = if inside.as_os_str().is_empty() { root.into() } else { root.join(inside) };
+        failed(&path, "linking or copying", source)
+    }
+
+    /// Refuses what is mounted, or on another device than what is made: its content would go with
     /// the old folder.
     #[cfg(unix)]
-    fn check_not_mounted(&self, inside: &Path, new: &Self) -> io::Result<()> {
-        use rustix::fs::{AtFlags, FileType, fstat, statat};
+    fn check_not_mounted(&self, inside: &Path, device: Device) -> io::Result<()> {
+        use rustix::fs::{AtFlags, FileType, statat};
         let folder = self.open_folder(inside.parent().unwrap_or(Path::new("")))?;
         let name = inside.file_name().unwrap_or(OsStr::new("."));
         let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         // Not all file systems say the same of files as of folders. A file cannot be removed where
         // it is mounted.
-        let is_mounted = FileType::from_raw_mode(found.st_mode) == FileType::Directory
-            && found.st_dev != fstat(&new.handle)?.st_dev;
+        let is_mounted =
+            FileType::from_raw_mode(found.st_mode) == FileType::Directory && found.st_dev != device;
         // A part of the same device has come from elsewhere.
         #[cfg(target_os = "linux")]
         let is_mounted = is_mounted || {
@@ -324,10 +358,43 @@ impl Folder {
             found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
         };
         if is_mounted {
-            let path = self.path().join(inside);
-            let what = format!("{path:?} is a mount or a volume of its own, expected neither");
+            let what = "it is a mount or a volume of its own, expected neither";
             return Err(io::Error::new(ErrorKind::CrossesDevices, what));
         }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn check_not_mounted(&self, _inside: &Path, (): Device) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Refuses what [`link`](Self::link) refuses: where the system protects hard links, a file of
+    /// somebody else that cannot be read.
+    #[cfg(target_os = "linux")]
+    fn check_link(&self, inside: &Path) -> io::Result<()> {
+        use rustix::{
+            fs::{AtFlags, FileType, statat},
+            process::geteuid,
+        };
+        let folder = self.open_folder(inside.parent().unwrap_or(Path::new("")))?;
+        let name = inside.file_name().unwrap_or_default();
+        let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let kind = FileType::from_raw_mode(found.st_mode);
+        let user = geteuid();
+        if kind == FileType::Symlink || user.is_root() || user.as_raw() == found.st_uid {
+            return Ok(());
+        }
+        let protects = fs::read_to_string("/proc/sys/fs/protected_hardlinks");
+        match protects.as_deref().map(str::trim) {
+            Ok("1") if kind == FileType::RegularFile => self.open_file(inside).map(drop),
+            Ok("1") => Err(ErrorKind::Unsupported.into()),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn check_link(&self, _inside: &Path) -> io::Result<()> {
         Ok(())
     }
 
@@ -358,6 +425,23 @@ impl Folder {
         let [from, to] = [self, new].map(|folder| folder.path().join(inside).join(name));
         fs::hard_link(&from, &to).or_else(|_| fs::copy(from, to).map(drop))
     }
+}
+
+/// The device of a file.
+#[cfg(unix)]
+type Device = rustix::fs::Dev;
+#[cfg(not(unix))]
+type Device = ();
+
+/// Returns the device that is written to where something is made beside a folder.
+#[cfg(unix)]
+fn device_beside(folder: &Path) -> io::Result<Device> {
+    Ok(rustix::fs::stat(folder.parent().unwrap_or(folder))?.st_dev)
+}
+
+#[cfg(not(unix))]
+fn device_beside(_folder: &Path) -> io::Result<Device> {
+    Ok(())
 }
 
 /// Lets two folders change places; `hidden` is one that may hold what is on the way.
@@ -401,14 +485,16 @@ mod tests {
     fn what_is_mounted() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
-        let [root, proc, dir] = [Path::new("/"), Path::new("/proc"), dir.path()]
-            .map(|path| Folder::open(path).unwrap());
-        let error = root.check_not_mounted(Path::new("proc"), &proc).unwrap_err();
-        let expected = "\"/proc\" is a mount or a volume of its own, expected neither";
+        let [of_root, of_proc, of_dir] =
+            [Path::new("/x"), Path::new("/proc/x"), &dir.path().join("x")]
+                .map(|path| device_beside(path).unwrap());
+        let [root, dir] = [Path::new("/"), dir.path()].map(|path| Folder::open(path).unwrap());
+        let error = root.check_not_mounted(Path::new("proc"), of_proc).unwrap_err();
+        let expected = "it is a mount or a volume of its own, expected neither";
         assert_eq!(error.to_string(), expected);
-        root.check_not_mounted(Path::new(""), &root).unwrap_err();
-        dir.check_not_mounted(Path::new("a/b"), &dir).unwrap();
-        dir.check_not_mounted(Path::new("a/b"), &proc).unwrap_err();
+        root.check_not_mounted(Path::new(""), of_root).unwrap_err();
+        dir.check_not_mounted(Path::new("a/b"), of_dir).unwrap();
+        dir.check_not_mounted(Path::new("a/b"), of_proc).unwrap_err();
     }
 
     /// A link to the folder leads to one and to the other while it is opened.

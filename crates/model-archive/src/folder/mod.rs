@@ -320,6 +320,14 @@ impl Folder {
     }
 }
 
+/// Refuses to write what would never be content: a path through a [hidden name](is_temporary).
+fn check_content(path: &str) -> Result<()> {
+    if path.split('/').any(|name| is_temporary(name.as_ref())) {
+        return Err(fault(path, FileFault::Temporary));
+    }
+    Ok(())
+}
+
 fn fault(path: &str, fault: FileFault) -> Error {
     Error::File { path: path.to_owned(), fault }
 }

@@ -13,7 +13,8 @@ use tensor_core::{
     parallel,
 };
 
-use crate::{Archive, Entry, EntryReader, Error, Fault, FaultAt, Kind, Result, folder::tree::Tree};
+use super::{check_content, tree::Tree};
+use crate::{Archive, Entry, EntryReader, Error, Fault, FaultAt, Kind, Result};
 
 /// How an archive is unpacked.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ impl Archive {
     /// [`Error::Unpack`] that names what could not be made: the folder, where something is in it, or
     /// an entry, such as one of two that are one file on this system; those of [`check_space`], of
     /// [`check_total`](Self::check_total), of reading entries and of
-    /// [resolving](Entry::resolve) links.
+    /// [resolving](Entry::resolve) links; [`Error::File`] as for [`NewFolder::file`].
     pub fn unpack(&self, folder: impl AsRef<Path>, options: &UnpackOptions) -> Result<()> {
         self.check_total()?;
         let folder = NewFolder::create(folder)?;
@@ -148,13 +149,24 @@ impl NewFolder {
         Self::start(folder).map_err(|source| Error::Unpack { path: folder.to_owned(), source })
     }
 
+    /// Refuses a path that [`file`](Self::file) refuses for its name, whatever is there, for a dry run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`], as there.
+    pub fn check(path: &str) -> Result<()> {
+        check_content(path)
+    }
+
     /// Makes a file; `path` has `/` between its components, and folders are made on the way.
     ///
     /// # Errors
     ///
     /// [`Error::Unpack`] where it is there already, also under another spelling that is one to the
-    /// file system, or where its path leads elsewhere.
+    /// file system, or where its path leads elsewhere; [`Error::File`] where a component of it is a
+    /// [hidden name](tensor_core::output::is_temporary), which is never content.
     pub fn file(&self, path: &str) -> Result<File> {
+        check_content(path)?;
         self.tree.add_file(path).map_err(|source| self.failed(path, source))
     }
 
@@ -164,6 +176,7 @@ impl NewFolder {
     ///
     /// As for [`file`](Self::file), but a folder that is there already is not an error.
     pub fn folder(&self, path: &str) -> Result<()> {
+        check_content(path)?;
         self.tree.add_folder(path).map_err(|source| self.failed(path, source))
     }
 
@@ -173,6 +186,7 @@ impl NewFolder {
     ///
     /// As for [`file`](Self::file).
     pub fn symlink(&self, path: &str, target: &str) -> Result<()> {
+        check_content(path)?;
         self.tree.add_symlink(path, target).map_err(|source| self.failed(path, source))
     }
 
@@ -192,7 +206,9 @@ impl NewFolder {
         moved.map_err(failed)
     }
 
-    fn failed(&self, path: &str, source: io::Error) -> Error {
+    /// Returns the error of a file that could not be written, which names its place.
+    #[must_use]
+    pub fn failed(&self, path: &str, source: io::Error) -> Error {
         Error::Unpack { path: self.folder.join(path), source }
     }
 

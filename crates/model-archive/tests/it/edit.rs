@@ -12,7 +12,7 @@ use std::{
 
 use model_archive::{Archive, Error, FileFault, Folder, FolderEdit, Storage};
 use tensor_core::{
-    Extent,
+    Chain, Extent,
     output::{Edited, Output, is_temporary},
 };
 use test_support::killed;
@@ -128,7 +128,7 @@ fn a_dry_run_is_refused_as_an_edit_is() {
     assert_eq!(error.kind(), tensor_core::ErrorKind::Busy);
     fs::set_permissions(path.join("model"), fs::Permissions::from_mode(0o400)).unwrap();
     fs::create_dir(path.join("empty")).unwrap();
-    for refused in ["model", "empty", "../outside", "metadata"] {
+    for refused in ["model", "empty", "../outside", "metadata", "a/.x.abcdef.modelcrate/b"] {
         let expected = edit.file(refused).unwrap_err().to_string();
         let folder = Folder::open(&path).unwrap();
         assert_eq!(folder.check_file(refused).unwrap_err().to_string(), expected);
@@ -311,15 +311,20 @@ fn what_is_mounted_inside_is_refused() {
 fn check_mounted(dir: &tempfile::TempDir, path: &Path) {
     let mut edit = edit(path);
     let error = edit.file("metadata/config").unwrap_err();
-    let reason = std::error::Error::source(&error).unwrap().to_string();
     let extra = path.canonicalize().unwrap().join("extra");
-    assert_eq!(reason, format!("{extra:?} is a mount or a volume of its own, expected neither"));
+    let reason = "it is a mount or a volume of its own, expected neither";
+    let expected = format!("{extra:?}: linking or copying failed: {reason}");
+    assert_eq!(Chain(&error).to_string(), expected);
     drop(edit);
+    let output = Output { wait: Duration::from_secs(10), ..Output::default() };
+    let checked = FolderEdit::check(path, output).unwrap_err();
+    assert_eq!(Chain(&checked).to_string(), expected);
     assert_eq!(fs::read_to_string(path.join("extra/shared")).unwrap(), "theirs");
     assert_eq!(hidden(dir.path()), 0);
 }
 
-/// As a user who may not list the folder around the package, nor remove what is in `theirs`.
+/// As a user who may not list the folder around the package, nor remove what is in `theirs`, nor read
+/// what is in `guarded`.
 #[cfg(unix)]
 #[test]
 fn edits_as_somebody_else() {
@@ -343,6 +348,14 @@ fn edits_as_somebody_else() {
         assert_eq!(fs::read_to_string(path.join("metadata/config")).unwrap(), "new");
     }
     assert_eq!(hidden(&dir), 1);
+    if fs::read_to_string("/proc/sys/fs/protected_hardlinks").is_ok_and(|set| set == "1\n") {
+        let path = dir.join("guarded").canonicalize().unwrap();
+        let error = Chain(&edit(&path).prepared().unwrap_err()).to_string();
+        let start = format!("{:?}: linking or copying failed: ", path.join("file"));
+        assert!(error.starts_with(&start), "{error}");
+        let checked = FolderEdit::check(&path, Output::default()).unwrap_err();
+        assert_eq!(Chain(&checked).to_string(), error);
+    }
     // A folder of one's own that nobody may write to does not stay.
     let path = dir.join("package");
     let mode = |mode| fs::Permissions::from_mode(mode);
@@ -368,7 +381,11 @@ fn failures_after_the_commit_say_so() {
     fs::create_dir_all(unlisted.join("package/metadata")).unwrap();
     fs::create_dir(path.join("theirs")).unwrap();
     fs::write(path.join("theirs/file"), "").unwrap();
-    for folder in [dir.path(), &path, &path.join("metadata"), &unlisted] {
+    let guarded = dir.path().join("guarded");
+    fs::create_dir(&guarded).unwrap();
+    fs::write(guarded.join("file"), "").unwrap();
+    fs::set_permissions(guarded.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
+    for folder in [dir.path(), &path, &path.join("metadata"), &unlisted, &guarded] {
         if chown(folder, Some(1000), Some(1000)).is_err() {
             return eprintln!("skipped: only root becomes somebody else");
         }

@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model_archive::{Archive, ArchiveWriter, EntryOptions, Error, Symlinks, UnpackOptions};
+use model_archive::{
+    Archive, ArchiveWriter, EntryOptions, Error, FileFault, Symlinks, UnpackOptions,
+};
 use tensor_core::{Chain, Profile, Source};
 use test_support::{SmallDisk, zip::Zip};
 
@@ -112,6 +114,19 @@ fn links_lead_to_files_of_the_archive() {
     archive.unpack(&folder, &UnpackOptions::default()).unwrap();
     assert_eq!(fs::read_link(folder.join("a/link")).unwrap(), Path::new("../b/file"));
     assert_eq!(fs::read(folder.join("again")).unwrap(), b"content");
+}
+
+/// They would be swept.
+#[test]
+fn hidden_names_are_refused() {
+    for name in [".x.abcdef.modelcrate", ".x.abcdef.modelcrate/a", "a/.x.abcdef.modelcrate/"] {
+        let archive = archive(|archive| match name.strip_suffix('/') {
+            Some(folder) => archive.add_folder(folder).map(drop).unwrap(),
+            None => archive.add(name, b"notes", &EntryOptions::default()).map(drop).unwrap(),
+        });
+        let error = fails(&archive, &UnpackOptions::default());
+        assert!(matches!(error, Error::File { fault: FileFault::Temporary, .. }), "{error}");
+    }
 }
 
 #[test]
