@@ -21,6 +21,19 @@ use crate::{
 /// of it; [`Error::Core`](crate::Error::Core) where all entries together are over the limit, or the
 /// disk has no room for them.
 pub fn extract(reader: &Reader, folder: impl AsRef<Path>) -> Result<()> {
+    Ok(plan(reader)?.start_folder(folder.as_ref())?.commit()?)
+}
+
+/// Like [`extract`], but what would be written is thrown away.
+///
+/// # Errors
+///
+/// As for [`extract`], but what is at the place of the folder is not looked at.
+pub fn try_extract(reader: &Reader, folder: impl AsRef<Path>) -> Result<()> {
+    plan(reader)?.fill(folder.as_ref(), None)
+}
+
+fn plan(reader: &Reader) -> Result<Plan> {
     if let Some(archive) = reader.archive() {
         archive.check_total()?;
     }
@@ -30,5 +43,5 @@ pub fn extract(reader: &Reader, folder: impl AsRef<Path>) -> Result<()> {
     };
     let files = reader.files()?.map(|found| file(found.path())).collect();
     let folders = reader.storage().folders().into_iter().map(str::to_owned).collect();
-    Plan { files, folders, ..Plan::default() }.create_folder(folder.as_ref())
+    Ok(Plan { files, folders, ..Plan::default() })
 }

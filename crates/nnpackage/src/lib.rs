@@ -141,7 +141,7 @@ pub use edit::{
     split::{Merge, split},
 };
 pub use error::{Error, FileFault, Result};
-pub use extract::extract;
+pub use extract::{extract, try_extract};
 pub use golden::GoldenData;
 pub use manifest::{
     Connection, Manifest, PackageVersion, VersionPart,

@@ -1,6 +1,11 @@
 //! Writing packages: into an archive, front to back, or into a folder that appears whole.
 
-use std::{collections::BTreeSet, fmt, io::Write, path::Path};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    io::{self, Write},
+    path::Path,
+};
 
 use model_archive::{
     Archive, ArchiveWriter, Compression, EntryOptions, Kind, Method, NewFolder, Raw,
@@ -94,7 +99,26 @@ impl WriteOptions {
     ///
     /// As for [`Writer::finish`].
     pub fn create_folder(self, path: impl AsRef<Path>, package: &dyn Package) -> Result<()> {
-        package.plan()?.create_folder(path.as_ref())
+        Ok(self.start_folder(path, package)?.commit()?)
+    }
+
+    /// Like [`create_folder`](Self::create_folder), but for the last step: the folder has everything in
+    /// it, and appears once it is committed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::finish`].
+    pub fn start_folder(self, path: impl AsRef<Path>, package: &dyn Package) -> Result<NewFolder> {
+        package.plan()?.start_folder(path.as_ref())
+    }
+
+    /// Like [`create_folder`](Self::create_folder), but what would be written is thrown away.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::finish`].
+    pub fn try_folder(self, path: impl AsRef<Path>, package: &dyn Package) -> Result<()> {
+        package.plan()?.fill(path.as_ref(), None)
     }
 }
 
@@ -251,9 +275,21 @@ impl Plan {
         Ok(writer.archive.finish()?)
     }
 
-    /// Writes a folder that appears once it is whole.
-    pub(crate) fn create_folder(&self, path: &Path) -> Result<()> {
+    /// Writes a folder that appears once it is committed.
+    pub(crate) fn start_folder(&self, path: &Path) -> Result<NewFolder> {
         let folder = NewFolder::create(path)?;
+        self.fill(path, Some(&folder))?;
+        Ok(folder)
+    }
+
+    /// Writes everything into a folder that is to stand at `path`, or nowhere.
+    pub(crate) fn fill(&self, path: &Path, folder: Option<&NewFolder>) -> Result<()> {
+        let create = |path: &str| -> Result<Box<dyn Write>> {
+            Ok(match folder {
+                Some(folder) => Box::new(folder.file(path)?),
+                None => NewFolder::check(path).map(|()| Box::new(io::sink()))?,
+            })
+        };
         let mut needed = 0_u64;
         for file in &self.files {
             needed = needed.saturating_add(file.body.open()?.0);
@@ -261,20 +297,20 @@ impl Plan {
         check_space(path, needed)?;
         let mut sums = self.sums.clone();
         for path in &self.folders {
-            folder.folder(path)?;
+            folder.map_or_else(|| NewFolder::check(path), |folder| folder.folder(path))?;
         }
         for file in &self.files {
-            let mut out = folder.file(&file.path)?;
+            let mut out = create(&file.path)?;
             let digest = copy(file, &mut out, self.wants_digest(&file.path))?;
             if let Some((sums, digest)) = sums.as_mut().zip(digest) {
                 sums.insert(&file.path, digest);
             }
         }
         if let Some(sums) = sums {
-            let written = folder.file(SUMS)?.write_all(&document(&sums)?);
+            let written = create(SUMS)?.write_all(&document(&sums)?);
             written.map_err(|source| Error::Write { path: SUMS.to_owned(), source })?;
         }
-        Ok(folder.commit()?)
+        Ok(())
     }
 
     /// Tells whether the digest of a file has to be found out.

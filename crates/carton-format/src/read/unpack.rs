@@ -1,7 +1,7 @@
 //! Unpacking: the files of a carton in a folder, which opens as the carton does.
 
 use std::{
-    io::{self, BufRead as _, Write as _},
+    io::{BufRead as _, Write as _},
     num::NonZeroUsize,
     path::Path,
 };
@@ -121,14 +121,15 @@ pub fn unpack(
 /// Reads a file to its end, and writes it where that is not only tried.
 fn write(folder: Option<&NewFolder>, file: File<'_>, progress: &impl Fn(u64)) -> Result<()> {
     let mut content = file.checked_reader()?;
+    NewFolder::check(file.path())?;
     let mut out = folder.map(|folder| folder.file(file.path())).transpose()?;
     loop {
         let ready = content.fill_buf().map_err(FileReader::fault)?;
         if ready.is_empty() {
             return Ok(());
         }
-        if let Some(out) = &mut out {
-            out.write_all(ready).map_err(|source| writing(file.path(), source))?;
+        if let Some((folder, out)) = folder.zip(out.as_mut()) {
+            out.write_all(ready).map_err(|source| folder.failed(file.path(), source))?;
         }
         let written = ready.len();
         content.consume(written);
@@ -139,6 +140,7 @@ fn write(folder: Option<&NewFolder>, file: File<'_>, progress: &impl Fn(u64)) ->
 /// Makes a link, whose target is a file that was written, with the digest that the link has.
 fn write_link(folder: Option<&NewFolder>, file: File<'_>) -> Result<()> {
     file.verify()?;
+    NewFolder::check(file.path())?;
     let Some(folder) = folder else { return Ok(()) };
     // Rewritten: a system goes through the folders that a text names, and they may not be there.
     let target = file.target()?.map(|target| relative(file.path(), &target));
@@ -146,10 +148,5 @@ fn write_link(folder: Option<&NewFolder>, file: File<'_>) -> Result<()> {
 }
 
 fn put(folder: &NewFolder, path: &str, content: &[u8]) -> Result<()> {
-    folder.file(path)?.write_all(content).map_err(|source| writing(path, source))
-}
-
-fn writing(path: &str, source: io::Error) -> Error {
-    let path = path.into();
-    model_archive::Error::Unpack { path, source }.into()
+    Ok(folder.file(path)?.write_all(content).map_err(|source| folder.failed(path, source))?)
 }
