@@ -4,14 +4,14 @@ use std::{
 };
 
 use modelcrate::{
-    nnpackage::{Builder, IoRef},
-    tensor_core::Report,
+    nnpackage::{Builder, Error, File, IoRef, Reader},
+    tensor_core::{Chain, Finding, Report},
 };
 use serde::Serialize;
 
 use super::given::{
-    Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, count, file_name, open, partition,
-    read_text, reference, write_archive,
+    Begun, Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, begin_archive,
+    begin_folder, count, file_name, open, partition, read_text, reference,
 };
 use crate::{
     checked::Checked,
@@ -130,9 +130,10 @@ impl Build {
         let builder = self.collect()?;
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
         let Target { output, folder } = &self.target;
-        let checked = check(&builder, &Report::default(), output, self.force)?;
-        let built = write(&builder, checked, output, *folder, self.store, self.write)?;
-        let built = Built { files, ..built };
+        let to = To { path: output, is_folder: *folder, store: self.store, write: self.write };
+        let checked = check(&builder, &Report::default(), Report::default(), &to, &[], self.force)?;
+        let bytes = to.begin(&builder, &checked, &[])?.commit(output)?;
+        let built = Built { files, bytes, ..Built::of(&builder, output, self.write, checked) };
         self.write.report(output, &built, &built.text("built"))?;
         Ok(built.checked.outcome())
     }
@@ -216,42 +217,79 @@ impl Beside {
 pub(super) fn check(
     builder: &Builder,
     before: &Report,
-    path: &Path,
+    damage: Report,
+    to: &To<'_>,
+    parts: Parts<'_>,
     force: Force,
 ) -> anyhow::Result<Checked> {
-    let preview = builder.preview().or_else(|error| about_culprit(error, path))?;
-    Ok(Checked::of(&preview.lint(), before, force))
+    let preview = builder.preview();
+    let preview =
+        preview.or_else(|error| about_culprit(error, &broken(parts, to.path), to.path))?;
+    let mut after = preview.lint();
+    after.append(damage);
+    Ok(Checked::of(&after, before, force))
 }
 
-/// Writes a package to where it goes, unless it is refused; the number of files is the caller's to
-/// say.
-pub(super) fn write(
-    builder: &Builder,
-    checked: Checked,
-    path: &Path,
-    folder: bool,
-    store: Store,
-    write: Writing,
-) -> anyhow::Result<Built> {
-    let options = store.options();
-    let bytes = if checked.is_refused() {
-        None
-    } else if folder {
-        super::given::check_folder(path).about(path)?;
-        if write.dry_run {
-            let written = options.write_to(std::io::sink(), builder).finish();
-            written.map(drop).or_else(|error| about_culprit(error, path))?;
-        } else {
-            options.create_folder(path, builder).or_else(|error| about_culprit(error, path))?;
-        }
-        None
-    } else {
-        Some(write_archive(path, write, path, |sink| options.write_to(sink, builder).finish())?)
+/// The packages that one is made of, and where they are.
+pub(super) type Parts<'a> = &'a [(&'a Path, &'a Reader)];
+
+/// Returns the one of which a file cannot be read, or else where the new one goes.
+fn broken(parts: Parts<'_>, to: &Path) -> PathBuf {
+    let is_broken = |reader: &Reader| {
+        let is_broken = |file: File<'_>| {
+            file.verify().is_err_and(|error| !matches!(error, Error::Digest { .. }))
+        };
+        reader.files().map_or(true, |mut files| files.any(is_broken))
     };
-    Ok(Built { bytes, ..Built::of(builder, path, write, checked) })
+    let found = parts.iter().find(|(_, reader)| is_broken(reader));
+    found.map_or(to, |(path, _)| path).to_owned()
+}
+
+/// Returns what the digests that a package lists say of its files, of which the new one makes new
+/// digests.
+pub(super) fn damage(path: &Path, package: &Reader) -> Report {
+    let mut damage = Report::default();
+    match package.sums() {
+        Ok(None) => return damage,
+        Ok(Some(_)) => {
+            let found = package.validate();
+            let of_digests = |finding: &&Finding| finding.rule.starts_with("nnp/digest");
+            found.findings().iter().filter(of_digests).for_each(|found| damage.add(found.clone()));
+        }
+        Err(error) => {
+            damage.add(Finding::error(error.rule(), Chain(&error).to_string()).at(error.at()));
+        }
+    }
+    damage.map(|finding| finding.message.insert_str(0, &format!("{}: ", path.display())))
+}
+
+/// Where a package goes, and how.
+pub(super) struct To<'a> {
+    pub(super) path: &'a Path,
+    pub(super) is_folder: bool,
+    pub(super) store: Store,
+    pub(super) write: Writing,
+}
+
+impl To<'_> {
+    /// Writes a package, but for the last step, unless it is refused.
+    pub(super) fn begin(
+        &self,
+        builder: &Builder,
+        checked: &Checked,
+        parts: Parts<'_>,
+    ) -> anyhow::Result<Begun> {
+        if checked.is_refused() {
+            return Ok(Begun::Nothing);
+        }
+        let begin = if self.is_folder { begin_folder } else { begin_archive };
+        let culprit = || broken(parts, self.path);
+        begin(self.path, self.write, &culprit, self.store.options(), builder)
+    }
 }
 
 impl Built {
+    /// Says what is made; the numbers of files and bytes are the caller's to say.
     pub(super) fn of(builder: &Builder, path: &Path, write: Writing, checked: Checked) -> Self {
         let (path, manifest) = (path.display().to_string(), builder.manifest());
         let (dry_run, version, models) =

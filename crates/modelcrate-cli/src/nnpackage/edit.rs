@@ -10,8 +10,8 @@ use modelcrate::nnpackage::{
 use serde::Serialize;
 
 use super::given::{
-    Edge, ForModel, Named, Store, TypeOf, about_culprit, check_folder, file_name, open, partition,
-    read_text, reference, write_archive,
+    Edge, ForModel, Named, Store, TypeOf, begin_archive, begin_folder, check_folder, file_name,
+    open, partition, read_text, reference,
 };
 use crate::{
     checked::Checked,
@@ -202,17 +202,9 @@ impl Edit {
         if done.checked.is_refused() {
             return Ok(done);
         }
-        if !self.folder {
-            let write = |sink| options.write_to(sink, &edit).finish();
-            let bytes = Some(write_archive(output, self.write, package, write)?);
-            return Ok(Done { bytes, ..done });
-        }
-        if self.write.dry_run {
-            options.write_to(std::io::sink(), &edit).finish().about(package)?;
-        } else {
-            options.create_folder(output, &edit).or_else(|error| about_culprit(error, package))?;
-        }
-        Ok(done)
+        let begin = if self.folder { begin_folder } else { begin_archive };
+        let begun = begin(output, self.write, &|| package.to_path_buf(), options, &edit)?;
+        Ok(Done { bytes: begun.commit(output)?, ..done })
     }
 
     fn done(&self, path: &Path, edit: &Edits) -> anyhow::Result<Done> {

@@ -1,12 +1,10 @@
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use modelcrate::{
-    nnpackage::{Error, Reader, extract},
-    tensor_core::output::check_space,
-};
+use modelcrate::nnpackage::{Reader, extract, try_extract};
 use serde::Serialize;
 
+use super::given::about_culprit;
 use crate::{
     escape::escape,
     failure::About,
@@ -55,14 +53,13 @@ impl Extract {
         };
         check().about(&self.folder)?;
         let extracted = self.measure(&package).about(&self.package)?;
-        if self.dry_run {
-            dry_run(&package).about(&self.package)?;
-            check_space(&self.folder, extracted.bytes).about(&self.folder)?;
+        let done = if self.dry_run {
+            try_extract(&package, &self.folder)
         } else {
-            let done = extract(&package, &self.folder);
-            done.or_else(|error| super::given::about_culprit(error, &self.package))?;
-        }
-        output::print_result(self.print, &extracted, &extracted.text())?;
+            extract(&package, &self.folder)
+        };
+        done.or_else(|error| about_culprit(error, &self.package, &self.folder))?;
+        output::print_done(self.print, &self.folder, self.dry_run, &extracted, &extracted.text())?;
         Ok(Outcome::Fine)
     }
 
@@ -75,17 +72,6 @@ impl Extract {
         let path = self.folder.display().to_string();
         Ok(Extracted { path, dry_run: self.dry_run, files, bytes })
     }
-}
-
-/// Reads all files, and compares their checksums.
-fn dry_run(package: &Reader) -> anyhow::Result<()> {
-    if let Some(archive) = package.archive() {
-        archive.check_total().map_err(Error::from)?;
-    }
-    for file in package.files()? {
-        file.verify()?;
-    }
-    Ok(())
 }
 
 impl Extracted {

@@ -9,8 +9,8 @@ use std::{
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     nnpackage::{
-        Error, IoRef, ModelType, Partition, Wiring, WriteOptions,
-        model_archive::{self, name},
+        Error, IoRef, ModelType, Package, Partition, Wiring, WriteOptions,
+        model_archive::{self, NewFolder, name},
     },
     tensor_core::{self, Extent, Limits, Source, output::Hidden},
 };
@@ -82,33 +82,67 @@ fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a Path>) -> any
     Ok(())
 }
 
-/// Writes an archive; names the file that an error is about.
-pub(super) fn write_archive(
+/// A package that is written, but for the step that puts it in its place.
+pub(super) enum Begun {
+    Archive(Sink),
+    Folder(NewFolder),
+    /// Of the dry run of a folder, or nothing at all.
+    Nothing,
+}
+
+impl Begun {
+    /// Puts it in its place; returns how many bytes an archive has.
+    pub(super) fn commit(self, path: &Path) -> anyhow::Result<Option<u64>> {
+        match self {
+            Self::Archive(sink) => sink.commit(path).map(Some),
+            Self::Folder(folder) => folder.commit().map(|()| None).about(path),
+            Self::Nothing => Ok(None),
+        }
+    }
+}
+
+/// Writes a folder, but for the last step; names the file that an error is about.
+pub(super) fn begin_folder(
     output: &Path,
     writing: Writing,
-    input: &Path,
-    write: impl FnOnce(Sink) -> Result<Sink, Error>,
-) -> anyhow::Result<u64> {
+    input: &dyn Fn() -> PathBuf,
+    options: WriteOptions,
+    package: &dyn Package,
+) -> anyhow::Result<Begun> {
+    check_folder(output).about(output)?;
+    let begun = if writing.dry_run {
+        options.try_folder(output, package).map(|()| Begun::Nothing)
+    } else {
+        options.start_folder(output, package).map(Begun::Folder)
+    };
+    begun.or_else(|error| about_culprit(error, &input(), output))
+}
+
+/// Writes an archive, but for the last step; names the file that an error is about.
+pub(super) fn begin_archive(
+    output: &Path,
+    writing: Writing,
+    input: &dyn Fn() -> PathBuf,
+    options: WriteOptions,
+    package: &dyn Package,
+) -> anyhow::Result<Begun> {
     let sink = writing.create(output).about(output)?;
     let failed = sink.failed();
-    let written = write(sink);
-    let sink = match written {
-        Ok(sink) => sink,
-        error if failed.get() => error.about(output)?,
-        error => error.or_else(|error| about_culprit(error, input))?,
-    };
-    sink.commit(output)
+    match options.write_to(sink, package).finish() {
+        Ok(sink) => Ok(Begun::Archive(sink)),
+        error if failed.get() => error.map(|_| Begun::Nothing).about(output),
+        Err(error) => about_culprit(error, &input(), output),
+    }
 }
 
 /// Names the file that an error is about: one that cannot be made, or another.
-pub(super) fn about_culprit<T>(error: Error, input: &Path) -> anyhow::Result<T> {
+pub(super) fn about_culprit<T>(error: Error, input: &Path, output: &Path) -> anyhow::Result<T> {
+    use tensor_core::Error as Core;
     let path = match &error {
         Error::Archive(model_archive::Error::Unpack { path, .. })
-        | Error::Core(tensor_core::Error::DiskFull { path, .. }) => path.clone(),
-        // What is asked for cannot be done, which is not a fault of a file.
-        Error::Build { .. } | Error::Edit(_) if input.as_os_str().is_empty() => {
-            return Err(error.into());
-        }
+        | Error::Core(Core::DiskFull { path, .. } | Core::File { path, .. }) => path.clone(),
+        Error::Write { path, .. } => output.join(path),
+        Error::Archive(model_archive::Error::Write { .. }) => output.to_owned(),
         _ => input.to_owned(),
     };
     Err(error).about(&path)

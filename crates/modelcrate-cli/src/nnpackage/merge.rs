@@ -1,10 +1,10 @@
 use std::{path::PathBuf, str::FromStr};
 
 use anyhow::ensure;
-use modelcrate::nnpackage;
+use modelcrate::{nnpackage, tensor_core::Report};
 
 use super::{
-    build::{Built, check, write},
+    build::{self, Built, To, check},
     given::{Edge, Store, Target},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// Where there are connections, the inputs and outputs of a package of one model become those of the
 /// new package, but for those that are connected here. Golden data and lists of digests are left
 /// behind. Packages that have files of one path need a folder for one of them. Errors that were not
-/// in the packages are not written without --force.
+/// in the packages, and files that are not what their digests say, are not written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -82,14 +82,17 @@ impl Merge {
             inputs().filter(|path| is_stdio(path)).count() < 2,
             "standard input can only be one package"
         );
-        let mut merge = nnpackage::Merge::default();
-        for Part { folder, path } in &self.packages {
-            let reader = super::package(path)?;
+        let (mut merge, mut damage) = (nnpackage::Merge::default(), Report::default());
+        let readers = self.packages.iter().map(|part| super::package(&part.path));
+        let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
+        for (Part { folder, path }, reader) in self.packages.iter().zip(&readers) {
             match folder {
-                Some(folder) => merge.package_in(folder, &reader),
-                None => merge.package(&reader),
+                Some(folder) => merge.package_in(folder, reader),
+                None => merge.package(reader),
             };
+            damage.append(build::damage(path, reader));
         }
+        let parts: Vec<_> = inputs().zip(&readers).collect();
         if let Some(package) = self.config_of {
             merge.config(package);
         }
@@ -100,9 +103,10 @@ impl Merge {
         builder.digests(self.digests);
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
         let Target { output, folder } = &self.target;
-        let checked = check(&builder, &merge.lint(), output, self.force)?;
-        let built = write(&builder, checked, output, *folder, self.store, self.write)?;
-        let built = Built { files, ..built };
+        let to = To { path: output, is_folder: *folder, store: self.store, write: self.write };
+        let checked = check(&builder, &merge.lint(), damage, &to, &parts, self.force)?;
+        let bytes = to.begin(&builder, &checked, &parts)?.commit(output)?;
+        let built = Built { files, bytes, ..Built::of(&builder, output, self.write, checked) };
         self.write.report(output, &built, &built.text("merged"))?;
         Ok(built.checked.outcome())
     }

@@ -1,20 +1,20 @@
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use anyhow::ensure;
 use modelcrate::{
     nnpackage::{File, Reader, Sums, model_archive::name::fold, split},
-    tensor_core::output::Hidden,
+    tensor_core::{Report, output::Hidden},
 };
 use serde::Serialize;
 
 use super::{
-    build::{Built, check, write},
-    given::Store,
+    build::{Built, To, check, damage},
+    given::{Store, about_culprit},
 };
 use crate::{
     checked::Checked,
@@ -31,8 +31,9 @@ use crate::{
 ///
 /// With a model come the configuration, the information about it, the files that it needs and the
 /// kernels of its custom operators; golden data where they are for that model alone. Packages are
-/// named after their models. Where one has errors that were not there before, none is written without
-/// --force.
+/// named after their models. Where one has errors that were not there before, or a file that is not
+/// what its digest says, none is written without --force. All are complete before the first takes its
+/// place; where a step fails then, those before it stay.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -57,6 +58,7 @@ pub(crate) struct Split {
 #[derive(Serialize)]
 struct Done {
     path: String,
+    dry_run: bool,
     /// Where some are refused, these alone: none is written.
     packages: Vec<Built>,
     /// Files that are in none of them.
@@ -84,36 +86,62 @@ impl Split {
         left.remove(Sums::PATH);
         // All are looked at before the first is written.
         let (before, mut checks) = (package.lint(), Vec::new());
+        let (damage, parts) = (damage(&self.package, &package), [(&*self.package, &package)]);
+        let to = |path| To { path, is_folder: self.folders, store: self.store, write: self.write };
         for (builder, target) in builders.iter().zip(&targets) {
             self.check(target).about(target)?;
-            checks.push(check(builder, &before, &self.package, self.force)?);
+            let mut here = Report::default();
+            for found in damage.findings() {
+                let is_here = |path: &str| builder.paths().any(|put| put == path);
+                let is_missing = |path: &str| package.file(path).is_none();
+                let path = found.at.entry.as_deref();
+                if path.is_none_or(|path| is_here(path) || is_missing(path)) {
+                    here.add(found.clone());
+                }
+            }
+            checks.push(check(builder, &before, here, &to(target), &parts, self.force)?);
             for path in builder.paths() {
                 left.remove(path);
             }
         }
         let is_refused = checks.iter().any(Checked::is_refused);
-        if !self.write.dry_run && !is_refused {
-            fs::create_dir_all(&self.into).about(&self.into)?;
+        let mut bytes = vec![None; builders.len()];
+        if self.write.dry_run && !is_refused {
+            // The folder that they come into may not be there.
+            let options = self.store.options();
+            for (builder, target) in builders.iter().zip(&targets) {
+                let tried = match self.folders {
+                    true => options.try_folder(target, builder),
+                    false => options.write_to(io::sink(), builder).finish().map(drop),
+                };
+                tried.or_else(|error| about_culprit(error, &self.package, target))?;
+            }
+        } else if !is_refused {
+            let made = MadeFolder::create(&self.into).about(&self.into)?;
+            let mut begun = Vec::new();
+            for ((builder, target), checked) in builders.iter().zip(&targets).zip(&checks) {
+                begun.push(to(target).begin(builder, checked, &parts)?);
+            }
+            for ((begun, target), bytes) in begun.into_iter().zip(&targets).zip(&mut bytes) {
+                *bytes = begun.commit(target)?;
+            }
+            made.keep();
         }
         let mut packages = Vec::new();
-        for ((builder, target), checked) in builders.iter().zip(&targets).zip(checks) {
-            let built = if is_refused && !checked.is_refused() {
-                continue;
-            } else if self.write.dry_run {
-                // The folder that they come into may not be there.
-                let written = self.store.options().write_to(std::io::sink(), builder).finish();
-                written.map(drop).about(&self.package)?;
-                Built::of(builder, target, self.write, checked)
-            } else {
-                write(builder, checked, target, self.folders, self.store, self.write)?
-            };
-            let files = builder.paths().len().saturating_add(1);
-            packages.push(Built { files, ..built });
+        for (((builder, target), checked), bytes) in
+            builders.iter().zip(&targets).zip(checks).zip(bytes)
+        {
+            if !is_refused || checked.is_refused() {
+                let files = builder.paths().len().saturating_add(1);
+                let built = Built::of(builder, target, self.write, checked);
+                packages.push(Built { files, bytes, ..built });
+            }
         }
         let path = self.into.display().to_string();
         let left_out = left.into_iter().map(str::to_owned).collect();
-        let done = Done { path, packages, left_out };
-        output::print_result(self.write.print, &done, &done.text())?;
+        let done = Done { path, dry_run: self.write.dry_run, packages, left_out };
+        let Writing { print, dry_run, .. } = self.write;
+        output::print_done(print, &self.into, dry_run, &done, &done.text())?;
         Ok(if is_refused { Outcome::Invalid } else { Outcome::Fine })
     }
 
@@ -151,6 +179,33 @@ impl Split {
             return super::given::check_folder(target);
         }
         self.write.check(target)
+    }
+}
+
+/// Folders that were made, which are removed if nothing came into them.
+struct MadeFolder(Vec<PathBuf>);
+
+impl MadeFolder {
+    /// Makes a folder and those that it lies in.
+    fn create(folder: &Path) -> io::Result<Self> {
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        let missing = missing.filter(|folder| !folder.as_os_str().is_empty());
+        let made = Self(missing.map(Path::to_owned).collect());
+        fs::create_dir_all(folder)?;
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for MadeFolder {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // Those that something is in stay.
+            let _ = fs::remove_dir(folder);
+        }
     }
 }
 

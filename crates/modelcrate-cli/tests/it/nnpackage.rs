@@ -107,6 +107,8 @@ fn dry_runs_are_refused_as_real_runs_are() {
         fs::set_permissions(cd.join(file), fs::Permissions::from_mode(0o444)).unwrap();
     }
     let add = "one/add.circle";
+    let hidden = ["edit", "one.zip", "hidden.zip", "--put", ".x.abcdef.modelcrate=one.zip"];
+    prints(cd, &[&["nnpackage"][..], &hidden].concat());
     let refused = |args: &[&str]| {
         let [dry_run, real] =
             [&["--dry-run"][..], &[]].map(|more| fails(cd, &[&["nnpackage"], args, more].concat()));
@@ -115,6 +117,11 @@ fn dry_runs_are_refused_as_real_runs_are() {
     for args in [
         &["extract", "one.zip", "full"][..],
         &["extract", "one.zip", "none/new"],
+        &["extract", "hidden.zip", "new"],
+        &["build", add, "--file", ".x.abcdef.modelcrate=one.zip", "-o", "new", "--folder"],
+        &["edit", "hidden.zip", "new", "--folder", "--set", "A=1"],
+        &["edit", "one", "--put", ".x.abcdef.modelcrate=one.zip", "--digests"],
+        &["split", "two.zip", "new", "--level", "77"],
         &["extract", "one.zip", "read.zip"],
         &["extract", "zip_crc.zip", "new"],
         &["build", add, "-o", "two.zip"],
@@ -135,6 +142,19 @@ fn dry_runs_are_refused_as_real_runs_are() {
         &["edit-model", add, "none/new.circle", "--description", "new"],
     ] {
         refused(args);
+    }
+    // Nothing is compressed in a folder.
+    for args in [
+        &["split", "two.zip", "parts", "--folders", "--level", "77", "--format", "json"][..],
+        &["merge", "two.zip", "-o", "merged", "--folder", "--alignment", "3"],
+        &["edit", "two.zip", "edited", "--folder", "--set", "A=1", "--level", "77"],
+    ] {
+        let said = ["--dry-run", "--force"]
+            .map(|more| prints(cd, &[&["nnpackage"], args, &[more]].concat()));
+        let real = said[0].replace("\"dry_run\":true", "\"dry_run\":false");
+        assert_eq!(real.replace("would be ", ""), said[1], "{args:?}");
+        let is_json = args.contains(&"json");
+        assert!(!is_json || said[0].contains("\"path\":\"parts\",\"dry_run\":true"), "{args:?}");
     }
     let _held = ["two.zip", "one"].map(|place| Editor::open(cd.join(place)).unwrap());
     let _model = LockedFile::open(cd.join(add)).unwrap();
@@ -672,6 +692,102 @@ fn split_packages_are_checked_before_the_first_is_written() {
         assert!(text.contains("parts/m1.zip") && !text.contains("parts/m0.zip"), "{text}");
     }
     prints(cd, &["nnpackage", "split", "two", "parts", "--force"]);
+}
+
+/// Runs a command that may only write so many blocks of a file.
+#[cfg(target_os = "linux")]
+fn limited(cd: &Path, blocks: u32, args: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -f {blocks}; exec \"$0\" nnpackage \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_modelcrate")]).args(args);
+    let output = command.current_dir(cd).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// A package `large` of two models, of which the second one is large, and what is in it.
+fn large_package(cd: &Path) {
+    unpacked(cd);
+    fs::create_dir(cd.join("large")).unwrap();
+    package(
+        &cd.join("large"),
+        r#"{"major-version":"1","minor-version":"0","patch-version":"0",
+            "models":["m0.circle","m1.bin"],"model-types":["circle","bin"]}"#,
+    );
+    fs::copy(cd.join("two/m0.circle"), cd.join("large/m0.circle")).unwrap();
+    fs::write(cd.join("large/m1.bin"), test_support::noise(100_000)).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_named_and_leaves_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    large_package(cd);
+    prints(cd, &["nnpackage", "edit", "large", "large.zip", "--set", "A=1"]);
+    let before = test_support::names(cd);
+    for (args, named) in [
+        (&["split", "large.zip", "new/parts"][..], "new/parts/m1.zip"),
+        (&["split", "large.zip", "new/parts", "--folders"], "new/parts/m1/m1.bin"),
+        (&["extract", "large.zip", "new"], "new/m1.bin"),
+        (&["edit", "large.zip", "new", "--folder", "--set", "A=2"], "new/m1.bin"),
+        (&["merge", "large.zip", "-o", "new", "--folder"], "new/m1.bin"),
+        (&["merge", "large.zip", "-o", "new.zip"], "new.zip"),
+    ] {
+        let (code, said) = limited(cd, 40, args);
+        assert_eq!((code, test_support::names(cd)), (Some(2), before.clone()), "{args:?}: {said}");
+        assert!(said.starts_with(&format!("error: {named}: ")), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_leaves_nothing() {
+    let folder = folder();
+    let cd = folder.path();
+    large_package(cd);
+    fs::write(cd.join("large/text"), vec![7; 10_000]).unwrap();
+    prints(cd, &["nnpackage", "edit", "large", "bad.zip", "--set", "A=1"]);
+    let mut bytes = fs::read(cd.join("bad.zip")).unwrap();
+    let content = fs::read(cd.join("large/m1.bin")).unwrap();
+    let at = bytes.windows(64).position(|found| *found == content[..64]).unwrap();
+    bytes[at] ^= 1;
+    fs::write(cd.join("bad.zip"), bytes).unwrap();
+    let before = test_support::names(cd);
+    for args in [
+        &["split", "bad.zip", "parts", "--folders"][..],
+        &["merge", "one.zip", "bad.zip", "-o", "new", "--folder"],
+        &["merge", "one.zip", "bad.zip", "-o", "new.zip", "--digests"],
+        &["edit", "bad.zip", "new", "--folder", "--set", "A=2"],
+        &["extract", "bad.zip", "new"],
+    ] {
+        for more in [&[][..], &["--dry-run"]] {
+            let (code, said) = fails(cd, &[&["nnpackage"], args, more].concat());
+            assert_eq!((code, test_support::names(cd)), (1, before.clone()), "{args:?}: {said}");
+            assert!(said.starts_with("error: bad.zip: "), "{args:?} {more:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn damage_gets_no_new_digests() {
+    let folder = folder();
+    let cd = folder.path();
+    large_package(cd);
+    prints(cd, &["nnpackage", "edit", "large", "--digests"]);
+    fs::write(cd.join("large/m1.bin"), "other weights").unwrap();
+    assert_eq!(modelcrate(cd, &["verify", "large"]).status.code(), Some(1));
+    for args in [
+        &["split", "large", "new"][..],
+        &["merge", "large", "b=one.zip", "--digests", "-o", "new", "--folder"],
+    ] {
+        for more in [&["--dry-run"][..], &[]] {
+            let output = modelcrate(cd, &[&["nnpackage"], args, more].concat());
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert_eq!((output.status.code(), cd.join("new").exists()), (Some(1), false), "{text}");
+            assert!(text.contains("[nnp/digest]") && text.contains("\"m1.bin\""), "{text}");
+        }
+        prints(cd, &[&["nnpackage"], args, &["--force"]].concat());
+        fs::remove_dir_all(cd.join("new")).unwrap();
+    }
 }
 
 /// As on the small disks that packages go to: only what they need has to be free.
