@@ -8,8 +8,8 @@ use std::{
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
     carton_format::{
-        self, Change, Description, Error, FrameworkVersion, NewValue, Platform, Runner, Value,
-        dtype,
+        self, Change, Description, Error, FrameworkVersion, NewValue, Platform, Reader, Runner,
+        Value, dtype,
     },
     tensor_core::{DType, Extent, Limits, Report, Source, TensorBuf},
 };
@@ -151,7 +151,7 @@ impl Pack {
             written.or_else(|error| about_culprit(error, &self.source))?
         };
         let before = Report::default();
-        let kept = finished.sink.keep(&self.output, &before, self.force, super::lint)?;
+        let kept = finished.sink.keep(&self.output, &before, self.force, lint)?;
         let model_hash = finished.manifest.model_hash();
         let result = Packed {
             path: self.output.display().to_string(),
@@ -265,6 +265,15 @@ impl Beside {
         }
         Ok(())
     }
+}
+
+/// Looks through a carton that was written, and through the strings in it: their files come from
+/// the user, and are small.
+fn lint(carton: Source) -> anyhow::Result<Report> {
+    let reader = Reader::from_source(carton)?;
+    let mut report = reader.lint();
+    report.append(reader.lint_strings());
+    Ok(report)
 }
 
 /// Collects an unpacked carton.

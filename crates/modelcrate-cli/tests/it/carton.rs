@@ -489,6 +489,50 @@ fn refused_edits_change_nothing() {
     }
 }
 
+/// In place, the digest of a link is not made right in passing.
+#[test]
+fn links_with_a_wrong_digest_stay_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let bytes = fs::read(testdata("carton/invalid/symlink_digest.carton")).unwrap();
+    fs::write(cd.join("m.carton"), &bytes).unwrap();
+    for args in [&["edit", "m.carton", "--set", "license=MIT"][..], &["repack", "m.carton"]] {
+        for force in [&[][..], &["--force"]] {
+            let (status, text) = fails(cd, &[&["carton"], args, force].concat());
+            assert!(status == 1 && text.contains("\"model/l\" has digest "), "{status} {text}");
+            assert_bytes(&fs::read(cd.join("m.carton")).unwrap(), &bytes, "m.carton");
+        }
+    }
+}
+
+/// Files of strings are small, so that packing can look at them.
+#[test]
+fn broken_strings_are_not_packed() {
+    let folder = folder();
+    let cd = folder.path();
+    let description = "spec_version = 1\n[runner]\nrunner_name = 'r'\n\
+                       required_framework_version = '*'\nrunner_compat_version = 1\n";
+    let index = "[[tensor]]\nname = 's'\ndtype = 'string'\nshape = [4]\nfile = 's'\ninner = []\n";
+    fs::write(cd.join("carton.toml"), description).unwrap();
+    fs::create_dir(cd.join("tensor_data")).unwrap();
+    fs::write(cd.join("tensor_data/index.toml"), index).unwrap();
+    let pack = |force: &[&'static str]| [&["carton", "pack", ".", "-o", "-"], force].concat();
+    for (strings, rule) in [
+        ("data = ['a', 'b']", "[carton/tensor-length]"),
+        ("garbage", "[carton/toml-syntax]"),
+        ("data = [1, 2, 3, 4]", "[carton/toml-value]"),
+    ] {
+        fs::write(cd.join("tensor_data/s"), strings).unwrap();
+        let output = modelcrate(cd, &pack(&[]));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && text.contains(rule), "{strings}: {text}");
+        assert!(output.stdout.is_empty());
+        assert!(modelcrate(cd, &pack(&["--force"])).status.success());
+    }
+    fs::write(cd.join("tensor_data/s"), "data = ['a', 'b', 'c', 'd']").unwrap();
+    assert!(modelcrate(cd, &pack(&[])).status.success());
+}
+
 #[test]
 fn cartons_that_others_edit_are_copied() {
     let folder = packed();
