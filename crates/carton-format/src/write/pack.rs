@@ -367,7 +367,7 @@ const DEPTH: u64 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{WriteOptions, repack, write::rewrite::replace_files};
+    use crate::WriteOptions;
 
     /// Each limit by which a reader would refuse what is packed.
     #[test]
@@ -415,6 +415,7 @@ mod tests {
     #[cfg(feature = "deflate")]
     #[test]
     fn what_no_reader_would_decode_is_not_finished() {
+        use crate::{repack, write::rewrite::replace_files};
         let mut pack = Pack::from_toml(TOML).unwrap();
         pack.file("model/a", vec![0; 1 << 20]).unwrap();
         let limits = Limits::default().with_decoded_bytes(1 << 10);
