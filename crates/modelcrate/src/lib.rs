@@ -12,6 +12,9 @@
 //! 3. AnyReader::open    the reader of that format           reader.rs
 //! 4. summary, validate  the same description of any format  summary.rs, formats/
 //! 5. AnyTensor::read    first touch of the data             tensor.rs
+//! 6. tensor_set         tensors under names that are       set.rs
+//!                       unique: converted, compared,       convert.rs, diff.rs,
+//!                       hashed                             hash.rs
 //! ```
 //!
 //! Files of named tensors are read in every build: safetensors, GGUF, and those of `NumPy`
@@ -85,15 +88,19 @@
 
 #[cfg(feature = "archive")]
 mod archive;
+mod convert;
 mod detect;
+mod diff;
 mod each;
 mod error;
 mod format;
 mod formats;
+mod hash;
 #[cfg(feature = "http")]
 pub mod http;
 mod options;
 mod reader;
+mod set;
 mod stats;
 mod summary;
 mod tensor;
@@ -117,13 +124,17 @@ pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
 
+pub use convert::{Conversion, Refusal, Target};
 pub use detect::{detect, is_model_folder};
+pub use diff::{Change, Diff, TensorDiff};
 pub use error::{Error, Result, kind_of};
 pub use format::Format;
 #[cfg(feature = "ptl")]
 pub use formats::ptl_spec::SpecFile;
+pub use hash::ContentHash;
 pub use options::ReadOptions;
 pub use reader::AnyReader;
+pub use set::{NamedTensor, TensorSet};
 pub use stats::Stats;
 pub use summary::{
     ComponentSummary, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary,

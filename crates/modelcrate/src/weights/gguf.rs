@@ -160,6 +160,11 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
+/// Tells whether GGUF has a value such as this one.
+pub(crate) fn has_value(value: &Value) -> bool {
+    put_value(&mut Vec::new(), "", value).is_ok()
+}
+
 /// Writes a value with its type.
 fn put_value(bytes: &mut Vec<u8>, key: &str, value: &Value) -> Result<()> {
     let no_such =
@@ -437,7 +442,7 @@ impl ElementType {
     }
 
     /// Returns the number that GGML has for it.
-    pub(super) fn to_ggml(self) -> Option<u32> {
+    pub(crate) fn to_ggml(self) -> Option<u32> {
         GGML.iter().find(|(_, known)| *known == self).map(|(id, _)| *id)
     }
 }

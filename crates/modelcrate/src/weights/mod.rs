@@ -39,6 +39,7 @@ pub use self::{
     tensor::Tensor,
 };
 pub(crate) use self::{
+    gguf::has_value,
     reader::sniff,
     shards::{open as open_index, sniff as is_index},
 };

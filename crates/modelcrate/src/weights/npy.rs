@@ -44,6 +44,11 @@ pub fn write(tensor: &TensorBuf, sink: &mut impl Write) -> Result<()> {
     Ok(sink.write_all(tensor.bytes())?)
 }
 
+/// Tells whether `NumPy` has an element type.
+pub(crate) fn has(dtype: DType) -> bool {
+    TYPES.iter().any(|(_, known)| *known == dtype)
+}
+
 /// Reads a file of version 1.0 to 3.0 that holds numbers or truth values in any order, and nothing
 /// behind them.
 ///

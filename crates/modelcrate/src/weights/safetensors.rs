@@ -278,7 +278,7 @@ impl ElementType {
     }
 
     /// Returns the name that safetensors has for it.
-    pub(super) fn to_safetensors(self) -> Option<&'static str> {
+    pub(crate) fn to_safetensors(self) -> Option<&'static str> {
         DTYPES.iter().find(|(_, known)| *known == self).map(|(name, _)| *name)
     }
 }

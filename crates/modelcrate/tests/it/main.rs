@@ -1,5 +1,6 @@
 //! Files of all formats through one interface.
 
+mod convert;
 mod detect;
 mod fuzz_corpus;
 #[cfg(feature = "http")]
