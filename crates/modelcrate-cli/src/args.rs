@@ -11,7 +11,10 @@ pub(crate) struct Args {
 }
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 all is well (warnings allowed), 1 a file is invalid, 2 the command could not be carried out.
+Exit status: 0 all is well (warnings allowed), 1 a file is invalid, or the result would be and is
+refused, 2 the command could not be carried out.
+
+A file for standard output (-) goes there once it is whole; over 64 MiB, it needs room in TMPDIR.
 
 Example:
   modelcrate inspect model.zt";

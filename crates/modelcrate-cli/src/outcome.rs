@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use anstream::eprintln;
-
-use crate::escape::escape;
+use crate::{escape::escape, output};
 
 /// What became of a command that was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,5 +37,5 @@ impl From<Outcome> for ExitCode {
 /// Says what went wrong.
 pub(crate) fn print_error(message: &str) {
     let style = anstyle::AnsiColor::Red.on_default().bold();
-    eprintln!("{style}error{style:#}: {}", escape(message));
+    output::print_aside(&format!("{style}error{style:#}: {}\n", escape(message)));
 }

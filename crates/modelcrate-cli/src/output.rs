@@ -1,7 +1,11 @@
 //! Results as JSON, tables and progress.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::{
+    io::{self, IsTerminal, Read, Write},
+    path::Path,
+};
 
+use anyhow::Context as _;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use modelcrate::{
@@ -12,6 +16,7 @@ use serde::Serialize;
 
 use crate::{
     escape::escape,
+    failure::About,
     options::{Format, Input, Print, is_stdio},
 };
 
@@ -43,6 +48,24 @@ pub(crate) fn print_text(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// Says something beside the result; where nobody can hear it, that is no error.
+pub(crate) fn print_aside(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Prints what a command has done to a file or folder, which stays where that cannot be printed.
+pub(crate) fn print_done<T: Serialize>(
+    print: Print,
+    path: &Path,
+    dry_run: bool,
+    result: &T,
+    text: &str,
+) -> anyhow::Result<()> {
+    let done = if dry_run { "" } else { "everything is done, but " };
+    let printed = print_result(print, result, text);
+    printed.with_context(|| format!("{done}writing to standard output failed")).about(path)
 }
 
 /// Prints the result of a command that has one.

@@ -6,7 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anstream::eprintln;
 use anyhow::anyhow;
 use modelcrate::{
     AnyReader, Error, Format as ModelFormat, Verdict, detect, is_model_folder,
@@ -99,7 +98,7 @@ impl Verify {
         match self.print.format {
             Format::Human if skipped > 0 => {
                 let files = if skipped == 1 { "file" } else { "files" };
-                eprintln!("{skipped} {files} skipped");
+                output::print_aside(&format!("{skipped} {files} skipped\n"));
             }
             Format::Json => output::print_document(&done)?,
             _ => {}

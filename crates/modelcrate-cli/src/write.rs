@@ -3,19 +3,18 @@
 use std::{
     cell::Cell,
     env,
-    io::{self, Write as _},
+    io::{self, BufWriter, Write as _},
     path::Path,
-    process,
     rc::Rc,
 };
 
-use anstream::eprint;
 use anyhow::ensure;
 use modelcrate::tensor_core::{
     Extent, Report, Source,
-    output::{Durability, Existing, NewFile, Output},
+    output::{Existing, LockedFile, NewFile, Output},
 };
 use serde::Serialize;
+use tempfile::{SpooledData, SpooledTempFile};
 
 use crate::{
     checked::Checked,
@@ -28,7 +27,7 @@ use crate::{
 /// Options of everything that writes a model file.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Writing {
-    /// Replace the output where it is there already
+    /// Replace the output where it is a file that is there; a folder is never replaced
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Check everything, and write nothing
@@ -60,7 +59,21 @@ impl Writing {
     /// Starts a file that may only be there already if that was asked for.
     pub(crate) fn create(self, output: &Path) -> anyhow::Result<Sink> {
         self.check(output)?;
-        self.start(output, self.existing())
+        let lock = self.lock(output)?;
+        Ok(Sink { _lock: lock, ..self.start(output, self.existing())? })
+    }
+
+    /// Keeps editors out of a file that is to be replaced; a dry run only finds out that there is
+    /// none.
+    fn lock(self, output: &Path) -> anyhow::Result<Option<LockedFile>> {
+        if is_stdio(output) || !output.exists() {
+            return Ok(None);
+        }
+        if self.dry_run {
+            Output::default().check(output)?;
+            return Ok(None);
+        }
+        Ok(Some(LockedFile::open(output)?))
     }
 
     /// Starts an output, or the file that takes the place of the input where no output is given.
@@ -79,13 +92,14 @@ impl Writing {
     }
 
     fn start(self, path: &Path, existing: Existing) -> anyhow::Result<Sink> {
-        let spool = env::temp_dir().join(format!("modelcrate-{}", process::id()));
-        let (path, durability, to) = match is_stdio(path) {
-            true => (spool.as_path(), Durability::Cached, To::Stdout),
-            false => (path, Durability::Synced, To::Place(existing)),
+        let output = Output::default();
+        let (made, to) = match is_stdio(path) {
+            true => (Made::Spool(BufWriter::new(SpooledTempFile::new(IN_MEMORY))), To::Stdout),
+            false if self.dry_run => (Made::File(output.rehearse(path)?), To::Nowhere),
+            false => (Made::File(output.create(path)?), To::Place(existing)),
         };
         let to = if self.dry_run { To::Nowhere } else { to };
-        Ok(Sink { file: NewFile::create(path, durability)?, to, failed: Rc::default() })
+        Ok(Sink { made, to, written: 0, failed: Rc::default(), _lock: None })
     }
 
     /// Prints what was done, beside standard output where the file goes there.
@@ -96,10 +110,10 @@ impl Writing {
         text: &str,
     ) -> anyhow::Result<()> {
         if is_stdio(output) && !self.dry_run {
-            eprint!("{text}");
+            output::print_aside(text);
             return Ok(());
         }
-        Ok(output::print_result(self.print, result, text)?)
+        output::print_done(self.print, output, self.dry_run, result, text)
     }
 
     pub(crate) const fn would_be(self) -> &'static str {
@@ -116,11 +130,32 @@ fn check_place(path: &Path) -> anyhow::Result<()> {
 /// A file in the making, which goes to its place or to standard output once it is whole and checked;
 /// that of a dry run goes nowhere.
 pub(crate) struct Sink {
-    file: NewFile,
+    made: Made,
     to: To,
+    written: u64,
     failed: Rc<Cell<bool>>,
+    /// Of the file whose place it takes.
+    _lock: Option<LockedFile>,
 }
 
+enum Made {
+    File(NewFile),
+    /// In memory, or a file without a name among the temporary ones.
+    Spool(BufWriter<SpooledTempFile>),
+    /// A spool that nothing more is written to.
+    Whole(Source),
+}
+
+/// Says where there is no room, or nothing at all.
+fn spooling(error: &io::Error) -> io::Error {
+    let text = format!("in the folder for temporary files, {:?}: {error}", env::temp_dir());
+    io::Error::new(error.kind(), text)
+}
+
+/// How many bytes for standard output are held in memory.
+const IN_MEMORY: usize = 64 << 20;
+
+#[derive(Clone, Copy)]
 enum To {
     Place(Existing),
     Stdout,
@@ -157,20 +192,31 @@ impl Sink {
         Ok(Kept { bytes_after, checked })
     }
 
-    /// Returns what was written so far.
-    pub(crate) fn source(&mut self) -> anyhow::Result<Source> {
-        Ok(self.file.source()?)
+    /// Returns what was written, which is all.
+    fn source(&mut self) -> anyhow::Result<Source> {
+        let spool = match &mut self.made {
+            Made::File(file) => return Ok(file.source()?),
+            Made::Whole(source) => return Ok(source.clone()),
+            Made::Spool(spool) => spool,
+        };
+        spool.flush().map_err(|error| spooling(&error))?;
+        let spool = std::mem::replace(spool.get_mut(), SpooledTempFile::new(0));
+        let source = match spool.into_inner() {
+            SpooledData::InMemory(bytes) => Source::from_bytes(bytes.into_inner()),
+            SpooledData::OnDisk(file) => Source::from_file(file)?,
+        };
+        self.made = Made::Whole(source.clone());
+        Ok(source)
     }
 
     /// Passes the file on; returns how many bytes were written.
     pub(crate) fn commit(mut self, path: &Path) -> anyhow::Result<u64> {
-        let written = self.file.written();
-        match self.to {
-            To::Place(existing) => self.file.commit(existing).about(path)?,
-            To::Stdout => self.print().about(path)?,
-            To::Nowhere => {}
+        match (self.to, &mut self.made) {
+            (To::Place(existing), Made::File(file)) => file.commit(existing).about(path)?,
+            (To::Nowhere, _) => {}
+            _ => self.print().about(path)?,
         }
-        Ok(written)
+        Ok(self.written)
     }
 
     fn print(&mut self) -> anyhow::Result<()> {
@@ -184,13 +230,22 @@ impl Sink {
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes);
+        let written = match &mut self.made {
+            Made::File(file) => file.write(bytes),
+            Made::Spool(spool) => spool.write(bytes).map_err(|error| spooling(&error)),
+            Made::Whole(_) => Err(io::Error::other("the result is whole already")),
+        };
         self.failed.set(written.is_err());
+        self.written = self.written.saturating_add(*written.as_ref().unwrap_or(&0) as u64);
         written
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.flush();
+        let flushed = match &mut self.made {
+            Made::File(file) => file.flush(),
+            Made::Spool(spool) => spool.flush().map_err(|error| spooling(&error)),
+            Made::Whole(_) => Ok(()),
+        };
         self.failed.set(flushed.is_err());
         flushed
     }

@@ -76,7 +76,7 @@ impl Unpack {
         bar.finish_and_clear();
         done.or_else(|error| about_culprit(error, &self.input))?;
         let result = self.result(&reader);
-        output::print_result(self.print, &result, &result.text())?;
+        output::print_done(self.print, &self.folder, self.dry_run, &result, &result.text())?;
         Ok(Outcome::Fine)
     }
 

@@ -65,7 +65,7 @@ impl How {
     ) -> anyhow::Result<Outcome> {
         let done = self.done(file, change).about(file)?;
         let text = self.text(&done);
-        output::print_result(self.print, &done, &text)?;
+        output::print_done(self.print, file, self.dry_run, &done, &text)?;
         Ok(done.checked.outcome())
     }
 

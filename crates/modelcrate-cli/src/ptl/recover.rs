@@ -53,7 +53,7 @@ impl Recover {
             0 => format!("{path}: is complete\n"),
             cut => format!("{path}: {would}cut by {cut} bytes, {bytes_after} remain\n"),
         };
-        output::print_result(self.print, &recovered, &text)?;
+        output::print_done(self.print, &self.model, self.dry_run, &recovered, &text)?;
         Ok(Outcome::Fine)
     }
 

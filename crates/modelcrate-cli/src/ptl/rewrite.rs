@@ -133,7 +133,7 @@ impl Files {
                 return Ok((self.in_place.output().check(&self.input)?, None));
             }
             None => LockedFile::open_within(&self.input, self.in_place.wait())?,
-            Some(_) => LockedFile::shared(&self.input)?,
+            Some(_) => LockedFile::shared(&self.input, self.in_place.wait())?,
         };
         Ok((lock.source()?, Some(lock).filter(|_| !self.write.dry_run)))
     }

@@ -1,4 +1,3 @@
-use anstream::eprintln;
 use modelcrate::ptl_spec::Json;
 use serde::Serialize;
 
@@ -40,7 +39,7 @@ impl ShowSpec {
         let (path, origin) = (found.path.display().to_string(), found.origin);
         let shown = Shown { path, origin, spec: found.json()? };
         if self.print.format == Format::Human {
-            eprintln!("{}: {}", escape(&shown.path), origin.text());
+            output::print_aside(&format!("{}: {}\n", escape(&shown.path), origin.text()));
         }
         let text = format!("{}\n", escape_json(&shown.spec.to_pretty()));
         output::print_result(self.print, &shown, &text)?;

@@ -232,7 +232,7 @@ impl How {
             let _ = writeln!(text, "{path}: nothing to change");
         }
         let text = result.checked.text(&path, &text);
-        output::print_result(self.print, result, &text)?;
+        output::print_done(self.print, Path::new(&result.path), self.dry_run, result, &text)?;
         Ok(result.checked.outcome())
     }
 }

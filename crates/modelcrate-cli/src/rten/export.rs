@@ -89,6 +89,12 @@ impl ExportOnnx {
             to_stdout || !same_file(&self.input, output),
             "is the input, expected another file"
         );
+        let mut data = output.clone().into_os_string();
+        data.push(".data");
+        if !to_stdout && same_file(&self.input, Path::new(&data)) {
+            let error = anyhow!("is the input, and where constants go: expected another output");
+            return Err(error).about(Path::new(&data));
+        }
         let one_file = !to_stdout || self.external_data.is_none();
         ensure!(one_file, "standard output takes one file, not two");
         self.write.check(output)
@@ -97,7 +103,8 @@ impl ExportOnnx {
     /// Names the file that an error is about: one that cannot be written, or the input.
     fn failed<T>(&self, error: Error) -> anyhow::Result<T> {
         let path = match &error {
-            Error::Exists { path } | Error::Core(Core::File { path, .. }) => path.clone(),
+            Error::Exists { path }
+            | Error::Core(Core::File { path, .. } | Core::Locked { path }) => path.clone(),
             _ => self.input.clone(),
         };
         match error {

@@ -14,6 +14,14 @@ mod command;
 mod edit_model;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;
+#[cfg(all(
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod output;
 #[cfg(all(feature = "ptl", feature = "ztensor"))]
 mod ptl;
 #[cfg(all(feature = "rten", feature = "ztensor"))]
