@@ -5,6 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
     path::Path,
+    process::Command,
     thread,
 };
 
@@ -580,6 +581,9 @@ fn dry_runs_fail_as_real_runs_do() {
     }
     let permissions = fs::Permissions::from_mode(0o444);
     fs::set_permissions(cd.join("read_only.carton"), permissions).unwrap();
+    let put = ["--misc-file", ".x.abcdef.modelcrate=there", "-o", "hidden.carton"];
+    let pack = ["carton", "pack", "model", "--runner-compat-version", "1"];
+    prints(cd, &[&pack[..], &RUNNER, &put].concat());
     let _locked = LockedFile::open(cd.join("locked.carton")).unwrap();
     let before = names(cd);
     for (from, to, message) in [
@@ -605,11 +609,28 @@ fn dry_runs_fail_as_real_runs_do() {
     fails_alike(cd, &[&unpack[..], &["model"]].concat(), 2, "model: is not empty");
     let message = "none/x: cannot be unpacked: No such file";
     fails_alike(cd, &[&unpack[..], &["none/x"]].concat(), 2, message);
+    // They would be swept.
+    let hidden = ["carton", "unpack", "hidden.carton", "new"];
+    fails_alike(cd, &hidden, 1, "has a name as files have until they are complete");
     let pack = ["carton", "pack", "model", "--runner", "", "--framework-version", "=1", "-o"];
     fails_alike(cd, &[&pack[..], &["there"]].concat(), 2, "there: is there already");
     fails_alike(cd, &[&pack[..], &["new"]].concat(), 1, "new: not written, as it would be invalid");
     fails_alike(cd, &[&pack[..], &["-"]].concat(), 1, "-: not written, as it would be invalid");
     assert_eq!(names(cd), before);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_unpacked_is_named() {
+    let folder = packed();
+    let cd = folder.path();
+    let script = "ulimit -f 0; exec \"$0\" carton unpack model.carton new";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_modelcrate")]);
+    let output = command.current_dir(cd).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), cd.join("new").exists()), (Some(2), false), "{said}");
+    assert!(said.starts_with("error: new/"), "{said}");
 }
 
 #[track_caller]
