@@ -2,8 +2,8 @@ use std::fmt::Write as _;
 
 use comfy_table::Table;
 use modelcrate::{
-    AnyReader, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary, Verdict,
-    tensor_core::Profile,
+    AnyReader, FileSummary, GraphSummary, Number, Port, Summary, SummaryOptions, TensorSummary,
+    Verdict, tensor_core::Profile,
 };
 use serde::Serialize;
 
@@ -240,8 +240,9 @@ fn contents(tensor: &TensorSummary) -> String {
     let mut parts = Vec::new();
     if let Some(stats) = &tensor.stats {
         if let (Some(min), Some(max), Some(mean)) = (stats.min, stats.max, stats.mean) {
-            let [min, max, mean] = [min, max, mean].map(number);
-            parts.push(format!("{min} to {max}, mean {mean}"));
+            let [min, max, mean] = [min, max, Number::Float(mean)].map(number);
+            let std = stats.std.map(|std| format!(", std {}", number(Number::Float(std))));
+            parts.push(format!("{min} to {max}, mean {mean}{}", std.unwrap_or_default()));
         }
         for (count, what) in [(stats.nan, "NaN"), (stats.infinite, "infinite")] {
             if count > 0 {
@@ -257,8 +258,10 @@ fn contents(tensor: &TensorSummary) -> String {
     parts.join(", ")
 }
 
-/// Writes a number with four digits behind the point, or with an exponent where those do not do.
-fn number(value: f64) -> String {
+/// Writes an integer with all its digits, and another number with four behind the point, or with an
+/// exponent where those do not do.
+fn number(value: Number) -> String {
+    let Number::Float(value) = value else { return value.to_string() };
     match value.abs() {
         0.0 => "0".to_owned(),
         0.001..1e9 => format!("{value:.4}"),

@@ -135,7 +135,7 @@ pub use hash::ContentHash;
 pub use options::ReadOptions;
 pub use reader::AnyReader;
 pub use set::{NamedTensor, TensorSet};
-pub use stats::Stats;
+pub use stats::{Number, Stats};
 pub use summary::{
     ComponentSummary, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary,
     Verdict,

@@ -43,7 +43,7 @@ fn element_types_and_metadata() {
     assert_eq!(summary.metadata["nested"], serde_json::json!([[1, 2], [3, 4]]));
     let [.., q] = summary.tensors.as_slice() else { panic!("{summary:?}") };
     assert_eq!((q.logical_type.as_deref(), q.bytes), (Some("q8_0"), 68));
-    assert_eq!(summary.tensors[0].stats.unwrap().mean, Some(2.5));
+    assert_eq!(summary.tensors[0].stats.as_ref().unwrap().mean, Some(2.5));
     assert!(
         summary.tensors.iter().all(|tensor| tensor.sha256.is_some()) && summary.findings.is_empty()
     );
