@@ -136,8 +136,8 @@ macro_rules! face {
             let copy: PathBuf = folder.path().join("copy");
             fs::copy(&path, &copy)?;
             let options = WriteOptions::default().durability(Durability::Cached);
-            let rehearsed: Edited = Editor::dry_run(&copy, options)?.commit()?;
-            assert_eq!(rehearsed, Edited::Unchanged);
+            let dry: Edited = Editor::dry_run(&copy, options)?.commit()?;
+            assert_eq!(dry, Edited::Unchanged);
             let editor = Editor::open_with(&copy, options)?;
             assert_eq!(editor.reader().validate().findings(), validated.findings());
             drop(editor);

@@ -95,7 +95,7 @@ impl Writing {
         let output = Output::default();
         let (made, to) = match is_stdio(path) {
             true => (Made::Spool(BufWriter::new(SpooledTempFile::new(IN_MEMORY))), To::Stdout),
-            false if self.dry_run => (Made::File(output.rehearse(path)?), To::Nowhere),
+            false if self.dry_run => (Made::File(output.dry_run(path)?), To::Nowhere),
             false => (Made::File(output.create(path)?), To::Place(existing)),
         };
         let to = if self.dry_run { To::Nowhere } else { to };

@@ -166,9 +166,9 @@ fn torn_files_are_recovered() {
     fs::write(cd.join("model.zt"), torn).unwrap();
     assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
     assert!(prints(cd, &["verify", "--lenient", "model.zt"]).contains("zt/recovered"));
-    let rehearsed = prints(cd, &["ztensor", "recover", "model.zt", "--dry-run"]);
+    let dry = prints(cd, &["ztensor", "recover", "model.zt", "--dry-run"]);
     let (lost, kept) = ("1000 bytes would be cut off", "would remain, 13 tensors\n");
-    assert!(rehearsed.contains(lost) && rehearsed.ends_with(kept), "{rehearsed}");
+    assert!(dry.contains(lost) && dry.ends_with(kept), "{dry}");
     assert_eq!(fails(cd, &["verify", "model.zt"]).0, 1);
     assert!(prints(cd, &["ztensor", "recover", "model.zt"]).contains("1000 bytes cut off"));
     assert_eq!(prints(cd, &["verify", "model.zt"]), "model.zt: valid\n");

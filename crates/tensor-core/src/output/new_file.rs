@@ -27,7 +27,7 @@ impl Output {
     /// # Errors
     ///
     /// As for [`NewFile::create`].
-    pub fn rehearse(self, path: impl AsRef<Path>) -> Result<NewFile> {
+    pub fn dry_run(self, path: impl AsRef<Path>) -> Result<NewFile> {
         NewFile::start(path.as_ref(), self, false)
     }
 
@@ -436,9 +436,9 @@ mod tests {
             for existing in [Existing::Replace, Existing::Keep] {
                 let output = Output { existing, ..Output::default() };
                 let answer = output.check_create(&path).map_err(|error| Chain(&error).to_string());
-                let rehearsed = output.rehearse(&path).map(drop);
-                let rehearsed = rehearsed.map_err(|error| Chain(&error).to_string());
-                assert_eq!(rehearsed, answer);
+                let dry = output.dry_run(&path).map(drop);
+                let dry = dry.map_err(|error| Chain(&error).to_string());
+                assert_eq!(dry, answer);
                 let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"new/");
                 assert!(!is_folder || answer.is_err());
                 answers.push((path.clone(), output, answer));

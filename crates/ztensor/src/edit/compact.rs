@@ -44,7 +44,7 @@ pub fn compact(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> 
 pub fn compact_dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Edited> {
     let path = path.as_ref();
     let reader = Reader::from_source(options.output.check(path)?)?;
-    compacted(options.output.rehearse(path)?, &reader, options).map(|(_, edited)| edited)
+    compacted(options.output.dry_run(path)?, &reader, options).map(|(_, edited)| edited)
 }
 
 /// Writes a file that is to take the place of another.
