@@ -1,4 +1,4 @@
-//! Archives of `NumPy`: ZIP files of [`npy`](super::npy) files, one for each tensor.
+//! Archives of `NumPy`: ZIP files of [`npy`] files, one for each tensor.
 //!
 //! The crate `npyz` reads them too, but bounds neither what they decode to nor how many there are.
 
