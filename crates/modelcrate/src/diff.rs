@@ -88,7 +88,7 @@ impl Diff {
 
 impl TensorSet<'_> {
     /// Compares with another file. A tensor is compared with the one of the name that `map` makes of its
-    /// name.
+    /// name; of several that get one name the first is, and the others are [`Change::Unknown`].
     ///
     /// # Errors
     ///
@@ -102,8 +102,18 @@ impl TensorSet<'_> {
     ) -> Result<Diff> {
         let mut pairs: BTreeMap<String, (Option<&NamedTensor<'_>>, Option<&NamedTensor<'_>>)> =
             BTreeMap::new();
+        let mut diff =
+            Diff { metadata: differences(self.metadata(), new.metadata()), ..Diff::default() };
         for tensor in self.tensors() {
-            pairs.entry(map(tensor.name())).or_default().0 = Some(tensor);
+            let name = map(tensor.name());
+            let reason = format!("another tensor is compared with {name:?}");
+            let pair = pairs.entry(name).or_default();
+            if pair.0.is_none() {
+                pair.0 = Some(tensor);
+                continue;
+            }
+            let (old, change) = (Some(tensor.name().to_owned()), Change::Unknown { reason });
+            diff.tensors.push(TensorDiff { old, new: None, change });
         }
         for tensor in new.tensors() {
             pairs.entry(tensor.name().to_owned()).or_default().1 = Some(tensor);
@@ -114,8 +124,6 @@ impl TensorSet<'_> {
             (Some(_), None) => Ok(Some(Change::Removed)),
             (None, _) => Ok(Some(Change::Added)),
         });
-        let mut diff =
-            Diff { metadata: differences(self.metadata(), new.metadata()), ..Diff::default() };
         for ((old, new), change) in pairs.iter().zip(changes) {
             let name =
                 |tensor: &Option<&NamedTensor<'_>>| tensor.map(|tensor| tensor.name().to_owned());

@@ -118,7 +118,11 @@ impl<'a> NamedTensor<'a> {
     /// Where they cannot be read or decoded.
     pub fn bytes(&self) -> Result<Bytes> {
         match self.tensor {
-            AnyTensor::Weights(tensor) => Ok(tensor.stored_bytes()?),
+            AnyTensor::Weights(tensor)
+                if !matches!(tensor.element_type(), ElementType::Plain(_)) =>
+            {
+                Ok(tensor.stored_bytes()?)
+            }
             #[allow(unreachable_patterns, reason = "without other formats")]
             tensor => tensor.bytes(),
         }

@@ -54,7 +54,9 @@ fn contents(
         budget.take(summary.bytes)?;
     }
     if options.digests {
-        let found = Algorithm::Sha256.digest(&tensor.stored_bytes()?);
+        let is_plain = summary.dtype.is_some();
+        let bytes = if is_plain { tensor.bytes()? } else { tensor.stored_bytes()? };
+        let found = Algorithm::Sha256.digest(&bytes);
         summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
     }
     if let (true, Some(dtype)) = (options.stats, summary.dtype) {

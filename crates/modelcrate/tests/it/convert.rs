@@ -121,6 +121,30 @@ fn differences_have_a_place() {
 }
 
 #[test]
+fn elements_come_in_the_usual_order() {
+    let [rows, columns] = ["weights/rows.npy", "weights/columns_big_endian.npy"]
+        .map(|path| AnyReader::open(testdata(path)).unwrap());
+    let [rows, columns] = [&rows, &columns].map(|reader| reader.tensor_set().unwrap());
+    is_same(&rows, &columns, "orders");
+    let new = convert(&columns, Target::Safetensors).unwrap();
+    is_same(&rows, &new.tensor_set().unwrap(), "safetensors");
+    let digests = |path| {
+        let options = modelcrate::SummaryOptions::default().digests(true);
+        AnyReader::open(testdata(path)).unwrap().summary(options).tensors[0].sha256.clone().unwrap()
+    };
+    assert_eq!(digests("weights/rows.npy"), digests("weights/columns_big_endian.npy"));
+}
+
+#[test]
+fn tensors_that_get_one_name_are_not_lost() {
+    let reader = AnyReader::open(testdata("weights/arrays.npz")).unwrap();
+    let set = reader.tensor_set().unwrap();
+    let diff = set.diff(&set, |_| "w".to_owned(), threads(), |_| ()).unwrap();
+    let unknown = diff.tensors.iter().filter(|one| matches!(one.change, Change::Unknown { .. }));
+    assert_eq!((unknown.count(), diff.same), (3, 1));
+}
+
+#[test]
 fn names_stand_once() {
     let reader = AnyReader::open(testdata("nnpackage/valid/03_two_models_connected.zip")).unwrap();
     let set = reader.tensor_set().unwrap();
