@@ -1,6 +1,6 @@
 use clap::{Parser, Subcommand};
 
-use crate::{generate, inspect, outcome::Outcome, verify};
+use crate::{convert, create, generate, inspect, outcome::Outcome, verify};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
@@ -23,6 +23,8 @@ Example:
 enum Command {
     Inspect(inspect::Inspect),
     Verify(verify::Verify),
+    Convert(Box<convert::Convert>),
+    Create(Box<create::Create>),
     /// Pack, link, fill, edit and compare cartons
     #[cfg(feature = "carton")]
     #[command(after_help = "\
@@ -54,12 +56,12 @@ Examples:
         #[command(subcommand)]
         command: crate::ptl::Ptl,
     },
-    /// Draw, dump, edit, convert and export RTen models
+    /// Draw, dump and edit RTen models
     #[cfg(feature = "rten")]
     #[command(after_help = "\
 Examples:
   modelcrate rten graph model.rten | dot -Tsvg > model.svg
-  modelcrate rten to-v2 old.rten new.rten")]
+  modelcrate rten requires model.rten")]
     Rten {
         #[command(subcommand)]
         command: crate::rten::Rten,
@@ -82,6 +84,8 @@ impl Args {
         match self.command {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
+            Command::Convert(command) => command.run(),
+            Command::Create(command) => command.run(),
             #[cfg(feature = "carton")]
             Command::Carton { command } => command.run(),
             #[cfg(feature = "nnpackage")]

@@ -20,9 +20,12 @@ mod args;
 #[cfg(feature = "carton")]
 mod carton;
 mod checked;
+mod convert;
+mod create;
 mod escape;
 mod failure;
 mod generate;
+mod glob;
 mod inspect;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;
@@ -32,6 +35,7 @@ mod output;
 mod paths;
 #[cfg(feature = "ptl")]
 mod ptl;
+mod put;
 #[cfg(feature = "rten")]
 mod rten;
 #[cfg(unix)]

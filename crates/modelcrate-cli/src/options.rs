@@ -3,7 +3,7 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
-use modelcrate::tensor_core::output::Output;
+use modelcrate::tensor_core::{Verify, output::Output};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -53,6 +53,13 @@ pub(crate) struct Force {
     /// Write the result even where verify would find new errors in it
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+impl Force {
+    /// Returns whether what is read is compared with its digests.
+    pub(crate) const fn verify(self) -> Verify {
+        if self.force { Verify::Never } else { Verify::Always }
+    }
 }
 
 /// Tells whether a path means standard input or output.

@@ -1,11 +1,10 @@
 //! What only RTen models have: graphs, two versions, a way to ONNX.
 
-mod convert;
 mod dims;
 mod dump;
 mod edit;
-mod export;
 mod extract;
+mod files;
 mod graph;
 mod requires;
 mod weights;
@@ -16,18 +15,16 @@ use anyhow::bail;
 use clap::Subcommand;
 use modelcrate::rten_format::{Error, Model, Reader};
 
+pub(crate) use self::files::Files;
 use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rten {
     Graph(graph::Graph),
     Dump(dump::Dump),
-    ToV1(convert::ToV1),
-    ToV2(convert::ToV2),
     Edit(Box<edit::Edit>),
     FixDims(dims::FixDims),
     Extract(extract::Extract),
-    ExportOnnx(export::ExportOnnx),
     Requires(requires::Requires),
 }
 
@@ -36,12 +33,9 @@ impl Rten {
         match self {
             Self::Graph(command) => command.run(),
             Self::Dump(command) => command.run(),
-            Self::ToV1(command) => command.run(),
-            Self::ToV2(command) => command.run(),
             Self::Edit(command) => command.run(),
             Self::FixDims(command) => command.run(),
             Self::Extract(command) => command.run(),
-            Self::ExportOnnx(command) => command.run(),
             Self::Requires(command) => command.run(),
         }
     }

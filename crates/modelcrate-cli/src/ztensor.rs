@@ -9,8 +9,8 @@ use anyhow::ensure;
 use clap::{Subcommand, ValueEnum};
 use modelcrate::{
     tensor_core::{
-        DType, Extent, Finding, Profile, Report, Severity, Source, TensorInfo, Verify,
-        digest::Algorithm, output::Edited,
+        DType, Extent, Finding, Profile, Report, Severity, Source, TensorInfo, digest::Algorithm,
+        output::Edited,
     },
     ztensor::{
         self, Compression, Editor, Format as Layout, Reader, Role, Storage, Tensor, WriteOptions,
@@ -22,12 +22,11 @@ use serde::Serialize;
 use crate::{
     escape::escape,
     failure::About,
-    options::{Force, InPlace, Print, is_stdio},
+    options::{Force, InPlace, Print},
     outcome::Outcome,
     output,
     paths::same_file,
     tensor_file::TensorFile,
-    write::{Kept, Sink, Writing},
 };
 
 #[derive(Debug, Subcommand)]
@@ -55,7 +54,6 @@ Example:
     Replace(Given),
     Remove(Remove),
     Compact(Compact),
-    Migrate(Migrate),
     Recover(Recover),
 }
 
@@ -66,7 +64,6 @@ impl Ztensor {
             Self::Replace(Given { file, source, edit }) => source.put(&file, edit, Put::InPlaceOf),
             Self::Remove(command) => command.run(),
             Self::Compact(command) => command.run(),
-            Self::Migrate(command) => command.run(),
             Self::Recover(command) => command.run(),
         }
     }
@@ -133,7 +130,7 @@ pub(crate) struct Compact {
 impl Compact {
     fn run(self) -> anyhow::Result<Outcome> {
         let options = WriteOptions::default().output(self.edit.in_place.output());
-        let options = options.verify(compared(self.force));
+        let options = options.verify(self.force.verify());
         let mut findings = Report::default();
         if self.force.force {
             findings.extend(errors(Reader::open(&self.file).about(&self.file)?.validate()));
@@ -155,11 +152,6 @@ impl Compact {
         );
         self.edit.print(&self.file, Nothing {}, lengths, findings, text)
     }
-}
-
-/// Returns whether stored bytes are compared with their digests as they are copied.
-const fn compared(force: Force) -> Verify {
-    if force.force { Verify::Never } else { Verify::Always }
 }
 
 /// Returns what is written only where that is forced.
@@ -203,86 +195,6 @@ impl Lengths {
                 Self { before: len, after: len }
             }
         })
-    }
-}
-
-/// Bring a file of any generation from 0.1 to 1.2 to 1.1
-///
-/// What cannot be carried over as it was is reported. Stored bytes are compared with their digests on
-/// the way; where they differ, or the new file would have a fault that the old one has not, nothing is
-/// written without --force, which reports each fault.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  modelcrate ztensor migrate old.zt new.zt
-  modelcrate ztensor migrate old.zt - | sha256sum")]
-pub(crate) struct Migrate {
-    /// The file to read
-    input: PathBuf,
-    /// The file to write; - is standard output
-    output: PathBuf,
-    #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    write: Writing,
-}
-
-#[derive(Serialize)]
-struct Migrated {
-    path: String,
-    dry_run: bool,
-    from: String,
-    tensors: usize,
-    /// What could not be carried over as it was.
-    changes: Report,
-    #[serde(flatten)]
-    kept: Kept,
-}
-
-impl Migrate {
-    fn run(self) -> anyhow::Result<Outcome> {
-        let reader = Reader::open(&self.input).about(&self.input)?;
-        let (changes, kept) = self.migrate(&reader)?;
-        let path = self.output.display().to_string();
-        let (from, tensors) = (reader.generation().to_string(), reader.manifest().len());
-        let dry_run = self.write.dry_run;
-        let result = Migrated { path, dry_run, from, tensors, changes, kept };
-        let path = escape(&result.path);
-        let mut text = format!(
-            "{path}: {}migrated from {} to 1.1, {tensors} tensors\n",
-            self.write.would_be(),
-            result.from
-        );
-        text.extend(result.changes.findings().iter().map(output::finding_text));
-        let text = result.kept.checked.text(&path, &text);
-        self.write.report(&self.output, &result, &text)?;
-        Ok(result.kept.checked.outcome())
-    }
-
-    fn migrate(&self, reader: &Reader) -> anyhow::Result<(Report, Kept)> {
-        let out = self.create().about(&self.output)?;
-        let options = WriteOptions::default().verify(compared(self.force));
-        let mut writer = options.write_to(out)?;
-        let migrated = ztensor::migrate(reader, &mut writer);
-        let fault = migrated.as_ref().is_err_and(is_write);
-        let changes = migrated.about(if fault { &self.output } else { &self.input })?;
-        let out = writer.finish().about(&self.output)?;
-        let before = reader.lint();
-        let kept = out.keep(&self.output, &before, self.force, |new| {
-            let mut after = Reader::from_source(new)?.lint();
-            if self.force.force {
-                // Nothing was compared on the way.
-                after.extend(reader.validate().new_since(&before));
-            }
-            Ok(after)
-        })?;
-        Ok((changes, kept))
-    }
-
-    fn create(&self) -> anyhow::Result<Sink> {
-        let is_input = !is_stdio(&self.output) && same_file(&self.input, &self.output);
-        ensure!(!is_input, "is the input, expected another file");
-        self.write.create(&self.output)
     }
 }
 
@@ -506,7 +418,7 @@ impl TensorSource {
             Some(DigestName::Crc32c) => storage.digest(Algorithm::Crc32c),
             None => storage,
         };
-        WriteOptions::default().storage(storage).verify(compared(Force { force: self.force }))
+        WriteOptions::default().storage(storage).verify(Force { force: self.force }.verify())
     }
 }
 

@@ -66,6 +66,25 @@ impl Format {
         }
     }
 
+    /// Returns what a file of it is called in a sentence, with an article.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Carton => "a carton",
+            Self::Circle => "a Circle model",
+            Self::Gguf => "a GGUF file",
+            Self::NnPackage => "an nnpackage",
+            Self::Npy => "an array of NumPy",
+            Self::Npz => "an archive of NumPy",
+            Self::Ptl => "a PyTorch Live model",
+            Self::PtlSpec => "a PyTorch Live spec",
+            Self::Rten => "an RTen model",
+            Self::Safetensors => "a safetensors file",
+            Self::TfLite => "a TFLite model",
+            Self::ZTensor => "a zTensor file",
+        }
+    }
+
     /// Returns what names of files of this format, and of no other, end in behind a point: the usual
     /// one first.
     #[must_use]

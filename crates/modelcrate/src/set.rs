@@ -7,7 +7,7 @@ use serde_json::Value;
 use tensor_core::Shape;
 
 use crate::{
-    AnyReader, AnyTensor, Error, Format, Result, SummaryOptions,
+    AnyReader, AnyTensor, Error, Format, Refusal, Result, SummaryOptions,
     weights::{self, ElementType},
 };
 
@@ -38,25 +38,46 @@ impl AnyReader {
     ///
     /// As for [`tensors`](Self::tensors).
     pub fn tensor_set(&self) -> Result<TensorSet<'_>> {
-        let mut set = TensorSet {
-            format: self.format(),
-            metadata: self.summary(SummaryOptions::default()).metadata,
-            tensors: Vec::new(),
-            names: HashMap::new(),
-        };
+        let metadata = self.summary(SummaryOptions::default()).metadata;
+        let mut set = TensorSet { format: self.format(), metadata, ..TensorSet::new() };
         for (place, tensor) in self.tensors()?.enumerate() {
             let mut name = tensor.name().unwrap_or_default().to_owned();
             while name.is_empty() || set.names.contains_key(&name) {
                 name = format!("{name}#{place}");
             }
-            set.names.insert(name.clone(), place);
-            set.tensors.push(NamedTensor { name, tensor, elements: tensor.elements() });
+            set.push(name, tensor);
         }
         Ok(set)
     }
 }
 
 impl<'a> TensorSet<'a> {
+    /// Starts a set without tensors, to which those of several files can be added.
+    #[must_use]
+    pub fn new() -> Self {
+        let (metadata, tensors, names) = Default::default();
+        Self { format: Format::Npz, metadata, tensors, names }
+    }
+
+    /// Adds a tensor of an open file.
+    ///
+    /// # Errors
+    ///
+    /// Where the set has one of this name.
+    pub fn add(&mut self, name: impl Into<String>, tensor: AnyTensor<'a>) -> Result<(), Refusal> {
+        let name = name.into();
+        if self.names.contains_key(&name) {
+            return Err(Refusal { tensor: name, reason: "stands twice, expected once".to_owned() });
+        }
+        self.push(name, tensor);
+        Ok(())
+    }
+
+    /// Returns the metadata, to be changed.
+    pub const fn metadata_mut(&mut self) -> &mut BTreeMap<String, Value> {
+        &mut self.metadata
+    }
+
     /// Returns the format of the file.
     #[must_use]
     pub const fn format(&self) -> Format {
@@ -81,11 +102,22 @@ impl<'a> TensorSet<'a> {
         self.tensors.get(*self.names.get(name)?)
     }
 
+    fn push(&mut self, name: String, tensor: AnyTensor<'a>) {
+        self.names.insert(name.clone(), self.tensors.len());
+        self.tensors.push(NamedTensor { name, tensor, elements: tensor.elements() });
+    }
+
     /// Keeps only the tensors whose names a test lets through.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.tensors.retain(|tensor| keep(&tensor.name));
         let names = self.tensors.iter().enumerate();
         self.names = names.map(|(place, tensor)| (tensor.name.clone(), place)).collect();
+    }
+}
+
+impl Default for TensorSet<'_> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     write::{Kept, Writing},
 };
 
-/// Change a Circle or TFLite model: metadata, names, signatures, where constants are, the schema
+/// Change a Circle or TFLite model: metadata, names, signatures, where constants are
 ///
 /// The model is rewritten: tables first, then the bytes of buffers, which are copied and not
 /// looked at. Files that are appended to a TFLite model stay. Without an output the input is
@@ -30,7 +30,6 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate nnpackage edit-model model.tflite model.circle --to circle
   modelcrate nnpackage edit-model model.circle --rename serving_default_x:0=x --signature serve
   modelcrate nnpackage edit-model large.circle onert.circle --buffers inline
   modelcrate nnpackage edit-model model.circle --set license=MIT --set labels=@labels.txt")]
@@ -52,9 +51,6 @@ pub(crate) struct EditModel {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = true)]
 struct Changes {
-    /// Write the model in another schema, where that has everything that is in it
-    #[arg(long, value_enum)]
-    to: Option<To>,
     /// Set the description; an empty one removes it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -80,12 +76,6 @@ struct Changes {
     /// Where the bytes of constants go
     #[arg(long, value_enum)]
     buffers: Option<Buffers>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum To {
-    /// What nnpackages are made for
-    Circle,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -155,10 +145,7 @@ impl EditModel {
 
 impl Changes {
     fn apply(&self, model: &Model) -> anyhow::Result<Model> {
-        let mut model = match self.to {
-            Some(To::Circle) => model.to_circle()?,
-            None => model.clone(),
-        };
+        let mut model = model.clone();
         if let Some(description) = &self.description {
             model.description = Some(description.clone()).filter(|text| !text.is_empty());
         }

@@ -26,7 +26,7 @@ use crate::{
 ///
 /// Without other weights a file of version 2 is edited in place, whatever its size: the new model
 /// data is put behind the weights, and the old one stays in the file, unused, until it is
-/// rewritten, as by to-v2. Any other file is replaced once the new one is complete. Names are those
+/// rewritten, as by convert. Any other file is replaced once the new one is complete. Names are those
 /// of the main graph; #12 means node 12, whatever its name. Changes are made in the order of the
 /// options below. Errors that the model does not have yet are not written without --force.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 use modelcrate::rten_format::{Rewrite, Version, WriteOptions};
 
-use super::convert::Files;
+use super::Files;
 use crate::{failure::About, outcome::Outcome};
 
 /// Write the part of a model that computes some of its values

@@ -82,7 +82,7 @@ fn dry_runs_change_nothing() {
         prints(cd, &[args, &["--dry-run"]].concat());
         assert!(state() == before, "{args:?}");
     }
-    prints(cd, &["ztensor", "migrate", "old.zt", "new.zt", "--dry-run"]);
+    prints(cd, &["convert", "old.zt", "new.zt", "--dry-run"]);
     assert!(!cd.join("new.zt").exists());
 }
 
@@ -111,10 +111,10 @@ fn refused_edits_change_nothing() {
         ("ztensor compact none", 2, "none", "opening failed"),
         ("ztensor recover bias.bin", 1, "bias.bin", ""),
         ("ztensor recover bias.bin --dry-run", 1, "bias.bin", ""),
-        ("ztensor migrate none new.zt", 2, "none", "opening failed"),
-        ("ztensor migrate old.zt model.zt", 2, "model.zt", "already (--overwrite replaces it)"),
-        ("ztensor migrate old.zt old.zt --overwrite", 2, "old.zt", "is the input"),
-        ("ztensor migrate old.zt none/new.zt", 2, "none/new.zt", "folder that does not exist"),
+        ("convert none new.zt", 2, "none", "opening failed"),
+        ("convert old.zt model.zt", 2, "model.zt", "already (--overwrite replaces it)"),
+        ("convert old.zt old.zt --overwrite", 2, "old.zt", "is the input"),
+        ("convert old.zt none/new.zt", 2, "none/new.zt", "folder that does not exist"),
         ("inspect none", 2, "none", "opening failed"),
         ("inspect bias.bin", 1, "bias.bin", "expected a format"),
         ("verify none", 2, "none", "opening failed"),
@@ -139,7 +139,7 @@ fn links_of_the_input_are_no_output() {
     fs::hard_link(cd.join("old.zt"), cd.join("hard.zt")).unwrap();
     std::os::unix::fs::symlink("old.zt", cd.join("soft.zt")).unwrap();
     for link in ["hard.zt", "soft.zt"] {
-        let (status, text) = fails(cd, &["ztensor", "migrate", "old.zt", link, "--overwrite"]);
+        let (status, text) = fails(cd, &["convert", "old.zt", link, "--overwrite"]);
         assert_eq!(text, format!("error: {link}: is the input, expected another file\n"));
         assert_eq!(status, 2);
     }
@@ -150,10 +150,10 @@ fn links_of_the_input_are_no_output() {
 fn migrated_files_verify() {
     let folder = folder();
     let cd = folder.path();
-    let text = prints(cd, &["ztensor", "migrate", "old.zt", "new.zt"]);
+    let text = prints(cd, &["convert", "old.zt", "new.zt"]);
     assert!(text.starts_with("new.zt: migrated from 0.1 to 1.1, 5 tensors\n"), "{text}");
     assert_eq!(prints(cd, &["verify", "new.zt"]), "new.zt: valid\n");
-    let out = modelcrate(cd, &["ztensor", "migrate", "old.zt", "-"]).stdout;
+    let out = modelcrate(cd, &["convert", "old.zt", "-", "--to", "zt"]).stdout;
     assert_eq!(out, fs::read(cd.join("new.zt")).unwrap());
 }
 

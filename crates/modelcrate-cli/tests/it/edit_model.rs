@@ -79,10 +79,10 @@ fn tflite_becomes_circle() {
     let cd = folder.path();
     add(&cd.join("m.tflite"), Schema::Tflite, TensorType::Float32);
     add(&cd.join("two.tflite"), Schema::Tflite, TensorType::Int2);
-    prints(cd, &edit(&["m.tflite", "m.circle", "--to", "circle"]));
+    prints(cd, &["convert", "m.tflite", "m.circle"]);
     let reader = Reader::open(cd.join("m.circle")).unwrap();
     assert_eq!((reader.identifier(), reader.diagnoses()), (Some(Schema::Circle), vec![]));
-    let args = edit(&["two.tflite", "two.circle", "--to", "circle"]);
+    let args = ["convert", "two.tflite", "two.circle"];
     let expected = "error: two.tflite: subgraph 0/tensor 0 has the element type INT2, which circle \
                     has not\n";
     assert_eq!(fails(cd, &args), (2, expected.to_owned()));

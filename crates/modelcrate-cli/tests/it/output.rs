@@ -23,15 +23,17 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Commands that write a model to `new`.
-const WRITERS: [&str; 8] = [
+const WRITERS: [&str; 10] = [
     "carton repack m.carton new --compression stored",
     "nnpackage edit-model m.circle new --set license=MIT",
     "ptl strip m.ptl new",
     "ptl extract m.ptl model/live.spec.json new",
-    "rten to-v1 m.rten new",
-    "rten export-onnx m.rten new",
-    "rten export-onnx m.rten new --external-data 256",
-    "ztensor migrate m.zt new",
+    "convert m.rten new --to rten1",
+    "convert m.rten new --to onnx",
+    "convert m.rten new --to onnx --external-data 256",
+    "convert m.zt new --to zt",
+    "convert m.zt new --to safetensors",
+    "create new --to zt --from m.zt",
 ];
 
 /// Commands that change a model in place.
@@ -109,7 +111,7 @@ fn where_errors_cannot_be_written_the_status_is_what_it_is() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::write(folder.path().join("empty/notes"), "").unwrap();
     for (line, status) in [
-        ("rten to-v1 m.rten -", 0),
+        ("convert m.rten - --to rten1", 0),
         ("ptl spec m.ptl", 0),
         ("verify --allow-empty empty", 0),
         ("inspect none", 2),
@@ -149,11 +151,11 @@ fn standard_output_needs_a_temporary_folder_for_large_files_only() {
     prints(cd, &words("ztensor append large.zt --raw large=u8:73400320:large"));
     let print = |name: &str, temporary: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_modelcrate"));
-        command.args(["ztensor", "migrate", name, "-"]).current_dir(cd);
+        command.args(["convert", name, "-", "--to", "zt"]).current_dir(cd);
         command.env("TMPDIR", temporary).output().unwrap()
     };
     for name in ["m.zt", "large.zt"] {
-        prints(cd, &["ztensor", "migrate", name, "new", "--overwrite"]);
+        prints(cd, &["convert", name, "new", "--to", "zt", "--overwrite"]);
         assert!(print(name, cd).stdout == fs::read(cd.join("new")).unwrap(), "{name}");
     }
     if cfg!(unix) {
@@ -188,7 +190,7 @@ fn outputs_are_no_folders() {
     let before = fs::read(folder.path().join("m.rten")).unwrap();
     fs::rename(folder.path().join("m.rten"), folder.path().join("m.data")).unwrap();
     for more in [&[][..], &["--dry-run"]] {
-        let line = "rten export-onnx m.data m --external-data 1 --overwrite";
+        let line = "convert m.data m --to onnx --external-data 1 --overwrite";
         let said = fails(folder.path(), &[&words(line), more].concat());
         let expected =
             "error: m.data: is the input, and where constants go: expected another output\n";

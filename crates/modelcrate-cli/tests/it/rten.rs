@@ -39,21 +39,21 @@ fn is_sound(path: &Path) -> Reader {
 fn versions_are_converted() {
     let folder = folder();
     let cd = folder.path();
-    prints(cd, &["rten", "to-v2", "v1.rten", "new.rten"]);
+    prints(cd, &["convert", "v1.rten", "new.rten", "--to", "rten2"]);
     assert_eq!(fs::read(cd.join("new.rten")).unwrap().len() % 64, 32);
     assert_eq!(is_sound(&cd.join("new.rten")).version(), Version::V2);
-    prints(cd, &["rten", "to-v1", "new.rten", "old.rten"]);
+    prints(cd, &["convert", "new.rten", "old.rten", "--to", "rten1"]);
     let old = is_sound(&cd.join("old.rten"));
     for tensor in is_sound(&cd.join("v1.rten")).tensors() {
         let copy = old.tensor(tensor.name().unwrap()).unwrap();
         assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
     }
-    prints(cd, &["rten", "to-v2", "--wrap", "v1.rten", "wrapped.rten"]);
-    prints(cd, &["rten", "to-v1", "wrapped.rten", "unwrapped.rten"]);
+    prints(cd, &["convert", "--to", "rten2", "--wrap", "v1.rten", "wrapped.rten"]);
+    prints(cd, &["convert", "wrapped.rten", "unwrapped.rten", "--to", "rten1"]);
     let same =
         fs::read(cd.join("unwrapped.rten")).unwrap() == fs::read(cd.join("v1.rten")).unwrap();
     assert!(same);
-    let wide = ["rten", "to-v2", "v1.rten", "wide.rten", "--alignment", "4096"];
+    let wide = ["convert", "v1.rten", "wide.rten", "--to", "rten2", "--alignment", "4096"];
     prints(cd, &[&wide[..], &["--inline-elements", "0"]].concat());
     let wide = is_sound(&cd.join("wide.rten"));
     assert!(wide.tensors().all(|tensor| tensor.extent().unwrap().unwrap().offset() % 4096 == 0));
@@ -65,15 +65,15 @@ fn outputs_are_not_overwritten() {
     let cd = folder.path();
     for (args, message) in [
         (
-            &["rten", "to-v2", "v1.rten", "v2.rten"][..],
+            &["convert", "v1.rten", "v2.rten", "--to", "rten2"][..],
             "error: v2.rten: is there already (--overwrite replaces it)\n",
         ),
         (
-            &["rten", "to-v2", "v1.rten", "v1.rten", "--overwrite"],
+            &["convert", "v1.rten", "v1.rten", "--to", "rten2", "--overwrite"],
             "error: v1.rten: is the input, expected another file\n",
         ),
         (
-            &["rten", "to-v2", "--wrap", "v2.rten", "new.rten"],
+            &["convert", "--to", "rten2", "--wrap", "v2.rten", "new.rten"],
             "error: v2.rten: the file has a header already, expected one of version 1\n",
         ),
         (
@@ -84,7 +84,7 @@ fn outputs_are_not_overwritten() {
         assert_eq!(fails(cd, args), (2, message.to_owned()));
     }
     assert!(!cd.join("new.rten").exists());
-    prints(cd, &["rten", "to-v1", "v2.rten", "v1.rten", "--overwrite"]);
+    prints(cd, &["convert", "v2.rten", "v1.rten", "--to", "rten1", "--overwrite"]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn dry_runs_change_nothing() {
             &["rten", "edit", file, "--set", "license=none"][..],
             &["rten", "edit", file, "--raw", "fc1.weight=f32:8,4:zeros.bin"],
             &["rten", "fix-dims", file],
-            &["rten", "to-v2", file, "new.rten"],
+            &["convert", file, "new.rten", "--to", "rten2"],
             &["rten", "extract", file, "new.rten", "--outputs", "h1"],
         ] {
             prints(cd, &[args, &["--dry-run"]].concat());
@@ -139,20 +139,20 @@ fn dry_runs_say_what_runs_say() {
     let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
     let ways = ["", "read-only", "locked", "there", "read-only output", "read-only folder"];
     let commands = [
-        "edit v1.rten --set license=MIT",
-        "edit v2.rten --set onnx_hash=1",
-        "edit v2.rten --raw fc1.weight=f32:8,4:zeros.bin",
-        "fix-dims v2.rten",
-        "to-v1 v2.rten new",
-        "to-v1 v2.rten new --overwrite",
-        "to-v2 v1.rten new --alignment 1",
-        "to-v2 v1.rten new --wrap --overwrite",
-        "to-v2 v1.rten -",
-        "extract v2.rten new --outputs h1",
-        "extract v2.rten new --outputs h1 --overwrite",
-        "export-onnx v2.rten new",
-        "export-onnx v2.rten new --overwrite --external-data 256",
-        "export-onnx v2.rten -",
+        "rten edit v1.rten --set license=MIT",
+        "rten edit v2.rten --set onnx_hash=1",
+        "rten edit v2.rten --raw fc1.weight=f32:8,4:zeros.bin",
+        "rten fix-dims v2.rten",
+        "convert v2.rten new --to rten1",
+        "convert v2.rten new --to rten1 --overwrite",
+        "convert v1.rten new --to rten2 --alignment 1",
+        "convert v1.rten new --to rten2 --wrap --overwrite",
+        "convert --to rten2 v1.rten -",
+        "rten extract v2.rten new --outputs h1",
+        "rten extract v2.rten new --outputs h1 --overwrite",
+        "convert v2.rten new --to onnx",
+        "convert v2.rten new --to onnx --overwrite --external-data 256",
+        "convert --to onnx v2.rten -",
     ];
     let mut refused = 0;
     for (way, command) in ways.iter().flat_map(|way| commands.map(|command| (*way, command))) {
@@ -173,7 +173,7 @@ fn dry_runs_say_what_runs_say() {
             chmod(cd, 0o500).unwrap();
         }
         let said = |more: &[&str]| {
-            let args: Vec<&str> = ["rten"].into_iter().chain(command.split(' ')).collect();
+            let args: Vec<&str> = command.split(' ').collect();
             let output = modelcrate(cd, &[&args, more].concat());
             let out = if command.ends_with(" -") { Vec::new() } else { output.stdout };
             let text = String::from_utf8([out, output.stderr].concat()).unwrap();
@@ -358,7 +358,7 @@ fn shared_bytes_are_read_once() {
     file.set_len(extent.end() + u64::from(count + len)).unwrap();
     let started = Instant::now();
     prints(folder.path(), &["verify", "model.rten"]);
-    prints(folder.path(), &["rten", "to-v2", "model.rten", "new.rten"]);
+    prints(folder.path(), &["convert", "model.rten", "new.rten", "--to", "rten2"]);
     let (before, after) = (fs::metadata(&path), fs::metadata(folder.path().join("new.rten")));
     assert!(after.unwrap().len() < before.unwrap().len() + 4096);
     let stats = modelcrate(folder.path(), &["inspect", "--stats", "model.rten"]);
@@ -403,23 +403,22 @@ fn parts_are_written() {
 fn models_are_exported() {
     let folder = folder();
     let cd = folder.path();
-    let printed = prints(cd, &["rten", "export-onnx", "v2.rten", "model.onnx"]);
+    let printed = prints(cd, &["convert", "v2.rten", "model.onnx"]);
     assert_eq!(printed, "model.onnx: exported to ONNX, operator set 20\n");
     let model = fs::read(cd.join("model.onnx")).unwrap();
-    prints(cd, &["rten", "export-onnx", "v1.rten", "other.onnx"]);
+    prints(cd, &["convert", "v1.rten", "other.onnx"]);
     assert!(fs::read(cd.join("other.onnx")).unwrap() == model);
-    let output = modelcrate(cd, &["rten", "export-onnx", "v2.rten", "-"]);
+    let output = modelcrate(cd, &["convert", "v2.rten", "-", "--to", "onnx"]);
     assert!(output.status.success() && output.stdout == model);
     let reader = Reader::open(cd.join("v2.rten")).unwrap();
     assert!(Export::new(&reader).to_bytes().unwrap() == model);
     assert_eq!(
-        fails(cd, &["rten", "export-onnx", "v2.rten", "model.onnx"]),
+        fails(cd, &["convert", "v2.rten", "model.onnx"]),
         (2, "error: model.onnx: is there already (--overwrite replaces it)\n".to_owned())
     );
-    let dry_run = ["rten", "export-onnx", "v2.rten", "new.onnx", "--dry-run", "--format", "json"];
+    let dry_run = ["convert", "v2.rten", "new.onnx", "--dry-run", "--format", "json"];
     let json = prints(cd, &dry_run);
-    let expected =
-        "{\"schema\":1,\"path\":\"new.onnx\",\"data\":null,\"dry_run\":true,\"opset\":20";
+    let expected = "{\"schema\":1,\"path\":\"new.onnx\",\"to\":\"onnx\",\"data\":null,\"dry_run\":true,\"opset\":20";
     assert!(json.starts_with(expected), "{json}");
     assert!(!cd.join("new.onnx").exists());
 }
@@ -429,11 +428,11 @@ fn large_constants_are_exported_beside_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let cd = folder.path();
     fs::copy(testdata("rten/valid/convnet.v2.rten"), cd.join("model.rten")).unwrap();
-    prints(cd, &["rten", "export-onnx", "model.rten", "model.onnx", "--external-data", "256"]);
+    prints(cd, &["convert", "model.rten", "model.onnx", "--external-data", "256"]);
     assert!(fs::metadata(cd.join("model.onnx.data")).unwrap().len() > 256);
     assert_eq!(fs::read_dir(cd).unwrap().count(), 3);
     // One of both is enough to be in the way, and nothing is written then.
-    let export = ["rten", "export-onnx", "model.rten", "model.onnx", "--external-data", "256"];
+    let export = ["convert", "model.rten", "model.onnx", "--external-data", "256"];
     for file in ["model.onnx", "model.onnx.data"] {
         for folder in ["model.onnx", "model.onnx.data"] {
             fs::write(cd.join(folder), "other").unwrap();
@@ -469,19 +468,19 @@ fn files_that_grow_too_large_are_named() {
     graph.output(weights).unwrap();
     let model = Model { graph: graph.finish(), metadata: None };
     fs::write(cd.join("model.rten"), model.to_bytes().unwrap()).unwrap();
-    prints(cd, &["rten", "to-v2", "model.rten", "v2.rten"]);
+    prints(cd, &["convert", "model.rten", "v2.rten", "--to", "rten2"]);
     let state = || ["model.rten", "v2.rten"].map(|file| fs::read(cd.join(file)).unwrap());
     let before = state();
     for (args, output) in [
-        ("edit model.rten --set license=MIT", "model.rten"),
-        ("edit v2.rten --set license=MIT", "v2.rten"),
-        ("export-onnx model.rten new", "new"),
-        ("export-onnx model.rten new --external-data 256", "new.data"),
-        ("to-v1 model.rten new", "new"),
-        ("to-v2 model.rten new", "new"),
+        ("rten edit model.rten --set license=MIT", "model.rten"),
+        ("rten edit v2.rten --set license=MIT", "v2.rten"),
+        ("convert model.rten new --to onnx", "new"),
+        ("convert model.rten new --to onnx --external-data 256", "new.data"),
+        ("convert model.rten new --to rten1", "new"),
+        ("convert model.rten new --to rten2", "new"),
     ] {
         // Without the signal that the limit comes with, as commands are run that ignore it.
-        let script = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" rten {args}");
+        let script = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" {args}");
         let mut shell = std::process::Command::new("sh");
         shell.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_modelcrate")).current_dir(cd);
         let failed = shell.output().unwrap();
@@ -504,7 +503,7 @@ fn what_cannot_be_exported_is_said() {
         ("attributes_missing.rten", 2, "has attributes of type none, but Softmax needs"),
     ] {
         let path = invalid.join(file);
-        let failed = fails(cd, &["rten", "export-onnx", path.to_str().unwrap(), "new.onnx"]);
+        let failed = fails(cd, &["convert", path.to_str().unwrap(), "new.onnx"]);
         assert_eq!(failed.0, status, "{file}");
         assert!(failed.1.contains(message), "{}", failed.1);
         assert_eq!(fs::read_dir(cd).unwrap().count(), 0);
@@ -515,7 +514,7 @@ fn what_cannot_be_exported_is_said() {
 fn models_go_through_pipes() {
     let folder = folder();
     let cd = folder.path();
-    let output = modelcrate(cd, &["rten", "to-v1", "v2.rten", "-"]);
+    let output = modelcrate(cd, &["convert", "v2.rten", "-", "--to", "rten1"]);
     let reader = Reader::open(cd.join("v2.rten")).unwrap();
     assert!(output.status.success());
     assert!(output.stdout == Rewrite::new(&reader).to_v1_bytes().unwrap());

@@ -38,8 +38,8 @@ fn damage_and_faults_are_not_passed_on() {
     let good = fs::read(cd.join("good.zt")).unwrap();
     for (args, fault) in [
         (&["ztensor", "compact", "model.zt"][..], "zt/digest-mismatch"),
-        (&["ztensor", "migrate", "model.zt", "new.zt"], "zt/digest-mismatch"),
-        (&["ztensor", "migrate", "model.zt", "-"], "zt/digest-mismatch"),
+        (&["convert", "model.zt", "new.zt"], "zt/digest-mismatch"),
+        (&["convert", "model.zt", "-", "--to", "zt"], "zt/digest-mismatch"),
         (&["ztensor", "append", "good.zt", "--from", "model.zt"], "zt/digest-mismatch"),
         (&["ztensor", "append", "good.zt", "--from", "faulty.zt"], "zt/dtype"),
     ] {
@@ -96,7 +96,7 @@ fn dry_runs_say_what_the_real_ones_say() {
     let folder = folder("valid/v1.1-ref/scalars.zt");
     let cd = folder.path();
     fs::copy(testdata("ztensor/valid/legacy/v0_1_file.zt"), cd.join("old.zt")).unwrap();
-    let dry = ["ztensor", "migrate", "old.zt", "new.zt", "--dry-run", "--format=json"];
+    let dry = ["convert", "old.zt", "new.zt", "--dry-run", "--format=json"];
     assert!(prints(cd, &dry).contains("\"dry_run\":true"));
     let same = |args: &[&str]| {
         let (status, text) = fails(cd, args);
@@ -105,7 +105,7 @@ fn dry_runs_say_what_the_real_ones_say() {
         text
     };
     for output in ["old.zt", "bias.bin", "none/new.zt"] {
-        let text = same(&["ztensor", "migrate", "old.zt", output]);
+        let text = same(&["convert", "old.zt", output, "--to", "zt"]);
         assert!(text.starts_with(&format!("error: {output}: ")), "{text}");
     }
     let edits = [
@@ -126,14 +126,14 @@ fn dry_runs_say_what_the_real_ones_say() {
     for args in edits {
         same(args);
     }
-    same(&["ztensor", "migrate", "old.zt", "model.zt", "--overwrite"]);
+    same(&["convert", "old.zt", "model.zt", "--overwrite"]);
 }
 
 #[test]
 fn migrated_files_open_whatever_keys_they_had() {
     for key in ["key_dtype", "key_type", "key_uncompressed_length", "key_objects"] {
         let folder = folder(&format!("valid/legacy/v1_0_{key}.zt"));
-        let text = prints(folder.path(), &["ztensor", "migrate", "model.zt", "new.zt"]);
+        let text = prints(folder.path(), &["convert", "model.zt", "new.zt"]);
         assert!(text.contains("warning [zt/migrate-key]"), "{text}");
         assert_eq!(prints(folder.path(), &["verify", "new.zt"]), "new.zt: valid\n");
     }

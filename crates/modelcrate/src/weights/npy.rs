@@ -73,14 +73,23 @@ pub fn read(source: &Source, limits: &Limits) -> Result<TensorBuf> {
 /// first that has no name.
 pub(super) fn parse(source: &Source) -> Result<Contents> {
     let Header { dtype, shape, order, data } = Header::read(source, source.len())?;
+    Ok(one(dtype, shape, data, order))
+}
+
+/// Describes a file without a header.
+pub(super) fn elements(dtype: DType, shape: Shape, data: Extent) -> Contents {
+    one(dtype, shape, data, Order::default())
+}
+
+fn one(dtype: DType, shape: Shape, extent: Extent, order: Order) -> Contents {
     let entry = Entry {
         name: "arr_0".to_owned(),
         element_type: ElementType::Plain(dtype),
         shape,
-        place: Place::File { source: 0, extent: data },
+        place: Place::File { source: 0, extent },
         order,
     };
-    Ok(Contents { entries: vec![entry], ..Contents::default() })
+    Contents { entries: vec![entry], ..Contents::default() }
 }
 
 impl Header {

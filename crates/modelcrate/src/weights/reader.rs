@@ -8,7 +8,7 @@ use bytes::Bytes;
 #[cfg(feature = "archive")]
 use model_archive::Archive;
 use serde_json::Value;
-use tensor_core::{Extent, Finding, Limits, Profile, Report, Source};
+use tensor_core::{DType, Extent, Finding, Limits, Profile, Report, Shape, Source};
 
 #[cfg(feature = "archive")]
 use super::npz;
@@ -142,6 +142,22 @@ impl Reader {
     /// As for [`ReadOptions::from_source`].
     pub fn from_source(source: Source) -> Result<Self> {
         Self::options().from_source(source)
+    }
+
+    /// Opens a file that holds the elements of one tensor and nothing else, little-endian and
+    /// row-major, as if the header of an `npy` file stood before them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Core`] where the file has another length than such a tensor.
+    pub fn from_elements(source: Source, dtype: DType, shape: Shape) -> Result<Self> {
+        let expected = shape.byte_len(dtype)?;
+        if expected != source.len() {
+            let found = source.len();
+            return Err(tensor_core::Error::WrongLength { shape, dtype, expected, found }.into());
+        }
+        let contents = npy::elements(dtype, shape, Extent::first(source.len()));
+        Inner::new(Format::Npy, vec![source], Limits::default(), contents)?.finish()
     }
 
     /// Returns the options of opening, to be set and opened with.

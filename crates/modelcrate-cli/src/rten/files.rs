@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use modelcrate::rten_format::{Reader, Result, Rewrite, WriteOptions};
+use modelcrate::rten_format::{Reader, Result};
 use serde::Serialize;
 
 use crate::{
@@ -14,72 +14,17 @@ use crate::{
     write::{Kept, Sink, Writing},
 };
 
-/// Write a model as version 2: header, model data, tensor data
-///
-/// The file is laid out as RTen's converter does it, without unused bytes. Bytes that constants
-/// share stay shared. RTen reads version 2 from release 0.11.0 on.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  modelcrate rten to-v2 old.rten new.rten
-  modelcrate rten to-v2 --wrap old.rten new.rten")]
-pub(crate) struct ToV2 {
-    #[command(flatten)]
-    files: Files,
-    /// Put a header before the model data of version 1, which keeps its bytes
-    #[arg(long)]
-    wrap: bool,
-    /// How many elements a constant may have to stay in the model data
-    #[arg(long, value_name = "N", default_value_t = 16, conflicts_with = "wrap")]
-    inline_elements: u64,
-    /// What every tensor starts at a multiple of: a power of two up to 65536
-    #[arg(long, value_name = "BYTES", default_value_t = 64, conflicts_with = "wrap")]
-    alignment: u32,
-}
-
-/// Write a model as version 1: the model data alone, with all constants in it
-///
-/// Every release of RTen reads version 1, which cannot be larger than 2 GiB.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Example:
-  modelcrate rten to-v1 model.rten old.rten")]
-pub(crate) struct ToV1 {
-    #[command(flatten)]
-    files: Files,
-}
-
-impl ToV2 {
-    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let options =
-            WriteOptions::default().inline_elements(self.inline_elements).alignment(self.alignment);
-        let reader = super::open(&self.files.input)?;
-        let rewrite = Rewrite::new(&reader).options(options);
-        self.files.rewrite(&reader, 2, |sink| {
-            if self.wrap { rewrite.write_wrapped(sink) } else { rewrite.write_v2(sink) }
-        })
-    }
-}
-
-impl ToV1 {
-    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let reader = super::open(&self.files.input)?;
-        let write = |sink| Rewrite::new(&reader).write_v1(sink);
-        self.files.rewrite(&reader, 1, write)
-    }
-}
-
 /// A model that is made from another.
 #[derive(Debug, clap::Args)]
-pub(super) struct Files {
+pub(crate) struct Files {
     /// The model to read; - is standard input
-    pub(super) input: Input,
+    pub(crate) input: Input,
     /// The model to write; - is standard output
-    pub(super) output: PathBuf,
+    pub(crate) output: PathBuf,
     #[command(flatten)]
-    force: Force,
+    pub(crate) force: Force,
     #[command(flatten)]
-    write: Writing,
+    pub(crate) write: Writing,
 }
 
 #[derive(Serialize)]
@@ -94,7 +39,7 @@ struct Converted {
 
 impl Files {
     /// Writes a model of a version that is made from that of a reader, and says so.
-    pub(super) fn rewrite(
+    pub(crate) fn rewrite(
         &self,
         reader: &Reader,
         version: u8,

@@ -1,0 +1,123 @@
+//! `convert`: tensors of any file as one of another format, and models in formats that live.
+
+#[cfg(feature = "circle")]
+mod circle;
+#[cfg(feature = "ztensor")]
+mod migrate;
+#[cfg(feature = "rten")]
+mod onnx;
+#[cfg(feature = "rten")]
+mod rten;
+pub(crate) mod sets;
+mod to;
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use modelcrate::AnyReader;
+
+pub(crate) use self::{sets::Tensors, to::To};
+use crate::{
+    failure::About,
+    glob::{Glob, check_meant, is_meant},
+    options::{Force, Input, is_stdio},
+    outcome::Outcome,
+    output,
+    paths::same_file,
+    write::Writing,
+};
+
+/// Write the tensors of a file, or a model, in another format
+///
+/// The format of the output is what its name ends in, or --to. Tensors of any file become safetensors,
+/// npz, npy, zt (zTensor 1.1) or GGUF, with the metadata that the format can hold. Models become what
+/// lives: RTen models ONNX, or the other version of their own format; TFLite models Circle; zTensor files
+/// of any generation 1.1, as they are stored.
+///
+/// Digests in the input are compared. What the output cannot hold is listed for all tensors before
+/// anything is written, with the option that would help, and exit status 2. The result is opened and
+/// checked before it takes its place.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate convert model.ptl weights.safetensors
+  modelcrate convert old.rten model.onnx
+  modelcrate convert model.carton - --to npz --tensor 'layer.0.*' | sha256sum
+  modelcrate convert old.zt new.zt
+  modelcrate convert model.rten old.rten --to rten1")]
+pub(crate) struct Convert {
+    /// The file to read; - is standard input
+    input: Input,
+    /// The file to write; - is standard output
+    output: PathBuf,
+    /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors or zt
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<To>,
+    /// Convert only these tensors: names, or patterns with * and ?; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    tensor: Vec<Glob>,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    write: Writing,
+    #[command(flatten)]
+    tensors: Tensors,
+    #[cfg(feature = "rten")]
+    #[command(flatten)]
+    rten: rten::Options,
+}
+
+impl Convert {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let to = To::of(self.to, &self.output).about(&self.output)?;
+        self.check_output(to).about(&self.output)?;
+        let reader = output::open(&self.input, AnyReader::options().verify(self.force.verify()));
+        let reader = reader.about(&self.input)?;
+        match (&reader, to) {
+            #[cfg(feature = "rten")]
+            (AnyReader::Rten(model), To::Onnx) => self.onnx(model),
+            #[cfg(feature = "rten")]
+            (AnyReader::Rten(model), To::Rten(Some(version))) => self.rten(model, version),
+            #[cfg(feature = "rten")]
+            (AnyReader::Rten(_), To::Rten(None)) => {
+                Err(anyhow::anyhow!("may be of either version: say --to rten1 or --to rten2"))
+                    .about(&self.output)
+            }
+            #[cfg(feature = "circle")]
+            (AnyReader::Circle(model), To::Circle) if circle::is_tflite(model) => {
+                self.circle(model)
+            }
+            #[cfg(feature = "ztensor")]
+            (AnyReader::ZTensor(file), To::Tensors(modelcrate::Target::ZTensor))
+                if self.tensor.is_empty() && self.tensors.is_default() =>
+            {
+                self.migrate(file)
+            }
+            (reader, To::Tensors(target)) => self.sets(reader, target),
+            (reader, to) => Err(to.impossible(reader.format())).about(&self.input),
+        }
+    }
+
+    fn sets(&self, reader: &AnyReader, target: modelcrate::Target) -> anyhow::Result<Outcome> {
+        let mut set = reader.tensor_set().about(&self.input)?;
+        let names = set.tensors().iter().map(modelcrate::NamedTensor::name);
+        check_meant(&self.tensor, "tensor", names).about(&self.input)?;
+        set.retain(|name| is_meant(&self.tensor, name));
+        let job = sets::Job { target, output: &self.output, force: self.force, write: self.write };
+        job.run(&set, Some(&self.input))
+    }
+
+    /// Refuses before all the work what cannot be.
+    fn check_output(&self, to: To) -> anyhow::Result<()> {
+        let is_input = !is_stdio(&self.output) && same_file(&self.input, &self.output);
+        ensure!(!is_input, "is the input, expected another file");
+        let chooses = !self.tensor.is_empty() || !self.tensors.is_default();
+        ensure!(
+            to.tensors().is_some() || !chooses,
+            "{to} holds a model, of which tensors cannot be chosen"
+        );
+        #[cfg(feature = "rten")]
+        self.rten.check(to)?;
+        self.write.check(&self.output)
+    }
+}

@@ -1,0 +1,65 @@
+use anyhow::ensure;
+use modelcrate::rten_format::{Reader, Rewrite, WriteOptions};
+
+use super::{Convert, To};
+use crate::{options::Size, outcome::Outcome, rten::Files};
+
+/// How RTen models are converted.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "RTen models")]
+pub(super) struct Options {
+    /// To onnx: put constants of so many bytes or more into a file of their own, such as 4096 or 1MiB
+    #[arg(long, value_name = "SIZE")]
+    pub(super) external_data: Option<Size>,
+    /// To rten2: put a header before the model data of version 1, which keeps its bytes
+    #[arg(long)]
+    wrap: bool,
+    /// To rten2: how many elements a constant may have to stay in the model data [default: 16]
+    #[arg(long, value_name = "N", conflicts_with = "wrap")]
+    inline_elements: Option<u64>,
+    /// To rten2: what every tensor starts at a multiple of, a power of two up to 65536 [default: 64]
+    #[arg(long, value_name = "BYTES", conflicts_with = "wrap")]
+    alignment: Option<u32>,
+}
+
+impl Options {
+    /// Refuses options of other formats than the output is of.
+    pub(super) fn check(self, to: To) -> anyhow::Result<()> {
+        for (is_given, name, of) in [
+            (self.external_data.is_some(), "--external-data", To::Onnx),
+            (self.wrap, "--wrap", To::Rten(Some(2))),
+            (self.inline_elements.is_some(), "--inline-elements", To::Rten(Some(2))),
+            (self.alignment.is_some(), "--alignment", To::Rten(Some(2))),
+        ] {
+            ensure!(!is_given || to == of, "{name} is an option of what becomes {of}, not {to}");
+        }
+        Ok(())
+    }
+
+    fn write(self) -> WriteOptions {
+        let mut options = WriteOptions::default();
+        if let Some(elements) = self.inline_elements {
+            options = options.inline_elements(elements);
+        }
+        self.alignment.map_or(options, |alignment| options.alignment(alignment))
+    }
+}
+
+impl Convert {
+    /// Writes a model as a version of its own format: 1 is the model data alone, which every release of
+    /// RTen reads; 2 has a header and the constants behind, as RTen's converter lays it out.
+    pub(super) fn rten(&self, reader: &Reader, version: u8) -> anyhow::Result<Outcome> {
+        let rewrite = Rewrite::new(reader).options(self.rten.write());
+        let files = Files {
+            input: self.input.clone(),
+            output: self.output.clone(),
+            force: self.force,
+            write: self.write,
+        };
+        files.rewrite(reader, version, |sink| match version {
+            1 => rewrite.write_v1(sink),
+            _ if self.rten.wrap => rewrite.write_wrapped(sink),
+            _ => rewrite.write_v2(sink),
+        })
+    }
+}

@@ -1,0 +1,94 @@
+use std::{path::PathBuf, str::FromStr};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+use crate::{
+    convert::{Tensors, To, sets},
+    failure::About,
+    options::{Force, is_stdio},
+    outcome::Outcome,
+    paths::same_file,
+    put::Given,
+    write::Writing,
+};
+
+/// Make a file of tensors from other files, or from elements alone
+///
+/// The format is what the name of the output ends in, or --to: safetensors, npz, npy, zt or gguf. Of
+/// files that tensors are taken from, the metadata stays behind; `convert` carries it over. What a format
+/// cannot hold is listed for all tensors before anything is written, with exit status 2.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate create model.zt --put weight=weight.npy --put bias=f32:128:bias.bin
+  modelcrate create small.safetensors --from large.gguf --tensor 'blk.0.*' --set author=me
+  modelcrate create one.npy --put w=weights.npz:layer/w")]
+pub(crate) struct Create {
+    /// The file to write; - is standard output
+    output: PathBuf,
+    #[command(flatten)]
+    given: Given,
+    /// Set metadata to a text (KEY=TEXT), or to any value in JSON (KEY:=JSON); may be given several
+    /// times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<Entry>,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<To>,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    write: Writing,
+    #[command(flatten)]
+    tensors: Tensors,
+}
+
+impl Create {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        let target = To::of(self.to, &self.output).about(&self.output)?;
+        let Some(target) = target.tensors() else {
+            return Err(target.holds_models()).about(&self.output);
+        };
+        ensure!(!self.given.is_empty(), "nothing to put into the file: give --put or --from");
+        let opened = self.given.open()?;
+        self.check_output().about(&self.output)?;
+        let mut set = opened.set()?;
+        for Entry { key, value } in self.set {
+            set.metadata_mut().insert(key, value);
+        }
+        let job = sets::Job { target, output: &self.output, force: self.force, write: self.write };
+        job.run(&set, None)
+    }
+
+    fn check_output(&self) -> anyhow::Result<()> {
+        let mut inputs = self.given.put.iter().map(|put| &put.path).chain(&self.given.from);
+        let is_input =
+            !is_stdio(&self.output) && inputs.any(|input| same_file(input, &self.output));
+        ensure!(!is_input, "is an input, expected another file");
+        Ok(())
+    }
+}
+
+/// `KEY=TEXT` or `KEY:=JSON`.
+#[derive(Clone, Debug)]
+struct Entry {
+    key: String,
+    value: Value,
+}
+
+impl FromStr for Entry {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let Some((key, value)) = text.split_once('=') else {
+            bail!("{text:?} is neither KEY=TEXT nor KEY:=JSON");
+        };
+        let (key, value) = match key.strip_suffix(':') {
+            Some(key) => (key, value.parse().with_context(|| format!("{value:?} is not JSON"))?),
+            None => (key, Value::String(value.to_owned())),
+        };
+        ensure!(!key.is_empty(), "{text:?} has no key");
+        Ok(Self { key: key.to_owned(), value })
+    }
+}

@@ -1,0 +1,211 @@
+//! Tensors that go into a file, and the files that they come from.
+
+use std::{path::Path, str::FromStr};
+
+use anyhow::{anyhow, bail, ensure};
+use modelcrate::{
+    AnyReader, AnyTensor, Format, NamedTensor, TensorSet,
+    tensor_core::{DType, Shape, Source},
+    weights,
+};
+
+use crate::{
+    failure::About,
+    glob::{Glob, check_meant, is_meant},
+    options::{Input, is_stdio},
+    output,
+};
+
+/// A tensor that goes into a file, as `NAME=FILE`, `NAME=FILE:TENSOR` or `NAME=DTYPE:SHAPE:FILE` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Put {
+    pub(crate) name: String,
+    pub(crate) path: Input,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    /// The only tensor of a file of any format.
+    Only,
+    /// One of several.
+    Tensor(String),
+    /// The elements alone.
+    Elements(DType, Shape),
+}
+
+impl Put {
+    /// Opens the file that the tensor is in.
+    pub(crate) fn open(&self) -> anyhow::Result<AnyReader> {
+        let What::Elements(dtype, shape) = &self.what else {
+            return output::open(&self.path, AnyReader::options()).about(&self.path);
+        };
+        let source = if is_stdio(&self.path) {
+            output::stdin().map(Source::from_bytes)
+        } else {
+            Source::open(&self.path).map_err(Into::into)
+        };
+        let reader =
+            weights::Reader::from_elements(source.about(&self.path)?, *dtype, shape.clone());
+        // What was asked for does not fit the file, which has nothing to be wrong in it.
+        reader.map(AnyReader::Weights).map_err(|error| anyhow!("{error}")).about(&self.path)
+    }
+
+    /// Finds the tensor in that file.
+    pub(crate) fn tensor<'r>(&self, reader: &'r AnyReader) -> anyhow::Result<AnyTensor<'r>> {
+        let set = reader.tensor_set()?;
+        let tensor = match &self.what {
+            What::Tensor(name) => set.tensor(name).ok_or_else(|| anyhow!("has no tensor {name:?}")),
+            What::Only | What::Elements(..) => match set.tensors() {
+                [tensor] => Ok(tensor),
+                tensors => Err(anyhow!(
+                    "has {} tensors, expected one (NAME=FILE:TENSOR takes one of several)",
+                    tensors.len()
+                )),
+            },
+        };
+        tensor.map(NamedTensor::tensor)
+    }
+}
+
+impl FromStr for Put {
+    type Err = anyhow::Error;
+
+    fn from_str(spec: &str) -> anyhow::Result<Self> {
+        let Some((name, rest)) = spec.rsplit_once('=').filter(|(_, rest)| !rest.is_empty()) else {
+            bail!("{spec:?} is none of NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE");
+        };
+        let (what, path) = match rest.split_once(':') {
+            Some((file, tensor)) if Format::from_path(file).is_some() => {
+                (What::Tensor(tensor.to_owned()), file)
+            }
+            Some((dtype, rest)) if let Some((shape, path)) = rest.split_once(':') => {
+                (What::Elements(dtype.parse()?, parse_shape(shape)?), path)
+            }
+            _ => (What::Only, rest),
+        };
+        Ok(Self { name: name.to_owned(), path: path.into(), what })
+    }
+}
+
+/// Reads dimensions with commas between them, none for a scalar.
+fn parse_shape(text: &str) -> anyhow::Result<Shape> {
+    let dims = text.trim_matches(['[', ']']).split(',').filter(|dim| !dim.is_empty());
+    let shape: Result<Shape, _> = dims.map(|dim| dim.trim().parse::<u64>()).collect();
+    shape.map_err(|_| anyhow!("{text:?} is not a shape such as 2,64"))
+}
+
+/// Where the tensors of a file come from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Given {
+    /// Put a tensor into the file: the only one of a file of any format (NAME=FILE), one of several
+    /// (NAME=FILE:TENSOR), or the elements alone, little-endian and row-major (NAME=DTYPE:SHAPE:FILE,
+    /// with commas between the dimensions, none for a scalar); may be given several times
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) put: Vec<Put>,
+    /// Take the tensors of another file, of any format; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<Input>,
+    /// Take only these from such files: names, or patterns with * and ?; may be given several times
+    #[arg(long, value_name = "GLOB", requires = "from")]
+    pub(crate) tensor: Vec<Glob>,
+}
+
+impl Given {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.put.is_empty() && self.from.is_empty()
+    }
+
+    /// Opens all files, of which standard input can be one.
+    pub(crate) fn open(&self) -> anyhow::Result<Opened<'_>> {
+        let paths = self.put.iter().map(|put| &put.path).chain(&self.from);
+        let from_stdin = paths.filter(|path| is_stdio(path)).count();
+        ensure!(from_stdin < 2, "standard input is one file, but is given {from_stdin} times");
+        let put: anyhow::Result<_> = self.put.iter().map(|put| Ok((put, put.open()?))).collect();
+        let from = self.from.iter().map(|path| {
+            let reader = output::open(path, AnyReader::options()).about(path)?;
+            Ok((path.as_path(), reader))
+        });
+        Ok(Opened { put: put?, from: from.collect::<anyhow::Result<_>>()?, globs: &self.tensor })
+    }
+}
+
+/// Open files whose tensors go into another.
+pub(crate) struct Opened<'g> {
+    put: Vec<(&'g Put, AnyReader)>,
+    pub(crate) from: Vec<(&'g Path, AnyReader)>,
+    globs: &'g [Glob],
+}
+
+impl Opened<'_> {
+    /// Returns all their tensors, those of whole files first, under the names that they get.
+    pub(crate) fn set(&self) -> anyhow::Result<TensorSet<'_>> {
+        let mut all = TensorSet::new();
+        let sets =
+            self.from.iter().map(|(path, reader)| Ok((*path, reader.tensor_set().about(path)?)));
+        let sets: Vec<_> = sets.collect::<anyhow::Result<_>>()?;
+        let tensors =
+            || sets.iter().flat_map(|(path, set)| set.tensors().iter().map(move |one| (path, one)));
+        if let Some((path, _)) = sets.first() {
+            check_meant(self.globs, "tensor", tensors().map(|(_, tensor)| tensor.name()))
+                .about(path)?;
+        }
+        for (path, tensor) in tensors().filter(|(_, tensor)| is_meant(self.globs, tensor.name())) {
+            insert(&mut all, tensor.name(), tensor.tensor()).about(path)?;
+        }
+        for (put, reader) in &self.put {
+            let tensor = put.tensor(reader);
+            tensor.and_then(|tensor| insert(&mut all, &put.name, tensor)).about(&put.path)?;
+        }
+        Ok(all)
+    }
+}
+
+fn insert<'a>(set: &mut TensorSet<'a>, name: &str, tensor: AnyTensor<'a>) -> anyhow::Result<()> {
+    set.add(name, tensor).map_err(|_| anyhow!("tensor {name:?} is given twice"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn put(spec: &str) -> Put {
+        spec.parse().unwrap()
+    }
+
+    #[test]
+    fn specs_say_where_tensors_are() {
+        let only = Put { name: "w".to_owned(), path: "x.npy".into(), what: What::Only };
+        assert_eq!(put("w=x.npy"), only);
+        assert_eq!(put("w=-").path, Path::new("-"));
+        assert_eq!(put("a=b=c.bin").name, "a=b");
+        assert_eq!(put("w=C:\\x.npy").path, Path::new("C:\\x.npy"));
+        let one = put("w=dir/x.npz:serving:0");
+        assert_eq!(
+            (one.path.to_str(), &one.what),
+            (Some("dir/x.npz"), &What::Tensor("serving:0".into()))
+        );
+        for (spec, dtype, shape) in [
+            ("w=f32:2,3:x.bin", DType::F32, &[2, 3][..]),
+            ("w=Float32:[2, 3]:x.bin", DType::F32, &[2, 3]),
+            ("w=int64::x.bin", DType::I64, &[]),
+            ("w=bool:0:x.bin", DType::Bool, &[0]),
+        ] {
+            let elements = What::Elements(dtype, shape.iter().copied().collect());
+            assert_eq!((put(spec).what, put(spec).path), (elements, "x.bin".into()), "{spec}");
+        }
+    }
+
+    #[test]
+    fn other_specs_are_refused() {
+        for (spec, message) in [
+            ("x.npy", "\"x.npy\" is none of NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE"),
+            ("w=", "\"w=\" is none of NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE"),
+            ("w=f31:6:x", "element type is \"f31\", expected a name such as \"f32\" or \"i64\""),
+            ("w=f32:2x2:x", "\"2x2\" is not a shape such as 2,64"),
+        ] {
+            assert_eq!(spec.parse::<Put>().unwrap_err().to_string(), message);
+        }
+    }
+}
