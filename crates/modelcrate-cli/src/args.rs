@@ -25,23 +25,26 @@ enum Command {
     Verify(verify::Verify),
     Convert(Box<convert::Convert>),
     Create(Box<create::Create>),
-    /// Pack, link, fill, edit and compare cartons
+    #[cfg(any(feature = "carton", feature = "nnpackage"))]
+    Pack(Box<crate::pack::Pack>),
+    #[cfg(any(feature = "carton", feature = "nnpackage"))]
+    Unpack(Box<crate::unpack::Unpack>),
+    Graph(crate::graph::Graph),
+    /// Link, fill, edit and compare cartons
     #[cfg(feature = "carton")]
     #[command(after_help = "\
-Examples:
-  modelcrate carton pack model/ -o model.carton --runner torchscript --framework-version =1.12.1
+Example:
   modelcrate carton hash model.carton")]
     Carton {
         #[command(subcommand)]
         command: crate::carton::Carton,
     },
-    /// Check, build, edit, unpack and describe nnpackages and their Circle and TFLite models
+    /// Merge, split and edit nnpackages, and say what onert does with them
     #[cfg(feature = "nnpackage")]
     #[command(after_help = "\
 Examples:
-  modelcrate nnpackage check model.zip
-  modelcrate nnpackage build model.circle -o model.zip
-  modelcrate nnpackage connect --language dot models.zip | dot -Tsvg > models.svg")]
+  modelcrate nnpackage onert model.zip
+  modelcrate nnpackage split models.zip parts/")]
     Nnpackage {
         #[command(subcommand)]
         command: crate::nnpackage::Nnpackage,
@@ -51,17 +54,17 @@ Examples:
     #[command(after_help = "\
 Examples:
   modelcrate ptl embed model.ptl live.spec.json
-  modelcrate ptl pack model.ptl --param image=@photo.jpg --param side=224 -o inputs")]
+  modelcrate ptl inputs model.ptl --param image=@photo.jpg --param side=224 -o inputs")]
     Ptl {
         #[command(subcommand)]
         command: crate::ptl::Ptl,
     },
-    /// Draw, dump and edit RTen models
+    /// Cut and edit RTen models
     #[cfg(feature = "rten")]
     #[command(after_help = "\
 Examples:
-  modelcrate rten graph model.rten | dot -Tsvg > model.svg
-  modelcrate rten requires model.rten")]
+  modelcrate rten requires model.rten
+  modelcrate rten cut model.rten part.rten --outputs hidden")]
     Rten {
         #[command(subcommand)]
         command: crate::rten::Rten,
@@ -86,6 +89,11 @@ impl Args {
             Command::Verify(command) => command.run(),
             Command::Convert(command) => command.run(),
             Command::Create(command) => command.run(),
+            #[cfg(any(feature = "carton", feature = "nnpackage"))]
+            Command::Pack(command) => command.run(),
+            #[cfg(any(feature = "carton", feature = "nnpackage"))]
+            Command::Unpack(command) => command.run(),
+            Command::Graph(command) => command.run(),
             #[cfg(feature = "carton")]
             Command::Carton { command } => command.run(),
             #[cfg(feature = "nnpackage")]
@@ -119,8 +127,7 @@ mod tests {
 
     /// Commands that neither change nor make a file.
     const READERS: &str = "inspect, verify, completions, man, carton hash, carton platforms, \
-        nnpackage check, nnpackage config, nnpackage connect, nnpackage model, ptl signature, \
-        ptl spec, ptl unpack, rten dump, rten graph, rten requires";
+        nnpackage config, nnpackage onert, ptl results, ptl signature, ptl spec, rten requires";
 
     /// Returns all commands that are not groups of others, with their full names.
     fn commands(group: &Command, before: &str) -> Vec<(String, Command)> {

@@ -1,4 +1,4 @@
-//! What only cartons have: packing, links, descriptions, the model hash.
+//! What only cartons have: links, descriptions, the model hash, and how they are packed.
 
 mod edit;
 #[cfg(feature = "http")]
@@ -6,13 +6,13 @@ mod fill;
 mod hash;
 #[cfg(feature = "http")]
 mod http;
-mod pack;
+pub(crate) mod pack;
 mod platforms;
 mod repack;
 mod rewrite;
 mod shrink;
 mod store;
-mod unpack;
+pub(crate) mod unpack;
 
 use std::path::Path;
 
@@ -26,8 +26,6 @@ use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Carton {
-    Pack(Box<pack::Pack>),
-    Unpack(unpack::Unpack),
     Shrink(shrink::Shrink),
     #[cfg(feature = "http")]
     Fill(fill::Fill),
@@ -40,8 +38,6 @@ pub(crate) enum Carton {
 impl Carton {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
-            Self::Pack(command) => command.run(),
-            Self::Unpack(command) => command.run(),
             Self::Shrink(command) => command.run(),
             #[cfg(feature = "http")]
             Self::Fill(command) => command.run(),

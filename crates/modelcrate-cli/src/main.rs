@@ -26,12 +26,15 @@ mod escape;
 mod failure;
 mod generate;
 mod glob;
+mod graph;
 mod inspect;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;
 mod options;
 mod outcome;
 mod output;
+#[cfg(any(feature = "carton", feature = "nnpackage"))]
+mod pack;
 mod paths;
 #[cfg(feature = "ptl")]
 mod ptl;
@@ -41,6 +44,8 @@ mod rten;
 #[cfg(unix)]
 mod signals;
 mod tensor_file;
+#[cfg(any(feature = "carton", feature = "nnpackage"))]
+mod unpack;
 mod verify;
 mod write;
 #[cfg(feature = "ztensor")]

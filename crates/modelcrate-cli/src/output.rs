@@ -72,16 +72,19 @@ pub(crate) fn print_done<T: Serialize>(
 pub(crate) fn print_result<T: Serialize>(print: Print, result: &T, text: &str) -> io::Result<()> {
     match print.format {
         Format::Human => print_text(text),
-        Format::Json | Format::Jsonl => {
-            #[derive(Serialize)]
-            struct One<'a, T> {
-                schema: u32,
-                #[serde(flatten)]
-                result: &'a T,
-            }
-            print_line(&One { schema: SCHEMA, result })
-        }
+        Format::Json | Format::Jsonl => io::stdout().lock().write_all(json(result)?.as_bytes()),
     }
+}
+
+/// Writes the result of a command that has one as JSON.
+pub(crate) fn json<T: Serialize>(result: &T) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct One<'a, T> {
+        schema: u32,
+        #[serde(flatten)]
+        result: &'a T,
+    }
+    Ok(serde_json::to_string(&One { schema: SCHEMA, result })? + "\n")
 }
 
 /// Starts a table without borders.
@@ -137,12 +140,22 @@ pub(crate) fn size(bytes: u64) -> String {
     humansize::format_size(bytes, humansize::BINARY)
 }
 
+/// Writes a number of things.
+pub(crate) fn count(number: usize, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Opens a file, or reads standard input, which is held in memory up to a limit.
 pub(crate) fn open(input: &Input, options: ReadOptions) -> anyhow::Result<AnyReader> {
     if !is_stdio(input) {
         return Ok(options.open(input)?);
     }
-    Ok(options.from_source(Source::from_bytes(stdin()?))?)
+    Ok(options.from_source(source(input)?)?)
+}
+
+/// Opens a file of any kind, or reads standard input, as [`open`] does.
+pub(crate) fn source(input: &Path) -> anyhow::Result<Source> {
+    Ok(if is_stdio(input) { Source::from_bytes(stdin()?) } else { Source::open(input)? })
 }
 
 /// Reads standard input into memory, up to a limit.

@@ -1,6 +1,16 @@
 //! What paths lead to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+/// Returns what is read, and the last path, which is written.
+pub(crate) fn last(paths: &[PathBuf]) -> anyhow::Result<(&[PathBuf], &Path)> {
+    match paths {
+        [sources @ .., output] if !sources.is_empty() => Ok((sources, output)),
+        _ => bail!("what is to be written is missing: give it behind what is read"),
+    }
+}
 
 /// Tells whether two paths lead to one file, be it by a link of either kind.
 #[cfg(unix)]

@@ -4,16 +4,16 @@ mod edit;
 mod embed;
 mod extract;
 mod given;
+mod inputs;
 mod outputs;
-mod pack;
 mod params;
 mod recover;
 mod remove;
+mod results;
 mod rewrite;
 mod signature;
 mod spec;
 mod tensors;
-mod unpack;
 
 use std::path::Path;
 
@@ -35,8 +35,8 @@ pub(crate) enum Ptl {
     Strip(rewrite::Strip),
     Compact(rewrite::Compact),
     Recover(recover::Recover),
-    Pack(Box<pack::Pack>),
-    Unpack(Box<unpack::Unpack>),
+    Inputs(Box<inputs::Inputs>),
+    Results(Box<results::Results>),
 }
 
 impl Ptl {
@@ -50,8 +50,8 @@ impl Ptl {
             Self::Strip(command) => command.run(),
             Self::Compact(command) => command.run(),
             Self::Recover(command) => command.run(),
-            Self::Pack(command) => command.run(),
-            Self::Unpack(command) => command.run(),
+            Self::Inputs(command) => command.run(),
+            Self::Results(command) => command.run(),
         }
     }
 }

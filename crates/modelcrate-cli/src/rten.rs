@@ -1,11 +1,9 @@
-//! What only RTen models have: graphs, two versions, a way to ONNX.
+//! What only RTen models have: parts to cut out, releases, dimensions that converters wrote as 0.
 
+mod cut;
 mod dims;
-mod dump;
 mod edit;
-mod extract;
 mod files;
-mod graph;
 mod requires;
 mod weights;
 
@@ -20,22 +18,18 @@ use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rten {
-    Graph(graph::Graph),
-    Dump(dump::Dump),
     Edit(Box<edit::Edit>),
     FixDims(dims::FixDims),
-    Extract(extract::Extract),
+    Cut(cut::Cut),
     Requires(requires::Requires),
 }
 
 impl Rten {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
-            Self::Graph(command) => command.run(),
-            Self::Dump(command) => command.run(),
             Self::Edit(command) => command.run(),
             Self::FixDims(command) => command.run(),
-            Self::Extract(command) => command.run(),
+            Self::Cut(command) => command.run(),
             Self::Requires(command) => command.run(),
         }
     }

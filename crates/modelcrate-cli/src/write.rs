@@ -2,16 +2,16 @@
 
 use std::{
     cell::Cell,
-    env,
+    env, fs,
     io::{self, BufWriter, Write as _},
     path::Path,
     rc::Rc,
 };
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use modelcrate::tensor_core::{
     Extent, Report, Source,
-    output::{Existing, LockedFile, NewFile, Output},
+    output::{Existing, Hidden, LockedFile, NewFile, Output},
 };
 use serde::Serialize;
 use tempfile::{SpooledData, SpooledTempFile};
@@ -122,9 +122,26 @@ impl Writing {
 }
 
 fn check_place(path: &Path) -> anyhow::Result<()> {
+    check_parent(path)?;
+    Ok(Output::default().check_create(path)?)
+}
+
+/// Refuses what is in no folder that is there.
+fn check_parent(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     ensure!(folder.is_none_or(Path::is_dir), "is in a folder that does not exist");
-    Ok(Output::default().check_create(path)?)
+    Ok(())
+}
+
+/// Refuses a place where no folder can be made.
+pub(crate) fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    ensure!(!is_stdio(folder), "standard output takes no folder");
+    match fs::read_dir(folder) {
+        Ok(mut entries) => ensure!(entries.next().is_none(), "is not empty"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => check_parent(folder)?,
+        Err(error) => bail!(error),
+    }
+    Ok(Hidden::check(folder)?)
 }
 
 /// A file in the making, which goes to its place or to standard output once it is whole and checked;

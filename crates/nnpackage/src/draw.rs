@@ -2,12 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::{self, Write as _},
+    fmt,
     rc::Rc,
 };
 
 use circle_format::model::{Subgraph, Tensor};
-use tensor_core::text::Quoted;
+use tensor_core::{
+    draw::{Direction, Drawing, Form, Language, lines},
+    text::Quoted,
+};
 
 use crate::{IoRef, ModelFile, Partition, PartitionModel, Reader, Result, Wiring};
 
@@ -112,14 +115,34 @@ fn port(tensor: Option<&Tensor>) -> String {
 impl Diagram {
     /// Returns it in the DOT language of Graphviz.
     #[must_use]
-    pub const fn dot(&self) -> impl fmt::Display {
-        Drawing { diagram: self, language: Language::Dot }
+    pub fn dot(&self) -> String {
+        self.draw(Language::Dot)
     }
 
     /// Returns it as a flowchart of Mermaid.
     #[must_use]
-    pub const fn mermaid(&self) -> impl fmt::Display {
-        Drawing { diagram: self, language: Language::Mermaid }
+    pub fn mermaid(&self) -> String {
+        self.draw(Language::Mermaid)
+    }
+
+    fn draw(&self, language: Language) -> String {
+        let mut drawing = Drawing::new(language, "wiring", Direction::Right);
+        for (index, model) in self.models.iter().enumerate() {
+            let label = lines(&format!("model {index}"), &Quoted(&model.path).to_string());
+            drawing.node(format_args!("m{index}"), Form::Box, &label);
+        }
+        for index in self.absent() {
+            let label = format!("model {index}, which there is not");
+            drawing.node(format_args!("m{index}"), Form::Dashed, &label);
+        }
+        for end in self.ends() {
+            drawing.node(end.node(), Form::Ellipse, &end.text(self, Side::Input));
+        }
+        for arrow in self.arrows() {
+            let label = arrow.labels(self).join("\n");
+            drawing.edge(arrow.from.node(), arrow.to.node(), &label);
+        }
+        drawing.finish()
     }
 
     /// Makes of a single model all inputs and outputs those of the package.
@@ -198,94 +221,6 @@ impl fmt::Display for Diagram {
         }
         Ok(())
     }
-}
-
-/// A diagram in the language of a drawing program.
-struct Drawing<'d> {
-    diagram: &'d Diagram,
-    language: Language,
-}
-
-#[derive(Clone, Copy)]
-enum Language {
-    Dot,
-    Mermaid,
-}
-
-impl fmt::Display for Drawing<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { diagram, language } = self;
-        match language {
-            Language::Dot => {
-                f.write_str("digraph wiring {\n  rankdir=LR;\n  node [shape=box];\n")?;
-            }
-            Language::Mermaid => f.write_str("flowchart LR\n")?,
-        }
-        for (index, model) in diagram.models.iter().enumerate() {
-            let label = language.label([format!("model {index}"), Quoted(&model.path).to_string()]);
-            match language {
-                Language::Dot => writeln!(f, "  m{index} [label={label}];")?,
-                Language::Mermaid => writeln!(f, "  m{index}[{label}]")?,
-            }
-        }
-        for index in diagram.absent() {
-            let label = language.label([format!("model {index}, which there is not")]);
-            match language {
-                Language::Dot => writeln!(f, "  m{index} [style=dashed, label={label}];")?,
-                Language::Mermaid => writeln!(f, "  m{index}>{label}]")?,
-            }
-        }
-        for end in diagram.ends() {
-            let (node, label) = (end.node(), language.label([end.text(diagram, Side::Input)]));
-            match language {
-                Language::Dot => writeln!(f, "  {node} [shape=ellipse, label={label}];")?,
-                Language::Mermaid => writeln!(f, "  {node}([{label}])")?,
-            }
-        }
-        for arrow in diagram.arrows() {
-            let [from, to] = [arrow.from, arrow.to].map(End::node);
-            let label = language.label(arrow.labels(diagram));
-            match language {
-                Language::Dot => writeln!(f, "  {from} -> {to} [label={label}];")?,
-                Language::Mermaid => writeln!(f, "  {from} -->|{label}| {to}")?,
-            }
-        }
-        match language {
-            Language::Dot => f.write_str("}\n"),
-            Language::Mermaid => Ok(()),
-        }
-    }
-}
-
-impl Language {
-    /// Quotes lines: in DOT a text ends at a quotation mark, and Mermaid takes much for a sign of its
-    /// own.
-    fn label(self, lines: impl IntoIterator<Item = String>) -> String {
-        let lines = lines.into_iter();
-        match self {
-            Self::Dot => {
-                let escape = |line: String| line.replace('\\', "\\\\").replace('"', "\\\"");
-                format!("\"{}\"", lines.map(escape).collect::<Vec<_>>().join("\\n"))
-            }
-            Self::Mermaid => {
-                let lines: Vec<_> = lines.map(|line| mermaid_line(&line)).collect();
-                format!("\"{}\"", lines.join("<br>"))
-            }
-        }
-    }
-}
-
-fn mermaid_line(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    for found in line.chars() {
-        match found {
-            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | '|' => {
-                let _ = write!(text, "#{};", u32::from(found));
-            }
-            _ => text.push(found),
-        }
-    }
-    text
 }
 
 /// Which end of a model.

@@ -59,6 +59,7 @@ pub mod compare;
 mod cursor;
 #[cfg(feature = "digest")]
 pub mod digest;
+pub mod draw;
 mod dtype;
 mod error;
 mod extent;

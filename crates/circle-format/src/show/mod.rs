@@ -1,6 +1,7 @@
 //! A model as data, for JSON and the like.
 
 mod document;
+mod draw;
 mod quantization;
 mod training;
 mod values;

@@ -19,7 +19,7 @@ use crate::{failure::About, outcome::Outcome};
 #[command(after_help = "\
 Examples:
   modelcrate carton edit model.carton --set license=MIT --set input[0].description='An image'
-  modelcrate carton edit model.carton new.carton --remove runner.opts.num_threads
+  modelcrate carton edit model.carton -o new.carton --remove runner.opts.num_threads
   modelcrate carton edit model.carton --toml carton.toml --dry-run
 
 A VALUE that is not TOML is a string, so only strings that look like something else need quotes:

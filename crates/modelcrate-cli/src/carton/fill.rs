@@ -19,8 +19,8 @@ use crate::{escape::escape, failure::About, outcome::Outcome, output};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate carton fill small.carton model.carton
-  modelcrate carton fill small.carton model.carton --cache /var/cache/carton --offline")]
+  modelcrate carton fill small.carton -o model.carton
+  modelcrate carton fill small.carton -o model.carton --cache /var/cache/carton --offline")]
 pub(crate) struct Fill {
     #[command(flatten)]
     http: Http,

@@ -15,49 +15,30 @@ use modelcrate::{
 };
 use serde::Serialize;
 
-use super::{about_culprit, store::Store};
+use super::{about_culprit, store::Compress};
 use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::{Force, is_stdio},
+    options::is_stdio,
     outcome::Outcome,
     output,
+    pack::To,
     paths::{is_inside, same_file},
     tensor_file::TensorFile,
-    write::{Sink, Writing},
+    write::Sink,
 };
 
-/// Pack a model into a carton
-///
-/// SOURCE is the folder of a model, or its only file, and options say how it is run. Or it is an
-/// unpacked carton, a folder with a carton.toml and a folder model in it; then everything in it is
-/// packed but MANIFEST and LINKS, which are rewritten; what is only linked stays so. The same files
-/// make the same bytes. Symbolic links inside the model stay links. What verify would call an error
-/// is not packed without --force; what it would warn of is said.
+/// How a carton is packed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  modelcrate carton pack model/ -o model.carton --runner torchscript --framework-version =1.12.1 \\
-      --runner-compat-version 2
-  modelcrate carton pack model.onnx -o model.carton --toml carton.toml --misc pictures/
-  modelcrate carton pack unpacked/ -o - | sha256sum")]
+#[group(id = "packed_carton")]
 pub(crate) struct Pack {
-    /// The folder or file of a model, or an unpacked carton
-    source: PathBuf,
-    /// The carton to write; - is standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
     #[command(flatten)]
     about: AboutModel,
     #[command(flatten)]
     beside: Beside,
     #[command(flatten)]
-    store: Store,
-    #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    write: Writing,
+    how: Compress,
 }
 
 /// What the description says.
@@ -103,6 +84,7 @@ struct AboutModel {
 
 /// What is packed beside the model.
 #[derive(Debug, clap::Args)]
+#[group(id = "beside_carton")]
 struct Beside {
     /// Pack the files of this folder as what belongs to examples
     #[arg(long, value_name = "FOLDER")]
@@ -136,68 +118,69 @@ struct Packed {
 }
 
 impl Pack {
-    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let options = self.store.options()?;
-        let pack = self.collect()?;
+    pub(crate) fn run(&self, source: &Path, to: &To) -> anyhow::Result<Outcome> {
+        let To { output, write, .. } = to;
+        let options = self.how.options(to.level, to.alignment)?;
+        let pack = self.collect(source)?;
         let content_bytes = pack.content_len();
-        let sink = self.sink().about(&self.output)?;
+        let sink = self.sink(source, to).about(output)?;
         let failed = sink.failed();
-        let bar = output::progress(self.write.print, content_bytes);
+        let bar = output::progress(write.print, content_bytes);
         let written = pack.write_with(options.unchecked().write_to(sink), |bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let finished = if failed.get() {
-            written.about(&self.output)?
+            written.about(output)?
         } else {
-            written.or_else(|error| about_culprit(error, &self.source))?
+            written.or_else(|error| about_culprit(error, source))?
         };
-        let before = Report::default();
-        let kept = finished.sink.keep(&self.output, &before, self.force, lint)?;
+        let kept = finished.sink.keep(output, &Report::default(), to.force, lint)?;
         let model_hash = finished.manifest.model_hash();
         let result = Packed {
-            path: self.output.display().to_string(),
-            dry_run: self.write.dry_run,
+            path: output.display().to_string(),
+            dry_run: write.dry_run,
             model_hash: (!kept.checked.is_refused()).then(|| model_hash.to_string()),
             files: finished.manifest.len(),
             content_bytes,
             bytes: kept.bytes_after,
             checked: kept.checked,
         };
-        let (path, would_be) = (escape(&result.path), self.write.would_be());
+        let (path, would_be) = (escape(&result.path), write.would_be());
         let (from, to) =
             (output::size(content_bytes), output::size(result.bytes.unwrap_or_default()));
+        let files = output::count(result.files, "file");
         let mut text = String::new();
-        let _ = writeln!(text, "{path}: {would_be}packed, {} files, {from} → {to}", result.files);
+        let _ = writeln!(text, "{path}: {would_be}packed, {files}, {from} → {to}");
         let _ = writeln!(text, "{path}: model hash {model_hash}");
-        self.write.report(&self.output, &result, &result.checked.text(&path, &text))?;
+        write.report(output, &result, &result.checked.text(&path, &text))?;
         Ok(result.checked.outcome())
     }
 
     /// Finds everything that is to be packed; contents are read later.
-    fn collect(&self) -> anyhow::Result<carton_format::Pack> {
+    fn collect(&self, source: &Path) -> anyhow::Result<carton_format::Pack> {
         let mut pack = match self.about.text()? {
             Some((text, from)) => {
                 let mut pack = carton_format::Pack::from_toml(text).about(from)?;
-                pack.model(&self.source).or_else(|error| about_culprit(error, &self.source))?;
+                pack.model(source).or_else(|error| about_culprit(error, source))?;
                 pack
             }
-            None => unpacked(&self.source)?,
+            None => unpacked(source)?,
         };
         self.beside.add_to(&mut pack)?;
         Ok(pack)
     }
 
-    fn sink(&self) -> anyhow::Result<Sink> {
-        let output = &self.output;
+    fn sink(&self, source: &Path, To { output, write, .. }: &To) -> anyhow::Result<Sink> {
         if !is_stdio(output) {
-            let folders = [Some(&self.source), self.beside.misc.as_ref()];
+            let folders = [Some(source), self.beside.misc.as_deref()];
             for folder in folders.into_iter().flatten() {
                 let inside = is_inside(output, folder);
                 ensure!(!inside, "is in {folder:?}, which is packed: expected another folder");
             }
-            let is_input = self.inputs().any(|input| same_file(input, output));
+            let mut inputs = self.inputs().map(PathBuf::as_path).chain([source]);
+            let is_input = inputs.any(|input| same_file(input, output));
             ensure!(!is_input, "is an input, expected another file");
         }
-        self.write.create(output)
+        write.create(output)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
@@ -205,7 +188,7 @@ impl Pack {
         let texts = about.toml.iter().chain(&about.description_file);
         let misc = beside.misc_file.iter().map(|file| &file.path);
         let tensors = beside.tensor.iter().map(|tensor| &tensor.path);
-        [&self.source].into_iter().chain(texts).chain(misc).chain(tensors)
+        texts.chain(misc).chain(tensors)
     }
 }
 

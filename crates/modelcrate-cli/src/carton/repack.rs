@@ -14,7 +14,7 @@ use crate::{outcome::Outcome, output};
 #[command(after_help = "\
 Examples:
   modelcrate carton repack model.carton --compression stored
-  modelcrate carton repack model.carton small.carton --compression zstd --level 19")]
+  modelcrate carton repack model.carton -o small.carton --compression zstd --level 19")]
 pub(crate) struct Repack {
     #[command(flatten)]
     store: Store,

@@ -28,6 +28,7 @@ pub(super) struct Rewrite {
     pub(super) input: PathBuf,
     /// The carton to write; - is standard output. Without it the input is replaced, once the new
     /// one is complete
+    #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,

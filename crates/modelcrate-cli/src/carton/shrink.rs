@@ -18,7 +18,7 @@ use crate::{failure::About, options::Size, outcome::Outcome};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate carton shrink model.carton small.carton --url-prefix https://models.example.com/files
+  modelcrate carton shrink model.carton -o small.carton --url-prefix https://models.example.com/files
   modelcrate carton shrink model.carton --links urls.toml --dry-run
   modelcrate carton shrink model.carton --url-prefix https://example.com --only 'model/*.bin'")]
 pub(crate) struct Shrink {

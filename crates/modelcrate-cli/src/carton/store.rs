@@ -7,16 +7,23 @@ use modelcrate::carton_format::{WriteOptions, model_archive::Compression};
 /// How the files of a carton are stored.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Store {
-    /// How files are compressed
-    #[arg(long, value_enum, default_value_t)]
-    compression: Method,
+    #[command(flatten)]
+    how: Compress,
     /// How hard: 1 to 22 for zstd, 3 by default, or below zero for speed; 1 to 9 for deflate, 6 by
     /// default
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     level: Option<i32>,
     /// What files that are stored as they are start at a multiple of: a power of two up to 32768
-    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    #[arg(long, value_name = "BYTES", default_value_t = ALIGNMENT)]
     alignment: u32,
+}
+
+/// How files are compressed, and on how many threads.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Compress {
+    /// How files are compressed
+    #[arg(long, value_enum, default_value_t)]
+    compression: Method,
     /// How many threads compress and hash; as many as the system offers by default
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -37,20 +44,35 @@ enum Method {
 
 impl Store {
     pub(super) fn options(self) -> anyhow::Result<WriteOptions> {
-        let zstd = self.level.unwrap_or(3);
+        self.how.options(self.level, Some(self.alignment))
+    }
+}
+
+impl Compress {
+    pub(super) fn options(
+        self,
+        level: Option<i32>,
+        alignment: Option<u32>,
+    ) -> anyhow::Result<WriteOptions> {
+        let zstd = level.unwrap_or(3);
         let compression = match self.compression {
             Method::Auto => Compression::ZstdIfSmaller { level: zstd },
             Method::Zstd => Compression::Zstd { level: zstd },
-            Method::Deflate => Compression::Deflate { level: self.level.unwrap_or(6) },
-            Method::Stored if self.level.is_some() => {
+            Method::Deflate => Compression::Deflate { level: level.unwrap_or(6) },
+            Method::Stored if level.is_some() => {
                 bail!("--level means nothing with --compression stored")
             }
             Method::Stored => Compression::Stored,
         };
-        let options = WriteOptions::default().compression(compression).alignment(self.alignment);
+        let options = WriteOptions::default()
+            .compression(compression)
+            .alignment(alignment.unwrap_or(ALIGNMENT));
         Ok(match self.threads {
             Some(threads) => options.threads(threads),
             None => options,
         })
     }
 }
+
+/// What files that are stored as they are start at a multiple of, in bytes.
+const ALIGNMENT: u32 = 64;

@@ -10,8 +10,8 @@ use modelcrate::nnpackage::{
 use serde::Serialize;
 
 use super::given::{
-    Edge, ForModel, Named, Store, TypeOf, begin_archive, begin_folder, check_folder, file_name,
-    open, partition, read_text, reference,
+    Edge, ForModel, Named, Store, TypeOf, begin_archive, begin_folder, file_name, open, partition,
+    read_text, reference,
 };
 use crate::{
     checked::Checked,
@@ -21,7 +21,7 @@ use crate::{
     outcome::Outcome,
     output,
     paths::{is_inside, same_file},
-    write::Writing,
+    write::{Writing, check_folder},
 };
 
 /// Change a package: its models, connections, configuration and other files
@@ -333,13 +333,13 @@ impl Done {
         if !self.changed {
             return self.checked.text(&path, &format!("{path}: nothing to change\n"));
         }
-        let models = super::given::count(self.models.len(), "model");
+        let models = output::count(self.models.len(), "model");
         let mut text = format!("{path}: {would_be}edited, version {}, {models}", self.version);
         if let Some(bytes) = self.bytes {
             let _ = write!(text, ", {}", output::size(bytes));
         }
         if let (Some(written), Some(removed)) = (self.written, self.removed) {
-            let _ = write!(text, ", {} written", super::given::count(written, "file"));
+            let _ = write!(text, ", {} written", output::count(written, "file"));
             if removed > 0 {
                 let _ = write!(text, ", {removed} removed");
             }

@@ -109,7 +109,7 @@ impl EditModel {
             None if self.output.is_none() => {
                 self.in_place.output().check(&self.input).map_err(anyhow::Error::from)
             }
-            None => super::source(&self.input),
+            None => output::source(&self.input),
         };
         let reader = source.and_then(|source: Source| {
             let start = source.read(Extent::first(source.len().min(8)), "model")?;

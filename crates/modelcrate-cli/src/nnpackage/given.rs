@@ -1,7 +1,6 @@
 //! What the commands that write packages are given.
 
 use std::{
-    fmt::Write as _,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -12,14 +11,15 @@ use modelcrate::{
         Error, IoRef, ModelType, Package, Partition, Wiring, WriteOptions,
         model_archive::{self, NewFolder, name},
     },
-    tensor_core::{self, Extent, Limits, Source, output::Hidden},
+    tensor_core::{self, Extent, Limits, Source},
 };
 
 use crate::{
     failure::About,
     options::is_stdio,
+    output,
     paths::{is_inside, same_file},
-    write::{Sink, Writing},
+    write::{Sink, Writing, check_folder},
 };
 
 /// How the files of an archive are stored.
@@ -34,41 +34,22 @@ pub(super) struct Store {
 }
 
 impl Store {
+    /// Takes what was given, and otherwise what is usual.
+    pub(super) fn new(level: Option<i32>, alignment: Option<u32>) -> Self {
+        Self { alignment: alignment.unwrap_or(4096), level: level.unwrap_or(6) }
+    }
+
     pub(super) fn options(self) -> WriteOptions {
         WriteOptions::default().alignment(self.alignment).level(self.level)
     }
 }
 
-/// Where a new package goes.
-#[derive(Debug, clap::Args)]
-pub(super) struct Target {
-    /// The archive to write, or the folder; - is standard output
-    #[arg(short, long, value_name = "PATH")]
-    pub(super) output: PathBuf,
-    /// Write a folder, which must not be there, or be empty
-    #[arg(long)]
-    pub(super) folder: bool,
-}
-
-impl Target {
-    /// Refuses a place that is one of the inputs, or in one.
-    pub(super) fn check<'a>(&self, inputs: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {
-        check_place(&self.output, inputs).about(&self.output)
-    }
-}
-
-/// Proves that a folder can be made.
-pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
-    ensure!(!is_stdio(folder), "standard output takes no folder");
-    match std::fs::read_dir(folder) {
-        Ok(mut entries) => ensure!(entries.next().is_none(), "is not empty"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-            ensure!(parent.is_none_or(Path::is_dir), "is in a folder that does not exist");
-        }
-        Err(error) => bail!(error),
-    }
-    Ok(Hidden::check(folder)?)
+/// Refuses a place that is one of the inputs, or in one.
+pub(super) fn check_output<'a>(
+    output: &Path,
+    inputs: impl Iterator<Item = &'a Path>,
+) -> anyhow::Result<()> {
+    check_place(output, inputs).about(output)
 }
 
 fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {
@@ -285,22 +266,13 @@ pub(super) fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
 
 /// Opens a file, or reads standard input.
 pub(super) fn open(file: &Path) -> anyhow::Result<Source> {
-    super::source(file)
+    output::source(file)
 }
 
 /// Returns the last part of a path, which a file gets in a folder of the package.
 pub(super) fn file_name(path: &Path) -> anyhow::Result<&str> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.ok_or_else(|| anyhow!("has no name that a package can have"))
-}
-
-/// Writes a number of things.
-pub(super) fn count(number: usize, one: &str) -> String {
-    let mut text = format!("{number} {one}");
-    if number != 1 {
-        let _ = write!(text, "s");
-    }
-    text
 }
 
 /// Bytes that a file of circle-partitioner may have.

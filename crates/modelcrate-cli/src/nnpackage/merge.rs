@@ -1,15 +1,16 @@
-use std::{path::PathBuf, str::FromStr};
+use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use modelcrate::{nnpackage, tensor_core::Report};
 
 use super::{
-    build::{self, Built, To, check},
-    given::{Edge, Store, Target},
+    given::{Edge, Store, check_output},
+    pack::{self, Built, To, check},
 };
 use crate::{
     options::{Force, is_stdio},
     outcome::Outcome,
+    paths,
     write::Writing,
 };
 
@@ -21,17 +22,22 @@ use crate::{
 /// behind. Packages that have files of one path need a folder for one of them. Errors that were not
 /// in the packages, and files that are not what their digests say, are not written without --force.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "modelcrate nnpackage merge [OPTIONS] <[FOLDER=]PACKAGE>... <OUT>",
+    after_help = "\
 Examples:
-  modelcrate nnpackage merge encoder.zip decoder.zip --connect 0:0:0=1:0:0 -o both.zip
-  modelcrate nnpackage merge a.zip second=a.zip -o twice.zip
-  modelcrate nnpackage merge a.zip b.zip --config-of 1 --folder -o both/")]
+  modelcrate nnpackage merge encoder.zip decoder.zip both.zip --connect 0:0:0=1:0:0
+  modelcrate nnpackage merge a.zip second=a.zip twice.zip
+  modelcrate nnpackage merge a.zip b.zip both/ --config-of 1 --folder"
+)]
 pub(crate) struct Merge {
-    /// The packages, as archives or folders; files of one with a FOLDER come into that
+    /// The packages, as archives or folders; files of one with a FOLDER come into that. Last the
+    /// archive or folder to write; - is standard output
     #[arg(required = true, value_name = "[FOLDER=]PACKAGE")]
-    packages: Vec<Part>,
-    #[command(flatten)]
-    target: Target,
+    paths: Vec<PathBuf>,
+    /// Write a folder, which must not be there, or be empty
+    #[arg(long)]
+    folder: bool,
     /// Lead an output of a model into an input of another, by their numbers in the new package; may
     /// be given several times
     #[arg(long, value_name = "FROM=TO")]
@@ -57,40 +63,37 @@ struct Part {
     path: PathBuf,
 }
 
-impl FromStr for Part {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        match text.split_once('=') {
-            Some((folder, path)) => {
-                ensure!(!folder.is_empty() && !path.is_empty(), "{text:?} is not FOLDER=PACKAGE");
-                Ok(Self {
-                    folder: Some(folder.trim_end_matches('/').to_owned()),
-                    path: path.into(),
-                })
-            }
-            None => Ok(Self { folder: None, path: text.into() }),
-        }
+impl Part {
+    fn of(path: &Path) -> anyhow::Result<Self> {
+        let Some((folder, rest)) = path.to_str().and_then(|text| text.split_once('=')) else {
+            return Ok(Self { folder: None, path: path.to_owned() });
+        };
+        let folder = folder.trim_end_matches('/');
+        ensure!(!folder.is_empty() && !rest.is_empty(), "{path:?} is not FOLDER=PACKAGE");
+        Ok(Self { folder: Some(folder.to_owned()), path: rest.into() })
     }
 }
 
 impl Merge {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let inputs = || self.packages.iter().map(|part| part.path.as_path());
-        self.target.check(inputs())?;
+        let (packages, output) = paths::last(&self.paths)?;
+        let packages = packages.iter().map(|path| Part::of(path));
+        let packages = packages.collect::<anyhow::Result<Vec<_>>>()?;
+        let inputs = || packages.iter().map(|part| part.path.as_path());
+        check_output(output, inputs())?;
         ensure!(
             inputs().filter(|path| is_stdio(path)).count() < 2,
             "standard input can only be one package"
         );
         let (mut merge, mut damage) = (nnpackage::Merge::default(), Report::default());
-        let readers = self.packages.iter().map(|part| super::package(&part.path));
+        let readers = packages.iter().map(|part| super::package(&part.path));
         let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
-        for (Part { folder, path }, reader) in self.packages.iter().zip(&readers) {
+        for (Part { folder, path }, reader) in packages.iter().zip(&readers) {
             match folder {
                 Some(folder) => merge.package_in(folder, reader),
                 None => merge.package(reader),
             };
-            damage.append(build::damage(path, reader));
+            damage.append(pack::damage(path, reader));
         }
         let parts: Vec<_> = inputs().zip(&readers).collect();
         if let Some(package) = self.config_of {
@@ -102,12 +105,10 @@ impl Merge {
         let mut builder = merge.build()?;
         builder.digests(self.digests);
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
-        let Target { output, folder } = &self.target;
-        let to = To { path: output, is_folder: *folder, store: self.store, write: self.write };
+        let to = To { path: output, is_folder: self.folder, store: self.store, write: self.write };
         let checked = check(&builder, &merge.lint(), damage, &to, &parts, self.force)?;
         let bytes = to.begin(&builder, &checked, &parts)?.commit(output)?;
-        let built = Built { files, bytes, ..Built::of(&builder, output, self.write, checked) };
-        self.write.report(output, &built, &built.text("merged"))?;
-        Ok(built.checked.outcome())
+        let built = Built::of(builder.manifest(), output, self.write, checked);
+        Built { files, bytes, ..built }.report("merged", output, self.write)
     }
 }

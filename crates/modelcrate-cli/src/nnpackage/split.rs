@@ -13,8 +13,8 @@ use modelcrate::{
 use serde::Serialize;
 
 use super::{
-    build::{Built, To, check, damage},
     given::{Store, about_culprit},
+    pack::{Built, To, check, damage},
 };
 use crate::{
     checked::Checked,
@@ -24,7 +24,7 @@ use crate::{
     outcome::Outcome,
     output,
     paths::is_inside,
-    write::Writing,
+    write::{Writing, check_folder},
 };
 
 /// Make one package of each model of a package
@@ -133,7 +133,7 @@ impl Split {
         {
             if !is_refused || checked.is_refused() {
                 let files = builder.paths().len().saturating_add(1);
-                let built = Built::of(builder, target, self.write, checked);
+                let built = Built::of(builder.manifest(), target, self.write, checked);
                 packages.push(Built { files, bytes, ..built });
             }
         }
@@ -176,7 +176,7 @@ impl Split {
             return Ok(());
         }
         if self.folders {
-            return super::given::check_folder(target);
+            return check_folder(target);
         }
         self.write.check(target)
     }

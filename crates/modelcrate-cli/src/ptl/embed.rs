@@ -9,9 +9,9 @@ use modelcrate::{
 
 use super::{
     edit::{Changes, How},
-    given::{Found, Vocabularies, source},
+    given::{Found, Vocabularies},
 };
-use crate::{failure::About, options::Input, outcome::Outcome};
+use crate::{failure::About, options::Input, outcome::Outcome, output};
 
 /// Put a spec into a model, or any other file beside it
 ///
@@ -56,7 +56,7 @@ impl Embed {
     }
 
     fn content(&self) -> anyhow::Result<Bytes> {
-        let file = source(&self.file)?;
+        let file = output::source(&self.file)?;
         ensure!(file.len() <= LIMIT, "is 2 GiB or more long");
         Ok(file.read(Extent::first(file.len()), "file")?)
     }

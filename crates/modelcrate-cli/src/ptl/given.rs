@@ -85,7 +85,7 @@ impl Given {
 
     fn found(&self) -> anyhow::Result<Found> {
         let path = self.file.clone();
-        let source = source(&path)?;
+        let source = output::source(&path)?;
         if is_text(&source)? {
             return Ok(Found { path, origin: Origin::Spec, text: text(&source)? });
         }
@@ -98,11 +98,6 @@ impl Given {
         }
         Ok(Found { origin: Origin::Sidecar, ..Found::spec(&side)? })
     }
-}
-
-/// Opens a file, or reads standard input.
-pub(super) fn source(path: &Path) -> anyhow::Result<Source> {
-    Ok(if is_stdio(path) { Source::from_bytes(output::stdin()?) } else { Source::open(path)? })
 }
 
 /// Tells whether a file is the text of a spec, not a model.
@@ -159,7 +154,7 @@ pub(super) fn put(json: &mut Json, key: &str, value: Json) {
 impl Found {
     /// Reads a file that is a spec.
     pub(super) fn spec(file: &Path) -> anyhow::Result<Self> {
-        let text = source(file).and_then(|source| text(&source)).about(file)?;
+        let text = output::source(file).and_then(|source| text(&source)).about(file)?;
         Ok(Self { path: file.to_owned(), origin: Origin::Spec, text })
     }
 

@@ -9,8 +9,8 @@ use modelcrate::{
     weights::npy,
 };
 
-use super::{given::source, joined, leaf};
-use crate::failure::About;
+use super::{joined, leaf};
+use crate::{failure::About, output};
 
 /// The output of a model.
 #[derive(Debug, clap::Args)]
@@ -94,7 +94,9 @@ impl<'a> Places<'a> {
 
     fn tensor(&mut self, place: &str) -> anyhow::Result<TensorBuf> {
         let path = Path::new(self.given(place, "FILE.npy")?);
-        source(path).and_then(|source| Ok(npy::read(&source, &Limits::default())?)).about(path)
+        output::source(path)
+            .and_then(|source| Ok(npy::read(&source, &Limits::default())?))
+            .about(path)
     }
 
     fn parsed<T: std::str::FromStr>(&mut self, place: &str, wanted: &str) -> anyhow::Result<T> {

@@ -10,8 +10,10 @@ use modelcrate::{
     wav,
 };
 
-use super::given::source;
-use crate::failure::{About, malformed};
+use crate::{
+    failure::{About, malformed},
+    output,
+};
 
 /// The parameters of a call.
 #[derive(Debug, clap::Args)]
@@ -64,7 +66,7 @@ fn param(name: &str, value: &str, kind: ParamKind) -> anyhow::Result<Param> {
 }
 
 fn read(path: &Path, kind: ParamKind) -> anyhow::Result<Param> {
-    let source = source(path)?;
+    let source = output::source(path)?;
     let len = source.len();
     ensure!(len <= FILE, "is {len} bytes long, expected at most {FILE}");
     let bytes = source.read(Extent::first(len), "parameter")?;

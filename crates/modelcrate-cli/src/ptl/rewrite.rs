@@ -30,7 +30,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   modelcrate ptl compact model.ptl
-  modelcrate ptl compact model.ptl small.ptl")]
+  modelcrate ptl compact model.ptl -o small.ptl")]
 pub(crate) struct Compact {
     #[command(flatten)]
     files: Files,
@@ -45,7 +45,7 @@ pub(crate) struct Compact {
 #[command(after_help = "\
 Examples:
   modelcrate ptl strip model.ptl --dry-run
-  modelcrate ptl strip model.ptl phone.ptl --code")]
+  modelcrate ptl strip model.ptl -o phone.ptl --code")]
 pub(crate) struct Strip {
     #[command(flatten)]
     files: Files,
@@ -60,6 +60,7 @@ struct Files {
     input: Input,
     /// The model to write; - is standard output. Without it the input is replaced, once the new
     /// one is complete
+    #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,

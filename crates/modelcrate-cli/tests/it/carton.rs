@@ -41,7 +41,7 @@ fn folder() -> tempfile::TempDir {
 /// A folder with the model packed as `model.carton`.
 fn packed() -> tempfile::TempDir {
     let folder = folder();
-    let out = ["carton", "pack", "model", "-o", "model.carton", "--runner-compat-version", "1"];
+    let out = ["pack", "model", "model.carton", "--runner-compat-version", "1"];
     prints(folder.path(), &[&out[..], &RUNNER].concat());
     folder
 }
@@ -69,7 +69,7 @@ fn models_are_packed_with_all_that_is_said() {
     let folder = folder();
     let cd = folder.path();
     let options = [
-        "carton pack model -o m.carton --runner-compat-version 2 --opt threads=4 --opt scale=0.5",
+        "pack model m.carton --runner-compat-version 2 --opt threads=4 --opt scale=0.5",
         "--opt fast=true --opt name=fast --opt number=\"4\" --name A --short-description B",
         "--description-file about.md --license MIT --repository https://a.example",
         "--homepage https://b.example --platform x86_64-linux-gnu --platform aarch64-apple-darwin",
@@ -114,7 +114,7 @@ fn descriptions_are_kept_as_they_are() {
     let text = "spec_version = 1 # one\n\n[runner]\nrunner_name='noop'\n\
         required_framework_version = \"1\"\nextra = 1\n";
     fs::write(cd.join("c.toml"), text).unwrap();
-    prints(cd, &["carton", "pack", "lines.txt", "-o", "m.carton", "--toml", "c.toml"]);
+    prints(cd, &["pack", "lines.txt", "m.carton", "--toml", "c.toml"]);
     let reader = Reader::open(cd.join("m.carton")).unwrap();
     assert_bytes(&reader.file("carton.toml").unwrap().bytes().unwrap(), text.as_bytes(), "text");
     assert!(reader.file("model/lines.txt").is_some());
@@ -124,13 +124,13 @@ fn descriptions_are_kept_as_they_are() {
 fn standard_output_takes_a_carton() {
     let folder = packed();
     let cd = folder.path();
-    let pack = ["carton", "pack", "model", "-o", "-", "--runner-compat-version", "1"];
+    let pack = ["pack", "model", "-", "--to=carton", "--runner-compat-version", "1"];
     let output = modelcrate(cd, &[&pack[..], &RUNNER].concat());
     let expected = fs::read(cd.join("model.carton")).unwrap();
     assert_bytes(&output.stdout, &expected, "standard output");
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("-: model hash "), "{text}");
-    let json = ["carton", "repack", "model.carton", "-", "--format", "json"];
+    let json = ["carton", "repack", "model.carton", "-o", "-", "--format", "json"];
     let message = "error: -: standard output takes either a file or JSON, not both\n";
     assert_eq!(fails(cd, &json), (2, message.to_owned()));
 }
@@ -142,14 +142,14 @@ fn unpacked_cartons_are_packed_again() {
         let cd = folder.path();
         let packed = testdata("carton/valid").join(name).with_extension("carton");
         let packed = packed.to_str().unwrap();
-        let text = prints(cd, &["carton", "unpack", packed, "unpacked"]);
+        let text = prints(cd, &["unpack", packed, "unpacked"]);
         let hash = hash(Path::new(packed));
         assert!(text.starts_with("unpacked: unpacked, "), "{text}");
-        assert!(text.ends_with(&format!(" files\nunpacked: model hash {hash}\n")), "{text}");
+        assert!(text.ends_with(&format!("\nunpacked: model hash {hash}\n")), "{text}");
         let found = prints(cd, &["verify", "unpacked"]);
         assert!(found.contains(&format!("\n  model hash {hash}\n")), "{found}");
         fs::write(cd.join("unpacked/LINKS"), "version = 1\n[urls]\n").unwrap();
-        prints(cd, &["carton", "pack", "unpacked", "-o", "m.carton"]);
+        prints(cd, &["pack", "unpacked", "m.carton"]);
         let found = prints(cd, &["verify", "m.carton"]);
         assert!(found.contains(&format!("\n  model hash {hash}\n")), "{found}");
     }
@@ -160,21 +160,21 @@ fn linked_files_are_left_out_or_fetched() {
     let folder = packed();
     let cd = folder.path();
     prints(cd, &["carton", "shrink", "model.carton", "--url-prefix", "https://a.example"]);
-    let text = prints(cd, &["carton", "unpack", "model.carton", "unpacked"]);
-    let expected = "unpacked: left without model/weights.bin\nunpacked: unpacked, 3 files\n";
+    let text = prints(cd, &["unpack", "model.carton", "unpacked"]);
+    let expected = "unpacked: left without model/weights.bin\nunpacked: unpacked, 3 files, 125 B\n";
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(names(&cd.join("unpacked")).len(), 5);
 
     // What is only linked stays so, and the model is the same.
-    prints(cd, &["carton", "pack", "unpacked", "-o", "linked.carton"]);
+    prints(cd, &["pack", "unpacked", "linked.carton"]);
     assert_eq!(hash(&cd.join("linked.carton")), hash(&cd.join("model.carton")));
     let from_cache = ["--offline", "--cache", cache(cd)];
-    prints(cd, &[&["carton", "fill", "unpacked", "n.carton"], &from_cache[..]].concat());
+    prints(cd, &[&["carton", "fill", "unpacked", "-o", "n.carton"], &from_cache[..]].concat());
     assert_eq!(hash(&cd.join("n.carton")), hash(&cd.join("model.carton")));
 
-    let unpack = ["carton", "unpack", "model.carton", "whole", "--fetch", "--format", "json"];
+    let unpack = ["unpack", "model.carton", "whole", "--fetch", "--format", "json"];
     let text = prints(cd, &[&unpack[..], &from_cache].concat());
-    assert!(text.ends_with("\"files\":4,\"left_out\":[]}\n"), "{text}");
+    assert!(text.contains("\"files\":4,") && !text.contains("left_out"), "{text}");
     assert_bytes(&fs::read(cd.join("whole/model/weights.bin")).unwrap(), WEIGHTS, "fetched");
 }
 
@@ -182,7 +182,10 @@ fn linked_files_are_left_out_or_fetched() {
 fn what_cannot_be_unpacked_leaves_nothing() {
     let folder = packed();
     let cd = folder.path();
-    prints(cd, &["carton", "repack", "model.carton", "stored.carton", "--compression", "stored"]);
+    prints(
+        cd,
+        &["carton", "repack", "model.carton", "-o", "stored.carton", "--compression", "stored"],
+    );
     let mut damaged = fs::read(cd.join("stored.carton")).unwrap();
     let weights = damaged.windows(9).position(|bytes| bytes == [7; 9]).unwrap();
     damaged[weights] ^= 1;
@@ -192,15 +195,15 @@ fn what_cannot_be_unpacked_leaves_nothing() {
         (&["damaged.carton", "new"][..], 1, "damaged.carton: entry \"model/weights.bin\""),
         (&["damaged.carton", "new", "--dry-run"], 1, "damaged.carton: entry \"model/weights.bin\""),
         (&["none", "new"], 2, "none: opening failed: "),
-        (&["about.md", "new"], 1, "about.md: directory of the archive cannot be read"),
+        (&["about.md", "new"], 1, "about.md: file is bytes that start with"),
     ] {
-        let (found, text) = fails(cd, &[&["carton", "unpack"], args].concat());
+        let (found, text) = fails(cd, &[&["unpack"], args].concat());
         let expected = format!("error: {message}");
         assert!(found == status && text.starts_with(&expected), "{args:?}: {found} {text}");
         assert_eq!(names(cd), before, "{args:?}");
     }
-    let text = prints(cd, &["carton", "unpack", "model.carton", "new", "--dry-run"]);
-    assert!(text.starts_with("new: would be unpacked, 4 files\n"), "{text}");
+    let text = prints(cd, &["unpack", "model.carton", "new", "--dry-run"]);
+    assert!(text.starts_with("new: would be unpacked, 4 files, 2.00 MiB\n"), "{text}");
     assert_eq!(names(cd), before);
 }
 
@@ -212,53 +215,47 @@ fn what_cannot_be_packed_leaves_nothing() {
     fs::write(cd.join("there.carton"), "there").unwrap();
     fs::create_dir(cd.join("there")).unwrap();
     let before = names(cd);
-    let model = ["carton", "pack", "model"];
+    let model = ["pack", "model"];
     for (args, status, message) in [
-        (&["-o", "m.carton"][..], 2, "model: is not an unpacked carton: --runner and "),
-        (&["-o", "m.carton", "--runner", "x"], 2, "--framework-version <REQUIREMENT>"),
-        (&["-o", "m.carton", "--name", "x"], 2, "--runner <NAME>"),
-        (&["-o", "m.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner is m"),
-        (&["-o", "m.carton", "--toml", "none"], 2, "none: opening failed: "),
-        (&["-o", "m.carton", "--toml", "broken.toml", "--runner", "x"], 2, "cannot be used with"),
+        (&["m.carton"][..], 2, "model: is not an unpacked carton: --runner and "),
+        (&["m.carton", "--runner", "x"], 2, "--framework-version <REQUIREMENT>"),
+        (&["m.carton", "--name", "x"], 2, "--runner <NAME>"),
+        (&["m.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner is m"),
+        (&["m.carton", "--toml", "none"], 2, "none: opening failed: "),
+        (&["m.carton", "--toml", "broken.toml", "--runner", "x"], 2, "cannot be used with"),
     ] {
         let (found, text) = fails(cd, &[&model[..], args].concat());
         assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
     }
     for (args, message) in [
-        (&["none", "-o", "m.carton"][..], "none: cannot be packed: No such file"),
+        (&["none", "m.carton"][..], "none: cannot be packed: No such file"),
+        (&["model", "there.carton"], "there.carton: is there already (--overwrite replaces it)"),
+        (&["model", "there", "--to=carton", "--overwrite"], "there: is not a regular file"),
+        (&["model", "model/m.carton"], "model/m.carton: is in \"model\", which is packed"),
         (
-            &["model", "-o", "there.carton"],
-            "there.carton: is there already (--overwrite replaces it)",
-        ),
-        (&["model", "-o", "there", "--overwrite"], "there: is not a regular file"),
-        (&["model", "-o", "model/m.carton"], "model/m.carton: is in \"model\", which is packed"),
-        (
-            &["lines.txt", "-o", "lines.txt", "--overwrite"],
+            &["lines.txt", "lines.txt", "--to=carton", "--overwrite"],
             "lines.txt: is an input, expected another",
         ),
-        (&["model", "-o", "none/m.carton"], "is in a folder that does not exist"),
-        (&["model", "-o", "m.carton", "--misc", "none"], "none: No such file"),
-        (&["model", "-o", "m.carton", "--misc", "lines.txt"], "lines.txt: is a file, expected a f"),
-        (&["model", "-o", "m.carton", "--misc-file", "x"], "is not NAME=PATH, such as"),
-        (&["model", "-o", "m.carton", "--misc-file", "../x=lines.txt"], "\"misc/../x\" cannot be"),
-        (&["model", "-o", "m.carton", "--opt", "x"], "is not KEY=VALUE, such as"),
-        (&["model", "-o", "m.carton", "--opt", "x=[1]"], "description would be refused: carton.t"),
-        (&["model", "-o", "m.carton", "--platform", "x"], "\"x\" is not a target triple"),
-        (&["model", "-o", "m.carton", "--tensor", "x=f16::numbers.bin"], "\"f16\" is not one of f"),
-        (&["model", "-o", "m.carton", "--tensor", "x=int8:2:numbers.bin"], "shape [2] of int8 nee"),
-        (
-            &["model", "-o", "m.carton", "--tensor", "x=string:1:lines.txt"],
-            "there are 2 strings, b",
-        ),
-        (&["model", "-o", "m.carton", "--level", "99"], "level is 99, expected"),
-        (&["model", "-o", "m.carton", "--alignment", "3"], "alignment is 3, expected a power of t"),
+        (&["model", "none/m.carton"], "is in a folder that does not exist"),
+        (&["model", "m.carton", "--misc", "none"], "none: No such file"),
+        (&["model", "m.carton", "--misc", "lines.txt"], "lines.txt: is a file, expected a f"),
+        (&["model", "m.carton", "--misc-file", "x"], "is not NAME=PATH, such as"),
+        (&["model", "m.carton", "--misc-file", "../x=lines.txt"], "\"misc/../x\" cannot be"),
+        (&["model", "m.carton", "--opt", "x"], "is not KEY=VALUE, such as"),
+        (&["model", "m.carton", "--opt", "x=[1]"], "description would be refused: carton.t"),
+        (&["model", "m.carton", "--platform", "x"], "\"x\" is not a target triple"),
+        (&["model", "m.carton", "--tensor", "x=f16::numbers.bin"], "\"f16\" is not one of f"),
+        (&["model", "m.carton", "--tensor", "x=int8:2:numbers.bin"], "shape [2] of int8 nee"),
+        (&["model", "m.carton", "--tensor", "x=string:1:lines.txt"], "there are 2 strings, b"),
+        (&["model", "m.carton", "--level", "99"], "level is 99, expected"),
+        (&["model", "m.carton", "--alignment", "3"], "alignment is 3, expected a power of t"),
     ] {
-        let (found, text) = fails(cd, &[&["carton", "pack"][..], args, &RUNNER].concat());
+        let (found, text) = fails(cd, &[&["pack"][..], args, &RUNNER].concat());
         assert!(found == 2 && text.contains(message), "{args:?}: {found} {text}");
     }
     assert_eq!(names(cd), before);
     assert_eq!(fs::read(cd.join("there.carton")).unwrap(), b"there");
-    let overwrite = ["carton", "pack", "model", "-o", "there.carton", "--overwrite"];
+    let overwrite = ["pack", "model", "there.carton", "--overwrite"];
     prints(cd, &[&overwrite[..], &RUNNER].concat());
     assert!(Reader::open(cd.join("there.carton")).is_ok());
 }
@@ -269,7 +266,7 @@ fn pipes_and_broken_links_are_named() {
     let folder = folder();
     let cd = folder.path();
     std::os::unix::fs::symlink("nowhere", cd.join("model/link")).unwrap();
-    let pack = ["carton", "pack", "model", "-o", "m.carton"];
+    let pack = ["pack", "model", "m.carton"];
     let (status, text) = fails(cd, &[&pack[..], &RUNNER].concat());
     assert!(text.contains("model/link: cannot be packed: No such file"), "{text}");
     assert_eq!(status, 2);
@@ -289,7 +286,7 @@ fn shrunk_cartons_are_filled_from_the_cache() {
     let cd = folder.path();
     let before = hash(&cd.join("model.carton"));
     let prefix = ["--url-prefix", "https://a.example/files/", "--url-prefix", "https://b.example"];
-    let shrink = ["carton", "shrink", "model.carton", "small.carton"];
+    let shrink = ["carton", "shrink", "model.carton", "-o", "small.carton"];
     let text = prints(cd, &[&shrink[..], &prefix].concat());
     assert!(text.starts_with("small.carton: linked model/weights.bin\nsmall.carton: shrunk by 1 "));
     assert!(text.ends_with(&format!("\nsmall.carton: model hash {before}, as before\n")), "{text}");
@@ -320,7 +317,7 @@ fn files_are_linked_as_was_said() {
     let folder = packed();
     let cd = folder.path();
     let linked = |args: &[&str]| {
-        let shrink = ["carton", "shrink", "model.carton", "small.carton", "--overwrite"];
+        let shrink = ["carton", "shrink", "model.carton", "-o", "small.carton", "--overwrite"];
         prints(cd, &[&shrink[..], args].concat());
         let reader = Reader::open(cd.join("small.carton")).unwrap();
         let linked = reader.files().filter(|file| file.place() == Place::Linked);
@@ -475,7 +472,7 @@ fn refused_edits_change_nothing() {
         (&["edit", "model.carton"], 2, "required arguments were not provided"),
         (&["repack", "model.carton", "--level", "99"], 2, "level is 99"),
         (
-            &["repack", "model.carton", "hard.carton", "--overwrite"],
+            &["repack", "model.carton", "-o", "hard.carton", "--overwrite"],
             2,
             "hard.carton: is the input, ",
         ),
@@ -517,7 +514,7 @@ fn broken_strings_are_not_packed() {
     fs::write(cd.join("carton.toml"), description).unwrap();
     fs::create_dir(cd.join("tensor_data")).unwrap();
     fs::write(cd.join("tensor_data/index.toml"), index).unwrap();
-    let pack = |force: &[&'static str]| [&["carton", "pack", ".", "-o", "-"], force].concat();
+    let pack = |force: &[&'static str]| [&["pack", ".", "-", "--to=carton"], force].concat();
     for (strings, rule) in [
         ("data = ['a', 'b']", "[carton/tensor-length]"),
         ("garbage", "[carton/toml-syntax]"),
@@ -540,7 +537,7 @@ fn cartons_that_others_edit_are_copied() {
     let cd = folder.path();
     let locked = LockedFile::open(cd.join("model.carton")).unwrap();
     // To write somewhere else takes no lock.
-    prints(cd, &["carton", "repack", "model.carton", "other.carton"]);
+    prints(cd, &["carton", "repack", "model.carton", "-o", "other.carton"]);
     drop(locked);
     prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT"]);
     assert_eq!(
@@ -574,15 +571,15 @@ fn dry_runs_fail_as_real_runs_do() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = packed();
     let cd = folder.path();
-    let shrink = ["carton", "shrink", "model.carton", "small.carton"];
+    let shrink = ["carton", "shrink", "model.carton", "-o", "small.carton"];
     prints(cd, &[&shrink[..], &["--url-prefix", "https://a.example"]].concat());
     for name in ["locked.carton", "read_only.carton", "there"] {
         fs::copy(cd.join("small.carton"), cd.join(name)).unwrap();
     }
     let permissions = fs::Permissions::from_mode(0o444);
     fs::set_permissions(cd.join("read_only.carton"), permissions).unwrap();
-    let put = ["--misc-file", ".x.abcdef.modelcrate=there", "-o", "hidden.carton"];
-    let pack = ["carton", "pack", "model", "--runner-compat-version", "1"];
+    let put = ["--misc-file", ".x.abcdef.modelcrate=there"];
+    let pack = ["pack", "model", "hidden.carton", "--runner-compat-version", "1"];
     prints(cd, &[&pack[..], &RUNNER, &put].concat());
     let _locked = LockedFile::open(cd.join("locked.carton")).unwrap();
     let before = names(cd);
@@ -599,20 +596,20 @@ fn dry_runs_fail_as_real_runs_do() {
             ("shrink", &["--url-prefix", "https://b.example"]),
             ("fill", &["--cache", "cache", "--offline"]),
         ] {
-            let to = to.as_slice();
-            fails_alike(cd, &[&["carton", command, from], to, options].concat(), 2, message);
+            let to = to.map_or(vec![], |to| vec!["-o", to]);
+            fails_alike(cd, &[&["carton", command, from], &to[..], options].concat(), 2, message);
         }
     }
     let fill = ["carton", "fill", "small.carton", "--ca-file", "none"];
     fails_alike(cd, &fill, 2, "none: opening failed");
-    let unpack = ["carton", "unpack", "model.carton"];
+    let unpack = ["unpack", "model.carton"];
     fails_alike(cd, &[&unpack[..], &["model"]].concat(), 2, "model: is not empty");
-    let message = "none/x: cannot be unpacked: No such file";
+    let message = "none/x: is in a folder that does not exist";
     fails_alike(cd, &[&unpack[..], &["none/x"]].concat(), 2, message);
     // They would be swept.
-    let hidden = ["carton", "unpack", "hidden.carton", "new"];
+    let hidden = ["unpack", "hidden.carton", "new"];
     fails_alike(cd, &hidden, 1, "has a name as files have until they are complete");
-    let pack = ["carton", "pack", "model", "--runner", "", "--framework-version", "=1", "-o"];
+    let pack = ["pack", "--to=carton", "--runner=", "--framework-version", "=1", "model"];
     fails_alike(cd, &[&pack[..], &["there"]].concat(), 2, "there: is there already");
     fails_alike(cd, &[&pack[..], &["new"]].concat(), 1, "new: not written, as it would be invalid");
     fails_alike(cd, &[&pack[..], &["-"]].concat(), 1, "-: not written, as it would be invalid");
@@ -624,7 +621,7 @@ fn dry_runs_fail_as_real_runs_do() {
 fn what_cannot_be_unpacked_is_named() {
     let folder = packed();
     let cd = folder.path();
-    let script = "ulimit -f 0; exec \"$0\" carton unpack model.carton new";
+    let script = "ulimit -f 0; exec \"$0\" unpack model.carton new";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_modelcrate")]);
     let output = command.current_dir(cd).output().unwrap();
@@ -658,7 +655,7 @@ fn worse_cartons_are_not_written() {
         specs.concat()
     );
     fs::write(cd.join("c.toml"), text).unwrap();
-    let pack = ["carton", "pack", "model", "-o", "m.carton", "--toml", "c.toml", "--tensor"];
+    let pack = ["pack", "model", "m.carton", "--toml", "c.toml", "--tensor"];
     let (status, text) = fails_saying(cd, &[&pack[..], &["x=float64:3:numbers.bin"]].concat());
     let refused = "m.carton: not written, as it would be invalid (--force writes it)\n";
     assert!(status == 1 && text.starts_with(refused), "{text}");
@@ -675,7 +672,7 @@ fn worse_cartons_are_not_written() {
         assert!(status == 1 && text.starts_with(refused), "{text}");
         assert!((fs::read(cd.join("m.carton")).unwrap(), names(cd)) == before);
     }
-    let passed_on = ["carton", "edit", "m.carton", "-", "--set", "input[0].dtype=int32"];
+    let passed_on = ["carton", "edit", "m.carton", "-o", "-", "--set", "input[0].dtype=int32"];
     let output = modelcrate(cd, &passed_on);
     assert!(output.status.code() == Some(1) && output.stdout.is_empty());
     let (_, text) = fails_saying(cd, &[&edit[..], &["--format", "json"]].concat());
@@ -695,7 +692,7 @@ fn what_verify_would_warn_of_is_said() {
     let folder = folder();
     let cd = folder.path();
     fs::create_dir(cd.join("nothing")).unwrap();
-    let pack = ["carton", "pack", "nothing", "-o", "m.carton"];
+    let pack = ["pack", "nothing", "m.carton"];
     let text = prints(cd, &[&pack[..], &RUNNER].concat());
     for rule in ["carton/no-model", "carton/no-compat-version"] {
         assert_eq!(text.matches(rule).count(), 1, "{text}");
@@ -711,7 +708,7 @@ fn what_is_not_listed_is_left_out_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let cd = folder.path();
     fs::copy(testdata("carton/invalid/symlink_unlisted.carton"), cd.join("m.carton")).unwrap();
-    let text = prints(cd, &["carton", "repack", "m.carton", "new.carton", "--dry-run"]);
+    let text = prints(cd, &["carton", "repack", "m.carton", "-o", "new.carton", "--dry-run"]);
     let left_out = "new.carton: would be left without model/n, which is not listed\n";
     assert!(text.starts_with(left_out), "{text}");
     let json = ["carton", "edit", "m.carton", "--set", "license=MIT", "--format", "json"];
@@ -756,18 +753,21 @@ fn dry_runs_change_nothing() {
         let path = cd.join("model.carton");
         (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap(), names(cd))
     };
-    prints(cd, &["carton", "shrink", "model.carton", "s", "--url-prefix", "https://a.example"]);
+    prints(
+        cd,
+        &["carton", "shrink", "model.carton", "-o", "s", "--url-prefix", "https://a.example"],
+    );
     let before = state();
-    let pack = ["pack", "model", "-o", "new.carton"];
+    let pack = ["pack", "model", "new.carton"];
     for args in [
         &[&pack[..], &RUNNER].concat()[..],
-        &["shrink", "model.carton", "--url-prefix", "https://a.example"],
-        &["fill", "s", "new.carton", "--cache", "cache"],
-        &["repack", "model.carton", "--compression", "stored"],
-        &["repack", "model.carton", "-", "--format", "json"],
-        &["edit", "model.carton", "--set", "license=MIT"],
+        &["carton", "shrink", "model.carton", "--url-prefix", "https://a.example"],
+        &["carton", "fill", "s", "-o", "new.carton", "--cache", "cache"],
+        &["carton", "repack", "model.carton", "--compression", "stored"],
+        &["carton", "repack", "model.carton", "-o", "-", "--format", "json"],
+        &["carton", "edit", "model.carton", "--set", "license=MIT"],
     ] {
-        let text = prints(cd, &[&["carton"], args, &["--dry-run"]].concat());
+        let text = prints(cd, &[args, &["--dry-run"]].concat());
         assert!(text.contains(": would be ") || text.contains("\"dry_run\":true"), "{text}");
         assert!(state() == before, "{args:?}");
     }
@@ -811,7 +811,7 @@ fn names_cannot_reach_the_terminal() {
     let folder = packed();
     let cd = folder.path();
     fs::write(cd.join("model/\u{202e}gpj.txt"), WEIGHTS).unwrap();
-    let pack = ["carton", "pack", "model", "-o", "m.carton"];
+    let pack = ["pack", "model", "m.carton"];
     prints(cd, &[&pack[..], &RUNNER].concat());
     let text = prints(cd, &["carton", "shrink", "m.carton", "--url-prefix", "https://a.example"]);
     assert!(text.contains("linked model/\\u{202e}gpj.txt\n"), "{text}");

@@ -22,6 +22,14 @@ mod nnpackage;
     feature = "ztensor"
 ))]
 mod output;
+#[cfg(all(
+    feature = "carton",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod pack;
 #[cfg(all(feature = "ptl", feature = "ztensor"))]
 mod ptl;
 #[cfg(all(feature = "rten", feature = "ztensor"))]

@@ -66,18 +66,18 @@ fn folders_appear_whole_or_not_at_all() {
     for (args, status, message) in [
         (["zip_crc.zip", "new"], 1, "error: zip_crc.zip: "),
         (["zip_absolute.zip", "new"], 1, "error: zip_absolute.zip: "),
-        (["not_a_zip.zip", "new"], 1, "error: not_a_zip.zip: "),
+        (["not_a_zip.zip", "new"], 2, "error: not_a_zip.zip: is circle, expected "),
         (["none.zip", "new"], 2, "error: none.zip: "),
         (["one.zip", "none/new"], 2, "error: none"),
     ] {
-        let (found, text) = fails(cd, &[&["nnpackage", "extract"][..], &args].concat());
+        let (found, text) = fails(cd, &[&["unpack"][..], &args].concat());
         assert_eq!(found, status, "{args:?}: {text}");
         assert!(text.starts_with(message), "{text}");
     }
     let there = fs::read_dir(cd).unwrap().count();
     fs::create_dir(cd.join("full")).unwrap();
     fs::write(cd.join("full/file"), "").unwrap();
-    let full = fails(cd, &["nnpackage", "extract", "one.zip", "full"]);
+    let full = fails(cd, &["unpack", "one.zip", "full"]);
     assert_eq!(full, (2, "error: full: is not empty\n".to_owned()));
     assert_eq!(fs::read_dir(cd).unwrap().count(), there + 1);
 }
@@ -86,9 +86,9 @@ fn folders_appear_whole_or_not_at_all() {
 fn dry_runs_write_nothing() {
     let folder = folder();
     let cd = folder.path();
-    let dry_run = ["nnpackage", "extract", "--dry-run"];
+    let dry_run = ["unpack", "--dry-run"];
     let printed = prints(cd, &[&dry_run[..], &["two.zip", "new"]].concat());
-    assert_eq!(printed, "new: would be extracted, 5 files, 15.48 KiB\n");
+    assert_eq!(printed, "new: would be unpacked, 5 files, 15.48 KiB\n");
     assert!(!cd.join("new").exists());
 }
 
@@ -107,50 +107,60 @@ fn dry_runs_are_refused_as_real_runs_are() {
         fs::set_permissions(cd.join(file), fs::Permissions::from_mode(0o444)).unwrap();
     }
     let add = "one/add.circle";
-    let hidden = ["edit", "one.zip", "hidden.zip", "--put", ".x.abcdef.modelcrate=one.zip"];
-    prints(cd, &[&["nnpackage"][..], &hidden].concat());
+    let hidden =
+        ["nnpackage", "edit", "one.zip", "hidden.zip", "--put", ".x.abcdef.modelcrate=one.zip"];
+    prints(cd, &hidden);
     let refused = |args: &[&str]| {
         let [dry_run, real] =
-            [&["--dry-run"][..], &[]].map(|more| fails(cd, &[&["nnpackage"], args, more].concat()));
+            [&["--dry-run"][..], &[]].map(|more| fails(cd, &[args, more].concat()));
         assert_eq!(dry_run, real, "{args:?}");
     };
     for args in [
-        &["extract", "one.zip", "full"][..],
-        &["extract", "one.zip", "none/new"],
-        &["extract", "hidden.zip", "new"],
-        &["build", add, "--file", ".x.abcdef.modelcrate=one.zip", "-o", "new", "--folder"],
-        &["edit", "hidden.zip", "new", "--folder", "--set", "A=1"],
-        &["edit", "one", "--put", ".x.abcdef.modelcrate=one.zip", "--digests"],
-        &["split", "two.zip", "new", "--level", "77"],
-        &["extract", "one.zip", "read.zip"],
-        &["extract", "zip_crc.zip", "new"],
-        &["build", add, "-o", "two.zip"],
-        &["build", add, "-o", "none/new.zip"],
-        &["build", add, "-o", "read.zip", "--overwrite"],
-        &["build", add, "-o", "full", "--folder"],
-        &["merge", "one.zip", "-o", "two.zip"],
-        &["merge", "one.zip", "-o", "none/new", "--folder"],
-        &["split", "two.zip", "one.zip"],
-        &["split", "two.zip", "one.zip/parts"],
-        &["split", "two.zip", "full"],
-        &["split", "two", "two/parts"],
-        &["edit", "read.zip", "--set", "A=1"],
-        &["edit", "two.zip", "one.zip", "--set", "A=1"],
-        &["edit", "two", "--replace-model", "0=one/add.circle", "--force"],
-        &["edit-model", "read.circle", "--description", "new"],
-        &["edit-model", add, "two.zip", "--description", "new"],
-        &["edit-model", add, "none/new.circle", "--description", "new"],
+        &["unpack", "one.zip", "full"][..],
+        &["unpack", "one.zip", "none/new"],
+        &["unpack", "hidden.zip", "new"],
+        &["pack", add, "new", "--to=nnpackage", "--file=.x.abcdef.modelcrate=one.zip", "--folder"],
+        &["nnpackage", "edit", "hidden.zip", "new", "--folder", "--set", "A=1"],
+        &["nnpackage", "edit", "one", "--put", ".x.abcdef.modelcrate=one.zip", "--digests"],
+        &["nnpackage", "split", "two.zip", "new", "--level", "77"],
+        &["unpack", "one.zip", "read.zip"],
+        &["unpack", "zip_crc.zip", "new"],
+        &["pack", add, "two.zip"],
+        &["pack", add, "none/new.zip"],
+        &["pack", add, "read.zip", "--overwrite"],
+        &["pack", add, "full", "--to", "nnpackage", "--folder"],
+        &["nnpackage", "merge", "one.zip", "two.zip"],
+        &["nnpackage", "merge", "one.zip", "none/new", "--folder"],
+        &["nnpackage", "split", "two.zip", "one.zip"],
+        &["nnpackage", "split", "two.zip", "one.zip/parts"],
+        &["nnpackage", "split", "two.zip", "full"],
+        &["nnpackage", "split", "two", "two/parts"],
+        &["nnpackage", "edit", "read.zip", "--set", "A=1"],
+        &["nnpackage", "edit", "two.zip", "one.zip", "--set", "A=1"],
+        &["nnpackage", "edit", "two", "--replace-model", "0=one/add.circle", "--force"],
+        &["nnpackage", "edit-model", "read.circle", "--description", "new"],
+        &["nnpackage", "edit-model", add, "two.zip", "--description", "new"],
+        &["nnpackage", "edit-model", add, "none/new.circle", "--description", "new"],
     ] {
         refused(args);
     }
     // Nothing is compressed in a folder.
     for args in [
-        &["split", "two.zip", "parts", "--folders", "--level", "77", "--format", "json"][..],
-        &["merge", "two.zip", "-o", "merged", "--folder", "--alignment", "3"],
-        &["edit", "two.zip", "edited", "--folder", "--set", "A=1", "--level", "77"],
+        &[
+            "nnpackage",
+            "split",
+            "two.zip",
+            "parts",
+            "--folders",
+            "--level",
+            "77",
+            "--format",
+            "json",
+        ][..],
+        &["nnpackage", "merge", "two.zip", "merged", "--folder", "--alignment", "3"],
+        &["nnpackage", "edit", "two.zip", "edited", "--folder", "--set", "A=1", "--level", "77"],
     ] {
-        let said = ["--dry-run", "--force"]
-            .map(|more| prints(cd, &[&["nnpackage"], args, &[more]].concat()));
+        let said = ["--dry-run", "--force"].map(|more| prints(cd, &[args, &[more]].concat()));
         let real = said[0].replace("\"dry_run\":true", "\"dry_run\":false");
         assert_eq!(real.replace("would be ", ""), said[1], "{args:?}");
         let is_json = args.contains(&"json");
@@ -158,9 +168,9 @@ fn dry_runs_are_refused_as_real_runs_are() {
     }
     let _held = ["two.zip", "one"].map(|place| Editor::open(cd.join(place)).unwrap());
     let _model = LockedFile::open(cd.join(add)).unwrap();
-    refused(&["edit", "two.zip", "--set", "A=1"]);
-    refused(&["edit", "one", "--set", "A=1"]);
-    refused(&["edit-model", add, "--description", "new"]);
+    refused(&["nnpackage", "edit", "two.zip", "--set", "A=1"]);
+    refused(&["nnpackage", "edit", "one", "--set", "A=1"]);
+    refused(&["nnpackage", "edit-model", add, "--description", "new"]);
 }
 
 #[test]
@@ -170,12 +180,12 @@ fn standard_input_is_read() {
     let package = Reader::from_bytes(zip.clone()).unwrap();
     let model = package.model(0).unwrap().file().bytes().unwrap().to_vec();
     for (args, input) in [
-        (&["nnpackage", "check", "-"][..], &zip),
-        (&["nnpackage", "check", "-"], &model),
+        (&["nnpackage", "onert", "-"][..], &zip),
+        (&["nnpackage", "onert", "-"], &model),
         (&["nnpackage", "config", "-"], &zip),
-        (&["nnpackage", "connect", "-"], &zip),
-        (&["nnpackage", "model", "-", "1"], &zip),
-        (&["nnpackage", "model", "-"], &model),
+        (&["graph", "-"], &zip),
+        (&["graph", "-", "--model", "1"], &zip),
+        (&["graph", "-"], &model),
     ] {
         let output = given(args, input);
         assert!(output.status.success(), "{args:?}: {output:?}");
@@ -183,39 +193,13 @@ fn standard_input_is_read() {
     }
 }
 
-/// Each case of `invalid` with what is to be found there first: the exit status and the rule.
-#[test]
-fn every_fault_has_its_rule() {
-    let folder = testdata("nnpackage/invalid");
-    let cases = fs::read_to_string(testdata("nnpackage/cases.toml")).unwrap();
-    let mut seen = 0;
-    for case in cases.split("[[case]]").skip(1) {
-        let value = |name: &str| {
-            let line = case.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-            line.unwrap().trim_matches(['"', '\'']).to_owned()
-        };
-        let (file, rule, expect) = (value("file"), value("rule"), value("expect"));
-        let output = modelcrate(&folder, &["nnpackage", "check", "--format", "json", &file]);
-        let text = String::from_utf8(output.stdout).unwrap();
-        // What only reading all bytes finds is for verify; a model may be called as it likes.
-        let is_checked = rule != "zip/crc" && file != "not_a_zip.zip";
-        let is_error = matches!(&*expect, "open-error" | "error") && is_checked;
-        assert_eq!(output.status.code(), Some(is_error.into()), "{file}: {text}");
-        if is_checked {
-            assert!(text.contains(&format!("\"rule\":\"{rule}\"")), "{file}: {text}");
-        }
-        seen += 1;
-    }
-    assert!(seen > 50, "{seen} cases");
-}
-
 #[test]
 fn what_does_not_run_can_be_refused() {
     let folder = folder();
     let cd = folder.path();
-    prints(cd, &["nnpackage", "check", "top.zip"]);
-    assert_eq!(fails(cd, &["nnpackage", "check", "--must-run", "top.zip"]), (1, String::new()));
-    prints(cd, &["nnpackage", "check", "--must-run", "one.zip"]);
+    prints(cd, &["nnpackage", "onert", "top.zip"]);
+    assert_eq!(fails(cd, &["nnpackage", "onert", "--must-run", "top.zip"]), (1, String::new()));
+    prints(cd, &["nnpackage", "onert", "--must-run", "one.zip"]);
 }
 
 #[test]
@@ -230,7 +214,7 @@ fn partitions_become_connections() {
       ]
     }"#;
     fs::write(cd.join("net.conn.json"), conn).unwrap();
-    let from = ["nnpackage", "connect", "--from-conn", "net.conn.json"];
+    let from = ["graph", "net.conn.json"];
     let text = "net.conn.json\n  model 0  \"net.0.circle\"\n  model 1  \"net.1.circle\"\n\n  \
                 input 0 -> 0:0:0 \"a\"\n  input 1 -> 1:0:0 \"b\"\n  0:0:0 \"m\" -> 1:0:1 \"m\"\n  \
                 1:0:0 \"z\" -> output 0\n";
@@ -259,10 +243,10 @@ fn partitions_become_connections() {
 fn one_file_named_often_is_read_once() {
     let folder = folder();
     let cd = folder.path();
-    prints(cd, &["nnpackage", "extract", "one.zip", "often"]);
+    prints(cd, &["unpack", "one.zip", "often"]);
     let names = vec!["\"add.circle\""; 20_000].join(",");
     package(&cd.join("often"), &format!("{{\"models\": [{names}]}}"));
-    let text = prints(cd, &["nnpackage", "connect", "often"]);
+    let text = prints(cd, &["graph", "often"]);
     assert!(text.ends_with("  model 19999  \"add.circle\"\n  not connected\n"));
 }
 
@@ -273,31 +257,31 @@ fn texts_of_files_stay_texts() {
     let manifest = r#"{"models": ["a\"]\n\u001b[1m`|<b>\\.circle", "b"],
         "model-connect": [{"from": "0:0:0", "to": ["7:0:0"]}]}"#;
     package(&cd.join("odd"), manifest);
-    let dot = prints(cd, &["nnpackage", "connect", "--language", "dot", "odd"]);
+    let dot = prints(cd, &["graph", "--format", "dot", "odd"]);
     assert_eq!(
         dot,
         r#"digraph wiring {
   rankdir=LR;
-  node [shape=box];
-  m0 [label="model 0\n\"a\\\"]\\n\\u{1b}[1m`|<b>\\\\.circle\""];
-  m1 [label="model 1\n\"b\""];
-  m7 [style=dashed, label="model 7, which there is not"];
+    m0 [shape=box, label="model 0\n\"a\\\"]\\n\\u{1b}[1m`|<b>\\\\.circle\""];
+    m1 [shape=box, label="model 1\n\"b\""];
+    m7 [shape=box, style=dashed, label="model 7, which there is not"];
   m0 -> m7 [label="0:0:0 ?\n7:0:0 ?"];
 }
 "#
     );
-    let mermaid = prints(cd, &["nnpackage", "connect", "--language", "mermaid", "odd"]);
+    let mermaid = prints(cd, &["graph", "--format", "mermaid", "odd"]);
     assert_eq!(
         mermaid,
         "flowchart LR
-  m0[\"model 0<br>#34;a#92;#34;]#92;n#92;u{1b}[1m#96;#124;#60;b#62;#92;#92;.circle#34;\"]
-  m1[\"model 1<br>#34;b#34;\"]
-  m7>\"model 7, which there is not\"]
+    m0[\"model 0<br>#34;a#92;#34;]#92;n#92;u{1b}[1m#96;#124;#60;b#62;#92;#92;.circle#34;\"]
+    m1[\"model 1<br>#34;b#34;\"]
+    m7>\"model 7, which there is not\"]
   m0 -->|\"0:0:0 ?<br>7:0:0 ?\"| m7
 "
     );
-    for command in ["check", "connect", "config"] {
-        let output = modelcrate(cd, &["nnpackage", command, "odd"]);
+    for command in ["nnpackage onert", "graph", "nnpackage config"] {
+        let args: Vec<_> = command.split(' ').chain(["odd"]).collect();
+        let output = modelcrate(cd, &args);
         assert!(!output.stdout.contains(&0x1b), "{command}");
     }
 }
@@ -306,20 +290,17 @@ fn texts_of_files_stay_texts() {
 fn models_are_picked_by_position() {
     let folder = folder();
     let cd = folder.path();
-    let second = prints(cd, &["nnpackage", "model", "two.zip", "1"]);
+    let second = prints(cd, &["graph", "two.zip", "--model", "1"]);
     assert!(second.starts_with("two.zip: \"m1.circle\"\n"), "{second}");
-    for (args, message) in [
-        (["two.zip", "2"], "error: two.zip: has 2 models, so that there is none at position 2\n"),
-        (
-            ["every.tflite", "0"],
-            "error: every.tflite: is a model by itself, which has no position\n",
-        ),
+    for (file, message) in [
+        ("two.zip", "error: two.zip: has 2 models, so that there is none at position 2\n"),
+        ("every.tflite", "error: every.tflite: is tflite, expected an nnpackage for --model\n"),
     ] {
-        let failed = fails(cd, &[&["nnpackage", "model"][..], &args].concat());
+        let failed = fails(cd, &["graph", file, "--model", "2"]);
         assert_eq!(failed, (2, message.to_owned()));
     }
     package(&cd.join("lost"), r#"{"models": ["lost.circle"]}"#);
-    let failed = fails(cd, &["nnpackage", "model", "lost"]);
+    let failed = fails(cd, &["graph", "lost", "--model", "0"]);
     assert_eq!(failed, (1, "error: lost: \"lost.circle\" is not in the package\n".to_owned()));
 }
 
@@ -331,18 +312,16 @@ fn schemas_can_be_chosen() {
     let mut bytes = fs::read(cd.join("every.tflite")).unwrap();
     bytes[4..8].copy_from_slice(b"XXXX");
     fs::write(cd.join("other.tflite"), bytes).unwrap();
-    let message = "error: other.tflite: identifier at byte 4 is \"XXXX\", expected \"CIR0\" or \
-                   \"TFL3\"\n";
-    assert_eq!(fails(cd, &["nnpackage", "model", "other.tflite"]), (1, message.to_owned()));
-    let args = ["nnpackage", "model", "--schema", "tflite", "other.tflite"];
-    let [other, same] = [&args[..], &["nnpackage", "model", "every.tflite"]].map(|a| prints(cd, a));
+    assert_eq!(fails(cd, &["graph", "other.tflite"]).0, 1);
+    let args = ["graph", "--schema", "tflite", "other.tflite"];
+    let [other, same] = [&args[..], &["graph", "every.tflite"]].map(|a| prints(cd, a));
     assert_eq!(other.split_once('\n').unwrap().1, same.split_once('\n').unwrap().1);
 }
 
 /// Puts the model of a package beside it.
 fn unpacked(cd: &Path) {
-    prints(cd, &["nnpackage", "extract", "one.zip", "one"]);
-    prints(cd, &["nnpackage", "extract", "two.zip", "two"]);
+    prints(cd, &["unpack", "one.zip", "one"]);
+    prints(cd, &["unpack", "two.zip", "two"]);
 }
 
 #[test]
@@ -350,12 +329,12 @@ fn built_packages_are_sound_and_the_same_each_time() {
     let folder = folder();
     let cd = folder.path();
     unpacked(cd);
-    let build = ["nnpackage", "build", "one/add.circle", "--mmap", "--digests"];
-    let text = prints(cd, &[&build[..], &["-o", "add.zip"]].concat());
-    assert!(text.starts_with("add.zip: built, version 1.1.0, 1 model, 4 files, "), "{text}");
-    let text = prints(cd, &[&build[..], &["-o", "add", "--folder"]].concat());
-    assert_eq!(text, "add: built, version 1.1.0, 1 model, 4 files\n");
-    prints(cd, &["nnpackage", "extract", "add.zip", "extracted"]);
+    let build = ["pack", "--mmap", "--digests", "one/add.circle"];
+    let text = prints(cd, &[&build[..], &["add.zip"]].concat());
+    assert!(text.starts_with("add.zip: packed, version 1.1.0, 1 model, 4 files, "), "{text}");
+    let text = prints(cd, &[&build[..], &["add", "--to", "nnpackage", "--folder"]].concat());
+    assert_eq!(text, "add: packed, version 1.1.0, 1 model, 4 files\n");
+    prints(cd, &["unpack", "add.zip", "extracted"]);
     for name in ["add.circle", "metadata/MANIFEST", "metadata/config.cfg", "metadata/SHA256SUMS"] {
         let [built, extracted] =
             ["add", "extracted"].map(|folder| fs::read(cd.join(folder).join(name)).unwrap());
@@ -364,10 +343,10 @@ fn built_packages_are_sound_and_the_same_each_time() {
     for path in ["add.zip", "add"] {
         assert!(prints(cd, &["verify", path]).starts_with(&format!("{path}: valid\n")));
     }
-    let to_stdout = modelcrate(cd, &[&build[..], &["-o", "-"]].concat());
+    let to_stdout = modelcrate(cd, &[&build[..], &["-", "--to", "nnpackage"]].concat());
     assert!(to_stdout.stdout == fs::read(cd.join("add.zip")).unwrap());
     let model = fs::read(cd.join("one/add.circle")).unwrap();
-    let args = ["nnpackage", "build", "add.circle=-", "--mmap", "--digests", "-o", "-"];
+    let args = ["pack", "add.circle=-", "-", "--to=nnpackage", "--mmap", "--digests"];
     assert!(given(&args, &model).stdout == to_stdout.stdout);
 }
 
@@ -376,7 +355,7 @@ fn changed_files_fail_verification() {
     let folder = folder();
     let cd = folder.path();
     unpacked(cd);
-    prints(cd, &["nnpackage", "build", "one/add.circle", "--digests", "-o", "add", "--folder"]);
+    prints(cd, &["pack", "one/add.circle", "add", "--to=nnpackage", "--digests", "--folder"]);
     fs::write(cd.join("add/notes"), "x").unwrap();
     let output = modelcrate(cd, &["verify", "add"]);
     assert_eq!(output.status.code(), Some(1));
@@ -391,7 +370,7 @@ fn outputs_are_not_replaced_unasked() {
     let folder = folder();
     let cd = folder.path();
     unpacked(cd);
-    let build = ["nnpackage", "build", "one/add.circle", "-o"];
+    let build = ["pack", "--to=nnpackage", "one/add.circle"];
     let there = "is there already (--overwrite replaces it)";
     let (code, text) = fails(cd, &[&build[..], &["two.zip"]].concat());
     assert_eq!((code, text), (2, format!("error: two.zip: {there}\n")));
@@ -460,13 +439,13 @@ fn split_packages_are_merged_again() {
     let there = "error: parts/m0.zip: is there already (--overwrite replaces it)\n";
     assert_eq!((code, text.as_str()), (2, there));
     prints(cd, &["nnpackage", "split", "two.zip", "folders", "--folders"]);
-    let parts = ["folders/m0", "parts/m1.zip", "--connect", "0:0:0=1:0:0", "-o", "again.zip"];
+    let parts = ["folders/m0", "parts/m1.zip", "again.zip", "--connect", "0:0:0=1:0:0"];
     prints(cd, &[&["nnpackage", "merge"][..], &parts].concat());
     let [again, before] = ["again.zip", "two.zip"].map(|path| Reader::open(cd.join(path)).unwrap());
     assert_eq!(again.manifest(), before.manifest());
-    let (code, text) = fails(cd, &["nnpackage", "merge", "two.zip", "two.zip", "-o", "four.zip"]);
+    let (code, text) = fails(cd, &["nnpackage", "merge", "two.zip", "two.zip", "four.zip"]);
     assert_eq!((code, text.as_str()), (2, "error: \"m0.circle\" is in the package already\n"));
-    let named = ["nnpackage", "merge", "two.zip", "b=two.zip", "-o", "four.zip"];
+    let named = ["nnpackage", "merge", "two.zip", "b=two.zip", "four.zip"];
     prints(cd, &named);
     assert_eq!(Reader::open(cd.join("four.zip")).unwrap().models().len(), 4);
 }
@@ -476,10 +455,10 @@ fn broken_models_are_invalid() {
     let folder = folder();
     let cd = folder.path();
     fs::write(cd.join("broken.circle"), b"\x20\0\0\0CIR0 and no more than this").unwrap();
-    let (code, text) = fails(cd, &["nnpackage", "build", "broken.circle", "-o", "broken.zip"]);
+    let (code, text) = fails(cd, &["pack", "broken.circle", "broken.zip"]);
     let start = "error: broken.circle: cannot be opened as a model: model is malformed: ";
     assert!(code == 1 && text.starts_with(start), "{code} {text}");
-    let missing = fails(cd, &["nnpackage", "build", "none.circle", "-o", "none.zip"]).0;
+    let missing = fails(cd, &["pack", "none.circle", "none.zip"]).0;
     assert_eq!(missing, 2);
     assert!(!cd.join("broken.zip").exists());
 }
@@ -504,7 +483,7 @@ fn what_is_shared_is_shown_once() {
     let folder = folder();
     let cd = folder.path();
     fs::write(cd.join("names.circle"), large("n".repeat(1 << 20), 20_000, 0)).unwrap();
-    let shown = prints(cd, &["nnpackage", "model", "--format", "json", "names.circle"]);
+    let shown = prints(cd, &["graph", "--format", "json", "names.circle"]);
     assert!(shown.len() < 32 << 20, "{}", shown.len());
     assert!(shown.contains(&format!("\"CUSTOM:{}…\"", "n".repeat(256))));
     prints(cd, &["inspect", "names.circle"]);
@@ -534,11 +513,11 @@ fn training_information() {
     };
     model.set_metadata(TrainingInfo::METADATA, training.to_bytes().unwrap());
     Writer::create(cd.join("trained.circle"), &model).unwrap().finish().unwrap();
-    let text = prints(cd, &["nnpackage", "model", "trained.circle"]);
+    let text = prints(cd, &["graph", "trained.circle"]);
     let line = "  training     SGD, learning rate 0.1; MEAN_SQUARED_ERROR, Sum; 5 epochs in batches \
                 of 32; 2 trainable operators\n";
     assert!(text.contains(line), "{text}");
-    let json = prints(cd, &["nnpackage", "model", "--format", "json", "trained.circle"]);
+    let json = prints(cd, &["graph", "--format", "json", "trained.circle"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let expected = serde_json::json!({
         "version": 1,
@@ -554,7 +533,7 @@ fn training_information() {
     assert_eq!(json["model"]["training"].to_string(), expected.to_string());
     model.set_metadata(TrainingInfo::METADATA, &b"it is no information"[..]);
     Writer::create(cd.join("trained.circle"), &model).unwrap().finish().unwrap();
-    let text = prints(cd, &["nnpackage", "model", "trained.circle"]);
+    let text = prints(cd, &["graph", "trained.circle"]);
     let line = "  training     training information is malformed: identifier at byte 4 is \"s no\", \
                 expected \"CTR0\"\n";
     assert!(text.contains(line), "{text}");
@@ -567,7 +546,7 @@ fn names_of_parts_are_told_apart() {
     unpacked(cd);
     let model = |name: &str| format!("{name}=one/add.circle");
     let models = ["a/m.circle", "b/M.circle", "m-1.circle"].map(model);
-    let build = ["nnpackage", "build", &models[0], &models[1], &models[2], "-o", "all.zip"];
+    let build = ["pack", &models[0], &models[1], &models[2], "all.zip"];
     prints(cd, &build);
     prints(cd, &["nnpackage", "split", "all.zip", "parts", "--force"]);
     let mut parts: Vec<_> = fs::read_dir(cd.join("parts"))
@@ -588,15 +567,15 @@ fn connections_are_those_of_the_models() {
         {"file": "m0.circle", "inputs": ["x"], "outputs": ["y"]},
         {"file": "m1.circle", "inputs": ["y"], "outputs": ["z"]}]}"#;
     fs::write(cd.join("m.conn.json"), conn).unwrap();
-    let build = ["nnpackage", "build", "--from-conn", "m.conn.json", "-o", "new.zip"];
-    let found = fails(cd, &[&build[..], &["two/m1.circle", "two/m0.circle"]].concat());
+    let build = ["pack", "--from-conn", "m.conn.json"];
+    let found = fails(cd, &[&build[..], &["two/m1.circle", "two/m0.circle", "new.zip"]].concat());
     let expected =
         "error: m.conn.json: has \"m0.circle\" as part 0, but model 0 is \"m1.circle\"\n";
     assert_eq!(found, (2, expected.to_owned()));
-    let found = fails(cd, &[&build[..], &["two/m0.circle"]].concat());
+    let found = fails(cd, &[&build[..], &["two/m0.circle", "new.zip"]].concat());
     let expected = "error: m.conn.json: has 2 parts, but the package has 1 models\n";
     assert_eq!(found, (2, expected.to_owned()));
-    prints(cd, &[&build[..], &["two/m0.circle", "two/m1.circle"]].concat());
+    prints(cd, &[&build[..], &["two/m0.circle", "two/m1.circle", "new.zip"]].concat());
     assert!(Reader::open(cd.join("new.zip")).unwrap().manifest().edges().count() == 1);
 }
 
@@ -604,42 +583,41 @@ fn connections_are_those_of_the_models() {
 fn what_checks_call_invalid_is_not_written() {
     let folder = folder();
     let cd = folder.path();
-    let nnpackage = |args: &[&str]| modelcrate(cd, &[&["nnpackage"], args].concat());
+
     prints(cd, &["nnpackage", "edit", "one.zip", "set.zip", "--set", "NUM_THREADS=1"]);
     fs::write(cd.join("long"), vec![b'#'; 1_200_000]).unwrap();
     fs::write(cd.join("no.h5"), "not HDF5").unwrap();
-    prints(cd, &["nnpackage", "extract", "set.zip", "set"]);
+    prints(cd, &["unpack", "set.zip", "set"]);
     fs::copy(cd.join("set/add.circle"), cd.join("add.circle")).unwrap();
     let written = ["out.zip", "--force"];
     for args in [
-        &["edit", "set.zip", "out.zip", "--set", "NUM_THREADS=abc"][..],
-        &["edit", "set.zip", "out.zip", "--set", "EXECUTOR=linear"],
-        &["edit", "set.zip", "out.zip", "--model-type", "0=tflite"],
-        &["edit", "set.zip", "out.zip", "--put", "metadata/config.cfg=long"],
-        &["build", "add.circle", "b=add.circle", "-o", "out.zip", "--connect", "0:0:0=1:0:9"],
+        &["nnpackage", "edit", "set.zip", "out.zip", "--set", "NUM_THREADS=abc"][..],
+        &["nnpackage", "edit", "set.zip", "out.zip", "--set", "EXECUTOR=linear"],
+        &["nnpackage", "edit", "set.zip", "out.zip", "--model-type", "0=tflite"],
+        &["nnpackage", "edit", "set.zip", "out.zip", "--put", "metadata/config.cfg=long"],
+        &["pack", "add.circle", "b=add.circle", "out.zip", "--connect", "0:0:0=1:0:9"],
     ] {
         for more in [&[][..], &["--dry-run"], &["--format", "json"]] {
-            let output = nnpackage(&[args, more].concat());
+            let output = modelcrate(cd, &[args, more].concat());
             assert_eq!(output.status.code(), Some(1), "{args:?}");
             let text = String::from_utf8(output.stdout).unwrap();
             let says = if more.len() == 2 { "\"refused\":true" } else { "out.zip: not written" };
             assert!(text.contains(says) && text.contains("error"), "{args:?}: {text}");
             assert!(!cd.join("out.zip").exists(), "{args:?}");
         }
-        prints(cd, &[&["nnpackage"], args, &written[1..]].concat());
+        prints(cd, &[args, &written[1..]].concat());
         fs::remove_file(cd.join("out.zip")).unwrap();
     }
     for place in ["set.zip", "set"] {
-        let edit = ["edit", place, "--set", "NUM_THREADS=abc"];
-        assert_eq!(nnpackage(&edit).status.code(), Some(1));
+        let edit = ["nnpackage", "edit", place, "--set", "NUM_THREADS=abc"];
+        assert_eq!(modelcrate(cd, &edit).status.code(), Some(1));
         let config = Reader::open(cd.join(place)).unwrap().config().unwrap().unwrap();
         assert_eq!(config.value("NUM_THREADS"), Some("1"));
-        prints(cd, &[&["nnpackage"], &edit[..], &["--force"]].concat());
+        prints(cd, &[&edit[..], &["--force"]].concat());
         // What was wrong before is not new.
         prints(cd, &["nnpackage", "edit", place, "--set", "USE_MMAPED_DATA=1"]);
     }
-    let warned =
-        prints(cd, &["nnpackage", "build", "add.circle", "-o", "w.zip", "--golden-input", "no.h5"]);
+    let warned = prints(cd, &["pack", "add.circle", "w.zip", "--golden-input", "no.h5"]);
     assert!(warned.contains("warning") && warned.contains("golden"), "{warned}");
 }
 
@@ -655,21 +633,22 @@ fn what_was_wrong_before_may_stay() {
     );
     let runs = testdata("nnpackage/invalid/run_model_missing");
     let runs = runs.to_str().unwrap();
-    let to = ["-o", "out.zip", "--overwrite"];
+    let to = ["out.zip", "--overwrite"];
     for args in [
-        &["edit", "type.zip", "out.zip", "--remove-model", "0", "--drop-connections"][..],
-        &[&["merge", "one.zip", "type.zip"], &to[..]].concat(),
-        &[&["merge", "one.zip", "in=type.zip"], &to[..]].concat(),
-        &[&["merge", "two.zip", &format!("in={runs}")], &to[..]].concat(),
-        &["split", "type.zip", "parts"],
+        &["nnpackage", "edit", "type.zip", "out.zip", "--remove-model", "0", "--drop-connections"]
+            [..],
+        &[&["nnpackage", "merge", "one.zip", "type.zip"], &to[..]].concat(),
+        &[&["nnpackage", "merge", "one.zip", "in=type.zip"], &to[..]].concat(),
+        &[&["nnpackage", "merge", "two.zip", &format!("in={runs}")], &to[..]].concat(),
+        &["nnpackage", "split", "type.zip", "parts"],
     ] {
-        prints(cd, &[&["nnpackage"], args].concat());
+        prints(cd, args);
         assert!(
-            args[0] == "split" || modelcrate(cd, &["verify", "out.zip"]).status.code() == Some(1)
+            args[1] == "split" || modelcrate(cd, &["verify", "out.zip"]).status.code() == Some(1)
         );
     }
     // A connection that leads nowhere is new, and so is nothing written.
-    let connect = ["nnpackage", "merge", "one.zip", "in=type.zip", "-o", "no.zip", "--connect"];
+    let connect = ["nnpackage", "merge", "one.zip", "in=type.zip", "no.zip", "--connect"];
     let output = modelcrate(cd, &[&connect[..], &["0:0:0=1:0:9"]].concat());
     assert_eq!((output.status.code(), cd.join("no.zip").exists()), (Some(1), false));
 }
@@ -698,7 +677,7 @@ fn split_packages_are_checked_before_the_first_is_written() {
 #[cfg(target_os = "linux")]
 fn limited(cd: &Path, blocks: u32, args: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new("sh");
-    let script = format!("ulimit -f {blocks}; exec \"$0\" nnpackage \"$@\"");
+    let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_modelcrate")]).args(args);
     let output = command.current_dir(cd).output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -726,12 +705,12 @@ fn what_cannot_be_written_is_named_and_leaves_nothing() {
     prints(cd, &["nnpackage", "edit", "large", "large.zip", "--set", "A=1"]);
     let before = test_support::names(cd);
     for (args, named) in [
-        (&["split", "large.zip", "new/parts"][..], "new/parts/m1.zip"),
-        (&["split", "large.zip", "new/parts", "--folders"], "new/parts/m1/m1.bin"),
-        (&["extract", "large.zip", "new"], "new/m1.bin"),
-        (&["edit", "large.zip", "new", "--folder", "--set", "A=2"], "new/m1.bin"),
-        (&["merge", "large.zip", "-o", "new", "--folder"], "new/m1.bin"),
-        (&["merge", "large.zip", "-o", "new.zip"], "new.zip"),
+        (&["nnpackage", "split", "large.zip", "new/parts"][..], "new/parts/m1.zip"),
+        (&["nnpackage", "split", "large.zip", "new/parts", "--folders"], "new/parts/m1/m1.bin"),
+        (&["unpack", "large.zip", "new"], "new/m1.bin"),
+        (&["nnpackage", "edit", "large.zip", "new", "--folder", "--set", "A=2"], "new/m1.bin"),
+        (&["nnpackage", "merge", "large.zip", "new", "--folder"], "new/m1.bin"),
+        (&["nnpackage", "merge", "large.zip", "new.zip"], "new.zip"),
     ] {
         let (code, said) = limited(cd, 40, args);
         assert_eq!((code, test_support::names(cd)), (Some(2), before.clone()), "{args:?}: {said}");
@@ -753,14 +732,14 @@ fn what_cannot_be_read_is_named_and_leaves_nothing() {
     fs::write(cd.join("bad.zip"), bytes).unwrap();
     let before = test_support::names(cd);
     for args in [
-        &["split", "bad.zip", "parts", "--folders"][..],
-        &["merge", "one.zip", "bad.zip", "-o", "new", "--folder"],
-        &["merge", "one.zip", "bad.zip", "-o", "new.zip", "--digests"],
-        &["edit", "bad.zip", "new", "--folder", "--set", "A=2"],
-        &["extract", "bad.zip", "new"],
+        &["nnpackage", "split", "bad.zip", "parts", "--folders"][..],
+        &["nnpackage", "merge", "one.zip", "bad.zip", "new", "--folder"],
+        &["nnpackage", "merge", "one.zip", "bad.zip", "new.zip", "--digests"],
+        &["nnpackage", "edit", "bad.zip", "new", "--folder", "--set", "A=2"],
+        &["unpack", "bad.zip", "new"],
     ] {
         for more in [&[][..], &["--dry-run"]] {
-            let (code, said) = fails(cd, &[&["nnpackage"], args, more].concat());
+            let (code, said) = fails(cd, &[args, more].concat());
             assert_eq!((code, test_support::names(cd)), (1, before.clone()), "{args:?}: {said}");
             assert!(said.starts_with("error: bad.zip: "), "{args:?} {more:?}: {said}");
         }
@@ -776,16 +755,16 @@ fn damage_gets_no_new_digests() {
     fs::write(cd.join("large/m1.bin"), "other weights").unwrap();
     assert_eq!(modelcrate(cd, &["verify", "large"]).status.code(), Some(1));
     for args in [
-        &["split", "large", "new"][..],
-        &["merge", "large", "b=one.zip", "--digests", "-o", "new", "--folder"],
+        &["nnpackage", "split", "large", "new"][..],
+        &["nnpackage", "merge", "large", "b=one.zip", "--digests", "new", "--folder"],
     ] {
         for more in [&["--dry-run"][..], &[]] {
-            let output = modelcrate(cd, &[&["nnpackage"], args, more].concat());
+            let output = modelcrate(cd, &[args, more].concat());
             let text = String::from_utf8(output.stdout).unwrap();
             assert_eq!((output.status.code(), cd.join("new").exists()), (Some(1), false), "{text}");
             assert!(text.contains("[nnp/digest]") && text.contains("\"m1.bin\""), "{text}");
         }
-        prints(cd, &[&["nnpackage"], args, &["--force"]].concat());
+        prints(cd, &[args, &["--force"]].concat());
         fs::remove_dir_all(cd.join("new")).unwrap();
     }
 }
@@ -803,14 +782,14 @@ fn small_disks_are_large_enough() {
         return;
     }
     let zip = folder.path().join("one.zip");
-    let extracted = modelcrate(&disk, &["nnpackage", "extract", zip.to_str().unwrap(), "one"]);
+    let extracted = modelcrate(&disk, &["unpack", zip.to_str().unwrap(), "one"]);
     fs::write(folder.path().join("large"), vec![0; 6 << 20]).unwrap();
     let put = format!("large={}", folder.path().join("large").display());
     let large = folder.path().join("large.zip");
     let args = ["nnpackage", "edit", zip.to_str().unwrap(), large.to_str().unwrap(), "--put", &put];
     prints(&disk, &args);
     let refused = ["--dry-run", "--format=human"].map(|more| {
-        let args = ["nnpackage", "extract", large.to_str().unwrap(), "large", more];
+        let args = ["unpack", large.to_str().unwrap(), "large", more];
         modelcrate(&disk, &args)
     });
     mount(&["umount", target]).unwrap();

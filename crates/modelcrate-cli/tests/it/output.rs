@@ -24,9 +24,9 @@ fn folder() -> tempfile::TempDir {
 
 /// Commands that write a model to `new`.
 const WRITERS: [&str; 10] = [
-    "carton repack m.carton new --compression stored",
+    "carton repack m.carton -o new --compression stored",
     "nnpackage edit-model m.circle new --set license=MIT",
-    "ptl strip m.ptl new",
+    "ptl strip m.ptl -o new",
     "ptl extract m.ptl model/live.spec.json new",
     "convert m.rten new --to rten1",
     "convert m.rten new --to onnx",
@@ -183,7 +183,7 @@ fn outputs_are_no_folders() {
             assert_eq!((status, said), (2, format!("error: {expected}")), "{line}");
         }
     }
-    let missing = ["ptl", "pack", "new.json", "--param", "a=1", "-o", "none/new"];
+    let missing = ["ptl", "inputs", "new.json", "--param", "a=1", "-o", "none/new"];
     fs::write(folder.path().join("new.json"), PACKED).unwrap();
     let said = fails(folder.path(), &missing);
     assert_eq!(fails(folder.path(), &[&missing[..], &["--dry-run"]].concat()), said);

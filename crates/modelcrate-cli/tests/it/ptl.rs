@@ -106,10 +106,10 @@ fn dry_runs_change_nothing() {
         &["remove", "img.ptl", SPEC],
         &["extract", "img.ptl", SPEC, "out.json"],
         &["strip", "img.ptl"],
-        &["strip", "img.ptl", "new.ptl", "--code"],
+        &["strip", "img.ptl", "-o", "new.ptl", "--code"],
         &["compact", "img.ptl"],
-        &[&["pack", "new.json"], &pack[..], &["out"]].concat(),
-        &[&["pack", "new.json"], &pack[..], &["out.zt"]].concat(),
+        &[&["inputs", "new.json"], &pack[..], &["out"]].concat(),
+        &[&["inputs", "new.json"], &pack[..], &["out.zt"]].concat(),
     ] {
         prints(cd, &[&["ptl"], args, &["--dry-run"]].concat());
         assert!(state() == before, "{args:?}");
@@ -204,7 +204,7 @@ fn refused_edits_change_nothing() {
              source\n",
         ),
         (
-            &["strip", "img.ptl", "img.ptl", "--overwrite"],
+            &["strip", "img.ptl", "-o", "img.ptl", "--overwrite"],
             2,
             "error: img.ptl: is the input, which is replaced where no output is given\n",
         ),
@@ -224,9 +224,9 @@ fn models_are_stripped_and_compacted() {
     assert!(fs::metadata(cd.join("img.ptl")).unwrap().len() > original.len() as u64);
     prints(cd, &["ptl", "compact", "img.ptl"]);
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
-    let stripped = prints(cd, &["ptl", "strip", "img.ptl", "phone.ptl", "--code"]);
+    let stripped = prints(cd, &["ptl", "strip", "img.ptl", "-o", "phone.ptl", "--code"]);
     assert!(stripped.contains("phone.ptl: without code/"), "{stripped}");
-    let printed = modelcrate(cd, &["ptl", "strip", "img.ptl", "-", "--code"]).stdout;
+    let printed = modelcrate(cd, &["ptl", "strip", "img.ptl", "-o", "-", "--code"]).stdout;
     assert!(printed == fs::read(cd.join("phone.ptl")).unwrap());
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
     prints(cd, &["ptl", "strip", "img.ptl", "--code"]);
@@ -240,7 +240,7 @@ fn models_are_stripped_and_compacted() {
 fn flatbuffers_are_stripped_and_compacted() {
     let cd = &folder();
     let original = fs::read(cd.join("img_fb.ptl")).unwrap();
-    let stripped = prints(cd, &["ptl", "strip", "img_fb.ptl", "phone.ptl", "--code"]);
+    let stripped = prints(cd, &["ptl", "strip", "img_fb.ptl", "-o", "phone.ptl", "--code"]);
     assert!(stripped.starts_with("phone.ptl: without code/__torch__"), "{stripped}");
     assert!(fs::read(cd.join("img_fb.ptl")).unwrap() == original);
     assert!(is_sound(&cd.join("phone.ptl")).sources().unwrap().is_empty());
@@ -258,7 +258,9 @@ fn flatbuffers_are_stripped_and_compacted() {
 fn locked_models_are_not_copied() {
     let cd = &folder();
     let editor = Editor::open(cd.join("img.ptl")).unwrap();
-    for args in [&["compact", "img.ptl", "new.ptl"][..], &["strip", "img.ptl", "new.ptl"]] {
+    for args in
+        [&["compact", "img.ptl", "-o", "new.ptl"][..], &["strip", "img.ptl", "-o", "new.ptl"]]
+    {
         let said = fails(cd, &[&["ptl"], args].concat());
         assert_eq!(said, (2, "error: img.ptl: is locked, expected no other writer\n".to_owned()));
     }
@@ -354,7 +356,7 @@ fn pictures_are_packed() {
     let cd = &folder();
     let picture = format!("image=@{}", calls("images/rand8x8.png"));
     let sizes = ["cropWidth=8", "cropHeight=8", "scaleWidth=4", "scaleHeight=2"];
-    let mut args = vec!["ptl", "pack", "img.ptl", "--param", &picture];
+    let mut args = vec!["ptl", "inputs", "img.ptl", "--param", &picture];
     args.extend(sizes.iter().flat_map(|size| ["--param", size]));
     let printed = prints(cd, &[&args[..], &["-o", "inputs"]].concat());
     assert!(printed.contains("f32 [1, 3, 2, 4]"), "{printed}");
@@ -381,7 +383,7 @@ fn phones_pack_otherwise() {
     let cd = &folder();
     let picture = format!("image=@{}", calls("images/rand37x23.png"));
     let spec = calls("specs/detect.json");
-    let args = ["ptl", "pack", &spec, "--param", &picture, "--param", "w=4", "--param", "h=4"];
+    let args = ["ptl", "inputs", &spec, "--param", &picture, "--param", "w=4", "--param", "h=4"];
     let args = [&args[..], &["--param", "t=0.5"]].concat();
     let ours = prints(cd, &args);
     let phones = prints(cd, &[&args[..], &["--profile", "android"]].concat());
@@ -392,8 +394,8 @@ fn phones_pack_otherwise() {
 #[test]
 fn packed_tensors_are_unpacked() {
     let cd = &folder();
-    prints(cd, &["ptl", "pack", "new.json", "--param", "a=2", "-o", "inputs"]);
-    let unpacked = prints(cd, &["ptl", "unpack", "new.json", "--input", "0=inputs/0.npy"]);
+    prints(cd, &["ptl", "inputs", "new.json", "--param", "a=2", "-o", "inputs"]);
+    let unpacked = prints(cd, &["ptl", "results", "new.json", "--input", "0=inputs/0.npy"]);
     assert_eq!(unpacked, "{\n \"scores\": [\n  2.0,\n  0.5\n ]\n}\n");
 }
 
@@ -403,7 +405,7 @@ fn scalars_are_unpacked() {
     let cd = tempfile::tempdir().unwrap();
     let cd = cd.path();
     let given = ["--input", "0=3", "--input", "1=0.5", "--input", "2=true"];
-    let args = [&["ptl", "unpack", &spec, "--format", "json"], &given[..]].concat();
+    let args = [&["ptl", "results", &spec, "--format", "json"], &given[..]].concat();
     let unpacked = prints(cd, &args);
     let results = "\"results\":{\"n1\":3,\"d2\":0.5,\"notflag\":true}}\n";
     assert!(unpacked.ends_with(results), "{unpacked}");
@@ -417,7 +419,7 @@ fn scalars_are_unpacked() {
         ),
     ] {
         let given: Vec<&str> = given.iter().flat_map(|given| ["--input", given]).collect();
-        let (status, said) = fails(cd, &[&["ptl", "unpack", &spec], &given[..]].concat());
+        let (status, said) = fails(cd, &[&["ptl", "results", &spec], &given[..]].concat());
         assert_eq!((status, said), (2, format!("error: {message}\n")));
     }
 }
@@ -440,9 +442,9 @@ fn answers_are_unpacked() {
     let spec = calls("specs/bert.json");
     let text = ["--param", "string=@text.txt", "--param", "model_input_length=6"];
     let logits = ["--input", "start_logits=start.npy", "--input", "end_logits=end.npy"];
-    let answer = prints(cd, &[&["ptl", "unpack", &spec], &text[..], &logits].concat());
+    let answer = prints(cd, &[&["ptl", "results", &spec], &text[..], &logits].concat());
     assert_eq!(answer, "{\n \"bert_answer\": \"jim hen\"\n}\n");
-    let (status, said) = fails(cd, &[&["ptl", "unpack", &spec], &logits[..]].concat());
+    let (status, said) = fails(cd, &[&["ptl", "results", &spec], &logits[..]].concat());
     assert_eq!(status, 2);
     assert!(said.contains("is the stub \"$"), "{said}");
 }
@@ -457,7 +459,7 @@ fn results_of_a_kind_that_a_parameter_says() {
             {"dict_key": "$from", "type": "$kind", "key": "k"}]}
     }"#;
     fs::write(cd.join("spec.json"), spec).unwrap();
-    let args = ["ptl", "unpack", "spec.json", "--param", "from=a"];
+    let args = ["ptl", "results", "spec.json", "--param", "from=a"];
     let results =
         prints(cd, &[&args[..], &["--param", "kind=\"scalar_long\"", "--input", "a=7"]].concat());
     assert_eq!(results, "{\n \"k\": 7\n}\n");
@@ -473,7 +475,7 @@ fn results_of_a_kind_that_a_parameter_says() {
 #[test]
 fn malformed_values() {
     let cd = &folder();
-    let args = ["ptl", "unpack", "new.json", "--input", "0=labels.txt"];
+    let args = ["ptl", "results", "new.json", "--input", "0=labels.txt"];
     let (status, said) = fails(cd, &args);
     assert_eq!(status, 1);
     assert!(said.starts_with("error: labels.txt: magic at byte 0 is "), "{said}");
@@ -482,9 +484,9 @@ fn malformed_values() {
     let name =
         Spec::parse(fs::read(&spec).unwrap()).unwrap().signature().parameters[0].name.clone();
     let param = format!("{name}=@cut.wav");
-    let said = fails(cd, &["ptl", "pack", &spec, "--param", &param]);
+    let said = fails(cd, &["ptl", "inputs", &spec, "--param", &param]);
     assert_eq!(said, (1, "error: cut.wav: has no data\n".to_owned()));
-    assert_eq!(fails(cd, &["ptl", "unpack", "new.json", "--input", "0=none.npy"]).0, 2);
+    assert_eq!(fails(cd, &["ptl", "results", "new.json", "--input", "0=none.npy"]).0, 2);
 }
 
 #[test]
@@ -497,13 +499,14 @@ fn vocabularies_come_from_files() {
     }"#;
     fs::write(cd.join("bert.json"), spec).unwrap();
     fs::write(cd.join("vocab.txt"), "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\ncat\r\n").unwrap();
-    assert_eq!(fails(cd, &["ptl", "pack", "bert.json", "--param", "s=cat"]).0, 1);
+    assert_eq!(fails(cd, &["ptl", "inputs", "bert.json", "--param", "s=cat"]).0, 1);
     let vocab = ["--vocab", "bert=vocab.txt"];
-    let args = ["ptl", "pack", "bert.json", "--param", "s=cat", "--format", "json"];
+    let args = ["ptl", "inputs", "bert.json", "--param", "s=cat", "--format", "json"];
     let packed = prints(cd, &[&args[..], &vocab].concat());
     assert!(packed.contains("\"dtype\":\"i64\",\"shape\":[1,3]"), "{packed}");
     prints(cd, &[&["ptl", "embed", "img.ptl", "bert.json", "--replace"], &vocab[..]].concat());
-    let embedded = prints(cd, &["ptl", "pack", "img.ptl", "--param", "s=cat", "--format", "json"]);
+    let embedded =
+        prints(cd, &["ptl", "inputs", "img.ptl", "--param", "s=cat", "--format", "json"]);
     assert_eq!(packed.replace("bert.json", "img.ptl"), embedded);
 }
 
@@ -519,13 +522,13 @@ fn parameters_that_do_not_fit() {
         ),
         ("image=@none.png", "none.png: opening failed: No such file or directory (os error 2)"),
     ] {
-        let said = fails(cd, &["ptl", "pack", &spec, "--param", param]);
+        let said = fails(cd, &["ptl", "inputs", &spec, "--param", param]);
         assert_eq!(said, (2, format!("error: {message}\n")));
     }
-    let (status, said) = fails(cd, &["ptl", "pack", &spec, "--param", "image=@labels.txt"]);
+    let (status, said) = fails(cd, &["ptl", "inputs", &spec, "--param", "image=@labels.txt"]);
     assert_eq!(status, 1);
     assert!(said.starts_with("error: labels.txt: picture "), "{said}");
-    assert_eq!(fails(cd, &["ptl", "pack", &spec, "--param", "image"]).0, 2);
+    assert_eq!(fails(cd, &["ptl", "inputs", &spec, "--param", "image"]).0, 2);
 }
 
 #[test]
@@ -542,7 +545,7 @@ fn models_come_from_standard_input() {
     assert_eq!(run(&["ptl", "spec", "-"], "img.ptl"), from_file.as_bytes());
     let signature = String::from_utf8(run(&["ptl", "signature", "-"], "new.json")).unwrap();
     assert!(signature.starts_with("-: (a: number) -> (scores: number_list)\n"), "{signature}");
-    run(&["ptl", "strip", "-", "stripped.ptl"], "img.ptl");
+    run(&["ptl", "strip", "-", "-o", "stripped.ptl"], "img.ptl");
     prints(cd, &["ptl", "strip", "img.ptl"]);
     assert!(fs::read(cd.join("stripped.ptl")).unwrap() == fs::read(cd.join("img.ptl")).unwrap());
 }

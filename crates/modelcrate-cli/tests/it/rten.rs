@@ -77,7 +77,7 @@ fn outputs_are_not_overwritten() {
             "error: v2.rten: the file has a header already, expected one of version 1\n",
         ),
         (
-            &["rten", "extract", "v1.rten", "new.rten", "--outputs", "nothing"],
+            &["rten", "cut", "v1.rten", "new.rten", "--outputs", "nothing"],
             "error: v1.rten: no value or constant is called \"nothing\"\n",
         ),
     ] {
@@ -122,7 +122,7 @@ fn dry_runs_change_nothing() {
             &["rten", "edit", file, "--raw", "fc1.weight=f32:8,4:zeros.bin"],
             &["rten", "fix-dims", file],
             &["convert", file, "new.rten", "--to", "rten2"],
-            &["rten", "extract", file, "new.rten", "--outputs", "h1"],
+            &["rten", "cut", file, "new.rten", "--outputs", "h1"],
         ] {
             prints(cd, &[args, &["--dry-run"]].concat());
             assert!(state(file) == before, "{args:?}");
@@ -387,7 +387,7 @@ fn parts_are_written() {
     let cd = folder.path();
     for file in ["v1.rten", "v2.rten"] {
         let cut = ["--outputs", "probs", "--inputs", "a1", "--overwrite"];
-        prints(cd, &[&["rten", "extract", file, "part.rten"], &cut[..]].concat());
+        prints(cd, &[&["rten", "cut", file, "part.rten"], &cut[..]].concat());
         let (part, whole) = (is_sound(&cd.join("part.rten")), is_sound(&cd.join(file)));
         assert_eq!(part.version(), whole.version());
         assert_eq!(part.tensors().len(), 2);

@@ -23,14 +23,14 @@ fn folder() -> tempfile::TempDir {
         file.set_len(4 << 20).unwrap();
     }
     let runner = ["--runner", "x", "--framework-version", "*"];
-    prints(cd, &[&["carton", "pack", "model", "-o", "m.carton"][..], &runner].concat());
+    prints(cd, &[&["pack", "model", "m.carton"][..], &runner].concat());
     folder
 }
 
 /// Starts a command by a shell, and waits until something hidden stands in its folder.
 fn started(cd: &Path, script: &str) -> Child {
     let script =
-        format!("{script} exec '{}' carton unpack m.carton out", env!("CARGO_BIN_EXE_modelcrate"));
+        format!("{script} exec '{}' unpack m.carton out", env!("CARGO_BIN_EXE_modelcrate"));
     let mut child = Command::new("sh")
         .current_dir(cd)
         .args(["-c", &script])
@@ -77,10 +77,8 @@ fn a_limit_of_file_sizes_is_an_error() {
     fs::write(cd.join("noise"), noise(1 << 20)).unwrap();
     let before = names(cd);
     let program = env!("CARGO_BIN_EXE_modelcrate");
-    for command in [
-        "carton unpack m.carton out",
-        "carton pack noise -o n.carton --runner x --framework-version '*'",
-    ] {
+    for command in ["unpack m.carton out", "pack noise n.carton --runner x --framework-version '*'"]
+    {
         let script = format!("ulimit -f 100; exec '{program}' {command}");
         let output = Command::new("sh").current_dir(cd).args(["-c", &script]).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();

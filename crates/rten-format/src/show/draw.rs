@@ -1,8 +1,11 @@
 //! Graphs as text that other programs draw.
 
-use std::{collections::HashSet, fmt};
+use std::collections::HashSet;
 
-use tensor_core::text::short;
+use tensor_core::{
+    draw::{Direction, Drawing, Form, Language, lines},
+    text::short,
+};
 
 use crate::{
     Constant, ConstantData, Dim, Model, Node, NodeKind, Value,
@@ -16,58 +19,25 @@ impl Model {
     /// frames of their own. An edge is a value, with its name and shape; what a subgraph captures
     /// comes in from outside by a dotted edge.
     #[must_use]
-    pub fn dot(&self) -> impl fmt::Display {
-        Drawing::new(self, Language::Dot)
+    pub fn dot(&self) -> String {
+        Graphs::of(self).draw(Language::Dot)
     }
 
     /// Returns the graphs as a flowchart of Mermaid, drawn as by [`dot`](Self::dot).
     #[must_use]
-    pub fn mermaid(&self) -> impl fmt::Display {
-        Drawing::new(self, Language::Mermaid)
+    pub fn mermaid(&self) -> String {
+        Graphs::of(self).draw(Language::Mermaid)
     }
 }
 
-struct Drawing<'a> {
+struct Graphs<'a> {
     topology: Topology<'a>,
     /// Of each graph the values that are more than edges: those that come from outside or go there.
     listed: Vec<HashSet<u32>>,
-    language: Language,
 }
 
-#[derive(Clone, Copy)]
-enum Language {
-    Dot,
-    Mermaid,
-}
-
-#[derive(Clone, Copy)]
-enum Form {
-    Operator,
-    Port,
-    Constant,
-}
-
-impl fmt::Display for Drawing<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.language {
-            Language::Dot => f.write_str("digraph model {\n")?,
-            Language::Mermaid => f.write_str("flowchart TD\n")?,
-        }
-        for index in 0..self.topology.scopes().len() {
-            self.scope(f, index)?;
-        }
-        for index in 0..self.topology.scopes().len() {
-            self.edges(f, index)?;
-        }
-        match self.language {
-            Language::Dot => f.write_str("}\n"),
-            Language::Mermaid => Ok(()),
-        }
-    }
-}
-
-impl<'a> Drawing<'a> {
-    fn new(model: &'a Model, language: Language) -> Self {
+impl<'a> Graphs<'a> {
+    fn of(model: &'a Model) -> Self {
         let topology = Topology::of(model);
         let listed = topology.scopes().iter().map(|scope| {
             let graph = scope.graph();
@@ -75,66 +45,44 @@ impl<'a> Drawing<'a> {
             lists.into_iter().flatten().copied().collect()
         });
         let listed = listed.collect();
-        Self { topology, listed, language }
+        Self { topology, listed }
     }
 
-    /// Writes the nodes of one graph, in a frame where it is a subgraph.
-    fn scope(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
-        let Some(scope) = self.topology.scopes().get(index) else { return Ok(()) };
-        let framed = scope.parent().is_some();
-        if framed {
-            let label = self.quoted(scope.path());
-            match self.language {
-                Language::Dot => {
-                    writeln!(f, "  subgraph cluster_{index} {{\n    label={label};")?;
-                }
-                Language::Mermaid => writeln!(f, "  subgraph s{index}[{label}]")?,
-            }
+    fn draw(&self, language: Language) -> String {
+        let mut drawing = Drawing::new(language, "model", Direction::Down);
+        for (index, scope) in self.topology.scopes().iter().enumerate() {
+            self.nodes(&mut drawing, index, scope);
+        }
+        for (index, scope) in self.topology.scopes().iter().enumerate() {
+            self.edges(&mut drawing, index, scope);
+        }
+        drawing.finish()
+    }
+
+    /// Draws the nodes of one graph, in a frame where it is a subgraph.
+    fn nodes(&self, drawing: &mut Drawing, index: usize, scope: &Scope<'_>) {
+        let is_framed = scope.parent().is_some();
+        if is_framed {
+            drawing.frame(index, scope.path());
         }
         for (id, node) in (0..).zip(&scope.graph().nodes) {
             let name = node.name.as_deref().unwrap_or_default();
             let (form, label) = match &node.kind {
                 NodeKind::Operator(operator) => {
-                    (Form::Operator, join(&operator.operator_type.to_string(), name))
+                    (Form::Box, lines(&operator.operator_type.to_string(), name))
                 }
                 NodeKind::Constant(constant) => {
-                    (Form::Constant, join(name, &constant_type(constant)))
+                    (Form::Plain, lines(name, &constant_type(constant)))
                 }
                 NodeKind::Value(value) if self.is_drawn(index, id) => {
-                    (Form::Port, join(name, &value_type(value)))
+                    (Form::Ellipse, lines(name, &value_type(value)))
                 }
                 _ => continue,
             };
-            self.node(f, index, id, form, &label)?;
+            drawing.node(name_of(index, id), form, &label);
         }
-        match (framed, self.language) {
-            (false, _) => Ok(()),
-            (true, Language::Dot) => f.write_str("  }\n"),
-            (true, Language::Mermaid) => f.write_str("  end\n"),
-        }
-    }
-
-    fn node(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        scope: usize,
-        id: u32,
-        form: Form,
-        label: &str,
-    ) -> fmt::Result {
-        let label = self.quoted(label);
-        match (self.language, form) {
-            (Language::Dot, form) => {
-                let shape = match form {
-                    Form::Operator => "box",
-                    Form::Port => "ellipse",
-                    Form::Constant => "plaintext",
-                };
-                writeln!(f, "    s{scope}n{id} [shape={shape}, label={label}];")
-            }
-            (Language::Mermaid, Form::Operator) => writeln!(f, "    s{scope}n{id}[{label}]"),
-            (Language::Mermaid, Form::Port) => writeln!(f, "    s{scope}n{id}([{label}])"),
-            (Language::Mermaid, Form::Constant) => writeln!(f, "    s{scope}n{id}>{label}]"),
+        if is_framed {
+            drawing.end_frame();
         }
     }
 
@@ -144,9 +92,8 @@ impl<'a> Drawing<'a> {
             || self.topology.producers(scope, id).is_empty()
     }
 
-    /// Writes what goes into each operator of one graph, and into each value that is drawn.
-    fn edges(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
-        let Some(scope) = self.topology.scopes().get(index) else { return Ok(()) };
+    /// Draws what goes into each operator of one graph, and into each value that is drawn.
+    fn edges(&self, drawing: &mut Drawing, index: usize, scope: &Scope<'_>) {
         let captures: HashSet<u32> = scope.graph().captures.iter().copied().collect();
         // A label may be as long as the file and stand at as many edges: so it is cut, and cut once.
         let labels: Vec<String> = scope.graph().nodes.iter().map(edge_label).collect();
@@ -154,12 +101,12 @@ impl<'a> Drawing<'a> {
             match &node.kind {
                 NodeKind::Operator(operator) => {
                     for input in operator.inputs.iter().flatten() {
-                        self.edge_from(f, index, &labels, *input, id)?;
+                        self.edge_from(drawing, (index, scope), &labels, *input, id);
                     }
                 }
                 NodeKind::Value(_) if self.is_drawn(index, id) => {
                     for producer in self.topology.producers(index, id) {
-                        self.edge(f, (index, *producer), (index, id), "", "")?;
+                        drawing.edge(name_of(index, *producer), name_of(index, id), "");
                     }
                     if captures.contains(&id)
                         && let Some((around, source)) = self.topology.capture_source(index, id)
@@ -168,96 +115,41 @@ impl<'a> Drawing<'a> {
                             [.., last] if !self.is_drawn(around, source) => *last,
                             _ => source,
                         };
-                        self.edge(f, (around, drawn), (index, id), "", "dotted")?;
+                        drawing.dotted_edge(name_of(around, drawn), name_of(index, id));
                     }
                 }
                 _ => {}
             }
         }
-        Ok(())
     }
 
-    /// Writes the edges that bring a value or constant to an operator.
+    /// Draws the edge that brings a value or constant to an operator.
     fn edge_from(
         &self,
-        f: &mut fmt::Formatter<'_>,
-        scope: usize,
+        drawing: &mut Drawing,
+        (index, scope): (usize, &Scope<'_>),
         labels: &[String],
         input: u32,
         operator: u32,
-    ) -> fmt::Result {
-        let graph = self.topology.scopes().get(scope).map(Scope::graph);
-        let Some(found) = graph.and_then(|graph| node(graph, input)) else { return Ok(()) };
+    ) {
+        let Some(found) = node(scope.graph(), input) else { return };
         match &found.kind {
-            NodeKind::Value(_) if !self.is_drawn(scope, input) => {
-                let label = usize::try_from(input).ok().and_then(|input| labels.get(input));
+            NodeKind::Value(_) if !self.is_drawn(index, input) => {
                 // The last one wins where there are several.
-                let producer = self.topology.producers(scope, input).last();
-                let Some(&producer) = producer else { return Ok(()) };
+                let Some(&from) = self.topology.producers(index, input).last() else { return };
+                let label = usize::try_from(input).ok().and_then(|input| labels.get(input));
                 let label = label.map_or("", String::as_str);
-                self.edge(f, (scope, producer), (scope, operator), label, "")
+                drawing.edge(name_of(index, from), name_of(index, operator), label);
             }
-            NodeKind::Unknown(_) | NodeKind::Missing => Ok(()),
-            _ => self.edge(f, (scope, input), (scope, operator), "", ""),
+            NodeKind::Unknown(_) | NodeKind::Missing => {}
+            _ => drawing.edge(name_of(index, input), name_of(index, operator), ""),
         }
-    }
-
-    fn edge(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        (from_scope, from): (usize, u32),
-        (to_scope, to): (usize, u32),
-        label: &str,
-        style: &str,
-    ) -> fmt::Result {
-        let quoted = self.quoted(label);
-        let (from, to) = (format!("s{from_scope}n{from}"), format!("s{to_scope}n{to}"));
-        match (self.language, label.is_empty(), style.is_empty()) {
-            (Language::Dot, true, true) => writeln!(f, "  {from} -> {to};"),
-            (Language::Dot, false, _) => writeln!(f, "  {from} -> {to} [label={quoted}];"),
-            (Language::Dot, true, false) => writeln!(f, "  {from} -> {to} [style={style}];"),
-            (Language::Mermaid, true, true) => writeln!(f, "  {from} --> {to}"),
-            (Language::Mermaid, false, _) => writeln!(f, "  {from} -->|{quoted}| {to}"),
-            (Language::Mermaid, true, false) => writeln!(f, "  {from} -.-> {to}"),
-        }
-    }
-
-    /// Quotes a text of a file so that it ends where it should, in either language.
-    fn quoted(&self, text: &str) -> String {
-        let mut quoted = String::from("\"");
-        for found in text.chars() {
-            match (self.language, found) {
-                (Language::Dot, '\n') => quoted.push_str("\\n"),
-                (Language::Dot, '"' | '\\') => quoted.extend(['\\', found]),
-                (Language::Mermaid, '\n') => quoted.push_str("<br>"),
-                (Language::Mermaid, '"' | '#' | '&' | '<' | '>' | '`' | '\\' | '|') => {
-                    quoted.push_str(&format!("#{};", u32::from(found)));
-                }
-                (_, found) if is_hidden(found) => {
-                    quoted.push_str(&format!("U+{:04X}", u32::from(found)));
-                }
-                (_, found) => quoted.push(found),
-            }
-        }
-        quoted.push('"');
-        quoted
     }
 }
 
-/// Tells whether a character moves what is around it, or cannot be seen.
-pub(crate) fn is_hidden(found: char) -> bool {
-    found.is_control()
-        || matches!(found, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Puts two texts on lines of their own. Line ends inside them are no line ends.
-fn join(first: &str, second: &str) -> String {
-    let one_line = |text: &str| text.replace('\n', "\u{240a}");
-    match (first, second) {
-        ("", second) => one_line(second),
-        (first, "") => one_line(first),
-        (first, second) => format!("{}\n{}", one_line(first), one_line(second)),
-    }
+/// Returns what a node is called in a drawing.
+fn name_of(scope: usize, id: u32) -> String {
+    format!("s{scope}n{id}")
 }
 
 /// Returns name, element type and shape of a value, as far as they are worth showing.
@@ -265,7 +157,7 @@ fn edge_label(node: &Node) -> String {
     match &node.kind {
         NodeKind::Value(value) => {
             let name = node.name.as_deref().unwrap_or_default();
-            join(&short(name), &short(&value_type(value)))
+            lines(&short(name), &short(&value_type(value)))
         }
         _ => String::new(),
     }
@@ -350,7 +242,7 @@ mod tests {
     #[test]
     fn dot_of_a_branch() {
         assert_eq!(
-            model().dot().to_string(),
+            model().dot(),
             r#"digraph model {
     s0n0 [shape=ellipse, label="x\nFloat [n, 2]"];
     s0n2 [shape=plaintext, label="c\nunknown []"];
@@ -378,7 +270,7 @@ mod tests {
     #[test]
     fn mermaid_of_a_branch() {
         assert_eq!(
-            model().mermaid().to_string(),
+            model().mermaid(),
             r#"flowchart TD
     s0n0(["x<br>Float [n, 2]"])
     s0n2>"c<br>unknown []"]

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use tensor_core::draw::is_hidden;
+
 use crate::{
     AttributeValue, Constant, ConstantData, Graph, Model, Node, NodeKind, Operator,
-    show::draw::{constant_type, is_hidden, value_type},
+    show::draw::{constant_type, value_type},
 };
 
 impl Model {

@@ -1,26 +1,84 @@
-//! A model for people.
+//! Circle and TFLite models.
 
 use std::fmt::Write as _;
 
 use modelcrate::circle_format::{
-    self, Reader,
+    self, ReadOptions, Reader, Schema,
     model::{
-        Model, Quantization, QuantizationDetails, Signature, SignatureTensor, Subgraph, Tensor,
+        Model, OperatorCode, Quantization, QuantizationDetails, Signature, SignatureTensor,
+        Subgraph, Tensor,
     },
 };
+use serde::Serialize;
 
+use super::{Language, SchemaName};
 use crate::{
     escape::{escape, escape_up_to},
     output,
 };
 
-/// Describes a model, with so many of its constants.
-pub(super) fn describe(
-    path: &str,
+#[derive(Serialize)]
+struct Shown<'a, T> {
+    path: String,
+    /// Of a model in a package.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<&'a str>,
+    model: T,
+}
+
+/// Draws a model, which is perhaps an entry of a package.
+pub(super) fn draw(
+    path: String,
     entry: Option<&str>,
     reader: &Reader,
-    constants: usize,
-) -> String {
+    language: Language,
+) -> anyhow::Result<String> {
+    Ok(match language {
+        Language::Text => describe(&path, entry, reader),
+        Language::Json => output::json(&Shown { path, entry, model: reader.dump() })?,
+        Language::Dot => reader.model().dot(),
+        Language::Mermaid => reader.model().mermaid(),
+    })
+}
+
+/// Returns how a model is opened whose identifier does not count.
+pub(super) fn by_schema(schema: SchemaName) -> ReadOptions {
+    Reader::options().schema(match schema {
+        SchemaName::Circle => Schema::Circle,
+        SchemaName::Tflite => Schema::Tflite,
+    })
+}
+
+/// Opens a model of a package, by its position; returns its path there, too.
+#[cfg(feature = "nnpackage")]
+pub(super) fn of_package(
+    package: &modelcrate::nnpackage::Reader,
+    index: usize,
+    schema: Option<SchemaName>,
+) -> anyhow::Result<(String, Reader)> {
+    use modelcrate::nnpackage::Error;
+    let count = package.models().len();
+    let Some(model) = package.model(index) else {
+        let models = output::count(count, "model");
+        anyhow::bail!("has {models}, so that there is none at position {index}")
+    };
+    let opened = match schema {
+        Some(schema) => {
+            let source = model.file().source();
+            source.and_then(|source| Ok(by_schema(schema).from_source(source)?))
+        }
+        None => model.open().cloned(),
+    };
+    let entry = model.path().to_owned();
+    match opened {
+        Ok(reader) => Ok((entry, reader)),
+        // It names the file itself.
+        Err(error @ Error::File { .. }) => Err(error.into()),
+        Err(error) => Err(anyhow::Error::from(error).context(format!("{entry:?}"))),
+    }
+}
+
+fn describe(path: &str, entry: Option<&str>, reader: &Reader) -> String {
     let model = reader.model();
     let mut text = escape(path).into_owned();
     if let Some(entry) = entry {
@@ -48,9 +106,10 @@ pub(super) fn describe(
     }
     for (index, graph) in model.subgraphs.iter().enumerate() {
         text.push_str(&graph_text(index, graph));
+        text.push_str(&operators_text(model, graph));
     }
-    text.push_str(&operators_text(model));
-    text.push_str(&constants_text(reader, constants));
+    text.push_str(&codes_text(model));
+    text.push_str(&constants_text(reader));
     text
 }
 
@@ -71,8 +130,8 @@ fn signature_text(signature: &Signature) -> String {
 fn graph_text(index: usize, graph: &Subgraph) -> String {
     let called = graph.name.as_deref().map(|name| format!(" {}", quoted(name)));
     let (operators, tensors) = (graph.operators.len(), graph.tensors.len());
-    let [operators, tensors] =
-        [(operators, "operator"), (tensors, "tensor")].map(|(count, what)| plural(count, what));
+    let [operators, tensors] = [(operators, "operator"), (tensors, "tensor")]
+        .map(|(count, what)| output::count(count, what));
     let called = called.unwrap_or_default();
     let mut text = format!("\n  subgraph {index}{called}: {operators}, {tensors}\n");
     let sides = [("input", &graph.inputs), ("output", &graph.outputs)];
@@ -102,7 +161,29 @@ fn tensor_text(index: i32, tensor: &Tensor) -> String {
     text
 }
 
-fn operators_text(model: &Model) -> String {
+/// Writes what goes into each operator and what comes out, one a line.
+fn operators_text(model: &Model, graph: &Subgraph) -> String {
+    let names = |indices: &[i32]| -> String {
+        let name = |&index: &i32| match graph.tensor(index) {
+            Some(tensor) => name(tensor.name.as_deref()),
+            None if index == -1 => "none".to_owned(),
+            None => "?".to_owned(),
+        };
+        let shown: Vec<_> = indices.iter().take(SHOWN_TENSORS).map(name).collect();
+        let more = if indices.len() > SHOWN_TENSORS { ", …" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    let mut text = String::new();
+    for (index, operator) in graph.operators.iter().enumerate() {
+        let code = model.operator_code(operator).map(OperatorCode::name);
+        let code = code.map_or_else(|| "?".into(), |code| escape_up_to(NAME, &code).into_owned());
+        let (inputs, outputs) = (names(&operator.inputs), names(&operator.outputs));
+        let _ = writeln!(text, "    {index:>5}  {code}: {inputs} -> {outputs}");
+    }
+    text
+}
+
+fn codes_text(model: &Model) -> String {
     if model.operator_codes.is_empty() {
         return String::new();
     }
@@ -120,21 +201,16 @@ fn operators_text(model: &Model) -> String {
     format!("\n{}", output::table_text(&table))
 }
 
-fn constants_text(reader: &Reader, shown: usize) -> String {
-    let count = reader.tensors().len();
-    if count == 0 {
+fn constants_text(reader: &Reader) -> String {
+    if reader.tensors().len() == 0 {
         return String::new();
     }
     let mut table =
         output::table(["constant", "tensor", "type", "shape", "bytes", "quantization"], &[1, 4]);
-    for constant in reader.tensors().take(shown) {
+    for constant in reader.tensors() {
         table.add_row(constant_row(constant));
     }
-    let mut text = format!("\n{}", output::table_text(&table));
-    if let Some(left) = count.checked_sub(shown).filter(|left| *left > 0) {
-        let _ = writeln!(text, "  … and {left} more (--tensors lists them)");
-    }
-    text
+    format!("\n{}", output::table_text(&table))
 }
 
 fn constant_row(constant: circle_format::Tensor<'_>) -> [String; 6] {
@@ -204,16 +280,14 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escape_up_to(NAME, text))
 }
 
-fn plural(count: usize, what: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{end}")
-}
-
 /// Characters of a name that are shown.
 const NAME: usize = 72;
 
 /// Names of a signature that are shown.
 const SHOWN_NAMES: usize = 16;
+
+/// Inputs and outputs of an operator that are shown.
+const SHOWN_TENSORS: usize = 64;
 
 /// Dimensions of a shape that are shown.
 const SHOWN_DIMS: usize = 16;

@@ -5,15 +5,15 @@ use crate::{failure::About, outcome::Outcome};
 
 /// Write the part of a model that computes some of its values
 ///
-/// Names are those of the main graph; `modelcrate rten dump` lists them. The part keeps the
+/// Names are those of the main graph; `modelcrate graph` lists them. The part keeps the
 /// version, and has only the weights that it needs. Errors that the model does not have are not
 /// written without --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate rten extract model.rten encoder.rten --outputs hidden
-  modelcrate rten extract model.rten head.rten --inputs hidden --outputs logits,boxes")]
-pub(crate) struct Extract {
+  modelcrate rten cut model.rten encoder.rten --outputs hidden
+  modelcrate rten cut model.rten head.rten --inputs hidden --outputs logits,boxes")]
+pub(crate) struct Cut {
     #[command(flatten)]
     files: Files,
     /// What the part returns, in this order
@@ -24,7 +24,7 @@ pub(crate) struct Extract {
     inputs: Vec<String>,
 }
 
-impl Extract {
+impl Cut {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let input = &self.files.input;
         let reader = super::open(input)?;

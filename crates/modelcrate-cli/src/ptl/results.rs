@@ -1,4 +1,4 @@
-use modelcrate::ptl_spec::{Json, Spec, Unpack as UnpackSpec};
+use modelcrate::ptl_spec::{Json, Spec, Unpack};
 use serde::Serialize;
 
 use super::{
@@ -11,17 +11,17 @@ use crate::{escape::escape_json, failure::About, options::Print, outcome::Outcom
 
 /// Make the results of a call of what a model gave
 ///
-/// Values have places as those of pack do, with keys for dictionaries: those of an answer are
+/// Values have places as those of inputs do, with keys for dictionaries: those of an answer are
 /// `start_logits` and `end_logits`, those of boxes `pred_logits` and `pred_boxes`. Parameters are only
 /// needed where the results depend on them, as answers do on the packed text.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate ptl unpack model.ptl --input 0=scores.npy
-  modelcrate ptl unpack model.ptl --input 0=42 --input 1=true
-  modelcrate ptl unpack qa.ptl --param text=@question.txt --param length=384 \\
+  modelcrate ptl results model.ptl --input 0=scores.npy
+  modelcrate ptl results model.ptl --input 0=42 --input 1=true
+  modelcrate ptl results qa.ptl --param text=@question.txt --param length=384 \\
     --input start_logits=start.npy --input end_logits=end.npy")]
-pub(crate) struct Unpack {
+pub(crate) struct Results {
     #[command(flatten)]
     given: Given,
     #[command(flatten)]
@@ -35,12 +35,12 @@ pub(crate) struct Unpack {
 }
 
 #[derive(Serialize)]
-struct Unpacked {
+struct Made {
     path: String,
     results: Json,
 }
 
-impl Unpack {
+impl Results {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let found = self.given.find()?;
         let whole = self.meaning.read(&found)?;
@@ -53,9 +53,9 @@ impl Unpack {
         }
         let value = self.outputs.value(call.unpack_spec())?;
         let results = called(call.unpack(&value)).about(&found.path)?.to_json();
-        let unpacked = Unpacked { path: found.path.display().to_string(), results };
-        let text = format!("{}\n", escape_json(&unpacked.results.to_pretty()));
-        output::print_result(self.print, &unpacked, &text)?;
+        let made = Made { path: found.path.display().to_string(), results };
+        let text = format!("{}\n", escape_json(&made.results.to_pretty()));
+        output::print_result(self.print, &made, &text)?;
         Ok(Outcome::Fine)
     }
 
@@ -70,11 +70,11 @@ impl Unpack {
 }
 
 /// Tells whether a result depends on the text that was packed.
-fn has_answer(unpack: &UnpackSpec) -> bool {
+fn has_answer(unpack: &Unpack) -> bool {
     match unpack {
-        UnpackSpec::Tuple(items) | UnpackSpec::List(items) => items.iter().any(has_answer),
-        UnpackSpec::Dict(items) => items.iter().any(|(_, unpack)| has_answer(unpack)),
-        UnpackSpec::BertAnswer { .. } => true,
+        Unpack::Tuple(items) | Unpack::List(items) => items.iter().any(has_answer),
+        Unpack::Dict(items) => items.iter().any(|(_, unpack)| has_answer(unpack)),
+        Unpack::BertAnswer { .. } => true,
         _ => false,
     }
 }

@@ -24,10 +24,10 @@ use crate::{escape::escape, failure::About, outcome::Outcome, output, write::Wri
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  modelcrate ptl pack model.ptl --param image=@photo.jpg --param side=224 -o inputs
-  modelcrate ptl pack live.spec.json --param text='Who was Jim Henson?' --profile android
-  modelcrate ptl pack model.ptl --param image=@photo.png -o input.zt")]
-pub(crate) struct Pack {
+  modelcrate ptl inputs model.ptl --param image=@photo.jpg --param side=224 -o inputs
+  modelcrate ptl inputs live.spec.json --param text='Who was Jim Henson?' --profile android
+  modelcrate ptl inputs model.ptl --param image=@photo.png -o input.zt")]
+pub(crate) struct Inputs {
     #[command(flatten)]
     given: Given,
     #[command(flatten)]
@@ -77,7 +77,7 @@ enum Number {
     Bool(bool),
 }
 
-impl Pack {
+impl Inputs {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let found = self.given.find()?;
         let spec = self.meaning.read(&found)?;

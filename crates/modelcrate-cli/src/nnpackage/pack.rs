@@ -3,15 +3,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{anyhow, bail};
 use modelcrate::{
-    nnpackage::{Builder, Error, File, IoRef, Reader},
+    nnpackage::{Builder, Edit, Error, File, IoRef, Manifest, Package, Reader},
     tensor_core::{Chain, Finding, Report},
 };
 use serde::Serialize;
 
 use super::given::{
-    Begun, Edge, ForModel, Named, Store, Target, TypeOf, about_culprit, begin_archive,
-    begin_folder, count, file_name, open, partition, read_text, reference,
+    Begun, Edge, ForModel, Named, Store, TypeOf, about_culprit, begin_archive, begin_folder,
+    check_output, file_name, open, partition, read_text, reference,
 };
 use crate::{
     checked::Checked,
@@ -19,30 +20,17 @@ use crate::{
     failure::About,
     options::{Force, is_stdio},
     outcome::Outcome,
-    output,
+    output, pack,
     write::Writing,
 };
 
-/// Build a package of models and what belongs to them
-///
-/// Each model is taken for what its identifier says, whatever its name. Files that a model needs,
-/// such as those that its operators run, have to lie beside it and come into the package with it.
-/// The version is the lowest that has everything that is used. The same files make the same bytes.
-/// A package that `check` would call invalid is not written without --force.
+/// How an nnpackage is packed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  modelcrate nnpackage build add.circle -o add.zip
-  modelcrate nnpackage build add.circle --mmap --digests -o add --folder
-  modelcrate nnpackage build part0.circle part1.circle --from-conn net.conn.json -o net.zip
-  modelcrate nnpackage build model.bin --model-type 0=bin -o - | sha256sum")]
-pub(crate) struct Build {
-    /// The models, in order; a NAME is the path in the package, by default that of the file without
-    /// its folders
-    #[arg(required = true, value_name = "[NAME=]MODEL")]
-    models: Vec<Named>,
-    #[command(flatten)]
-    target: Target,
+#[group(id = "packed_nnpackage")]
+pub(crate) struct Pack {
+    /// Write a folder, which must not be there, or be empty
+    #[arg(long)]
+    folder: bool,
     /// Take a model for this type: circle, tflite, bin or tvn; models count from 0
     #[arg(long, value_name = "INDEX=TYPE")]
     model_type: Vec<TypeOf>,
@@ -59,12 +47,6 @@ pub(crate) struct Build {
     /// List the SHA-256 of every file in metadata/SHA256SUMS
     #[arg(long)]
     digests: bool,
-    #[command(flatten)]
-    store: Store,
-    #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    write: Writing,
 }
 
 /// How models are connected.
@@ -90,6 +72,7 @@ struct Wires {
 
 /// What comes with the models.
 #[derive(Debug, clap::Args)]
+#[group(id = "beside_models")]
 struct Beside {
     /// A kernel of a custom operator, lib<operator>.<arch>-<os>.<build>.a; may be given several
     /// times
@@ -124,23 +107,55 @@ pub(super) struct Built {
     pub(super) checked: Checked,
 }
 
-impl Build {
-    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        self.target.check(self.inputs())?;
-        let builder = self.collect()?;
+impl Pack {
+    /// Packs models, or a folder, to which none but a few of the `given` options are applied.
+    pub(crate) fn run(
+        &self,
+        sources: &[PathBuf],
+        to: &pack::To,
+        given: &[String],
+    ) -> anyhow::Result<Outcome> {
+        let (output, store) = (&to.output, Store::new(to.level, to.alignment));
+        let place = To { path: output, is_folder: self.folder, store, write: to.write };
+        if let [folder] = sources
+            && folder.is_dir()
+        {
+            check_output(output, [&**folder].into_iter())?;
+            let no_models = ["--folder", "--digests"];
+            if let Some(option) = given.iter().find(|option| !no_models.contains(&&***option)) {
+                bail!(
+                    "{option} is for models, not for the folder of a package, which edit changes"
+                );
+            }
+            let package = super::package(folder)?;
+            let mut edit = Edit::new(&package);
+            let mut sums = package.sums().about(folder)?.is_some();
+            if self.digests {
+                edit.digests(true);
+                sums = true;
+            }
+            let preview = edit.preview().about(folder)?;
+            let files = preview.files().about(folder)?.count().saturating_add(sums.into());
+            let checked = Checked::of(&preview.lint(), &package.lint(), to.force);
+            let bytes = place.begin(&edit, &checked, &[(folder, &package)])?.commit(output)?;
+            let built = Built::of(edit.manifest(), output, to.write, checked);
+            return Built { files, bytes, ..built }.report("packed", output, to.write);
+        }
+        let models =
+            sources.iter().map(|source| named(source)).collect::<anyhow::Result<Vec<_>>>()?;
+        check_output(output, self.inputs(&models))?;
+        let builder = self.collect(&models)?;
         let files = builder.paths().len().saturating_add(1).saturating_add(self.digests.into());
-        let Target { output, folder } = &self.target;
-        let to = To { path: output, is_folder: *folder, store: self.store, write: self.write };
-        let checked = check(&builder, &Report::default(), Report::default(), &to, &[], self.force)?;
-        let bytes = to.begin(&builder, &checked, &[])?.commit(output)?;
-        let built = Built { files, bytes, ..Built::of(&builder, output, self.write, checked) };
-        self.write.report(output, &built, &built.text("built"))?;
-        Ok(built.checked.outcome())
+        let none = Report::default();
+        let checked = check(&builder, &none, Report::default(), &place, &[], to.force)?;
+        let bytes = place.begin(&builder, &checked, &[])?.commit(output)?;
+        let built = Built::of(builder.manifest(), output, to.write, checked);
+        Built { files, bytes, ..built }.report("packed", output, to.write)
     }
 
-    fn collect(&self) -> anyhow::Result<Builder> {
+    fn collect(&self, models: &[Named]) -> anyhow::Result<Builder> {
         let mut builder = Builder::default();
-        for (index, model) in self.models.iter().enumerate() {
+        for (index, model) in models.iter().enumerate() {
             let Named { name, path } = model;
             let added = match TypeOf::find(&self.model_type, index) {
                 Some(kind) => builder.model_as(name, open(path).about(path)?, kind),
@@ -149,7 +164,7 @@ impl Build {
             };
             added.about(path)?;
         }
-        let models = self.models.len();
+        let models = models.len();
         let beyond = self.model_type.iter().find(|given| given.index >= models);
         if let Some(TypeOf { index, .. }) = beyond {
             anyhow::bail!("--model-type is for model {index}, but there are {models}, from 0");
@@ -167,9 +182,9 @@ impl Build {
         Ok(builder)
     }
 
-    fn inputs(&self) -> impl Iterator<Item = &Path> {
+    fn inputs<'a>(&'a self, models: &'a [Named]) -> impl Iterator<Item = &'a Path> {
         let beside = &self.beside;
-        let named = self.models.iter().chain(&beside.file).map(|file| &file.path);
+        let named = models.iter().chain(&beside.file).map(|file| &file.path);
         let golden = beside.golden_input.iter().chain(&beside.golden_expected);
         let infos = beside.model_info.iter().map(|info| &info.path);
         let paths = named.chain(golden).chain(infos).chain(&beside.custom_op).chain(&self.config);
@@ -211,6 +226,14 @@ impl Beside {
         }
         Ok(())
     }
+}
+
+/// Reads what a model is to be called and where it is.
+fn named(source: &Path) -> anyhow::Result<Named> {
+    source
+        .to_str()
+        .ok_or_else(|| anyhow!("{source:?} is not UTF-8, expected [NAME=]MODEL"))?
+        .parse()
 }
 
 /// Checks a package that is to be written against what was found before.
@@ -275,7 +298,7 @@ impl To<'_> {
     /// Writes a package, but for the last step, unless it is refused.
     pub(super) fn begin(
         &self,
-        builder: &Builder,
+        package: &dyn Package,
         checked: &Checked,
         parts: Parts<'_>,
     ) -> anyhow::Result<Begun> {
@@ -284,24 +307,29 @@ impl To<'_> {
         }
         let begin = if self.is_folder { begin_folder } else { begin_archive };
         let culprit = || broken(parts, self.path);
-        begin(self.path, self.write, &culprit, self.store.options(), builder)
+        begin(self.path, self.write, &culprit, self.store.options(), package)
     }
 }
 
 impl Built {
     /// Says what is made; the numbers of files and bytes are the caller's to say.
-    pub(super) fn of(builder: &Builder, path: &Path, write: Writing, checked: Checked) -> Self {
-        let (path, manifest) = (path.display().to_string(), builder.manifest());
-        let (dry_run, version, models) =
-            (write.dry_run, manifest.version.to_string(), manifest.models);
+    pub(super) fn of(manifest: Manifest, path: &Path, write: Writing, checked: Checked) -> Self {
+        let (path, version) = (path.display().to_string(), manifest.version.to_string());
+        let (dry_run, models) = (write.dry_run, manifest.models);
         Self { path, dry_run, version, models, files: 0, bytes: None, checked }
+    }
+
+    /// Says what was done.
+    pub(super) fn report(self, what: &str, path: &Path, write: Writing) -> anyhow::Result<Outcome> {
+        write.report(path, &self, &self.text(what))?;
+        Ok(self.checked.outcome())
     }
 
     pub(super) fn text(&self, what: &str) -> String {
         let (path, would_be) = (escape(&self.path), if self.dry_run { "would be " } else { "" });
-        let models = count(self.models.len(), "model");
+        let models = output::count(self.models.len(), "model");
         let mut text = format!("{path}: {would_be}{what}, version {}, {models}", self.version);
-        let _ = write!(text, ", {}", count(self.files, "file"));
+        let _ = write!(text, ", {}", output::count(self.files, "file"));
         if let Some(bytes) = self.bytes {
             let _ = write!(text, ", {}", output::size(bytes));
         }
