@@ -1,17 +1,23 @@
 use clap::{Parser, Subcommand};
+use modelcrate::Format;
 
-use crate::{convert, create, generate, inspect, outcome::Outcome, verify};
+use crate::{
+    convert, create, explain, failure::of_other_format, generate, inspect, options::Manner,
+    outcome::Outcome, verify,
+};
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
 #[derive(Debug, Parser)]
 #[command(name = "modelcrate", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    manner: Manner,
     #[command(subcommand)]
     command: Command,
 }
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 all is well (warnings allowed), 1 a file is invalid, or the result would be and is
+Exit status: 0 all is well (warnings allowed), 1 a file is invalid, or the result would be and is \
 refused, 2 the command could not be carried out.
 
 A file for standard output (-) goes there once it is whole; over 64 MiB, it needs room in TMPDIR.
@@ -78,13 +84,42 @@ Example:
         #[command(subcommand)]
         command: crate::ztensor::Ztensor,
     },
+    Explain(explain::Explain),
     Completions(generate::Completions),
     Man(generate::Man),
 }
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        match self.command {
+        self.manner.set();
+        let taken = self.command.formats();
+        self.command.run().map_err(|error| match taken {
+            [] => error,
+            taken => of_other_format(error, taken),
+        })
+    }
+}
+
+impl Command {
+    /// Returns the formats that a command of a group is for; none of one that takes all.
+    const fn formats(&self) -> &'static [Format] {
+        match self {
+            #[cfg(feature = "carton")]
+            Self::Carton { .. } => &[Format::Carton],
+            #[cfg(feature = "nnpackage")]
+            Self::Nnpackage { .. } => &[Format::NnPackage, Format::Circle, Format::TfLite],
+            #[cfg(feature = "ptl")]
+            Self::Ptl { .. } => &[Format::Ptl, Format::PtlSpec],
+            #[cfg(feature = "rten")]
+            Self::Rten { .. } => &[Format::Rten],
+            #[cfg(feature = "ztensor")]
+            Self::Ztensor { .. } => &[Format::ZTensor],
+            _ => &[],
+        }
+    }
+
+    fn run(self) -> anyhow::Result<Outcome> {
+        match self {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Convert(command) => command.run(),
@@ -104,6 +139,7 @@ impl Args {
             Command::Rten { command } => command.run(),
             #[cfg(feature = "ztensor")]
             Command::Ztensor { command } => command.run(),
+            Command::Explain(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
         }
@@ -126,7 +162,7 @@ mod tests {
     use super::*;
 
     /// Commands that neither change nor make a file.
-    const READERS: &str = "inspect, verify, completions, man, carton hash, carton platforms, \
+    const READERS: &str = "inspect, verify, explain, completions, man, carton hash, carton platforms, \
         nnpackage config, nnpackage onert, ptl results, ptl signature, ptl spec, rten requires";
 
     /// Returns all commands that are not groups of others, with their full names.

@@ -53,7 +53,7 @@ impl Carton {
 fn open(input: &Path, options: ReadOptions) -> anyhow::Result<Reader> {
     let reader = || {
         if is_stdio(input) {
-            return Ok(options.from_bytes(output::stdin()?)?);
+            return Ok(options.from_source(output::stdin_model()?)?);
         }
         anyhow::Ok(options.open(input)?)
     };

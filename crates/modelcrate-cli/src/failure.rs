@@ -7,8 +7,8 @@ use std::{
 
 use anyhow::Error;
 use modelcrate::{
-    kind_of,
-    tensor_core::{Chain, ErrorKind},
+    Format, detect, kind_of,
+    tensor_core::{Chain, ErrorKind, Source},
 };
 
 /// Names the file that an error is about.
@@ -36,7 +36,19 @@ pub(crate) struct Failure {
 impl Failure {
     /// Returns what went wrong and its causes in one line, without the name of the file.
     pub(crate) fn reason(&self) -> String {
-        let text = chain(&self.error);
+        let mut text = chain(&self.error);
+        let hints = [
+            (" is a pipe or a device, ", " (what a pipe brings is read as -)"),
+            ("there is no end record", ": the file is truncated"),
+            (
+                "expected \"ZTEN1000\" behind a manifest size",
+                ": the file is truncated, or not finished",
+            ),
+        ];
+        let fits = |(found, _): &(&str, &str)| text.contains(found);
+        if let Some((_, hint)) = hints.into_iter().find(fits) {
+            text.push_str(hint);
+        }
         // Errors of opening a file say which.
         let rest = text.strip_prefix(&format!("{:?}", self.path));
         rest.map_or(text.as_str(), |rest| rest.trim_start_matches([':', ' '])).to_owned()
@@ -72,6 +84,28 @@ pub(crate) fn malformed<T>(reason: impl Into<String>) -> anyhow::Result<T> {
 /// Returns the error without the file that was added to it.
 pub(crate) fn bare(error: &Error) -> &Error {
     error.downcast_ref::<Failure>().map_or(error, |failure| &failure.error)
+}
+
+/// Says what a file is that a command does not take, and which one does, where that is why it failed.
+pub(crate) fn of_other_format(error: Error, taken: &[Format]) -> Error {
+    let Some(Failure { path, error: reason }) = error.downcast_ref() else { return error };
+    let is_of_file = is_invalid(&error) && !reason.is::<modelcrate::Error>();
+    let detected = || detect(&Source::open(path).ok()?).ok()?;
+    let Some(found) = is_of_file.then(detected).flatten() else { return error };
+    if taken.contains(&found) {
+        return error;
+    }
+    let command = match found {
+        Format::Carton => "carton",
+        Format::Circle | Format::NnPackage | Format::TfLite => "nnpackage",
+        Format::Ptl | Format::PtlSpec => "ptl",
+        Format::Rten => "rten",
+        _ => "inspect",
+    };
+    let wanted: Vec<_> = taken.iter().map(|format| format.title()).collect();
+    let (is, wanted) = (found.title(), wanted.join(" or "));
+    let text = format!("is {is}, expected {wanted} (see modelcrate {command})");
+    Failure { path: path.clone(), error: Error::msg(text) }.into()
 }
 
 /// Writes an error and its causes in one line.

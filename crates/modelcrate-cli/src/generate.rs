@@ -1,9 +1,9 @@
-use std::io;
+use std::{io, path::PathBuf};
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::{args::Args, outcome::Outcome, output};
+use crate::{args::Args, failure::About, outcome::Outcome, output};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -24,21 +24,29 @@ impl Completions {
     }
 }
 
-/// Print the manual page, of this command or of one of its commands
+/// Print the manual page, of this command or of one of its commands, or write all of them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   modelcrate man > modelcrate.1
-  modelcrate man ztensor append | man -l -")]
+  modelcrate man verify | man -l -
+  modelcrate man --all ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// The command whose page is wanted, such as `verify` or `ztensor append`
+    /// The command whose page is wanted, such as `verify` or `ptl embed`
     #[arg(value_name = "COMMAND")]
     commands: Vec<String>,
+    /// Write the pages of all commands into this folder, which must be there
+    #[arg(long, value_name = "FOLDER", conflicts_with = "commands")]
+    all: Option<PathBuf>,
 }
 
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let mut command = Args::command();
+        if let Some(folder) = &self.all {
+            clap_mangen::generate_to(command, folder).about(folder)?;
+            return Ok(Outcome::Fine);
+        }
         command.build();
         for name in &self.commands {
             let found = command.find_subcommand(name).cloned();

@@ -95,7 +95,7 @@ impl Graph {
     }
 
     fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
-        let print = Print { format: Format::Human, no_progress: true };
+        let print = Print { format: Format::Human };
         let write = Writing { overwrite: self.overwrite, dry_run: false, print };
         let is_input = !is_stdio(path) && same_file(&self.input, path);
         ensure!(!is_input, "{}: is the input, expected another file", path.display());

@@ -23,6 +23,7 @@ mod checked;
 mod convert;
 mod create;
 mod escape;
+mod explain;
 mod failure;
 mod generate;
 mod glob;
@@ -36,6 +37,7 @@ mod output;
 #[cfg(any(feature = "carton", feature = "nnpackage"))]
 mod pack;
 mod paths;
+mod progress;
 #[cfg(feature = "ptl")]
 mod ptl;
 mod put;

@@ -1,10 +1,10 @@
 //! Options that commands share.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, str::FromStr, sync::OnceLock, time::Duration};
 
 use anyhow::bail;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Id, ValueEnum, parser::ValueSource};
-use modelcrate::tensor_core::{Verify, output::Output};
+use modelcrate::tensor_core::{Verify, output::Output, parallel};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -24,9 +24,60 @@ pub(crate) struct Print {
     /// How results are printed
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// Options that every command has.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Manner {
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more, such as every file that is skipped
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
     /// Show no progress
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) no_progress: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: Color,
+    /// How many threads may be used; as many as the system offers by default
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+static MANNER: OnceLock<Manner> = OnceLock::new();
+
+impl Manner {
+    /// Makes the process keep to them.
+    pub(crate) fn set(self) {
+        match self.color {
+            Color::Auto => {}
+            Color::Always => anstream::ColorChoice::Always.write_global(),
+            Color::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        // Nothing sets them twice.
+        let _ = MANNER.set(self);
+    }
+
+    /// Returns how many threads to use.
+    pub(crate) fn threads(self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(parallel::available)
+    }
+}
+
+/// Returns the options that every command has.
+pub(crate) fn manner() -> Manner {
+    MANNER.get().copied().unwrap_or_default()
 }
 
 /// Options of every command that changes a file in place.

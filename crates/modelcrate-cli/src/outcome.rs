@@ -37,5 +37,5 @@ impl From<Outcome> for ExitCode {
 /// Says what went wrong.
 pub(crate) fn print_error(message: &str) {
     let style = anstyle::AnsiColor::Red.on_default().bold();
-    output::print_aside(&format!("{style}error{style:#}: {}\n", escape(message)));
+    output::print_problem(&format!("{style}error{style:#}: {}\n", escape(message)));
 }

@@ -1,46 +1,64 @@
-//! Results as JSON, tables and progress.
+//! Results as JSON, tables and text.
 
 use std::{
-    io::{self, IsTerminal, Read, Write},
+    env,
+    io::{self, Read, Write},
     path::Path,
 };
 
 use anyhow::Context as _;
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use modelcrate::{
-    AnyReader, ReadOptions,
+    AnyReader, Error, ReadOptions,
     tensor_core::{At, Finding, Severity, Source},
 };
 use serde::Serialize;
+use tempfile::{SpooledData, SpooledTempFile};
 
 use crate::{
     escape::escape,
     failure::About,
-    options::{Format, Input, Print, is_stdio},
+    options::{Format, Input, Print, is_stdio, manner},
 };
 
 /// The version of the JSON that this command prints.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a, T> {
+struct One<'a, T> {
     schema: u32,
-    files: &'a [T],
+    #[serde(flatten)]
+    result: &'a T,
 }
 
-/// Prints one result: now where each has its own line, else with the others.
+/// Writes one result as an object on a line of its own.
+pub(crate) fn json<T: Serialize>(result: &T) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(&One { schema: SCHEMA, result })? + "\n")
+}
+
+/// Prints one result as an object on a line of its own.
 pub(crate) fn print_line<T: Serialize>(result: &T) -> io::Result<()> {
-    let mut line = serde_json::to_vec(result)?;
-    line.push(b'\n');
-    io::stdout().lock().write_all(&line)
+    io::stdout().lock().write_all(json(result)?.as_bytes())
+}
+
+/// Prints one result as an object of several lines.
+pub(crate) fn print_json<T: Serialize>(result: &T) -> io::Result<()> {
+    print_value(&One { schema: SCHEMA, result })
+}
+
+/// Prints a document of another schema than ours.
+pub(crate) fn print_value<T: Serialize>(document: &T) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(document)? + "\n";
+    io::stdout().lock().write_all(text.as_bytes())
 }
 
 /// Prints all results as one object.
 pub(crate) fn print_document<T: Serialize>(files: &[T]) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(&Document { schema: SCHEMA, files })?;
-    text.push(b'\n');
-    io::stdout().lock().write_all(&text)
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        files: &'a [T],
+    }
+    print_json(&Document { files })
 }
 
 /// Prints text for people; colours are left out where they are not wanted.
@@ -50,8 +68,15 @@ pub(crate) fn print_text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Says something beside the result; where nobody can hear it, that is no error.
+/// Says something beside the result, unless that is not wanted.
 pub(crate) fn print_aside(text: &str) {
+    if !manner().quiet {
+        print_problem(text);
+    }
+}
+
+/// Says what is wrong; where nobody can hear it, that is no error.
+pub(crate) fn print_problem(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
@@ -64,6 +89,7 @@ pub(crate) fn print_done<T: Serialize>(
     text: &str,
 ) -> anyhow::Result<()> {
     let done = if dry_run { "" } else { "everything is done, but " };
+    let text = if manner().quiet { "" } else { text };
     let printed = print_result(print, result, text);
     printed.with_context(|| format!("{done}writing to standard output failed")).about(path)
 }
@@ -72,25 +98,16 @@ pub(crate) fn print_done<T: Serialize>(
 pub(crate) fn print_result<T: Serialize>(print: Print, result: &T, text: &str) -> io::Result<()> {
     match print.format {
         Format::Human => print_text(text),
-        Format::Json | Format::Jsonl => io::stdout().lock().write_all(json(result)?.as_bytes()),
+        Format::Json | Format::Jsonl => print_line(result),
     }
-}
-
-/// Writes the result of a command that has one as JSON.
-pub(crate) fn json<T: Serialize>(result: &T) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct One<'a, T> {
-        schema: u32,
-        #[serde(flatten)]
-        result: &'a T,
-    }
-    Ok(serde_json::to_string(&One { schema: SCHEMA, result })? + "\n")
 }
 
 /// Starts a table without borders.
 pub(crate) fn table<const N: usize>(header: [&str; N], right: &[usize]) -> Table {
     let mut table = Table::new();
+    // As wide as the terminal; in a pipe nothing is cut.
     table.load_style(presets::NOTHING).set_header(header);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     for &column in right {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -114,11 +131,23 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
 
 /// Writes in one line what was found, also with the place in a line of a text.
 pub(crate) fn found_text(severity: Severity, rule: &str, at: &At, message: &str) -> String {
+    let place = place_text(at);
+    let joint = if place.is_empty() { "" } else { ": " };
+    line_text(severity, rule, &format!("{place}{joint}{message}"))
+}
+
+/// Writes a line that starts with a severity and a rule.
+pub(crate) fn line_text(severity: Severity, rule: &str, text: &str) -> String {
     let style = match severity {
         Severity::Error => anstyle::AnsiColor::Red.on_default(),
         Severity::Warning => anstyle::AnsiColor::Yellow.on_default(),
         Severity::Note => anstyle::AnsiColor::Cyan.on_default(),
     };
+    format!("  {style}{severity}{style:#} [{rule}] {}\n", escape(text))
+}
+
+/// Writes where something is, as far as that is known.
+pub(crate) fn place_text(at: &At) -> String {
     let tensor = at.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
     let place = [
         at.entry.as_ref().map(|entry| format!("{entry:?}")),
@@ -129,10 +158,32 @@ pub(crate) fn found_text(severity: Severity, rule: &str, at: &At, message: &str)
         at.column.map(|column| format!("column {column}")),
         at.offset.map(|offset| format!("byte {offset}")),
     ];
-    let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let joint = if place.is_empty() { "" } else { ": " };
-    let text = format!("{place}{joint}{message}");
-    format!("  {style}{severity}{style:#} [{rule}] {}\n", escape(&text))
+    place.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a path into JSON: bytes that are no UTF-8 as `\\xff`, which no two paths share that differ in
+/// them alone.
+pub(crate) fn path_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+/// Writes a number of things for people, in groups of three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && at % 3 == first {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Writes a number of bytes for people.
@@ -145,7 +196,7 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Opens a file, or reads standard input, which is held in memory up to a limit.
+/// Opens a file, or reads standard input.
 pub(crate) fn open(input: &Input, options: ReadOptions) -> anyhow::Result<AnyReader> {
     if !is_stdio(input) {
         return Ok(options.open(input)?);
@@ -155,10 +206,59 @@ pub(crate) fn open(input: &Input, options: ReadOptions) -> anyhow::Result<AnyRea
 
 /// Opens a file of any kind, or reads standard input, as [`open`] does.
 pub(crate) fn source(input: &Path) -> anyhow::Result<Source> {
-    Ok(if is_stdio(input) { Source::from_bytes(stdin()?) } else { Source::open(input)? })
+    Ok(if is_stdio(input) { stdin_model()? } else { Source::open(input)? })
 }
 
-/// Reads standard input into memory, up to a limit.
+/// Reads a model from standard input: into memory, or where it is large into a file without a name
+/// among the temporary ones. What starts as no model is read no further.
+pub(crate) fn stdin_model() -> anyhow::Result<Source> {
+    let mut input = io::stdin().lock();
+    let mut start = Vec::new();
+    input.by_ref().take(LOOKED_AT).read_to_end(&mut start)?;
+    let is_whole = (start.len() as u64) < LOOKED_AT;
+    let start = bytes::Bytes::from(start);
+    if is_whole {
+        return Ok(Source::from_bytes(start));
+    }
+    if let Err(error @ Error::UnknownFormat { .. }) = AnyReader::from_bytes(start.clone()) {
+        return Err(error.into());
+    }
+    let mut spool = SpooledTempFile::new(IN_MEMORY);
+    spool.write_all(&start).map_err(|error| spooling(&error))?;
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match input.read(&mut chunk)? {
+            0 => return spooled(spool),
+            len => spool
+                .write_all(chunk.get(..len).unwrap_or_default())
+                .map_err(|error| spooling(&error))?,
+        }
+    }
+}
+
+/// Returns what was written to a spool.
+pub(crate) fn spooled(spool: SpooledTempFile) -> anyhow::Result<Source> {
+    Ok(match spool.into_inner() {
+        SpooledData::InMemory(bytes) => Source::from_bytes(bytes.into_inner()),
+        SpooledData::OnDisk(file) => Source::from_file(file)?,
+    })
+}
+
+/// Says where there is no room, or nothing at all.
+pub(crate) fn spooling(error: &io::Error) -> io::Error {
+    let text = format!("in the folder for temporary files, {:?}: {error}", env::temp_dir());
+    io::Error::new(error.kind(), text)
+}
+
+/// How many bytes of what goes to or comes from a pipe are held in memory.
+pub(crate) const IN_MEMORY: usize = 64 << 20;
+
+/// How many bytes of standard input tell whether it is a model.
+const LOOKED_AT: u64 = 1 << 20;
+
+const CHUNK: usize = 1 << 18;
+
+/// Reads what is not a model from standard input into memory, up to a limit.
 pub(crate) fn stdin() -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = STDIN_LIMIT.saturating_add(1);
@@ -169,22 +269,5 @@ pub(crate) fn stdin() -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A bar on standard error while bytes are read, where that is a terminal.
-pub(crate) fn progress(print: Print, bytes: u64) -> ProgressBar {
-    let bar = progress_like(print, "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
-    bar.set_length(bytes);
-    bar
-}
-
-/// A bar of another form, whose length is not known yet.
-pub(crate) fn progress_like(print: Print, template: &str) -> ProgressBar {
-    let shown = print.format == Format::Human && !print.no_progress && io::stderr().is_terminal();
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::no_length();
-    ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style))
-}
-
 /// What standard input may hold: it is read into memory.
-const STDIN_LIMIT: u64 = 8 << 30;
+const STDIN_LIMIT: u64 = 1 << 30;

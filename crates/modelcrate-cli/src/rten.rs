@@ -39,7 +39,7 @@ impl Rten {
 fn open(input: &Path) -> anyhow::Result<Reader> {
     let reader = || {
         if is_stdio(input) {
-            return Ok(Reader::from_bytes(output::stdin()?)?);
+            return Ok(Reader::from_source(output::stdin_model()?)?);
         }
         anyhow::Ok(Reader::open(input)?)
     };

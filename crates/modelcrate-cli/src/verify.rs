@@ -1,24 +1,34 @@
+mod ordered;
+mod sarif;
+mod text;
+mod walk;
+
 use std::{
-    collections::HashSet,
-    fmt::Write as _,
     fs, io,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
+    path::Path,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
-use anyhow::anyhow;
+use clap::ValueEnum;
 use modelcrate::{
-    AnyReader, Error, Format as ModelFormat, Verdict, detect, is_model_folder,
-    tensor_core::{At, Finding, Profile, Report, Source},
+    AnyReader, Coverage, Error, Format as ModelFormat, Verdict,
+    rules::{self, Rule},
+    tensor_core::{At, Finding, Profile, Report},
 };
 use serde::Serialize;
 
+use self::{
+    sarif::Log,
+    text::{Tally, annotations, text},
+    walk::{Found, Walked},
+};
 use crate::{
-    escape::escape,
     failure::{About, Failure, chain, is_invalid},
-    options::{Format, Input, Print, is_stdio},
+    options::{Input, manner},
     outcome::{Outcome, print_error},
-    output,
+    output::{self, path_text},
+    progress::{self, Progress},
 };
 
 /// Read model files whole and report every fault: structure, digests, contents
@@ -26,15 +36,18 @@ use crate::{
 /// A folder with MANIFEST and carton.toml is verified as the carton that it was, one with
 /// metadata/MANIFEST as an nnpackage. Other folders are walked; what is hidden in them, links, and
 /// files that are not model files, neither by content nor by name, are skipped and counted. The
-/// report has files that could not be read, too, with the reason as their finding.
+/// report has files that could not be read, too, with the reason as their finding. Findings of a file
+/// that say the same are counted for people; -v prints all of them, and the files that are skipped;
+/// -q prints files that fail, and nothing else.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exit status: 0 all files are valid (warnings allowed), 1 a file is invalid, 2 a file or folder could
-not be read or a folder has no model file, whatever became of the others.
+Exit status: 0 all files are valid (warnings allowed, unless --strict), 1 a file is invalid, \
+2 a file or folder could not be read or a folder has no model file, whatever became of the others.
 
 Examples:
   modelcrate verify model.zt
-  modelcrate verify --format json models/ > report.json")]
+  modelcrate verify --format json models/ > report.json
+  modelcrate verify --strict --ignore zt/gap --format sarif models/ > models.sarif")]
 pub(crate) struct Verify {
     /// Files or folders; - is standard input
     #[arg(required = true, value_name = "FILE|FOLDER")]
@@ -48,11 +61,37 @@ pub(crate) struct Verify {
     /// Tolerate a file whose end is missing: check the last complete one inside it
     #[arg(long)]
     lenient: bool,
-    /// How many threads read and hash; as many as the system offers by default
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    #[command(flatten)]
-    print: Print,
+    /// Fail where there are warnings, too
+    #[arg(long)]
+    strict: bool,
+    /// Leave out what is found by a rule, or by all that start so, up to a slash or a hyphen
+    #[arg(long, value_name = "RULE", value_parser = known_rule)]
+    ignore: Vec<String>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object
+    Json,
+    /// One JSON object a line and file, as each is done
+    Jsonl,
+    /// One SARIF 2.1.0 log, for code scanners
+    Sarif,
+    /// A line for each finding that GitHub shows beside a change
+    Github,
+}
+
+fn known_rule(pattern: &str) -> Result<String, String> {
+    match Rule::matching(pattern).next() {
+        Some(_) => Ok(pattern.to_owned()),
+        None => Err("is no rule (modelcrate explain lists all)".to_owned()),
+    }
 }
 
 #[derive(Serialize)]
@@ -63,172 +102,232 @@ struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     model_hash: Option<String>,
     verdict: Verdict,
+    /// None of a file that does not open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Coverage>,
     findings: Report,
+    /// How many findings were left out.
+    #[serde(skip)]
+    ignored: u64,
+    #[serde(skip)]
+    is_unread: bool,
+}
+
+#[derive(Serialize)]
+struct Verified {
+    files: Vec<File>,
+    summary: Tally,
 }
 
 impl Verify {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut outcome, mut done, mut skipped) = (Outcome::Fine, Vec::new(), 0_u64);
+        let (mut files, mut skipped) = (Vec::new(), Vec::new());
         for input in &self.files {
-            let walked = self.walk(input);
-            skipped = skipped.saturating_add(walked.skipped);
-            for (path, error) in walked.files {
-                let verified = error.map_or_else(|| self.verify(&path), Err);
-                let file = match verified.about(&path) {
-                    Ok(file) => file,
-                    Err(error) => {
-                        outcome = outcome.and(Outcome::Failed);
-                        if self.print.format == Format::Human {
-                            print_error(&chain(&error));
-                            continue;
-                        }
-                        File::unread(&path, &error)
-                    }
-                };
-                if file.verdict == Verdict::Invalid {
-                    outcome = outcome.and(Outcome::Invalid);
-                }
-                match self.print.format {
-                    Format::Human => output::print_text(&text(&file))?,
-                    Format::Jsonl => output::print_line(&file)?,
-                    Format::Json => done.push(file),
-                }
+            let walked = Walked::of(input, self.follow);
+            if walked.files.is_empty() && !self.allow_empty {
+                let fault = "has no model file (--allow-empty tolerates that)".to_owned();
+                files.push(Found { path: input.clone(), fault: Some(fault) });
+            }
+            files.extend(walked.files);
+            skipped.extend(walked.skipped);
+        }
+        let bar = Self::bar(&files);
+        let tally = Tally { skipped: skipped.len() as u64, ..Tally::default() };
+        let mut results = Results::new(&self, &bar, tally);
+        let large = Mutex::new(());
+        let work = |found: &Found| self.verify(found, files.len(), &large, &bar);
+        ordered::each(&files, manner().threads(), work, |file| results.take(file))?;
+        if manner().verbose {
+            for path in &skipped {
+                results
+                    .text
+                    .push_str(&format!("{}: skipped\n", crate::escape::escape(&path_text(path))));
             }
         }
-        match self.print.format {
-            Format::Human if skipped > 0 => {
-                let files = if skipped == 1 { "file" } else { "files" };
-                output::print_aside(&format!("{skipped} {files} skipped\n"));
-            }
-            Format::Json => output::print_document(&done)?,
-            _ => {}
-        }
-        Ok(outcome)
+        Ok(results.finish()?)
     }
 
-    fn walk(&self, input: &Path) -> Walked {
-        let mut walked = Walked::default();
-        if is_stdio(input) || !input.is_dir() || is_model_folder(input) {
-            walked.files.push((input.to_owned(), None));
-            return walked;
-        }
-        walked.folders.push(input.to_owned());
-        while let Some(folder) = walked.folders.pop() {
-            if let Err(error) = walked.folder(&folder, self.follow) {
-                walked.files.push((folder, Some(error.into())));
-            }
-        }
-        if walked.files.is_empty() && !self.allow_empty {
-            let error = anyhow!("has no model file (--allow-empty tolerates that)");
-            walked.files.push((input.to_owned(), Some(error)));
-        }
-        walked.files.sort_by(|(a, _), (b, _)| a.cmp(b));
-        walked
+    fn bar(files: &[Found]) -> Progress {
+        // To ask for all lengths takes its time.
+        let len = |found: &Found| fs::metadata(&found.path).map_or(0, |found| found.len());
+        let bytes = if progress::is_wanted() { files.iter().map(len).sum() } else { 0 };
+        Progress::of_files(files.len() as u64, bytes)
     }
 
-    fn verify(&self, path: &Input) -> anyhow::Result<File> {
+    fn verify(&self, found: &Found, files: usize, large: &Mutex<()>, bar: &Progress) -> File {
+        let path = &found.path;
+        bar.begin(path);
+        if let Some(fault) = &found.fault {
+            return File::unread(path, fault.clone());
+        }
+        // Files are many, or large: threads work on several of the former, or on one of the latter.
+        let len =
+            fs::metadata(path).map_or(LARGE, |file| if file.is_dir() { LARGE } else { file.len() });
+        let is_large = len >= LARGE || files == 1;
+        let _turn = is_large.then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = if is_large { manner().threads() } else { std::num::NonZeroUsize::MIN };
         let profile = if self.lenient { Profile::Lenient } else { Profile::Strict };
-        let mut options = AnyReader::options().profile(profile);
-        if let Some(threads) = self.threads {
-            options = options.threads(threads);
-        }
-        let reader = match output::open(path, options) {
+        let options = AnyReader::options().profile(profile).threads(threads);
+        let reader = match output::open(path, options).about(path) {
             Ok(reader) => reader,
-            Err(error) if is_invalid(&error) => {
-                let known = error.downcast_ref::<Error>();
-                let rule = known.map_or("file/read", Error::rule);
-                let at = known.map(Error::at).unwrap_or_default();
-                let message = chain(&error);
-                let file = File::invalid(path, rule, at, message);
-                return Ok(File { format: known.and_then(Error::format), ..file });
-            }
-            Err(error) => return Err(error),
+            Err(error) => return File::refused(path, &error),
         };
-        let bar = output::progress(self.print, reader.byte_len());
-        let findings = reader.validate_with(|bytes| bar.inc(bytes));
-        bar.finish_and_clear();
-        let verdict = Verdict::from(&findings);
-        let path = path.display().to_string();
-        let (format, model_hash) = (Some(reader.format()), reader.model_hash());
-        Ok(File { path, format, model_hash, verdict, findings })
+        bar.grow(reader.byte_len().saturating_sub(len));
+        let mut findings = reader.validate_with(|bytes| bar.inc(bytes));
+        let ignored = self.leave_out(&mut findings);
+        File {
+            path: path_text(path),
+            format: Some(reader.format()),
+            model_hash: reader.model_hash(),
+            verdict: Verdict::from(&findings),
+            coverage: Some(reader.coverage()),
+            findings,
+            ignored,
+            is_unread: false,
+        }
+    }
+
+    /// Takes out the findings that are to be ignored; returns how many there were.
+    fn leave_out(&self, findings: &mut Report) -> u64 {
+        let is_ignored =
+            |finding: &Finding| self.ignore.iter().any(|rule| rules::is_match(rule, &finding.rule));
+        if !findings.findings().iter().any(is_ignored) {
+            return 0;
+        }
+        let (left_out, kept) = std::mem::take(findings).split(is_ignored);
+        *findings = kept;
+        left_out
+    }
+
+    fn outcome(&self, file: &File) -> Outcome {
+        match file.verdict {
+            _ if file.is_unread => Outcome::Failed,
+            Verdict::Invalid => Outcome::Invalid,
+            Verdict::Warnings if self.strict => Outcome::Invalid,
+            _ => Outcome::Fine,
+        }
     }
 }
 
 impl File {
+    /// Describes a file that does not open: one that is broken, or that could not be read.
+    fn refused(path: &Path, error: &anyhow::Error) -> Self {
+        let reason = error.downcast_ref().map_or_else(|| chain(error), Failure::reason);
+        if !is_invalid(error) {
+            return Self::unread(path, reason);
+        }
+        let known = crate::failure::bare(error).downcast_ref::<Error>();
+        let rule = known.map_or("file/read", Error::rule);
+        let at = known.map(Error::at).unwrap_or_default();
+        Self { format: known.and_then(Error::format), ..Self::invalid(path, rule, at, reason) }
+    }
+
     fn invalid(path: &Path, rule: &'static str, at: At, message: String) -> Self {
         let mut findings = Report::default();
         findings.add(Finding::error(rule, message).at(at));
-        let path = path.display().to_string();
-        let verdict = Verdict::Invalid;
-        Self { path, format: None, model_hash: None, verdict, findings }
+        Self {
+            path: path_text(path),
+            format: None,
+            model_hash: None,
+            verdict: Verdict::Invalid,
+            coverage: None,
+            findings,
+            ignored: 0,
+            is_unread: false,
+        }
     }
 
     /// Describes a file or folder that could not be looked at.
-    fn unread(path: &Path, error: &anyhow::Error) -> Self {
-        let failure = error.downcast_ref::<Failure>();
-        let reason = failure.map_or_else(|| chain(error), Failure::reason);
-        Self::invalid(path, "file/read", At::file(), reason)
+    fn unread(path: &Path, reason: String) -> Self {
+        Self { is_unread: true, ..Self::invalid(path, "file/read", At::file(), reason) }
     }
 }
 
-/// The files that an argument means: itself, or the model files of a folder, sorted.
-#[derive(Default)]
-struct Walked {
-    /// With the reason where it is already known that one cannot be read; folders only then.
-    files: Vec<(PathBuf, Option<anyhow::Error>)>,
-    skipped: u64,
-    /// Folders that are still to be walked.
-    folders: Vec<PathBuf>,
-    /// Where links are followed, all folders that there were, so that none is walked twice.
-    seen: HashSet<PathBuf>,
+/// What is printed of results, some of them at once.
+struct Results<'a> {
+    verify: &'a Verify,
+    bar: &'a Progress,
+    outcome: Outcome,
+    tally: Tally,
+    text: String,
+    printed: Instant,
+    /// Where all are printed together.
+    done: Vec<File>,
+    log: Log,
 }
 
-impl Walked {
-    fn folder(&mut self, folder: &Path, follow: bool) -> io::Result<()> {
-        if follow && !self.seen.insert(folder.canonicalize()?) {
-            return Ok(());
+impl<'a> Results<'a> {
+    fn new(verify: &'a Verify, bar: &'a Progress, tally: Tally) -> Self {
+        Self {
+            verify,
+            bar,
+            outcome: Outcome::Fine,
+            tally,
+            text: String::new(),
+            printed: Instant::now(),
+            done: Vec::new(),
+            log: Log::default(),
         }
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let path = entry.path();
-            // So is what a command that was killed may have left.
-            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-            // A link may lead out of the folder.
-            let followed = || fs::metadata(&path).map(|found| found.file_type());
-            match if follow { followed() } else { entry.file_type() } {
-                _ if is_hidden => self.skipped = self.skipped.saturating_add(1),
-                Ok(kind) if kind.is_dir() && !is_model_folder(&path) => self.folders.push(path),
-                Ok(kind) if kind.is_dir() || kind.is_file() && is_model(&path) => {
-                    self.files.push((path, None));
-                }
-                Ok(_) => self.skipped = self.skipped.saturating_add(1),
-                Err(error) => self.files.push((path, Some(error.into()))),
+    }
+
+    /// Takes a result, or the news that the next one is not there yet.
+    fn take(&mut self, file: Option<File>) -> io::Result<()> {
+        let is_due = self.text.len() >= ENOUGH || self.printed.elapsed() >= PATIENCE;
+        let Some(file) = file else { return if is_due { self.print() } else { Ok(()) } };
+        let outcome = self.verify.outcome(&file);
+        self.outcome = self.outcome.and(outcome);
+        self.tally.add(&file);
+        match self.verify.format {
+            Format::Human if file.is_unread => {
+                self.print()?;
+                let reason = file.findings.findings().iter().map(|finding| &*finding.message);
+                let reason: String = reason.collect();
+                self.bar.suspend(|| print_error(&format!("{}: {reason}", file.path)));
             }
+            Format::Human if manner().quiet && outcome == Outcome::Fine => {}
+            Format::Human => self.text.push_str(&text(&file)),
+            Format::Github => self.text.push_str(&annotations(&file)),
+            Format::Jsonl => self.text.push_str(&output::json(&file)?),
+            Format::Json => self.done.push(file),
+            Format::Sarif => self.log.add(&file),
         }
         Ok(())
     }
+
+    fn print(&mut self) -> io::Result<()> {
+        if !self.text.is_empty() {
+            self.bar.suspend(|| output::print_text(&self.text))?;
+            self.text.clear();
+        }
+        self.printed = Instant::now();
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<Outcome> {
+        self.print()?;
+        self.bar.finish();
+        if self.verify.format == Format::Human {
+            output::print_aside(&self.tally.text());
+        }
+        match self.verify.format {
+            Format::Json => {
+                output::print_json(&Verified { files: self.done, summary: self.tally })?;
+            }
+            Format::Sarif => {
+                let is_whole = self.outcome != Outcome::Failed;
+                output::print_value(&self.log.finish(is_whole))?;
+            }
+            _ => {}
+        }
+        Ok(self.outcome)
+    }
 }
 
-/// Tells whether a file is worth opening: what is named as a model is, so that damage to its start
-/// does not hide it, and what cannot be read is, so that it is reported.
-fn is_model(path: &Path) -> bool {
-    let detected = || anyhow::Ok(detect(&Source::open(path)?)?);
-    ModelFormat::from_path(path).is_some() || detected().map_or(true, |format| format.is_some())
-}
+/// From how many bytes on one file keeps all threads busy.
+const LARGE: u64 = 64 << 20;
 
-fn text(file: &File) -> String {
-    let style = match file.verdict {
-        Verdict::Valid => anstyle::AnsiColor::Green.on_default(),
-        Verdict::Warnings => anstyle::AnsiColor::Yellow.on_default(),
-        Verdict::Invalid => anstyle::AnsiColor::Red.on_default(),
-    };
-    let mut text = String::new();
-    let _ = writeln!(text, "{}: {style}{}{style:#}", escape(&file.path), file.verdict);
-    if let Some(hash) = &file.model_hash {
-        let _ = writeln!(text, "  model hash {hash}");
-    }
-    for finding in file.findings.findings() {
-        text.push_str(&output::finding_text(finding));
-    }
-    text
-}
+/// How many bytes of text are printed at once, where there are many results.
+const ENOUGH: usize = 64 << 10;
+
+/// How long a result that is there may wait for others.
+const PATIENCE: Duration = Duration::from_millis(50);

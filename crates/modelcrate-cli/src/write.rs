@@ -2,8 +2,8 @@
 
 use std::{
     cell::Cell,
-    env, fs,
-    io::{self, BufWriter, Write as _},
+    fs,
+    io::{self, BufWriter, IsTerminal as _, Write as _},
     path::Path,
     rc::Rc,
 };
@@ -14,13 +14,13 @@ use modelcrate::tensor_core::{
     output::{Existing, Hidden, LockedFile, NewFile, Output},
 };
 use serde::Serialize;
-use tempfile::{SpooledData, SpooledTempFile};
+use tempfile::SpooledTempFile;
 
 use crate::{
     checked::Checked,
     failure::About,
     options::{Force, Format, Print, is_stdio},
-    output,
+    output::{self, IN_MEMORY, spooled, spooling},
     paths::same_file,
 };
 
@@ -43,6 +43,8 @@ impl Writing {
         if is_stdio(output) {
             let quiet = self.print.format == Format::Human || self.dry_run;
             ensure!(quiet, "standard output takes either a file or JSON, not both");
+            let is_shown = !self.dry_run && io::stdout().is_terminal();
+            ensure!(!is_shown, "is a terminal, which shows no model: pipe it on, or name a file");
             return Ok(());
         }
         let there = output.symlink_metadata().is_ok();
@@ -163,15 +165,6 @@ enum Made {
     Whole(Source),
 }
 
-/// Says where there is no room, or nothing at all.
-fn spooling(error: &io::Error) -> io::Error {
-    let text = format!("in the folder for temporary files, {:?}: {error}", env::temp_dir());
-    io::Error::new(error.kind(), text)
-}
-
-/// How many bytes for standard output are held in memory.
-const IN_MEMORY: usize = 64 << 20;
-
 #[derive(Clone, Copy)]
 enum To {
     Place(Existing),
@@ -218,10 +211,7 @@ impl Sink {
         };
         spool.flush().map_err(|error| spooling(&error))?;
         let spool = std::mem::replace(spool.get_mut(), SpooledTempFile::new(0));
-        let source = match spool.into_inner() {
-            SpooledData::InMemory(bytes) => Source::from_bytes(bytes.into_inner()),
-            SpooledData::OnDisk(file) => Source::from_file(file)?,
-        };
+        let source = spooled(spool)?;
         self.made = Made::Whole(source.clone());
         Ok(source)
     }

@@ -7,7 +7,7 @@ use crate::{Format, each::each, weights};
 #[non_exhaustive]
 pub enum Error {
     /// The content is of no format that this build knows.
-    #[error("file is {found}, expected a format that this build reads")]
+    #[error("file is {found}, expected a format that this build reads: {}", Format::read_here())]
     UnknownFormat {
         /// What it looks like, in words.
         found: String,

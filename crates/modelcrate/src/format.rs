@@ -85,6 +85,27 @@ impl Format {
         }
     }
 
+    /// Tells whether this build reads files of the format.
+    #[must_use]
+    pub const fn is_read(self) -> bool {
+        match self {
+            Self::Carton => cfg!(feature = "carton"),
+            Self::Circle | Self::TfLite => cfg!(feature = "circle"),
+            Self::NnPackage => cfg!(feature = "nnpackage"),
+            Self::Npz => cfg!(feature = "archive"),
+            Self::Ptl | Self::PtlSpec => cfg!(feature = "ptl"),
+            Self::Rten => cfg!(feature = "rten"),
+            Self::ZTensor => cfg!(feature = "ztensor"),
+            Self::Gguf | Self::Npy | Self::Safetensors => true,
+        }
+    }
+
+    /// Returns the names of the formats that this build reads, with commas between.
+    pub(crate) fn read_here() -> String {
+        let read = Self::ALL.into_iter().filter(|format| format.is_read());
+        read.map(Self::name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns what names of files of this format, and of no other, end in behind a point: the usual
     /// one first.
     #[must_use]

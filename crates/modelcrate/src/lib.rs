@@ -89,6 +89,7 @@
 #[cfg(feature = "archive")]
 mod archive;
 mod convert;
+mod coverage;
 mod detect;
 mod diff;
 mod each;
@@ -100,6 +101,7 @@ mod hash;
 pub mod http;
 mod options;
 mod reader;
+pub mod rules;
 mod set;
 mod stats;
 mod summary;
@@ -125,6 +127,7 @@ pub use tensor_core;
 pub use ztensor;
 
 pub use convert::{Conversion, Refusal, Target};
+pub use coverage::Coverage;
 pub use detect::{detect, is_model_folder};
 pub use diff::{Change, Diff, TensorDiff};
 pub use error::{Error, Result, kind_of};

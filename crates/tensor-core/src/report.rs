@@ -333,6 +333,22 @@ impl Report {
         self.rules.get(rule).map_or(0, |rule| rule.omitted)
     }
 
+    /// Takes out the findings that something is so of; returns how many those are, with those that
+    /// are only counted, and the others.
+    #[must_use]
+    pub fn split(self, is_so: impl Fn(&Finding) -> bool) -> (u64, Self) {
+        let (mut taken, mut rest) = (0_u64, Self::default());
+        let Self { findings, rules } = self;
+        for (index, finding) in findings.into_iter().enumerate() {
+            match summed_up(&rules, index, &finding.rule) {
+                omitted if is_so(&finding) => taken = taken.saturating_add(omitted.unwrap_or(1)),
+                Some(omitted) => rest.omit(finding.rule, finding.severity, omitted),
+                None => rest.add(finding),
+            }
+        }
+        (taken, rest)
+    }
+
     /// Says of every finding that it is in an entry of an archive.
     #[must_use]
     pub fn in_entry(self, name: &str) -> Self {
@@ -498,6 +514,16 @@ mod tests {
         assert_eq!(report.findings().len(), Report::PER_RULE + 1);
         assert_eq!(report.omitted(), Report::PER_RULE as u64 + 7);
         assert_eq!(report.findings()[Report::PER_RULE].message, "1007 more are not listed");
+    }
+
+    #[test]
+    fn what_is_taken_out_is_counted() {
+        let mut report = notes(Report::PER_RULE + 3);
+        report.add(Finding::error("x/other", "stays"));
+        let (taken, rest) = report.split(|finding| finding.rule == "x/gap");
+        assert_eq!((taken, rest.findings().len()), (Report::PER_RULE as u64 + 3, 1));
+        let (taken, rest) = notes(Report::PER_RULE + 3).split(|_| false);
+        assert_eq!((taken, rest.omitted()), (0, 3));
     }
 
     #[test]

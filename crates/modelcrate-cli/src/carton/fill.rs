@@ -1,6 +1,5 @@
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, path::Path, sync::Arc};
 
-use indicatif::ProgressBar;
 use modelcrate::carton_format::{self, Error, Place, Reader};
 use serde::Serialize;
 
@@ -9,7 +8,7 @@ use super::{
     rewrite::{Done, Rewrite},
     store::Store,
 };
-use crate::{escape::escape, failure::About, outcome::Outcome, output};
+use crate::{failure::About, outcome::Outcome, progress::Progress};
 
 /// Fetch the files that a carton only links to, and hold them
 ///
@@ -41,32 +40,28 @@ impl Fill {
         if self.rewrite.write.dry_run {
             return self.dry_run();
         }
-        let template = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {msg}";
-        let bar = output::progress_like(self.rewrite.write.print, template);
-        let fetcher = self.http.fetcher(&bar)?;
+        let bar = Arc::new(Progress::of_files(0, 0));
+        let fetcher = self.http.fetcher(Some(Arc::clone(&bar)))?;
         let reader = self.rewrite.open(Reader::options().fetch(Arc::new(fetcher)))?;
-        let missing = reader.files().filter(|file| file.place() == Place::Linked).count();
+        bar.expect(reader.files().filter(|file| file.place() == Place::Linked).count());
         let fetched = RefCell::new(Vec::new());
         let begin = |path: &str| {
-            let mut fetched = fetched.borrow_mut();
-            fetched.push(path.to_owned());
-            bar.set_prefix(format!("{}/{missing}", fetched.len()));
-            bar.set_message(escape(path).into_owned());
-            bar.unset_length();
-            bar.set_position(0);
+            fetched.borrow_mut().push(path.to_owned());
+            bar.begin(Path::new(path));
+            bar.set(0, None);
         };
         let outcome = self.rewrite.run(&reader, options, |writer| {
             let finished = carton_format::fill(&reader, writer, begin)?;
-            bar.finish_and_clear();
+            bar.finish();
             Ok((finished, done(fetched.take())))
         });
-        bar.finish_and_clear();
+        bar.finish();
         outcome
     }
 
     /// Says what would be fetched.
     fn dry_run(&self) -> anyhow::Result<Outcome> {
-        self.http.fetcher(&ProgressBar::hidden())?;
+        self.http.fetcher(None)?;
         let reader = self.rewrite.open(Reader::options())?;
         self.rewrite.check()?;
         let mut fetched = Vec::new();

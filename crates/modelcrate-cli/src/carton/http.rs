@@ -1,12 +1,11 @@
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use indicatif::ProgressBar;
 use modelcrate::{
     carton_format::fetch::FetchError,
     http::{Cache, Hosts, HttpFetcher, HttpOptions, Network, Proxy, Schemes},
 };
 
-use crate::options::Size;
+use crate::{options::Size, progress::Progress};
 
 /// What may be asked, and how much.
 #[derive(Debug, clap::Args)]
@@ -36,8 +35,8 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// Makes what fetches linked files; `bar` shows how far one has come.
-    pub(super) fn fetcher(&self, bar: &ProgressBar) -> anyhow::Result<HttpFetcher> {
+    /// Makes what fetches linked files; a bar shows how far one has come.
+    pub(super) fn fetcher(&self, bar: Option<Arc<Progress>>) -> anyhow::Result<HttpFetcher> {
         let mut options = HttpOptions::default().max_bytes(self.max_bytes.0);
         if self.offline {
             options = options.network(Network::Offline);
@@ -54,13 +53,9 @@ impl Http {
         if let Some(path) = &self.ca_file {
             options = options.authorities(super::read(path)?);
         }
-        let bar = bar.clone();
-        let options = options.progress(move |progress| {
-            if let Some(total) = progress.total {
-                bar.set_length(total);
-            }
-            bar.set_position(progress.received);
-        });
+        if let Some(bar) = bar {
+            options = options.progress(move |progress| bar.set(progress.received, progress.total));
+        }
         Ok(HttpFetcher::with_options(self.cache()?, options)?)
     }
 

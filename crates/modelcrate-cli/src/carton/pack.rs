@@ -25,6 +25,7 @@ use crate::{
     output,
     pack::To,
     paths::{is_inside, same_file},
+    progress::Progress,
     tensor_file::TensorFile,
     write::Sink,
 };
@@ -125,9 +126,9 @@ impl Pack {
         let content_bytes = pack.content_len();
         let sink = self.sink(source, to).about(output)?;
         let failed = sink.failed();
-        let bar = output::progress(write.print, content_bytes);
+        let bar = Progress::new(source, content_bytes);
         let written = pack.write_with(options.unchecked().write_to(sink), |bytes| bar.inc(bytes));
-        bar.finish_and_clear();
+        bar.finish();
         let finished = if failed.get() {
             written.about(output)?
         } else {

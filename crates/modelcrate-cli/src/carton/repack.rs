@@ -5,7 +5,7 @@ use super::{
     rewrite::{Done, Rewrite},
     store::Store,
 };
-use crate::{outcome::Outcome, output};
+use crate::{outcome::Outcome, progress::Progress};
 
 /// Compress the files of a carton in another way
 ///
@@ -32,14 +32,14 @@ impl Repack {
         let options = self.store.options()?;
         let reader = self.rewrite.open(Reader::options())?;
         let bytes = reader.files().filter_map(|file| file.len().ok()).fold(0, u64::saturating_add);
-        let bar = output::progress(self.rewrite.write.print, bytes);
+        let bar = Progress::new(&self.rewrite.input, bytes);
         let outcome = self.rewrite.run(&reader, options, |writer| {
             let finished = carton_format::repack(&reader, writer, |bytes| bar.inc(bytes))?;
-            bar.finish_and_clear();
+            bar.finish();
             let changes = Changes { files: reader.manifest().len() };
             Ok((finished, Done { what: "repacked".to_owned(), changes, lines: Vec::new() }))
         });
-        bar.finish_and_clear();
+        bar.finish();
         outcome
     }
 }

@@ -1,8 +1,8 @@
-use std::num::NonZeroUsize;
-
 use anyhow::bail;
 use clap::ValueEnum;
 use modelcrate::carton_format::{WriteOptions, model_archive::Compression};
+
+use crate::options::manner;
 
 /// How the files of a carton are stored.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -18,15 +18,12 @@ pub(super) struct Store {
     alignment: u32,
 }
 
-/// How files are compressed, and on how many threads.
+/// How files are compressed.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Compress {
     /// How files are compressed
     #[arg(long, value_enum, default_value_t)]
     compression: Method,
-    /// How many threads compress and hash; as many as the system offers by default
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -67,10 +64,7 @@ impl Compress {
         let options = WriteOptions::default()
             .compression(compression)
             .alignment(alignment.unwrap_or(ALIGNMENT));
-        Ok(match self.threads {
-            Some(threads) => options.threads(threads),
-            None => options,
-        })
+        Ok(options.threads(manner().threads()))
     }
 }
 

@@ -1,11 +1,11 @@
-use std::{num::NonZeroUsize, path::Path};
+use std::path::Path;
 
 use modelcrate::carton_format::{self, Linked, Place, Reader, UnpackOptions};
 
 use super::about_culprit;
 #[cfg(feature = "http")]
 use super::http::Http;
-use crate::{output, unpack};
+use crate::{options::manner, progress::Progress, unpack};
 
 /// How a carton is unpacked.
 #[derive(Debug, clap::Args)]
@@ -18,9 +18,6 @@ pub(crate) struct Unpack {
     #[cfg(feature = "http")]
     #[command(flatten)]
     http: Http,
-    /// How many threads decode, hash and write; as many as the system offers by default
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
 }
 
 impl Unpack {
@@ -37,16 +34,13 @@ impl Unpack {
             reader.files().partition(|file| is_left_out(file.place()));
         let bytes = put.iter().filter_map(|file| file.len().ok()).fold(0, u64::saturating_add);
         let linked = if self.fetches() { Linked::Fetch } else { Linked::LeaveOut };
-        let mut options = UnpackOptions::default().linked(linked);
-        if let Some(threads) = self.threads {
-            options = options.threads(threads);
-        }
+        let mut options = UnpackOptions::default().linked(linked).threads(manner().threads());
         if command.dry_run {
             options = options.dry_run();
         }
-        let bar = output::progress(command.print, bytes);
+        let bar = Progress::new(input, bytes);
         let done = carton_format::unpack(reader, folder, &options, |bytes| bar.inc(bytes));
-        bar.finish_and_clear();
+        bar.finish();
         done.or_else(|error| about_culprit(error, input))?;
         Ok(unpack::Unpacked {
             files: put.len(),
@@ -64,7 +58,7 @@ impl Unpack {
         if !self.fetch || dry_run {
             return Ok(reader.clone());
         }
-        let fetcher = self.http.fetcher(&indicatif::ProgressBar::hidden())?;
+        let fetcher = self.http.fetcher(None)?;
         let options = Reader::options().fetch(std::sync::Arc::new(fetcher));
         match reader.source() {
             Some(source) => options.from_source(source.clone()).about(input),

@@ -13,6 +13,7 @@ use crate::{
     options::{Force, Format},
     outcome::{Outcome, print_error},
     output,
+    progress::Progress,
     write::{Kept, Writing},
 };
 
@@ -88,9 +89,9 @@ impl Job<'_> {
     ) -> anyhow::Result<Kept> {
         let mut sink = self.write.create(self.output).about(self.output)?;
         let failed = sink.failed();
-        let bar = output::progress(self.write.print, byte_len(set));
+        let bar = Progress::new(input, byte_len(set));
         let written = conversion.write(&mut sink, |bytes| bar.inc(bytes));
-        bar.finish_and_clear();
+        bar.finish();
         written.about(if failed.get() { self.output } else { input })?;
         sink.keep(self.output, &Report::default(), self.force, |new| {
             Ok(AnyReader::from_source(new)?.lint())
@@ -123,9 +124,9 @@ impl Job<'_> {
             let lines = refused.iter().take(SHOWN).map(|Refusal { tensor, reason, .. }| {
                 format!("  {}\n", escape(&format!("{tensor:?}: {reason}")))
             });
-            output::print_aside(&lines.collect::<String>());
+            output::print_problem(&lines.collect::<String>());
             if let Some(left @ 1..) = refused.len().checked_sub(SHOWN) {
-                output::print_aside(&format!("  … and {left} more (--format json lists them)\n"));
+                output::print_problem(&format!("  … and {left} more (--format json lists them)\n"));
             }
         } else {
             output::print_done(self.write.print, self.output, dry_run, &result, "")?;

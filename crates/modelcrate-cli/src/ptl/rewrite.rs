@@ -127,7 +127,7 @@ impl Files {
     /// out that there is none.
     fn open(&self) -> anyhow::Result<(Source, Option<LockedFile>)> {
         if is_stdio(&self.input) {
-            return Ok((Source::from_bytes(output::stdin()?), None));
+            return Ok((output::stdin_model()?, None));
         }
         let lock = match &self.output {
             None if self.write.dry_run => {

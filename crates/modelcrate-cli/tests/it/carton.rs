@@ -795,7 +795,10 @@ fn hashes_are_compared() {
     fs::remove_file(cd.join("full.carton")).unwrap();
     let output = modelcrate(cd, &["carton", "hash", "--check", "--format", "jsonl", "HASHES"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("{\"path\":\"full.carton\",\"model_hash\":null,\"expected\":"), "{text}");
+    assert!(
+        text.contains("{\"schema\":1,\"path\":\"full.carton\",\"model_hash\":null,\"expected\":"),
+        "{text}"
+    );
     assert_eq!(output.status.code(), Some(2));
     fs::write(cd.join("HASHES"), "").unwrap();
     let message = "error: no hash is given, expected one at least\n";

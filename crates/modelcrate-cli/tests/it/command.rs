@@ -184,7 +184,11 @@ fn files_that_are_no_models_are_counted() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("./Damaged.ZT: invalid\n  error [file/unknown-format]"), "{text}");
     assert!(text.contains("./model.zt: valid\n") && !text.contains("notes"), "{text}");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "2 files skipped\n");
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "4 files: 3 valid, 1 invalid, 2 skipped\n\
+        58 % of the weight bytes are covered by a digest\n"
+    );
     assert_eq!(output.status.code(), Some(1));
     let output = modelcrate(cd, &["verify", "--format", "jsonl", "."]);
     assert!(output.stderr.is_empty());
@@ -198,7 +202,7 @@ fn missing_files_are_in_the_report() {
     let output = modelcrate(cd, &args);
     let text = String::from_utf8(output.stdout).unwrap();
     let (first, second) = text.split_once('\n').unwrap();
-    let expected = "{\"path\":\"none\",\"format\":null,\"verdict\":\"invalid\",\"findings\":[\
+    let expected = "{\"schema\":1,\"path\":\"none\",\"format\":null,\"verdict\":\"invalid\",\"findings\":[\
         {\"rule\":\"file/read\",\"severity\":\"error\",\"at\":{},\"message\":\"opening failed: ";
     assert!(first.starts_with(expected), "{first}");
     assert!(second.contains("\"verdict\":\"valid\""), "{second}");
@@ -214,7 +218,8 @@ fn a_folder_without_models_fails() {
     fs::write(cd.join("empty/below/notes.txt"), "no model").unwrap();
     fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("m.zt")).unwrap();
     let message = "error: empty: has no model file (--allow-empty tolerates that)\n";
-    let skipped = "1 file skipped\n";
+    let skipped = "2 files: 1 valid, 1 not read, 1 skipped\n\
+        0 % of the weight bytes are covered by a digest\n";
     assert_eq!(fails(cd, &["verify", "m.zt", "empty"]), (2, format!("{message}{skipped}")));
     let json = modelcrate(cd, &["verify", "--format", "jsonl", "empty"]);
     assert!(String::from_utf8(json.stdout).unwrap().contains("\"path\":\"empty\""));
@@ -248,7 +253,11 @@ fn hidden_files_are_skipped() {
         fs::write(cd.join(name), "half").unwrap();
     }
     let output = modelcrate(cd, &["verify", "."]);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "3 files skipped\n");
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "3 files: 3 valid, 3 skipped\n\
+        58 % of the weight bytes are covered by a digest\n"
+    );
     assert!(output.status.success());
     assert_eq!(fails(cd, &["verify", ".hidden"]).0, 1);
 }
@@ -262,7 +271,8 @@ fn links_are_followed_where_asked_for() {
     let cd = folder.path();
     symlink(outside.path(), cd.join("models")).unwrap();
     symlink(cd, outside.path().join("round")).unwrap();
-    let message = "error: .: has no model file (--allow-empty tolerates that)\n1 file skipped\n";
+    let message = "error: .: has no model file (--allow-empty tolerates that)\n\
+        1 file: 1 not read, 1 skipped\n";
     assert_eq!(fails(cd, &["verify", "."]), (2, message.to_owned()));
     let text = prints(cd, &["verify", "-L", "."]);
     let lines = ["model.zt: valid", "old.zt: valid", "other.zt: valid"];

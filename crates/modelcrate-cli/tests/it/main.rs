@@ -12,6 +12,14 @@ mod carton;
 mod command;
 #[cfg(feature = "nnpackage")]
 mod edit_model;
+#[cfg(all(
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod manners;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;
 #[cfg(all(
@@ -36,6 +44,8 @@ mod ptl;
 mod rten;
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a slim command has few tests"))]
 mod run;
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a slim command has few tests"))]
+mod schema;
 #[cfg(all(unix, feature = "carton"))]
 mod signals;
 #[cfg(all(

@@ -6,7 +6,10 @@ use std::{
 };
 
 pub(crate) fn modelcrate(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_modelcrate")).current_dir(folder).args(args).output().unwrap()
+    let command = env!("CARGO_BIN_EXE_modelcrate");
+    let output = Command::new(command).current_dir(folder).args(args).output().unwrap();
+    crate::schema::check(args, &output.stdout);
+    output
 }
 
 /// Runs a command that has to succeed and returns what it printed.

@@ -6,6 +6,14 @@ mod fuzz_corpus;
 #[cfg(feature = "http")]
 mod http;
 mod read;
+#[cfg(all(
+    feature = "carton",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod rules;
 mod weights;
 #[path = "../../../../fuzz/src/weights_read.rs"]
 mod weights_read;

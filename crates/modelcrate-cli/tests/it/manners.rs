@@ -1,0 +1,149 @@
+//! What holds for every command: standard input, options of all, threads, paths.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use test_support::testdata;
+
+use crate::run::{fails, modelcrate, prints};
+
+/// Runs a command line by a shell, in which `$M` is the command.
+fn shell(folder: &Path, line: &str) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).env("M", env!("CARGO_BIN_EXE_modelcrate")).current_dir(folder);
+    shell.output().unwrap()
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_standard_input_is_not_held_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = File::create(folder.path().join("a.npy")).unwrap();
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (671088640,), }";
+    let header = format!("{header:117}\n");
+    file.write_all(b"\x93NUMPY\x01\x00\x76\x00").unwrap();
+    file.write_all(header.as_bytes()).unwrap();
+    file.set_len(128 + 671_088_640).unwrap();
+    let shown = shell(folder.path(), "ulimit -v 500000; cat a.npy | TMPDIR=. $M inspect -");
+    let said = text(shown.stderr);
+    assert!(shown.status.success(), "{said}");
+    assert!(text(shown.stdout).contains("671088640"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_model_is_refused_at_its_start() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_modelcrate"));
+    let endless = File::open("/dev/zero").unwrap();
+    let output = command.args(["inspect", "-"]).stdin(endless).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(output.stderr);
+    assert!(said.starts_with("error: -: file is bytes that start with"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_by_path_are_hinted_at() {
+    let shown = shell(Path::new("."), "cat Cargo.toml | $M inspect /dev/stdin");
+    let expected = "error: /dev/stdin: is a pipe or a device, expected a regular file \
+        (what a pipe brings is read as -)\n";
+    assert_eq!((shown.status.code(), text(shown.stderr)), (Some(2), expected.to_owned()));
+}
+
+#[test]
+fn truncated_files_are_called_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, name) in [
+        ("ptl/valid/torch251/dict.ptl", "cut.ptl"),
+        ("carton/valid/ref_minimal.carton", "cut.carton"),
+        ("ztensor/valid/v1.1-ref/scalars.zt", "cut.zt"),
+    ] {
+        let bytes = fs::read(testdata(path)).unwrap();
+        fs::write(folder.path().join(name), &bytes[..bytes.len() / 2]).unwrap();
+        let output = modelcrate(folder.path(), &["verify", name]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(output.stdout);
+        assert!(said.contains(": the file is truncated"), "{said}");
+    }
+}
+
+#[test]
+fn threads_do_not_change_what_is_printed() {
+    let root = test_support::workspace();
+    let verify = |more: &[&str]| {
+        let folders = ["testdata/ztensor", "testdata/rten", "testdata/ptl", "testdata/nnpackage"];
+        let output = modelcrate(&root, &[&["verify"], more, &folders].concat());
+        assert_eq!(output.status.code(), Some(1));
+        (text(output.stdout), text(output.stderr))
+    };
+    for more in ["--format=human", "--format=jsonl", "--format=sarif"] {
+        assert!(verify(&[more, "--threads=1"]) == verify(&[more, "--threads=3"]), "{more}");
+    }
+}
+
+#[test]
+fn quiet_commands_say_nothing_but_results_and_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("m.zt")).unwrap();
+    fs::write(cd.join("notes.txt"), "no model").unwrap();
+    assert_eq!(prints(cd, &["verify", "-q", "."]), "");
+    assert!(modelcrate(cd, &["verify", "-q", "."]).stderr.is_empty());
+    assert_eq!(prints(cd, &["verify", "-v", "."]), "./m.zt: valid\n./notes.txt: skipped\n");
+    assert!(prints(cd, &["inspect", "-q", "m.zt"]).contains("s_f32"));
+    assert_eq!(prints(cd, &["convert", "-q", "m.zt", "m.npz"]), "");
+    assert_eq!(fails(cd, &["-q", "inspect", "none"]).0, 2);
+}
+
+#[test]
+fn colours_are_there_where_they_are_asked_for() {
+    let path = testdata("ztensor/valid/v1.1-ref/scalars.zt");
+    let path = path.to_str().unwrap();
+    let colours = |when| prints(Path::new("."), &["--color", when, "verify", path]);
+    assert!(colours("always").contains("\x1b[32mvalid"));
+    assert!(!colours("auto").contains('\x1b') && !colours("never").contains('\x1b'));
+}
+
+#[test]
+fn all_manual_pages_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    prints(folder.path(), &["man", "--all", "."]);
+    let page = fs::read_to_string(folder.path().join("modelcrate-verify.1")).unwrap();
+    assert!(page.contains("whatever became of the others"), "{page}");
+    assert_eq!(fails(folder.path(), &["man", "--all", "none"]).0, 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn paths_that_are_not_utf_8_stay_apart() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    for name in [&b"a\xff.zt"[..], b"a\xfe.zt"] {
+        let to = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), to).unwrap();
+    }
+    let lines = prints(folder.path(), &["verify", "--format", "jsonl", "."]);
+    assert!(lines.contains(r#""path":"./a\\xff.zt""#) && lines.contains(r"a\\xfe.zt"), "{lines}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn models_are_not_printed_to_a_terminal() {
+    // util-linux has it, but not every system.
+    let args = ["-qec", "\"$M\" convert \"$MODEL\" - --to npz", "/dev/null"];
+    let mut command = Command::new("script");
+    command.args(args).env("M", env!("CARGO_BIN_EXE_modelcrate")).stdin(Stdio::null());
+    command.env("MODEL", testdata("ztensor/valid/v1.1-ref/scalars.zt"));
+    let Ok(output) = command.output() else { return };
+    let shown = text(output.stdout);
+    assert!(shown.contains("is a terminal, which shows no model"), "{shown}");
+}
