@@ -61,6 +61,10 @@ struct Edit {
     /// Whether `file` is a folder of files that appear one after the other, each whole.
     #[serde(default)]
     one_by_one: bool,
+    /// Whether what it writes may fit where no byte is left: nothing, or what the last page has room
+    /// for.
+    #[serde(default)]
+    fits: bool,
 }
 
 impl Edit {
@@ -89,7 +93,9 @@ impl Edit {
         }
         let refused = self.refused_for_space(program, noise, folder.path());
         output(command("umount").arg(folder.path()))?;
-        Ok(if refused.context("where the disk is full")? { "refused" } else { "fits" })
+        let refused = refused.context("where the disk is full")?;
+        ensure!(refused || self.fits, "all of it fits on a full disk");
+        Ok(if refused { "refused" } else { "fits" })
     }
 
     fn refused_for_space(&self, program: &Path, noise: &[u8], folder: &Path) -> Result<bool> {
@@ -200,6 +206,7 @@ impl<'a> Trial<'a> {
             refused +=
                 u32::from(self.refused(&output).with_context(|| format!("{blocks} blocks"))?);
         }
+        ensure!(refused > 0 || self.edit.fits, "no limit on the size of files was too small");
         Ok(refused)
     }
 
@@ -214,8 +221,8 @@ impl<'a> Trial<'a> {
         Ok(refused)
     }
 
-    /// Tells which of the two files is there, or the old one where some of several are; bytes that an edit has put behind the old one, and that
-    /// no reader looks at, do not matter.
+    /// Tells which of the two files is there, or the old one where some of several are; bytes that an
+    /// edit has put behind the old one, and that no reader looks at, do not matter.
     fn judge(&self) -> Result<After> {
         let mut found = State::default();
         found.read(&self.path())?;
@@ -256,6 +263,7 @@ enum After {
 /// A file, all files of a folder, or nothing.
 #[derive(Default)]
 struct State {
+    is_folder: bool,
     files: BTreeMap<PathBuf, Vec<u8>>,
     /// What `inspect` says of it, findings and places apart.
     shown: Option<Json>,
@@ -264,6 +272,7 @@ struct State {
 impl State {
     fn read(&mut self, path: &Path) -> Result<()> {
         if path.is_dir() {
+            self.is_folder = true;
             for entry in fs::read_dir(path)? {
                 self.read(&entry?.path())?;
             }
@@ -278,6 +287,9 @@ impl State {
             fs::remove_dir_all(path)?;
         } else if path.exists() {
             fs::remove_file(path)?;
+        }
+        if self.is_folder {
+            fs::create_dir(path)?;
         }
         for (path, bytes) in &self.files {
             fs::create_dir_all(path.parent().unwrap_or(path))?;

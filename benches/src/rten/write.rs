@@ -116,7 +116,7 @@ impl RtenWrite {
 
     fn write(&self, path: &Path) -> Result<()> {
         let mut writer = unsynced().create(path, &self.model)?;
-        while writer.wanted().is_some() {
+        while writer.pending().is_some() {
             writer.add(&self.weights)?;
         }
         writer.finish()?;

@@ -310,6 +310,10 @@ pub enum WriteFault {
     /// An archive of files stands behind it, and this crate was built without the feature `archive`.
     #[error("has an archive of files behind it, which is kept with the feature `archive` only")]
     AssociatedFiles,
+    /// It would have an error that it does not have; see
+    /// [`WriteOptions::unchecked`](crate::WriteOptions::unchecked).
+    #[error("{0}")]
+    Invalid(String),
 }
 
 impl WriteFault {
@@ -323,7 +327,8 @@ impl WriteFault {
             | Self::UnknownNumber { .. }
             | Self::TooLarge { .. }
             | Self::NoFile { .. }
-            | Self::AssociatedFiles => ErrorKind::Usage,
+            | Self::AssociatedFiles
+            | Self::Invalid(_) => ErrorKind::Usage,
         }
     }
 
@@ -338,6 +343,7 @@ impl WriteFault {
             Self::NoFile { .. } => "model/other-file",
             Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
             Self::AssociatedFiles => "model/associated-files",
+            Self::Invalid(_) => "model/invalid",
         }
     }
 }

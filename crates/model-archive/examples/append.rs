@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let archive = Archive::options().profile(Profile::Lenient).from_source(file.source()?)?;
     let keep = |entry: Entry<'_>| entry.name() != name;
     let old = archive.clone();
-    let old_end = move |offset| old.end_at(offset).map_err(io::Error::other);
+    let old_end = move |offset| old.directory_at(offset).map_err(io::Error::other);
     let len = archive.source().len();
     let sink = Append::new(Some(file), len, Durability::Synced, old_end);
     let mut tail = ArchiveWriter::behind_archive(sink, &archive, Layout::Plain, keep)?;

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{bail, ensure};
 use modelcrate::tensor_core::{
     Extent, Report, Source,
-    output::{Existing, Hidden, LockedFile, NewFile, Output},
+    output::{Aside, Existing, Hidden, LockedFile, NewFile, Output},
 };
 use serde::Serialize;
 use tempfile::SpooledTempFile;
@@ -62,7 +62,7 @@ impl Writing {
     pub(crate) fn create(self, output: &Path) -> anyhow::Result<Sink> {
         self.check(output)?;
         let lock = self.lock(output)?;
-        Ok(Sink { _lock: lock, ..self.start(output, self.existing())? })
+        Ok(Sink { lock, ..self.start(output, self.existing())? })
     }
 
     /// Keeps editors out of a file that is to be replaced; a dry run only finds out that there is
@@ -101,7 +101,7 @@ impl Writing {
             false => (Made::File(output.create(path)?), To::Place(existing)),
         };
         let to = if self.dry_run { To::Nowhere } else { to };
-        Ok(Sink { made, to, written: 0, failed: Rc::default(), _lock: None })
+        Ok(Sink { made, to, written: 0, failed: Rc::default(), lock: None, relocks: false })
     }
 
     /// Prints what was done, beside standard output where the file goes there.
@@ -154,7 +154,9 @@ pub(crate) struct Sink {
     written: u64,
     failed: Rc<Cell<bool>>,
     /// Of the file whose place it takes.
-    _lock: Option<LockedFile>,
+    lock: Option<LockedFile>,
+    /// Whether that is taken again when it does.
+    relocks: bool,
 }
 
 enum Made {
@@ -216,10 +218,24 @@ impl Sink {
         Ok(source)
     }
 
+    /// Keeps nothing open until the file is passed on, and lets editors in meanwhile.
+    pub(crate) fn set_aside(&mut self, aside: &Aside) -> anyhow::Result<()> {
+        self.relocks = self.lock.take().is_some();
+        if let Made::File(file) = &mut self.made {
+            file.set_aside(aside)?;
+        }
+        Ok(())
+    }
+
     /// Passes the file on; returns how many bytes were written.
     pub(crate) fn commit(mut self, path: &Path) -> anyhow::Result<u64> {
         match (self.to, &mut self.made) {
-            (To::Place(existing), Made::File(file)) => file.commit(existing).about(path)?,
+            (To::Place(existing), Made::File(file)) => {
+                if self.relocks {
+                    self.lock = Some(LockedFile::open(path).about(path)?);
+                }
+                file.commit(existing).about(path)?;
+            }
             (To::Nowhere, _) => {}
             _ => self.print().about(path)?,
         }

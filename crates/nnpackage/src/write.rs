@@ -29,6 +29,7 @@ use crate::{
 pub struct WriteOptions {
     alignment: u32,
     level: i32,
+    pub(crate) is_unchecked: bool,
     pub(crate) output: Output,
 }
 
@@ -69,6 +70,14 @@ impl WriteOptions {
     #[must_use]
     pub const fn existing(mut self, existing: Existing) -> Self {
         self.output.existing = existing;
+        self
+    }
+
+    /// Lets an [`Editor`](crate::Editor) also write what [`Reader::lint`] calls an error, and what the
+    /// package has not: for callers that look at the result themselves.
+    #[must_use]
+    pub const fn unchecked(mut self) -> Self {
+        self.is_unchecked = true;
         self
     }
 
@@ -124,7 +133,7 @@ impl WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { alignment: 4096, level: 6, output: Output::default() }
+        Self { alignment: 4096, level: 6, is_unchecked: false, output: Output::default() }
     }
 }
 

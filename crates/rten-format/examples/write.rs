@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = Model { graph: graph.finish(), metadata: None };
 
     let mut writer = Writer::create(&path, &model)?;
-    while let Some(wanted) = writer.wanted() {
-        let len = usize::try_from(wanted.info.byte_len()?)?;
+    while let Some(pending) = writer.pending() {
+        let len = usize::try_from(pending.info.byte_len()?)?;
         writer.add(&vec![0; len])?;
     }
     writer.finish()?;

@@ -192,7 +192,7 @@ pub enum Error {
     },
     /// Elements were given that no constant waits for.
     #[error("elements were given, but no constant waits for any")]
-    NotWanted,
+    NonePending,
     /// A file of version 2 is to be wrapped in a header, which it has.
     #[error("the file has a header already, expected one of version 1")]
     Wrapped,
@@ -283,7 +283,7 @@ impl Error {
             | Self::Dimension { .. }
             | Self::Alignment { .. }
             | Self::Unfinished { .. }
-            | Self::NotWanted
+            | Self::NonePending
             | Self::Wrapped
             | Self::Changed
             | Self::Failed => ErrorKind::Usage,

@@ -174,7 +174,7 @@ pub use show::{
     totals::Totals,
 };
 pub use tensor::Tensor;
-pub use write::{WriteOptions, Writer, layout::Wanted, rewrite::Rewrite};
+pub use write::{WriteOptions, Writer, layout::Pending, rewrite::Rewrite};
 
 #[cfg(all(doctest, feature = "onnx"))]
 #[doc = include_str!("../README.md")]

@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    io::{self, BufRead, Read, Write},
+    io::{self, BufRead, Read},
     num::NonZeroUsize,
     str::FromStr,
 };
@@ -168,12 +168,12 @@ impl Hasher {
 
 /// Hashes what is read through it.
 #[derive(Debug)]
-pub struct HashingReader<R> {
+pub struct DigestReader<R> {
     inner: R,
     hasher: Hasher,
 }
 
-impl<R> HashingReader<R> {
+impl<R> DigestReader<R> {
     /// Hashes what is read from `inner` from now on.
     pub fn new(inner: R, algorithm: Algorithm) -> Self {
         Self { inner, hasher: Hasher::new(algorithm) }
@@ -185,7 +185,7 @@ impl<R> HashingReader<R> {
     }
 }
 
-impl<R: Read> Read for HashingReader<R> {
+impl<R: Read> Read for DigestReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(out)?;
         self.hasher.update(out.get(..read).unwrap_or_default());
@@ -193,7 +193,7 @@ impl<R: Read> Read for HashingReader<R> {
     }
 }
 
-impl<R: BufRead> BufRead for HashingReader<R> {
+impl<R: BufRead> BufRead for DigestReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner.fill_buf()
     }
@@ -204,37 +204,6 @@ impl<R: BufRead> BufRead for HashingReader<R> {
             self.hasher.update(ready.get(..amount).unwrap_or_default());
         }
         self.inner.consume(amount);
-    }
-}
-
-/// Hashes what is written through it.
-#[derive(Debug)]
-pub struct HashingWriter<W> {
-    inner: W,
-    hasher: Hasher,
-}
-
-impl<W> HashingWriter<W> {
-    /// Hashes what is written to `inner` from now on.
-    pub fn new(inner: W, algorithm: Algorithm) -> Self {
-        Self { inner, hasher: Hasher::new(algorithm) }
-    }
-
-    /// Returns the inner writer and the digest of what it accepted.
-    pub fn finish(self) -> (W, Digest) {
-        (self.inner, self.hasher.finish())
-    }
-}
-
-impl<W: Write> Write for HashingWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.hasher.update(bytes.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
     }
 }
 
@@ -309,15 +278,11 @@ mod tests {
 
     #[test]
     fn streams_hash_on_the_way_through() {
-        let mut reader = HashingReader::new(&b"abc"[..], Algorithm::Sha256);
+        let mut reader = DigestReader::new(&b"abc"[..], Algorithm::Sha256);
         reader.fill_buf().unwrap();
         reader.consume(1);
         io::copy(&mut reader, &mut io::sink()).unwrap();
         assert_eq!(reader.finish().1.to_string(), SHA_OF_ABC);
-        let mut writer = HashingWriter::new(Vec::new(), Algorithm::Sha256);
-        writer.write_all(b"abc").unwrap();
-        let (written, digest) = writer.finish();
-        assert_eq!((written.as_slice(), digest.to_string().as_str()), (&b"abc"[..], SHA_OF_ABC));
     }
 
     #[test]

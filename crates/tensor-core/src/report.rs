@@ -296,6 +296,14 @@ impl Report {
         new
     }
 
+    /// Returns the first error that an earlier report on the same file does not have: why a writer
+    /// refuses what it is to write.
+    #[must_use]
+    pub fn new_error_since(&self, before: &Self) -> Option<Finding> {
+        let mut new = self.new_since(before).into_iter();
+        new.find(|finding| finding.severity == Severity::Error)
+    }
+
     /// Returns the findings that another report does not have to the letter; those that are only
     /// counted are compared by their number.
     #[must_use]

@@ -34,6 +34,9 @@ pub enum WriteFault {
         /// The text of the link.
         target: String,
     },
+    /// A document is a symbolic link, so that nobody can look at it before it is kept.
+    #[error("it is a document, expected a file and not a symbolic link")]
+    LinkedDocument,
     /// Nothing can be fetched from a URL.
     #[error("{url:?} is not an http or https URL without credentials")]
     Url {
@@ -395,6 +398,7 @@ impl WriteFault {
             Self::Path(_)
             | Self::Duplicate
             | Self::TargetLinked { .. }
+            | Self::LinkedDocument
             | Self::Url { .. }
             | Self::NoUrl
             | Self::Invalid(_)

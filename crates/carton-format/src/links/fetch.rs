@@ -107,6 +107,16 @@ pub enum FetchError {
         /// The SHA-256 of the content.
         sha256: Sha256,
     },
+    /// The content in the cache is larger than allowed.
+    #[error("{} has {found} bytes, over the limit of {limit}", Digest::Sha256(.sha256.0))]
+    TooLarge {
+        /// The SHA-256 of the content.
+        sha256: Sha256,
+        /// Its length in bytes.
+        found: u64,
+        /// What is allowed, in bytes.
+        limit: u64,
+    },
     /// A file of the cache could not be read or written.
     #[error("{path:?}: {what} failed")]
     Cache {
@@ -144,7 +154,7 @@ impl FetchError {
             Self::NoneWorks { .. } | Self::Cache { .. } | Self::Core(_) | Self::Other(_) => {
                 ErrorKind::Io
             }
-            Self::Setting { .. } => ErrorKind::Usage,
+            Self::TooLarge { .. } | Self::Setting { .. } => ErrorKind::Usage,
         }
     }
 }

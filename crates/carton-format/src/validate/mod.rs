@@ -83,7 +83,7 @@ impl<'a> Scan<'a> {
         let (reader, mut report) = (self.reader, Report::default());
         let mut budget = Ok(());
         if let Some(archive) = reader.archive() {
-            report.append(archive.lint_as(reader.read_options().profile));
+            report.append(archive.lint_with(reader.read_options().profile));
             budget = archive.check_total();
         }
         reader.manifest().report_to(&mut report);

@@ -13,7 +13,7 @@ use model_archive::{
     ArchiveWriter, Compression, Encoded, EntryOptions, Kind, Method, Raw, Written, name,
 };
 use tensor_core::{
-    Budget, Extent, Finding, Limit, Limits, Report, Severity, Source,
+    Budget, Extent, Finding, Limit, Limits, Report, Source,
     digest::Algorithm,
     output::{Durability, Existing, NewFile, Output},
     parallel,
@@ -355,9 +355,14 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As for [`file`](Self::file), and where the target leads out of the carton.
+    /// As for [`file`](Self::file), where the target leads out of the carton, and for a document that
+    /// was not copied, unless that is [unchecked](WriteOptions::unchecked).
     pub fn symlink(&mut self, path: &str, target: &str) -> Result<()> {
         self.check(path)?;
+        let is_known = self.options.is_unchecked || self.copied.contains_key(path);
+        if self.document_limit(path).is_some() && !is_known {
+            return Err(fault(path, WriteFault::LinkedDocument));
+        }
         let leads_to = name::resolve(path, target).map_err(|fault| {
             let target = target.to_owned();
             Error::Write { path: path.to_owned(), fault: WriteFault::Target { target, fault } }
@@ -702,8 +707,7 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let before = source.map(Reader::lint).unwrap_or_default();
-        let new = report.new_since(&before).into_iter();
-        match new.into_iter().find(|finding| finding.severity == Severity::Error) {
+        match report.new_error_since(&before) {
             Some(Finding { at, message, .. }) => {
                 let path = at.entry.unwrap_or_default();
                 // Most messages start with their place.

@@ -188,3 +188,22 @@ fn editors_make_nothing_worse() {
         }
     });
 }
+
+/// What is behind a link was written before anybody knew that it is a document.
+#[test]
+fn documents_that_are_links_are_refused() {
+    for document in ["carton.toml", "tensor_data/index.toml"] {
+        for (options, is_refused) in
+            [(WriteOptions::default(), true), (WriteOptions::default().unchecked(), false)]
+        {
+            let mut writer = options.write_to(Vec::new());
+            writer.file("model/a", b"not a document").unwrap();
+            let target = if document == "carton.toml" { "model/a" } else { "../model/a" };
+            let refused = writer.symlink(document, target).map_err(|error| error.to_string()).err();
+            let message =
+                "cannot be written: it is a document, expected a file and not a symbolic link";
+            let expected = is_refused.then(|| format!("{document:?} {message}"));
+            assert_eq!(refused, expected);
+        }
+    }
+}

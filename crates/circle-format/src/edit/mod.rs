@@ -2,14 +2,14 @@
 
 mod change;
 
-use std::{
-    io::{self, Write},
-    path::{Path, PathBuf},
+use std::path::{Path, PathBuf};
+
+use tensor_core::{
+    Source,
+    output::{Edited, Existing, LockedFile},
 };
 
-use tensor_core::output::{Edited, Existing, LockedFile};
-
-use crate::{Reader, Result, WriteOptions, model::Model};
+use crate::{Error, Reader, Result, WriteFault, WriteOptions, model::Model};
 
 /// A model file that is being changed, locked against other editors.
 ///
@@ -97,38 +97,37 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`Writer::finish`](crate::Writer::finish); [`tensor_core::Error::Replaced`] where
-    /// another file has taken the place of this one. The file is as it was.
+    /// As for [`Writer::finish`](crate::Writer::finish); [`WriteFault::Invalid`] where
+    /// [`Reader::lint`] would find an error that the file has not, unless that is
+    /// [unchecked](WriteOptions::unchecked); [`tensor_core::Error::Replaced`] where another file has
+    /// taken the place of this one. The file is as it was.
     pub fn commit(self) -> Result<Edited> {
         let is_same = self.model == *self.reader.model();
         if is_same && !self.options.moves_buffers() {
             return Ok(Edited::Unchanged);
         }
-        let before = self.reader.source().len();
-        let Some(file) = &self.file else {
-            self.options.output.check_create(&self.path)?;
-            let sink = Counted { count: 0 };
-            let sink = self.options.write_to(sink, &self.model).origin(&self.reader).finish()?;
-            return Ok(Edited::Replaced { before, after: sink.count });
+        let output = self.options.output;
+        let sink = match self.file {
+            Some(_) => output.create(&self.path)?,
+            None => output.dry_run(&self.path)?,
         };
-        let writer = self.options.create(&self.path, &self.model)?.origin(&self.reader);
-        let new = writer.finish_if(|| file.check_in_place())?;
-        Ok(Edited::Replaced { before, after: new.written() })
-    }
-}
-
-/// A sink that counts bytes.
-struct Counted {
-    count: u64,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.count = self.count.saturating_add(bytes.len() as u64);
-        Ok(bytes.len())
+        let mut new = self.options.write_to(sink, &self.model).origin(&self.reader).finish()?;
+        if !self.options.is_unchecked {
+            self.check(new.source()?)?;
+        }
+        let (before, after) = (self.reader.source().len(), new.written());
+        if let Some(file) = &self.file {
+            file.check_in_place()?;
+            new.commit(output.existing)?;
+        }
+        Ok(Edited::Replaced { before, after })
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    /// Refuses a model with an error that the old one does not have.
+    fn check(&self, new: Source) -> Result<()> {
+        let new = Reader::options().limits(*self.reader.limits()).from_source(new)?;
+        let Some(error) = new.lint().new_error_since(&self.reader.lint()) else { return Ok(()) };
+        let path = error.at.path.unwrap_or_else(|| "model".to_owned());
+        Err(Error::Unwritable { path, fault: WriteFault::Invalid(error.message) })
     }
 }

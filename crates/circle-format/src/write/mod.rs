@@ -44,6 +44,7 @@ pub enum BufferPlacement {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
     placement: BufferPlacement,
+    pub(crate) is_unchecked: bool,
     pub(crate) output: Output,
 }
 
@@ -73,6 +74,14 @@ impl WriteOptions {
     #[must_use]
     pub const fn output(mut self, output: Output) -> Self {
         self.output = output;
+        self
+    }
+
+    /// Lets an [`Editor`](crate::Editor) also write what [`Reader::lint`] calls an error, and what the
+    /// file has not: for callers that look at the result themselves.
+    #[must_use]
+    pub const fn unchecked(mut self) -> Self {
+        self.is_unchecked = true;
         self
     }
 
@@ -181,17 +190,8 @@ impl<'a, W: Write> Writer<'a, W> {
     /// [`Error::Core`] where bytes cannot be read, or buffers that share them would come to more
     /// than [`Limits::expansion`](tensor_core::Limits::expansion) times the file.
     pub fn finish(self) -> Result<W> {
-        self.finish_if(|| Ok(()))
-    }
-
-    /// Like [`finish`](Self::finish), but only where a condition holds when all is written.
-    pub(crate) fn finish_if(
-        self,
-        condition: impl FnOnce() -> tensor_core::Result<()>,
-    ) -> Result<W> {
         let plan = Plan { model: self.model, origin: self.origin, options: self.options };
         let mut sink = plan.write(self.sink)?;
-        condition()?;
         (self.commit)(&mut sink, self.options)?;
         Ok(sink)
     }

@@ -689,6 +689,18 @@ fn refused_edits_change_nothing() {
     assert_eq!(error, "subgraph 0/tensor 0 has the element type INT2, which circle has not");
     assert_eq!(fs::read(&path).unwrap(), before);
 
+    let checked = WriteOptions::default();
+    for (options, is_refused) in [(checked, true), (checked.unchecked(), false)] {
+        for editor in [Editor::dry_run(&path, options), Editor::open_with(&path, options)] {
+            assert_eq!(fs::read(&path).unwrap(), before);
+            let mut editor = editor.unwrap();
+            editor.model_mut().subgraphs[0].operators[0].inputs[0] = 9;
+            let refused = editor.commit().map_err(|error| error.to_string()).err();
+            assert_eq!(refused.is_some(), is_refused, "{refused:?}");
+        }
+    }
+    fs::write(&path, &before).unwrap();
+
     let mut editor = Editor::open(&path).unwrap();
     editor.model_mut().description = Some("new".to_owned());
     fs::rename(&path, folder.path().join("old.circle")).unwrap();

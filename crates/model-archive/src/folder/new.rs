@@ -5,11 +5,14 @@ use std::{
     io::{self, BufRead, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tensor_core::{
-    output::{Hidden, check_space},
+    output::{Aside, Hidden, check_space},
     parallel,
 };
 
@@ -133,8 +136,12 @@ impl Entry<'_> {
 #[derive(Debug)]
 pub struct NewFolder {
     folder: PathBuf,
-    hidden: Hidden,
-    tree: Tree,
+    /// Where it is until then.
+    new: PathBuf,
+    /// What that is in.
+    hidden: Arc<Hidden>,
+    /// Gone where it was set aside.
+    tree: Option<Tree>,
 }
 
 impl NewFolder {
@@ -167,7 +174,7 @@ impl NewFolder {
     /// [hidden name](tensor_core::output::is_temporary), which is never content.
     pub fn file(&self, path: &str) -> Result<File> {
         check_content(path)?;
-        self.tree.add_file(path).map_err(|source| self.failed(path, source))
+        self.tree().and_then(|tree| tree.add_file(path)).map_err(|source| self.failed(path, source))
     }
 
     /// Makes a folder in it.
@@ -177,7 +184,9 @@ impl NewFolder {
     /// As for [`file`](Self::file), but a folder that is there already is not an error.
     pub fn folder(&self, path: &str) -> Result<()> {
         check_content(path)?;
-        self.tree.add_folder(path).map_err(|source| self.failed(path, source))
+        self.tree()
+            .and_then(|tree| tree.add_folder(path))
+            .map_err(|source| self.failed(path, source))
     }
 
     /// Makes a symbolic link. What it leads to is the caller's to check.
@@ -187,7 +196,18 @@ impl NewFolder {
     /// As for [`file`](Self::file).
     pub fn symlink(&self, path: &str, target: &str) -> Result<()> {
         check_content(path)?;
-        self.tree.add_symlink(path, target).map_err(|source| self.failed(path, source))
+        self.tree()
+            .and_then(|tree| tree.add_symlink(path, target))
+            .map_err(|source| self.failed(path, source))
+    }
+
+    /// Keeps the folder as it is, and nothing open, until it is [committed](Self::commit). One for
+    /// another file system than that of `aside` stays where it is.
+    pub fn set_aside(&mut self, aside: &Aside) {
+        if let Ok(path) = aside.take(|path| fs::rename(&self.new, path)) {
+            (self.new, self.tree) = (path, None);
+            self.hidden = Arc::clone(aside.hidden());
+        }
     }
 
     /// Puts the folder in its place, where by now there may only be an empty one.
@@ -202,7 +222,7 @@ impl NewFolder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let moved = self.hidden.uninterrupted(|hidden| fs::rename(hidden.join(NEW), &self.folder));
+        let moved = self.hidden.uninterrupted(|_| fs::rename(&self.new, &self.folder));
         moved.map_err(failed)
     }
 
@@ -235,8 +255,12 @@ impl NewFolder {
         if folder.is_dir() {
             tensor_core::output::keep_metadata(&folder, &File::open(&new)?)?;
         }
-        let tree = Tree::open(&new)?;
-        Ok(Self { folder, hidden, tree })
+        let tree = Some(Tree::open(&new)?);
+        Ok(Self { folder, new, hidden: Arc::new(hidden), tree })
+    }
+
+    fn tree(&self) -> io::Result<&Tree> {
+        self.tree.as_ref().ok_or_else(|| io::Error::other("the folder is complete already"))
     }
 }
 

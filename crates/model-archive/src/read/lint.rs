@@ -52,12 +52,12 @@ impl Archive {
     /// What the strict profile refuses is an error here, whatever the profile of the archive.
     #[must_use]
     pub fn lint(&self) -> Report {
-        self.lint_as(Profile::Strict)
+        self.lint_with(Profile::Strict)
     }
 
     /// Like [`lint`](Self::lint), but what the given profile refuses is an error.
     #[must_use]
-    pub fn lint_as(&self, profile: Profile) -> Report {
+    pub fn lint_with(&self, profile: Profile) -> Report {
         let mut report = Report::default();
         self.inspect(profile, &mut report);
         report

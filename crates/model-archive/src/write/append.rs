@@ -100,7 +100,7 @@ impl Archive {
     /// # Errors
     ///
     /// As for [`ArchiveWriter::behind_archive`].
-    pub fn end_at(&self, offset: u64) -> Result<Bytes> {
+    pub fn directory_at(&self, offset: u64) -> Result<Bytes> {
         let end = ArchiveWriter::behind(Vec::new(), offset).listing(self, |_| true)?;
         Ok(end.finish()?.into())
     }

@@ -134,7 +134,7 @@ fn appended_behind_a_copy_of_the_end() {
         let old = lenient(&before);
         let file = Recorded::new(&before);
         let end = old.clone();
-        let old_end = move |offset| end.end_at(offset).map_err(io::Error::other);
+        let old_end = move |offset| end.directory_at(offset).map_err(io::Error::other);
         let len = before.len() as u64;
         let sink = Append::new(Some(file.clone()), len, Durability::Synced, old_end);
         let mut tail =

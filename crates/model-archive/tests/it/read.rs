@@ -6,7 +6,7 @@ use std::io::BufRead;
 use model_archive::{Archive, Kind, Symlinks};
 use tensor_core::{
     Source,
-    digest::{Algorithm, HashingReader},
+    digest::{Algorithm, DigestReader},
 };
 
 #[test]
@@ -34,7 +34,7 @@ fn cartons_of_the_reference_read_whole() {
                 are_zeros_and_tail(entry.reader().unwrap());
                 continue;
             }
-            let mut content = HashingReader::new(entry.reader().unwrap(), Algorithm::Sha256);
+            let mut content = DigestReader::new(entry.reader().unwrap(), Algorithm::Sha256);
             std::io::copy(&mut content, &mut std::io::sink()).unwrap();
             let digest = content.finish().1.to_string();
             assert_eq!(digest.strip_prefix("sha256:").unwrap(), expected["sha256"], "{file}");

@@ -14,7 +14,8 @@ use crate::{failure::About, outcome::Outcome, progress::Progress};
 ///
 /// Only https is spoken, and only with hosts that have public addresses, unless options say
 /// otherwise: the URLs come from whoever made the carton. Digests are compared, and the model hash
-/// stays as it is. A dry run asks nobody: it says what would be fetched.
+/// stays as it is. A dry run asks nobody: it says what would be fetched and, with
+/// --offline, what the cache does not have.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,15 +62,20 @@ impl Fill {
 
     /// Says what would be fetched.
     fn dry_run(&self) -> anyhow::Result<Outcome> {
-        self.http.fetcher(None)?;
-        let reader = self.rewrite.open(Reader::options())?;
+        let fetcher = self.http.fetcher(None)?;
+        let reader = self.rewrite.open(Reader::options().fetch(Arc::new(fetcher)))?;
         self.rewrite.check()?;
         let mut fetched = Vec::new();
         for file in reader.files() {
             let path = file.path().to_owned();
             match file.place() {
                 Place::Here => {}
-                Place::Linked => fetched.push(path),
+                Place::Linked => {
+                    if self.http.offline {
+                        file.reader().about(&self.rewrite.input)?;
+                    }
+                    fetched.push(path);
+                }
                 Place::Missing => {
                     return Err(Error::MissingFile { path }).about(&self.rewrite.input);
                 }

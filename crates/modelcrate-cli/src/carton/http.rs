@@ -16,7 +16,7 @@ pub(super) struct Http {
     cache: Option<PathBuf>,
     /// Take files from the cache alone
     #[arg(long)]
-    offline: bool,
+    pub(super) offline: bool,
     /// Fetch by http too, whose answers anybody on the way can read
     #[arg(long)]
     allow_http: bool,

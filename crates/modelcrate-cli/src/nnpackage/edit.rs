@@ -163,7 +163,7 @@ impl Edit {
             !is_stdio(package),
             "standard input cannot be replaced: say where the package goes"
         );
-        let options = self.store.options().output(self.in_place.output());
+        let options = self.store.options().output(self.in_place.output()).unchecked();
         let editor = if self.write.dry_run {
             Editor::dry_run(package, options)
         } else {

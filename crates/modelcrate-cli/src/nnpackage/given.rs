@@ -11,7 +11,7 @@ use modelcrate::{
         Error, IoRef, ModelType, Package, Partition, Wiring, WriteOptions,
         model_archive::{self, NewFolder, name},
     },
-    tensor_core::{self, Extent, Limits, Source},
+    tensor_core::{self, Extent, Limits, Source, output::Aside},
 };
 
 use crate::{
@@ -72,6 +72,16 @@ pub(super) enum Begun {
 }
 
 impl Begun {
+    /// Keeps nothing of it open until it is put in its place.
+    pub(super) fn set_aside(&mut self, aside: &Aside, path: &Path) -> anyhow::Result<()> {
+        match self {
+            Self::Archive(sink) => sink.set_aside(aside).about(path)?,
+            Self::Folder(folder) => folder.set_aside(aside),
+            Self::Nothing => {}
+        }
+        Ok(())
+    }
+
     /// Puts it in its place; returns how many bytes an archive has.
     pub(super) fn commit(self, path: &Path) -> anyhow::Result<Option<u64>> {
         match self {

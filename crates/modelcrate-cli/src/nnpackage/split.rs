@@ -8,7 +8,10 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     nnpackage::{File, Reader, Sums, model_archive::name::fold, split},
-    tensor_core::{Report, output::Hidden},
+    tensor_core::{
+        Report,
+        output::{Aside, Hidden},
+    },
 };
 use serde::Serialize;
 
@@ -118,13 +121,16 @@ impl Split {
             }
         } else if !is_refused {
             let made = MadeFolder::create(&self.into).about(&self.into)?;
-            let mut begun = Vec::new();
+            let (aside, mut begun) = (Aside::create(&self.into)?, Vec::new());
             for ((builder, target), checked) in builders.iter().zip(&targets).zip(&checks) {
-                begun.push(to(target).begin(builder, checked, &parts)?);
+                let mut part = to(target).begin(builder, checked, &parts)?;
+                part.set_aside(&aside, target)?;
+                begun.push(part);
             }
             for ((begun, target), bytes) in begun.into_iter().zip(&targets).zip(&mut bytes) {
                 *bytes = begun.commit(target)?;
             }
+            drop(aside);
             made.keep();
         }
         let mut packages = Vec::new();

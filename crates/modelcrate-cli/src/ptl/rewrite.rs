@@ -13,7 +13,6 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
-    checked::Checked,
     escape::escape,
     failure::About,
     options::{Force, InPlace, Input, is_stdio},
@@ -75,10 +74,9 @@ struct Rewritten {
     path: String,
     dry_run: bool,
     removed: Vec<String>,
-    #[serde(flatten)]
-    checked: Checked,
     bytes_before: u64,
-    bytes_after: u64,
+    #[serde(flatten)]
+    kept: Kept,
 }
 
 impl Compact {
@@ -116,11 +114,9 @@ impl Files {
             ensure!(is_as_long, tensor_core::Error::Replaced { path: self.input.clone() });
         }
         let lint = |source| Ok(Reader::from_source(source)?.lint());
-        let Kept { bytes_after, checked } = sink.keep(path, &reader.lint(), self.force, lint)?;
-        let (shown, bytes_after) = (path.display().to_string(), bytes_after.unwrap_or(len));
-        let result =
-            Rewritten { path: shown, dry_run, removed, checked, bytes_before: len, bytes_after };
-        self.report(path, &result)
+        let kept = sink.keep(path, &reader.lint(), self.force, lint)?;
+        let shown = path.display().to_string();
+        self.report(path, &Rewritten { path: shown, dry_run, removed, bytes_before: len, kept })
     }
 
     /// Opens the input, and keeps editors out of it as long as the lock lives; a dry run only finds
@@ -145,10 +141,11 @@ impl Files {
         for name in &result.removed {
             let _ = writeln!(text, "{shown}: {would}without {}", escape(name));
         }
-        let sizes = [result.bytes_before, result.bytes_after].map(output::size);
+        let (checked, bytes_after) = (&result.kept.checked, result.kept.bytes_after);
+        let sizes = [result.bytes_before, bytes_after.unwrap_or_default()].map(output::size);
         let _ = writeln!(text, "{shown}: {would}written, {}", sizes.join(" → "));
-        self.write.report(path, result, &result.checked.text(&shown, &text))?;
-        Ok(result.checked.outcome())
+        self.write.report(path, result, &checked.text(&shown, &text))?;
+        Ok(checked.outcome())
     }
 }
 

@@ -152,7 +152,7 @@ impl Edit {
             return how.report(file, bytes_before, 0, Edited::Unchanged, Vec::new(), checked);
         }
         weights.describe(editor.model_mut());
-        let edited = editor.rewrite(|wanted| weights.read(wanted)).about(file)?;
+        let edited = editor.rewrite(|pending| weights.read(pending)).about(file)?;
         how.report(file, bytes_before, 0, edited, weights.names, checked)
     }
 }

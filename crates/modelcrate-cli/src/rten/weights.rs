@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use anyhow::{anyhow, ensure};
 use modelcrate::{
     AnyReader,
-    rten_format::{self, Constant, ConstantDataType, NodeKind, Reader, Wanted},
+    rten_format::{self, Constant, ConstantDataType, NodeKind, Pending, Reader},
     tensor_core::{self, DType, Extent, Source, TensorInfo},
 };
 
@@ -129,17 +129,17 @@ impl Weights {
     }
 
     /// Reads the elements of a constant.
-    pub(super) fn read(&self, wanted: &Wanted) -> rten_format::Result<bytes::Bytes> {
-        match self.from.get(&(wanted.scope, wanted.node)) {
+    pub(super) fn read(&self, pending: &Pending) -> rten_format::Result<bytes::Bytes> {
+        match self.from.get(&(pending.scope, pending.node)) {
             Some(Place::Named(reader, name)) => {
                 let tensor = reader.tensor(name).map_err(foreign)?;
-                let tensor = tensor.ok_or(rten_format::Error::NotWanted)?;
+                let tensor = tensor.ok_or(rten_format::Error::NonePending)?;
                 Ok(tensor.read().map_err(foreign)?.into_bytes())
             }
             Some(Place::Elements(source)) => {
                 Ok(source.read(Extent::first(source.len()), "elements")?)
             }
-            None => Err(rten_format::Error::NotWanted),
+            None => Err(rten_format::Error::NonePending),
         }
     }
 }

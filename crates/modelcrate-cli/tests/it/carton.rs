@@ -7,6 +7,7 @@ use std::{
     path::Path,
     process::Command,
     thread,
+    time::Duration,
 };
 
 use modelcrate::{
@@ -298,9 +299,13 @@ fn shrunk_cartons_are_filled_from_the_cache() {
     assert_eq!(urls[1], format!("https://b.example/{sha256}"));
 
     let fill = ["carton", "fill", "small.carton", "--offline", "--cache"];
-    let (status, text) = fails(cd, &[&fill[..], &["empty"]].concat());
-    assert!(text.contains("is not in the cache, and fetching is offline"), "{text}");
-    assert_eq!(status, 2);
+    let message = "is not in the cache, and fetching is offline";
+    let missing = format!(
+        "small.carton: \"model/weights.bin\" could not be fetched: sha256:{sha256} {message}"
+    );
+    fails_alike(cd, &[&fill[..], &["empty"]].concat(), 2, &missing);
+    let large = [&fill[..], &[cache(cd), "--max-bytes", "3"]].concat();
+    fails_alike(cd, &large, 2, &missing.replace(message, "has 2097152 bytes, over the limit of 3"));
     assert_eq!(small.manifest().as_str().lines().count(), 4);
 
     let text = prints(cd, &[&fill[..], &[cache(cd), "--format", "json"]].concat());
@@ -628,6 +633,40 @@ fn what_cannot_be_unpacked_is_named() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), cd.join("new").exists()), (Some(2), false), "{said}");
     assert!(said.starts_with("error: new/"), "{said}");
+}
+
+#[test]
+fn nobody_is_asked_but_by_fill() {
+    let folder = packed();
+    let cd = folder.path();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let prefix = format!("http://{}/", listener.local_addr().unwrap());
+    let shrink = ["carton", "shrink", "model.carton", "-o", "small.carton", "--url-prefix"];
+    prints(cd, &[&shrink[..], &[&prefix]].concat());
+    listener.set_nonblocking(true).unwrap();
+    let is_asked = || listener.accept().is_ok();
+    let fill = ["carton", "fill", "small.carton", "--cache", "none"];
+    for args in [
+        &["inspect", "small.carton", "--digests"][..],
+        &["verify", "small.carton"],
+        &[&fill[..], &["--dry-run"]].concat(),
+        &[&fill[..], &["--offline", "--allow-http", "--allow-private-hosts"]].concat(),
+        &[&fill[..], &["--allow-private-hosts"]].concat(),
+        &[&fill[..], &["--allow-http"]].concat(),
+    ] {
+        modelcrate(cd, args);
+        assert!(!is_asked(), "{args:?}");
+    }
+    thread::scope(|scope| {
+        let allowed = [&fill[..], &["--allow-http", "--allow-private-hosts"]].concat();
+        let filling = scope.spawn(move || modelcrate(cd, &allowed).status.success());
+        let mut was_asked = false;
+        while !filling.is_finished() {
+            was_asked |= is_asked();
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        assert!(was_asked && !filling.join().unwrap());
+    });
 }
 
 #[track_caller]

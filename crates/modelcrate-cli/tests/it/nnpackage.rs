@@ -16,8 +16,8 @@ use modelcrate::{
             Optimizer, OptimizerOptions, Schema, Subgraph, Tensor, TensorType, TrainingInfo,
         },
     },
-    nnpackage::{Editor, Reader},
-    tensor_core::output::LockedFile,
+    nnpackage::{self, Editor, Reader},
+    tensor_core::{Source, output::LockedFile},
 };
 use test_support::testdata;
 
@@ -57,6 +57,34 @@ fn given(args: &[&str], input: &[u8]) -> Output {
         .unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
+}
+
+/// Packages that are made at once keep no file open, however many they are.
+#[cfg(target_os = "linux")]
+#[test]
+fn more_packages_than_files_may_be_open() {
+    const MODELS: usize = 60;
+    let folder = folder();
+    let cd = folder.path();
+    let one = Reader::open(cd.join("one.zip")).unwrap().model(0).unwrap().file().bytes().unwrap();
+    let mut builder = nnpackage::Builder::default();
+    for index in 0..MODELS {
+        builder.model(&format!("m{index}.circle"), Source::from_bytes(one.clone())).unwrap();
+    }
+    nnpackage::Writer::create(cd.join("all.zip"), &builder).unwrap().finish().unwrap();
+    for (options, times) in [("", 2), ("--folders", 1)] {
+        for _ in 0..times {
+            let script = format!(
+                "ulimit -n 40; exec \"$0\" nnpackage split all.zip parts{options} --overwrite {options}"
+            );
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, env!("CARGO_BIN_EXE_modelcrate")]).current_dir(cd);
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let parts = fs::read_dir(cd.join(format!("parts{options}"))).unwrap();
+            assert_eq!(parts.count(), MODELS);
+        }
+    }
 }
 
 #[test]

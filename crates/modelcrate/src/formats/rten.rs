@@ -6,7 +6,7 @@ use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version
 use serde_json::{Value as Json, json};
 use tensor_core::{
     Budget, Chain, Extent, Finding, Report,
-    digest::{Algorithm, HashingReader},
+    digest::{Algorithm, DigestReader},
     symbolic::{self, SymbolicShape},
 };
 
@@ -129,7 +129,7 @@ fn fill(
         budget.take(summary.bytes)?;
     }
     if options.digests {
-        let mut stream = HashingReader::new(tensor.stream()?, Algorithm::Sha256);
+        let mut stream = DigestReader::new(tensor.stream()?, Algorithm::Sha256);
         std::io::copy(&mut stream, &mut std::io::sink()).map_err(read)?;
         let (_, found) = stream.finish();
         summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use tensor_core::{
     Chain, Finding, Report,
-    digest::{Algorithm, HashingReader},
+    digest::{Algorithm, DigestReader},
 };
 use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
 
@@ -108,7 +108,7 @@ fn contents(
 ) -> ztensor::Result<(Option<String>, Option<Stats>)> {
     let mut digest = None;
     if options.digests {
-        let mut stream = HashingReader::new(blob.stream()?, Algorithm::Sha256);
+        let mut stream = DigestReader::new(blob.stream()?, Algorithm::Sha256);
         let copied = std::io::copy(&mut stream, &mut std::io::sink());
         copied.map_err(|error| blob.stream_fault(error))?;
         let (_, found) = stream.finish();

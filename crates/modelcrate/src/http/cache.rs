@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tensor_core::{
     Extent, Source,
     digest::{Algorithm, Digest, digest},
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing, Output},
 };
 
 use super::partial::Part;
@@ -213,7 +213,8 @@ impl Info {
 
     fn replace(&self, home: &Path) -> Result<(), FetchError> {
         let path = home.join(INFO);
-        let mut file = NewFile::create(&path, Durability::Cached)?;
+        let mut file =
+            Output { durability: Durability::Cached, ..Output::default() }.create(&path)?;
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         let written = text.and_then(|text| file.write_all(&text));
         written.map_err(|error| failed(&path, "writing", error))?;

@@ -1,6 +1,7 @@
 //! One URL: its redirects, its body or the rest of it, and whether that is the content.
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Read},
     net::IpAddr,
@@ -51,6 +52,8 @@ pub(super) struct Download<'a> {
     shown: String,
     /// As it is remembered.
     key: String,
+    /// Whether the last read took so long because this process stood.
+    stood: Cell<bool>,
 }
 
 impl<'a> Download<'a> {
@@ -61,7 +64,7 @@ impl<'a> Download<'a> {
     ) -> Result<Self, UrlFault> {
         let key = Algorithm::Sha256.digest(url.as_bytes()).to_string();
         let parsed = Url::parse(url, fetcher.options.schemes)?;
-        Ok(Self { fetcher, link, url: parsed, shown: redact(url), key })
+        Ok(Self { fetcher, link, url: parsed, shown: redact(url), key, stood: Cell::default() })
     }
 
     /// Returns the content, whose digest was compared and which is in the cache then. What was
@@ -81,7 +84,8 @@ impl<'a> Download<'a> {
             if is_wrong(&fault) {
                 part.discard()?;
             }
-            if !may_retry || retries.next().is_none() {
+            let is_free = self.stood.take();
+            if !may_retry || !is_free && retries.next().is_none() {
                 return Err(fault.into());
             }
         }
@@ -199,11 +203,19 @@ impl<'a> Download<'a> {
         let clock = clock.map_err(|error| FetchError::Other(Box::new(error)))?;
         let mut pace = Pace { from: part.len(), ..Pace::default() };
         loop {
+            let began = clock.now();
             let read = match body.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.body_fault(error, part.len(), end).into()),
+                Err(error) => {
+                    let fault = self.body_fault(error, part.len(), end);
+                    let (waited, stall) =
+                        (clock.now().saturating_sub(began), self.fetcher.options.stall);
+                    let has_waited = waited.saturating_mul(4) > stall.saturating_mul(3);
+                    self.stood.set(matches!(fault, UrlFault::Stalled { .. }) && !has_waited);
+                    return Err(fault.into());
+                }
             };
             if part.len().saturating_add(read as u64) > limit {
                 return Err(UrlFault::OverLimit { what: "body", limit }.into());

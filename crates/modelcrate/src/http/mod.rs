@@ -89,6 +89,16 @@ impl HttpFetcher {
         let agent = options.agent(rule)?;
         Ok(Self { cache, options, rule, agent })
     }
+
+    /// Returns content that is in the cache, which has to be as short as what is fetched.
+    fn cached(&self, link: &Link<'_>) -> Result<Option<Fetched>, FetchError> {
+        let Some(source) = self.cache.get(link.sha256)? else { return Ok(None) };
+        let (found, limit) = (source.len(), link.len.unwrap_or(self.options.max_bytes));
+        if found > limit {
+            return Err(FetchError::TooLarge { sha256: link.sha256, found, limit });
+        }
+        Ok(Some(Fetched::checked(source)))
+    }
 }
 
 impl Fetch for HttpFetcher {
@@ -97,12 +107,12 @@ impl Fetch for HttpFetcher {
     /// # Errors
     ///
     /// [`FetchError::NoneWorks`] with what is wrong with each URL; [`FetchError::NoUrl`];
-    /// [`FetchError::Offline`]; [`FetchError::Cache`] and [`FetchError::Core`] where the cache
+    /// [`FetchError::Offline`]; [`FetchError::TooLarge`]; [`FetchError::Cache`] and [`FetchError::Core`] where the cache
     /// cannot be read or written.
     fn fetch(&self, link: &Link<'_>) -> Result<Fetched, FetchError> {
         let sha256 = link.sha256;
-        if let Some(source) = self.cache.get(sha256)? {
-            return Ok(Fetched::checked(source));
+        if let Some(cached) = self.cached(link)? {
+            return Ok(cached);
         }
         if self.options.network == Network::Offline {
             return Err(FetchError::Offline { sha256 });
@@ -112,8 +122,8 @@ impl Fetch for HttpFetcher {
         }
         let mut part = self.cache.part(sha256)?;
         // Whoever had the lock before may have fetched it.
-        if let Some(source) = self.cache.get(sha256)? {
-            return Ok(Fetched::checked(source));
+        if let Some(cached) = self.cached(link)? {
+            return Ok(cached);
         }
         self.cache.evict(sha256)?;
         let mut failures = Vec::new();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tensor_core::{
     Extent, Source,
     digest::{Algorithm, Digest, Hasher, digest},
-    output::{Durability, Existing, NewFile},
+    output::{Durability, Existing, Output},
 };
 
 use super::{cache::failed, coding::Coding};
@@ -90,7 +90,8 @@ impl Part {
         self.discard()?;
         if head.validator.is_some() {
             let path = self.path.with_extension("json");
-            let mut file = NewFile::create(&path, Durability::Cached)?;
+            let mut file =
+                Output { durability: Durability::Cached, ..Output::default() }.create(&path)?;
             let text = serde_json::to_vec(&head).map_err(io::Error::from);
             let written = text.and_then(|text| file.write_all(&text));
             written.map_err(|error| failed(&path, "writing", error))?;

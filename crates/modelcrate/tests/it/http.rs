@@ -534,6 +534,42 @@ fn time_of_a_stopped_process_does_not_count() {
     assert!(child.wait().unwrap().success());
 }
 
+/// A read that the stop was longer than costs no attempt.
+#[cfg(unix)]
+#[test]
+fn a_stop_during_a_read_is_not_a_failure() {
+    let (sent, was_sent) = mpsc::channel();
+    let part = format!("ETag: \"1\"\nContent-Range: bytes {HALF}-{}/{}", 2 * HALF - 1, 2 * HALF);
+    let head = format!("206 Partial Content\r\nContent-Length: {HALF}{}", lines(&part));
+    let begun = format!("HTTP/1.1 {head}\r\n\r\n");
+    let waiting: Answer = Box::new(move |_, stream| {
+        stream.write_all(begun.as_bytes())?;
+        stream.flush()?;
+        // So that the body is being read when the process is stopped.
+        thread::park_timeout(Duration::from_millis(300));
+        sent.send(()).unwrap();
+        stream.read(&mut [0]).map(drop)
+    });
+    let cut_off_again = || raw(head.clone(), "");
+    let script = vec![
+        cut_off("ETag: \"1\""),
+        cut_off_again(),
+        cut_off_again(),
+        waiting,
+        rest("ETag: \"1\""),
+    ];
+    let server = Server::start(script);
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = child(&server.url(""), folder.path(), "none").spawn().unwrap();
+    was_sent.recv().unwrap();
+    for (signal, pause) in [("-STOP", 1300), ("-CONT", 0)] {
+        let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        thread::park_timeout(Duration::from_millis(pause));
+    }
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn cut_off_without_a_length() {
     let head = "200 OK\r\nTransfer-Encoding: chunked";

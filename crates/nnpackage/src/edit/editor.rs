@@ -10,12 +10,13 @@ use std::{
 use model_archive::{Folder, FolderEdit};
 use tensor_core::{
     Source,
-    output::{Edited, Existing, LockedFile, NewFile},
+    output::{Edited, Existing, LockedFile},
 };
 
 use crate::{
-    Edit, Error, Reader, Result, Sums, WriteOptions,
+    BuildFault, Edit, Error, Reader, Result, Sums, WriteOptions,
     edit::Planned,
+    layout::MANIFEST,
     read::is_not_a_folder,
     write::{copy, document},
 };
@@ -125,14 +126,17 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As for [`Writer::finish`](crate::Writer::finish); [`tensor_core::Error::Replaced`] where
-    /// somebody else has changed the package; [`Error::Write`] and [`Error::Core`] where it cannot be
+    /// As for [`Writer::finish`](crate::Writer::finish); [`BuildFault::Invalid`] where
+    /// [`Reader::lint`] would find an error that the package has not, unless that is
+    /// [unchecked](WriteOptions::unchecked); [`tensor_core::Error::Replaced`] where somebody else has
+    /// changed the package; [`Error::Write`] and [`Error::Core`] where it cannot be
     /// written. The package is as it was.
     pub fn commit(mut self) -> Result<Edited> {
         let planned = self.edit.planned()?;
         if planned.is_nothing() {
             return Ok(Edited::Unchanged);
         }
+        self.check()?;
         let before = self.edit.reader().source().map_or(0, Source::len);
         match mem::replace(&mut self.held, Held::Archive(None)) {
             Held::Folder(mut folder) => {
@@ -159,8 +163,20 @@ impl Editor {
         }
     }
 
+    /// Refuses a package with an error that the old one does not have.
+    fn check(&self) -> Result<()> {
+        if self.options.is_unchecked {
+            return Ok(());
+        }
+        let new = self.edit.preview()?.lint().new_error_since(&self.reader().lint());
+        new.map_or(Ok(()), |error| {
+            let path = error.at.entry.unwrap_or_else(|| MANIFEST.to_owned());
+            Err(Error::Build { path, fault: BuildFault::Invalid(error.message) })
+        })
+    }
+
     fn replace(&self, planned: &Planned, lock: &LockedFile, before: u64) -> Result<Edited> {
-        let new = NewFile::create(&self.path, self.options.output.durability)?;
+        let new = self.options.output.create(&self.path)?;
         let mut new = planned.whole.write_to(new, &self.options)?;
         let after = new.written();
         // Nobody else may have changed it: the lock only keeps out those who ask for it.

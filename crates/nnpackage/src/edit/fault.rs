@@ -78,6 +78,10 @@ pub enum BuildFault {
         /// Where.
         by: String,
     },
+    /// It would have an error that is not there; see
+    /// [`WriteOptions::unchecked`](crate::WriteOptions::unchecked).
+    #[error("would be wrong: {0}")]
+    Invalid(String),
 }
 
 impl BuildFault {
@@ -95,7 +99,8 @@ impl BuildFault {
             | Self::NeedsFile { .. }
             | Self::NeedsOutside { .. }
             | Self::Missing
-            | Self::Named { .. } => "nnp/build",
+            | Self::Named { .. }
+            | Self::Invalid(_) => "nnp/build",
         }
     }
 
@@ -112,7 +117,8 @@ impl BuildFault {
             | Self::OtherType { .. }
             | Self::NoType { .. }
             | Self::NeedsOutside { .. }
-            | Self::Named { .. } => ErrorKind::Usage,
+            | Self::Named { .. }
+            | Self::Invalid(_) => ErrorKind::Usage,
         }
     }
 }

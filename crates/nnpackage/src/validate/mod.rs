@@ -43,7 +43,8 @@ impl Reader {
     #[must_use]
     pub fn lint(&self) -> Report {
         let profile = self.read_options().profile;
-        let mut report = self.archive().map(|archive| archive.lint_as(profile)).unwrap_or_default();
+        let mut report =
+            self.archive().map(|archive| archive.lint_with(profile)).unwrap_or_default();
         report.append(self.found().into_report());
         report
     }

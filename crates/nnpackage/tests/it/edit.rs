@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use nnpackage::{
-    Builder, Config, ConfigChange, Connected, Connection, Edit, Edited, Editor, Error, IoRef,
-    Manifest, Merge, ModelType, PackageVersion, Reader, Sums, WriteOptions, Writer, extract,
+    BuildFault, Builder, Config, ConfigChange, Connected, Connection, Edit, Edited, Editor, Error,
+    IoRef, Manifest, Merge, ModelType, PackageVersion, Reader, Sums, WriteOptions, Writer, extract,
     model_archive::Method,
     split,
     tensor_core::{Chain, Finding, Limits, Severity, Source},
@@ -487,7 +487,8 @@ fn failed_edits_of_folders_leave_everything() {
     fs::create_dir(folder.path().join("elsewhere")).unwrap();
     symlink("../elsewhere", package.join("out")).unwrap();
     let before = walk(folder.path());
-    let mut editor = Editor::open(&package).unwrap();
+    let unchecked = WriteOptions::default().unchecked();
+    let mut editor = Editor::open_with(&package, unchecked).unwrap();
     let outside = "\"out/file\" and \"out\" cannot both be there: one would be a file inside of the \
                    other";
     refuses(editor.edit_mut().put("out/file", bytes("x")), outside);
@@ -511,6 +512,38 @@ fn failed_edits_of_folders_leave_everything() {
     editor.edit_mut().remove("metadata/tc/input.h5").unwrap();
     assert!(editor.commit().is_err());
     assert!(walk(folder.path()) == before);
+}
+
+#[test]
+fn edits_that_bring_errors_in_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [archive, unpacked] = ["a.zip", "a"].map(|name| folder.path().join(name));
+    Writer::create(&archive, &Edit::new(&open("03"))).unwrap().finish().unwrap();
+    extract(&open("03"), &unpacked).unwrap();
+    let before = walk(folder.path());
+    let edit = |editor: Result<Editor, Error>| {
+        let mut editor = editor.unwrap();
+        editor.edit_mut().connect(IoRef::new(0, 0, 0), IoRef::new(9, 0, 0));
+        editor.commit()
+    };
+    for place in [&archive, &unpacked] {
+        let options = WriteOptions::default();
+        for editor in [Editor::dry_run(place, options), Editor::open(place)] {
+            let error = edit(editor).unwrap_err();
+            let Error::Build { path, fault: BuildFault::Invalid(_) } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!(path, "metadata/MANIFEST");
+        }
+        assert!(walk(folder.path()) == before);
+    }
+    for place in [&archive, &unpacked] {
+        assert!(
+            edit(Editor::open_with(place, WriteOptions::default().unchecked()))
+                .unwrap()
+                .has_changed()
+        );
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tensor_core::{
-    Extent, Finding, Severity, Source,
+    Extent, Finding, Source,
     output::{Durability, Edited, LockedFile, Output},
 };
 
@@ -228,7 +228,7 @@ impl Editor {
                 let mut new = self.options.output.create(&self.path)?;
                 rewrite::copy(&edited, &mut new)?;
                 check_unchanged(file, before)?;
-                self.options.output.commit(new)?;
+                new.commit(self.options.output.existing)?;
             }
         } else if !grows {
             self.options.output.check_create(&self.path)?;
@@ -249,8 +249,7 @@ impl Editor {
         }
         let lint = |text: &Bytes| self.reader.lint_spec(text);
         let old = self.reader.spec_text().ok().flatten();
-        let found = lint(new).new_since(&old.as_ref().map(lint).unwrap_or_default());
-        match found.into_iter().find(|finding| finding.severity == Severity::Error) {
+        match lint(new).new_error_since(&old.as_ref().map(lint).unwrap_or_default()) {
             Some(Finding { message, .. }) => Err(Error::Faulty { message }),
             None => Ok(()),
         }

@@ -63,7 +63,7 @@ fn replace(path: &Path, what: Option<Strip>, options: WriteOptions) -> Result<St
     let removed = rewrite(&reader, |record| !what.is_some_and(|w| w.removes(record)), &mut new)?;
     let (before, after) = (reader.source().len(), new.written());
     check_unchanged(&file, before)?;
-    options.output.commit(new)?;
+    new.commit(options.output.existing)?;
     file.unlock();
     Ok(Stripped { edited: Edited::Replaced { before, after }, removed })
 }

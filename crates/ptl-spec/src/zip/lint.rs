@@ -8,7 +8,7 @@ use crate::{File, Strip, container::Container as _};
 
 impl Zip {
     pub(super) fn report(&self, report: &mut Report) {
-        for mut finding in self.archive.lint_as(Profile::Lenient) {
+        for mut finding in self.archive.lint_with(Profile::Lenient) {
             finding.severity = match &*finding.rule {
                 // Edits leave bytes that nothing lists.
                 "zip/unlisted-bytes" => Severity::Note,

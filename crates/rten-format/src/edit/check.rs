@@ -1,13 +1,12 @@
 //! Whether constants that are to be written have their elements, and models no new errors.
 
-use tensor_core::{Report, Severity};
+use tensor_core::Report;
 
 use crate::{Constant, Error, Fault, Model, NodeKind, Reader, Result, topology};
 
 /// Refuses what has an error that was not there before.
 pub(crate) fn sound(after: &Report, before: &Report) -> Result<()> {
-    let mut new = after.new_since(before).into_iter();
-    match new.find(|finding| finding.severity == Severity::Error) {
+    match after.new_error_since(before) {
         None => Ok(()),
         Some(finding) => {
             let path = finding.at.path.unwrap_or_else(|| "model".to_owned());

@@ -28,7 +28,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Error, Header, Model, NodeKind, Reader, Result, Wanted, WriteOptions, edit::check::Unknown,
+    Error, Header, Model, NodeKind, Pending, Reader, Result, WriteOptions, edit::check::Unknown,
     topology, write::rewrite,
 };
 
@@ -194,7 +194,7 @@ impl Editor {
     /// # Errors
     ///
     /// As for [`commit`](Self::commit), and what `elements` returns.
-    pub fn rewrite(self, mut elements: impl FnMut(&Wanted) -> Result<Bytes>) -> Result<Edited> {
+    pub fn rewrite(self, mut elements: impl FnMut(&Pending) -> Result<Bytes>) -> Result<Edited> {
         if self.is_checked() {
             check::sound(&self.model.lint(), &self.reader.model().lint())?;
         }

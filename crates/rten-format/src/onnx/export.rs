@@ -9,7 +9,7 @@ use std::{
 use prost::Message as _;
 use tensor_core::{
     Report,
-    output::{Durability, Existing, LockedFile, NewFile, Output},
+    output::{Durability, Existing, LockedFile, Output},
 };
 
 use crate::{Metadata, Reader};
@@ -155,14 +155,14 @@ impl<'a> Export<'a> {
         self.require_free(path)?;
         let Made { model: content, store, exported } = self.make(path)?;
         let content = content.encode_to_vec();
-        let mut model = NewFile::create(path, self.durability)?;
+        let mut model = Output { durability: self.durability, ..Output::default() }.create(path)?;
         let _model_lock = self.lock(path)?;
         model.write_all(&content).map_err(|source| Error::writing(path, source))?;
         let Some(data) = &exported.data else {
             model.commit(self.existing)?;
             return Ok(exported);
         };
-        let mut file = NewFile::create(data, self.durability)?;
+        let mut file = Output { durability: self.durability, ..Output::default() }.create(data)?;
         let _data_lock = self.lock(data)?;
         store.write(self.reader.source(), &mut file, data)?;
         let was_there = fs::symlink_metadata(data).is_ok();

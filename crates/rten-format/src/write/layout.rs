@@ -31,7 +31,7 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) enum Elements {
     Given(Bytes),
-    Wanted(Wanted),
+    Pending(Pending),
 }
 
 /// A constant whose elements a [`Writer`](crate::Writer) waits for, or several that share bytes in
@@ -39,7 +39,7 @@ pub(crate) enum Elements {
 /// the first one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Wanted {
+pub struct Pending {
     /// The path of its node, such as `graph/then_branch/node 12 "w"`.
     pub path: String,
     /// The name of its node.
@@ -88,7 +88,7 @@ impl Layout {
         let mut plan = Plan { rule, end: 0, parts: Vec::new(), shared: joined(shared) };
         let mut places = Vec::with_capacity(constants.len());
         for (scope, node, name, constant) in constants {
-            let wanted = |info, data_offset| Wanted {
+            let pending = |info, data_offset| Pending {
                 path: node_path(&scopes, scope, node),
                 name: name.map(str::to_owned),
                 scope,
@@ -96,7 +96,7 @@ impl Layout {
                 info,
                 data_offset,
             };
-            places.push(plan.place(constant, wanted).map_err(|found| fault(scope, node, found))?);
+            places.push(plan.place(constant, pending).map_err(|found| fault(scope, node, found))?);
         }
         Ok(Self { model: placed(model, places)?, parts: plan.parts })
     }
@@ -178,7 +178,7 @@ impl Plan {
     fn place(
         &mut self,
         constant: &Constant,
-        wanted: impl FnOnce(TensorInfo, Option<u64>) -> Wanted,
+        pending: impl FnOnce(TensorInfo, Option<u64>) -> Pending,
     ) -> Result<Place, Fault> {
         let Some(info) = constant.info()? else {
             // What is in a table that is not known stays where it is.
@@ -197,8 +197,8 @@ impl Plan {
             return Ok(Place::Empty(dtype));
         }
         let offset = match constant.data_offset {
-            None => self.push(len, Elements::Wanted(wanted(info, None)))?,
-            Some(old) => self.place_shared(Extent::new(old, len)?, info, wanted)?,
+            None => self.push(len, Elements::Pending(pending(info, None)))?,
+            Some(old) => self.place_shared(Extent::new(old, len)?, info, pending)?,
         };
         Ok(Place::Apart(offset, dtype))
     }
@@ -208,7 +208,7 @@ impl Plan {
         &mut self,
         extent: Extent,
         info: TensorInfo,
-        wanted: impl FnOnce(TensorInfo, Option<u64>) -> Wanted,
+        pending: impl FnOnce(TensorInfo, Option<u64>) -> Pending,
     ) -> Result<u64, Fault> {
         // All extents were joined, so that the last one that starts here or before holds this one.
         let at = self.shared.partition_point(|shared| shared.old.offset() <= extent.offset());
@@ -219,8 +219,8 @@ impl Plan {
             Some(start) => start,
             None => {
                 let info = if old == extent { info } else { bytes(old.len()) };
-                let wanted = wanted(info, Some(old.offset()));
-                self.push(old.len(), Elements::Wanted(wanted))?
+                let pending = pending(info, Some(old.offset()));
+                self.push(old.len(), Elements::Pending(pending))?
             }
         };
         if let Some(shared) = self.shared.get_mut(at) {

@@ -17,7 +17,7 @@ use tensor_core::{
 use crate::{
     Error, Fault, Header, Model, Reader, Result, Tensor,
     edit::check,
-    write::layout::{Elements, Layout, Part, Rule, Wanted},
+    write::layout::{Elements, Layout, Part, Pending, Rule},
 };
 
 /// How a file of version 2 is written.
@@ -129,7 +129,7 @@ pub(crate) const MAX_ALIGNMENT: u32 = 1 << 16;
 /// Writes a file of version 2 front to back: header, model data, tensor data.
 ///
 /// The model comes first and says what follows: large constants that the model has the elements of
-/// are written by themselves, the others are wanted one after another, in the order of the file.
+/// are written by themselves, the others are asked for one after another, in the order of the file.
 /// Those are the constants without inline data: with a [data offset](crate::Constant::data_offset),
 /// as in a model that was read, or [described](crate::Constant::described). So the memory it takes
 /// is that of the model data, however large the weights are.
@@ -149,8 +149,8 @@ pub(crate) const MAX_ALIGNMENT: u32 = 1 << 16;
 /// let model = Model { graph: graph.finish(), metadata: None };
 ///
 /// let mut writer = Writer::new(Vec::new(), &model)?;
-/// while let Some(wanted) = writer.wanted() {
-///     let bytes = vec![0; wanted.info.byte_len()? as usize];
+/// while let Some(pending) = writer.pending() {
+///     let bytes = vec![0; pending.info.byte_len()? as usize];
 ///     writer.add(&bytes)?;
 /// }
 /// let reader = Reader::from_bytes(writer.finish()?)?;
@@ -164,7 +164,7 @@ pub struct Writer<W: Write> {
     /// Bytes written.
     position: u64,
     tensor_data_offset: u64,
-    /// Parts of the tensor data that are not written; the first one is wanted, if there is any.
+    /// Parts of the tensor data that are not written; the first one is pending, if there is any.
     parts: VecDeque<Part>,
     /// Whether something was written in part.
     failed: bool,
@@ -231,21 +231,21 @@ impl<W: Write> Writer<W> {
 
     /// Returns the constant whose elements come next; `None` where all are there.
     #[must_use]
-    pub fn wanted(&self) -> Option<&Wanted> {
-        self.parts.front().and_then(Part::wanted)
+    pub fn pending(&self) -> Option<&Pending> {
+        self.parts.front().and_then(Part::pending)
     }
 
     /// Returns all constants whose elements are still to come, in their order.
     #[must_use = "iterators do nothing unless they are consumed"]
-    pub fn all_wanted(&self) -> impl Iterator<Item = &Wanted> {
-        self.parts.iter().filter_map(Part::wanted)
+    pub fn all_pending(&self) -> impl Iterator<Item = &Pending> {
+        self.parts.iter().filter_map(Part::pending)
     }
 
     /// Writes the elements of the constant that comes next: little-endian, in row-major order.
     ///
     /// # Errors
     ///
-    /// [`Error::NotWanted`]; [`Error::Constant`] where there are too many or too few, of which
+    /// [`Error::NonePending`]; [`Error::Constant`] where there are too many or too few, of which
     /// nothing is written; [`Error::Write`].
     pub fn add(&mut self, elements: &[u8]) -> Result<()> {
         let (_, len) = self.next()?;
@@ -276,10 +276,10 @@ impl<W: Write> Writer<W> {
     /// [`Error::Constant`] where it has another type or shape, and where it cannot be read; else as
     /// for [`stream`](Self::stream).
     pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
-        let (wanted, _) = self.next()?;
+        let (pending, _) = self.next()?;
         let found = tensor.info()?;
-        if found != wanted.info {
-            let expected = wanted.info.clone();
+        if found != pending.info {
+            let expected = pending.info.clone();
             return Err(self.fault(Fault::GivenTensor { found, expected }));
         }
         let extent = tensor.place()?;
@@ -294,8 +294,8 @@ impl<W: Write> Writer<W> {
     /// [`Error::Constant`] where it has no data offset, or there are no such bytes; else as for
     /// [`stream`](Self::stream).
     pub fn copy_from(&mut self, reader: &Reader) -> Result<()> {
-        let (wanted, len) = self.next()?;
-        let data_offset = wanted.data_offset.ok_or(Fault::NoData);
+        let (pending, len) = self.next()?;
+        let data_offset = pending.data_offset.ok_or(Fault::NoData);
         let extent = data_offset.and_then(|offset| {
             let header = reader.header().ok_or(Fault::NoTensorData { offset })?;
             header.tensor(offset, len, reader.source().len())
@@ -314,8 +314,8 @@ impl<W: Write> Writer<W> {
         if self.failed {
             return Err(Error::Failed);
         }
-        if let Some(first) = self.wanted() {
-            let (path, more) = (first.path.clone(), self.all_wanted().skip(1).count() as u64);
+        if let Some(first) = self.pending() {
+            let (path, more) = (first.path.clone(), self.all_pending().skip(1).count() as u64);
             return Err(Error::Unfinished { path, more });
         }
         let flushed = self.sink.flush();
@@ -324,12 +324,12 @@ impl<W: Write> Writer<W> {
         Ok(self.sink)
     }
 
-    fn next(&self) -> Result<(&Wanted, u64)> {
+    fn next(&self) -> Result<(&Pending, u64)> {
         if self.failed {
             return Err(Error::Failed);
         }
-        let part = self.parts.front().ok_or(Error::NotWanted)?;
-        Ok((part.wanted().ok_or(Error::NotWanted)?, part.len))
+        let part = self.parts.front().ok_or(Error::NonePending)?;
+        Ok((part.pending().ok_or(Error::NonePending)?, part.len))
     }
 
     fn copy_extent(&mut self, source: &Source, extent: Extent) -> Result<()> {
@@ -366,13 +366,13 @@ impl<W: Write> Writer<W> {
     }
 
     fn wrong_length(&self, expected: u64, found: u64) -> Error {
-        let shape = self.wanted().map(|wanted| wanted.info.shape.clone()).unwrap_or_default();
+        let shape = self.pending().map(|pending| pending.info.shape.clone()).unwrap_or_default();
         self.fault(Fault::GivenLength { shape, expected, found })
     }
 
     /// Returns a fault of the constant that comes next.
     fn fault(&self, fault: impl Into<Fault>) -> Error {
-        let path = self.wanted().map(|wanted| wanted.path.clone()).unwrap_or_default();
+        let path = self.pending().map(|pending| pending.path.clone()).unwrap_or_default();
         Error::Constant { path: path.into(), fault: fault.into() }
     }
 
@@ -387,7 +387,7 @@ impl<W: Write> Writer<W> {
         self.write_given()
     }
 
-    /// Writes what the model has the elements of, up to the next constant that is wanted.
+    /// Writes what the model has the elements of, up to the next constant that is pending.
     fn write_given(&mut self) -> Result<()> {
         while let Some(Part { elements: Elements::Given(bytes), .. }) = self.parts.front() {
             let bytes = bytes.clone();
@@ -423,9 +423,9 @@ impl<W: Write> Writer<W> {
 }
 
 impl Part {
-    const fn wanted(&self) -> Option<&Wanted> {
+    const fn pending(&self) -> Option<&Pending> {
         match &self.elements {
-            Elements::Wanted(wanted) => Some(wanted),
+            Elements::Pending(pending) => Some(pending),
             Elements::Given(_) => None,
         }
     }

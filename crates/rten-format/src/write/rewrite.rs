@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tensor_core::{Extent, SourceReader, TensorInfo, output::NewFile};
 
 use crate::{
-    Constant, ConstantData, ConstantDataType, Error, Fault, Header, Model, NodeKind, Reader,
-    Result, Version, Wanted, WriteOptions, Writer,
+    Constant, ConstantData, ConstantDataType, Error, Fault, Header, Model, NodeKind, Pending,
+    Reader, Result, Version, WriteOptions, Writer,
     edit::check::{self, Unknown},
     topology,
 };
@@ -202,7 +202,7 @@ impl<'a> Rewrite<'a> {
 
 /// Gives a writer all elements that it wants from the file that the model was read from.
 fn copy<W: Write>(mut writer: Writer<W>, reader: &Reader) -> Result<W> {
-    while writer.wanted().is_some() {
+    while writer.pending().is_some() {
         writer.copy_from(reader)?;
     }
     writer.finish()
@@ -215,7 +215,7 @@ pub(crate) fn write<W: Write>(
     mut model: Model,
     options: WriteOptions,
     mut sink: W,
-    elements: &mut dyn FnMut(&Wanted) -> Result<Bytes>,
+    elements: &mut dyn FnMut(&Pending) -> Result<Bytes>,
 ) -> Result<W> {
     reader.require_known()?;
     if reader.version() == Version::V1 {
@@ -229,11 +229,11 @@ pub(crate) fn write<W: Write>(
     fill(&mut model, options.most_inline_elements(), elements)?;
     let model = inline(reader, model, options.most_inline_elements())?;
     let mut writer = options.unchecked().write_to(sink, &model)?;
-    while let Some(wanted) = writer.wanted() {
-        if wanted.data_offset.is_some() {
+    while let Some(pending) = writer.pending() {
+        if pending.data_offset.is_some() {
             writer.copy_from(reader)?;
         } else {
-            let bytes = elements(wanted)?;
+            let bytes = elements(pending)?;
             writer.add(&bytes)?;
         }
     }
@@ -253,7 +253,7 @@ fn version_1(reader: &Reader, model: &Model, is_checked: bool) -> Result<Bytes> 
 fn fill(
     model: &mut Model,
     most: u64,
-    elements: &mut dyn FnMut(&Wanted) -> Result<Bytes>,
+    elements: &mut dyn FnMut(&Pending) -> Result<Bytes>,
 ) -> Result<()> {
     let mut found = Vec::new();
     let scopes = topology::walk(&model.graph, |scope, node, it| {
@@ -261,19 +261,19 @@ fn fill(
             found.push((scope, node, it.name.clone(), described(constant, most)));
         }
     });
-    let mut wanted = Vec::with_capacity(found.len());
+    let mut pending = Vec::with_capacity(found.len());
     for (scope, node, name, info) in found {
         let path = scopes.get(scope).map(|scope| scope.node_path(node)).unwrap_or_default();
-        wanted.push(match info {
+        pending.push(match info {
             Ok(None) => None,
-            Ok(Some(info)) => Some(Wanted { path, name, scope, node, info, data_offset: None }),
+            Ok(Some(info)) => Some(Pending { path, name, scope, node, info, data_offset: None }),
             Err(fault) => return Err(Error::Constant { path: path.into(), fault }),
         });
     }
-    let mut wanted = wanted.into_iter();
+    let mut pending = pending.into_iter();
     model.graph.visit_constants(&mut |constant| {
-        if let (Some(wanted), Some(dtype)) = (wanted.next().flatten(), constant.dtype) {
-            constant.data = ConstantData::new(dtype, elements(&wanted)?);
+        if let (Some(pending), Some(dtype)) = (pending.next().flatten(), constant.dtype) {
+            constant.data = ConstantData::new(dtype, elements(&pending)?);
         }
         Ok(())
     })
@@ -359,5 +359,5 @@ fn replace(
     let mut file = options.output_of().create(path)?;
     let written = write(&mut file);
     written.map_err(|source| Error::Write { offset: file.written(), source })?;
-    Ok(options.output_of().commit(file)?)
+    Ok(file.commit(options.output_of().existing)?)
 }

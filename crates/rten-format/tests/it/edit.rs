@@ -314,9 +314,9 @@ fn weights_are_streamed_into_the_same_file() {
             }
         }
         let (mut asked, before) = (Vec::new(), fs::metadata(&path).unwrap().len());
-        let edited = editor.rewrite(|wanted| {
-            asked.push(wanted.name.clone().unwrap());
-            Ok(vec![1; usize::try_from(wanted.info.byte_len()?).unwrap()].into())
+        let edited = editor.rewrite(|pending| {
+            asked.push(pending.name.clone().unwrap());
+            Ok(vec![1; usize::try_from(pending.info.byte_len()?).unwrap()].into())
         });
         let after = fs::metadata(&path).unwrap().len();
         assert_eq!(edited.unwrap(), Edited::Replaced { before, after });

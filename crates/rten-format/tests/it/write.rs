@@ -171,7 +171,7 @@ fn shared_elements_stay_shared() {
     assert_eq!(offsets, [4, 64, 4, 0]);
 }
 
-/// One constant of 100 bytes that is given, between two that are wanted.
+/// One constant of 100 bytes that is given, between two that are pending.
 fn model() -> Model {
     let given = TensorBuf::from_slice([100], &[7_u8; 100]).unwrap();
     let constants = [
@@ -189,15 +189,15 @@ fn model() -> Model {
 }
 
 #[test]
-fn wanted_elements_come_in_the_order_of_the_file() {
+fn pending_elements_come_in_the_order_of_the_file() {
     let model = model();
     let mut writer = Writer::new(Vec::new(), &model).unwrap();
-    let wanted: Vec<_> = writer.all_wanted().map(|wanted| wanted.path.clone()).collect();
-    assert_eq!(wanted, ["graph/node 0 \"first\"", "graph/node 3 \"second\""]);
+    let pending: Vec<_> = writer.all_pending().map(|pending| pending.path.clone()).collect();
+    assert_eq!(pending, ["graph/node 0 \"first\"", "graph/node 3 \"second\""]);
     writer.add(&[1; 80]).unwrap();
-    assert_eq!(writer.wanted().unwrap().info.to_string(), "i8 [3]");
+    assert_eq!(writer.pending().unwrap().info.to_string(), "i8 [3]");
     writer.stream(&[2, 3, 4][..]).unwrap();
-    assert!(writer.wanted().is_none());
+    assert!(writer.pending().is_none());
     let file = writer.finish().unwrap();
     let reader = Reader::from_bytes(file).unwrap();
     assert!(reader.validate().is_empty(), "{:?}", reader.validate());
@@ -386,7 +386,7 @@ fn tensor_data_beyond_4_gib_is_streamed() {
     graph.constant("b", more).unwrap();
     let model = Model { graph: graph.finish(), metadata: None };
     let writer = Writer::new(Vec::new(), &model).unwrap();
-    assert_eq!(writer.all_wanted().count(), 2);
+    assert_eq!(writer.all_pending().count(), 2);
 }
 
 /// What the model brings along goes into the tensor data, however much it is.

@@ -48,6 +48,12 @@ impl Hidden {
         Ok((Self { path, _lock: None, _unfinished }, file))
     }
 
+    /// Takes over what has come to lie in a hidden folder.
+    pub(super) fn inside(path: PathBuf) -> Self {
+        let _unfinished = unfinished::hold().add(Left::Path(path.clone()));
+        Self { path, _lock: None, _unfinished }
+    }
+
     /// Makes a folder beside the place of another, for its owner only.
     ///
     /// A folder `old` in it may hold the one that has been moved out of that place, under its own

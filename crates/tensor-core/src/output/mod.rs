@@ -1,6 +1,7 @@
 //! Files that appear whole or not at all, and files that are changed in place.
 
 mod append;
+mod aside;
 mod hidden;
 mod keep;
 mod locked;
@@ -12,6 +13,7 @@ mod space;
 mod unfinished;
 
 pub use append::{Append, WriteAt};
+pub use aside::Aside;
 pub use hidden::{Hidden, is_temporary, sweep};
 pub use keep::keep_metadata;
 pub use locked::LockedFile;

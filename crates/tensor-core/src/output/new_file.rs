@@ -5,6 +5,7 @@ use std::{
 };
 
 use super::{
+    aside::Aside,
     hidden::{Hidden, sweep_beside},
     keep::{check_folder, check_replaceable, check_writable, keep_metadata},
     options::{Durability, Existing, Output, file_error, folder, in_place},
@@ -12,11 +13,17 @@ use super::{
 use crate::{Result, Source, source::refuse_irregular};
 
 impl Output {
-    /// Starts a file that will stand at `path`; see [`NewFile::create`].
+    /// Starts a file that will stand at `path`; nothing is there until [`commit`](NewFile::commit).
+    ///
+    /// Where `path` is a symbolic link to a file, that file is replaced and the link stays. Other
+    /// hard links of a replaced file keep its old content. Until it takes the place of another,
+    /// only the owner can read the new file.
     ///
     /// # Errors
     ///
-    /// As for [`NewFile::create`].
+    /// [`Error::File`](crate::Error::File) where the folder is not there or does not let a file be
+    /// created, where `path` is a link that leads nowhere, and where a file is there that nobody,
+    /// or not the caller, may write to; [`Error::NotAFile`](crate::Error::NotAFile).
     pub fn create(self, path: impl AsRef<Path>) -> Result<NewFile> {
         NewFile::start(path.as_ref(), self, true)
     }
@@ -26,7 +33,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// As for [`NewFile::create`].
+    /// As for [`create`](Self::create).
     pub fn dry_run(self, path: impl AsRef<Path>) -> Result<NewFile> {
         NewFile::start(path.as_ref(), self, false)
     }
@@ -35,7 +42,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// As for [`NewFile::create`].
+    /// As for [`create`](Self::create).
     pub fn check_create(self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let existing = self.look_at(path)?;
@@ -69,15 +76,6 @@ impl Output {
         }
         Ok(Some(existing))
     }
-
-    /// Puts a finished file in its place; see [`NewFile::commit`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`NewFile::commit`].
-    pub fn commit(self, mut file: NewFile) -> Result<()> {
-        file.commit(self.existing)
-    }
 }
 
 /// A file in the making, which stands nowhere until [`commit`](Self::commit), and is gone when it
@@ -102,21 +100,6 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Starts a file that will stand at `path`; nothing is there until [`commit`](Self::commit).
-    ///
-    /// Where `path` is a symbolic link to a file, that file is replaced and the link stays. Other
-    /// hard links of a replaced file keep its old content. Until it takes the place of another,
-    /// only the owner can read the new file.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::File`](crate::Error::File) where the folder is not there or does not let a file be
-    /// created, where `path` is a link that leads nowhere, and where a file is there that nobody,
-    /// or not the caller, may write to; [`Error::NotAFile`](crate::Error::NotAFile).
-    pub fn create(path: impl AsRef<Path>, durability: Durability) -> Result<Self> {
-        Self::start(path.as_ref(), Output { durability, ..Output::default() }, true)
-    }
-
     fn start(path: &Path, output: Output, sweeps: bool) -> Result<Self> {
         let existing = output.look_at(path)?;
         let target = existing.as_deref().unwrap_or(path);
@@ -133,6 +116,25 @@ impl NewFile {
         Ok(Self { path, target, file, hidden, durability: output.durability, written: 0 })
     }
 
+    /// Closes the file until it is [committed](Self::commit), for which `aside` has to be there still;
+    /// what is written meanwhile fails. One for another file system than that of `aside` stays open.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`](crate::Error::File) where not all can be written.
+    pub fn set_aside(&mut self, aside: &Aside) -> Result<()> {
+        self.flush().map_err(|source| file_error(&self.path, "writing", source))?;
+        let Some(file) = &self.file else { return Ok(()) };
+        let moved = aside.take(|path| match &self.hidden {
+            Some(hidden) => fs::rename(hidden.path(), path),
+            None => link_unnamed(file.get_ref(), path),
+        });
+        if let Ok(path) = moved {
+            (self.hidden, self.file) = (Some(Hidden::inside(path)), None);
+        }
+        Ok(())
+    }
+
     /// Puts the file in its place; what is written afterwards fails.
     ///
     /// One that takes the place of another keeps what [`keep_metadata`] says.
@@ -145,8 +147,11 @@ impl NewFile {
     pub fn commit(&mut self, existing: Existing) -> Result<()> {
         let (path, target) = (self.path.as_path(), self.target.as_path());
         let failed = |what| move |source| file_error(path, what, source);
-        let file = self.file.take().ok_or_else(committed).map_err(failed("writing"))?;
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let file = match (self.file.take(), &self.hidden) {
+            (Some(file), _) => file.into_inner().map_err(io::IntoInnerError::into_error),
+            (None, Some(aside)) => File::options().read(true).write(true).open(aside.path()),
+            (None, None) => Err(committed()),
+        };
         let file = file.map_err(failed("writing"))?;
         if existing == Existing::Replace && target.exists() {
             keep_metadata(target, &file).map_err(failed("keeping permissions"))?;
@@ -230,15 +235,23 @@ fn handle_path(file: &File) -> String {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn place_unnamed(file: &File, target: &Path, existing: Existing) -> io::Result<()> {
+    super::hidden::place_unnamed(target, existing, |path| link_unnamed(file, path))
+}
+
+/// Gives a file without a name one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
-    let handle = handle_path(file);
-    super::hidden::place_unnamed(target, existing, |path| {
-        Ok(linkat(CWD, handle.as_str(), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-    })
+    Ok(linkat(CWD, handle_path(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn place_unnamed(_: &File, _: &Path, _: Existing) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn link_unnamed(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -273,7 +286,11 @@ mod tests {
     use super::*;
     use crate::{
         Chain, Error, Extent,
-        output::{LockedFile, hidden::leads_to, options::names},
+        output::{
+            LockedFile,
+            hidden::leads_to,
+            options::{names, new_file},
+        },
     };
 
     /// A folder with a file in it, and the path of that.
@@ -287,7 +304,7 @@ mod tests {
     #[test]
     fn dropped_before_commit_leaves_nothing() {
         let (folder, target) = old();
-        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = new_file(&target, Durability::Cached).unwrap();
         file.write_all(b"half of the new").unwrap();
         file.flush().unwrap();
         drop(file);
@@ -298,7 +315,7 @@ mod tests {
     #[test]
     fn commit_replaces_whole() {
         let (folder, target) = old();
-        let mut file = NewFile::create(&target, Durability::Synced).unwrap();
+        let mut file = new_file(&target, Durability::Synced).unwrap();
         file.write_all(b"new").unwrap();
         file.commit(Existing::Replace).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"new");
@@ -308,7 +325,7 @@ mod tests {
     #[test]
     fn existing_file_is_kept_when_asked() {
         let (_folder, target) = old();
-        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = new_file(&target, Durability::Cached).unwrap();
         let error = file.commit(Existing::Keep).unwrap_err();
         assert!(error.to_string().ends_with("renaming failed"), "{error}");
         assert_eq!(fs::read(&target).unwrap(), b"old");
@@ -320,7 +337,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let (_folder, target) = old();
         fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = new_file(&target, Durability::Cached).unwrap();
         file.commit(Existing::Replace).unwrap();
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
     }
@@ -331,7 +348,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let (_folder, target) = old();
         fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
-        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = new_file(&target, Durability::Cached).unwrap();
         let open = file.file.as_ref().unwrap().get_ref().try_clone().unwrap();
         let mode = || open.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o600);
@@ -346,7 +363,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [ours, other] = ["model.zt", "other"].map(|name| folder.path().join(name));
         fs::write(&other, b"").unwrap();
-        NewFile::create(&ours, Durability::Cached).unwrap().commit(Existing::Replace).unwrap();
+        new_file(&ours, Durability::Cached).unwrap().commit(Existing::Replace).unwrap();
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&ours), mode(&other));
     }
@@ -358,7 +375,7 @@ mod tests {
         let (target, link) = (folder.path().join("model.zt"), folder.path().join("link.zt"));
         fs::write(&target, b"old").unwrap();
         std::os::unix::fs::symlink("model.zt", &link).unwrap();
-        let mut file = NewFile::create(&link, Durability::Synced).unwrap();
+        let mut file = new_file(&link, Durability::Synced).unwrap();
         file.write_all(b"new").unwrap();
         file.commit(Existing::Replace).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -369,7 +386,7 @@ mod tests {
     fn missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("none/model.zt");
-        let error = NewFile::create(&target, Durability::Cached).unwrap_err();
+        let error = new_file(&target, Durability::Cached).unwrap_err();
         let missing = folder.path().join("none");
         let expected = format!("{target:?}: creation failed: there is no folder {missing:?}");
         assert_eq!(Chain(&error).to_string(), expected);
@@ -381,7 +398,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link.zt");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        let error = NewFile::create(&link, Durability::Cached).unwrap_err();
+        let error = new_file(&link, Durability::Cached).unwrap_err();
         let reason = "it is a symbolic link to \"nowhere\", which is not there";
         assert_eq!(Chain(&error).to_string(), format!("{link:?}: creation failed: {reason}"));
     }
@@ -389,7 +406,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let error = NewFile::create(folder.path(), Durability::Cached).unwrap_err();
+        let error = new_file(folder.path(), Durability::Cached).unwrap_err();
         assert!(matches!(error, Error::NotAFile { found: "a folder", .. }), "{error}");
     }
 
@@ -400,7 +417,7 @@ mod tests {
         permissions.set_readonly(true);
         fs::set_permissions(&target, permissions).unwrap();
         for error in [
-            NewFile::create(&target, Durability::Cached).unwrap_err(),
+            new_file(&target, Durability::Cached).unwrap_err(),
             LockedFile::open(&target).unwrap_err(),
         ] {
             let Error::File { what, source, .. } = error else { panic!("{error}") };
@@ -408,7 +425,7 @@ mod tests {
             assert_eq!((what, source.kind()), expected);
         }
         let kept = Output { existing: Existing::Keep, ..Output::default() };
-        let error = kept.commit(kept.create(&target).unwrap()).unwrap_err();
+        let error = kept.create(&target).unwrap().commit(Existing::Keep).unwrap_err();
         assert!(error.to_string().ends_with("renaming failed"), "{error}");
     }
 
@@ -456,7 +473,7 @@ mod tests {
     fn what_was_written_can_be_read_before() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("model.zt");
-        let mut file = NewFile::create(&target, Durability::Cached).unwrap();
+        let mut file = new_file(&target, Durability::Cached).unwrap();
         file.write_all(b"new").unwrap();
         let source = file.source().unwrap();
         assert_eq!(source.read(Extent::first(3), "all").unwrap(), "new");
@@ -469,7 +486,7 @@ mod tests {
 
     /// As on systems that have no files without names.
     fn with_hidden_name(target: &Path) -> NewFile {
-        let mut file = NewFile::create(target, Durability::Synced).unwrap();
+        let mut file = new_file(target, Durability::Synced).unwrap();
         let (hidden, handle) = Hidden::file(target, 0o600).unwrap();
         (file.hidden, file.file) = (Some(hidden), Some(BufWriter::new(handle)));
         file.write_all(b"new").unwrap();
@@ -494,11 +511,44 @@ mod tests {
         assert_eq!(fs::read(other).unwrap(), b"new");
     }
 
+    #[test]
+    fn files_that_wait_are_closed_and_whole() {
+        let (folder, target) = old();
+        let other = folder.path().join("other.zt");
+        let aside = Aside::create(folder.path()).unwrap();
+        let unnamed = |target: &Path| new_file(target, Durability::Synced).unwrap();
+        for make in [unnamed, with_hidden_name] {
+            let mut files = [&target, &other].map(|path| make(path));
+            for file in &mut files {
+                file.write_all(b" and more").unwrap();
+                file.set_aside(&aside).unwrap();
+                assert!(file.file.is_none());
+                file.write_all(b"late").unwrap_err();
+            }
+            assert_eq!(names(folder.path()).len(), 2);
+            let [mut first, mut second] = files;
+            second.commit(Existing::Keep).unwrap();
+            second.commit(Existing::Keep).unwrap_err();
+            first.commit(Existing::Keep).unwrap_err();
+            assert_eq!(fs::read(&target).unwrap(), b"old");
+            assert!(fs::read(&other).unwrap().ends_with(b" and more"));
+            fs::remove_file(&other).unwrap();
+        }
+        let mut replacing = with_hidden_name(&target);
+        replacing.set_aside(&aside).unwrap();
+        let mut dropped = with_hidden_name(&other);
+        dropped.set_aside(&aside).unwrap();
+        replacing.commit(Existing::Replace).unwrap();
+        drop((dropped, aside));
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["model.zt"]);
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn nothing_has_a_name_before() {
         let folder = tempfile::tempdir().unwrap();
-        let file = NewFile::create(folder.path().join("model.zt"), Durability::Cached).unwrap();
+        let file = new_file(folder.path().join("model.zt"), Durability::Cached).unwrap();
         if file.hidden.is_none() {
             assert_eq!(names(folder.path()), Vec::<String>::new());
         }

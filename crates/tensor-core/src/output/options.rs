@@ -1,6 +1,8 @@
 use std::{io, path::Path, time::Duration};
 
 use crate::Error;
+#[cfg(test)]
+use crate::output::NewFile;
 
 /// What happens to a file that already stands where a new one is to be put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +92,11 @@ pub(super) fn folder(target: &Path) -> &Path {
 pub(super) fn in_place(error: &io::Error) -> io::Error {
     let text = format!("the change is in its place, but may not be on the disk yet: {error}");
     io::Error::new(error.kind(), text)
+}
+
+#[cfg(test)]
+pub(super) fn new_file(path: impl AsRef<Path>, durability: Durability) -> crate::Result<NewFile> {
+    Output { durability, ..Output::default() }.create(path)
 }
 
 /// Returns the names in a folder, sorted.

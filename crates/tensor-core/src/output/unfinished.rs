@@ -120,13 +120,13 @@ mod tests {
     use std::{env, fs, io::Write as _, mem::forget, process::Command};
 
     use super::*;
-    use crate::output::{Append, Durability, Hidden, LockedFile, NewFile};
+    use crate::output::{Append, Durability, Hidden, LockedFile, options::new_file};
 
     /// In a process of its own: nothing can be finished afterwards.
     #[test]
     fn abandons_where_it_is_told() {
         let Some(dir) = env::var_os(TOLD).map(PathBuf::from) else { return };
-        let new = NewFile::create(dir.join("new"), Durability::Cached).unwrap();
+        let new = new_file(dir.join("new"), Durability::Cached).unwrap();
         let file = Hidden::file(&dir.join("file"), 0o600).unwrap();
         let folder = Hidden::folder(&dir.join("folder")).unwrap();
         fs::write(folder.path().join("part"), "part").unwrap();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use hashbrown::HashTable;
-use tensor_core::AlignedBuf;
+use tensor_core::{AlignedBuf, Limit, Limits};
 
 use crate::{
     Object,
@@ -24,6 +24,8 @@ pub(crate) struct Index {
     entries: Vec<Entry>,
     hasher: RandomState,
     by_name: HashTable<Slot>,
+    /// What is written is read back.
+    limits: Limits,
 }
 
 /// A place in the table of names; the hash is kept, so that growing looks at no name.
@@ -79,6 +81,8 @@ impl Index {
     }
 
     pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
+        let count = (self.live() as u64).saturating_add(1);
+        self.limits.check(Limit::Tensors, "number of objects", count)?;
         let (from, start) = (self.names.len(), self.bodies.len());
         self.bodies.extend_from_slice(body)?;
         self.names.push_str(name);
@@ -119,5 +123,22 @@ impl Index {
             .collect();
         entries.sort_unstable_by_key(|(name, _)| *name);
         entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_objects_than_readers_take() {
+        let mut index = Index { limits: Limits::default().with_tensors(2), ..Index::default() };
+        index.push("a", b"").unwrap();
+        index.push("b", b"").unwrap();
+        let error = index.push("c", b"").unwrap_err().to_string();
+        assert_eq!(error, "number of objects is 3, over the limit of 2 (Limits::tensors)");
+        index.remove("a").unwrap();
+        index.push("c", b"").unwrap();
+        assert_eq!(index.sorted(), [("b", &b""[..]), ("c", b"")]);
     }
 }

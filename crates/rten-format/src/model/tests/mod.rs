@@ -226,8 +226,8 @@ proptest! {
         for inline_elements in [0, 16] {
             let options = WriteOptions::default().inline_elements(inline_elements).unchecked();
             let Ok(mut writer) = options.write_to(Vec::new(), &model) else { continue };
-            while let Some(wanted) = writer.wanted() {
-                let elements = vec![0; wanted.info.byte_len().unwrap() as usize];
+            while let Some(pending) = writer.pending() {
+                let elements = vec![0; pending.info.byte_len().unwrap() as usize];
                 writer.add(&elements).unwrap();
             }
             let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
