@@ -51,6 +51,14 @@ impl Put {
         reader.map(AnyReader::Weights).map_err(|error| anyhow!("{error}")).about(&self.path)
     }
 
+    /// Returns type and shape of the elements, where those are all that there is.
+    pub(crate) const fn elements(&self) -> Option<(DType, &Shape)> {
+        match &self.what {
+            What::Elements(dtype, shape) => Some((*dtype, shape)),
+            What::Only | What::Tensor(_) => None,
+        }
+    }
+
     /// Finds the tensor in that file.
     pub(crate) fn tensor<'r>(&self, reader: &'r AnyReader) -> anyhow::Result<AnyTensor<'r>> {
         let set = reader.tensor_set()?;

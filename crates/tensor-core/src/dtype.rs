@@ -179,7 +179,7 @@ impl FromStr for DType {
 }
 
 /// What libraries call element types beside our names.
-const ALIASES: [(&str, DType); 22] = [
+const ALIASES: [(&str, DType); 23] = [
     ("boolean", DType::Bool),
     ("int4", DType::I4),
     ("uint4", DType::U4),
@@ -202,6 +202,7 @@ const ALIASES: [(&str, DType); 22] = [
     ("double", DType::F64),
     ("complex64", DType::C64),
     ("complex128", DType::C128),
+    ("string", DType::Str),
 ];
 
 #[cfg(feature = "serde")]

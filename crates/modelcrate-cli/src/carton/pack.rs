@@ -1,5 +1,5 @@
 use std::{
-    fmt::{self, Write as _},
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     str::FromStr,
@@ -11,7 +11,7 @@ use modelcrate::{
         self, Change, Description, Error, FrameworkVersion, NewValue, Platform, Reader, Runner,
         Value, dtype,
     },
-    tensor_core::{DType, Extent, Limits, Report, Source, TensorBuf},
+    tensor_core::{DType, Limits, Report, Source, TensorBuf},
 };
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ use crate::{
     pack::To,
     paths::{is_inside, same_file},
     progress::Progress,
-    tensor_file::TensorFile,
+    put::Put,
     write::Sink,
 };
 
@@ -93,11 +93,12 @@ struct Beside {
     /// Pack a file as what belongs to examples; may be given several times
     #[arg(long, value_name = "NAME=PATH")]
     misc_file: Vec<MiscFile>,
-    /// Pack a tensor from a file of its elements, little-endian, row-major: NAME=DTYPE:SHAPE:PATH,
-    /// with the dimensions separated by commas, none for a scalar. Strings are the lines of the
-    /// file, or a list in JSON where its name ends in .json
+    /// Pack a tensor: the only one of a file of any format (NAME=FILE), one of several
+    /// (NAME=FILE:TENSOR), or the elements alone, little-endian and row-major
+    /// (NAME=DTYPE:SHAPE:FILE, with commas between the dimensions, none for a scalar). Strings are the
+    /// lines of a file, or a list in JSON where its name ends in .json; may be given several times
     #[arg(long, value_name = "SPEC")]
-    tensor: Vec<TensorFile<Stored>>,
+    put: Vec<Put>,
 }
 
 #[derive(Serialize)]
@@ -188,7 +189,7 @@ impl Pack {
         let (about, beside) = (&self.about, &self.beside);
         let texts = about.toml.iter().chain(&about.description_file);
         let misc = beside.misc_file.iter().map(|file| &file.path);
-        let tensors = beside.tensor.iter().map(|tensor| &tensor.path);
+        let tensors = beside.put.iter().map(|put| &put.path);
         texts.chain(misc).chain(tensors)
     }
 }
@@ -243,9 +244,9 @@ impl Beside {
         for MiscFile { name, path } in &self.misc_file {
             pack.file_from(&format!("misc/{name}"), path).about(path)?;
         }
-        for tensor in &self.tensor {
-            let value = value_of(tensor).about(&tensor.path)?;
-            pack.tensor(&tensor.name, &value).about(&tensor.path)?;
+        for put in &self.put {
+            let value = value_of(put).about(&put.path)?;
+            pack.tensor(&put.name, &value).about(&put.path)?;
         }
         Ok(())
     }
@@ -275,45 +276,24 @@ fn ensure_folder(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn value_of(tensor: &TensorFile<Stored>) -> anyhow::Result<Value> {
-    let shape = tensor.shape.clone();
-    let Stored(dtype) = tensor.dtype;
-    if dtype == DType::Str {
-        let text = String::from_utf8(super::read(&tensor.path)?)?;
-        let is_json = tensor.path.extension().is_some_and(|extension| extension == "json");
+fn value_of(put: &Put) -> anyhow::Result<Value> {
+    if let Some((DType::Str, shape)) = put.elements() {
+        let text = String::from_utf8(super::read(&put.path)?)?;
+        let is_json = put.path.extension().is_some_and(|extension| extension == "json");
         let strings = if is_json {
             serde_json::from_str(&text)?
         } else {
             text.lines().map(str::to_owned).collect()
         };
-        return Ok(Value::Strings { shape, strings });
+        return Ok(Value::Strings { shape: shape.clone(), strings });
     }
-    let source: Source = tensor.open(dtype)?;
-    let bytes = source.read(Extent::first(source.len()), "elements")?;
-    Ok(Value::Numeric(TensorBuf::new(dtype, shape, bytes)?))
-}
-
-/// An element type that a carton stores.
-#[derive(Clone, Copy, Debug)]
-struct Stored(DType);
-
-impl FromStr for Stored {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let dtype = dtype::parse(text).or_else(|| text.parse().ok());
-        let stored = dtype.filter(|dtype| dtype::name(*dtype).is_some());
-        stored.map(Self).ok_or_else(|| {
-            let names = dtype::STORED.map(|(_, name)| name).join(", ");
-            anyhow!("{text:?} is not one of {names}")
-        })
-    }
-}
-
-impl fmt::Display for Stored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(dtype::name(self.0).unwrap_or_default())
-    }
+    let reader = put.open()?;
+    let tensor = put.tensor(&reader)?;
+    let info = tensor.info()?;
+    let names = || dtype::STORED.map(|(dtype, _)| dtype.to_string()).join(", ");
+    let is_stored = dtype::name(info.dtype).is_some();
+    ensure!(is_stored, "is of {}, expected one of {}", info.dtype, names());
+    Ok(Value::Numeric(TensorBuf::new(info.dtype, info.shape, tensor.bytes()?)?))
 }
 
 /// An option of a runner, as `KEY=VALUE` says: TOML, or a string where it is none.

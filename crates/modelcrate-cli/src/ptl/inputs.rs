@@ -3,8 +3,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::ensure;
 use modelcrate::{
-    ptl_spec::Value,
+    ptl_spec::{Params, Signature, Value},
     tensor_core::{DType, Report, TensorBuf},
 };
 use serde::Serialize;
@@ -35,7 +36,7 @@ pub(crate) struct Inputs {
     #[command(flatten)]
     meaning: Meaning,
     /// Write the tensors: as PLACE.npy into a folder, which is made where there is none, or all
-    /// into FILE.zt, or the only one into FILE.npy; - is standard output, as npy
+    /// into FILE.npz or FILE.zt, or the only one into FILE.npy; - is standard output, as npy
     #[arg(short, long, value_name = "FOLDER|FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -81,7 +82,9 @@ impl Inputs {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let found = self.given.find()?;
         let spec = self.meaning.read(&found)?;
-        let params = self.parameters.read(&spec.signature())?;
+        let signature = spec.signature();
+        let params = self.parameters.read(&signature)?;
+        check_all(&signature, &params).about(&found.path)?;
         let mut call = called(spec.call(&params)).about(&found.path)?;
         let value = called(call.pack()).about(&found.path)?;
         let mut leaves = Vec::new();
@@ -108,6 +111,18 @@ impl Inputs {
         self.write.report(output, &packed, &packed.text(self.write))?;
         Ok(Outcome::Fine)
     }
+}
+
+/// Refuses a call without parameters that its input is made of, all of them at once.
+fn check_all(signature: &Signature, params: &Params) -> anyhow::Result<()> {
+    let missing = signature.parameters.iter().filter(|parameter| {
+        let is_input = parameter.places.iter().any(|place| place.starts_with("pack"));
+        is_input && params.get(&parameter.name).is_none()
+    });
+    let missing = missing.map(|parameter| format!("--param {}={}", parameter.name, parameter.kind));
+    let missing: Vec<String> = missing.collect();
+    ensure!(missing.is_empty(), "needs also {}", missing.join(" "));
+    Ok(())
 }
 
 /// Lists what is in tuples, with its places.

@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use modelcrate::{
     tensor_core::{TensorBuf, output::Hidden},
-    weights::npy,
+    weights::{npy, npz},
     ztensor,
 };
 
@@ -20,14 +20,22 @@ pub(super) fn write(
     output: &Path,
     write: Writing,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let extension = output.extension().unwrap_or_default();
-    if extension == "zt" && !output.is_dir() {
-        write_zt(tensors, output, write).about(output)?;
-    } else if is_stdio(output) || extension == "npy" && !output.is_dir() {
-        write_one(tensors, output, write).about(output)?;
-    } else {
-        return write_all(tensors, output, write);
-    }
+    let name = output.to_string_lossy();
+    let end = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+    let written = match end.as_deref() {
+        _ if is_stdio(output) => write_one(tensors, output, write),
+        _ if output.is_dir() || name.ends_with(['/', '\\']) => {
+            return write_all(tensors, output, write);
+        }
+        None => return write_all(tensors, output, write),
+        Some("npy") => write_one(tensors, output, write),
+        Some("npz") => write_npz(tensors, output, write),
+        Some("zt") => write_zt(tensors, output, write),
+        Some(end) => Err(anyhow!(
+            "ends in .{end}, expected .npy, .npz or .zt, or a folder, with / at its end"
+        )),
+    };
+    written.about(output)?;
     Ok(vec![output.to_owned()])
 }
 
@@ -41,11 +49,23 @@ fn write_zt(tensors: &[(&str, &TensorBuf)], output: &Path, write: Writing) -> an
     Ok(())
 }
 
+/// Writes all into one archive.
+fn write_npz(tensors: &[(&str, &TensorBuf)], output: &Path, write: Writing) -> anyhow::Result<()> {
+    let mut writer = npz::Writer::new(write.create(output)?);
+    for (place, tensor) in tensors {
+        writer.add(place, tensor)?;
+    }
+    writer.finish()?.commit(output)?;
+    Ok(())
+}
+
 /// Writes the only one.
 fn write_one(tensors: &[(&str, &TensorBuf)], output: &Path, write: Writing) -> anyhow::Result<()> {
     let [(_, tensor)] = tensors else {
         let count = tensors.len();
-        anyhow::bail!("takes one tensor, but there are {count}: give a folder, or a file .zt");
+        anyhow::bail!(
+            "takes one tensor, but there are {count}: give a folder, or a file .npz or .zt"
+        );
     };
     let mut sink = write.create(output)?;
     npy::write(tensor, &mut sink)?;

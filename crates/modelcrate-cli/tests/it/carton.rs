@@ -74,8 +74,8 @@ fn models_are_packed_with_all_that_is_said() {
         "--opt fast=true --opt name=fast --opt number=\"4\" --name A --short-description B",
         "--description-file about.md --license MIT --repository https://a.example",
         "--homepage https://b.example --platform x86_64-linux-gnu --platform aarch64-apple-darwin",
-        "--misc pictures --misc-file notes/2.txt=lines.txt --tensor x=float32:2,3:numbers.bin",
-        "--tensor l=string:2:lines.txt --tensor j=string:1,2:list.json --compression deflate",
+        "--misc pictures --misc-file notes/2.txt=lines.txt --put x=float32:2,3:numbers.bin",
+        "--put l=string:2:lines.txt --put j=string:1,2:list.json --compression deflate",
     ]
     .join(" ");
     let args: Vec<&str> = options.split(' ').chain(RUNNER).collect();
@@ -245,9 +245,12 @@ fn what_cannot_be_packed_leaves_nothing() {
         (&["model", "m.carton", "--opt", "x"], "is not KEY=VALUE, such as"),
         (&["model", "m.carton", "--opt", "x=[1]"], "description would be refused: carton.t"),
         (&["model", "m.carton", "--platform", "x"], "\"x\" is not a target triple"),
-        (&["model", "m.carton", "--tensor", "x=f16::numbers.bin"], "\"f16\" is not one of f"),
-        (&["model", "m.carton", "--tensor", "x=int8:2:numbers.bin"], "shape [2] of int8 nee"),
-        (&["model", "m.carton", "--tensor", "x=string:1:lines.txt"], "there are 2 strings, b"),
+        (
+            &["model", "m.carton", "--put", "x=f16:12:numbers.bin"],
+            "numbers.bin: is of f16, expected one of f32, f64, st",
+        ),
+        (&["model", "m.carton", "--put", "x=int8:2:numbers.bin"], "numbers.bin: "),
+        (&["model", "m.carton", "--put", "x=string:1:lines.txt"], "there are 2 strings, b"),
         (&["model", "m.carton", "--level", "99"], "level is 99, expected"),
         (&["model", "m.carton", "--alignment", "3"], "alignment is 3, expected a power of t"),
     ] {
@@ -694,7 +697,7 @@ fn worse_cartons_are_not_written() {
         specs.concat()
     );
     fs::write(cd.join("c.toml"), text).unwrap();
-    let pack = ["pack", "model", "m.carton", "--toml", "c.toml", "--tensor"];
+    let pack = ["pack", "model", "m.carton", "--toml", "c.toml", "--put"];
     let (status, text) = fails_saying(cd, &[&pack[..], &["x=float64:3:numbers.bin"]].concat());
     let refused = "m.carton: not written, as it would be invalid (--force writes it)\n";
     assert!(status == 1 && text.starts_with(refused), "{text}");

@@ -372,6 +372,17 @@ fn pictures_are_packed() {
     prints(cd, &[&args[..], &["-o", "one.npy"]].concat());
     assert!(fs::read(cd.join("one.npy")).unwrap() == npy);
     prints(cd, &[&args[..], &["-o", "inputs.zt"]].concat());
+    prints(cd, &[&args[..], &["-o", "inputs.npz"]].concat());
+    let same = ["inputs.zt", "inputs.npz", "one.npy"].map(|file| {
+        let reader = modelcrate::AnyReader::open(cd.join(file)).unwrap();
+        let tensor = reader.tensors().unwrap().next().unwrap();
+        (tensor.info().unwrap(), tensor.bytes().unwrap())
+    });
+    assert!(same[0] == same[1] && same[1] == same[2]);
+    let other = fails(cd, &[&args[..], &["-o", "inputs.txt"]].concat());
+    let message = "error: inputs.txt: ends in .txt, expected .npy, .npz or .zt, or a folder, with / at \
+                   its end\n";
+    assert_eq!(other, (2, message.to_owned()));
     let zt = modelcrate::AnyReader::open(cd.join("inputs.zt")).unwrap();
     let tensor = zt.tensor("0").unwrap().unwrap();
     assert_eq!(tensor.info().unwrap().dtype, DType::F32);
