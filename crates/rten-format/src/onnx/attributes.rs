@@ -239,7 +239,7 @@ impl List {
                 self.int("batch_axis", table.batch_axis).int("time_axis", table.time_axis)
             }
             A::DFT(table) => self.flag("inverse", table.inverse).flag("onesided", table.onesided),
-            // Upsample is no more in ONNX: this is what its Resize did then.
+            // ONNX has no Upsample any more: this is what its Resize did then.
             A::Upsample(table) => self.resize(&ResizeAttrs {
                 mode: table.mode,
                 coord_mode: CoordTransformMode::Asymmetric,

@@ -188,7 +188,7 @@ impl Error {
     }
 
     /// Returns what the error means for whoever meets it. A file without a counterpart in ONNX may
-    /// be sound, so that is no fault of the file.
+    /// be sound, so that is not a fault of the file.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -354,7 +354,7 @@ fn check_nodes(scopes: &Scopes<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses inputs and outputs that are no values, which no order has a place for.
+/// Refuses inputs and outputs that are not values, which no order has a place for.
 fn check_references(scope: &Scope<'_>, id: u32, operator: &Operator) -> Result<()> {
     let is_value = |id: u32| node(scope.graph(), id).is_some_and(is_value);
     let mut ids = operator.inputs.iter().chain(&operator.outputs).flatten();

@@ -23,7 +23,7 @@ fn lines(report: &Report) -> Vec<String> {
 fn explained(file: &str) -> &'static [&'static str] {
     match file {
         // The converter lists constants of a branch among its captures where an operator of the
-        // branch reads them. The body counts no turns, so its first input is there in vain.
+        // branch reads them. The body counts no turns, so its first input is unused.
         "control_flow.v1.rten" | "control_flow.v2.rten" => &[
             "note rten/captured-constant graph/then_branch: captures[0] is node 0, a constant, \
              which is there already",
