@@ -17,7 +17,7 @@ use crate::{
 pub struct Runner {
     /// Its name, such as `torchscript`.
     pub name: String,
-    /// The versions of the framework behind it that will do.
+    /// The versions of the framework behind it that are accepted.
     pub required_framework_version: FrameworkVersion,
     /// The version of what is in the folder `model`. The reference implementation does not read a
     /// carton without it.
@@ -73,7 +73,7 @@ impl Runner {
     }
 }
 
-/// Which versions of a framework will do: a semver requirement, and the text that it was read from.
+/// Which versions of a framework are accepted: a semver requirement, and the text that it was read from.
 ///
 /// The text is kept because a requirement may mean something else than it seems to: `1.2.3` stands
 /// for `^1.2.3`.

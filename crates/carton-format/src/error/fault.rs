@@ -241,7 +241,7 @@ pub enum DocumentFault {
     Value {
         /// What was found.
         found: String,
-        /// What would do.
+        /// What is expected.
         expected: Cow<'static, str>,
     },
 }
@@ -253,7 +253,7 @@ pub enum DocumentFault {
 pub struct InvalidText {
     /// The text.
     pub found: String,
-    /// What would do.
+    /// What is expected.
     pub expected: Cow<'static, str>,
 }
 
@@ -364,7 +364,7 @@ pub enum EditFault {
     Path {
         /// Bytes from the start of the path.
         offset: usize,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// Nothing is there.
@@ -378,7 +378,7 @@ pub enum EditFault {
     WrongType {
         /// The part of the path that leads there.
         at: String,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// The new value is not one of TOML 1.0, or may not stand there.

@@ -137,7 +137,7 @@ pub enum FetchError {
         what: &'static str,
         /// What was given.
         found: Cow<'static, str>,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// What a fetcher of a caller's own says.
@@ -203,7 +203,7 @@ pub enum UrlFault {
         host: String,
         /// One of its addresses.
         address: IpAddr,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// There are too many redirects, perhaps in a circle.
@@ -225,7 +225,7 @@ pub enum UrlFault {
     Status {
         /// The status.
         found: u16,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// The server did not answer in time.
@@ -251,7 +251,7 @@ pub enum UrlFault {
         offset: u64,
         /// Bytes a second that came last.
         found: u64,
-        /// What would do.
+        /// What is expected.
         expected: u64,
     },
     /// The body ends before its end.

@@ -365,7 +365,7 @@ impl Reader {
         self.files().filter(|file| file.path().starts_with(MISC))
     }
 
-    /// Returns the paths of what is in the carton, but not listed in `MANIFEST`: it is no part of the
+    /// Returns the paths of what is in the carton, but not listed in `MANIFEST`: it is not part of the
     /// model, and whatever is made of this carton goes without it.
     ///
     /// # Errors

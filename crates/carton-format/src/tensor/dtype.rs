@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Option<DType> {
     STORED.iter().find(|(_, name)| *name == text).map(|(dtype, _)| *dtype)
 }
 
-/// Says what would do where a text is not such a name.
+/// Says what is expected where a text is not such a name.
 pub(crate) fn expected() -> String {
     format!("one of {}", STORED.map(|(_, name)| name).join(", "))
 }

@@ -35,7 +35,7 @@ pub(crate) struct Document<'a> {
 type Value<'a> = Spanned<DeValue<'a>>;
 
 impl<'a> Document<'a> {
-    /// Parses a document; `file` is its path in the carton. A byte order mark is passed over.
+    /// Parses a document; `file` is its path in the carton. A byte order mark is skipped.
     pub(crate) fn parse(file: impl Into<Cow<'static, str>>, bytes: &'a [u8]) -> Result<Self> {
         let file = file.into();
         let fail = |file, line, fault| Err(error(file, line, String::new(), fault));
@@ -285,7 +285,7 @@ impl<'d> Node<'d> {
         self.document.line_at(self.value.span().start)
     }
 
-    /// Makes an error that says what this value is and what would do.
+    /// Makes an error that says what this value is and what is expected.
     pub(crate) fn fault(self, expected: impl Into<Cow<'static, str>>) -> Error {
         self.error(DocumentFault::Value { found: self.found(), expected: expected.into() })
     }
@@ -310,7 +310,7 @@ impl<'d> Node<'d> {
     }
 }
 
-/// Keys that nobody asked for. Readers pass over them. Format text: "`carton.toml`".
+/// Keys that nobody asked for. Readers skip them. Format text: "`carton.toml`".
 #[derive(Debug)]
 pub(crate) struct Unknown<'d> {
     document: &'d Document<'d>,
@@ -355,7 +355,7 @@ impl<'d> Unknown<'d> {
     }
 }
 
-/// A key that the format's text does not name. Readers pass over it.
+/// A key that the format's text does not name. Readers skip it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownKey {
@@ -518,7 +518,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// Passes over a string whose first quote has been read; stops at an escape of TOML 1.1.
+    /// Skips a string whose first quote has been read; stops at an escape of TOML 1.1.
     fn string(&mut self, quote: u8) -> Option<usize> {
         let is_long = self.rest().starts_with(&[quote, quote]);
         if is_long {

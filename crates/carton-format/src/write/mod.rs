@@ -776,7 +776,7 @@ impl<W: Write> Writer<W> {
         Manifest::from_files(files, &self.options.limits)
     }
 
-    /// Returns what a path leads to, which is no symbolic link.
+    /// Returns what a path leads to, which is not a symbolic link.
     fn resolve(&self, path: &str) -> Result<&Listed> {
         let (mut at, mut last) = (path, "");
         for _ in 0..HOPS {

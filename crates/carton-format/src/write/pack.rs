@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// What compresses too well is no bomb to whoever packs it, but to every reader.
+    /// What compresses too well is a bomb to every reader, though not to whoever packs it.
     #[cfg(feature = "deflate")]
     #[test]
     fn what_no_reader_would_decode_is_not_finished() {
