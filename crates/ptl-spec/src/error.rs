@@ -139,7 +139,7 @@ impl Error {
         Self::Json { reason: error.to_string(), line, column }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "so that texts and paths both will do")]
+    #[expect(clippy::needless_pass_by_value, reason = "so that both texts and paths are accepted")]
     pub(crate) fn spec(at: impl ToString, fault: Fault) -> Self {
         Self::Spec { at: at.to_string(), fault }
     }
@@ -265,7 +265,7 @@ pub enum TensorFault {
         part: &'static str,
         /// Its shape.
         found: Shape,
-        /// What would do, in brackets.
+        /// What is expected, in brackets.
         expected: String,
     },
     /// The indices of a sparse tensor are not whole numbers.
@@ -324,7 +324,7 @@ pub enum Fault {
     Value {
         /// The value, shortened.
         found: String,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// A field that the type has to have together with another stands alone.
@@ -441,7 +441,7 @@ pub enum Fault {
     ModelOutput {
         /// What the model gave.
         found: String,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// A tuple or list of the model has another length.

@@ -36,7 +36,7 @@ pub enum Json {
 
 impl Json {
     /// Reads a text: strict JSON in which no object has a key twice. A byte order mark in front of
-    /// it is passed over.
+    /// it is skipped.
     ///
     /// # Errors
     ///

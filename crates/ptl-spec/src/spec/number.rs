@@ -26,7 +26,7 @@ impl Dialect {
         })
     }
 
-    /// Reads a truth value; on Android a text in any case will do.
+    /// Reads a truth value; on Android a text in any case is accepted.
     pub(crate) fn bool(self, value: &Json) -> Read<bool> {
         match (self, value) {
             (_, Json::Bool(value)) => Some((*value, false)),

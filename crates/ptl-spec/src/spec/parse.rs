@@ -552,7 +552,7 @@ impl Parser {
 enum Transform {
     Image(ImageStep),
     Tensor(TensorStep),
-    /// One that phones pass over.
+    /// One that phones skip.
     Unknown,
 }
 

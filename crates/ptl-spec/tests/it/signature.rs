@@ -38,7 +38,7 @@ fn specs_are_written_as_they_were_read() {
     }
 }
 
-/// Returns the document with both parts written anew from their typed values.
+/// Returns the document with both parts written again from their typed values.
 fn rebuilt(spec: &Spec) -> Json {
     let part = |(key, value): &(String, Json)| {
         let value = match key.as_str() {
