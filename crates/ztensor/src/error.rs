@@ -261,7 +261,7 @@ pub enum Problem {
     Unexpected {
         /// What is there, in words.
         found: String,
-        /// What would do.
+        /// What is expected.
         expected: &'static str,
     },
     /// The manifest ends within an item.

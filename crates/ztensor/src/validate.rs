@@ -56,7 +56,7 @@ impl Reader {
 
     /// Reports what can be said without reading a tensor: faults of the manifest and of every
     /// definition in it, blobs that overlap, padding and gaps between them. That a build lacks the
-    /// feature `zstd` is no fault of a definition: only [`validate`](Self::validate) reports it.
+    /// feature `zstd` is not a fault of a definition: only [`validate`](Self::validate) reports it.
     #[must_use]
     pub fn lint(&self) -> Report {
         check(self, None, |_| ())

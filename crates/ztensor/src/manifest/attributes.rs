@@ -113,7 +113,7 @@ fn attributes_map(decoder: &mut Decoder<'_>) -> cbor::Result<Attributes> {
     Ok(Attributes(attributes))
 }
 
-/// Passes over an attribute map, or null, and returns where it is.
+/// Skips an attribute map, or null, and returns where it is.
 pub(crate) fn attributes_range(decoder: &mut Decoder<'_>) -> cbor::Result<Option<Range<usize>>> {
     if decoder.null() {
         return Ok(None);

@@ -85,7 +85,7 @@ enum Head {
     Break,
 }
 
-/// A container that is being passed over.
+/// A container that is being skipped.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     /// Keys and values are counted apart.
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Passes over well-formed items, of which `rest` is what follows.
+    /// Skips well-formed items, of which `rest` is what follows.
     pub(crate) fn pass(&mut self, rest: &[u8]) {
         self.at = self.bytes.len().saturating_sub(rest.len());
     }
@@ -294,7 +294,7 @@ impl<'a> Decoder<'a> {
         self.clone().unsigned().is_ok()
     }
 
-    /// Checks that a well-formed item is next, and passes over it.
+    /// Checks that a well-formed item is next, and skips it.
     pub(crate) fn skip(&mut self) -> Result<()> {
         // Every open container, innermost last; a tag is a container of one item.
         let mut open: Vec<Open> = Vec::new();
@@ -597,7 +597,7 @@ mod tests {
     fn refuses(bytes: &[u8], message: &str) {
         let error = decode(bytes).expect_err("accepted").into_error(100);
         assert_eq!(error.to_string(), message);
-        skip(bytes).expect_err("passed over");
+        skip(bytes).expect_err("skipped");
     }
 
     /// RFC 8949, appendix A.
@@ -642,7 +642,7 @@ mod tests {
         for major in [0x5b, 0x7b, 0x9b, 0xbb] {
             let bytes = [&[major][..], &(1_u64 << 62).to_be_bytes()].concat();
             decode(&bytes).expect_err("accepted");
-            skip(&bytes).expect_err("passed over");
+            skip(&bytes).expect_err("skipped");
         }
         refuses(b"\x63ab", "manifest at byte 101 ends after 2 of 3 bytes");
     }
@@ -653,7 +653,7 @@ mod tests {
             let bytes = [vec![open; 100_000], vec![0]].concat();
             let error = decode(&bytes).expect_err("accepted");
             assert_eq!((error.at, error.problem), (17, Problem::TooDeep { limit: 16 }));
-            skip(&bytes).expect_err("passed over");
+            skip(&bytes).expect_err("skipped");
         }
         let sixteen = [vec![0x81; 16], vec![0]].concat();
         decode(&sixteen).unwrap();

@@ -108,14 +108,14 @@ pub(crate) fn text_or_null<'a>(
     decoder.text("text or null").map(Some).map_err(|e| e.inside(key))
 }
 
-/// Passes over the value of a key that the format does not name.
+/// Skips the value of a key that the format does not name.
 pub(crate) fn skipped(decoder: &mut Decoder<'_>) -> cbor::Result<Range<usize>> {
     let start = decoder.at();
     decoder.skip()?;
     Ok(start..decoder.at())
 }
 
-/// Passes over the value of a key that the format does not name, and keeps it.
+/// Skips the value of a key that the format does not name, and keeps it.
 pub(crate) fn unknown(decoder: &mut Decoder<'_>, manifest: &Bytes) -> cbor::Result<Bytes> {
     skipped(decoder).map(|range| manifest.slice(range))
 }

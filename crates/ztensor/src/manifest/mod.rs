@@ -229,7 +229,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Passes over an attribute map; `None` where it is null.
+    /// Skips an attribute map; `None` where it is null.
     fn attributes_at(&self, decoder: &mut Decoder<'_>) -> cbor::Result<Option<Range<usize>>> {
         attributes_range(decoder).map_err(|e| e.inside("attributes"))
     }

@@ -21,7 +21,7 @@ impl LayoutError {
         }
     }
 
-    /// Says it of parts that the caller gave, which are no object's.
+    /// Says it of parts that the caller gave, which belong to no object.
     pub(crate) fn given(self) -> Error {
         match self {
             Self::Problem(reason) => Error::Given { reason },

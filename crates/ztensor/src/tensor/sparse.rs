@@ -307,7 +307,7 @@ pub(crate) fn check_csr(
         ensure!(end <= nnz, "indptr[{row}] is {end}, but values has {nnz} elements");
         let mut last = None;
         while position < end {
-            // There are as many indices as values, and `end` is no more than that.
+            // There are as many indices as values, and `end` is at most that.
             let column = indices.next().transpose()?.unwrap_or(u64::MAX);
             ensure!(column < columns, "indices[{position}] is {column}, expected below {columns}");
             if last >= Some(column) && order == RowOrder::Ascending {

@@ -522,7 +522,7 @@ fn what_edits_leave_is_no_fault() {
         assert!(rules.clone().all(|rule| rule == ("zt/gap", Severity::Note)), "{report:?}");
         assert!(rules.count() > 0);
     }
-    // Bytes that are no manifest are hidden all the same.
+    // Bytes that are not a manifest are hidden all the same.
     let mut bytes = fs::read(&path).unwrap();
     let magic = bytes[8..].windows(8).position(|word| word == b"ZTEN1000").unwrap();
     bytes[8 + magic] = b'X';
