@@ -212,7 +212,7 @@ impl Scan<'_> {
             // An odd number of 4-bit elements leaves half a byte that is none.
             let count = usize::try_from(elements.saturating_sub(first)).unwrap_or(BLOCK);
             let actual = actual.get(..count).unwrap_or(&actual);
-            // With a first difference on record, one of 0 is no news. NaN is for `add` to judge.
+            // With a first difference on record, one of 0 says nothing new. NaN is for `add` to judge.
             let same = same_type && left == right && found.max_rel.is_some();
             if same && !actual.iter().any(|value| value.is_nan()) {
                 continue;
