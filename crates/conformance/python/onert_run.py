@@ -142,7 +142,7 @@ def run(job, say):
 
 
 def child(job, pipe):
-    # What onert prints is no JSON.
+    # What onert prints is not JSON.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     with tempfile.TemporaryFile() as said:
         os.dup2(said.fileno(), 2)

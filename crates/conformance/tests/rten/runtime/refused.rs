@@ -133,7 +133,7 @@ fn changed_samples(mut check: impl FnMut(&[u8], &str)) {
     }
 }
 
-/// The runtime may put up with more: it looks for an order of the operators only when it optimises
+/// The runtime may tolerate more: it looks for an order of the operators only when it optimises
 /// or runs them.
 #[test]
 fn what_we_find_no_error_in_is_loaded() {
