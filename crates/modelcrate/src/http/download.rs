@@ -77,7 +77,7 @@ impl<'a> Download<'a> {
                 Err(Failure::Url(fault)) => fault,
                 done => return done,
             };
-            // Bytes of several answers may be of several versions: all of them come anew.
+            // Bytes of several answers may be of several versions: all of them are fetched again.
             let is_mixed = part.is_joined()
                 && matches!(fault, UrlFault::Digest { .. } | UrlFault::Decoding { .. });
             let may_retry = is_mixed || is_transient(&fault);
@@ -464,7 +464,7 @@ fn behind(redirected_to: Option<String>, fault: UrlFault) -> UrlFault {
     }
 }
 
-/// Tells faults after which what is there can be completed, or fetched anew, from the same URL.
+/// Tells faults after which what is there can be completed, or fetched again, from the same URL.
 fn is_transient(fault: &UrlFault) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match fault {

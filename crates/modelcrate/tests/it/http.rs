@@ -226,7 +226,7 @@ impl Client {
         self.folder.path().join("files").join(hex(content)).join("file")
     }
 
-    /// Everything in the cache folder that is no content.
+    /// Everything in the cache folder that is not content.
     fn leftovers(&self) -> Vec<PathBuf> {
         let entries = |folder: &str| fs::read_dir(self.folder.path().join(folder));
         let partial = entries("partial").into_iter().flatten();
@@ -627,7 +627,7 @@ fn rest_by_a_later_fetcher() {
     client.fetch(&content(), &[server.url("?a")]).unwrap_err();
     let left = client.leftovers();
     assert_eq!(left.len(), 2, "{left:?}");
-    // Not of the same URL, so it starts anew, but does not take away what is there.
+    // Not of the same URL, so it starts over, but does not take away what is there.
     client.fetch(&content(), &[server.url("?b")]).unwrap_err();
     let later = HttpFetcher::with_options(Cache::new(client.folder.path()), options()).unwrap();
     later.fetch(&Link::new(sha256(&content()), &[server.url("?a")])).unwrap();
