@@ -102,7 +102,7 @@ impl NnpackageWrite {
                 fixture::copy_file(&self.model, &self.target, PIECE)
             })
             .check(
-                "nnpackage: write a Circle model of 512 MiB anew, no sync",
+                "nnpackage: rewrite a Circle model of 512 MiB, no sync",
                 "inline",
                 "copy loop",
                 TimeAtMost(1.3),

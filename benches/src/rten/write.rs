@@ -73,7 +73,7 @@ impl RtenWrite {
             })
             .make("copy loop", &self.target, || fixture::copy_file(&self.file, &self.target, PIECE))
             .check(
-                "rten: write a file of 1 GiB anew, no sync",
+                "rten: rewrite a file of 1 GiB, no sync",
                 "ours",
                 "copy loop",
                 TimeAtMost(1.1),
