@@ -74,7 +74,7 @@ const SCHEMAS: [Schema; 3] = [
     },
 ];
 
-/// Makes the code of every schema anew, and records what belongs together.
+/// Generates the code of every schema, and records what belongs together.
 pub(crate) fn write() -> Result<()> {
     let compiler = Compiler::verified(program()?)?;
     let root = root();
@@ -104,15 +104,15 @@ pub(crate) fn check() -> Result<()> {
                 compiler.require_conformity(schema)?;
                 faults.extend(regenerated(&root, schema, &compiler.code(schema)?)?);
             }
-            println!("code of {} schemas was made anew to compare it", SCHEMAS.len());
+            println!("code of {} schemas was generated again to compare it", SCHEMAS.len());
         }
-        Err(error) => println!("code is not made anew, only digests are compared: {error:#}"),
+        Err(error) => println!("code is not generated again, only digests are compared: {error:#}"),
     }
     for fault in &faults {
         println!("{fault}");
     }
     if !faults.is_empty() {
-        bail!("generated code is out of date; `cargo xtask codegen` makes it anew");
+        bail!("generated code is out of date; `cargo xtask codegen` generates it");
     }
     println!("{} schemas and their code belong together", SCHEMAS.len());
     Ok(())
