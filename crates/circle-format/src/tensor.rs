@@ -3,7 +3,9 @@
 use std::io::{self, BufRead as _};
 
 use bytes::Bytes;
-use tensor_core::{Error as Core, Extent, Limit, Shape, TensorBuf, TensorInfo, Verified, text};
+use tensor_core::{
+    Error as Core, Extent, Limit, Shape, Source, TensorBuf, TensorInfo, Verified, text,
+};
 
 use crate::{
     ConstantFault, Error, Reader, Result,
@@ -39,6 +41,12 @@ impl<'a> Tensor<'a> {
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
+    }
+
+    /// Returns the file of the model, in which its [extent](Self::extent) counts.
+    #[must_use]
+    pub fn source(self) -> &'a Source {
+        self.reader.source()
     }
 
     /// Returns the path of it, such as `subgraph 0/tensor 3 "w"`.

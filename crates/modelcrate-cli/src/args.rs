@@ -2,8 +2,8 @@ use clap::{Parser, Subcommand};
 use modelcrate::Format;
 
 use crate::{
-    convert, create, explain, failure::of_other_format, generate, inspect, options::Manner,
-    outcome::Outcome, verify,
+    convert, create, diff, explain, failure::of_other_format, generate, hash, inspect,
+    options::Manner, outcome::Outcome, verify,
 };
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
@@ -36,6 +36,8 @@ enum Command {
     #[cfg(any(feature = "carton", feature = "nnpackage"))]
     Unpack(Box<crate::unpack::Unpack>),
     Graph(crate::graph::Graph),
+    Diff(diff::Diff),
+    Hash(hash::Hash),
     /// Link, fill, edit and compare cartons
     #[cfg(feature = "carton")]
     #[command(after_help = "\
@@ -129,6 +131,8 @@ impl Command {
             #[cfg(any(feature = "carton", feature = "nnpackage"))]
             Command::Unpack(command) => command.run(),
             Command::Graph(command) => command.run(),
+            Command::Diff(command) => command.run(),
+            Command::Hash(command) => command.run(),
             #[cfg(feature = "carton")]
             Command::Carton { command } => command.run(),
             #[cfg(feature = "nnpackage")]
@@ -162,8 +166,9 @@ mod tests {
     use super::*;
 
     /// Commands that neither change nor make a file.
-    const READERS: &str = "inspect, verify, explain, completions, man, carton hash, carton platforms, \
-        nnpackage config, nnpackage onert, ptl results, ptl signature, ptl spec, rten requires";
+    const READERS: &str = "inspect, verify, explain, diff, hash, completions, man, carton hash, \
+        carton platforms, nnpackage config, nnpackage onert, ptl results, ptl signature, ptl spec, \
+        rten requires";
 
     /// Returns all commands that are not groups of others, with their full names.
     fn commands(group: &Command, before: &str) -> Vec<(String, Command)> {

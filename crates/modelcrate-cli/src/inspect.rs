@@ -172,7 +172,7 @@ fn listed(table: &Table, rows: usize, option: &str) -> String {
 
 /// Writes a name so that it can be told from its neighbours: cut where it is long, in quotes where
 /// its ends would not show.
-fn name(name: &str) -> String {
+pub(crate) fn name(name: &str) -> String {
     let shown = escape(name);
     let cut = shown.char_indices().nth(NAME).map(|(at, _)| at);
     match cut.and_then(|at| shown.get(..at)) {
@@ -202,7 +202,7 @@ fn graph_text(graph: &GraphSummary) -> String {
 }
 
 /// Writes an input or output of a model: name, type, shape, and what its maker says of it.
-fn port_text(port: &Port) -> String {
+pub(crate) fn port_text(port: &Port) -> String {
     let name = name(&port.name);
     let shape = match &port.shape {
         serde_json::Value::String(symbol) => symbol.clone(),

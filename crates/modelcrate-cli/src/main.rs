@@ -22,12 +22,14 @@ mod carton;
 mod checked;
 mod convert;
 mod create;
+mod diff;
 mod escape;
 mod explain;
 mod failure;
 mod generate;
 mod glob;
 mod graph;
+mod hash;
 mod inspect;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;

@@ -1,30 +1,107 @@
 //! What differs between two files of any formats.
 
-use std::{collections::BTreeMap, num::NonZeroUsize};
+use std::{
+    collections::{BTreeMap, HashSet},
+    num::NonZeroUsize,
+};
 
+use serde::Serialize;
 use serde_json::Value;
 use tensor_core::{
-    Chain, Shape, TensorView,
-    compare::{Comparison, Tolerance, compare},
+    Chain, Shape,
+    compare::{Comparison, Tolerance},
     parallel,
 };
 
-use crate::{NamedTensor, Result, TensorSet, weights::ElementType};
+use crate::{
+    AnyReader, Content, Error, FileSummary, NameMap, NamedTensor, OperatorSummary, Port, Result,
+    Summary, SummaryOptions, TensorSet,
+};
 
-/// What differs between two sets of tensors.
-#[derive(Clone, Debug, Default, PartialEq)]
+mod files;
+mod graph;
+mod values;
+
+/// How files are compared.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DiffOptions {
+    /// How far values may be apart; where it is `None`, other bits are a difference.
+    pub tolerance: Option<Tolerance>,
+    /// What becomes of the names of the first file before they are looked for in the second.
+    pub names: NameMap,
+    /// Whether nothing but tensors is compared.
+    pub tensors_only: bool,
+    /// On how many threads values are compared.
+    pub threads: NonZeroUsize,
+}
+
+impl Default for DiffOptions {
+    fn default() -> Self {
+        let (names, threads) = (NameMap::default(), parallel::available());
+        Self { tolerance: None, names, tensors_only: false, threads }
+    }
+}
+
+/// What differs between two files. What is the same is only counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// Metadata that are different, by key: those of the first file and of the second.
-    pub metadata: BTreeMap<String, (Option<Value>, Option<Value>)>,
-    /// Tensors that are different, in the order of names.
+    /// Metadata, in the order of keys. Of files of different formats these are keys that both have, and
+    /// their values are compared as texts, as one format may have nothing else.
+    pub metadata: Vec<Differing<Value>>,
+    /// Metadata that do not count: of files of different formats those that one alone has, and those
+    /// that say how a file was written.
+    pub apart: Vec<Differing<Value>>,
+    /// What the model takes, where both formats say it alike.
+    pub inputs: Vec<Differing<Port>>,
+    /// What the model returns.
+    pub outputs: Vec<Differing<Port>>,
+    /// The files inside containers of one format, by their content.
+    pub files: Vec<Differing<FileSummary>>,
+    /// How many operators there are of each type, of graphs of one kind.
+    pub operator_types: Vec<Differing<u64>>,
+    /// Operators, by what they make, or else by all that leads to them.
+    pub operators: Vec<Differing<OperatorSummary>>,
+    /// Tensors, in the order of their names.
     pub tensors: Vec<TensorDiff>,
     /// How many tensors are the same.
     pub same: u64,
 }
 
+impl Diff {
+    /// Tells whether nothing is different that counts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.metadata.is_empty()
+            && self.inputs.is_empty()
+            && self.outputs.is_empty()
+            && self.files.is_empty()
+            && self.operator_types.is_empty()
+            && self.operators.is_empty()
+            && self.tensors.is_empty()
+    }
+
+    /// Tells whether something could not be compared.
+    #[must_use]
+    pub fn has_unknown(&self) -> bool {
+        self.tensors.iter().any(|tensor| matches!(tensor.change, Change::Unknown { .. }))
+    }
+}
+
+/// Something that two files have under one name and is different.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Differing<T> {
+    /// What it is called.
+    pub name: String,
+    /// What the first file has.
+    pub old: Option<T>,
+    /// What the second file has.
+    pub new: Option<T>,
+}
+
 /// What differs between two tensors.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TensorDiff {
     /// The name in the first file; `None` where it is only in the second.
@@ -32,6 +109,7 @@ pub struct TensorDiff {
     /// The name in the second file; `None` where it is only in the first.
     pub new: Option<String>,
     /// What is different.
+    #[serde(flatten)]
     pub change: Change,
 }
 
@@ -44,7 +122,8 @@ impl TensorDiff {
 }
 
 /// How a tensor differs from another.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
     /// It is in the second file only.
@@ -54,23 +133,39 @@ pub enum Change {
     /// Its shape is another.
     Shape {
         /// In the first file.
-        old: Shape,
+        old_shape: Shape,
         /// In the second.
-        new: Shape,
+        new_shape: Shape,
     },
-    /// Its element type is another; how far the values are apart, where they are numbers.
+    /// Its element type or layout is another; how far the values are apart, where they are numbers.
     ElementType {
         /// In the first file.
-        old: ElementType,
+        old_dtype: Content,
         /// In the second.
-        new: ElementType,
+        new_dtype: Content,
         /// Of the values.
+        #[serde(
+            serialize_with = "values::serialize_option",
+            skip_serializing_if = "Option::is_none"
+        )]
         values: Option<Comparison>,
     },
-    /// Values are different.
-    Values(Comparison),
+    /// Values are different. Where no element is beyond the tolerance, their bits are, such as those
+    /// of 0 and -0.
+    Values {
+        /// The shape of both, in which elements are counted.
+        shape: Shape,
+        /// How far.
+        #[serde(serialize_with = "values::serialize")]
+        values: Comparison,
+    },
     /// Bytes are different, of elements that are not numbers here.
-    Bytes,
+    Bytes {
+        /// How many.
+        bytes: u64,
+        /// The first, counted from the start of the tensor.
+        first: u64,
+    },
     /// They cannot be compared.
     Unknown {
         /// Why.
@@ -78,34 +173,127 @@ pub enum Change {
     },
 }
 
-impl Diff {
-    /// Tells whether nothing is different.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.metadata.is_empty() && self.tensors.is_empty()
-    }
-}
-
-impl TensorSet<'_> {
-    /// Compares with another file. A tensor is compared with the one of the name that `map` makes of its
-    /// name; of several that get one name the first is, and the others are [`Change::Unknown`].
+impl AnyReader {
+    /// Compares with another file: document, graph, files inside and tensors.
+    ///
+    /// Of tensors as for [`TensorSet::diff`]. Inputs, outputs, files and operators are compared where
+    /// the formats say the same of them. A tensor is compared where `is_meant` says so of its name in
+    /// either file.
     ///
     /// # Errors
     ///
-    /// Where a tensor cannot be read.
+    /// Where the list of tensors or a file inside cannot be read.
+    pub fn diff(
+        &self,
+        new: &Self,
+        options: &DiffOptions,
+        is_meant: impl Fn(&str) -> bool,
+        progress: impl Fn(u64) + Sync,
+    ) -> Result<Diff> {
+        let (mut old_set, mut new_set) = (self.tensor_set()?, new.tensor_set()?);
+        old_set.retain(|name| is_meant(name) || is_meant(&options.names.apply(name)));
+        let wanted = old_set.tensors().iter().map(|of| options.names.apply(of.name()));
+        let wanted: HashSet<String> = wanted.collect();
+        new_set.retain(|name| is_meant(name) || wanted.contains(name));
+        let mut diff = old_set.diff(&new_set, options, progress)?;
+        if !options.tensors_only {
+            let [old, now] = [self, new].map(|of| of.summary(SummaryOptions::default()));
+            diff.add_metadata(&old, &now);
+            diff.add_ports(&old, &now);
+            diff.files = files::differences(self, new, &old, &now)?;
+            graph::compare(&mut diff, (self, &old), (new, &now));
+        }
+        Ok(diff)
+    }
+}
+
+impl Diff {
+    fn add_metadata(&mut self, old: &Summary, new: &Summary) {
+        let is_one_format = old.format == new.format;
+        for differing in differences(&old.metadata, &new.metadata, |old, new| {
+            old == new || !is_one_format && text(old) == text(new)
+        }) {
+            let is_shared = differing.old.is_some() && differing.new.is_some();
+            let counts = is_one_format || is_shared;
+            if counts && !OF_WRITING.contains(&&*differing.name) {
+                self.metadata.push(differing);
+            } else {
+                self.apart.push(differing);
+            }
+        }
+    }
+
+    fn add_ports(&mut self, old: &Summary, new: &Summary) {
+        if old.format == new.format || graph::is_one_kind(old.format, new.format) {
+            self.inputs = ports(&old.inputs, &new.inputs);
+            self.outputs = ports(&old.outputs, &new.outputs);
+        }
+    }
+}
+
+fn ports(old: &[Port], new: &[Port]) -> Vec<Differing<Port>> {
+    let places = 0..old.len().max(new.len());
+    let pairs = places.map(|place| (old.get(place), new.get(place)));
+    let differing = pairs.filter(|(old, new)| old != new);
+    differing
+        .map(|(old, new)| {
+            let name = new.or(old).map(|port| port.name.clone()).unwrap_or_default();
+            Differing { name, old: old.cloned(), new: new.cloned() }
+        })
+        .collect()
+}
+
+/// Returns what two files do not have alike, by name.
+fn differences<T: Clone>(
+    old: &BTreeMap<String, T>,
+    new: &BTreeMap<String, T>,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<Differing<T>> {
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let pairs = names.into_iter().map(|name| (name, old.get(name), new.get(name)));
+    let differing = pairs.filter(|(_, old, new)| match (old, new) {
+        (Some(old), Some(new)) => !is_same(old, new),
+        _ => true,
+    });
+    differing
+        .map(|(name, old, new)| Differing {
+            name: name.clone(),
+            old: old.cloned(),
+            new: new.cloned(),
+        })
+        .collect()
+}
+
+/// Writes a value as a format has it that knows texts alone.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Two tensors that are to be compared.
+type Pair<'s, 'a> = (Option<&'s NamedTensor<'a>>, Option<&'s NamedTensor<'a>>);
+
+impl<'a> TensorSet<'a> {
+    /// Compares the tensors with those of another file. A tensor is compared with the one of the
+    /// name that the options make of its name; of several that get one name the first is, and the
+    /// others are [`Change::Unknown`], as are those that cannot be read.
+    ///
+    /// Values are read piece by piece where they stand in a file as they are, or can be decoded so.
+    ///
+    /// # Errors
+    ///
+    /// None so far.
     pub fn diff(
         &self,
         new: &TensorSet<'_>,
-        map: impl Fn(&str) -> String,
-        threads: NonZeroUsize,
+        options: &DiffOptions,
         progress: impl Fn(u64) + Sync,
     ) -> Result<Diff> {
-        let mut pairs: BTreeMap<String, (Option<&NamedTensor<'_>>, Option<&NamedTensor<'_>>)> =
-            BTreeMap::new();
-        let mut diff =
-            Diff { metadata: differences(self.metadata(), new.metadata()), ..Diff::default() };
+        let mut diff = Diff::default();
+        let mut pairs: BTreeMap<String, Pair<'_, '_>> = BTreeMap::new();
         for tensor in self.tensors() {
-            let name = map(tensor.name());
+            let name = options.names.apply(tensor.name());
             let reason = format!("another tensor is compared with {name:?}");
             let pair = pairs.entry(name).or_default();
             if pair.0.is_none() {
@@ -118,16 +306,12 @@ impl TensorSet<'_> {
         for tensor in new.tensors() {
             pairs.entry(tensor.name().to_owned()).or_default().1 = Some(tensor);
         }
-        let pairs: Vec<_> = pairs.into_values().collect();
-        let changes = parallel::map(&pairs, threads, |(old, new)| match (old, new) {
-            (Some(old), Some(new)) => old.diff(new, &progress),
-            (Some(_), None) => Ok(Some(Change::Removed)),
-            (None, _) => Ok(Some(Change::Added)),
-        });
+        let pairs: Vec<Pair<'_, '_>> = pairs.into_values().collect();
+        let changes = values::compare(&pairs, options, &progress);
+        let name = |tensor: &Option<&NamedTensor<'_>>| tensor.map(|of| of.name().to_owned());
         for ((old, new), change) in pairs.iter().zip(changes) {
-            let name =
-                |tensor: &Option<&NamedTensor<'_>>| tensor.map(|tensor| tensor.name().to_owned());
-            match change? {
+            let change = change.unwrap_or_else(|error| Some(unknown(&error)));
+            match change {
                 Some(change) => {
                     diff.tensors.push(TensorDiff { old: name(old), new: name(new), change });
                 }
@@ -138,46 +322,9 @@ impl TensorSet<'_> {
     }
 }
 
-fn differences(
-    old: &BTreeMap<String, Value>,
-    new: &BTreeMap<String, Value>,
-) -> BTreeMap<String, (Option<Value>, Option<Value>)> {
-    let keys = old.keys().chain(new.keys()).filter(|key| old.get(*key) != new.get(*key));
-    keys.map(|key| (key.clone(), (old.get(key).cloned(), new.get(key).cloned()))).collect()
+fn unknown(error: &Error) -> Change {
+    Change::Unknown { reason: Chain(error).to_string() }
 }
 
-impl NamedTensor<'_> {
-    /// Says how another tensor is different; `None` where it is not.
-    fn diff(&self, new: &NamedTensor<'_>, progress: impl Fn(u64)) -> Result<Option<Change>> {
-        let ((old_type, old_shape), (new_type, new_shape)) = match (self.elements(), new.elements())
-        {
-            (Ok(old), Ok(new)) => (old, new),
-            (Err(error), _) | (_, Err(error)) => {
-                return Ok(Some(Change::Unknown { reason: Chain(error).to_string() }));
-            }
-        };
-        if old_shape != new_shape {
-            return Ok(Some(Change::Shape { old: old_shape.clone(), new: new_shape.clone() }));
-        }
-        let (old, new) = (self.bytes()?, new.bytes()?);
-        progress(old.len() as u64);
-        if old_type == new_type && old == new {
-            return Ok(None);
-        }
-        let values = match (old_type, new_type) {
-            (ElementType::Plain(one), ElementType::Plain(other)) => {
-                let one = TensorView::new(one, old_shape.clone(), &old)?;
-                let other = TensorView::new(other, new_shape.clone(), &new)?;
-                compare(&other, &one, Tolerance::default()).ok()
-            }
-            _ => None,
-        };
-        Ok(Some(match values {
-            values if old_type != new_type => {
-                Change::ElementType { old: old_type, new: new_type, values }
-            }
-            Some(values) => Change::Values(values),
-            None => Change::Bytes,
-        }))
-    }
-}
+/// Metadata that say how a file was written, not what is in it.
+const OF_WRITING: [&str; 3] = ["container", "generator", "required_release"];

@@ -99,11 +99,14 @@ mod formats;
 mod hash;
 #[cfg(feature = "http")]
 pub mod http;
+mod names;
+mod operators;
 mod options;
 mod reader;
 pub mod rules;
 mod set;
 mod stats;
+mod stream;
 mod summary;
 mod tensor;
 #[cfg(feature = "wav")]
@@ -129,16 +132,19 @@ pub use ztensor;
 pub use convert::{Conversion, Refusal, Target};
 pub use coverage::Coverage;
 pub use detect::{detect, is_model_folder};
-pub use diff::{Change, Diff, TensorDiff};
+pub use diff::{Change, Diff, DiffOptions, Differing, TensorDiff};
 pub use error::{Error, Result, kind_of};
 pub use format::Format;
 #[cfg(feature = "ptl")]
 pub use formats::ptl_spec::SpecFile;
-pub use hash::ContentHash;
+pub use hash::{ContentDigest, ContentHash, HashList, InvalidDigest, TensorHash, hash_line};
+pub use names::{InvalidRule, NameMap, Rule};
+pub use operators::OperatorSummary;
 pub use options::ReadOptions;
 pub use reader::AnyReader;
 pub use set::{NamedTensor, TensorSet};
 pub use stats::{Number, Stats};
+pub use stream::Content;
 pub use summary::{
     ComponentSummary, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary,
     Verdict,

@@ -84,7 +84,7 @@ impl Summary {
 }
 
 /// An input or an output of a model.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Port {
     /// Its name.
@@ -135,7 +135,7 @@ pub struct GraphSummary {
 }
 
 /// A file inside a container.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct FileSummary {
     /// Its path in the container.

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use tensor_core::{Extent, TensorBuf, TensorInfo, Verified};
+use tensor_core::{Extent, Source, TensorBuf, TensorInfo, Verified};
 
 use crate::{each::each, error::Result, weights};
 
@@ -50,6 +50,23 @@ impl<'a> AnyTensor<'a> {
     /// Where their place cannot be told, or is not in the file.
     pub fn extent(self) -> Result<Option<Extent>> {
         each!(AnyTensor: self, tensor => Ok(tensor.extent()?))
+    }
+
+    /// Returns where its bytes stand as [`NamedTensor::bytes`](crate::NamedTensor::bytes) gives them
+    /// out; `None` also where reading compares them with a digest.
+    pub(crate) fn place(self) -> Option<(&'a Source, Extent)> {
+        let (source, extent) = match self {
+            Self::Weights(tensor) => return tensor.place(),
+            #[cfg(feature = "circle")]
+            Self::Circle(tensor) => (tensor.source(), tensor.extent().ok()?),
+            #[cfg(feature = "rten")]
+            Self::Rten(tensor) => (tensor.source(), tensor.extent().ok()?),
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor) => (tensor.source(), tensor.extent().ok()?),
+            #[cfg(any(feature = "carton", feature = "ptl"))]
+            _ => return None,
+        };
+        Some((source, extent?))
     }
 
     /// Returns its elements as bytes, little-endian and in order; without a copy where they stand in

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use bytes::Bytes;
 use tensor_core::{
-    DType, Error as Core, Extent, Limit, Shape, SourceReader, TensorBuf, TensorInfo, text::short,
+    DType, Error as Core, Extent, Limit, Shape, Source, SourceReader, TensorBuf, TensorInfo, text::short,
 };
 
 use crate::{
@@ -60,6 +60,12 @@ impl<'a> Tensor<'a> {
 
     pub(crate) const fn reader(self) -> &'a Reader {
         self.reader
+    }
+
+    /// Returns the file, in which its [extent](Self::extent) counts.
+    #[must_use]
+    pub fn source(self) -> &'a Source {
+        self.reader.source()
     }
 
     /// Returns the name of its node; `None` where it has none.

@@ -111,6 +111,24 @@ impl Comparison {
         self.mismatches == 0
     }
 
+    /// Adds what was found in the elements that come behind these.
+    pub fn append(&mut self, behind: &Self) {
+        let first = self.elements;
+        let place = |index: u64| index.saturating_add(first);
+        self.elements = place(behind.elements);
+        self.mismatches = self.mismatches.saturating_add(behind.mismatches);
+        self.nan_mismatches = self.nan_mismatches.saturating_add(behind.nan_mismatches);
+        self.first_mismatch = self.first_mismatch.or(behind.first_mismatch.map(place));
+        for (greatest, found) in
+            [(&mut self.max_abs, behind.max_abs), (&mut self.max_rel, behind.max_rel)]
+        {
+            found.into_iter().for_each(|found| raise(greatest, found.value, place(found.index)));
+        }
+        if let Some(found) = behind.max_ulp {
+            raise(&mut self.max_ulp, found.value, place(found.index));
+        }
+    }
+
     /// Returns where an element lies, outermost coordinate first.
     ///
     /// `index` counts elements in row-major order and is below their number.
@@ -623,6 +641,18 @@ mod tests {
         assert_eq!(found.max_rel, at(1.0, 3));
         // From one power of two to the next there are 2^23 steps.
         assert_eq!(found.max_ulp, at(1 << 23, 3));
+    }
+
+    #[test]
+    fn parts_make_the_whole() {
+        let (actual, expected) =
+            ([1.0_f32, 2.0, f32::NAN, 4.5, -7.0, 0.0], [1.0, 2.5, 1.0, 4.5, -7.0, 3.0]);
+        let whole = compared(&actual, &expected, EXACT);
+        for at in 0..=actual.len() {
+            let mut found = compared(&actual[..at], &expected[..at], EXACT);
+            found.append(&compared(&actual[at..], &expected[at..], EXACT));
+            assert_eq!(found, whole, "{at}");
+        }
     }
 
     #[test]

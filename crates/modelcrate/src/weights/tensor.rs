@@ -85,6 +85,16 @@ impl<'a> Tensor<'a> {
         }
     }
 
+    /// Returns where its bytes stand in the file, or in a shard, in the usual order.
+    pub(crate) fn place(self) -> Option<(&'a Source, Extent)> {
+        match self.entry.place {
+            Place::File { source, extent } if self.entry.order.is_plain() => {
+                Some((self.source(source).ok()?, extent))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns its bytes as they are stored, but decoded: without a copy where the file is in memory
     /// and they are not compressed.
     ///
@@ -161,6 +171,20 @@ impl<'a> Tensor<'a> {
                 Ok(Box::new(stream))
             }
         }
+    }
+
+    /// Returns a stream of what [`bytes`](Self::bytes) returns, or, of elements that no other format
+    /// has, of their bytes as they are stored: in memory that does not grow with them where they
+    /// stand little-endian and row-major.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be read.
+    pub fn stream(self) -> Result<Box<dyn BufRead + 'a>> {
+        if self.entry.order.is_plain() {
+            return self.stored_stream();
+        }
+        Ok(Box::new(std::io::Cursor::new(self.bytes()?)))
     }
 
     /// Reads its elements, in order.

@@ -2,6 +2,7 @@
 
 mod convert;
 mod detect;
+mod diff;
 mod fuzz_corpus;
 #[cfg(feature = "http")]
 mod http;

@@ -16,7 +16,7 @@ pub use stream::BlobReader;
 pub(crate) use stream::Len;
 
 use bytes::Bytes;
-use tensor_core::{Extent, TensorBuf, TensorInfo, Verified};
+use tensor_core::{Extent, Source, TensorBuf, TensorInfo, Verified};
 
 use crate::{Attributes, Component, Encoding, Error, Format, Object, Reader, Role, error::Result};
 
@@ -261,6 +261,12 @@ impl<'a> Tensor<'a> {
 
     pub(crate) const fn reader(self) -> &'a Reader {
         self.reader
+    }
+
+    /// Returns the file, in which its [extent](Self::extent) counts.
+    #[must_use]
+    pub fn source(self) -> &'a Source {
+        self.reader.source()
     }
 
     /// Returns a handle on a component without asking how long its object needs it to be.

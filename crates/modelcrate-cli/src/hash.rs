@@ -1,0 +1,192 @@
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use anyhow::Context as _;
+use modelcrate::{
+    AnyReader, ContentDigest, ContentHash, HashList, hash_line,
+    tensor_core::{Profile, parallel},
+};
+use serde::Serialize;
+
+use crate::{
+    escape::escape,
+    failure::{About, chain, is_invalid},
+    options::{Format, Input, Print, is_stdio},
+    outcome::{Outcome, print_error},
+    output,
+};
+
+/// Print a hash of the tensors of files, or compare it
+///
+/// The hash is over names, element types, shapes and elements: the same for every file that has the
+/// same tensors, whatever its format and however they are stored. Metadata do not count. A line is
+/// `tensors-v1:` and 64 hex digits, two spaces and the path, as sha256sum writes it; what is hashed
+/// are the lines that --tensors prints.
+///
+/// A file model.zt.hash with the line of model.zt is compared by verify too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status: 0 all is well, 1 a file has another hash, or is invalid, 2 a file or line could not be
+read, or there is no line, whatever became of the others.
+
+Examples:
+  modelcrate hash *.zt > HASHES
+  modelcrate hash --check HASHES
+  modelcrate hash model.zt > model.zt.hash
+  modelcrate hash --tensors model.zt | sha256sum")]
+pub(crate) struct Hash {
+    /// Files, or lists of hashes for --check; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<Input>,
+    /// Read lines of a hash, two spaces and a path, and compare
+    #[arg(long, conflicts_with = "tensors")]
+    check: bool,
+    /// Print the lines that are hashed, of one file: of each tensor the SHA-256 of its elements,
+    /// element type, shape and name
+    #[arg(long)]
+    tensors: bool,
+    /// How many threads read and hash; as many as the system offers by default
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    print: Print,
+}
+
+#[derive(Serialize)]
+struct Hashed {
+    path: String,
+    /// None where the file could not be read.
+    hash: Option<ContentDigest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<ContentDigest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tensors: Option<Vec<Tensor>>,
+}
+
+#[derive(Serialize)]
+struct Tensor {
+    name: String,
+    dtype: String,
+    shape: modelcrate::tensor_core::Shape,
+    sha256: String,
+}
+
+impl Hash {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        if self.tensors && self.files.len() > 1 {
+            anyhow::bail!(
+                "--tensors prints the lines of one file, but {} are given",
+                self.files.len()
+            );
+        }
+        let (wanted, mut outcome) = self.wanted()?;
+        let (mut done, mut others) = (Vec::new(), 0_u64);
+        for (path, expected) in wanted {
+            let found = match self.hash(&path).about(&path) {
+                Ok(found) => Some(found),
+                Err(error) => {
+                    print_error(&chain(&error));
+                    let invalid = is_invalid(&error);
+                    outcome = outcome.and(if invalid { Outcome::Invalid } else { Outcome::Failed });
+                    None
+                }
+            };
+            if found.is_none() && expected.is_none() {
+                continue;
+            }
+            let hash = found.as_ref().map(|found| found.digest);
+            let matches = expected.map(|expected| hash == Some(expected));
+            if hash.is_some() && matches == Some(false) {
+                outcome = outcome.and(Outcome::Invalid);
+                others = others.saturating_add(1);
+            }
+            let tensors = found.filter(|_| self.tensors).map(tensors);
+            let file =
+                Hashed { path: path.display().to_string(), hash, expected, matches, tensors };
+            match self.print.format {
+                Format::Human => output::print_text(&file.text())?,
+                Format::Jsonl => output::print_line(&file)?,
+                Format::Json => done.push(file),
+            }
+        }
+        if self.print.format == Format::Json {
+            output::print_document(&done)?;
+        } else if others > 0 {
+            let hashes = if others == 1 { "hash does" } else { "hashes do" };
+            output::print_aside(&format!("{others} {hashes} not match\n"));
+        }
+        Ok(outcome)
+    }
+
+    fn hash(&self, path: &Input) -> anyhow::Result<ContentHash> {
+        let reader = output::open(path, AnyReader::options().profile(Profile::Lenient))?;
+        let threads = self.threads.unwrap_or_else(parallel::available);
+        let bar = output::progress(self.print, reader.byte_len());
+        let found = reader.tensor_set()?.content_hash(threads, |bytes| bar.inc(bytes));
+        bar.finish_and_clear();
+        Ok(found?)
+    }
+
+    /// Returns the files to open, and which hash they should have.
+    fn wanted(&self) -> anyhow::Result<(Vec<(PathBuf, Option<ContentDigest>)>, Outcome)> {
+        if !self.check {
+            return Ok((
+                self.files.iter().map(|path| (path.clone(), None)).collect(),
+                Outcome::Fine,
+            ));
+        }
+        let (mut wanted, mut outcome) = (Vec::new(), Outcome::Fine);
+        for list in &self.files {
+            let HashList { files, malformed, .. } = HashList::parse(&text(list).about(list)?);
+            for line in malformed {
+                let path = list.display();
+                print_error(&format!(
+                    "{path}: line {line} is none of a hash, two spaces and a path"
+                ));
+                outcome = Outcome::Failed;
+            }
+            wanted.extend(files.into_iter().map(|(digest, path)| (path, Some(digest))));
+        }
+        // To say that all is well would be a lie.
+        anyhow::ensure!(!wanted.is_empty(), "no hash is given, expected one at least");
+        Ok((wanted, outcome))
+    }
+}
+
+fn text(list: &Input) -> anyhow::Result<String> {
+    let bytes = if is_stdio(list) { output::stdin()? } else { std::fs::read(list)? };
+    String::from_utf8(bytes).context("is not text")
+}
+
+fn tensors(found: ContentHash) -> Vec<Tensor> {
+    let tensors = found.tensors.into_iter();
+    tensors
+        .map(|tensor| Tensor {
+            sha256: tensor.sha256(),
+            name: tensor.name,
+            dtype: tensor.content.to_string(),
+            shape: tensor.shape,
+        })
+        .collect()
+}
+
+impl Hashed {
+    fn text(&self) -> String {
+        let path = escape(&self.path);
+        match (&self.tensors, self.hash, self.matches) {
+            (Some(tensors), ..) => tensors.iter().map(Tensor::line).collect(),
+            (None, _, Some(true)) => format!("{path}: OK\n"),
+            (None, Some(found), Some(false)) => format!("{path}: FAILED, has {found}\n"),
+            (None, None, _) => format!("{path}: FAILED, could not be read\n"),
+            (None, Some(hash), None) => format!("{}\n", hash_line(hash, &self.path)),
+        }
+    }
+}
+
+impl Tensor {
+    fn line(&self) -> String {
+        let Self { name, dtype, shape, sha256 } = self;
+        format!("{sha256} {dtype} {shape} {}\n", serde_json::json!(name))
+    }
+}
