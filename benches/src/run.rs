@@ -12,6 +12,7 @@ use crate::{
     Bound, Check, Scale, Side, Topic,
     carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
     compress::Compress,
+    content::Content,
     nnpackage::{open::NnpackageOpen, write::NnpackageWrite},
     open::Open,
     ptl::{files::PtlFiles, image::PtlImage, tokens::PtlTokens},
@@ -36,12 +37,13 @@ const fn entry<T: Topic>() -> Entry {
 }
 
 /// All topics, in the order of the table.
-pub const TOPICS: [Entry; 16] = [
+pub const TOPICS: [Entry; 17] = [
     entry::<Read>(),
     entry::<Open>(),
     entry::<Write>(),
     entry::<Verify>(),
     entry::<Compress>(),
+    entry::<Content>(),
     entry::<CartonOpen>(),
     entry::<CartonTensors>(),
     entry::<CartonVerify>(),

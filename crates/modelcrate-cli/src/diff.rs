@@ -1,8 +1,8 @@
-use std::{fmt::Write as _, num::NonZeroUsize, str::FromStr};
+use std::{fmt::Write as _, str::FromStr};
 
 use modelcrate::{
-    AnyReader, Change, Diff as Differences, DiffOptions, Differing, FileSummary, OperatorSummary,
-    Rule, SummaryOptions, TensorDiff,
+    AnyReader, Change, Diff as Differences, DiffOptions, Differing, FileSummary, Format,
+    OperatorSummary, Rule, SummaryOptions, TensorDiff,
     tensor_core::{
         Profile, Shape,
         compare::{Comparison, Tolerance},
@@ -16,9 +16,10 @@ use crate::{
     failure::{About, chain},
     glob::{Glob, check_meant, is_meant},
     inspect,
-    options::{Input, Print},
+    options::{Input, Print, manner},
     outcome::{Outcome, print_error},
     output,
+    progress::Progress,
 };
 
 /// Show what differs between two model files of any formats
@@ -54,9 +55,6 @@ pub(crate) struct Diff {
     /// How far values may be apart: |new - old| <= ABS + REL * |old|
     #[arg(long, value_name = "ABS[,REL]")]
     tolerance: Option<Within>,
-    /// How many threads compare; as many as the system offers by default
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
     #[command(flatten)]
     print: Print,
 }
@@ -73,8 +71,16 @@ struct Compared {
 #[derive(Serialize)]
 struct File {
     path: String,
-    format: modelcrate::Format,
+    format: Format,
     version: String,
+}
+
+impl File {
+    fn text(&self) -> String {
+        let Self { path, format, version } = self;
+        let joint = if version.is_empty() { "" } else { " " };
+        format!("{} ({format}{joint}{})", escape(path), escape(version))
+    }
 }
 
 impl Diff {
@@ -103,15 +109,15 @@ impl Diff {
         options.names = self.map.iter().cloned().collect();
         options.tolerance = self.tolerance.map(|within| within.0);
         options.tensors_only = self.tensors_only;
-        options.threads = self.threads.unwrap_or(options.threads);
+        options.threads = manner().threads();
         self.check_meant(&old, &new)?;
-        let bar = output::progress(self.print, old.byte_len().saturating_add(new.byte_len()));
+        let bar = Progress::new(&self.new, old.byte_len().saturating_add(new.byte_len()));
         let is_meant = |name: &str| is_meant(&self.tensor, name);
         let differences = old.diff(&new, &options, is_meant, |bytes| bar.inc(bytes));
-        bar.finish_and_clear();
+        bar.finish();
         let file = |input: &Input, reader: &AnyReader| {
             let version = reader.summary(SummaryOptions::default()).version;
-            File { path: input.display().to_string(), format: reader.format(), version }
+            File { path: output::path_text(input), format: reader.format(), version }
         };
         let differences = differences.about(&self.new)?;
         let (old, new) = (file(&self.old, &old), file(&self.new, &new));
@@ -133,8 +139,7 @@ impl Compared {
         let Self { old, new, differences, .. } = self;
         let mut text = String::new();
         for (mark, file) in [("-", old), ("+", new)] {
-            let File { path, format, version } = file;
-            let _ = writeln!(text, "{mark} {} ({format} {})", escape(path), escape(version));
+            let _ = writeln!(text, "{mark} {}", file.text());
         }
         text.push_str(&section("metadata", &differences.metadata, Value::to_string));
         text.push_str(&section("inputs", &differences.inputs, inspect::port_text));
@@ -145,11 +150,13 @@ impl Compared {
         text.push_str(&tensors(&differences.tensors));
         let apart = differences.apart.len();
         if apart > 0 {
-            let _ = writeln!(text, "metadata of one format alone, not compared: {apart}");
+            let _ =
+                writeln!(text, "{apart} metadata that only one has or that say how it was written");
         }
         let verdict = if self.equal { "equal" } else { "different" };
         let changed = differences.tensors.len();
-        let _ = writeln!(text, "{verdict}: {} tensors the same, {changed} not", differences.same);
+        let tensors = if differences.same == 1 { "tensor" } else { "tensors" };
+        let _ = writeln!(text, "{verdict}: {} {tensors} the same, {changed} not", differences.same);
         text
     }
 }
@@ -258,7 +265,10 @@ fn change(change: &Change) -> String {
         Change::Removed => "only in the old file".to_owned(),
         Change::Shape { old_shape, new_shape } => format!("shape {old_shape} became {new_shape}"),
         Change::ElementType { old_dtype, new_dtype, values } => {
-            let values = values.as_ref().map(|values| format!(", {}", values_text(values, None)));
+            let values = values.as_ref().map(|values| match values.mismatches {
+                0 => ", equal values".to_owned(),
+                _ => format!(", {}", values_text(values, None)),
+            });
             format!("{old_dtype} became {new_dtype}{}", values.unwrap_or_default())
         }
         Change::Values { shape, values } => values_text(values, Some(shape)),

@@ -1,18 +1,18 @@
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use modelcrate::{
-    AnyReader, ContentDigest, ContentHash, HashList, hash_line,
-    tensor_core::{Profile, parallel},
+    AnyReader, ContentDigest, ContentHash, HashList, hash_line, tensor_core::Profile,
 };
 use serde::Serialize;
 
 use crate::{
     escape::escape,
     failure::{About, chain, is_invalid},
-    options::{Format, Input, Print, is_stdio},
+    options::{Format, Input, Print, is_stdio, manner},
     outcome::{Outcome, print_error},
     output,
+    progress::Progress,
 };
 
 /// Print a hash of the tensors of files, or compare it
@@ -44,9 +44,6 @@ pub(crate) struct Hash {
     /// element type, shape and name
     #[arg(long)]
     tensors: bool,
-    /// How many threads read and hash; as many as the system offers by default
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
     #[command(flatten)]
     print: Print,
 }
@@ -83,7 +80,7 @@ impl Hash {
         let (wanted, mut outcome) = self.wanted()?;
         let (mut done, mut others) = (Vec::new(), 0_u64);
         for (path, expected) in wanted {
-            let found = match self.hash(&path).about(&path) {
+            let found = match Self::hash(&path).about(&path) {
                 Ok(found) => Some(found),
                 Err(error) => {
                     print_error(&chain(&error));
@@ -102,8 +99,7 @@ impl Hash {
                 others = others.saturating_add(1);
             }
             let tensors = found.filter(|_| self.tensors).map(tensors);
-            let file =
-                Hashed { path: path.display().to_string(), hash, expected, matches, tensors };
+            let file = Hashed { path: output::path_text(&path), hash, expected, matches, tensors };
             match self.print.format {
                 Format::Human => output::print_text(&file.text())?,
                 Format::Jsonl => output::print_line(&file)?,
@@ -119,12 +115,11 @@ impl Hash {
         Ok(outcome)
     }
 
-    fn hash(&self, path: &Input) -> anyhow::Result<ContentHash> {
+    fn hash(path: &Input) -> anyhow::Result<ContentHash> {
         let reader = output::open(path, AnyReader::options().profile(Profile::Lenient))?;
-        let threads = self.threads.unwrap_or_else(parallel::available);
-        let bar = output::progress(self.print, reader.byte_len());
-        let found = reader.tensor_set()?.content_hash(threads, |bytes| bar.inc(bytes));
-        bar.finish_and_clear();
+        let bar = Progress::new(path, reader.byte_len());
+        let found = reader.tensor_set()?.content_hash(manner().threads(), |bytes| bar.inc(bytes));
+        bar.finish();
         Ok(found?)
     }
 

@@ -1,15 +1,18 @@
-use std::fmt::Write as _;
+use std::{cmp::Reverse, fmt::Write as _};
 
+use clap::ValueEnum;
 use comfy_table::Table;
 use modelcrate::{
-    AnyReader, FileSummary, GraphSummary, Number, Port, Summary, SummaryOptions, TensorSummary,
-    Verdict, tensor_core::Profile,
+    AnyReader, FileSummary, GraphSummary, Number, OperatorSummary, Port, QuantizationSummary,
+    Summary, SummaryOptions, TensorSummary, Verdict, natural_order, tensor_core::Profile,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
-    escape::{escape, escape_up_to},
+    escape::escape,
     failure::{About, chain, is_invalid},
+    glob::{Glob, check_meant, is_meant},
     options::{Format, Input, Print},
     outcome::{Outcome, print_error},
     output,
@@ -23,6 +26,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   modelcrate inspect model.zt
+  modelcrate inspect --tensor 'layers.0.*' --stats --values 8 model.safetensors
+  modelcrate inspect --sort size model.rten
   modelcrate inspect --digests --format json model.zt | jq '.files[].tensors[].sha256'")]
 pub(crate) struct Inspect {
     /// Files; - is standard input
@@ -37,11 +42,35 @@ pub(crate) struct Inspect {
     /// Compute the SHA-256 of the decoded bytes of every tensor
     #[arg(long)]
     digests: bool,
-    /// Compute range, mean, and the numbers of NaN and infinite elements of every tensor
+    /// Compute statistics of the elements of every tensor: range, mean, deviation, percentiles,
+    /// numbers of zero, NaN and infinite elements, histogram. Quantized ones are dequantized
     #[arg(long)]
     stats: bool,
+    /// Look only at tensors of this name; * stands for any text
+    #[arg(long, value_name = "GLOB")]
+    tensor: Vec<Glob>,
+    /// Show the first N elements of every tensor
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    values: u64,
+    /// In which order tensors are listed: by name for people, as in the file for programs by default
+    #[arg(long, value_enum)]
+    sort: Option<Sort>,
+    /// List the operators of graphs, with what they read and make
+    #[arg(long)]
+    operators: bool,
     #[command(flatten)]
     print: Print,
+}
+
+/// The order of tensors.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Sort {
+    /// By name, numbers in it by their value
+    Name,
+    /// The largest first
+    Size,
+    /// As they are in the file
+    File,
 }
 
 #[derive(Serialize)]
@@ -49,6 +78,8 @@ struct File {
     path: String,
     #[serde(flatten)]
     summary: Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operators: Option<Vec<OperatorSummary>>,
 }
 
 impl Inspect {
@@ -82,18 +113,35 @@ impl Inspect {
     fn summary(&self, input: &Input) -> anyhow::Result<File> {
         let options = AnyReader::options().profile(Profile::Lenient);
         let reader = output::open(input, options)?;
-        let options = SummaryOptions::default().digests(self.digests).stats(self.stats);
-        let summary = reader.summary(options);
-        Ok(File { path: input.display().to_string(), summary })
+        let globs = self.tensor.clone();
+        let options = SummaryOptions::default()
+            .digests(self.digests)
+            .stats(self.stats)
+            .values(self.values)
+            .select(move |name| is_meant(&globs, name));
+        let mut summary = reader.summary(options);
+        check_meant(&self.tensor, "tensor", summary.tensors.iter().map(|tensor| &*tensor.name))?;
+        match self.sort.unwrap_or(match self.print.format {
+            Format::Human => Sort::Name,
+            _ => Sort::File,
+        }) {
+            Sort::Name => {
+                summary.tensors.sort_by(|one, other| natural_order(&one.name, &other.name));
+            }
+            Sort::Size => summary.tensors.sort_by_key(|tensor| Reverse(tensor.bytes)),
+            Sort::File => {}
+        }
+        let operators = self.operators.then(|| reader.operators());
+        Ok(File { path: input.display().to_string(), summary, operators })
     }
 
     fn text(&self, file: &File) -> String {
-        let File { path, summary } = file;
+        let File { path, summary, operators } = file;
         let bytes = summary.tensors.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
         let bold = anstyle::Style::new().bold();
         let mut text = format!("{bold}{}{bold:#}\n", escape(path));
         let tensors = summary.tensors.len();
-        let version = escape_up_to(TEXT, &summary.version);
+        let version = escape(&summary.version);
         let _ = writeln!(text, "  format    {} {version}", summary.format);
         if let Some(hash) = &summary.model_hash {
             let _ = writeln!(text, "  hash      {hash}");
@@ -109,16 +157,17 @@ impl Inspect {
         }
         for (key, value) in &summary.metadata {
             let pair = format!("{key} = {value}");
-            let _ = writeln!(text, "  metadata  {}", escape_up_to(TEXT, &pair));
+            let _ = writeln!(text, "  metadata  {}", output::fitted(&pair));
         }
         for (side, ports) in [("input", &summary.inputs), ("output", &summary.outputs)] {
             for port in ports {
                 let port = port_text(port);
-                let _ = writeln!(text, "  {side:<9} {}", escape_up_to(TEXT, &port));
+                let _ = writeln!(text, "  {side:<9} {}", output::fitted(&port));
             }
         }
         text.push_str(&self.files_text(&summary.files));
         text.push_str(&self.tensors_text(&summary.tensors));
+        text.push_str(&operators_text(operators.as_deref().unwrap_or_default()));
         for finding in summary.findings.findings() {
             text.push_str(&output::finding_text(finding));
         }
@@ -135,21 +184,186 @@ impl Inspect {
     }
 
     fn tensors_text(&self, tensors: &[TensorSummary]) -> String {
-        let mut table = output::table(["name", "dtype", "shape", "bytes", "stored", ""], &[3]);
-        for tensor in shown(tensors, self.tensors) {
-            let dtype = tensor.dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string());
-            let stored = tensor.layout.iter().chain(&tensor.encoding).cloned();
-            table.add_row([
-                name(&tensor.name),
-                dtype,
-                escape_up_to(TEXT, &tensor.shape.to_string()).into_owned(),
-                tensor.bytes.to_string(),
-                escape_up_to(TEXT, &stored_text(stored, tensor.stored_bytes)).into_owned(),
-                contents(tensor),
-            ]);
+        let shown = || shown(tensors, self.tensors || !self.tensor.is_empty());
+        let columns = [
+            Column::new("model", |tensor| tensor.model.as_deref().map(of_file)),
+            Column::new("name", |tensor| Some(name(&tensor.name))).always(),
+            Column::new("dtype", |tensor| Some(dtype(tensor))).always(),
+            Column::new("shape", |tensor| Some(of_file(&tensor.shape.to_string()))).always(),
+            Column::new("bytes", |tensor| Some(tensor.bytes.to_string())).right().always(),
+            Column::new("stored", |tensor| Some(stored(tensor))).always(),
+            Column::new("quantized", |tensor| tensor.quantization.as_ref().map(quantization)),
+            Column::new("attributes", |tensor| {
+                let pairs = tensor.metadata.iter().map(|(key, value)| format!("{key} = {value}"));
+                let pairs = pairs.collect::<Vec<_>>().join(", ");
+                (!pairs.is_empty()).then(|| of_file(&pairs))
+            }),
+            Column::new("values", |tensor| {
+                let values: Vec<String> = tensor.values.iter().map(Value::to_string).collect();
+                (!values.is_empty()).then(|| of_file(&values.join(" ")))
+            }),
+            Column::new("sha256", digests),
+        ];
+        let mut text = listed(&rows(&columns, shown()), tensors.len(), "--tensors");
+        if self.stats {
+            text.push_str(&stats_text(shown()));
         }
-        listed(&table, tensors.len(), "--tensors")
+        text
     }
+}
+
+/// A column of a table of tensors, which is there where a tensor has something in it.
+struct Column {
+    head: &'static str,
+    cell: fn(&TensorSummary) -> Option<String>,
+    is_right: bool,
+    is_always: bool,
+}
+
+impl Column {
+    const fn new(head: &'static str, cell: fn(&TensorSummary) -> Option<String>) -> Self {
+        Self { head, cell, is_right: false, is_always: false }
+    }
+
+    const fn right(mut self) -> Self {
+        self.is_right = true;
+        self
+    }
+
+    const fn always(mut self) -> Self {
+        self.is_always = true;
+        self
+    }
+}
+
+fn rows<'t>(columns: &[Column], tensors: impl Iterator<Item = &'t TensorSummary>) -> Table {
+    let rows: Vec<Vec<Option<String>>> = tensors
+        .map(|tensor| columns.iter().map(|column| (column.cell)(tensor)).collect())
+        .collect();
+    let is_there = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(Option::is_some));
+    let there: Vec<(usize, &Column)> = columns
+        .iter()
+        .enumerate()
+        .filter(|(at, column)| column.is_always || is_there(*at))
+        .collect();
+    let right = there.iter().enumerate().filter(|(_, (_, column))| column.is_right);
+    let right: Vec<usize> = right.map(|(at, _)| at).collect();
+    let heads = there.iter().map(|(_, column)| column.head);
+    let mut table = output::table(heads, &right);
+    for row in &rows {
+        let cells = there.iter().map(|(at, _)| row.get(*at).cloned().flatten().unwrap_or_default());
+        table.add_row(cells);
+    }
+    table
+}
+
+/// Writes what was computed from the elements of tensors.
+fn stats_text<'t>(tensors: impl Iterator<Item = &'t TensorSummary>) -> String {
+    let column = |head, cell| Column::new(head, cell).right().always();
+    let columns = [
+        Column::new("model", |tensor| tensor.model.as_deref().map(of_file)),
+        Column::new("name", |tensor| Some(name(&tensor.name))).always(),
+        column("min", |tensor| tensor.stats.as_ref()?.min.map(number)),
+        column("max", |tensor| tensor.stats.as_ref()?.max.map(number)),
+        column("mean", |tensor| float(tensor.stats.as_ref()?.mean)),
+        column("std", |tensor| float(tensor.stats.as_ref()?.std)),
+        column("p1", |tensor| percentile(tensor, 0)),
+        column("p50", |tensor| percentile(tensor, 3)),
+        column("p99", |tensor| percentile(tensor, 6)),
+        column("zeros", |tensor| Some(tensor.stats.as_ref()?.zeros.to_string())),
+        column("NaN", |tensor| Some(tensor.stats.as_ref()?.nan.to_string())),
+        column("Inf", |tensor| Some(tensor.stats.as_ref()?.infinite.to_string())),
+        Column::new("histogram", |tensor| Some(bars(&tensor.stats.as_ref()?.histogram))).always(),
+        Column::new("of", |tensor| tensor.stats_of.as_deref().map(of_file)),
+    ];
+    let table = rows(&columns, tensors);
+    if table.row_count() == 0 {
+        return String::new();
+    }
+    format!("\n{}", output::table_text(&table))
+}
+
+fn percentile(tensor: &TensorSummary, at: usize) -> Option<String> {
+    float(tensor.stats.as_ref()?.percentiles.get(at).copied())
+}
+
+fn float(value: Option<f64>) -> Option<String> {
+    value.map(|value| number(Number::Float(value)))
+}
+
+/// Draws a histogram with a bar for two of its ranges each.
+fn bars(histogram: &[u64]) -> String {
+    let pairs =
+        histogram.chunks(2).map(|pair| pair.iter().fold(0_u64, |a, b| a.saturating_add(*b)));
+    let counts: Vec<u64> = pairs.collect();
+    let most = counts.iter().copied().max().unwrap_or_default();
+    let bar = |count: u64| {
+        let scaled = u128::from(count).saturating_mul(BARS.len() as u128);
+        let height = scaled.div_ceil(u128::from(most).max(1)).saturating_sub(1);
+        let height = usize::try_from(height).unwrap_or_default();
+        if count == 0 { ' ' } else { BARS.get(height).copied().unwrap_or(' ') }
+    };
+    counts.into_iter().map(bar).collect()
+}
+
+fn operators_text(operators: &[OperatorSummary]) -> String {
+    let mut table = output::table(["graph", "operator", "inputs", "outputs", "attributes"], &[]);
+    for operator in operators {
+        let names = |names: &[Option<String>]| {
+            let names: Vec<String> =
+                names.iter().map(|of| of.as_deref().map_or_else(|| "-".to_owned(), name)).collect();
+            names.join(", ")
+        };
+        let attributes: Vec<String> =
+            operator.attributes.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        table.add_row([
+            of_file(&operator.graph),
+            of_file(&operator.operator),
+            names(&operator.inputs),
+            names(&operator.outputs),
+            of_file(&attributes.join(", ")),
+        ]);
+    }
+    listed(&table, operators.len(), "--operators")
+}
+
+/// Escapes a text from a file.
+fn of_file(text: &str) -> String {
+    escape(text).into_owned()
+}
+
+fn dtype(tensor: &TensorSummary) -> String {
+    tensor.dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string())
+}
+
+fn stored(tensor: &TensorSummary) -> String {
+    let parts = tensor.layout.iter().chain(&tensor.encoding).cloned();
+    let elements = tensor.stored_elements.map(|elements| format!("{elements} elements"));
+    of_file(&stored_text(parts.chain(elements), tensor.stored_bytes))
+}
+
+/// Writes how whole numbers stand for real ones: few parameters as they are, of many how many.
+fn quantization(found: &QuantizationSummary) -> String {
+    let QuantizationSummary { scale, zero_point, axis, scheme, .. } = found;
+    let mut parts: Vec<String> = scheme.iter().cloned().collect();
+    match (scale.as_slice(), zero_point.as_slice()) {
+        ([scale], []) => parts.push(format!("scale {scale}")),
+        ([scale], [zero]) => parts.push(format!("scale {scale}, zero point {zero}")),
+        ([], _) => {}
+        (scales, _) => parts.push(format!("{} scales", scales.len())),
+    }
+    parts.extend(axis.map(|axis| format!("axis {axis}")));
+    parts.join(", ")
+}
+
+/// Writes the digests of a tensor and of its components.
+fn digests(tensor: &TensorSummary) -> Option<String> {
+    let of_part = tensor
+        .components
+        .iter()
+        .filter_map(|part| Some(format!("{} {}", escape(&part.role), part.sha256.as_ref()?)));
+    let all: Vec<String> = tensor.sha256.iter().cloned().chain(of_part).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Returns what people see where they did not ask for all.
@@ -170,16 +384,10 @@ fn listed(table: &Table, rows: usize, option: &str) -> String {
     text
 }
 
-/// Writes a name so that it can be told from its neighbours: cut where it is long, in quotes where
-/// its ends would not show.
+/// Writes a name so that it can be told from its neighbours: in quotes where its ends would not show.
 pub(crate) fn name(name: &str) -> String {
     let shown = escape(name);
-    let cut = shown.char_indices().nth(NAME).map(|(at, _)| at);
-    match cut.and_then(|at| shown.get(..at)) {
-        Some(start) => format!("{start}…"),
-        None if name.trim() != name || name.is_empty() => format!("\"{shown}\""),
-        None => shown.into_owned(),
-    }
+    if name.trim() != name || name.is_empty() { format!("\"{shown}\"") } else { shown.into_owned() }
 }
 
 /// Writes what a graph is made of: its size, and the operators that are there most often.
@@ -223,7 +431,7 @@ fn file_stored(file: &FileSummary) -> String {
     let mut parts: Vec<String> = file.encoding.clone().into_iter().collect();
     parts.extend(file.place.map(str::to_owned));
     if let Some(target) = &file.target {
-        parts.push(format!("link to {}", escape_up_to(TEXT, target)));
+        parts.push(format!("link to {}", escape(target)));
     }
     stored_text(parts, file.stored_bytes)
 }
@@ -233,29 +441,6 @@ fn stored_text(parts: impl IntoIterator<Item = String>, bytes: Option<u64>) -> S
     let bytes = bytes.map(|bytes| format!("{bytes} bytes"));
     let parts: Vec<String> = parts.into_iter().chain(bytes).collect();
     if parts.is_empty() { "raw".to_owned() } else { parts.join(", ") }
-}
-
-/// Writes what was computed from the elements of a tensor.
-fn contents(tensor: &TensorSummary) -> String {
-    let mut parts = Vec::new();
-    if let Some(stats) = &tensor.stats {
-        if let (Some(min), Some(max), Some(mean)) = (stats.min, stats.max, stats.mean) {
-            let [min, max, mean] = [min, max, Number::Float(mean)].map(number);
-            let std = stats.std.map(|std| format!(", std {}", number(Number::Float(std))));
-            parts.push(format!("{min} to {max}, mean {mean}{}", std.unwrap_or_default()));
-        }
-        for (count, what) in [(stats.nan, "NaN"), (stats.infinite, "infinite")] {
-            if count > 0 {
-                parts.push(format!("{count} {what}"));
-            }
-        }
-    }
-    parts.extend(tensor.sha256.iter().map(|digest| format!("sha256:{digest}")));
-    for component in &tensor.components {
-        let digest = component.sha256.iter();
-        parts.extend(digest.map(|digest| format!("{} sha256:{digest}", escape(&component.role))));
-    }
-    parts.join(", ")
 }
 
 /// Writes an integer with all its digits, and another number with four behind the point, or with an
@@ -269,11 +454,8 @@ fn number(value: Number) -> String {
     }
 }
 
-/// Characters of a name that are shown to people.
-const NAME: usize = 72;
-
-/// Characters of any other text from a file that are shown to people.
-const TEXT: usize = 200;
+/// Bars of a histogram, from the lowest.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Types of operators that are counted for people.
 const OPERATORS: usize = 8;

@@ -1,8 +1,9 @@
 //! Results as JSON, tables and text.
 
 use std::{
+    borrow::Cow,
     env,
-    io::{self, Read, Write},
+    io::{self, IsTerminal as _, Read, Write},
     path::Path,
 };
 
@@ -16,7 +17,7 @@ use serde::Serialize;
 use tempfile::{SpooledData, SpooledTempFile};
 
 use crate::{
-    escape::escape,
+    escape::{escape, escape_up_to},
     failure::About,
     options::{Format, Input, Print, is_stdio, manner},
 };
@@ -103,7 +104,7 @@ pub(crate) fn print_result<T: Serialize>(print: Print, result: &T, text: &str) -
 }
 
 /// Starts a table without borders.
-pub(crate) fn table<const N: usize>(header: [&str; N], right: &[usize]) -> Table {
+pub(crate) fn table<'h>(header: impl IntoIterator<Item = &'h str>, right: &[usize]) -> Table {
     let mut table = Table::new();
     // As wide as the terminal; in a pipe nothing is cut.
     table.load_style(presets::NOTHING).set_header(header);
@@ -122,6 +123,19 @@ pub(crate) fn table<const N: usize>(header: [&str; N], right: &[usize]) -> Table
 /// Writes a table, indented and without blanks at the ends of lines.
 pub(crate) fn table_text(table: &Table) -> String {
     table.lines().map(|line| format!("  {}\n", line.trim_end())).collect()
+}
+
+/// Returns how many columns there are where standard output is a terminal.
+fn width() -> Option<u16> {
+    io::stdout().is_terminal().then(|| Table::new().width()).flatten()
+}
+
+/// Escapes a text from a file, and cuts it where it is longer than the terminal is wide.
+pub(crate) fn fitted(text: &str) -> Cow<'_, str> {
+    match width() {
+        Some(width) => escape_up_to(usize::from(width.saturating_sub(LABEL)), text),
+        None => escape(text),
+    }
 }
 
 /// Writes a finding in one line.
@@ -271,3 +285,6 @@ pub(crate) fn stdin() -> anyhow::Result<Vec<u8>> {
 
 /// What standard input may hold: it is read into memory.
 const STDIN_LIMIT: u64 = 1 << 30;
+
+/// Columns in front of a text, and for the mark of a cut behind it.
+const LABEL: u16 = 13;

@@ -25,13 +25,15 @@ use self::{
 };
 use crate::{
     failure::{About, Failure, chain, is_invalid},
-    options::{Input, manner},
+    options::{Input, is_stdio, manner},
     outcome::{Outcome, print_error},
     output::{self, path_text},
     progress::{self, Progress},
 };
 
 /// Read model files whole and report every fault: structure, digests, contents
+///
+/// Where a list of hashes is beside a file, as model.zt.hash beside model.zt, they are compared too.
 ///
 /// A folder with MANIFEST and carton.toml is verified as the carton that it was, one with
 /// metadata/MANIFEST as an nnpackage. Other folders are walked; what is hidden in them, links, and
@@ -174,6 +176,9 @@ impl Verify {
         };
         bar.grow(reader.byte_len().saturating_sub(len));
         let mut findings = reader.validate_with(|bytes| bar.inc(bytes));
+        if !is_stdio(path) {
+            findings.append(reader.check_sidecar(path, threads, |_| ()));
+        }
         let ignored = self.leave_out(&mut findings);
         File {
             path: path_text(path),

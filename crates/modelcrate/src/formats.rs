@@ -1,6 +1,6 @@
 //! What this crate adds to the readers of the formats: a file each.
 
-use crate::{AnyTensor, Result, Summary, SummaryOptions};
+use crate::{AnyTensor, Result, Summary};
 
 #[cfg(feature = "carton")]
 pub(crate) mod carton;
@@ -23,7 +23,7 @@ pub(crate) type Tensors<'a> = Box<dyn Iterator<Item = AnyTensor<'a>> + 'a>;
 
 /// What this crate adds to the reader of a format.
 pub(crate) trait Described {
-    fn summary(&self, options: SummaryOptions) -> Summary;
+    fn summary(&self) -> Summary;
 
     fn any_tensors(&self) -> Result<Tensors<'_>>;
 
@@ -35,8 +35,8 @@ pub(crate) trait Described {
 macro_rules! described {
     ($Variant:ident $($fallible:tt)?) => {
         impl $crate::formats::Described for Reader {
-            fn summary(&self, options: $crate::SummaryOptions) -> $crate::Summary {
-                summary(self, options)
+            fn summary(&self) -> $crate::Summary {
+                summary(self)
             }
 
             fn any_tensors(&self) -> $crate::Result<$crate::formats::Tensors<'_>> {

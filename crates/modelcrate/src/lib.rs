@@ -88,6 +88,7 @@
 
 #[cfg(feature = "archive")]
 mod archive;
+mod contents;
 mod convert;
 mod coverage;
 mod detect;
@@ -102,6 +103,7 @@ pub mod http;
 mod names;
 mod operators;
 mod options;
+mod quantization;
 mod reader;
 pub mod rules;
 mod set;
@@ -138,9 +140,10 @@ pub use format::Format;
 #[cfg(feature = "ptl")]
 pub use formats::ptl_spec::SpecFile;
 pub use hash::{ContentDigest, ContentHash, HashList, InvalidDigest, TensorHash, hash_line};
-pub use names::{InvalidRule, NameMap, Rule};
+pub use names::{InvalidRule, NameMap, Rule, natural_order};
 pub use operators::OperatorSummary;
 pub use options::ReadOptions;
+pub use quantization::QuantizationSummary;
 pub use reader::AnyReader;
 pub use set::{NamedTensor, TensorSet};
 pub use stats::{Number, Stats};

@@ -1,4 +1,4 @@
-use std::{fmt, str::FromStr};
+use std::{cmp::Ordering, fmt, str::FromStr};
 
 /// Rules that give tensors other names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,40 @@ impl fmt::Display for Rule {
     }
 }
 
+/// Compares names as people order them: numbers in them by their value, so that `layer.2` is before
+/// `layer.10`.
+#[must_use]
+pub fn natural_order(one: &str, other: &str) -> Ordering {
+    let (mut ones, mut others) = (one, other);
+    loop {
+        let (text, number, rest) = next(ones);
+        let (other_text, other_number, other_rest) = next(others);
+        let order = text.cmp(other_text).then_with(|| by_value(number, other_number));
+        if order.is_ne() {
+            return order;
+        }
+        if rest.is_empty() && other_rest.is_empty() {
+            // Names that differ in leading zeros alone.
+            return one.cmp(other);
+        }
+        (ones, others) = (rest, other_rest);
+    }
+}
+
+/// Splits off what is before the first digit, and the digits that follow.
+fn next(text: &str) -> (&str, &str, &str) {
+    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+    let (before, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (digits, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    (before, digits, rest)
+}
+
+fn by_value(one: &str, other: &str) -> Ordering {
+    let [one, other] = [one, other].map(|digits| digits.trim_start_matches('0'));
+    one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +154,16 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Rule>(), Err(error), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_value() {
+        let mut names =
+            ["layer.10.w", "layer.2.w", "b", "layer.2", "a10b2", "a10b1", "a9", "x01", "x1", ""];
+        names.sort_unstable_by(|one, other| natural_order(one, other));
+        assert_eq!(
+            names,
+            ["", "a9", "a10b1", "a10b2", "b", "layer.2", "layer.2.w", "layer.10.w", "x01", "x1"]
+        );
     }
 }

@@ -72,7 +72,7 @@ fn float(value: f32) -> Value {
 mod circle {
     use circle_format::{
         Reader,
-        model::{Operator, Subgraph, options::OptionValue},
+        model::{BuiltinOptions, Operator, Subgraph, options::OptionValue},
     };
     use tensor_core::digest::Algorithm;
 
@@ -111,7 +111,7 @@ mod circle {
     }
 
     fn attributes(operator: &Operator) -> BTreeMap<String, Value> {
-        let first = operator.options.iter().flat_map(|options| options.fields());
+        let first = operator.options.iter().flat_map(BuiltinOptions::fields);
         let second = operator.options_2.iter().flat_map(|options| options.fields());
         let fields = first.chain(second).map(|(name, value)| (name.to_owned(), option(value)));
         let custom = operator.custom_options.iter().map(|bytes| {
@@ -145,7 +145,7 @@ mod circle {
 #[cfg(feature = "rten")]
 mod rten {
     use rten_format::{
-        AttributeValue, Graph, NodeKind, Operator, Reader,
+        AttributeValue, Attributes, Graph, NodeKind, Operator, Reader,
         topology::{Scope, Topology},
     };
 
@@ -169,7 +169,7 @@ mod rten {
         let ids = |ids: &[Option<u32>]| {
             ids.iter().map(|id| id.map(|id| node(scope.graph(), id))).collect()
         };
-        let fields = operator.attributes.iter().flat_map(|attributes| attributes.fields());
+        let fields = operator.attributes.iter().flat_map(Attributes::fields);
         let set = fields.filter(|(_, value)| !matches!(value, AttributeValue::Absent));
         let attributes: BTreeMap<String, Value> =
             set.map(|(name, value)| (name.to_owned(), attribute(value))).collect();

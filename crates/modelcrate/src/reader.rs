@@ -217,8 +217,11 @@ impl AnyReader {
     ///
     /// Reads the document only, unless the options ask for digests or statistics.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "options are made for one call")]
     pub fn summary(&self, options: SummaryOptions) -> Summary {
-        each!(AnyReader: self, reader => reader.summary(options))
+        let mut summary = each!(AnyReader: self, reader => reader.summary());
+        self.add_contents(&options, &mut summary);
+        summary
     }
 
     /// Checks every rule of the format over every byte, tensor data included.

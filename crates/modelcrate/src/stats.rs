@@ -9,6 +9,8 @@ use tensor_core::{
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Stats {
+    /// How many elements there are.
+    pub count: u64,
     /// The smallest finite element; `None` where there is none.
     pub min: Option<Number>,
     /// The largest finite element; `None` where there is none.
@@ -67,13 +69,14 @@ impl std::fmt::Display for Number {
 
 impl Stats {
     /// Reads little-endian elements to the end of a stream, in memory that does not grow with their
-    /// number; `None` for element types that have no order, and those of less than a byte.
+    /// number; `None` for texts. `elements` says how many there are, as half of the last byte of those
+    /// of 4 bits may be none.
     ///
     /// # Errors
     ///
     /// Those of the stream.
-    pub fn read(dtype: DType, mut stream: impl Read) -> io::Result<Option<Self>> {
-        let Some(mut running) = Running::new(dtype) else {
+    pub fn read(dtype: DType, elements: u64, mut stream: impl Read) -> io::Result<Option<Self>> {
+        let Some(mut running) = Running::new(dtype, elements) else {
             return Ok(None);
         };
         let mut chunk = vec![0; CHUNK];
@@ -95,11 +98,16 @@ impl Stats {
 }
 
 /// What is known of the elements so far.
-struct Running {
+pub(crate) struct Running {
     dtype: DType,
+    /// Elements of 4 bits that are still to come.
+    left: u64,
+    count: u64,
     /// How many elements have each of the patterns of 16 bits: all of their own, or of finite ones the
-    /// upper half of the `f32` that is nearest to them.
-    counts: Box<[u64; 1 << 16]>,
+    /// upper half of the `f32` that is nearest to them; of finite `f64` the upper 19 bits.
+    counts: Vec<u64>,
+    /// The same of every other `f32`, so that equal neighbours do not wait for each other.
+    others: Vec<u64>,
     /// NaN, infinite and zero elements of more than 16 bits.
     nan: u64,
     infinite: u64,
@@ -112,12 +120,14 @@ struct Running {
 }
 
 impl Running {
-    fn new(dtype: DType) -> Option<Self> {
-        let is_ordered = !matches!(dtype, DType::I4 | DType::U4 | DType::Str);
-        let counts = vec![0; 1 << 16].into_boxed_slice().try_into().ok()?;
-        let running = Self {
+    pub(crate) fn new(dtype: DType, elements: u64) -> Option<Self> {
+        dtype.bits()?;
+        Some(Self {
             dtype,
-            counts,
+            left: elements,
+            count: 0,
+            counts: vec![0; if is_wide(dtype) { 1 << 19 } else { 1 << 16 }],
+            others: vec![0; if dtype == DType::F32 { 1 << 16 } else { 0 }],
             nan: 0,
             infinite: 0,
             zeros: 0,
@@ -125,17 +135,22 @@ impl Running {
             max: None,
             moments: Moments::default(),
             sum: 0,
-        };
-        is_ordered.then_some(running)
+        })
     }
 
     /// Adds a chunk of whole elements.
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        let width = self.dtype.width().unwrap_or(1);
+        let elements = (bytes.len() as u64).checked_div(width).unwrap_or_default();
+        self.count = self.count.saturating_add(elements);
         match self.dtype {
-            DType::F32 => self.floats(bytes.as_chunks::<4>().0, |b| f32::from_le_bytes(*b)),
+            DType::I4 | DType::U4 => self.halves(bytes),
+            DType::F32 => self.floats(bytes.as_chunks::<4>().0),
             DType::F64 => self.doubles(bytes.as_chunks::<8>().0, |b| f64::from_le_bytes(*b)),
-            DType::C64 => self.floats(bytes.as_chunks::<8>().0, |&[a, b, c, d, e, f, g, h]| {
-                f32::from_le_bytes([a, b, c, d]).hypot(f32::from_le_bytes([e, f, g, h]))
+            // As f64: the magnitude of the largest elements is beyond f32.
+            DType::C64 => self.doubles(bytes.as_chunks::<8>().0, |&[a, b, c, d, e, f, g, h]| {
+                let (real, imaginary) = ([a, b, c, d], [e, f, g, h]);
+                f64::from(f32::from_le_bytes(real)).hypot(f32::from_le_bytes(imaginary).into())
             }),
             DType::C128 => self.doubles(bytes.as_chunks::<16>().0, |b| {
                 let (real, imaginary) = b.split_at(8);
@@ -162,31 +177,43 @@ impl Running {
         }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "a u16 is a place in a table of 65,536")]
     fn count(&mut self, pattern: u16) {
-        let count = &mut self.counts[usize::from(pattern)];
-        *count = count.wrapping_add(1);
+        tally(&mut self.counts, pattern.into());
     }
 
-    /// Adds elements as `f32`, a block at a time that stays in the cache.
-    fn floats<const N: usize>(&mut self, elements: &[[u8; N]], number: impl Fn(&[u8; N]) -> f32) {
+    /// Adds elements of 4 bits, as far as there are some left.
+    fn halves(&mut self, bytes: &[u8]) {
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let halves = bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]).take(left);
+        let mut taken = 0_u64;
+        for half in halves {
+            let is_negative = self.dtype == DType::I4 && half > 7;
+            tally(&mut self.counts, usize::from(if is_negative { half | 0xf0 } else { half }));
+            taken = taken.saturating_add(1);
+        }
+        self.left = self.left.saturating_sub(taken);
+        self.count = self.count.saturating_sub(bytes.len() as u64).saturating_add(taken);
+    }
+
+    /// Adds elements of 32 bits, a block at a time that stays in the cache.
+    fn floats(&mut self, elements: &[[u8; 4]]) {
         let mut block = Vec::with_capacity(BLOCK);
         for now in elements.chunks(BLOCK) {
             block.clear();
-            block.extend(now.iter().map(&number));
-            if block.iter().any(|value| !value.is_finite()) {
+            block.extend(now.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+            // Looked at without a way out before the end, as the processor does many at once.
+            if block.iter().fold(false, |other, value| other | !value.is_finite()) {
                 block.retain(|value| self.is_finite(f64::from(*value)));
             }
             self.zeros =
                 self.zeros.wrapping_add(block.iter().filter(|value| **value == 0.0).count() as u64);
-            block.iter().for_each(|value| self.count(upper_half(*value)));
-            let low =
-                block.iter().copied().fold(f32::INFINITY, |low, x| if x < low { x } else { low });
-            let high = block
-                .iter()
-                .copied()
-                .fold(f32::NEG_INFINITY, |high, x| if x > high { x } else { high });
-            if !block.is_empty() {
+            let (pairs, last) = block.as_chunks::<2>();
+            for [one, other] in pairs {
+                tally(&mut self.counts, upper_half(*one).into());
+                tally(&mut self.others, upper_half(*other).into());
+            }
+            last.iter().for_each(|value| self.count(upper_half(*value)));
+            if let Some((low, high)) = extremes(&block) {
                 self.range(Number::Float(low.into()), Number::Float(high.into()));
             }
             self.moments.add(&block);
@@ -200,7 +227,7 @@ impl Running {
             block.extend(now.iter().map(&number).filter(|value| self.is_finite(*value)));
             for value in block.iter().copied() {
                 self.zeros = self.zeros.wrapping_add(u64::from(value == 0.0));
-                self.count(upper_half(nearest(value)));
+                tally(&mut self.counts, upper_bits(value));
                 self.range(Number::Float(value), Number::Float(value));
             }
             self.moments.add(&block);
@@ -235,6 +262,7 @@ impl Running {
     }
 
     fn range(&mut self, low: Number, high: Number) {
+        let (low, high) = (low.without_sign_of_zero(), high.without_sign_of_zero());
         if self.min.is_none_or(|min| low.is_less(min)) {
             self.min = Some(low);
         }
@@ -244,17 +272,19 @@ impl Running {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean is not exact")]
-    fn finish(mut self) -> Stats {
+    pub(crate) fn finish(mut self) -> Stats {
         let (mut finite, pattern) = (Vec::new(), pattern_of(self.dtype));
-        let counts = (0..=u16::MAX).zip(self.counts.iter().copied());
-        let counts: Vec<(u16, u64)> = counts.filter(|(_, count)| *count > 0).collect();
+        for (count, other) in self.counts.iter_mut().zip(&self.others) {
+            *count = count.saturating_add(*other);
+        }
+        let counts = (0..=u32::MAX).zip(self.counts.iter().copied());
+        let counts: Vec<(u32, u64)> = counts.filter(|(_, count)| *count > 0).collect();
         for (bits, count) in counts {
-            match pattern {
+            match pattern.zip(u16::try_from(bits).ok()) {
                 // All that is known of smaller elements are these counts.
-                Some(number) => self.repeated(number(bits), count, &mut finite),
-                None => {
-                    finite.push((middle(bits), count));
-                }
+                Some((number, bits)) => self.repeated(number(bits), count, &mut finite),
+                None if is_wide(self.dtype) => finite.push((middle_of_wide(bits), count)),
+                None => finite.push((middle(bits), count)),
             }
         }
         finite.sort_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -262,7 +292,8 @@ impl Running {
             self.moments = Moments::of(&finite);
         }
         let (Some(min), Some(max)) = (self.min, self.max) else {
-            return Stats { nan: self.nan, infinite: self.infinite, ..Stats::default() };
+            let Self { count, nan, infinite, .. } = self;
+            return Stats { count, nan, infinite, ..Stats::default() };
         };
         for (value, _) in &mut finite {
             *value = value.clamp(min.to_f64(), max.to_f64());
@@ -275,6 +306,7 @@ impl Running {
         };
         let std = (self.moments.squares / self.moments.count as f64).sqrt();
         Stats {
+            count: self.count,
             min: Some(min),
             max: Some(max),
             mean: Some(mean),
@@ -307,6 +339,13 @@ impl Running {
 }
 
 impl Number {
+    fn without_sign_of_zero(self) -> Self {
+        match self {
+            Self::Float(value) => Self::Float(value + 0.0),
+            integer => integer,
+        }
+    }
+
     fn is_less(self, other: Self) -> bool {
         match (self, other) {
             (Self::Integer(one), Self::Integer(other)) => one < other,
@@ -379,16 +418,36 @@ fn lanes<T: Copy + Into<f64>>(block: &[T], of: impl Fn(f64) -> f64) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().map(|element| of((*element).into())).sum::<f64>()
 }
 
+/// Returns the smallest and the largest element; `None` where there is none.
+fn extremes(block: &[f32]) -> Option<(f32, f32)> {
+    // In lanes, as the processor compares.
+    let (mut lows, mut highs) = ([*block.first()?; 16], [*block.first()?; 16]);
+    let (chunks, rest) = block.as_chunks::<16>();
+    for chunk in chunks {
+        for ((low, high), value) in lows.iter_mut().zip(&mut highs).zip(chunk) {
+            *low = if *value < *low { *value } else { *low };
+            *high = if *value > *high { *value } else { *high };
+        }
+    }
+    let low = lows.iter().chain(rest).copied().reduce(f32::min)?;
+    Some((low, highs.iter().chain(rest).copied().reduce(f32::max)?))
+}
+
+/// Counts one more in a table that has every pattern.
+fn tally(counts: &mut [u64], pattern: usize) {
+    if let Some(count) = counts.get_mut(pattern) {
+        *count = count.wrapping_add(1);
+    }
+}
+
 /// Returns the elements below which so many of a hundred are.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rank is not negative, and as good as exact"
-)]
 fn percentiles(sorted: &[(f64, u64)]) -> Vec<f64> {
     let total: u64 = sorted.iter().map(|(_, count)| count).sum();
-    let rank = |percent: f64| ((percent / 100.0 * total as f64).ceil() as u64).max(1);
+    // Rounded up, in whole numbers, as a rank must not be one too high.
+    let rank = |percent: u64| {
+        let hundredths = u128::from(percent).saturating_mul(total.into());
+        u64::try_from(hundredths.div_ceil(100)).unwrap_or(total).max(1)
+    };
     let at = |rank: u64| {
         let mut seen = 0_u64;
         let found = sorted.iter().find(|(_, count)| {
@@ -421,8 +480,8 @@ fn pattern_of(dtype: DType) -> Option<fn(u16) -> Number> {
         bits as u8
     }
     Some(match dtype {
-        DType::Bool | DType::U8 | DType::U16 => |bits| Number::Integer(bits.into()),
-        DType::I8 => |bits| Number::Integer(low(bits).cast_signed().into()),
+        DType::Bool | DType::U4 | DType::U8 | DType::U16 => |bits| Number::Integer(bits.into()),
+        DType::I4 | DType::I8 => |bits| Number::Integer(low(bits).cast_signed().into()),
         DType::I16 => |bits| Number::Integer(bits.cast_signed().into()),
         DType::F8E4M3 => |bits| Number::Float(f32::from(F8E4M3::from_bits(low(bits))).into()),
         DType::F8E5M2 => |bits| Number::Float(f32::from(F8E5M2::from_bits(low(bits))).into()),
@@ -437,18 +496,28 @@ const fn upper_half(value: f32) -> u16 {
 }
 
 /// Returns the middle of the numbers that have an upper half; of the least, zero.
-fn middle(upper: u16) -> f64 {
+fn middle(upper: u32) -> f64 {
     let lower = if upper & 0x7fff == 0 { 0 } else { 0x8000 };
-    f32::from_bits(u32::from(upper) << 16 | lower).into()
+    f32::from_bits(upper << 16 | lower).into()
 }
 
-/// Returns the nearest `f32` that is finite.
-#[expect(clippy::cast_possible_truncation, reason = "the nearest is what is asked for")]
-const fn nearest(value: f64) -> f32 {
-    (value as f32).clamp(f32::MIN, f32::MAX)
+/// Tells whether elements are counted by the upper bits of `f64`.
+const fn is_wide(dtype: DType) -> bool {
+    matches!(dtype, DType::F64 | DType::C64 | DType::C128)
 }
 
-const PERCENTS: [f64; 7] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
+/// Returns the sign, the exponent and 7 bits of the mantissa.
+fn upper_bits(value: f64) -> usize {
+    usize::try_from(value.to_bits() >> 45).unwrap_or_default()
+}
+
+/// Returns the middle of the numbers that have such [`upper_bits`]; of the least, zero.
+fn middle_of_wide(upper: u32) -> f64 {
+    let lower = if upper & 0x3_ffff == 0 { 0 } else { 1 << 44 };
+    f64::from_bits(u64::from(upper) << 45 | lower)
+}
+
+const PERCENTS: [u64; 7] = [1, 5, 25, 50, 75, 95, 99];
 
 const BINS: usize = 32;
 
@@ -462,7 +531,7 @@ mod tests {
     use super::*;
 
     fn stats<const N: usize>(dtype: DType, elements: &[[u8; N]]) -> Stats {
-        Stats::read(dtype, elements.as_flattened()).unwrap().unwrap()
+        Stats::read(dtype, elements.len() as u64, elements.as_flattened()).unwrap().unwrap()
     }
 
     fn floats(values: &[f32]) -> Stats {
@@ -483,7 +552,7 @@ mod tests {
     #[test]
     fn nothing_has_no_range() {
         assert_eq!(stats::<1>(DType::U8, &[]), Stats::default());
-        assert_eq!(Stats::read(DType::Str, &[][..]).unwrap(), None);
+        assert_eq!(Stats::read(DType::Str, 0, &[][..]).unwrap(), None);
         assert_eq!(floats(&[f32::NAN]).min, None);
     }
 
@@ -519,7 +588,7 @@ mod tests {
         let values: Vec<f32> = (0..10_000_u16).map(|value| f32::from(value) - 5000.0).collect();
         let found = floats(&values);
         for (percent, value) in PERCENTS.iter().zip(&found.percentiles) {
-            let exact = percent * 100.0 - 5001.0;
+            let exact = *percent as f64 * 100.0 - 5001.0;
             assert!(
                 (value - exact).abs() <= exact.abs() * 0.004 + 1e-9,
                 "{percent}: {value}, {exact}"
@@ -536,13 +605,52 @@ mod tests {
     fn every_type_that_has_an_order() {
         for dtype in DType::ALL {
             let bits = dtype.bits().unwrap_or_default() as usize;
-            let found = Stats::read(dtype, &vec![0; bits / 8 * 3][..]).unwrap();
-            let has_order = !matches!(dtype, DType::I4 | DType::U4 | DType::Str);
-            assert_eq!(found.is_some(), has_order, "{dtype}");
-            assert!(
-                found.is_none_or(|found| found.zeros == 3 && found.mean == Some(0.0)),
-                "{dtype}"
-            );
+            let found = Stats::read(dtype, 3, &vec![0; (bits * 3).div_ceil(8)][..]).unwrap();
+            assert_eq!(found.is_some(), dtype != DType::Str, "{dtype}");
+            let zeros = found
+                .is_none_or(|found| (found.count, found.zeros, found.mean) == (3, 3, Some(0.0)));
+            assert!(zeros, "{dtype}");
         }
+    }
+
+    #[test]
+    fn halves_of_bytes() {
+        // -1, 1, -8 and a half that is none.
+        let found = Stats::read(DType::I4, 3, &[0x1f, 0x78][..]).unwrap().unwrap();
+        assert_eq!((found.min, found.max), (Some(Number::Integer(-8)), Some(Number::Integer(1))));
+        assert_eq!((found.count, found.histogram.iter().sum::<u64>()), (3, 3));
+        let found = Stats::read(DType::U4, 2, &[0x1f][..]).unwrap().unwrap();
+        assert_eq!((found.min, found.max), (Some(Number::Integer(1)), Some(Number::Integer(15))));
+    }
+
+    #[test]
+    fn percentiles_beyond_single_precision() {
+        let values: Vec<[u8; 8]> =
+            (1..=1000_u16).map(|value| (f64::from(value) * 1e200).to_le_bytes()).collect();
+        let found = stats(DType::F64, &values);
+        assert!((found.percentiles[3] / 5e202 - 1.0).abs() < 0.004, "{found:?}");
+        let small: Vec<[u8; 8]> =
+            (1..=1000_u16).map(|value| (f64::from(value) * -1e-200).to_le_bytes()).collect();
+        let found = stats(DType::F64, &small);
+        assert!((found.percentiles[3] / -5.01e-198 - 1.0).abs() < 0.004, "{found:?}");
+        let complex = [[f32::MAX, f32::MAX]].map(|pair| {
+            let [[a, b, c, d], [e, f, g, h]] = pair.map(f32::to_le_bytes);
+            [a, b, c, d, e, f, g, h]
+        });
+        let found = stats(DType::C64, &complex);
+        assert_eq!((found.infinite, found.mean.is_some()), (0, true));
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let text = serde_json::to_string(&floats(&[-0.0, 0.0])).unwrap();
+        assert!(text.contains("\"min\":0.0,\"max\":0.0"), "{text}");
+    }
+
+    #[test]
+    fn ranks_are_not_one_too_high() {
+        let values: Vec<[u8; 2]> = (1..=300_u16).map(u16::to_le_bytes).collect();
+        let found = stats(DType::U16, &values);
+        assert_eq!(found.percentiles, [3.0, 15.0, 75.0, 150.0, 225.0, 285.0, 297.0]);
     }
 }

@@ -94,7 +94,7 @@ impl<'a> AnyTensor<'a> {
         Ok((Content::Elements(ElementType::Plain(info.dtype)), info.shape))
     }
 
-    fn parts(self) -> Result<Vec<(String, Stream<'a>)>> {
+    pub(crate) fn parts(self) -> Result<Vec<(String, Stream<'a>)>> {
         let bytes = match self {
             Self::Weights(tensor) => {
                 return Ok(vec![(String::new(), Stream::Weights(tensor.stream()?))]);
@@ -103,7 +103,8 @@ impl<'a> AnyTensor<'a> {
             Self::Carton(tensor) => match tensor.kind() {
                 carton_format::TensorKind::Strings => json(&tensor.strings()?),
                 carton_format::TensorKind::Nested => {
-                    let names: Vec<&str> = tensor.inner().map(|tensor| tensor.name()).collect();
+                    let names: Vec<&str> =
+                        tensor.inner().map(carton_format::Tensor::name).collect();
                     json(&names)
                 }
                 _ => match tensor.file()? {
@@ -145,6 +146,18 @@ impl<'a> AnyTensor<'a> {
             tensor => tensor.bytes()?,
         };
         Ok(vec![(String::new(), Stream::memory(bytes))])
+    }
+}
+
+impl<'a> AnyTensor<'a> {
+    /// Returns the parts as they are stored, of tensors that are made of several.
+    pub(crate) fn stored_parts(self) -> Result<Vec<(String, Stream<'a>)>> {
+        match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor) => blobs(tensor),
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => self.parts(),
+        }
     }
 }
 

@@ -1,35 +1,73 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use tensor_core::{
     DType, Report, Severity, Shape,
     symbolic::{Dim, SymbolicShape},
 };
 
-use crate::{Format, Stats};
+use crate::{Format, Stats, quantization::QuantizationSummary};
 
 /// What is looked at beyond the document.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct SummaryOptions {
     /// Compute the SHA-256 of the decoded bytes of every tensor.
     pub digests: bool,
-    /// Compute the range, the mean, and the numbers of NaN and infinite elements.
+    /// Compute statistics of the elements of every tensor.
     pub stats: bool,
+    /// How many of the first elements of every tensor are shown.
+    pub values: u64,
+    select: Option<Select>,
 }
+
+/// Tells by its name whether a tensor is meant.
+type Select = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl SummaryOptions {
     /// Sets whether digests are computed.
     #[must_use]
-    pub const fn digests(mut self, digests: bool) -> Self {
+    pub fn digests(mut self, digests: bool) -> Self {
         self.digests = digests;
         self
     }
 
     /// Sets whether statistics are computed.
     #[must_use]
-    pub const fn stats(mut self, stats: bool) -> Self {
+    pub fn stats(mut self, stats: bool) -> Self {
         self.stats = stats;
         self
+    }
+
+    /// Sets how many of the first elements of every tensor are shown.
+    #[must_use]
+    pub fn values(mut self, values: u64) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// Leaves out all tensors but those whose names a test lets through: nothing of others is read.
+    #[must_use]
+    pub fn select(mut self, select: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.select = Some(Arc::new(select));
+        self
+    }
+
+    /// Tells whether tensor data is read.
+    pub(crate) const fn reads(&self) -> bool {
+        self.digests || self.stats || self.values > 0
+    }
+
+    pub(crate) fn is_meant(&self, name: &str) -> bool {
+        self.select.as_ref().is_none_or(|select| select(name))
+    }
+}
+
+impl fmt::Debug for SummaryOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { digests, stats, values, select } = self;
+        let mut out = f.debug_struct("SummaryOptions");
+        out.field("digests", digests).field("stats", stats).field("values", values);
+        out.field("select", &select.is_some()).finish()
     }
 }
 
@@ -199,9 +237,25 @@ pub struct TensorSummary {
     /// The SHA-256 of its decoded bytes, in lower-case hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Range and mean of its elements.
+    /// What its elements are like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Stats>,
+    /// What statistics are of, where that is not simply its elements, or why there are none:
+    /// `dequantized`, `magnitudes`, or `nothing` and the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_of: Option<String>,
+    /// Its first elements, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<serde_json::Value>,
+    /// How its whole numbers stand for real ones, where they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantization: Option<QuantizationSummary>,
+    /// Which model it is in, where the file has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How many elements a sparse tensor stores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_elements: Option<u64>,
     /// Free-form metadata of the tensor, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
@@ -265,8 +319,8 @@ impl From<&Report> for Verdict {
     }
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Valid => "valid",
             Self::Warnings => "warnings",

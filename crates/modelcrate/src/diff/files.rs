@@ -74,13 +74,13 @@ impl AnyReader {
         Ok(match self {
             #[cfg(feature = "nnpackage")]
             Self::NnPackage(reader) => {
-                let stream = reader.file(path).map(|file| file.reader()).transpose()?;
+                let stream = reader.file(path).map(nnpackage::File::reader).transpose()?;
                 stream.map(|stream| Box::new(stream) as _)
             }
             #[cfg(feature = "ptl")]
             Self::Ptl(reader) => {
                 let file = reader.records().find(|file| file.path() == path);
-                let stream = file.map(|file| file.reader()).transpose()?;
+                let stream = file.map(ptl_spec::File::reader).transpose()?;
                 stream.map(|stream| Box::new(stream) as _)
             }
             #[allow(unreachable_patterns, reason = "without other formats")]

@@ -200,7 +200,8 @@ impl Read<'_, '_> {
                 let ours = TensorView::new(old, shape.clone(), ours)?;
                 let theirs = TensorView::new(new, shape, theirs)?;
                 let tolerance = options.tolerance.unwrap_or(Tolerance::EXACT);
-                values = compare_views(&theirs, &ours, tolerance).map_err(not_numbers)?;
+                values = compare_views(&theirs, &ours, tolerance)
+                    .map_err(|error| not_numbers(&error))?;
             }
             found.values.append(&values);
         }
@@ -301,7 +302,7 @@ impl Found {
 }
 
 /// Does not happen: elements without numbers are compared as bytes.
-fn not_numbers(error: tensor_core::compare::CompareError) -> crate::Error {
+fn not_numbers(error: &tensor_core::compare::CompareError) -> crate::Error {
     weights::Error::Unsupported { what: error.to_string() }.into()
 }
 

@@ -1,20 +1,20 @@
 //! Cartons, described as any other file.
 
-use std::{collections::BTreeMap, io::BufRead as _};
+use std::collections::BTreeMap;
 
 use carton_format::{
-    Description, Error, Example, File, FileReader, Named, Place, Platform, Reader, Reference,
-    SelfTest, Tensor, TensorKind, TensorSpec,
+    Description, Error, Example, File, Named, Place, Platform, Reader, Reference, SelfTest, Tensor,
+    TensorKind, TensorSpec,
     model_archive::{self, Entry},
 };
 use serde_json::{Value as Json, json};
 use tensor_core::{Chain, Extent, Finding, Report, Severity};
 
-use crate::{FileSummary, Format, Port, Stats, Summary, SummaryOptions, TensorSummary};
+use crate::{FileSummary, Format, Port, Summary, TensorSummary};
 
 super::described!(Carton?);
 
-pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+pub(crate) fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary::new(Format::Carton, Description::SPEC_VERSION.to_string());
     summary.model_hash = Some(reader.model_hash().to_string());
     match reader.description() {
@@ -29,7 +29,7 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     match reader.tensors() {
         Ok(tensors) => {
             for tensor in tensors {
-                let described = describe(tensor, options);
+                let described = describe(tensor);
                 summary.tensors.push(described.unwrap_or_else(|error| {
                     report(&error, &mut summary.findings);
                     // What is known without reading it.
@@ -89,7 +89,7 @@ fn plain(tensor: Tensor<'_>) -> TensorSummary {
     summary
 }
 
-fn describe(tensor: Tensor<'_>, options: SummaryOptions) -> carton_format::Result<TensorSummary> {
+fn describe(tensor: Tensor<'_>) -> carton_format::Result<TensorSummary> {
     let mut summary = plain(tensor);
     let Some(file) = tensor.file()? else { return Ok(summary) };
     if file.place() != Place::Here {
@@ -105,15 +105,6 @@ fn describe(tensor: Tensor<'_>, options: SummaryOptions) -> carton_format::Resul
     {
         summary.encoding = Some(info.method.to_string());
         summary.stored_bytes = Some(info.stored_size);
-    }
-    if options.digests {
-        file.verify()?;
-        summary.sha256 = Some(file.sha256().to_string());
-    }
-    if let Some(dtype) = tensor.dtype().filter(|_| options.stats) {
-        let mut stream = file.reader()?;
-        summary.stats = Stats::read(dtype, &mut stream).map_err(FileReader::fault)?;
-        stream.fill_buf().map_err(FileReader::fault)?;
     }
     Ok(summary)
 }

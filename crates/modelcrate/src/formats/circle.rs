@@ -8,12 +8,11 @@ use circle_format::{
 };
 use serde_json::json;
 use tensor_core::{
-    Budget, Chain, Finding, Report,
-    digest::Algorithm,
+    Chain, Finding, Report,
     symbolic::{Dim, SymbolicShape},
 };
 
-use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
+use crate::{AnyTensor, Format, GraphSummary, Port, QuantizationSummary, Summary, TensorSummary};
 
 super::described!(Circle);
 
@@ -25,7 +24,7 @@ pub(crate) const fn format_of(schema: Schema) -> Format {
 }
 
 /// Describes a model that is in no package.
-pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+pub(crate) fn summary(reader: &Reader) -> Summary {
     let model = reader.model();
     let mut summary = Summary::new(format_of(model.schema), model.version.to_string());
     if let Some(description) = &model.description {
@@ -36,25 +35,19 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     if !signatures.is_empty() {
         summary.metadata.insert("signatures".to_owned(), json!(signatures));
     }
-    let budget = Budget::sharing(READ, reader.limits(), reader.source().len());
-    describe(reader, options, &budget, &mut summary);
+    describe(reader, &mut summary);
     summary
 }
 
 /// Adds what is in a model: inputs and outputs of its first graph, counts, constants.
-pub(crate) fn describe(
-    reader: &Reader,
-    options: SummaryOptions,
-    budget: &Budget,
-    summary: &mut Summary,
-) {
+pub(crate) fn describe(reader: &Reader, summary: &mut Summary) {
     let model = reader.model();
     if let Some(main) = model.subgraphs.first() {
         summary.inputs.extend(ports(main, &main.inputs));
         summary.outputs.extend(ports(main, &main.outputs));
     }
     for constant in reader.tensors() {
-        let described = describe_constant(constant, options, budget, &mut summary.findings);
+        let described = describe_constant(constant, &mut summary.findings);
         let elements = described.shape.elements().unwrap_or(u64::MAX);
         let graph = summary.graph.get_or_insert_default();
         graph.parameters = graph.parameters.saturating_add(elements);
@@ -98,12 +91,7 @@ fn port(tensor: &model::Tensor, id: i32) -> Port {
     Port::new(name, tensor.tensor_type.to_string(), &SymbolicShape::Dims(dims.collect()))
 }
 
-fn describe_constant(
-    constant: Tensor<'_>,
-    options: SummaryOptions,
-    budget: &Budget,
-    findings: &mut Report,
-) -> TensorSummary {
+fn describe_constant(constant: Tensor<'_>, findings: &mut Report) -> TensorSummary {
     let mut summary = TensorSummary::new(constant.name().unwrap_or_default());
     if let Some(tensor) = constant.tensor() {
         summary.dtype = tensor.dtype();
@@ -111,44 +99,19 @@ fn describe_constant(
         if summary.dtype.is_none() {
             summary.layout = Some(tensor.tensor_type.to_string());
         }
-        if tensor.quantization.is_some() {
-            summary.metadata.insert("quantized".to_owned(), json!(true));
-        }
     }
-    if let Err(error) = fill(constant, options, budget, &mut summary) {
-        findings.add(finding(constant, &error));
+    summary.quantization = QuantizationSummary::of(AnyTensor::Circle(constant));
+    match constant.stored_extent() {
+        Ok(extent) => {
+            summary.bytes = extent.len();
+            summary.offset = Some(extent.offset());
+        }
+        Err(error) => findings.add(finding(constant, &error)),
     }
     summary
-}
-
-fn fill(
-    constant: Tensor<'_>,
-    options: SummaryOptions,
-    budget: &Budget,
-    summary: &mut TensorSummary,
-) -> circle_format::Result<()> {
-    let extent = constant.stored_extent()?;
-    summary.bytes = extent.len();
-    summary.offset = Some(extent.offset());
-    if !options.digests && !options.stats {
-        return Ok(());
-    }
-    budget.take(extent.len())?;
-    let bytes = constant.stored_bytes()?;
-    if options.digests {
-        let found = Algorithm::Sha256.digest(&bytes);
-        summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
-    }
-    if let Some(dtype) = summary.dtype.filter(|_| options.stats) {
-        summary.stats = Stats::read(dtype, &bytes[..]).ok().flatten();
-    }
-    Ok(())
 }
 
 fn finding(constant: Tensor<'_>, error: &Error) -> Finding {
     let at = error.at().path(constant.path());
     Finding::error(error.rule(), Chain(error).to_string()).at(at)
 }
-
-/// What a limit on reading is about.
-pub(crate) const READ: &str = "bytes of all tensors";

@@ -7,15 +7,15 @@ use nnpackage::{
     model_archive::{Entry, Method},
 };
 use serde_json::{Value as Json, json};
-use tensor_core::{At, Budget, Chain, Finding, Report};
+use tensor_core::{At, Chain, Finding, Report};
 
 use super::circle;
-use crate::{FileSummary, Format, Summary, SummaryOptions};
+use crate::{FileSummary, Format, Summary};
 
 super::described!(Circle?);
 
 /// Describes a package: what its manifest says, its files, and the constants of all its models.
-pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+pub(crate) fn summary(reader: &Reader) -> Summary {
     let manifest = reader.manifest();
     let mut summary = Summary::new(Format::NnPackage, manifest.version.to_string());
     summary.metadata = metadata(reader);
@@ -23,7 +23,6 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         Ok(files) => summary.files = files.map(|file| describe_file(reader, file)).collect(),
         Err(error) => report(&error, error.at(), &mut summary.findings),
     }
-    let budget = Budget::sharing(circle::READ, reader.limits(), reader.content_len());
     // A manifest may name one model without end.
     let mut seen = HashSet::new();
     let models = reader.models().filter(|file| seen.insert(file.path()));
@@ -38,9 +37,9 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
             }
         };
         let before = summary.tensors.len();
-        circle::describe(model, options, &budget, &mut summary);
+        circle::describe(model, &mut summary);
         for tensor in summary.tensors.iter_mut().skip(before).filter(|_| !is_only) {
-            tensor.metadata.insert("model".to_owned(), json!(path));
+            tensor.model = Some(path.to_owned());
         }
     }
     summary

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use ptl_spec::{Error, File, Place, Reader, Signature, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
-use tensor_core::{At, Budget, Chain, Finding, Report, digest::Algorithm, symbolic::SymbolicShape};
+use tensor_core::{At, Chain, Finding, Report, symbolic::SymbolicShape};
 
 use crate::{
-    FileSummary, Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary,
+    AnyTensor, FileSummary, Format, GraphSummary, Port, QuantizationSummary, Summary, TensorSummary,
 };
 
 super::described!(Ptl?);
 
-pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+pub(crate) fn summary(reader: &Reader) -> Summary {
     let version = match reader.bytecode() {
         Ok(bytecode) => bytecode.version.to_string(),
         Err(_) => "?".to_owned(),
@@ -27,10 +27,9 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     summary.files = reader.records().map(describe_record).collect();
     match reader.tensors() {
         Ok(tensors) => {
-            let budget = Budget::sharing(READ, reader.limits(), reader.source().len());
             let mut has_constants = false;
             for tensor in tensors {
-                let described = describe(tensor, options, &budget, &mut summary.findings);
+                let described = describe(tensor, &mut summary.findings);
                 has_constants |= tensor.place() == Place::Constants;
                 // Old bytecode versions hold constants twice.
                 let is_copy = has_constants && tensor.place() == Place::Bytecode;
@@ -100,26 +99,17 @@ fn describe_record(record: File<'_>) -> FileSummary {
     summary
 }
 
-fn describe(
-    tensor: Tensor<'_>,
-    options: SummaryOptions,
-    budget: &Budget,
-    findings: &mut Report,
-) -> TensorSummary {
+fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name());
     summary.shape = tensor.shape().clone();
-    if let Err(error) = fill(tensor, options, budget, &mut summary) {
+    summary.quantization = QuantizationSummary::of(AnyTensor::Ptl(tensor));
+    if let Err(error) = fill(tensor, &mut summary) {
         report(&error, At::file().tensor(tensor.name()), findings);
     }
     summary
 }
 
-fn fill(
-    tensor: Tensor<'_>,
-    options: SummaryOptions,
-    budget: &Budget,
-    summary: &mut TensorSummary,
-) -> ptl_spec::Result<()> {
+fn fill(tensor: Tensor<'_>, summary: &mut TensorSummary) -> ptl_spec::Result<()> {
     let info = tensor.info()?;
     summary.dtype = Some(info.dtype);
     summary.bytes = info.byte_len()?;
@@ -127,20 +117,5 @@ fn fill(
     if !tensor.is_contiguous() {
         summary.layout = Some("strided".to_owned());
     }
-    if !options.digests && !options.stats {
-        return Ok(());
-    }
-    budget.take(summary.bytes)?;
-    let bytes = tensor.bytes()?;
-    if options.digests {
-        let found = Algorithm::Sha256.digest(&bytes);
-        summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
-    }
-    if options.stats {
-        summary.stats = Stats::read(info.dtype, &bytes[..]).ok().flatten();
-    }
     Ok(())
 }
-
-/// What a limit on reading is about.
-const READ: &str = "bytes of all tensors";

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use tensor_core::{Extent, Limit, Limits, Report, Source};
 
 use super::{Described, Tensors, ptl::add_signature};
-use crate::{AnyTensor, Format, ReadOptions, Result, Summary, SummaryOptions};
+use crate::{AnyTensor, Format, ReadOptions, Result, Summary};
 
 /// A spec in a file of its own.
 #[derive(Clone, Debug)]
@@ -37,6 +37,10 @@ impl SpecFile {
         &self.source
     }
 
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Reports every fault of the text, and what someone should mend.
     #[must_use]
     pub fn lint(&self) -> Report {
@@ -53,7 +57,7 @@ impl SpecFile {
 }
 
 impl Described for SpecFile {
-    fn summary(&self, _: SummaryOptions) -> Summary {
+    fn summary(&self) -> Summary {
         let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
         add_signature(&self.spec.signature(), &mut summary);
         summary

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rten_format::{DataType, Dim, Error, NodeKind, Reader, Tensor, Value, Version};
+use rten_format::{DataType, Dim, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    Budget, Chain, Extent, Finding, Report,
-    digest::{Algorithm, DigestReader},
+    Chain, Extent, Finding, Report,
     symbolic::{self, SymbolicShape},
 };
 
-use crate::{Format, GraphSummary, Port, Stats, Summary, SummaryOptions, TensorSummary};
+use crate::{Format, GraphSummary, Port, Summary, TensorSummary};
 
 super::described!(Rten);
 
-pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+pub(crate) fn summary(reader: &Reader) -> Summary {
     let version = match reader.version() {
         Version::V1 => "1",
         Version::V2 => "2",
@@ -32,9 +31,8 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
-    let budget = Budget::sharing(READ, reader.limits(), reader.source().len());
     for tensor in reader.tensors() {
-        let described = describe(tensor, options, &budget, &mut summary.findings);
+        let described = describe(tensor, &mut summary.findings);
         summary.tensors.push(described);
     }
     summary
@@ -91,18 +89,13 @@ fn symbolic(dims: Option<&[Dim]>) -> SymbolicShape {
     SymbolicShape::Dims(dims.collect())
 }
 
-fn describe(
-    tensor: Tensor<'_>,
-    options: SummaryOptions,
-    budget: &Budget,
-    findings: &mut Report,
-) -> TensorSummary {
+fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name().unwrap_or_default());
     summary.shape = tensor.constant().shape.iter().map(|dim| u64::from(*dim)).collect();
     if tensor.scope() > 0 {
         summary.metadata.insert("graph".to_owned(), json!(tensor.graph_path()));
     }
-    if let Err(error) = fill(tensor, options, budget, &mut summary) {
+    if let Err(error) = fill(tensor, &mut summary) {
         let (path, message) = (tensor.path(), Chain(&error).to_string());
         // The place is not said again.
         let message = message.strip_prefix(&path).map_or(&*message, str::trim_start);
@@ -111,34 +104,10 @@ fn describe(
     summary
 }
 
-fn fill(
-    tensor: Tensor<'_>,
-    options: SummaryOptions,
-    budget: &Budget,
-    summary: &mut TensorSummary,
-) -> rten_format::Result<()> {
+fn fill(tensor: Tensor<'_>, summary: &mut TensorSummary) -> rten_format::Result<()> {
     let info = tensor.info()?;
     summary.dtype = Some(info.dtype);
     summary.bytes = info.byte_len()?;
     summary.offset = tensor.extent()?.map(Extent::offset);
-    let read = |source| {
-        let (what, offset) = ("tensor data", summary.offset.unwrap_or_default());
-        Error::Core(tensor_core::Error::Read { what, offset, source })
-    };
-    if options.digests || options.stats {
-        budget.take(summary.bytes)?;
-    }
-    if options.digests {
-        let mut stream = DigestReader::new(tensor.stream()?, Algorithm::Sha256);
-        std::io::copy(&mut stream, &mut std::io::sink()).map_err(read)?;
-        let (_, found) = stream.finish();
-        summary.sha256 = found.to_string().strip_prefix("sha256:").map(str::to_owned);
-    }
-    if options.stats {
-        summary.stats = Stats::read(info.dtype, tensor.stream()?).map_err(read)?;
-    }
     Ok(())
 }
-
-/// What a limit on reading is about.
-const READ: &str = "bytes of all tensors";

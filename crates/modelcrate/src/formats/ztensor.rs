@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
-use tensor_core::{
-    Chain, Finding, Report,
-    digest::{Algorithm, DigestReader},
-};
-use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Tensor, Value};
+use tensor_core::{Chain, Finding, Report};
+use ztensor::{Attributes, Blob, Encoding, Format as Layout, Reader, Role, Tensor, Value};
 
-use crate::{ComponentSummary, Format, Stats, Summary, SummaryOptions, TensorSummary};
+use crate::{ComponentSummary, Format, Summary, TensorSummary};
 
 super::described!(ZTensor);
 
-pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
+pub(crate) fn summary(reader: &Reader) -> Summary {
     let mut findings = Report::default();
     findings.extend(reader.recovery());
     let attributes = reader.manifest().attributes().unwrap_or_else(|error| {
@@ -24,18 +21,16 @@ pub(crate) fn summary(reader: &Reader, options: SummaryOptions) -> Summary {
     if let Some(generator) = reader.manifest().generator() {
         metadata.entry("generator".to_owned()).or_insert_with(|| generator.into());
     }
-    let tensors = reader.tensors().map(|tensor| describe(tensor, options, &mut findings)).collect();
+    let tensors = reader.tensors().map(|tensor| describe(tensor, &mut findings)).collect();
     let summary = Summary::new(Format::ZTensor, reader.manifest().version().to_owned());
     Summary { metadata, tensors, findings, ..summary }
 }
 
-fn describe(tensor: Tensor<'_>, options: SummaryOptions, findings: &mut Report) -> TensorSummary {
-    let described = try_describe(tensor, options);
-    described.unwrap_or_else(|error| {
+fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {
+    try_describe(tensor).unwrap_or_else(|error| {
         let at = error.at().tensor(tensor.name());
         findings.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
-        let plain = SummaryOptions::default();
-        try_describe(tensor, plain).unwrap_or_else(|_| unreadable(tensor))
+        unreadable(tensor)
     })
 }
 
@@ -51,7 +46,7 @@ fn unreadable(tensor: Tensor<'_>) -> TensorSummary {
     summary
 }
 
-fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<TensorSummary> {
+fn try_describe(tensor: Tensor<'_>) -> ztensor::Result<TensorSummary> {
     let object = tensor.object()?;
     let dtype = tensor.info().ok().map(|info| info.dtype);
     let blobs = tensor.blobs()?;
@@ -69,8 +64,6 @@ fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<
     summary.metadata = metadata(tensor.attributes()?);
     match blobs.as_slice() {
         [data] if object.format == Layout::Dense => {
-            let (sha256, stats) = contents(data, options)?;
-            (summary.sha256, summary.stats) = (sha256, stats);
             summary.offset = Some(data.component().offset);
             summary.encoding = encoding(data);
             summary.logical_type = data.component().logical_type.clone();
@@ -78,8 +71,8 @@ fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<
         }
         blobs => {
             summary.layout = Some(object.format.to_string());
+            summary.stored_elements = stored_elements(blobs);
             for blob in blobs {
-                let digests = SummaryOptions { stats: false, ..options };
                 summary.components.push(ComponentSummary {
                     role: blob.role().to_string(),
                     dtype: blob.element_type().ok(),
@@ -88,7 +81,7 @@ fn try_describe(tensor: Tensor<'_>, options: SummaryOptions) -> ztensor::Result<
                     encoding: encoding(blob),
                     logical_type: blob.component().logical_type.clone(),
                     digest: blob.component().digest.clone(),
-                    sha256: contents(blob, digests)?.0,
+                    sha256: None,
                 });
             }
         }
@@ -101,25 +94,10 @@ fn encoding(blob: &Blob<'_>) -> Option<String> {
     (*encoding != Encoding::Raw).then(|| encoding.as_str().to_owned())
 }
 
-/// Reads the decoded bytes of a component as far as the options ask for that.
-fn contents(
-    blob: &Blob<'_>,
-    options: SummaryOptions,
-) -> ztensor::Result<(Option<String>, Option<Stats>)> {
-    let mut digest = None;
-    if options.digests {
-        let mut stream = DigestReader::new(blob.stream()?, Algorithm::Sha256);
-        let copied = std::io::copy(&mut stream, &mut std::io::sink());
-        copied.map_err(|error| blob.stream_fault(error))?;
-        let (_, found) = stream.finish();
-        digest = found.to_string().strip_prefix("sha256:").map(str::to_owned);
-    }
-    let mut stats = None;
-    if options.stats {
-        let found = Stats::read(blob.element_type()?, blob.stream()?);
-        stats = found.map_err(|error| blob.stream_fault(error))?;
-    }
-    Ok((digest, stats))
+/// Returns how many elements a sparse tensor stores, where that can be told without reading them.
+fn stored_elements(blobs: &[Blob<'_>]) -> Option<u64> {
+    let values = blobs.iter().find(|blob| *blob.role() == Role::Values)?;
+    values.decoded_len()?.checked_div(values.element_type().ok()?.width()?)
 }
 
 fn metadata(attributes: Option<Attributes>) -> BTreeMap<String, Json> {
