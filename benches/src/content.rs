@@ -1,7 +1,13 @@
 //! Looking at one large tensor in a warm file: what its elements are like, and whether those of
 //! another file are the same.
 
-use std::{fs::File, io::Read as _, path::PathBuf, thread, time::Duration};
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result};
 use criterion::Throughput;
@@ -85,7 +91,7 @@ impl Content {
 }
 
 /// Reads a file piece by piece and looks at every element.
-fn read(path: &PathBuf) -> Result<f32> {
+fn read(path: &Path) -> Result<f32> {
     let (mut file, mut piece) = (File::open(path)?, vec![0; 256 << 10]);
     let mut totals = [0.0_f32; 64];
     loop {

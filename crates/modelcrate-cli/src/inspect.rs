@@ -398,7 +398,7 @@ fn graph_text(graph: &GraphSummary) -> String {
         let _ = write!(text, ", {graphs} graphs");
     }
     let mut counts: Vec<_> = graph.by_operator.iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    counts.sort_by_key(|(_, count)| Reverse(**count));
     for (at, (name, count)) in counts.iter().take(OPERATORS).enumerate() {
         let joint = if at == 0 { ": " } else { ", " };
         let _ = write!(text, "{joint}{count} {name}");
@@ -413,7 +413,7 @@ fn graph_text(graph: &GraphSummary) -> String {
 pub(crate) fn port_text(port: &Port) -> String {
     let name = name(&port.name);
     let shape = match &port.shape {
-        serde_json::Value::String(symbol) => symbol.clone(),
+        Value::String(symbol) => symbol.clone(),
         shape => shape.to_string().replace('"', "").replace(',', ", "),
     };
     let mut text = format!("{name}: {} {shape}", port.dtype);

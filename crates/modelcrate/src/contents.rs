@@ -105,7 +105,10 @@ impl Contents<'_> {
         {
             self.read(tensor, stream, (&content, &shape), summary)?;
         } else if self.options.stats {
-            summary.stats_of = Some(format!("nothing: it is {content}"));
+            summary.stats_of = Some(match content {
+                Content::Elements(_) => "nothing: it cannot be made dense".to_owned(),
+                Content::Layout(layout) => format!("nothing: it is {layout}"),
+            });
         }
         self.verify(tensor)
     }
