@@ -40,6 +40,8 @@ impl Failure {
         let hints = [
             (" is a pipe or a device, ", " (what a pipe brings is read as -)"),
             ("there is no end record", ": the file is truncated"),
+            ("scheme is \"http\", expected \"https\"", " (--allow-http takes it)"),
+            ("expected a public one", " (--allow-private-hosts takes it)"),
             (
                 "expected \"ZTEN1000\" behind a manifest size",
                 ": the file is truncated, or not finished",

@@ -8,7 +8,7 @@ use super::{
     rewrite::{Done, Rewrite},
     store::Store,
 };
-use crate::{failure::About, outcome::Outcome, progress::Progress};
+use crate::{failure::About, outcome::Outcome, output, progress::Progress};
 
 /// Fetch the files that a carton only links to, and hold them
 ///
@@ -54,7 +54,7 @@ impl Fill {
         let outcome = self.rewrite.run(&reader, options, |writer| {
             let finished = carton_format::fill(&reader, writer, begin)?;
             bar.finish();
-            Ok((finished, done(fetched.take())))
+            Ok((finished, self.done(fetched.take())))
         });
         bar.finish();
         outcome
@@ -81,15 +81,13 @@ impl Fill {
                 }
             }
         }
-        self.rewrite.nothing(&reader, done(fetched), true)
+        self.rewrite.nothing(&reader, self.done(fetched), true)
     }
-}
 
-fn done(fetched: Vec<String>) -> Done<Changes> {
-    let lines = fetched.iter().map(|path| format!("fetched {path}")).collect();
-    let what = match fetched.len() {
-        1 => "filled by 1 file".to_owned(),
-        files => format!("filled by {files} files"),
-    };
-    Done { what, changes: Changes { fetched }, lines }
+    fn done(&self, fetched: Vec<String>) -> Done<Changes> {
+        let from = if self.http.offline { "taken from the cache:" } else { "fetched" };
+        let lines = fetched.iter().map(|path| format!("{from} {path}")).collect();
+        let what = format!("filled by {}", output::count(fetched.len(), "file"));
+        Done { what, changes: Changes { fetched }, lines }
+    }
 }

@@ -394,8 +394,8 @@ fn cartons_are_filled_from_a_server_that_was_allowed() {
     assert!(small.len() < 4096);
     let fill = ["carton", "fill", "model.carton", "--cache", "cache"];
     for (args, message) in [
-        (&[][..], "scheme is \"http\", expected \"https\""),
-        (&["--allow-http"], "has the address 127.0.0.1, expected a public one"),
+        (&[][..], "scheme is \"http\", expected \"https\" (--allow-http takes it)"),
+        (&["--allow-http"], "expected a public one (--allow-private-hosts takes it)"),
         (&["--ca-file", "about.md"], "certificate authorities is without any"),
         (&["--ca-file", "none"], "none: opening failed: "),
     ] {
