@@ -2,7 +2,7 @@ use std::{fmt::Write as _, str::FromStr};
 
 use modelcrate::{
     AnyReader, Change, Diff as Differences, DiffOptions, Differing, FileSummary, Format,
-    OperatorSummary, Rule, SummaryOptions, TensorDiff,
+    NamedTensor, OperatorSummary, Rule, SummaryOptions, TensorDiff,
     tensor_core::{
         Profile, Shape,
         compare::{Comparison, Tolerance},
@@ -129,7 +129,7 @@ impl Diff {
             return Ok(());
         }
         let (old, new) = (old.tensor_set().about(&self.old)?, new.tensor_set().about(&self.new)?);
-        let names = old.tensors().iter().chain(new.tensors()).map(|tensor| tensor.name());
+        let names = old.tensors().iter().chain(new.tensors()).map(NamedTensor::name);
         check_meant(&self.tensor, "tensor", names).about(&self.new)
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn is_meant(globs: &[Glob], name: &str) -> bool {
 }
 
 /// Refuses a pattern that means none of the names.
+#[expect(clippy::needless_pass_by_value, reason = "iterators are handed over")]
 pub(crate) fn check_meant<'n>(
     globs: &[Glob],
     what: &str,

@@ -48,6 +48,9 @@ pub(crate) struct Hash {
     print: Print,
 }
 
+/// A file, and which hash it should have.
+type Wanted = (PathBuf, Option<ContentDigest>);
+
 #[derive(Serialize)]
 struct Hashed {
     path: String,
@@ -124,7 +127,7 @@ impl Hash {
     }
 
     /// Returns the files to open, and which hash they should have.
-    fn wanted(&self) -> anyhow::Result<(Vec<(PathBuf, Option<ContentDigest>)>, Outcome)> {
+    fn wanted(&self) -> anyhow::Result<(Vec<Wanted>, Outcome)> {
         if !self.check {
             return Ok((
                 self.files.iter().map(|path| (path.clone(), None)).collect(),
