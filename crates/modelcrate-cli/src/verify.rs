@@ -5,6 +5,7 @@ mod walk;
 
 use std::{
     fs, io,
+    num::NonZeroUsize,
     path::Path,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -24,7 +25,8 @@ use self::{
     walk::{Found, Walked},
 };
 use crate::{
-    failure::{About, Failure, chain, is_invalid},
+    escape::escape,
+    failure::{About, Failure, bare, chain, is_invalid},
     options::{Input, is_stdio, manner},
     outcome::{Outcome, print_error},
     output::{self, path_text},
@@ -139,11 +141,9 @@ impl Verify {
         let large = Mutex::new(());
         let work = |found: &Found| self.verify(found, files.len(), &large, &bar);
         ordered::each(&files, manner().threads(), work, |file| results.take(file))?;
-        if manner().verbose {
+        if manner().verbose && self.format == Format::Human {
             for path in &skipped {
-                results
-                    .text
-                    .push_str(&format!("{}: skipped\n", crate::escape::escape(&path_text(path))));
+                results.text.push_str(&format!("{}: skipped\n", escape(&path_text(path))));
             }
         }
         Ok(results.finish()?)
@@ -167,7 +167,7 @@ impl Verify {
             fs::metadata(path).map_or(LARGE, |file| if file.is_dir() { LARGE } else { file.len() });
         let is_large = len >= LARGE || files == 1;
         let _turn = is_large.then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
-        let threads = if is_large { manner().threads() } else { std::num::NonZeroUsize::MIN };
+        let threads = if is_large { manner().threads() } else { NonZeroUsize::MIN };
         let profile = if self.lenient { Profile::Lenient } else { Profile::Strict };
         let options = AnyReader::options().profile(profile).threads(threads);
         let reader = match output::open(path, options).about(path) {
@@ -221,7 +221,7 @@ impl File {
         if !is_invalid(error) {
             return Self::unread(path, reason);
         }
-        let known = crate::failure::bare(error).downcast_ref::<Error>();
+        let known = bare(error).downcast_ref::<Error>();
         let rule = known.map_or("file/read", Error::rule);
         let at = known.map(Error::at).unwrap_or_default();
         Self { format: known.and_then(Error::format), ..Self::invalid(path, rule, at, reason) }
@@ -275,10 +275,12 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Takes a result, or the news that the next one is not there yet.
+    /// Takes a result, or the news that the next one takes its time.
     fn take(&mut self, file: Option<File>) -> io::Result<()> {
-        let is_due = self.text.len() >= ENOUGH || self.printed.elapsed() >= PATIENCE;
-        let Some(file) = file else { return if is_due { self.print() } else { Ok(()) } };
+        if file.is_none() || self.text.len() >= ENOUGH || self.printed.elapsed() >= PATIENCE {
+            self.print()?;
+        }
+        let Some(file) = file else { return Ok(()) };
         let outcome = self.verify.outcome(&file);
         self.outcome = self.outcome.and(outcome);
         self.tally.add(&file);

@@ -6,13 +6,14 @@ use std::{
     num::NonZeroUsize,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 /// Does `work` on every item, and gives the results to `take` in the order of the items, on this
-/// thread, as soon as they are there. Before it waits for one, it gives `None`.
+/// thread, as soon as they are there. While it waits for one, it gives `None` now and then.
 ///
-/// No thread is further ahead of the result that is wanted next than [`AHEAD`]. With one thread, or
-/// one item, nothing is spawned.
+/// No thread is further ahead of the result that is wanted next than [`AHEAD`]. With one item, nothing
+/// is spawned.
 pub(super) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: NonZeroUsize,
@@ -20,12 +21,9 @@ pub(super) fn each<T: Sync, R: Send>(
     mut take: impl FnMut(Option<R>) -> io::Result<()>,
 ) -> io::Result<()> {
     let one_by_one = |take: &mut dyn FnMut(Option<R>) -> io::Result<()>| {
-        items.iter().try_for_each(|item| {
-            take(None)?;
-            take(Some(work(item)))
-        })
+        items.iter().try_for_each(|item| take(Some(work(item))))
     };
-    if threads.get() == 1 || items.len() < 2 {
+    if items.len() < 2 {
         return one_by_one(&mut take);
     }
     let queue = Queue::default();
@@ -44,12 +42,14 @@ pub(super) fn each<T: Sync, R: Send>(
         }
         let _stop = StopOnPanic(&queue);
         let taken = (0..items.len()).try_for_each(|index| {
-            if let Some(result) = queue.ready(index) {
-                return take(Some(result));
+            while queue.wait(index) {
+                match queue.ready(index) {
+                    Some(result) => return take(Some(result)),
+                    None => take(None)?,
+                }
             }
-            take(None)?;
-            // There is none where a thread panics, and then so does this one.
-            queue.wait(index).map_or(Ok(()), |result| take(Some(result)))
+            // A thread panics, and then so does this one.
+            Ok(())
         });
         queue.stop();
         taken
@@ -117,11 +117,12 @@ impl<R> Queue<R> {
         Some(result)
     }
 
-    /// Waits for a result; there is none where a thread panics.
-    fn wait(&self, index: usize) -> Option<R> {
+    /// Waits for a result for a while; tells whether it is or will be there.
+    fn wait(&self, index: usize) -> bool {
         let is_missing = |state: &mut State<R>| !state.is_over && !state.done.contains_key(&index);
-        drop(self.changed.wait_while(self.state(), is_missing));
-        self.ready(index)
+        let waited = self.changed.wait_timeout_while(self.state(), PATIENCE, is_missing);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !state.is_over || state.done.contains_key(&index)
     }
 
     /// Lets no thread begin anything more.
@@ -145,12 +146,12 @@ impl<R> Drop for StopOnPanic<'_, R> {
 /// How many items are begun before the one whose result is wanted next is done.
 const AHEAD: usize = 256;
 
+/// How long is waited for a result at once.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::atomic::{AtomicUsize, Ordering},
-        time::Duration,
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 

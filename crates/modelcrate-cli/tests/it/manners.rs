@@ -80,12 +80,12 @@ fn truncated_files_are_called_so() {
 fn threads_do_not_change_what_is_printed() {
     let root = test_support::workspace();
     let verify = |more: &[&str]| {
-        let folders = ["testdata/ztensor", "testdata/rten", "testdata/ptl", "testdata/nnpackage"];
-        let output = modelcrate(&root, &[&["verify"], more, &folders].concat());
+        let args = [&["verify"][..], more, &["testdata/ztensor", "testdata/rten"]].concat();
+        let output = modelcrate(&root, &args);
         assert_eq!(output.status.code(), Some(1));
         (text(output.stdout), text(output.stderr))
     };
-    for more in ["--format=human", "--format=jsonl", "--format=sarif"] {
+    for more in ["--format=human", "--format=jsonl"] {
         assert!(verify(&[more, "--threads=1"]) == verify(&[more, "--threads=3"]), "{more}");
     }
 }
@@ -100,7 +100,7 @@ fn quiet_commands_say_nothing_but_results_and_errors() {
     assert!(modelcrate(cd, &["verify", "-q", "."]).stderr.is_empty());
     assert_eq!(prints(cd, &["verify", "-v", "."]), "./m.zt: valid\n./notes.txt: skipped\n");
     assert!(prints(cd, &["inspect", "-q", "m.zt"]).contains("s_f32"));
-    assert_eq!(prints(cd, &["convert", "-q", "m.zt", "m.npz"]), "");
+    assert_eq!(prints(cd, &["convert", "-q", "m.zt", "m.safetensors"]), "");
     assert_eq!(fails(cd, &["-q", "inspect", "none"]).0, 2);
 }
 
@@ -139,7 +139,7 @@ fn paths_that_are_not_utf_8_stay_apart() {
 #[test]
 fn models_are_not_printed_to_a_terminal() {
     // util-linux has it, but not every system.
-    let args = ["-qec", "\"$M\" convert \"$MODEL\" - --to npz", "/dev/null"];
+    let args = ["-qec", "\"$M\" convert \"$MODEL\" - --to safetensors", "/dev/null"];
     let mut command = Command::new("script");
     command.args(args).env("M", env!("CARGO_BIN_EXE_modelcrate")).stdin(Stdio::null());
     command.env("MODEL", testdata("ztensor/valid/v1.1-ref/scalars.zt"));
