@@ -50,11 +50,11 @@ impl Content {
     fn stats(&self) -> Case<'_> {
         let [path, _] = &self.files;
         Case::new("statistics of f32", Throughput::Bytes(self.len as u64))
-            .run("ours", || {
+            .run("ours", move || {
                 let summary = AnyReader::open(path)?.summary(SummaryOptions::default().stats(true));
-                Ok(summary.tensors.first().and_then(|of| of.stats.clone()).context("no tensor")?)
+                summary.tensors.first().and_then(|of| of.stats.clone()).context("no tensor")
             })
-            .run("read and sum", || read(path))
+            .run("read and sum", move || read(path))
             .check(
                 "statistics of 1 GiB of f32, one thread",
                 "ours",
@@ -66,7 +66,7 @@ impl Content {
     fn diff(&self) -> Case<'_> {
         let [one, other] = &self.files;
         Case::new("equal files", Throughput::Bytes(2 * self.len as u64))
-            .run("ours", || {
+            .run("ours", move || {
                 let (old, new) = (AnyReader::open(one)?, AnyReader::open(other)?);
                 let found = old.diff(&new, &DiffOptions::default(), |_| true, |_| ())?;
                 anyhow::ensure!(found.is_empty() && found.same == 1, "{found:?}");
