@@ -245,13 +245,22 @@ impl<'a> Trial<'a> {
         Ok(After::New)
     }
 
-    /// Returns the hidden names in the folder: nothing there has one by itself.
+    /// Returns the hidden names in the folder, and in one that is made or changed: nothing there has one
+    /// by itself.
     fn hidden(&self) -> Result<Vec<PathBuf>> {
-        let entries = fs::read_dir(self.folder)?.map(|entry| Ok(PathBuf::from(entry?.file_name())));
-        let names = entries.collect::<Result<Vec<_>>>()?;
-        let is_hidden = |name: &PathBuf| name.as_os_str().as_encoded_bytes().starts_with(b".");
-        Ok(names.into_iter().filter(is_hidden).collect())
+        let mut hidden = Vec::new();
+        for folder in [self.folder, &self.path()].into_iter().filter(|folder| folder.is_dir()) {
+            for entry in fs::read_dir(folder)? {
+                hidden.extend(Some(entry?.path()).filter(|path| is_hidden(path)));
+            }
+        }
+        Ok(hidden)
     }
+}
+
+/// Tells whether a name is one that no reader takes for content.
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,7 +283,10 @@ impl State {
         if path.is_dir() {
             self.is_folder = true;
             for entry in fs::read_dir(path)? {
-                self.read(&entry?.path())?;
+                let path = entry?.path();
+                if !is_hidden(&path) {
+                    self.read(&path)?;
+                }
             }
         } else if path.exists() {
             self.files.insert(path.to_owned(), fs::read(path)?);

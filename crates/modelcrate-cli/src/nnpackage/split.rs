@@ -10,7 +10,7 @@ use modelcrate::{
     nnpackage::{File, Reader, Sums, model_archive::name::fold, split},
     tensor_core::{
         Report,
-        output::{Aside, Hidden},
+        output::{Aside, Hidden, sweep},
     },
 };
 use serde::Serialize;
@@ -81,6 +81,10 @@ impl Split {
             Ok(Hidden::check(&inside)?)
         };
         place().about(&self.into)?;
+        if !self.write.dry_run {
+            // What a process left that was killed here is no package, whatever becomes of this one.
+            sweep(&self.into);
+        }
         let builders = split(&package).about(&self.package)?;
         let targets = self.targets(&package);
         let mut left: BTreeSet<&str> =
