@@ -2,8 +2,8 @@ use clap::{Parser, Subcommand};
 use modelcrate::Format;
 
 use crate::{
-    convert, create, diff, explain, failure::of_other_format, generate, hash, inspect,
-    options::Manner, outcome::Outcome, verify,
+    compact, convert, create, diff, edit, explain, failure::of_other_format, generate, hash,
+    inspect, options::Manner, outcome::Outcome, recover, verify,
 };
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
@@ -31,6 +31,9 @@ enum Command {
     Verify(verify::Verify),
     Convert(Box<convert::Convert>),
     Create(Box<create::Create>),
+    Edit(Box<edit::Edit>),
+    Compact(compact::Compact),
+    Recover(recover::Recover),
     #[cfg(any(feature = "carton", feature = "nnpackage"))]
     Pack(Box<crate::pack::Pack>),
     #[cfg(any(feature = "carton", feature = "nnpackage"))]
@@ -77,15 +80,6 @@ Examples:
         #[command(subcommand)]
         command: crate::rten::Rten,
     },
-    /// Edit zTensor files
-    #[cfg(feature = "ztensor")]
-    #[command(after_help = "\
-Example:
-  modelcrate ztensor append model.zt --from adapter.zt")]
-    Ztensor {
-        #[command(subcommand)]
-        command: crate::ztensor::Ztensor,
-    },
     Explain(explain::Explain),
     Completions(generate::Completions),
     Man(generate::Man),
@@ -114,8 +108,6 @@ impl Command {
             Self::Ptl { .. } => &[Format::Ptl, Format::PtlSpec],
             #[cfg(feature = "rten")]
             Self::Rten { .. } => &[Format::Rten],
-            #[cfg(feature = "ztensor")]
-            Self::Ztensor { .. } => &[Format::ZTensor],
             _ => &[],
         }
     }
@@ -126,6 +118,9 @@ impl Command {
             Command::Verify(command) => command.run(),
             Command::Convert(command) => command.run(),
             Command::Create(command) => command.run(),
+            Command::Edit(command) => command.run(),
+            Command::Compact(command) => command.run(),
+            Command::Recover(command) => command.run(),
             #[cfg(any(feature = "carton", feature = "nnpackage"))]
             Command::Pack(command) => command.run(),
             #[cfg(any(feature = "carton", feature = "nnpackage"))]
@@ -141,8 +136,6 @@ impl Command {
             Command::Ptl { command } => command.run(),
             #[cfg(feature = "rten")]
             Command::Rten { command } => command.run(),
-            #[cfg(feature = "ztensor")]
-            Command::Ztensor { command } => command.run(),
             Command::Explain(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

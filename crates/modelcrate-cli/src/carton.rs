@@ -1,6 +1,5 @@
 //! What only cartons have: links, descriptions, the model hash, and how they are packed.
 
-mod edit;
 #[cfg(feature = "http")]
 mod fill;
 mod hash;
@@ -8,10 +7,9 @@ mod hash;
 mod http;
 pub(crate) mod pack;
 mod platforms;
-mod repack;
-mod rewrite;
+pub(crate) mod rewrite;
 mod shrink;
-mod store;
+pub(crate) mod store;
 pub(crate) mod unpack;
 
 use std::path::Path;
@@ -29,8 +27,6 @@ pub(crate) enum Carton {
     Shrink(shrink::Shrink),
     #[cfg(feature = "http")]
     Fill(fill::Fill),
-    Repack(repack::Repack),
-    Edit(edit::Edit),
     Hash(hash::Hash),
     Platforms(platforms::Platforms),
 }
@@ -41,8 +37,6 @@ impl Carton {
             Self::Shrink(command) => command.run(),
             #[cfg(feature = "http")]
             Self::Fill(command) => command.run(),
-            Self::Repack(command) => command.run(),
-            Self::Edit(command) => command.run(),
             Self::Hash(command) => command.run(),
             Self::Platforms(command) => command.run(),
         }
@@ -66,7 +60,7 @@ fn lint(carton: Source) -> anyhow::Result<Report> {
 }
 
 /// Reads a file that goes into memory whole, such as a description.
-fn read(input: &Path) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read(input: &Path) -> anyhow::Result<Vec<u8>> {
     let content = || {
         if is_stdio(input) {
             return output::stdin();
@@ -93,7 +87,7 @@ fn about_culprit<T>(error: Error, given: &Path) -> anyhow::Result<T> {
 
 /// Splits a text such as `KEY=VALUE` at the first sign that is not in quotes, which stand as TOML
 /// has them.
-fn split_pair(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_pair(text: &str) -> Option<(&str, &str)> {
     let (mut quote, mut is_escaped) = (None, false);
     for (at, char) in text.char_indices() {
         match (quote, char) {

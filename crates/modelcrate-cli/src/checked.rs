@@ -25,6 +25,11 @@ impl Checked {
         Self { refused: is_broken && !force.force, findings }
     }
 
+    /// Adds what is to be said of the parts that it was made of.
+    pub(crate) fn found(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.findings.extend(findings);
+    }
+
     pub(crate) const fn is_refused(&self) -> bool {
         self.refused
     }

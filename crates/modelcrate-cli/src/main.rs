@@ -20,13 +20,17 @@ mod args;
 #[cfg(feature = "carton")]
 mod carton;
 mod checked;
+mod compact;
 mod convert;
 mod create;
 mod diff;
+mod edit;
+mod editing;
 mod escape;
 mod explain;
 mod failure;
 mod generate;
+mod given;
 mod glob;
 mod graph;
 mod hash;
@@ -43,17 +47,15 @@ mod progress;
 #[cfg(feature = "ptl")]
 mod ptl;
 mod put;
+mod recover;
 #[cfg(feature = "rten")]
 mod rten;
 #[cfg(unix)]
 mod signals;
-mod tensor_file;
 #[cfg(any(feature = "carton", feature = "nnpackage"))]
 mod unpack;
 mod verify;
 mod write;
-#[cfg(feature = "ztensor")]
-mod ztensor;
 
 use std::{io, process::ExitCode};
 

@@ -1,9 +1,7 @@
 //! What only nnpackages have: a runtime that checks nothing, and models that are wired together.
 
 mod config;
-mod edit;
-mod edit_model;
-mod given;
+pub(crate) mod given;
 mod merge;
 mod onert;
 pub(crate) mod pack;
@@ -19,8 +17,6 @@ use crate::{failure::About, options::is_stdio, outcome::Outcome, output, unpack:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Nnpackage {
     Config(config::Config),
-    Edit(Box<edit::Edit>),
-    EditModel(Box<edit_model::EditModel>),
     Merge(merge::Merge),
     Onert(onert::Onert),
     Split(split::Split),
@@ -30,8 +26,6 @@ impl Nnpackage {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Config(command) => command.run(),
-            Self::Edit(command) => command.run(),
-            Self::EditModel(command) => command.run(),
             Self::Merge(command) => command.run(),
             Self::Onert(command) => command.run(),
             Self::Split(command) => command.run(),
@@ -60,7 +54,7 @@ pub(crate) fn unpack(
 }
 
 /// Opens a package, or reads the archive of one from standard input.
-fn package(input: &Path) -> anyhow::Result<Reader> {
+pub(crate) fn package(input: &Path) -> anyhow::Result<Reader> {
     let reader = || {
         if is_stdio(input) {
             return Ok(Reader::from_source(output::source(input)?)?);

@@ -1,18 +1,15 @@
 //! What only PyTorch Live models have: specs, extra files, calls.
 
-mod edit;
 mod embed;
 mod extract;
 mod given;
 mod inputs;
 mod outputs;
 mod params;
-mod recover;
-mod remove;
 mod results;
-mod rewrite;
 mod signature;
 mod spec;
+mod strip;
 mod tensors;
 
 use std::path::Path;
@@ -31,10 +28,7 @@ pub(crate) enum Ptl {
     Signature(signature::ShowSignature),
     Embed(embed::Embed),
     Extract(extract::Extract),
-    Remove(remove::Remove),
-    Strip(rewrite::Strip),
-    Compact(rewrite::Compact),
-    Recover(recover::Recover),
+    Strip(strip::Strip),
     Inputs(Box<inputs::Inputs>),
     Results(Box<results::Results>),
 }
@@ -46,10 +40,7 @@ impl Ptl {
             Self::Signature(command) => command.run(),
             Self::Embed(command) => command.run(),
             Self::Extract(command) => command.run(),
-            Self::Remove(command) => command.run(),
             Self::Strip(command) => command.run(),
-            Self::Compact(command) => command.run(),
-            Self::Recover(command) => command.run(),
             Self::Inputs(command) => command.run(),
             Self::Results(command) => command.run(),
         }

@@ -2,10 +2,8 @@
 
 mod cut;
 mod dims;
-mod edit;
 mod files;
 mod requires;
-mod weights;
 
 use std::path::Path;
 
@@ -18,7 +16,6 @@ use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rten {
-    Edit(Box<edit::Edit>),
     FixDims(dims::FixDims),
     Cut(cut::Cut),
     Requires(requires::Requires),
@@ -27,7 +24,6 @@ pub(crate) enum Rten {
 impl Rten {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
-            Self::Edit(command) => command.run(),
             Self::FixDims(command) => command.run(),
             Self::Cut(command) => command.run(),
             Self::Requires(command) => command.run(),
@@ -47,7 +43,7 @@ fn open(input: &Path) -> anyhow::Result<Reader> {
 }
 
 /// Finds the value or constant of the main graph that a name means, or, as `#12`, an id.
-fn find(model: &Model, name: &str) -> anyhow::Result<u32> {
+pub(crate) fn find(model: &Model, name: &str) -> anyhow::Result<u32> {
     let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
     if let Some(id) = id
         && model.find(name).is_empty()
@@ -65,12 +61,12 @@ fn find(model: &Model, name: &str) -> anyhow::Result<u32> {
 }
 
 /// Finds several.
-fn find_all(model: &Model, names: &[String]) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn find_all(model: &Model, names: &[String]) -> anyhow::Result<Vec<u32>> {
     names.iter().map(|name| find(model, name)).collect()
 }
 
 /// Splits a text such as `NAME=VALUE` at its last sign: names may hold more of them.
-fn split_pair<'a>(text: &'a str, form: &str) -> anyhow::Result<(&'a str, &'a str)> {
+pub(crate) fn split_pair<'a>(text: &'a str, form: &str) -> anyhow::Result<(&'a str, &'a str)> {
     match text.rsplit_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name, value)),
         _ => bail!("{text:?} is not {form}"),

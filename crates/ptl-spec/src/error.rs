@@ -36,7 +36,7 @@ pub enum Error {
     /// A file that starts as a ZIP file and has no directory at its end.
     #[error(
         "the ZIP file has no end: what an interrupted edit has appended is cut off by \
-         `modelcrate ptl recover` (ptl_spec::recover)"
+         `modelcrate recover` (ptl_spec::recover)"
     )]
     NoEnd {
         /// What is wrong with the end.

@@ -85,7 +85,7 @@ mod write;
 pub use tensor_core;
 
 pub use container::{ALIGNMENT, sniff};
-pub use edit::{Editor, compact, compact_dry_run, recover, recoverable};
+pub use edit::{Editor, compact, compact_dry_run, recover, recoverable, rewrite};
 pub use error::{Decoded, Error, Fault, Problem, Result};
 pub use generation::Generation;
 pub use manifest::{

@@ -99,6 +99,18 @@ impl Editor {
         Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
+    /// Edits a carton, or a folder with the files of one, that is [written](Self::write) elsewhere;
+    /// [`commit`](Self::commit) only says what it would do.
+    pub fn from_reader(reader: Reader, options: WriteOptions) -> Self {
+        Self::start(Path::new(""), None, reader, options)
+    }
+
+    /// Tells whether the carton would stay as it is.
+    #[must_use]
+    pub fn changes_nothing(&self) -> bool {
+        self.changes.iter().all(|(path, change)| self.is_same(path, change.as_ref()))
+    }
+
     fn start(path: &Path, lock: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
         Self { path: path.to_owned(), lock, reader, options, changes: BTreeMap::new() }
     }
@@ -195,7 +207,7 @@ impl Editor {
     /// [`tensor_core::Error::Replaced`] where another file has taken the place of the carton; as
     /// for [`Writer::copy`]. The carton is as it was before.
     pub fn commit(self) -> Result<Edited> {
-        if self.changes.iter().all(|(path, change)| self.is_same(path, change.as_ref())) {
+        if self.changes_nothing() {
             return Ok(Edited::Unchanged);
         }
         let before = self.reader.source().map_or(0, tensor_core::Source::len);

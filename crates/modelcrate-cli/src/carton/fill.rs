@@ -38,7 +38,7 @@ struct Changes {
 impl Fill {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let options = self.store.options()?;
-        if self.rewrite.write.dry_run {
+        if self.rewrite.editing.write.dry_run {
             return self.dry_run();
         }
         let bar = Arc::new(Progress::of_files(0, 0));

@@ -7,38 +7,31 @@ use std::{
 use anyhow::ensure;
 use modelcrate::{
     carton_format::{self, Finished, ReadOptions, Reader, Sha256, WriteOptions, Writer},
-    tensor_core::{Source, output::LockedFile},
+    tensor_core::Source,
 };
 use serde::Serialize;
 
 use crate::{
+    editing::{Editing, Opened},
     escape::escape,
     failure::About,
-    options::{Force, InPlace, is_stdio},
+    options::is_stdio,
     outcome::Outcome,
     output,
     paths::is_inside,
-    write::{Kept, Sink, Writing},
+    write::{Kept, Sink},
 };
 
 /// A carton that is made from another.
 #[derive(Debug, clap::Args)]
-pub(super) struct Rewrite {
+pub(crate) struct Rewrite {
     /// The carton to read, or a folder with the files of one; - is standard input
-    pub(super) input: PathBuf,
-    /// The carton to write; - is standard output. Without it the input is replaced, once the new
-    /// one is complete
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    pub(crate) input: PathBuf,
     #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    pub(super) write: Writing,
-    #[command(flatten)]
-    pub(super) in_place: InPlace,
+    pub(crate) editing: Editing,
     /// Keeps other editors out while the input is replaced.
     #[arg(skip)]
-    lock: OnceCell<LockedFile>,
+    opened: OnceCell<Opened>,
 }
 
 /// What was made, and from what.
@@ -63,45 +56,54 @@ struct Rewritten<T> {
 }
 
 /// What there is to say.
-pub(super) struct Done<T> {
+pub(crate) struct Done<T> {
     /// In one word or a few.
-    pub(super) what: String,
+    pub(crate) what: String,
     /// In JSON.
-    pub(super) changes: T,
+    pub(crate) changes: T,
     /// For people, beside the rest.
-    pub(super) lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
 }
 
 impl Rewrite {
+    pub(crate) fn new(input: PathBuf, editing: Editing) -> Self {
+        Self { input, editing, opened: OnceCell::new() }
+    }
+
     /// Opens the input, and locks it where it is to be replaced; a dry run lets go at once.
     pub(super) fn open(&self, options: ReadOptions) -> anyhow::Result<Reader> {
+        self.open_as(None, options)
+    }
+
+    /// Like [`open`](Self::open), but takes what is open already.
+    pub(crate) fn open_as(
+        &self,
+        opened: Option<Opened>,
+        options: ReadOptions,
+    ) -> anyhow::Result<Reader> {
         let input = &self.input;
-        if !self.is_in_place() {
-            return super::open(input, options);
+        if input.is_dir() {
+            return options.open(input).about(input);
         }
-        if self.write.dry_run {
-            let source = self.in_place.output().check(input).about(input)?;
-            return options.from_source(source).about(input);
-        }
-        let lock = LockedFile::open_within(input, self.in_place.wait()).about(input)?;
-        let source = lock.source().about(input)?;
+        let opened = opened.map_or_else(|| self.editing.open(input).about(input), Ok)?;
+        let source = opened.source.clone();
         // The input is opened once.
-        let _ = self.lock.set(lock);
+        let _ = self.opened.set(opened);
         options.from_source(source).about(input)
     }
 
     /// Tells whether the input is replaced.
-    pub(super) fn is_in_place(&self) -> bool {
-        self.output.is_none() && self.input.is_file()
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.editing.is_in_place() && self.input.is_file()
     }
 
     /// Returns where the new carton goes.
     fn path(&self) -> &Path {
-        self.output.as_deref().unwrap_or(&self.input)
+        self.editing.path(&self.input)
     }
 
     /// Writes the new carton, unless it would be worse than the old one, and says so.
-    pub(super) fn run<T: Serialize>(
+    pub(crate) fn run<T: Serialize>(
         &self,
         reader: &Reader,
         options: WriteOptions,
@@ -113,15 +115,15 @@ impl Rewrite {
         // The result is checked before it is kept.
         let written = write(options.unchecked().write_to(sink));
         let (finished, done) = written.about(if failed.get() { path } else { &self.input })?;
-        if let Some(lock) = self.lock.get() {
-            lock.check_in_place().about(path)?;
+        if let Some(opened) = self.opened.get() {
+            self.editing.check_lock(&self.input, opened).about(path)?;
         }
-        let kept = finished.sink.keep(path, &reader.lint(), self.force, super::lint)?;
+        let kept = finished.sink.keep(path, &reader.lint(), self.editing.force, super::lint)?;
         self.report(reader, done, finished.manifest.model_hash(), true, kept)
     }
 
     /// Says that nothing was written, or would be `changed` in a way whose bytes are not known.
-    pub(super) fn nothing<T: Serialize>(
+    pub(crate) fn nothing<T: Serialize>(
         &self,
         reader: &Reader,
         done: Done<T>,
@@ -150,7 +152,7 @@ impl Rewrite {
         let left_out = if changed { reader.unlisted().about(&self.input)? } else { Vec::new() };
         let result = Rewritten {
             path: path.display().to_string(),
-            dry_run: self.write.dry_run,
+            dry_run: self.editing.write.dry_run,
             changed: changed && !is_refused,
             model_hash_before: before.to_string(),
             model_hash: (!is_refused).then(|| model_hash.to_string()),
@@ -159,7 +161,7 @@ impl Rewrite {
             kept,
             changes: done.changes,
         };
-        let (shown, would_be) = (escape(&result.path), self.write.would_be());
+        let (shown, would_be) = (escape(&result.path), self.editing.write.would_be());
         let mut text = String::new();
         for line in done.lines {
             let _ = writeln!(text, "{shown}: {would_be}{}", escape(&line));
@@ -176,12 +178,12 @@ impl Rewrite {
             true => writeln!(text, "{shown}: model hash {model_hash}, as before"),
             false => writeln!(text, "{shown}: model hash {before} → {model_hash}"),
         };
-        self.write.report(path, &result, &result.kept.checked.text(&shown, &text))?;
+        self.editing.write.report(path, &result, &result.kept.checked.text(&shown, &text))?;
         Ok(result.kept.checked.outcome())
     }
 
     fn sink(&self) -> anyhow::Result<Sink> {
-        match &self.output {
+        match &self.editing.output {
             None => {
                 let is_file = !is_stdio(&self.input) && !self.input.is_dir();
                 ensure!(is_file, "cannot be replaced: say where the carton goes");
@@ -191,6 +193,6 @@ impl Rewrite {
                 ensure!(!is_inside, "is in the folder that is read");
             }
         }
-        self.write.create_or_replace(&self.input, self.output.as_deref())
+        self.editing.write.create_or_replace(&self.input, self.editing.output.as_deref())
     }
 }

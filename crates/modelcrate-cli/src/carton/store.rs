@@ -6,7 +6,7 @@ use crate::options::manner;
 
 /// How the files of a carton are stored.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Store {
+pub(crate) struct Store {
     #[command(flatten)]
     how: Compress,
     /// How hard: 1 to 22 for zstd, 3 by default, or below zero for speed; 1 to 9 for deflate, 6 by
@@ -20,7 +20,7 @@ pub(super) struct Store {
 
 /// How files are compressed.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Compress {
+pub(crate) struct Compress {
     /// How files are compressed
     #[arg(long, value_enum, default_value_t)]
     compression: Method,
@@ -40,13 +40,13 @@ enum Method {
 }
 
 impl Store {
-    pub(super) fn options(self) -> anyhow::Result<WriteOptions> {
+    pub(crate) fn options(self) -> anyhow::Result<WriteOptions> {
         self.how.options(self.level, Some(self.alignment))
     }
 }
 
 impl Compress {
-    pub(super) fn options(
+    pub(crate) fn options(
         self,
         level: Option<i32>,
         alignment: Option<u32>,

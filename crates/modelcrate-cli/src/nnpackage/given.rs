@@ -24,7 +24,7 @@ use crate::{
 
 /// How the files of an archive are stored.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Store {
+pub(crate) struct Store {
     /// What models start at a multiple of in an archive, in bytes: a power of two up to 32768
     #[arg(long, value_name = "BYTES", default_value_t = 4096)]
     alignment: u32,
@@ -35,17 +35,17 @@ pub(super) struct Store {
 
 impl Store {
     /// Takes what was given, and otherwise what is usual.
-    pub(super) fn new(level: Option<i32>, alignment: Option<u32>) -> Self {
+    pub(crate) fn new(level: Option<i32>, alignment: Option<u32>) -> Self {
         Self { alignment: alignment.unwrap_or(4096), level: level.unwrap_or(6) }
     }
 
-    pub(super) fn options(self) -> WriteOptions {
+    pub(crate) fn options(self) -> WriteOptions {
         WriteOptions::default().alignment(self.alignment).level(self.level)
     }
 }
 
 /// Refuses a place that is one of the inputs, or in one.
-pub(super) fn check_output<'a>(
+pub(crate) fn check_output<'a>(
     output: &Path,
     inputs: impl Iterator<Item = &'a Path>,
 ) -> anyhow::Result<()> {
@@ -64,7 +64,7 @@ fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a Path>) -> any
 }
 
 /// A package that is written, but for the step that puts it in its place.
-pub(super) enum Begun {
+pub(crate) enum Begun {
     Archive(Sink),
     Folder(NewFolder),
     /// Of the dry run of a folder, or nothing at all.
@@ -83,7 +83,7 @@ impl Begun {
     }
 
     /// Puts it in its place; returns how many bytes an archive has.
-    pub(super) fn commit(self, path: &Path) -> anyhow::Result<Option<u64>> {
+    pub(crate) fn commit(self, path: &Path) -> anyhow::Result<Option<u64>> {
         match self {
             Self::Archive(sink) => sink.commit(path).map(Some),
             Self::Folder(folder) => folder.commit().map(|()| None).about(path),
@@ -93,7 +93,7 @@ impl Begun {
 }
 
 /// Writes a folder, but for the last step; names the file that an error is about.
-pub(super) fn begin_folder(
+pub(crate) fn begin_folder(
     output: &Path,
     writing: Writing,
     input: &dyn Fn() -> PathBuf,
@@ -110,7 +110,7 @@ pub(super) fn begin_folder(
 }
 
 /// Writes an archive, but for the last step; names the file that an error is about.
-pub(super) fn begin_archive(
+pub(crate) fn begin_archive(
     output: &Path,
     writing: Writing,
     input: &dyn Fn() -> PathBuf,
@@ -127,7 +127,7 @@ pub(super) fn begin_archive(
 }
 
 /// Names the file that an error is about: one that cannot be made, or another.
-pub(super) fn about_culprit<T>(error: Error, input: &Path, output: &Path) -> anyhow::Result<T> {
+pub(crate) fn about_culprit<T>(error: Error, input: &Path, output: &Path) -> anyhow::Result<T> {
     use tensor_core::Error as Core;
     let path = match &error {
         Error::Archive(model_archive::Error::Unpack { path, .. })
@@ -141,9 +141,9 @@ pub(super) fn about_culprit<T>(error: Error, input: &Path, output: &Path) -> any
 
 /// A file and its path in the package, as `[NAME=]PATH` says.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
-    pub(super) name: String,
-    pub(super) path: PathBuf,
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
 }
 
 impl FromStr for Named {
@@ -166,9 +166,9 @@ impl FromStr for Named {
 
 /// A file for a model, as `INDEX=PATH` says.
 #[derive(Clone, Debug)]
-pub(super) struct ForModel {
-    pub(super) index: usize,
-    pub(super) path: PathBuf,
+pub(crate) struct ForModel {
+    pub(crate) index: usize,
+    pub(crate) path: PathBuf,
 }
 
 impl FromStr for ForModel {
@@ -182,8 +182,8 @@ impl FromStr for ForModel {
 
 /// The type of a model, as `INDEX=TYPE` says.
 #[derive(Clone, Debug)]
-pub(super) struct TypeOf {
-    pub(super) index: usize,
+pub(crate) struct TypeOf {
+    pub(crate) index: usize,
     name: String,
 }
 
@@ -200,12 +200,12 @@ impl FromStr for TypeOf {
 }
 
 impl TypeOf {
-    pub(super) fn model_type(&self) -> ModelType<'_> {
+    pub(crate) fn model_type(&self) -> ModelType<'_> {
         ModelType::from_name(&self.name)
     }
 
     /// Returns the type that is given for a model.
-    pub(super) fn find(types: &[Self], index: usize) -> Option<ModelType<'_>> {
+    pub(crate) fn find(types: &[Self], index: usize) -> Option<ModelType<'_>> {
         types.iter().rev().find(|given| given.index == index).map(Self::model_type)
     }
 }
@@ -218,9 +218,9 @@ fn indexed<'t>(text: &'t str, form: &str) -> anyhow::Result<(usize, &'t str)> {
 
 /// An edge, as `FROM=TO` says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    pub(super) from: IoRef,
-    pub(super) to: IoRef,
+pub(crate) struct Edge {
+    pub(crate) from: IoRef,
+    pub(crate) to: IoRef,
 }
 
 impl FromStr for Edge {
@@ -235,7 +235,7 @@ impl FromStr for Edge {
 }
 
 /// Reads a reference strictly, as it is written.
-pub(super) fn reference(text: &str) -> anyhow::Result<IoRef> {
+pub(crate) fn reference(text: &str) -> anyhow::Result<IoRef> {
     let form = "MODEL:SUBGRAPH:POSITION, such as 0:0:1";
     let found: IoRef = text.parse().map_err(|_| anyhow!("{text:?} is not {form}"))?;
     ensure!(found.to_string() == text, "{text:?} is not {form}");
@@ -243,7 +243,7 @@ pub(super) fn reference(text: &str) -> anyhow::Result<IoRef> {
 }
 
 /// Reads a file of circle-partitioner, whose parts have to be these models.
-pub(super) fn partition(file: &Path, models: &[String]) -> anyhow::Result<Wiring> {
+pub(crate) fn partition(file: &Path, models: &[String]) -> anyhow::Result<Wiring> {
     let read = || {
         let partition = Partition::parse(&read_all(file, MAX_CONN)?, &Limits::default())?;
         let (parts, count) = (partition.parts.len(), models.len());
@@ -263,11 +263,11 @@ pub(super) fn partition(file: &Path, models: &[String]) -> anyhow::Result<Wiring
 }
 
 /// Reads a text that goes into a package.
-pub(super) fn read_text(file: &Path) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read_text(file: &Path) -> anyhow::Result<Vec<u8>> {
     read_all(file, MAX_TEXT).about(file)
 }
 
-pub(super) fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
     let source = open(file)?;
     let len = source.len();
     ensure!(len <= limit, "has {len} bytes, over the limit of {limit}");
@@ -275,17 +275,17 @@ pub(super) fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Opens a file, or reads standard input.
-pub(super) fn open(file: &Path) -> anyhow::Result<Source> {
+pub(crate) fn open(file: &Path) -> anyhow::Result<Source> {
     output::source(file)
 }
 
 /// Returns the last part of a path, which a file gets in a folder of the package.
-pub(super) fn file_name(path: &Path) -> anyhow::Result<&str> {
+pub(crate) fn file_name(path: &Path) -> anyhow::Result<&str> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.ok_or_else(|| anyhow!("has no name that a package can have"))
 }
 
 /// Bytes that a file of circle-partitioner may have.
-pub(super) const MAX_CONN: u64 = 16 << 20;
+pub(crate) const MAX_CONN: u64 = 16 << 20;
 /// Bytes that a configuration may have, or information about a model: what readers take.
 const MAX_TEXT: u64 = 1 << 20;

@@ -1,17 +1,19 @@
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use bytes::Bytes;
-use modelcrate::{
-    ptl_spec::{Editor, File, SPEC},
-    tensor_core::Extent,
-};
+use modelcrate::ptl_spec::SPEC;
 
-use super::{
-    edit::{Changes, How},
-    given::{Found, Vocabularies},
+use super::given::{Found, Vocabularies};
+use crate::{
+    edit::{
+        content,
+        ptl::{change, put},
+    },
+    editing::{Changes, Editing},
+    failure::About,
+    options::Input,
+    outcome::Outcome,
 };
-use crate::{failure::About, options::Input, outcome::Outcome, output};
 
 /// Put a spec into a model, or any other file beside it
 ///
@@ -40,44 +42,28 @@ pub(crate) struct Embed {
     #[command(flatten)]
     vocabularies: Vocabularies,
     #[command(flatten)]
-    how: How,
+    editing: Editing,
 }
 
 impl Embed {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let (name, content) = match &self.name {
-            Some(name) => (name.as_str(), self.content().about(&self.file)?),
+            Some(name) => (name.as_str(), content(&self.file).about(&self.file)?),
             None => {
                 let json = self.vocabularies.json(&Found::spec(&self.file)?)?;
                 (SPEC, json.to_pretty().into())
             }
         };
-        self.how.edit(&self.model, |editor| self.put(editor, name, content))
-    }
-
-    fn content(&self) -> anyhow::Result<Bytes> {
-        let file = output::source(&self.file)?;
-        ensure!(file.len() <= LIMIT, "is 2 GiB or more long");
-        Ok(file.read(Extent::first(file.len()), "file")?)
-    }
-
-    fn put(&self, editor: &mut Editor, name: &str, content: Bytes) -> anyhow::Result<Changes> {
-        let mut changes = Changes::default();
-        let there = editor.reader().extra_file(name);
-        let old = there.map(File::bytes).transpose()?;
-        // An empty spec counts as none.
-        match old.filter(|old| name != SPEC || !old.is_empty()) {
-            Some(old) if old == content => return Ok(changes),
-            Some(_) => {
-                ensure!(self.replace, "has a {name:?} already (--replace replaces it)");
-                changes.replaced.push(name.to_owned());
-            }
-            None => changes.added.push(name.to_owned()),
-        }
-        editor.set(name, content)?;
-        Ok(changes)
+        let Self { model, editing, .. } = &self;
+        editing.check_input(model).about(model)?;
+        let is_read = !editing.is_in_place();
+        let opened = is_read.then(|| editing.open(model).about(model)).transpose()?;
+        change(editing, model, opened.as_ref(), |editor| {
+            let mut changes = Changes::default();
+            put(editor, name, content, &mut changes)?;
+            let is_free = self.replace || changes.replaced.is_empty();
+            ensure!(is_free, "has a {name:?} already (--replace replaces it)");
+            Ok(changes)
+        })
     }
 }
-
-/// What an extra file may have, in bytes.
-const LIMIT: u64 = i32::MAX as u64;

@@ -3,8 +3,11 @@ use std::{collections::HashSet, path::PathBuf};
 use anyhow::ensure;
 use modelcrate::rten_format::{Dim, Model, NodeKind};
 
-use super::edit::{Axis, How};
-use crate::outcome::Outcome;
+use crate::{
+    edit::rten::{Axis, change},
+    editing::Editing,
+    outcome::Outcome,
+};
 
 /// Turn dimensions of 0 of a model's inputs into symbols
 ///
@@ -22,12 +25,12 @@ pub(crate) struct FixDims {
     #[arg(long, value_name = "NAME:AXIS=SYMBOL")]
     symbol: Vec<Axis>,
     #[command(flatten)]
-    how: How,
+    editing: Editing,
 }
 
 impl FixDims {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        self.how.edit(&self.file, |model| self.fix(model))
+        change(&self.editing, &self.file, |model| self.fix(model))
     }
 
     fn fix(&self, model: &mut Model) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ use modelcrate::{
 };
 use test_support::{assert_bytes, names, testdata};
 
-use crate::run::{fails, modelcrate, prints};
+use crate::run::{fails, in_group, modelcrate, prints};
 
 const WEIGHTS: &[u8] = &[7; 2 << 20];
 
@@ -131,7 +131,7 @@ fn standard_output_takes_a_carton() {
     assert_bytes(&output.stdout, &expected, "standard output");
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("-: model hash "), "{text}");
-    let json = ["carton", "repack", "model.carton", "-o", "-", "--format", "json"];
+    let json = ["compact", "model.carton", "-o", "-", "--format", "json"];
     let message = "error: -: standard output takes either a file or JSON, not both\n";
     assert_eq!(fails(cd, &json), (2, message.to_owned()));
 }
@@ -183,10 +183,7 @@ fn linked_files_are_left_out_or_fetched() {
 fn what_cannot_be_unpacked_leaves_nothing() {
     let folder = packed();
     let cd = folder.path();
-    prints(
-        cd,
-        &["carton", "repack", "model.carton", "-o", "stored.carton", "--compression", "stored"],
-    );
+    prints(cd, &["compact", "model.carton", "-o", "stored.carton", "--compression", "stored"]);
     let mut damaged = fs::read(cd.join("stored.carton")).unwrap();
     let weights = damaged.windows(9).position(|bytes| bytes == [7; 9]).unwrap();
     damaged[weights] ^= 1;
@@ -419,14 +416,14 @@ fn repacked_cartons_keep_their_hash() {
     let before = hash(&cd.join("model.carton"));
     let mut lens = Vec::new();
     for compression in ["stored", "zstd", "deflate", "auto"] {
-        let text = prints(cd, &["carton", "repack", "model.carton", "--compression", compression]);
-        assert!(text.contains("model.carton: repacked, "), "{text}");
+        let text = prints(cd, &["compact", "model.carton", "--compression", compression]);
+        assert!(text.contains("model.carton: compacted, "), "{text}");
         assert!(text.ends_with(&format!("{before}, as before\n")), "{text}");
         lens.push(fs::metadata(cd.join("model.carton")).unwrap().len());
         assert_eq!(is_sound(&cd.join("model.carton")).model_hash().to_string(), before);
     }
     assert!(lens[0] > 2 << 20 && lens[1..].iter().all(|&len| len < 100_000), "{lens:?}");
-    let levels = ["carton", "repack", "model.carton", "--compression", "stored", "--level", "3"];
+    let levels = ["compact", "model.carton", "--compression", "stored", "--level", "3"];
     let message = "error: --level means nothing with --compression stored\n";
     assert_eq!(fails(cd, &levels), (2, message.to_owned()));
 }
@@ -442,11 +439,11 @@ fn edits_keep_what_they_do_not_change() {
         let reader = is_sound(&cd.join("model.carton"));
         String::from_utf8(reader.file("carton.toml").unwrap().bytes().unwrap().into()).unwrap()
     };
-    prints(cd, &["carton", "edit", "model.carton", "--toml", "c.toml"]);
+    prints(cd, &["edit", "model.carton", "--toml", "c.toml"]);
     assert_eq!(description(), text);
     let before = hash(&cd.join("model.carton"));
-    let edit = ["carton", "edit", "model.carton", "--set", "runner.opts.threads=4"];
-    let more = ["--set", "runner.required_framework_version==2.0", "--remove", "license"];
+    let edit = ["edit", "model.carton", "--set", "runner.opts.threads=4"];
+    let more = ["--set", "runner.required_framework_version==2.0", "--unset", "license"];
     let said = prints(cd, &[&edit[..], &more].concat());
     let after = hash(&cd.join("model.carton"));
     assert!(said.ends_with(&format!("model.carton: model hash {before} → {after}\n")), "{said}");
@@ -454,7 +451,7 @@ fn edits_keep_what_they_do_not_change() {
         runner_name = 'noop'\nrequired_framework_version = \"=2.0\"\nrunner_compat_version = 1\n\n\
         [runner.opts]\nthreads = 4\n";
     assert_eq!(description(), expected);
-    let same = ["carton", "edit", "model.carton", "--set", "runner.opts.threads=4"];
+    let same = ["edit", "model.carton", "--set", "runner.opts.threads=4"];
     let old = fs::read(cd.join("model.carton")).unwrap();
     let expected =
         format!("model.carton: unchanged\nmodel.carton: model hash {after}, as before\n");
@@ -473,23 +470,23 @@ fn refused_edits_change_nothing() {
     let refused = "model.carton: would not be a description any more: carton.toml";
     for (args, status, message) in [
         (&["edit", "model.carton", "--set", "runner.runner_name=4"][..], 2, refused),
-        (&["edit", "model.carton", "--remove", "runner"], 2, refused),
-        (&["edit", "model.carton", "--remove", "x"], 2, "\"x\" cannot be edited: x is missing"),
+        (&["edit", "model.carton", "--unset", "runner"], 2, refused),
+        (&["edit", "model.carton", "--unset", "x"], 2, "\"x\" cannot be edited: x is missing"),
         (&["edit", "model.carton", "--set", "x"], 2, "\"x\" is not PATH=VALUE, such as"),
         (&["edit", "model.carton", "--toml", "broken.toml"], 1, "broken.toml: carton.toml: runner"),
-        (&["edit", "model.carton"], 2, "required arguments were not provided"),
-        (&["repack", "model.carton", "--level", "99"], 2, "level is 99"),
+        (&["edit", "model.carton"], 2, "nothing is to be changed"),
+        (&["compact", "model.carton", "--level", "99"], 2, "level is 99"),
         (
-            &["repack", "model.carton", "-o", "hard.carton", "--overwrite"],
+            &["compact", "model.carton", "-o", "hard.carton", "--overwrite"],
             2,
             "hard.carton: is the input, ",
         ),
-        (&["repack", "none"], 2, "none: opening failed: "),
-        (&["repack", "model"], 1, "model: carton has no MANIFEST"),
-        (&["repack", "-"], 1, "-: directory of the archive cannot be read"),
+        (&["compact", "none"], 2, "none: opening failed: "),
+        (&["compact", "model"], 2, "model: is a folder"),
+        (&["compact", "-"], 2, "standard input cannot be edited in place"),
         (&["fill", "broken.toml", "--cache", "cache"], 1, "broken.toml: directory of the archive"),
     ] {
-        let (found, text) = fails(cd, &[&["carton"], args].concat());
+        let (found, text) = fails(cd, &in_group("carton", args));
         assert!(found == status && text.contains(message), "{args:?}: {found} {text}");
         assert!((fs::read(cd.join("model.carton")).unwrap(), names(cd)) == before, "{args:?}");
     }
@@ -502,9 +499,9 @@ fn links_with_a_wrong_digest_stay_as_they_are() {
     let cd = folder.path();
     let bytes = fs::read(testdata("carton/invalid/symlink_digest.carton")).unwrap();
     fs::write(cd.join("m.carton"), &bytes).unwrap();
-    for args in [&["edit", "m.carton", "--set", "license=MIT"][..], &["repack", "m.carton"]] {
+    for args in [&["edit", "m.carton", "--set", "license=MIT"][..], &["compact", "m.carton"]] {
         for force in [&[][..], &["--force"]] {
-            let (status, text) = fails(cd, &[&["carton"], args, force].concat());
+            let (status, text) = fails(cd, &[&in_group("carton", args)[..], force].concat());
             assert!(status == 1 && text.contains("\"model/l\" has digest "), "{status} {text}");
             assert_bytes(&fs::read(cd.join("m.carton")).unwrap(), &bytes, "m.carton");
         }
@@ -540,14 +537,15 @@ fn broken_strings_are_not_packed() {
 }
 
 #[test]
-fn cartons_that_others_edit_are_copied() {
+fn cartons_that_others_edit_are_not_copied() {
     let folder = packed();
     let cd = folder.path();
     let locked = LockedFile::open(cd.join("model.carton")).unwrap();
-    // To write somewhere else takes no lock.
-    prints(cd, &["carton", "repack", "model.carton", "-o", "other.carton"]);
+    let (status, text) = fails(cd, &["compact", "model.carton", "-o", "other.carton"]);
+    let expected = "error: model.carton: is locked, expected no other writer\n";
+    assert_eq!((status, text.as_str()), (2, expected));
     drop(locked);
-    prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT"]);
+    prints(cd, &["edit", "model.carton", "--set", "license=MIT"]);
     assert_eq!(
         is_sound(&cd.join("model.carton")).description().unwrap().license.as_deref(),
         Some("MIT")
@@ -563,7 +561,7 @@ fn edits_at_once_are_all_there() {
         for number in 0..8 {
             scope.spawn(move || {
                 let set = format!("runner.opts.o{number}={number}");
-                prints(cd, &["carton", "edit", "model.carton", "--wait", "60", "--set", &set]);
+                prints(cd, &["edit", "model.carton", "--wait", "60", "--set", &set]);
             });
         }
     });
@@ -600,12 +598,13 @@ fn dry_runs_fail_as_real_runs_do() {
     ] {
         for (command, options) in [
             ("edit", &["--set", "license=MIT"][..]),
-            ("repack", &["--compression", "stored"]),
+            ("compact", &["--compression", "stored"]),
             ("shrink", &["--url-prefix", "https://b.example"]),
             ("fill", &["--cache", "cache", "--offline"]),
         ] {
             let to = to.map_or(vec![], |to| vec!["-o", to]);
-            fails_alike(cd, &[&["carton", command, from], &to[..], options].concat(), 2, message);
+            let args = [&[command, from], &to[..], options].concat();
+            fails_alike(cd, &in_group("carton", &args), 2, message);
         }
     }
     let fill = ["carton", "fill", "small.carton", "--ca-file", "none"];
@@ -708,23 +707,27 @@ fn worse_cartons_are_not_written() {
     assert!(!cd.join("m.carton").exists());
     prints(cd, &[&pack[..], &["x=float32:2,3:numbers.bin"]].concat());
     let before = (fs::read(cd.join("m.carton")).unwrap(), names(cd));
-    let edit = ["carton", "edit", "m.carton", "--set", "input[0].dtype=int32"];
+    let edit = ["edit", "m.carton", "--set", "input[0].dtype=int32"];
     for dry_run in [&[][..], &["--dry-run"]] {
         let (status, text) = fails_saying(cd, &[&edit[..], dry_run].concat());
         assert!(status == 1 && text.starts_with(refused), "{text}");
         assert!((fs::read(cd.join("m.carton")).unwrap(), names(cd)) == before);
     }
-    let passed_on = ["carton", "edit", "m.carton", "-o", "-", "--set", "input[0].dtype=int32"];
+    let passed_on = ["edit", "m.carton", "-o", "-", "--set", "input[0].dtype=int32"];
     let output = modelcrate(cd, &passed_on);
     assert!(output.status.code() == Some(1) && output.stdout.is_empty());
     let (_, text) = fails_saying(cd, &[&edit[..], &["--format", "json"]].concat());
     assert!(text.contains("\"changed\":false") && text.contains("\"refused\":true"), "{text}");
     assert!(text.contains("carton/dtype") && !text.contains("\"model_hash\":"), "{text}");
     let text = prints(cd, &[&edit[..], &["--force"]].concat());
-    assert!(text.starts_with("m.carton: edited, ") && text.contains("carton/dtype"), "{text}");
+    assert!(
+        text.starts_with("m.carton: set input[0].dtype\nm.carton: edited, ")
+            && text.contains("carton/dtype"),
+        "{text}"
+    );
     // What is wrong by now is no news.
-    for args in [&["repack", "m.carton"][..], &["edit", "m.carton", "--remove", "self_test[0]"]] {
-        let text = prints(cd, &[&["carton"], args].concat());
+    for args in [&["compact", "m.carton"][..], &["edit", "m.carton", "--unset", "self_test[0]"]] {
+        let text = prints(cd, &in_group("carton", args));
         assert!(!text.contains("carton/dtype"), "{text}");
     }
 }
@@ -750,10 +753,10 @@ fn what_is_not_listed_is_left_out_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let cd = folder.path();
     fs::copy(testdata("carton/invalid/symlink_unlisted.carton"), cd.join("m.carton")).unwrap();
-    let text = prints(cd, &["carton", "repack", "m.carton", "-o", "new.carton", "--dry-run"]);
+    let text = prints(cd, &["compact", "m.carton", "-o", "new.carton", "--dry-run"]);
     let left_out = "new.carton: would be left without model/n, which is not listed\n";
     assert!(text.starts_with(left_out), "{text}");
-    let json = ["carton", "edit", "m.carton", "--set", "license=MIT", "--format", "json"];
+    let json = ["edit", "m.carton", "--set", "license=MIT", "--format", "json"];
     assert!(prints(cd, &json).contains("\"left_out\":[\"model/n\"]"));
 }
 
@@ -761,7 +764,7 @@ fn what_is_not_listed_is_left_out_and_said() {
 fn damaged_cartons_stay_as_they_are() {
     let folder = packed();
     let cd = folder.path();
-    prints(cd, &["carton", "repack", "model.carton", "--compression", "stored"]);
+    prints(cd, &["compact", "model.carton", "--compression", "stored"]);
     let whole = fs::read(cd.join("model.carton")).unwrap();
     let weights = whole.windows(9).position(|bytes| bytes == [7; 9]).unwrap();
     let digest = whole.windows(17).position(|bytes| bytes == b"model/weights.bin").unwrap();
@@ -779,7 +782,7 @@ fn damaged_cartons_stay_as_they_are() {
     ] {
         fs::write(cd.join("model.carton"), &bytes).unwrap();
         let before = names(cd);
-        let (status, text) = fails(cd, &["carton", "repack", "model.carton"]);
+        let (status, text) = fails(cd, &["compact", "model.carton"]);
         assert!(text.starts_with("error: model.carton: "), "{what}: {text}");
         assert!(status == 1 && text.contains(message), "{what}: {status} {text}");
         assert_bytes(&fs::read(cd.join("model.carton")).unwrap(), &bytes, what);
@@ -805,9 +808,9 @@ fn dry_runs_change_nothing() {
         &[&pack[..], &RUNNER].concat()[..],
         &["carton", "shrink", "model.carton", "--url-prefix", "https://a.example"],
         &["carton", "fill", "s", "-o", "new.carton", "--cache", "cache"],
-        &["carton", "repack", "model.carton", "--compression", "stored"],
-        &["carton", "repack", "model.carton", "-o", "-", "--format", "json"],
-        &["carton", "edit", "model.carton", "--set", "license=MIT"],
+        &["compact", "model.carton", "--compression", "stored"],
+        &["compact", "model.carton", "-o", "-", "--format", "json"],
+        &["edit", "model.carton", "--set", "license=MIT"],
     ] {
         let text = prints(cd, &[args, &["--dry-run"]].concat());
         assert!(text.contains(": would be ") || text.contains("\"dry_run\":true"), "{text}");
@@ -828,7 +831,7 @@ fn hashes_are_compared() {
     fs::write(cd.join("HASHES"), &list).unwrap();
     let check = ["carton", "hash", "--check", "HASHES"];
     assert_eq!(prints(cd, &check), "model.carton: OK\nfull.carton: OK\n");
-    prints(cd, &["carton", "edit", "model.carton", "--set", "license=MIT"]);
+    prints(cd, &["edit", "model.carton", "--set", "license=MIT"]);
     let output = modelcrate(cd, &check);
     let found = hash(&cd.join("model.carton"));
     let expected = format!("model.carton: FAILED, has {found}\nfull.carton: OK\n");
@@ -861,6 +864,6 @@ fn names_cannot_reach_the_terminal() {
     let text = prints(cd, &["carton", "shrink", "m.carton", "--url-prefix", "https://a.example"]);
     assert!(text.contains("linked model/\\u{202e}gpj.txt\n"), "{text}");
     let set = "required_platforms=[\"x86_64-\\u001b[31m-linux-gnu\"]";
-    let (_, text) = fails(cd, &["carton", "edit", "m.carton", "--set", set]);
+    let (_, text) = fails(cd, &["edit", "m.carton", "--set", set]);
     assert!(text.contains("\"x86_64-\\u{1b}[31m-linux-gnu\""), "{text}");
 }

@@ -2,6 +2,8 @@
 
 #[cfg(all(feature = "carton", feature = "http"))]
 mod carton;
+#[cfg(feature = "nnpackage")]
+mod circle;
 #[cfg(all(
     feature = "http",
     feature = "nnpackage",
@@ -10,8 +12,14 @@ mod carton;
     feature = "ztensor"
 ))]
 mod command;
-#[cfg(feature = "nnpackage")]
-mod edit_model;
+#[cfg(all(
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod edit;
 #[cfg(all(
     feature = "http",
     feature = "nnpackage",

@@ -135,8 +135,7 @@ fn dry_runs_are_refused_as_real_runs_are() {
         fs::set_permissions(cd.join(file), fs::Permissions::from_mode(0o444)).unwrap();
     }
     let add = "one/add.circle";
-    let hidden =
-        ["nnpackage", "edit", "one.zip", "hidden.zip", "--put", ".x.abcdef.modelcrate=one.zip"];
+    let hidden = ["edit", "one.zip", "-o", "hidden.zip", "--put", ".x.abcdef.modelcrate=one.zip"];
     prints(cd, &hidden);
     let refused = |args: &[&str]| {
         let [dry_run, real] =
@@ -148,8 +147,8 @@ fn dry_runs_are_refused_as_real_runs_are() {
         &["unpack", "one.zip", "none/new"],
         &["unpack", "hidden.zip", "new"],
         &["pack", add, "new", "--to=nnpackage", "--file=.x.abcdef.modelcrate=one.zip", "--folder"],
-        &["nnpackage", "edit", "hidden.zip", "new", "--folder", "--set", "A=1"],
-        &["nnpackage", "edit", "one", "--put", ".x.abcdef.modelcrate=one.zip", "--digests"],
+        &["edit", "hidden.zip", "-o", "new", "--folder", "--set", "NUM_THREADS=1"],
+        &["edit", "one", "--put", ".x.abcdef.modelcrate=one.zip", "--digests"],
         &["nnpackage", "split", "two.zip", "new", "--level", "77"],
         &["unpack", "one.zip", "read.zip"],
         &["unpack", "zip_crc.zip", "new"],
@@ -163,12 +162,12 @@ fn dry_runs_are_refused_as_real_runs_are() {
         &["nnpackage", "split", "two.zip", "one.zip/parts"],
         &["nnpackage", "split", "two.zip", "full"],
         &["nnpackage", "split", "two", "two/parts"],
-        &["nnpackage", "edit", "read.zip", "--set", "A=1"],
-        &["nnpackage", "edit", "two.zip", "one.zip", "--set", "A=1"],
-        &["nnpackage", "edit", "two", "--replace-model", "0=one/add.circle", "--force"],
-        &["nnpackage", "edit-model", "read.circle", "--description", "new"],
-        &["nnpackage", "edit-model", add, "two.zip", "--description", "new"],
-        &["nnpackage", "edit-model", add, "none/new.circle", "--description", "new"],
+        &["edit", "read.zip", "--set", "NUM_THREADS=1"],
+        &["edit", "two.zip", "-o", "one.zip", "--set", "NUM_THREADS=1"],
+        &["edit", "two", "--replace-model", "0=one/add.circle", "--force"],
+        &["edit", "read.circle", "--description", "new"],
+        &["edit", add, "-o", "two.zip", "--description", "new"],
+        &["edit", add, "-o", "none/new.circle", "--description", "new"],
     ] {
         refused(args);
     }
@@ -186,7 +185,7 @@ fn dry_runs_are_refused_as_real_runs_are() {
             "json",
         ][..],
         &["nnpackage", "merge", "two.zip", "merged", "--folder", "--alignment", "3"],
-        &["nnpackage", "edit", "two.zip", "edited", "--folder", "--set", "A=1", "--level", "77"],
+        &["edit", "two.zip", "-o", "edited", "--folder", "--set", "NUM_THREADS=1", "--level", "77"],
     ] {
         let said = ["--dry-run", "--force"].map(|more| prints(cd, &[args, &[more]].concat()));
         let real = said[0].replace("\"dry_run\":true", "\"dry_run\":false");
@@ -196,9 +195,9 @@ fn dry_runs_are_refused_as_real_runs_are() {
     }
     let _held = ["two.zip", "one"].map(|place| Editor::open(cd.join(place)).unwrap());
     let _model = LockedFile::open(cd.join(add)).unwrap();
-    refused(&["nnpackage", "edit", "two.zip", "--set", "A=1"]);
-    refused(&["nnpackage", "edit", "one", "--set", "A=1"]);
-    refused(&["nnpackage", "edit-model", add, "--description", "new"]);
+    refused(&["edit", "two.zip", "--set", "NUM_THREADS=1"]);
+    refused(&["edit", "one", "--set", "NUM_THREADS=1"]);
+    refused(&["edit", add, "--description", "new"]);
 }
 
 #[test]
@@ -407,12 +406,15 @@ fn outputs_are_not_replaced_unasked() {
     let (code, text) = fails(cd, &[&build[..], &["one/add.circle", "--overwrite"]].concat());
     let input = "error: one/add.circle: is an input, expected another file\n";
     assert_eq!((code, text.as_str()), (2, input));
-    let (_, text) = fails(cd, &["nnpackage", "edit", "one", "one/new.zip", "--set", "A=1"]);
+    let (_, text) = fails(cd, &["edit", "one", "-o", "one/new.zip", "--set", "NUM_THREADS=1"]);
     assert_eq!(text, "error: one/new.zip: is in the folder that is read\n");
-    let (_, text) = fails(cd, &["nnpackage", "edit", "two.zip", "two.zip", "--set", "A=1"]);
+    let (_, text) = fails(cd, &["edit", "two.zip", "-o", "two.zip", "--set", "NUM_THREADS=1"]);
     assert!(text.ends_with("is the input, which is changed where no output is given\n"), "{text}");
-    let (_, text) = fails(cd, &["nnpackage", "edit", "-", "--set", "A=1"]);
-    assert_eq!(text, "error: standard input cannot be replaced: say where the package goes\n");
+    let (_, text) = fails(cd, &["edit", "-", "--set", "NUM_THREADS=1"]);
+    assert_eq!(
+        text,
+        "error: standard input cannot be edited in place: say with -o where it goes\n"
+    );
     prints(cd, &[&build[..], &["two.zip", "--overwrite"]].concat());
     assert_eq!(Reader::open(cd.join("two.zip")).unwrap().models().len(), 1);
 }
@@ -431,18 +433,16 @@ fn edits_are_made_in_place_and_elsewhere() {
         "NUM_THREADS=2",
     ];
     let before = fs::read(cd.join("two.zip")).unwrap();
-    let edit = |to: &[&str]| {
-        prints(cd, &[&["nnpackage", "edit", "two.zip"][..], to, &changes[..]].concat())
-    };
-    edit(&["new.zip"]);
-    edit(&["new", "--folder"]);
+    let edit = |to: &[&str]| prints(cd, &[&["edit", "two.zip"][..], to, &changes[..]].concat());
+    edit(&["-o", "new.zip"]);
+    edit(&["-o", "new", "--folder"]);
     assert!(fs::read(cd.join("two.zip")).unwrap() == before);
-    let args = ["nnpackage", "edit", "-", "-", "--set", "NUM_THREADS=2", "--put"];
+    let args = ["edit", "-", "-o", "-", "--set", "NUM_THREADS=2", "--put"];
     let put = format!("more/add.circle={}", cd.join("one/add.circle").display());
     let output = given(&[&args[..], &[put.as_str()]].concat(), &before);
     assert_eq!(Reader::from_bytes(output.stdout).unwrap().files().unwrap().count(), 7);
     edit(&[]);
-    prints(cd, &[&["nnpackage", "edit", "two"][..], &changes[..]].concat());
+    prints(cd, &[&["edit", "two"][..], &changes[..]].concat());
     let [archive, other, folder, in_place] =
         ["two.zip", "new.zip", "new", "two"].map(|path| Reader::open(cd.join(path)).unwrap());
     for reader in [&other, &folder, &in_place] {
@@ -452,7 +452,7 @@ fn edits_are_made_in_place_and_elsewhere() {
             assert_eq!(a.bytes().unwrap(), b.bytes().unwrap(), "{}", a.path());
         }
     }
-    let text = prints(cd, &["nnpackage", "edit", "two", "--set", "NUM_THREADS=2"]);
+    let text = prints(cd, &["edit", "two", "--set", "NUM_THREADS=2"]);
     assert_eq!(text, "two: nothing to change\n");
 }
 
@@ -612,17 +612,17 @@ fn what_checks_call_invalid_is_not_written() {
     let folder = folder();
     let cd = folder.path();
 
-    prints(cd, &["nnpackage", "edit", "one.zip", "set.zip", "--set", "NUM_THREADS=1"]);
+    prints(cd, &["edit", "one.zip", "-o", "set.zip", "--set", "NUM_THREADS=1"]);
     fs::write(cd.join("long"), vec![b'#'; 1_200_000]).unwrap();
     fs::write(cd.join("no.h5"), "not HDF5").unwrap();
     prints(cd, &["unpack", "set.zip", "set"]);
     fs::copy(cd.join("set/add.circle"), cd.join("add.circle")).unwrap();
     let written = ["out.zip", "--force"];
     for args in [
-        &["nnpackage", "edit", "set.zip", "out.zip", "--set", "NUM_THREADS=abc"][..],
-        &["nnpackage", "edit", "set.zip", "out.zip", "--set", "EXECUTOR=linear"],
-        &["nnpackage", "edit", "set.zip", "out.zip", "--model-type", "0=tflite"],
-        &["nnpackage", "edit", "set.zip", "out.zip", "--put", "metadata/config.cfg=long"],
+        &["edit", "set.zip", "-o", "out.zip", "--set", "NUM_THREADS=abc"][..],
+        &["edit", "set.zip", "-o", "out.zip", "--set", "EXECUTOR=linear"],
+        &["edit", "set.zip", "-o", "out.zip", "--model-type", "0=tflite"],
+        &["edit", "set.zip", "-o", "out.zip", "--put", "metadata/config.cfg=long"],
         &["pack", "add.circle", "b=add.circle", "out.zip", "--connect", "0:0:0=1:0:9"],
     ] {
         for more in [&[][..], &["--dry-run"], &["--format", "json"]] {
@@ -637,13 +637,13 @@ fn what_checks_call_invalid_is_not_written() {
         fs::remove_file(cd.join("out.zip")).unwrap();
     }
     for place in ["set.zip", "set"] {
-        let edit = ["nnpackage", "edit", place, "--set", "NUM_THREADS=abc"];
+        let edit = ["edit", place, "--set", "NUM_THREADS=abc"];
         assert_eq!(modelcrate(cd, &edit).status.code(), Some(1));
         let config = Reader::open(cd.join(place)).unwrap().config().unwrap().unwrap();
         assert_eq!(config.value("NUM_THREADS"), Some("1"));
         prints(cd, &[&edit[..], &["--force"]].concat());
         // What was wrong before is not new.
-        prints(cd, &["nnpackage", "edit", place, "--set", "USE_MMAPED_DATA=1"]);
+        prints(cd, &["edit", place, "--set", "USE_MMAPED_DATA=1"]);
     }
     let warned = prints(cd, &["pack", "add.circle", "w.zip", "--golden-input", "no.h5"]);
     assert!(warned.contains("warning") && warned.contains("golden"), "{warned}");
@@ -655,16 +655,12 @@ fn what_was_wrong_before_may_stay() {
     let folder = folder();
     let cd = folder.path();
     // A type that is not that of the model, and a file that a model needs and that is not there.
-    prints(
-        cd,
-        &["nnpackage", "edit", "two.zip", "type.zip", "--force", "--model-type", "1=tflite"],
-    );
+    prints(cd, &["edit", "two.zip", "-o", "type.zip", "--force", "--model-type", "1=tflite"]);
     let runs = testdata("nnpackage/invalid/run_model_missing");
     let runs = runs.to_str().unwrap();
     let to = ["out.zip", "--overwrite"];
     for args in [
-        &["nnpackage", "edit", "type.zip", "out.zip", "--remove-model", "0", "--drop-connections"]
-            [..],
+        &["edit", "type.zip", "-o", "out.zip", "--remove-model", "0", "--drop-connections"][..],
         &[&["nnpackage", "merge", "one.zip", "type.zip"], &to[..]].concat(),
         &[&["nnpackage", "merge", "one.zip", "in=type.zip"], &to[..]].concat(),
         &[&["nnpackage", "merge", "two.zip", &format!("in={runs}")], &to[..]].concat(),
@@ -730,13 +726,13 @@ fn what_cannot_be_written_is_named_and_leaves_nothing() {
     let folder = folder();
     let cd = folder.path();
     large_package(cd);
-    prints(cd, &["nnpackage", "edit", "large", "large.zip", "--set", "A=1"]);
+    prints(cd, &["edit", "large", "-o", "large.zip", "--set", "NUM_THREADS=1"]);
     let before = test_support::names(cd);
     for (args, named) in [
         (&["nnpackage", "split", "large.zip", "new/parts"][..], "new/parts/m1.zip"),
         (&["nnpackage", "split", "large.zip", "new/parts", "--folders"], "new/parts/m1/m1.bin"),
         (&["unpack", "large.zip", "new"], "new/m1.bin"),
-        (&["nnpackage", "edit", "large.zip", "new", "--folder", "--set", "A=2"], "new/m1.bin"),
+        (&["edit", "large.zip", "-o", "new", "--folder", "--set", "NUM_THREADS=2"], "new/m1.bin"),
         (&["nnpackage", "merge", "large.zip", "new", "--folder"], "new/m1.bin"),
         (&["nnpackage", "merge", "large.zip", "new.zip"], "new.zip"),
     ] {
@@ -752,7 +748,7 @@ fn what_cannot_be_read_is_named_and_leaves_nothing() {
     let cd = folder.path();
     large_package(cd);
     fs::write(cd.join("large/text"), vec![7; 10_000]).unwrap();
-    prints(cd, &["nnpackage", "edit", "large", "bad.zip", "--set", "A=1"]);
+    prints(cd, &["edit", "large", "-o", "bad.zip", "--set", "NUM_THREADS=1"]);
     let mut bytes = fs::read(cd.join("bad.zip")).unwrap();
     let content = fs::read(cd.join("large/m1.bin")).unwrap();
     let at = bytes.windows(64).position(|found| *found == content[..64]).unwrap();
@@ -763,7 +759,7 @@ fn what_cannot_be_read_is_named_and_leaves_nothing() {
         &["nnpackage", "split", "bad.zip", "parts", "--folders"][..],
         &["nnpackage", "merge", "one.zip", "bad.zip", "new", "--folder"],
         &["nnpackage", "merge", "one.zip", "bad.zip", "new.zip", "--digests"],
-        &["nnpackage", "edit", "bad.zip", "new", "--folder", "--set", "A=2"],
+        &["edit", "bad.zip", "-o", "new", "--folder", "--set", "NUM_THREADS=2"],
         &["unpack", "bad.zip", "new"],
     ] {
         for more in [&[][..], &["--dry-run"]] {
@@ -779,7 +775,7 @@ fn damage_gets_no_new_digests() {
     let folder = folder();
     let cd = folder.path();
     large_package(cd);
-    prints(cd, &["nnpackage", "edit", "large", "--digests"]);
+    prints(cd, &["edit", "large", "--digests"]);
     fs::write(cd.join("large/m1.bin"), "other weights").unwrap();
     assert_eq!(modelcrate(cd, &["verify", "large"]).status.code(), Some(1));
     for args in [
@@ -814,7 +810,7 @@ fn small_disks_are_large_enough() {
     fs::write(folder.path().join("large"), vec![0; 6 << 20]).unwrap();
     let put = format!("large={}", folder.path().join("large").display());
     let large = folder.path().join("large.zip");
-    let args = ["nnpackage", "edit", zip.to_str().unwrap(), large.to_str().unwrap(), "--put", &put];
+    let args = ["edit", zip.to_str().unwrap(), "-o", large.to_str().unwrap(), "--put", &put];
     prints(&disk, &args);
     let refused = ["--dry-run", "--format=human"].map(|more| {
         let args = ["unpack", large.to_str().unwrap(), "large", more];

@@ -24,8 +24,8 @@ fn folder() -> tempfile::TempDir {
 
 /// Commands that write a model to `new`.
 const WRITERS: [&str; 10] = [
-    "carton repack m.carton -o new --compression stored",
-    "nnpackage edit-model m.circle new --set license=MIT",
+    "compact m.carton -o new --compression stored",
+    "edit m.circle -o new --set license=MIT",
     "ptl strip m.ptl -o new",
     "ptl extract m.ptl model/live.spec.json new",
     "convert m.rten new --to rten1",
@@ -38,14 +38,14 @@ const WRITERS: [&str; 10] = [
 
 /// Commands that change a model in place.
 const EDITS: [&str; 8] = [
-    "carton edit m.carton --set license=MIT",
-    "nnpackage edit-model m.circle --set license=MIT",
+    "edit m.carton --set license=MIT",
+    "edit m.circle --set license=MIT",
     "ptl strip m.ptl",
-    "ptl remove m.ptl model/live.spec.json",
-    "ptl recover m.ptl",
-    "rten edit m.rten --set license=MIT",
-    "ztensor remove m.zt s_u8",
-    "ztensor compact m.zt",
+    "edit m.ptl --remove model/live.spec.json",
+    "recover m.ptl",
+    "edit m.rten --set license=MIT",
+    "edit m.zt --remove s_u8",
+    "compact m.zt",
 ];
 
 fn words(line: &str) -> Vec<&str> {
@@ -130,7 +130,11 @@ fn an_edit_that_cannot_be_reported_is_done_and_says_so() {
     let failed = "writing to standard output failed: No space left on device (os error 28)\n";
     for line in WRITERS.iter().chain(&EDITS) {
         let args = words(line);
-        let name = if WRITERS.contains(line) { "new" } else { args[2] };
+        let name = if WRITERS.contains(line) {
+            "new"
+        } else {
+            args.iter().find(|word| word.starts_with("m.")).unwrap()
+        };
         let dry_run = into_full(cd, &format!("{line} --dry-run"), false);
         assert_eq!(dry_run, (Some(2), format!("error: {name}: {failed}")), "{line}");
         let said = into_full(cd, line, false);
@@ -148,7 +152,7 @@ fn standard_output_needs_a_temporary_folder_for_large_files_only() {
     let cd = folder.path();
     fs::write(cd.join("large"), vec![7; 70 << 20]).unwrap();
     fs::copy(cd.join("m.zt"), cd.join("large.zt")).unwrap();
-    prints(cd, &words("ztensor append large.zt --raw large=u8:73400320:large"));
+    prints(cd, &words("edit large.zt --put large=u8:73400320:large"));
     let print = |name: &str, temporary: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_modelcrate"));
         command.args(["convert", name, "-", "--to", "zt"]).current_dir(cd);

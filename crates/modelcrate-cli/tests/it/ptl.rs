@@ -8,7 +8,7 @@ use modelcrate::{
 };
 use test_support::testdata;
 
-use crate::run::{fails, modelcrate, prints};
+use crate::run::{fails, in_group, modelcrate, prints};
 
 const SPEC_TEXT: &str = r#"{
     "pack": {"type": "tensor", "dtype": "float", "sizes": [1, 2], "items": ["$a", 0.5]},
@@ -74,7 +74,7 @@ fn extra_files_come_and_go() {
         assert_eq!(fs::read(cd.join("out.txt")).unwrap(), b"cat\ndog\n");
         let out = modelcrate(cd, &["ptl", "extract", file, "labels.txt", "-"]);
         assert!(out.status.success() && out.stdout == b"cat\ndog\n");
-        let removed = prints(cd, &["ptl", "remove", file, "labels.txt", SPEC]);
+        let removed = prints(cd, &["edit", file, "--remove", "labels.txt", "--remove", SPEC]);
         assert!(removed.starts_with(&format!("{file}: removed labels.txt\n")), "{removed}");
         assert_eq!(is_sound(&cd.join(file)).extra_files().count(), 0);
     }
@@ -103,7 +103,7 @@ fn dry_runs_change_nothing() {
         &["embed", "img.ptl", "new.json", "--replace"][..],
         &["embed", "img_fb.ptl", "new.json", "--replace"],
         &["embed", "img.ptl", "labels.txt", "--name", "labels.txt"],
-        &["remove", "img.ptl", SPEC],
+        &["edit", "img.ptl", "--remove", SPEC],
         &["extract", "img.ptl", SPEC, "out.json"],
         &["strip", "img.ptl"],
         &["strip", "img.ptl", "-o", "new.ptl", "--code"],
@@ -111,7 +111,7 @@ fn dry_runs_change_nothing() {
         &[&["inputs", "new.json"], &pack[..], &["out"]].concat(),
         &[&["inputs", "new.json"], &pack[..], &["out.zt"]].concat(),
     ] {
-        prints(cd, &[&["ptl"], args, &["--dry-run"]].concat());
+        prints(cd, &[&in_group("ptl", args)[..], &["--dry-run"]].concat());
         assert!(state() == before, "{args:?}");
     }
     assert_eq!(fs::read_dir(&**cd).unwrap().count(), files);
@@ -131,12 +131,12 @@ fn dry_runs_are_refused_like_edits() {
         for args in [
             &["embed", "img.ptl", "new.json", "--replace"][..],
             &["embed", "img_fb.ptl", "new.json", "--replace"],
-            &["remove", "img.ptl", SPEC],
+            &["edit", "img.ptl", "--remove", SPEC],
             &["strip", "img.ptl"],
             &["compact", "img_fb.ptl"],
             &["recover", "img.ptl"],
         ] {
-            let args = [&["ptl"], args].concat();
+            let args = in_group("ptl", args);
             let said = fails(cd, &args);
             assert!(said.0 == 2 && said.1.contains(expected), "{args:?}: {said:?}");
             assert_eq!(fails(cd, &[&args[..], &["--dry-run"]].concat()), said);
@@ -176,11 +176,15 @@ fn refused_edits_change_nothing() {
             2,
             "error: img.ptl: extra file \"../x\": name has a component \".\" or \"..\"\n",
         ),
-        (&["remove", "img.ptl", "none"], 2, "error: img.ptl: there is no extra file \"none\"\n"),
         (
-            &["remove", "-", "none"],
+            &["edit", "img.ptl", "--remove", "none"],
             2,
-            "error: -: standard input cannot be edited: say which file\n",
+            "error: img.ptl: there is no extra file \"none\"\n",
+        ),
+        (
+            &["edit", "-", "--remove", "none"],
+            2,
+            "error: standard input cannot be edited in place: say with -o where it goes\n",
         ),
         (
             &["extract", "img.ptl", "none", "out"],
@@ -209,7 +213,7 @@ fn refused_edits_change_nothing() {
             "error: img.ptl: is the input, which is replaced where no output is given\n",
         ),
     ] {
-        assert_eq!(fails(cd, &[&["ptl"], args].concat()), (status, message.to_owned()));
+        assert_eq!(fails(cd, &in_group("ptl", args)), (status, message.to_owned()));
         assert!(fs::read(cd.join("img.ptl")).unwrap() == before, "{args:?}");
     }
     assert!(!cd.join("out").exists());
@@ -220,12 +224,12 @@ fn models_are_stripped_and_compacted() {
     let cd = &folder();
     let original = fs::read(cd.join("img.ptl")).unwrap();
     prints(cd, &["ptl", "embed", "img.ptl", "labels.txt", "--name", "labels.txt"]);
-    prints(cd, &["ptl", "remove", "img.ptl", "labels.txt"]);
+    prints(cd, &["edit", "img.ptl", "--remove", "labels.txt"]);
     assert!(fs::metadata(cd.join("img.ptl")).unwrap().len() > original.len() as u64);
-    prints(cd, &["ptl", "compact", "img.ptl"]);
+    prints(cd, &["compact", "img.ptl"]);
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
     let stripped = prints(cd, &["ptl", "strip", "img.ptl", "-o", "phone.ptl", "--code"]);
-    assert!(stripped.contains("phone.ptl: without code/"), "{stripped}");
+    assert!(stripped.contains("phone.ptl: removed code/"), "{stripped}");
     let printed = modelcrate(cd, &["ptl", "strip", "img.ptl", "-o", "-", "--code"]).stdout;
     assert!(printed == fs::read(cd.join("phone.ptl")).unwrap());
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
@@ -241,13 +245,13 @@ fn flatbuffers_are_stripped_and_compacted() {
     let cd = &folder();
     let original = fs::read(cd.join("img_fb.ptl")).unwrap();
     let stripped = prints(cd, &["ptl", "strip", "img_fb.ptl", "-o", "phone.ptl", "--code"]);
-    assert!(stripped.starts_with("phone.ptl: without code/__torch__"), "{stripped}");
+    assert!(stripped.starts_with("phone.ptl: removed code/__torch__"), "{stripped}");
     assert!(fs::read(cd.join("img_fb.ptl")).unwrap() == original);
     assert!(is_sound(&cd.join("phone.ptl")).sources().unwrap().is_empty());
     fs::write(cd.join("big.txt"), "x".repeat(10_000)).unwrap();
     prints(cd, &["ptl", "embed", "img_fb.ptl", "big.txt", "--name", "big.txt"]);
-    prints(cd, &["ptl", "remove", "img_fb.ptl", "big.txt"]);
-    prints(cd, &["ptl", "compact", "img_fb.ptl"]);
+    prints(cd, &["edit", "img_fb.ptl", "--remove", "big.txt"]);
+    prints(cd, &["compact", "img_fb.ptl"]);
     let len = fs::metadata(cd.join("img_fb.ptl")).unwrap().len();
     assert!(len < original.len() as u64 + 96, "{len}");
     is_sound(&cd.join("img_fb.ptl"));
@@ -261,7 +265,7 @@ fn locked_models_are_not_copied() {
     for args in
         [&["compact", "img.ptl", "-o", "new.ptl"][..], &["strip", "img.ptl", "-o", "new.ptl"]]
     {
-        let said = fails(cd, &[&["ptl"], args].concat());
+        let said = fails(cd, &in_group("ptl", args));
         assert_eq!(said, (2, "error: img.ptl: is locked, expected no other writer\n".to_owned()));
     }
     drop(editor);
@@ -279,24 +283,23 @@ fn torn_models_are_recovered() {
     fs::write(cd.join("img.ptl"), &torn).unwrap();
     let (status, said) = fails(cd, &["ptl", "spec", "img.ptl"]);
     assert_eq!(status, 1);
-    assert!(said.contains("`modelcrate ptl recover`"), "{said}");
+    assert!(said.contains("`modelcrate recover`"), "{said}");
     let (status, said) = fails(cd, &["verify", "img.ptl"]);
     assert_eq!((status, said.as_str()), (1, ""));
     let cut = torn.len() - original.len();
-    let planned = prints(cd, &["ptl", "recover", "img.ptl", "--dry-run"]);
+    let planned = prints(cd, &["recover", "img.ptl", "--dry-run"]);
     let remain = original.len();
     assert_eq!(planned, format!("img.ptl: would be cut by {cut} bytes, {remain} remain\n"));
     assert!(fs::read(cd.join("img.ptl")).unwrap() == torn);
-    let done = prints(cd, &["ptl", "recover", "img.ptl"]);
+    let done = prints(cd, &["recover", "img.ptl"]);
     assert_eq!(done, format!("img.ptl: cut by {cut} bytes, {remain} remain\n"));
     assert!(fs::read(cd.join("img.ptl")).unwrap() == original);
     for file in ["img.ptl", "img_fb.ptl"] {
-        assert_eq!(prints(cd, &["ptl", "recover", file]), format!("{file}: is complete\n"));
+        assert_eq!(prints(cd, &["recover", file]), format!("{file}: is complete\n"));
     }
-    let said = fails(cd, &["ptl", "recover", "labels.txt"]);
-    let nothing =
-        "error: labels.txt: the file cannot be edited: there is no whole ZIP file in it\n";
-    assert_eq!(said, (2, nothing.to_owned()));
+    let said = fails(cd, &["recover", "labels.txt"]);
+    let nothing = "error: labels.txt: is neither a zTensor file nor a PyTorch Live model\n";
+    assert_eq!(said, (1, nothing.to_owned()));
 }
 
 #[test]
@@ -330,7 +333,7 @@ fn specs_are_compared_with_the_model() {
     }
     let fits = prints(cd, &["ptl", "embed", "img.ptl", "new.json", "--replace"]);
     assert!(!fits.contains("warning"), "{fits}");
-    let warned = prints(cd, &["ptl", "remove", "img.ptl", SPEC]);
+    let warned = prints(cd, &["edit", "img.ptl", "--remove", SPEC]);
     assert!(warned.contains("  warning") && warned.contains("there is no spec"), "{warned}");
 }
 

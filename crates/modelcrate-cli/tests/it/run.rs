@@ -28,3 +28,11 @@ pub(crate) fn fails(folder: &Path, args: &[&str]) -> (i32, String) {
     assert!(!output.status.success(), "{args:?}");
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
+
+/// Puts the name of a group before a command, unless it is one that all formats have.
+pub(crate) fn in_group<'a>(group: &'a str, args: &[&'a str]) -> Vec<&'a str> {
+    let is_common = args.first().is_some_and(|verb| COMMON.contains(verb));
+    if is_common { args.to_vec() } else { [&[group], args].concat() }
+}
+
+const COMMON: [&str; 3] = ["compact", "edit", "recover"];

@@ -18,12 +18,11 @@ fn folder(file: &str) -> tempfile::TempDir {
 fn replacements_of_another_kind_are_said() {
     let folder = folder("valid/v1.1-ref/scalars.zt");
     let cd = folder.path();
-    let raw = |spec: &'static str| ["ztensor", "replace", "model.zt", "--raw", spec];
+    let raw = |spec: &'static str| ["edit", "model.zt", "--put", spec];
     let text = prints(cd, &raw("s_u8=f32:2,3:bias.bin"));
-    let expected = "model.zt: replaced s_u8\n  warning [zt/replaced-type] \"s_u8\": u8 [] became f32 \
-                    [2, 3]\n";
-    assert_eq!(text, expected);
-    assert_eq!(prints(cd, &raw("s_u8=f32:2,3:bias.bin")), "model.zt: replaced s_u8\n");
+    let warning = "  warning [zt/replaced-type] \"s_u8\": u8 [] became f32 [2, 3]\n";
+    assert!(text.starts_with("model.zt: replaced s_u8\n") && text.ends_with(warning), "{text}");
+    assert!(!prints(cd, &raw("s_u8=f32:2,3:bias.bin")).contains("warning"));
 }
 
 #[test]
@@ -37,11 +36,11 @@ fn damage_and_faults_are_not_passed_on() {
     fs::copy(testdata("ztensor/valid/v1.1-ref/scalars.zt"), cd.join("good.zt")).unwrap();
     let good = fs::read(cd.join("good.zt")).unwrap();
     for (args, fault) in [
-        (&["ztensor", "compact", "model.zt"][..], "zt/digest-mismatch"),
+        (&["compact", "model.zt"][..], "zt/digest-mismatch"),
         (&["convert", "model.zt", "new.zt"], "zt/digest-mismatch"),
         (&["convert", "model.zt", "-", "--to", "zt"], "zt/digest-mismatch"),
-        (&["ztensor", "append", "good.zt", "--from", "model.zt"], "zt/digest-mismatch"),
-        (&["ztensor", "append", "good.zt", "--from", "faulty.zt"], "zt/dtype"),
+        (&["edit", "good.zt", "--from", "model.zt"], "zt/digest-mismatch"),
+        (&["edit", "good.zt", "--from", "faulty.zt"], "zt/dtype"),
     ] {
         let (status, text) = fails(cd, args);
         assert_eq!(status, 1, "{args:?}: {text}");
@@ -79,7 +78,7 @@ fn tensors_of_another_file_are_validated() {
     ];
     for (file, rule) in files {
         let from = testdata("ztensor/invalid").join(file).with_extension("zt");
-        let args = ["ztensor", "append", "model.zt", "--from", from.to_str().unwrap()];
+        let args = ["edit", "model.zt", "--from", from.to_str().unwrap()];
         let (status, text) = fails(cd, &args);
         assert_eq!(status, 1, "{file}: {text}");
         assert!(fs::read(cd.join("model.zt")).unwrap() == good, "{file}");
@@ -87,7 +86,7 @@ fn tensors_of_another_file_are_validated() {
         assert!(text.contains(rule), "{file}: {text}");
     }
     let from = testdata("ztensor/invalid/csr_unsorted_row.zt");
-    let text = prints(cd, &["ztensor", "append", "model.zt", "--from", from.to_str().unwrap()]);
+    let text = prints(cd, &["edit", "model.zt", "--from", from.to_str().unwrap()]);
     assert!(text.contains("warning [zt/csr-order]"), "{text}");
 }
 
@@ -109,11 +108,11 @@ fn dry_runs_say_what_the_real_ones_say() {
         assert!(text.starts_with(&format!("error: {output}: ")), "{text}");
     }
     let edits = [
-        &["ztensor", "append", "model.zt", "--raw", "new=f32:6:bias.bin"][..],
-        &["ztensor", "replace", "model.zt", "--raw", "s_u8=f32:6:bias.bin"],
-        &["ztensor", "remove", "model.zt", "s_u8"],
-        &["ztensor", "compact", "model.zt"],
-        &["ztensor", "recover", "model.zt"],
+        &["edit", "model.zt", "--put", "new=f32:6:bias.bin"][..],
+        &["edit", "model.zt", "--put", "s_u8=f32:6:bias.bin"],
+        &["edit", "model.zt", "--remove", "s_u8"],
+        &["compact", "model.zt"],
+        &["recover", "model.zt"],
     ];
     let lock = LockedFile::open(cd.join("model.zt")).unwrap();
     for args in edits {
@@ -146,7 +145,7 @@ fn the_file_that_cannot_be_written_is_named() {
     let cd = folder.path();
     let before = fs::read(cd.join("model.zt")).unwrap();
     fs::write(cd.join("large.bin"), vec![7; 12 << 20]).unwrap();
-    let command = "ulimit -f 64; exec \"$0\" ztensor append model.zt --raw l=u8:12582912:large.bin";
+    let command = "ulimit -f 64; exec \"$0\" edit model.zt --put l=u8:12582912:large.bin";
     let output = Command::new("sh")
         .args(["-c", command, env!("CARGO_BIN_EXE_modelcrate")])
         .current_dir(cd)
@@ -184,9 +183,9 @@ fn files_are_valid_while_they_are_edited() {
 fn edits(cd: &Path) {
     let large = "large=u8:20971520:large.bin";
     for _ in 0..5 {
-        prints(cd, &["ztensor", "append", "model.zt", "--raw", large]);
-        prints(cd, &["ztensor", "replace", "model.zt", "--raw", large]);
-        prints(cd, &["ztensor", "remove", "model.zt", "large"]);
-        prints(cd, &["ztensor", "compact", "model.zt"]);
+        prints(cd, &["edit", "model.zt", "--put", large]);
+        prints(cd, &["edit", "model.zt", "--put", large]);
+        prints(cd, &["edit", "model.zt", "--remove", "large"]);
+        prints(cd, &["compact", "model.zt"]);
     }
 }

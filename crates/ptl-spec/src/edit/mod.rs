@@ -127,6 +127,16 @@ impl Editor {
         Self::start(path.as_ref(), None, source, options)
     }
 
+    /// Edits a model that is written elsewhere, as [`preview`](Self::preview) has it;
+    /// [`commit`](Self::commit) only says what it would do.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub fn from_source(source: Source) -> Result<Self> {
+        Self::start(Path::new(""), None, source, WriteOptions::default().allow_invalid())
+    }
+
     fn start(
         path: &Path,
         file: Option<LockedFile>,

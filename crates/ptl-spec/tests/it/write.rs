@@ -337,7 +337,7 @@ fn interrupted_edits() {
     assert_eq!(
         Reader::open(&path).unwrap_err().to_string(),
         "the ZIP file has no end: what an interrupted edit has appended is cut off by `modelcrate \
-         ptl recover` (ptl_spec::recover)"
+         recover` (ptl_spec::recover)"
     );
     let cut = recoverable(&Source::open(&path).unwrap()).unwrap();
     assert_eq!(recovered(), cut);

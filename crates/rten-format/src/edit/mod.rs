@@ -93,6 +93,12 @@ impl Editor {
         Ok(Self::start(path.as_ref(), None, reader, options))
     }
 
+    /// Edits a model that is written elsewhere, by [`write`](Self::write); [`commit`](Self::commit) only
+    /// says what it would do.
+    pub fn from_reader(reader: Reader, options: WriteOptions) -> Self {
+        Self::start(Path::new(""), None, reader, options)
+    }
+
     fn start(path: &Path, file: Option<LockedFile>, reader: Reader, options: WriteOptions) -> Self {
         let (path, model) = (path.to_owned(), reader.model().clone());
         Self { path, file, reader, model, options }
@@ -194,21 +200,31 @@ impl Editor {
     /// # Errors
     ///
     /// As for [`commit`](Self::commit), and what `elements` returns.
-    pub fn rewrite(self, mut elements: impl FnMut(&Pending) -> Result<Bytes>) -> Result<Edited> {
+    pub fn rewrite(self, elements: impl FnMut(&Pending) -> Result<Bytes>) -> Result<Edited> {
+        let before = self.reader.source().len();
+        let Some(file) = &self.file else {
+            self.options.output_of().check_create(&self.path)?;
+            let written = self.write(Counter { sink: io::sink(), len: 0 }, elements)?;
+            return Ok(Edited::Replaced { before, after: written.len });
+        };
+        let new = self.write(self.options.output_of().create(&self.path)?, elements)?;
+        self.put(file, new)
+    }
+
+    /// Like [`rewrite`](Self::rewrite), but to any sink, which is returned.
+    ///
+    /// # Errors
+    ///
+    /// As for [`rewrite`](Self::rewrite).
+    pub fn write<W: Write>(
+        &self,
+        sink: W,
+        mut elements: impl FnMut(&Pending) -> Result<Bytes>,
+    ) -> Result<W> {
         if self.is_checked() {
             check::sound(&self.model.lint(), &self.reader.model().lint())?;
         }
-        let (reader, model) = (&self.reader, self.model.clone());
-        let before = reader.source().len();
-        let Some(file) = &self.file else {
-            self.options.output_of().check_create(&self.path)?;
-            let sink = Counter { sink: io::sink(), len: 0 };
-            let written = rewrite::write(reader, model, self.options, sink, &mut elements)?;
-            return Ok(Edited::Replaced { before, after: written.len });
-        };
-        let new = self.options.output_of().create(&self.path)?;
-        let new = rewrite::write(reader, model, self.options, new, &mut elements)?;
-        self.put(file, new)
+        rewrite::write(&self.reader, self.model.clone(), self.options, sink, &mut elements)
     }
 
     /// Tells whether errors are looked for: metadata alone brings none.

@@ -1,6 +1,6 @@
 //! Whole files rewritten or cut back.
 
-use std::path::Path;
+use std::{io::Write, path::Path};
 
 use tensor_core::{
     ErrorKind, Source,
@@ -47,13 +47,23 @@ pub fn compact_dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<
     compacted(options.output.dry_run(path)?, &reader, options).map(|(_, edited)| edited)
 }
 
-/// Writes a file that is to take the place of another.
-fn compacted(new: NewFile, reader: &Reader, options: WriteOptions) -> Result<(NewFile, Edited)> {
+/// Writes a file without the bytes that belong to no object to any sink, which is returned.
+///
+/// # Errors
+///
+/// As for [`compact`]; [`Error::Write`] where the sink fails. What the result would be found to be
+/// wrong with is for the caller to look for.
+pub fn rewrite<W: Write>(reader: &Reader, sink: W, options: WriteOptions) -> Result<W> {
     options.check()?;
     let options = options.version(editable(reader)?);
-    let mut writer = Writer::start(new, options, |_, _| Ok(()));
+    let mut writer = Writer::start(sink, options, |_, _| Ok(()));
     copy_all(reader, &mut writer)?;
-    let mut new = writer.finish()?;
+    writer.finish()
+}
+
+/// Writes a file that is to take the place of another.
+fn compacted(new: NewFile, reader: &Reader, options: WriteOptions) -> Result<(NewFile, Edited)> {
+    let mut new = rewrite(reader, new, options)?;
     options.refuse(Reader::from_source(new.source()?)?.lint().new_since(&reader.lint()))?;
     let edited = Edited::Replaced { before: reader.source().len(), after: new.written() };
     Ok((new, edited))

@@ -13,12 +13,16 @@
 mod compact;
 
 use compact::editable;
-pub use compact::{compact, compact_dry_run, recover, recoverable};
+pub use compact::{compact, compact_dry_run, recover, recoverable, rewrite};
 
-use std::{collections::BTreeMap, io::Write, path::Path};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::Path,
+};
 
 use tensor_core::{
-    Extent, TensorBuf,
+    Extent, ReadAt, Source, TensorBuf,
     output::{Append, Edited, LockedFile},
 };
 
@@ -47,10 +51,10 @@ use crate::{
 /// ```
 #[derive(Debug)]
 #[must_use = "an edit takes effect when it is committed"]
-pub struct Editor {
+pub struct Editor<W: Write = Append<LockedFile>> {
     // Dropped first: what was appended is cut off before another editor comes in.
-    writer: Writer<Append<LockedFile>>,
-    _lock: Lock,
+    writer: Writer<W>,
+    lock: Lock,
     reader: Reader,
     /// Objects that lie where none may, and why: they would come to lie in what is added.
     astray: BTreeMap<String, Error>,
@@ -121,7 +125,81 @@ impl Editor {
         let out = Append::new(sink, source.len(), durability, move |_| Ok(old.clone()));
         let writer = Writer::resume(out, source.len(), reader.manifest(), options)?;
         let astray = reader.tensors().filter_map(astray).collect();
-        Ok(Self { writer, _lock: Lock(file), reader, astray })
+        Ok(Self { writer, lock: Lock(file), reader, astray })
+    }
+
+    /// Makes the edit take effect: writes the new manifest behind everything else. Where nothing
+    /// changed, nothing is written. In a dry run it says what would have been done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`] and [`Error::Unfinished`]; [`Error::Component`] where an object that is not
+    /// removed lies outside of the blobs, as it would come to lie in what is added;
+    /// [`tensor_core::Error::Replaced`] where another file has taken the place of this one. The file
+    /// is as it was.
+    pub fn commit(mut self) -> Result<Edited> {
+        let before = self.reader.source().len();
+        if self.writer.changes_nothing(before, self.reader.manifest())? {
+            return Ok(Edited::Unchanged);
+        }
+        self.refuse_astray()?;
+        let Self { lock, writer, .. } = self;
+        let out = writer.finish()?;
+        lock.check_in_place()?;
+        let after = out.commit().map_err(|source| Error::Write { offset: before, source })?;
+        // Forcing it to the disk takes a while, in which others may replace it as well.
+        lock.check_in_place()?;
+        Ok(Edited::Appended { before, after })
+    }
+}
+
+impl<W: Write> Editor<W> {
+    /// Edits a copy of a file, which is made in `sink`; [`finish`](Self::finish) completes it. The
+    /// file itself is only read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotEditable`]; [`Error::Write`]; where the file cannot be read.
+    pub fn copy_to(sink: W, reader: &Reader, options: WriteOptions) -> Result<Self> {
+        options.check()?;
+        let options = options.version(editable(reader)?);
+        let blobs = Extent::first(reader.manifest().offset());
+        let mut writer = Writer::resume(sink, 0, reader.manifest(), options)?;
+        while writer.position() < blobs.end() {
+            let piece = Extent::between(writer.position(), blobs.end());
+            let piece = piece.part(0, piece.len().min(PIECE), "blobs")?;
+            writer.put(&reader.source().read(piece, "blobs")?)?;
+        }
+        let astray = reader.tensors().filter_map(astray).collect();
+        Ok(Self { writer, lock: Lock(None), reader: reader.clone(), astray })
+    }
+
+    /// Writes the new manifest behind everything else, and returns the sink.
+    ///
+    /// # Errors
+    ///
+    /// As for [`commit`](Editor::commit).
+    pub fn finish(mut self) -> Result<W> {
+        self.refuse_astray()?;
+        self.writer.finish()
+    }
+
+    fn refuse_astray(&mut self) -> Result<()> {
+        self.astray.pop_first().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Returns the file as it would be, to be checked before [`commit`](Editor::commit): all but the
+    /// bytes of what was added, which are zero in it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::finish`] and [`Reader::open`].
+    pub fn preview(&self) -> Result<Reader> {
+        let (old, end) = (self.reader.source(), self.writer.position());
+        let kept = old.window(Extent::first(old.len().min(end)), "file")?;
+        let added = Source::from_read_at(Zeros(end.saturating_sub(kept.len())));
+        let manifest = Source::from_bytes(self.writer.end()?);
+        Reader::from_source(Source::joined([kept, added, manifest]))
     }
 
     /// Returns the file as it was when it was opened.
@@ -130,9 +208,32 @@ impl Editor {
         &self.reader
     }
 
+    /// Tells whether an object of a name is there, or was added.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.writer.contains(name)
+    }
+
     /// Returns the writer of what is added. To replace an object, remove it first.
-    pub const fn writer(&mut self) -> &mut Writer<impl Write + use<>> {
+    pub const fn writer(&mut self) -> &mut Writer<W> {
         &mut self.writer
+    }
+
+    /// Gives objects other names, all at once, so that two can be swapped. Their blobs stay where they
+    /// are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingObject`], also where one is renamed twice; [`Error::DuplicateObject`] where
+    /// another object has a new name. Nothing is renamed then.
+    pub fn rename(&mut self, names: &[(&str, &str)]) -> Result<()> {
+        self.writer.rename(names)?;
+        let moved = names.iter().map(|(old, new)| (*new, self.astray.remove(*old)));
+        let moved: Vec<_> = moved.collect();
+        for (new, error) in moved {
+            error.map(|error| self.astray.insert(new.to_owned(), error));
+        }
+        Ok(())
     }
 
     /// Removes an object; its blobs stay in the file until it is [compacted](compact).
@@ -153,6 +254,16 @@ impl Editor {
     pub fn replace(&mut self, name: &str, tensor: &TensorBuf) -> Result<()> {
         self.remove(name)?;
         self.writer().add(name, tensor)
+    }
+
+    /// Returns the attributes of an object, or those of the file where none is named, as they are to
+    /// be.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingObject`]; as for [`Manifest::attributes`](crate::Manifest::attributes).
+    pub fn attributes_of(&self, object: Option<&str>) -> Result<Attributes> {
+        self.writer.attributes_of(object)
     }
 
     /// Sets one attribute of the file.
@@ -215,33 +326,24 @@ impl Editor {
         }
         self.writer.change_attributes_of(name, change)
     }
+}
 
-    /// Makes the edit take effect: writes the new manifest behind everything else. Where nothing
-    /// changed, nothing is written. In a dry run it says what would have been done.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Write`] and [`Error::Unfinished`]; [`Error::Component`] where an object that is not
-    /// removed lies outside of the blobs, as it would come to lie in what is added;
-    /// [`tensor_core::Error::Replaced`] where another file has taken the place of this one. The file
-    /// is as it was.
-    pub fn commit(self) -> Result<Edited> {
-        let Self { _lock: lock, reader, writer, astray } = self;
-        let before = reader.source().len();
-        if writer.changes_nothing(before, reader.manifest())? {
-            return Ok(Edited::Unchanged);
-        }
-        if let Some(error) = astray.into_values().next() {
-            return Err(error);
-        }
-        let out = writer.finish()?;
-        lock.check_in_place()?;
-        let after = out.commit().map_err(|source| Error::Write { offset: before, source })?;
-        // Forcing it to the disk takes a while, in which others may replace it as well.
-        lock.check_in_place()?;
-        Ok(Edited::Appended { before, after })
+/// As many zeros, in the place of bytes that nobody looks at.
+struct Zeros(u64);
+
+impl ReadAt for Zeros {
+    fn len(&self) -> u64 {
+        self.0
+    }
+
+    fn read_exact_at(&self, _: u64, buffer: &mut [u8]) -> io::Result<()> {
+        buffer.fill(0);
+        Ok(())
     }
 }
+
+/// How many bytes are copied at once.
+const PIECE: u64 = 1 << 20;
 
 /// Returns why an object lies where none may, and its name.
 fn astray(tensor: Tensor<'_>) -> Option<(String, Error)> {
@@ -287,11 +389,11 @@ mod tests {
     }
 
     impl WriteAt for Watched {
-        fn byte_len(&self) -> std::io::Result<u64> {
+        fn byte_len(&self) -> io::Result<u64> {
             Ok(self.bytes.borrow().len() as u64)
         }
 
-        fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> std::io::Result<()> {
+        fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
             let mut at = usize::try_from(offset).unwrap();
             let taken = &bytes[..bytes.len().min(self.room.saturating_sub(at))];
             let mut rest = taken;
@@ -312,16 +414,16 @@ mod tests {
             if taken.len() == bytes.len() {
                 return Ok(());
             }
-            Err(std::io::ErrorKind::StorageFull.into())
+            Err(io::ErrorKind::StorageFull.into())
         }
 
-        fn set_len(&mut self, len: u64) -> std::io::Result<()> {
+        fn set_len(&mut self, len: u64) -> io::Result<()> {
             self.bytes.borrow_mut().truncate(usize::try_from(len).unwrap());
             self.look();
             Ok(())
         }
 
-        fn sync(&mut self) -> std::io::Result<()> {
+        fn sync(&mut self) -> io::Result<()> {
             Ok(())
         }
     }

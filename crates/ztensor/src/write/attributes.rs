@@ -13,6 +13,18 @@ use crate::{
 };
 
 impl<W: Write> Writer<W> {
+    /// Returns the attributes of an object, or those of the file.
+    pub(crate) fn attributes_of(&self, object: Option<&str>) -> Result<Attributes> {
+        let Some(name) = object else { return decoded(self.root.attributes.as_ref()) };
+        decoded(self.object_of(name)?.attributes.as_ref())
+    }
+
+    fn object_of(&self, name: &str) -> Result<Object> {
+        let missing = || Error::MissingObject { name: name.to_owned() };
+        let body = Bytes::copy_from_slice(self.index.body(name).ok_or_else(missing)?);
+        Object::from_encoded(&body, &limits())
+    }
+
     /// Changes the attributes of the file that is written.
     pub(crate) fn change_attributes(&mut self, change: impl FnOnce(&mut Attributes)) -> Result<()> {
         if let Some(attributes) = changed("", self.root.attributes.as_ref(), change)? {
@@ -27,9 +39,7 @@ impl<W: Write> Writer<W> {
         name: &str,
         change: impl FnOnce(&mut Attributes),
     ) -> Result<()> {
-        let missing = || Error::MissingObject { name: name.to_owned() };
-        let body = Bytes::copy_from_slice(self.index.body(name).ok_or_else(missing)?);
-        let mut object = Object::from_encoded(&body, &limits())?;
+        let mut object = self.object_of(name)?;
         if let Some(attributes) = changed(name, object.attributes.as_ref(), change)? {
             object.attributes = attributes;
             self.index.remove(name)?;
@@ -45,9 +55,7 @@ fn changed(
     encoded: Option<&Encoded>,
     change: impl FnOnce(&mut Attributes),
 ) -> Result<Option<Option<Encoded>>> {
-    let before = encoded.map(|encoded| encoded.attributes(&limits())).transpose();
-    let before = before.map_err(|error| error.inside("attributes").into_error(0))?;
-    let before = before.unwrap_or_default();
+    let before = decoded(encoded)?;
     let mut after = before.clone();
     change(&mut after);
     Ok(match after {
@@ -55,6 +63,12 @@ fn changed(
         after if after.is_empty() => Some(None),
         after => Some(Some(encode_attributes(object, &after)?)),
     })
+}
+
+fn decoded(encoded: Option<&Encoded>) -> Result<Attributes> {
+    let attributes = encoded.map(|encoded| encoded.attributes(&limits())).transpose();
+    let attributes = attributes.map_err(|error| error.inside("attributes").into_error(0))?;
+    Ok(attributes.unwrap_or_default())
 }
 
 /// Returns the limits under which what is edited was opened.

@@ -2,6 +2,7 @@
 //! writer 1.1.1.
 
 use std::{
+    collections::HashSet,
     fmt,
     io::{self, Write},
     path::Path,
@@ -59,6 +60,39 @@ pub(super) struct Root {
     other: Vec<(String, Bytes)>,
     /// Why the attributes that were set cannot be written.
     refused: Option<Error>,
+}
+
+impl Root {
+    /// Passes the manifest on as [`Manifest::parse`] reads it, a piece at a time.
+    fn put(
+        &self,
+        index: &Index,
+        version: Version,
+        mut put: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut piece = Vec::with_capacity(PIECE);
+        let mut emitter = Emitter::new(&mut piece);
+        let optional = usize::from(self.attributes.is_some());
+        emitter.map(optional.saturating_add(self.other.len()).saturating_add(2));
+        emitter.text("version").text(self.version.as_deref().unwrap_or(version.text()));
+        if let Some(attributes) = &self.attributes {
+            emitter.text("attributes").raw(&attributes.bytes);
+        }
+        let entries = index.sorted();
+        emitter.text("objects").map(entries.len());
+        for (name, body) in entries {
+            Emitter::new(&mut piece).text(name).raw(body);
+            if piece.len() >= PIECE {
+                put(&piece)?;
+                piece.clear();
+            }
+        }
+        let mut emitter = Emitter::new(&mut piece);
+        for (key, item) in &self.other {
+            emitter.text(key).raw(item);
+        }
+        put(&piece)
+    }
 }
 
 impl<W: Write> Writer<W> {
@@ -183,6 +217,45 @@ impl<W: Write> Writer<W> {
         self.index.remove(name)
     }
 
+    /// Gives objects other names, all at once, or none of them.
+    pub(crate) fn rename(&mut self, names: &[(&str, &str)]) -> Result<()> {
+        let (mut bodies, mut old, mut new) = (Vec::new(), HashSet::new(), HashSet::new());
+        for (name, _) in names {
+            let body = self.index.body(name).filter(|_| old.insert(*name));
+            let body = body.ok_or_else(|| Error::MissingObject { name: (*name).to_owned() })?;
+            bodies.push(body.to_owned());
+        }
+        for (_, name) in names {
+            let is_taken = self.contains(name) && !old.contains(name);
+            if is_taken || !new.insert(*name) {
+                return Err(Error::DuplicateObject { name: (*name).to_owned() });
+            }
+        }
+        names.iter().try_for_each(|(name, _)| self.index.remove(name))?;
+        names.iter().zip(bodies).try_for_each(|((_, name), body)| self.index.push(name, &body))
+    }
+
+    pub(crate) const fn position(&self) -> u64 {
+        self.out.position
+    }
+
+    /// Writes bytes that are as they are to be.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.put(bytes)
+    }
+
+    /// Returns the manifest and the footer as [`finish`](Self::finish) writes them.
+    pub(crate) fn end(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let Self { root, index, options, .. } = self;
+        root.put(index, options.version, |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        bytes.extend_from_slice(&footer(bytes.len() as u64));
+        Ok(bytes)
+    }
+
     pub(crate) const fn verify(&self) -> Verify {
         self.options.verify
     }
@@ -213,7 +286,8 @@ impl<W: Write> Writer<W> {
         }
         self.out.begin()?;
         let start = self.out.position;
-        self.put_manifest()?;
+        let Self { out, root, index, options, .. } = &mut self;
+        root.put(index, options.version, |piece| out.put(piece))?;
         let found = self.out.position.saturating_sub(start);
         Limits::default().check(Limit::ManifestBytes, "manifest size in bytes", found)?;
         self.out.put(&footer(found))?;
@@ -222,33 +296,6 @@ impl<W: Write> Writer<W> {
         sink.flush().map_err(|source| Error::Write { offset: position, source })?;
         (self.complete)(&mut sink, &self.options)?;
         Ok(sink)
-    }
-
-    /// Writes the manifest as [`Manifest::parse`] reads it, a piece at a time.
-    fn put_manifest(&mut self) -> Result<()> {
-        let Self { out, root, index, options, .. } = self;
-        let mut piece = Vec::with_capacity(PIECE);
-        let mut emitter = Emitter::new(&mut piece);
-        let optional = usize::from(root.attributes.is_some());
-        emitter.map(optional.saturating_add(root.other.len()).saturating_add(2));
-        emitter.text("version").text(root.version.as_deref().unwrap_or(options.version.text()));
-        if let Some(attributes) = &root.attributes {
-            emitter.text("attributes").raw(&attributes.bytes);
-        }
-        let entries = index.sorted();
-        emitter.text("objects").map(entries.len());
-        for (name, body) in entries {
-            Emitter::new(&mut piece).text(name).raw(body);
-            if piece.len() >= PIECE {
-                out.put(&piece)?;
-                piece.clear();
-            }
-        }
-        let mut emitter = Emitter::new(&mut piece);
-        for (key, item) in &root.other {
-            emitter.text(key).raw(item);
-        }
-        out.put(&piece)
     }
 
     pub(super) fn check_finished(&self) -> Result<()> {

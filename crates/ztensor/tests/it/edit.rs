@@ -562,3 +562,52 @@ fn attributes_are_edited_one_by_one() {
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.tensor("new").unwrap().attributes().unwrap(), None);
 }
+
+/// The same changes, in place and of a copy.
+#[test]
+fn copies_are_edited_as_files_are() {
+    let (_folder, path) = copy("v1.1-ref/scalars.zt");
+    let reader = Reader::open(&path).unwrap();
+    let added = TensorBuf::from_slice([3], &[1_u8, 2, 3]).unwrap();
+    let swap = [("s_u8", "s_i8"), ("s_i8", "s_u8")];
+    let mut copy = Editor::copy_to(Vec::new(), &reader, WriteOptions::default()).unwrap();
+    copy.rename(&swap).unwrap();
+    copy.writer().add("new", &added).unwrap();
+    copy.set_tensor_attribute("new", "unit", "mV").unwrap();
+    let expected = names(&copy.preview().unwrap());
+    let copy = Reader::from_bytes(copy.finish().unwrap()).unwrap();
+    assert_eq!(names(&copy), expected);
+    assert!(copy.validate().is_valid());
+
+    let mut editor = Editor::open(&path).unwrap();
+    editor.rename(&swap).unwrap();
+    editor.writer().add("new", &added).unwrap();
+    editor.set_tensor_attribute("new", "unit", "mV").unwrap();
+    let preview = editor.preview().unwrap();
+    assert_eq!((names(&preview), preview.lint().is_valid()), (expected.clone(), true));
+    editor.commit().unwrap();
+    let edited = Reader::open(&path).unwrap();
+    assert_eq!(names(&edited), expected);
+    for name in &expected {
+        let [a, b] = [&copy, &edited].map(|reader| reader.tensor(name).unwrap().bytes().unwrap());
+        assert_eq!(a, b, "{name}");
+    }
+    let old = |name| reader.tensor(name).unwrap().bytes().unwrap();
+    assert_eq!(edited.tensor("s_u8").unwrap().bytes().unwrap(), old("s_i8"));
+}
+
+#[test]
+fn names_that_are_taken_or_missing_rename_nothing() {
+    let reader = Reader::open(testdata("ztensor/valid/v1.1-ref/scalars.zt")).unwrap();
+    let mut editor = Editor::copy_to(Vec::new(), &reader, WriteOptions::default()).unwrap();
+    for (names, message) in [
+        (&[("none", "x")][..], "object \"none\" is not in the file"),
+        (&[("s_u8", "x"), ("s_u8", "y")], "object \"s_u8\" is not in the file"),
+        (&[("s_u8", "s_i8")], "object \"s_i8\""),
+        (&[("s_u8", "x"), ("s_i8", "x")], "object \"x\""),
+    ] {
+        let error = editor.rename(names).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+    assert!(editor.contains("s_u8") && editor.contains("s_i8") && !editor.contains("x"));
+}

@@ -1,15 +1,20 @@
 //! Elements of constants from other files.
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, io, path::Path};
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
-    AnyReader,
+    AnyReader, NamedTensor,
     rten_format::{self, Constant, ConstantDataType, NodeKind, Pending, Reader},
-    tensor_core::{self, DType, Extent, Source, TensorInfo},
+    tensor_core::{self, Extent, Source, TensorInfo},
 };
 
-use crate::{failure::About, tensor_file::TensorFile};
+use crate::{
+    failure::About,
+    glob::{Glob, check_meant, is_meant},
+    put::Put,
+    rten::find,
+};
 
 /// Where the new elements of constants are, by graph and node.
 #[derive(Default)]
@@ -22,19 +27,30 @@ pub(super) struct Weights {
 enum Place {
     /// A tensor of a file of another format.
     Named(Box<AnyReader>, String),
+    Put(Box<AnyReader>, Put),
     Elements(Source),
 }
 
 impl Weights {
     /// Takes all constants that another file has: of an RTen model those at the same place, of any
     /// other format those of the same name, where only one constant has it.
-    pub(super) fn all_of(&mut self, path: &Path, reader: &Reader) -> anyhow::Result<()> {
-        match AnyReader::open(path).about(path)? {
-            AnyReader::Rten(weights) => self.all_of_model(path, &weights, reader)?,
-            weights => self.all_named(path, &weights, reader)?,
+    pub(super) fn all_of(
+        &mut self,
+        path: &Path,
+        globs: &[Glob],
+        reader: &Reader,
+    ) -> anyhow::Result<()> {
+        let before = self.names.len();
+        let weights = AnyReader::open(path).about(path)?;
+        let set = weights.tensor_set().about(path)?;
+        check_meant(globs, "tensor", set.tensors().iter().map(NamedTensor::name)).about(path)?;
+        match &weights {
+            AnyReader::Rten(weights) => self.all_of_model(path, weights, globs, reader)?,
+            weights => self.all_named(path, weights, globs, reader)?,
         }
+        let has_any = self.names.len() > before;
         ensure!(
-            !self.from.is_empty(),
+            has_any,
             "{}: has no tensor that is called as a constant of the model",
             path.display()
         );
@@ -45,13 +61,14 @@ impl Weights {
         &mut self,
         path: &Path,
         weights: &Reader,
+        globs: &[Glob],
         reader: &Reader,
     ) -> anyhow::Result<()> {
         let named = weights.tensors().filter(|tensor| tensor.name().is_some());
         let places: HashMap<_, _> =
             named.map(|tensor| ((tensor.graph_path(), tensor.name()), tensor)).collect();
         for old in reader.tensors() {
-            let Some(name) = old.name() else { continue };
+            let Some(name) = old.name().filter(|name| is_meant(globs, name)) else { continue };
             let Some(new) = places.get(&(old.graph_path(), old.name())) else { continue };
             same(name, &new.info().about(path)?, &old.info()?).about(path)?;
             let Some(extent) = new.extent().about(path)? else { continue };
@@ -65,6 +82,7 @@ impl Weights {
         &mut self,
         path: &Path,
         weights: &AnyReader,
+        globs: &[Glob],
         reader: &Reader,
     ) -> anyhow::Result<()> {
         let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -73,7 +91,8 @@ impl Weights {
             *count = count.saturating_add(1);
         }
         for old in reader.tensors() {
-            let Some(name) = old.name().filter(|name| !name.is_empty()) else { continue };
+            let is_wanted = |name: &&str| !name.is_empty() && is_meant(globs, name);
+            let Some(name) = old.name().filter(is_wanted) else { continue };
             let Some(new) = weights.tensor(name).about(path)? else { continue };
             let new = new.info().about(path)?;
             let count = counts.get(name).copied().unwrap_or_default();
@@ -85,19 +104,15 @@ impl Weights {
         Ok(())
     }
 
-    /// Takes one constant of the main graph from a file of its elements.
-    pub(super) fn raw(&mut self, raw: &TensorFile<DType>, reader: &Reader) -> anyhow::Result<()> {
-        let source = raw.open(raw.dtype).about(&raw.path)?;
-        let id = super::find(reader.model(), &raw.name)?;
-        let node = usize::try_from(id).ok().and_then(|id| reader.model().graph.nodes.get(id));
-        let Some(NodeKind::Constant(_)) = node.map(|node| &node.kind) else {
-            return Err(anyhow!("node {id} is not a constant"));
-        };
+    /// Takes one constant of the main graph from another file.
+    pub(super) fn one(&mut self, put: Put, reader: &Reader) -> anyhow::Result<()> {
+        let weights = put.open()?;
+        let new = put.tensor(&weights).and_then(|tensor| Ok(tensor.info()?)).about(&put.path)?;
+        let id = find(reader.model(), &put.name)?;
         let old = reader.tensors().find(|tensor| (tensor.scope(), tensor.node()) == (0, id));
         let old = old.ok_or_else(|| anyhow!("node {id} is not a constant"))?;
-        let new = TensorInfo { dtype: raw.dtype, shape: raw.shape.clone() };
-        same(&raw.name, &new, &old.info()?)?;
-        self.put((0, id), &raw.name, Place::Elements(source));
+        same(&put.name, &new, &old.info()?)?;
+        self.put((0, id), &put.name.clone(), Place::Put(Box::new(weights), put));
         Ok(())
     }
 
@@ -136,6 +151,10 @@ impl Weights {
                 let tensor = tensor.ok_or(rten_format::Error::NonePending)?;
                 Ok(tensor.read().map_err(foreign)?.into_bytes())
             }
+            Some(Place::Put(reader, put)) => {
+                let tensor = put.tensor(reader).map_err(io::Error::other).map_err(unread)?;
+                Ok(tensor.bytes().map_err(foreign)?)
+            }
             Some(Place::Elements(source)) => {
                 Ok(source.read(Extent::first(source.len()), "elements")?)
             }
@@ -146,7 +165,11 @@ impl Weights {
 
 /// Wraps an error of another format.
 fn foreign(error: modelcrate::Error) -> rten_format::Error {
-    let (what, source) = ("elements", std::io::Error::other(error));
+    unread(io::Error::other(error))
+}
+
+fn unread(source: io::Error) -> rten_format::Error {
+    let what = "elements";
     rten_format::Error::Core(tensor_core::Error::Read { what, offset: 0, source })
 }
 

@@ -1,0 +1,253 @@
+//! Edits of Circle and TFLite models.
+
+use std::{collections::HashMap, fs, path::Path, str::FromStr};
+
+use anyhow::{anyhow, bail, ensure};
+use bytes::Bytes;
+use clap::ValueEnum;
+use modelcrate::{
+    AnyReader, AnyTensor, NamedTensor,
+    circle_format::{
+        BufferPlacement, Reader, WriteOptions,
+        model::{Model, Signature, SignatureTensor, Subgraph},
+    },
+};
+
+use super::{Changes, Job, check_from, unknown};
+use crate::{
+    editing::Changes as Changed,
+    failure::About,
+    glob::{check_meant, is_meant},
+    outcome::Outcome,
+};
+
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct Options {
+    /// Set the description; an empty one removes it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Make a signature of the inputs and outputs of a graph, the first one unless another is
+    /// given, under the names of their tensors; may be given several times
+    #[arg(long, value_name = "KEY[:GRAPH]")]
+    signature: Vec<Named>,
+    /// Remove a signature; may be given several times
+    #[arg(long, value_name = "KEY")]
+    remove_signature: Vec<String>,
+    /// Take out buffers that nothing refers to
+    #[arg(long)]
+    drop_unused: bool,
+    /// Where the bytes of constants go
+    #[arg(long, value_enum)]
+    buffers: Option<Buffers>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Buffers {
+    /// Into the tables, which reach 2 GiB; onert 0.1.0 finds them nowhere else
+    Inline,
+    /// Behind the tables
+    Outside,
+}
+
+/// Rewrites a model: tables first, then the bytes of buffers, which are copied and not looked at. Files
+/// that are appended to a TFLite model stay.
+pub(super) fn edit(job: Job) -> anyhow::Result<Outcome> {
+    let Job { file, opened, changes, editing } = job;
+    let opened = opened.map_or_else(|| editing.open(&file).about(&file), Ok)?;
+    let reader = Reader::from_source(opened.source.clone()).about(&file)?;
+    let mut model = reader.model().clone();
+    let done = changes.apply_to_model(&mut model, &reader, &file).about(&file)?;
+    let options = WriteOptions::default().placement(changes.circle.placement());
+    let is_same = model == *reader.model() && changes.circle.buffers.is_none();
+    let changed = match is_same && editing.is_in_place() {
+        true => crate::editing::Changed::nothing(Some(opened.source.len())),
+        false => editing.rewrite(&file, &opened, &reader.lint(), |sink| {
+            Ok(options.write_to(sink, &model).origin(&reader).finish()?)
+        })?,
+    };
+    editing.report(&file, &done.done(changed))
+}
+
+impl Changes {
+    fn apply_to_model(
+        &self,
+        model: &mut Model,
+        reader: &Reader,
+        file: &Path,
+    ) -> anyhow::Result<Changed> {
+        let mut done = Changed::default();
+        self.constants(model, reader, file, &mut done)?;
+        let names = self.renames(|name| has_tensor(model, name))?;
+        for (old, new) in &names {
+            ensure!(has_tensor(model, old), "has no tensor {old:?}");
+            done.renamed.push(((*old).to_owned(), (*new).to_owned()));
+        }
+        model.rename_tensors(names);
+        for name in &self.unset {
+            if !model.remove_metadata(name) {
+                let known = model.metadata.iter().filter_map(|entry| entry.name.as_deref());
+                return Err(unknown("metadata", name, known));
+            }
+            done.unset.push(name.clone());
+        }
+        for (name, value) in self.pairs()? {
+            let value = match value.strip_prefix('@') {
+                Some(path) => fs::read(path).about(Path::new(path))?,
+                None => value.as_bytes().to_vec(),
+            };
+            model.set_metadata(name, value);
+            done.set.push(name.to_owned());
+        }
+        self.circle.apply(model)?;
+        Ok(done)
+    }
+
+    /// Puts other elements in the place of those of constants.
+    fn constants(
+        &self,
+        model: &mut Model,
+        reader: &Reader,
+        file: &Path,
+        done: &mut Changed,
+    ) -> anyhow::Result<()> {
+        let mut constants: HashMap<&str, Vec<(u32, u32)>> = HashMap::new();
+        for tensor in reader.tensors() {
+            let places = constants.entry(tensor.name().unwrap_or_default()).or_default();
+            places.push((tensor.subgraph(), tensor.index()));
+        }
+        for from in &self.from {
+            let other = AnyReader::open(from).about(from)?;
+            check_from(from, file).about(from)?;
+            let set = other.tensor_set().about(from)?;
+            let names = set.tensors().iter().map(NamedTensor::name);
+            check_meant(&self.tensor, "tensor", names).about(from)?;
+            let before = done.replaced.len();
+            for named in set.tensors().iter().filter(|one| is_meant(&self.tensor, one.name())) {
+                if constants.contains_key(named.name()) {
+                    let elements = elements(reader, named.name(), named.tensor());
+                    replace(model, &constants, named.name(), elements.about(from)?)?;
+                    done.replaced.push(named.name().to_owned());
+                }
+            }
+            let has_any = done.replaced.len() > before;
+            let path = from.display();
+            ensure!(has_any, "{path}: has no tensor that is called as a constant of the model");
+        }
+        for put in self.tensors()? {
+            let other = put.open()?;
+            let tensor = put.tensor(&other).about(&put.path)?;
+            let elements = elements(reader, &put.name, tensor).about(&put.path)?;
+            replace(model, &constants, &put.name, elements)?;
+            done.replaced.push(put.name);
+        }
+        if !done.replaced.is_empty() {
+            model.drop_unused_buffers();
+        }
+        Ok(())
+    }
+}
+
+fn has_tensor(model: &Model, name: &str) -> bool {
+    let mut tensors = model.subgraphs.iter().flat_map(|graph| &graph.tensors);
+    tensors.any(|tensor| tensor.name.as_deref() == Some(name))
+}
+
+/// Reads what is to be the elements of a constant, of the element type and shape that it has.
+fn elements(reader: &Reader, name: &str, new: AnyTensor<'_>) -> anyhow::Result<Bytes> {
+    let old = reader.tensor(name).ok_or_else(|| anyhow!("the model has no constant {name:?}"))?;
+    let (new_info, old) = (new.info()?, old.info()?);
+    ensure!(new_info == old, "{name:?} is {new_info} there, expected {old}");
+    Ok(new.bytes()?)
+}
+
+fn replace(
+    model: &mut Model,
+    constants: &HashMap<&str, Vec<(u32, u32)>>,
+    name: &str,
+    elements: Bytes,
+) -> anyhow::Result<()> {
+    let places = constants.get(name).map(Vec::as_slice).unwrap_or_default();
+    let [(graph, index)] = *places else {
+        bail!("{name:?} is the name of {} constants, expected one", places.len());
+    };
+    // The old buffer may be that of other constants, too.
+    let buffer = model.add_buffer(elements);
+    let graph = usize::try_from(graph).ok().and_then(|graph| model.subgraphs.get_mut(graph));
+    let tensors = graph.map(|graph| graph.tensors.as_mut_slice()).unwrap_or_default();
+    if let Some(tensor) = usize::try_from(index).ok().and_then(|index| tensors.get_mut(index)) {
+        tensor.buffer = buffer;
+        tensor.external_buffer = 0;
+    }
+    Ok(())
+}
+
+impl Options {
+    fn apply(&self, model: &mut Model) -> anyhow::Result<()> {
+        if let Some(description) = &self.description {
+            model.description = Some(description.clone()).filter(|text| !text.is_empty());
+        }
+        for named in &self.signature {
+            let signature = named.signature(model)?;
+            model.set_signature(signature);
+        }
+        for key in &self.remove_signature {
+            ensure!(model.remove_signature(key), "has no signature {key:?}");
+        }
+        if self.drop_unused {
+            model.drop_unused_buffers();
+        }
+        Ok(())
+    }
+
+    const fn placement(&self) -> BufferPlacement {
+        match self.buffers {
+            None => BufferPlacement::Keep,
+            Some(Buffers::Inline) => BufferPlacement::Inline,
+            Some(Buffers::Outside) => BufferPlacement::Outside,
+        }
+    }
+}
+
+/// `KEY` or `KEY:GRAPH`.
+#[derive(Clone, Debug)]
+struct Named {
+    key: String,
+    graph: u32,
+}
+
+impl Named {
+    /// Returns the signature of a graph under the names of its tensors.
+    fn signature(&self, model: &Model) -> anyhow::Result<Signature> {
+        let count = model.subgraphs.len();
+        let graph = usize::try_from(self.graph).ok().and_then(|at| model.subgraphs.get(at));
+        let graph = graph.ok_or_else(|| anyhow!("has {count} graphs, none at {}", self.graph))?;
+        Ok(Signature {
+            inputs: named(graph, &graph.inputs)?,
+            outputs: named(graph, &graph.outputs)?,
+            key: Some(self.key.clone()),
+            subgraph_index: self.graph,
+            ..Signature::default()
+        })
+    }
+}
+
+fn named(graph: &Subgraph, indices: &[i32]) -> anyhow::Result<Vec<SignatureTensor>> {
+    let tensor = |&index: &i32| {
+        let tensor = graph.tensor(index).and_then(|tensor| tensor.name.clone());
+        let name = tensor.ok_or_else(|| anyhow!("has no name for tensor {index}"))?;
+        Ok(SignatureTensor { name: Some(name), tensor_index: index.unsigned_abs() })
+    };
+    indices.iter().map(tensor).collect()
+}
+
+impl FromStr for Named {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (key, graph) = text.rsplit_once(':').unwrap_or((text, "0"));
+        let Ok(graph) = graph.parse() else { bail!("{graph:?} is not the position of a graph") };
+        ensure!(!key.is_empty(), "{text:?} is neither KEY nor KEY:GRAPH");
+        Ok(Self { key: key.to_owned(), graph })
+    }
+}

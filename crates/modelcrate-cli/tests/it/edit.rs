@@ -1,0 +1,162 @@
+//! `modelcrate edit`, `compact` and `recover`: what is the same for all formats, and what is new.
+
+use std::fs;
+
+use modelcrate::{AnyReader, ztensor};
+use test_support::testdata;
+
+use crate::run::{fails, modelcrate, prints};
+
+/// A file of each format that can be edited, and an edit of it.
+const EDITS: [(&str, &str, &[&str]); 6] = [
+    ("carton/golden/minimal.carton", "m.carton", &["--set", "license=MIT"]),
+    ("nnpackage/valid/everything.circle", "m.circle", &["--set", "license=MIT"]),
+    ("nnpackage/valid/01_minimal_circle_stored.zip", "m.zip", &["--set", "NUM_THREADS=2"]),
+    ("ptl/valid/torch113/img_extras.ptl", "m.ptl", &["--put", "extra/notes.txt=notes"]),
+    ("rten/valid/mlp.v2.rten", "m.rten", &["--set", "license=MIT"]),
+    ("ztensor/valid/v1.1-ref/scalars.zt", "m.zt", &["--set", "license=MIT"]),
+];
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (sample, name, _) in EDITS {
+        fs::copy(testdata(sample), folder.path().join(name)).unwrap();
+    }
+    fs::write(folder.path().join("notes"), "12345678").unwrap();
+    folder
+}
+
+#[test]
+fn inputs_stay_where_an_output_is_given() {
+    let folder = folder();
+    let cd = folder.path();
+    for (_, name, options) in EDITS {
+        let before = fs::read(cd.join(name)).unwrap();
+        let new = format!("new-{name}");
+        let args = [&["edit", name, "-o", &new], options].concat();
+        let planned = prints(cd, &[&args[..], &["--dry-run"]].concat());
+        assert!(!cd.join(&new).exists());
+        assert_eq!(planned.replace("would be ", ""), prints(cd, &args));
+        assert!(fs::read(cd.join(name)).unwrap() == before, "{name}");
+        let there = format!("error: {new}: is there already (--overwrite replaces it)\n");
+        assert_eq!(fails(cd, &args), (2, there));
+        let piped = modelcrate(cd, &[&["edit", name, "-o", "-"], options].concat());
+        assert!(piped.stdout == fs::read(cd.join(&new)).unwrap(), "{name}");
+        prints(cd, &[&["edit", name], options].concat());
+        let [a, b] = [name, &new].map(|name| AnyReader::open(cd.join(name)).unwrap());
+        let summary = |reader: &AnyReader| serde_json::to_value(reader.summary(Default::default()));
+        let [a, b] = [summary(&a).unwrap(), summary(&b).unwrap()];
+        assert_eq!(a["metadata"], b["metadata"], "{name}");
+    }
+}
+
+#[test]
+fn what_a_format_has_not_is_refused() {
+    let folder = folder();
+    let cd = folder.path();
+    for (args, message) in [
+        (&["m.zt"][..], "nothing is to be changed: say what, such as --set KEY=VALUE"),
+        (
+            &["m.ptl", "--digests"],
+            "m.ptl: is a ptl file, for which there is no --digests, only --remove, --put",
+        ),
+        (
+            &["m.rten", "--set", "nosuch=1"],
+            "m.rten: has no field \"nosuch\", expected one of onnx_hash, description, license, commit, \
+             code_repository, model_repository, run_id, run_url",
+        ),
+        (&["m.zt", "--unset", "none"], "m.zt: has no attribute \"none\", and no other"),
+        (&["m.circle", "--put", "none=u8:8:notes"], "notes: the model has no constant \"none\""),
+        (&["notes", "--set", "a=b"], "notes: file is "),
+    ] {
+        let (_, text) = fails(cd, &[&["edit"], args].concat());
+        assert!(text.starts_with(&format!("error: {message}")), "{text}");
+    }
+    for (name, key) in [("m.zip", "FOO"), ("m.carton", "nosuch")] {
+        let set = format!("{key}=1");
+        let (status, text) = fails(cd, &["edit", name, "--set", &set]);
+        let start = format!("error: {name}: has no key {key:?}, expected one of ");
+        assert!(status == 2 && text.starts_with(&start), "{text}");
+        prints(cd, &["edit", name, "--set", &set, "--force"]);
+    }
+}
+
+#[test]
+fn tensors_get_names_and_attributes() {
+    let folder = folder();
+    let cd = folder.path();
+    let names = ["--rename", "s_u8=s_i8", "--rename", "s_i8=s_u8"];
+    let set = ["--set", "license=MIT", "--set", "s_u8.unit=mV", "--set", "a.b=c"];
+    let before = AnyReader::open(cd.join("m.zt")).unwrap();
+    let before = |name: &str| before.tensor(name).unwrap().unwrap().bytes().unwrap();
+    for more in [&["-o", "new.zt"][..], &[]] {
+        prints(cd, &[&["edit", "m.zt"], &names[..], &set[..], more].concat());
+    }
+    for file in ["new.zt", "m.zt"] {
+        let reader = ztensor::Reader::open(cd.join(file)).unwrap();
+        let attributes = reader.manifest().attributes().unwrap().unwrap();
+        assert_eq!(attributes.get("license"), Some(&"MIT".into()));
+        assert_eq!(attributes.get("a.b"), Some(&"c".into()));
+        // It was set by the name that the tensor had before.
+        let tensor = reader.tensor("s_i8").unwrap();
+        assert_eq!(tensor.attributes().unwrap().unwrap().get("unit"), Some(&"mV".into()));
+        assert_eq!(tensor.bytes().unwrap(), before("s_u8"));
+        assert_eq!(reader.tensor("s_u8").unwrap().bytes().unwrap(), before("s_i8"));
+        assert!(prints(cd, &["verify", file]).starts_with(&format!("{file}: valid\n")));
+    }
+    prints(cd, &["edit", "new.zt", "--unset", "license", "--unset", "s_i8.unit"]);
+    let (_, text) = fails(cd, &["edit", "new.zt", "--unset", "s_i8.unit"]);
+    assert!(text.contains("has no attribute \"s_i8.unit\""), "{text}");
+}
+
+#[test]
+fn tensors_come_from_files_of_other_formats() {
+    let folder = folder();
+    let cd = folder.path();
+    let from = testdata("weights/model.safetensors");
+    let args = ["edit", "m.zt", "--from", from.to_str().unwrap()];
+    let planned = prints(cd, &[&args[..], &["--dry-run"]].concat());
+    assert_eq!(prints(cd, &args), planned.replace("would be ", ""));
+    let [old, new] = [from, cd.join("m.zt")].map(|path| AnyReader::open(path).unwrap());
+    for tensor in old.tensors().unwrap() {
+        let copy = new.tensor(tensor.name().unwrap()).unwrap().unwrap();
+        assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
+    }
+    assert!(prints(cd, &["verify", "m.zt"]).starts_with("m.zt: valid\n"));
+}
+
+#[test]
+fn files_are_put_and_removed_under_the_names_that_inspect_shows() {
+    let folder = folder();
+    let cd = folder.path();
+    for (name, entry) in [("m.ptl", "extra/notes.txt"), ("m.carton", "misc/notes.txt")] {
+        let put = format!("{entry}=notes");
+        fs::write(cd.join("notes"), "first").unwrap();
+        let text = prints(cd, &["edit", name, "--put", &put]);
+        assert!(text.contains(": added "), "{text}");
+        assert!(prints(cd, &["inspect", name]).contains(entry), "{name}");
+        fs::write(cd.join("notes"), "other").unwrap();
+        assert!(prints(cd, &["edit", name, "--put", &put]).contains(": replaced "));
+        prints(cd, &["edit", name, "--remove", entry]);
+        assert!(!prints(cd, &["inspect", name]).contains(entry), "{name}");
+        assert_eq!(modelcrate(cd, &["verify", name]).status.code(), Some(0));
+    }
+}
+
+#[test]
+fn unused_bytes_of_rten_models_go() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["edit", "m.rten", "--set", "license=none"]);
+    prints(cd, &["edit", "m.rten", "--set", "license=MIT"]);
+    let long = fs::metadata(cd.join("m.rten")).unwrap().len();
+    let text = prints(cd, &["compact", "m.rten"]);
+    assert!(text.starts_with("m.rten: compacted, "), "{text}");
+    assert!(fs::metadata(cd.join("m.rten")).unwrap().len() < long);
+    let [old, new] = [testdata("rten/valid/mlp.v2.rten"), cd.join("m.rten")]
+        .map(|path| AnyReader::open(path).unwrap());
+    for (old, new) in old.tensors().unwrap().zip(new.tensors().unwrap()) {
+        assert_eq!(old.bytes().unwrap(), new.bytes().unwrap());
+    }
+    assert_eq!(fails(cd, &["compact", "m.circle"]).0, 2);
+}
