@@ -245,7 +245,7 @@ impl Changes {
     }
 }
 
-fn split_name<'t>(text: &'t str, is_there: impl Fn(&str) -> bool) -> Option<(&'t str, &'t str)> {
+fn split_name(text: &str, is_there: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let pairs = || {
         let pairs = text.match_indices('=').filter_map(|(at, _)| text.split_at_checked(at));
         let pairs = pairs.filter_map(|(old, new)| Some((old, new.strip_prefix('=')?)));

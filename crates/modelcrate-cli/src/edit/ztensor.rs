@@ -6,7 +6,7 @@ use std::{
 };
 
 use modelcrate::{
-    AnyReader, AnyTensor,
+    AnyReader, AnyTensor, NamedTensor,
     tensor_core::{Finding, Report, Severity, Source, TensorInfo},
     ztensor::{Editor, Error, Format as Layout, Reader, Result, Role, WriteOptions},
 };
@@ -100,7 +100,7 @@ impl Job {
             _ => None,
         };
         let globs = &self.changes.tensor;
-        check_meant(globs, "tensor", set.tensors().iter().map(|t| t.name())).about(from)?;
+        check_meant(globs, "tensor", set.tensors().iter().map(NamedTensor::name)).about(from)?;
         for named in set.tensors().iter().filter(|tensor| is_meant(globs, tensor.name())) {
             let (name, tensor) = (named.name(), named.tensor());
             let (AnyTensor::ZTensor(stored), Some(budget)) = (tensor, &budget) else {
