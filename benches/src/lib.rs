@@ -13,6 +13,7 @@ pub mod carton;
 pub mod case;
 pub mod compress;
 pub mod content;
+pub mod convert;
 pub mod fixture;
 pub mod nnpackage;
 pub mod open;

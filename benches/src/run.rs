@@ -13,6 +13,7 @@ use crate::{
     carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
     compress::Compress,
     content::Content,
+    convert::Convert,
     nnpackage::{open::NnpackageOpen, write::NnpackageWrite},
     open::Open,
     ptl::{files::PtlFiles, image::PtlImage, tokens::PtlTokens},
@@ -37,13 +38,14 @@ const fn entry<T: Topic>() -> Entry {
 }
 
 /// All topics, in the order of the table.
-pub const TOPICS: [Entry; 17] = [
+pub const TOPICS: [Entry; 18] = [
     entry::<Read>(),
     entry::<Open>(),
     entry::<Write>(),
     entry::<Verify>(),
     entry::<Compress>(),
     entry::<Content>(),
+    entry::<Convert>(),
     entry::<CartonOpen>(),
     entry::<CartonTensors>(),
     entry::<CartonVerify>(),

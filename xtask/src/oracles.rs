@@ -7,10 +7,11 @@ use anyhow::{Context as _, Result, bail};
 use crate::{output, python::Environment, vocabularies};
 
 /// What is installed into the virtual environment itself.
-const SHARED: [&str; 9] = [
+const SHARED: [&str; 10] = [
     "ztensor==1.1.1",
     "numpy",
     "safetensors",
+    "gguf==0.19.0",
     "cbor2",
     "zstandard",
     "onnx==1.23.2",
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn stamp_lists_every_requirement() {
-        let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ncbor2\nzstandard\nonnx==1.23.2\n\
+        let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ngguf==0.19.0\ncbor2\nzstandard\nonnx==1.23.2\n\
                       onnxruntime==1.31.1\ncircle-schema==0.10.1\ntflite==2.18.0\n";
         let native = match HAS_NATIVE {
             true => "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",

@@ -25,6 +25,12 @@ pub struct Client {
 impl Client {
     /// The binding to the reference implementation of zTensor 1.1.
     pub const ZTENSOR_1_1: Self = Self::shared("ztensor==1.1.1");
+    /// The reader and writer of safetensors.
+    pub const SAFETENSORS: Self = Self::shared("safetensors");
+    /// The reader of npy and npz.
+    pub const NUMPY: Self = Self::shared("numpy");
+    /// The reader of GGUF.
+    pub const GGUF: Self = Self::shared("gguf==0.19.0");
     /// The last release of zTensor 1.
     pub const ZTENSOR_1_2: Self =
         Self { apart: Some("ztensor-1.2"), ..Self::shared("ztensor==1.2.3") };

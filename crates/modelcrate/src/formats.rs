@@ -1,5 +1,7 @@
 //! What this crate adds to the readers of the formats: a file each.
 
+use std::collections::BTreeMap;
+
 use crate::{AnyTensor, Result, Summary};
 
 #[cfg(feature = "carton")]
@@ -25,18 +27,24 @@ pub(crate) type Tensors<'a> = Box<dyn Iterator<Item = AnyTensor<'a>> + 'a>;
 pub(crate) trait Described {
     fn summary(&self) -> Summary;
 
+    fn metadata_of(&self) -> BTreeMap<String, serde_json::Value>;
+
     fn any_tensors(&self) -> Result<Tensors<'_>>;
 
     fn any_tensor(&self, name: &str) -> Result<Option<AnyTensor<'_>>>;
 }
 
-/// Says that a reader is [`Described`] by the function `summary` of its file; `?` where the list of
+/// Says that a reader is [`Described`] by the functions `summary` and `metadata_of` of its file; `?` where the list of
 /// its tensors can be broken.
 macro_rules! described {
     ($Variant:ident $($fallible:tt)?) => {
         impl $crate::formats::Described for Reader {
             fn summary(&self) -> $crate::Summary {
                 summary(self)
+            }
+
+            fn metadata_of(&self) -> std::collections::BTreeMap<String, serde_json::Value> {
+                metadata_of(self)
             }
 
             fn any_tensors(&self) -> $crate::Result<$crate::formats::Tensors<'_>> {

@@ -13,7 +13,7 @@
 //! 4. summary, validate  the same description of any format  summary.rs, formats/
 //! 5. AnyTensor::read    first touch of the data             tensor.rs
 //! 6. tensor_set         tensors under names that are       set.rs
-//!                       unique: converted, compared,       convert.rs, diff.rs,
+//!                       unique: converted, compared,       convert/, diff.rs,
 //!                       hashed                             hash.rs
 //! ```
 //!
@@ -104,6 +104,7 @@ mod names;
 mod operators;
 mod options;
 mod quantization;
+mod quantized;
 mod reader;
 pub mod rules;
 mod set;
@@ -131,7 +132,10 @@ pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
 
-pub use convert::{Conversion, Refusal, Target};
+pub use convert::{
+    Conversion, ConvertOptions, ConvertedFile, Fitted, Note, Refusal, Remedy, Target,
+    UnknownTarget, common_key,
+};
 pub use coverage::Coverage;
 pub use detect::{detect, is_model_folder};
 pub use diff::{Change, Diff, DiffOptions, Differing, TensorDiff};

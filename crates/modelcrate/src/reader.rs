@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use bytes::Bytes;
 use tensor_core::{Report, Source};
@@ -63,14 +63,7 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => Source::open_for(path, |source| {
-                if !weights::is_index(&source)? {
-                    return self.from_source(source);
-                }
-                let folder = path.parent().unwrap_or(Path::new(""));
-                let limits = self.limits.unwrap_or_default();
-                Ok(AnyReader::Weights(weights::open_index(&source, folder, limits)?))
-            }),
+            _ => Source::open_for(path, |source| self.read(source, path.parent())),
         }
     }
 
@@ -89,6 +82,11 @@ impl ReadOptions {
     ///
     /// As for [`open`](Self::open).
     pub fn from_source(self, source: Source) -> Result<AnyReader> {
+        self.read(source, None)
+    }
+
+    /// Opens a source; the shards of an index are in the folder.
+    fn read(self, source: Source, folder: Option<&Path>) -> Result<AnyReader> {
         let found = Found::look(&source, self)?;
         match found.format {
             #[cfg(feature = "carton")]
@@ -132,7 +130,13 @@ impl ReadOptions {
                 Ok(AnyReader::Rten(options_of!(rten_format::Reader, self).from_source(source)?))
             }
             Some(Format::Gguf | Format::Npy | Format::Npz | Format::Safetensors) => {
-                let options = weights::Reader::options().limits(self.limits.unwrap_or_default());
+                let limits = self.limits.unwrap_or_default();
+                if let (Some(folder), Some(Format::Safetensors)) = (folder, found.format)
+                    && weights::is_index(&source)?
+                {
+                    return Ok(AnyReader::Weights(weights::open_index(&source, folder, limits)?));
+                }
+                let options = weights::Reader::options().limits(limits);
                 #[cfg(feature = "archive")]
                 if let Some(archive) = found.archive {
                     return Ok(AnyReader::Weights(options.from_archive(archive)?));
@@ -222,6 +226,12 @@ impl AnyReader {
         let mut summary = each!(AnyReader: self, reader => reader.summary());
         self.add_contents(&options, &mut summary);
         summary
+    }
+
+    /// Returns the metadata of the file by key, as far as they can be read.
+    #[must_use]
+    pub fn metadata(&self) -> BTreeMap<String, serde_json::Value> {
+        each!(AnyReader: self, reader => reader.metadata_of())
     }
 
     /// Checks every rule of the format over every byte, tensor data included.

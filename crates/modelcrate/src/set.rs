@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use serde_json::Value;
-use tensor_core::Shape;
+use tensor_core::{Shape, TensorInfo};
 
 use crate::{
-    AnyReader, AnyTensor, Error, Format, Refusal, Result, SummaryOptions,
+    AnyReader, AnyTensor, Error, Format, Result,
+    convert::Refusal,
     weights::{self, ElementType},
 };
 
-/// The tensors of a file under names of which each stands once, and the metadata of the file: what is
+/// The tensors of a file, or of several, under names of which each stands once, and metadata: what is
 /// converted, compared and hashed. Nothing is read before it is asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TensorSet<'a> {
-    format: Format,
+    /// Where the metadata are from.
+    pub(crate) reader: Option<&'a AnyReader>,
     metadata: BTreeMap<String, Value>,
     tensors: Vec<NamedTensor<'a>>,
     names: HashMap<String, usize>,
@@ -26,7 +28,21 @@ pub struct TensorSet<'a> {
 pub struct NamedTensor<'a> {
     name: String,
     tensor: AnyTensor<'a>,
+    form: Form,
     elements: Result<(ElementType, Shape)>,
+}
+
+/// How a tensor stands for its elements.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// By what [`NamedTensor::elements`] says, one after another.
+    Plain,
+    /// By those that are not zero, of such a tensor.
+    Sparse(TensorInfo),
+    /// By whole numbers, with scales and zero points beside them.
+    Codes,
+    /// By packed codes with scales and zero points, of a tensor of such a shape.
+    Group(Shape),
 }
 
 impl AnyReader {
@@ -38,8 +54,8 @@ impl AnyReader {
     ///
     /// As for [`tensors`](Self::tensors).
     pub fn tensor_set(&self) -> Result<TensorSet<'_>> {
-        let metadata = self.summary(SummaryOptions::default()).metadata;
-        let mut set = TensorSet { format: self.format(), metadata, ..TensorSet::new() };
+        let mut set =
+            TensorSet { reader: Some(self), metadata: self.metadata(), ..TensorSet::default() };
         for (place, tensor) in self.tensors()?.enumerate() {
             let mut name = tensor.name().unwrap_or_default().to_owned();
             while name.is_empty() || set.names.contains_key(&name) {
@@ -55,8 +71,7 @@ impl<'a> TensorSet<'a> {
     /// Starts a set without tensors, to which those of several files can be added.
     #[must_use]
     pub fn new() -> Self {
-        let (metadata, tensors, names) = Default::default();
-        Self { format: Format::Npz, metadata, tensors, names }
+        Self::default()
     }
 
     /// Adds a tensor of an open file.
@@ -67,27 +82,28 @@ impl<'a> TensorSet<'a> {
     pub fn add(&mut self, name: impl Into<String>, tensor: AnyTensor<'a>) -> Result<(), Refusal> {
         let name = name.into();
         if self.names.contains_key(&name) {
-            return Err(Refusal { tensor: name, reason: "stands twice, expected once".to_owned() });
+            return Err(Refusal::of(&name, "stands twice, expected once"));
         }
         self.push(name, tensor);
         Ok(())
     }
 
-    /// Returns the metadata, to be changed.
-    pub const fn metadata_mut(&mut self) -> &mut BTreeMap<String, Value> {
-        &mut self.metadata
-    }
-
-    /// Returns the format of the file.
+    /// Returns the format of the file that the metadata are from; `None` of a set that was made of
+    /// several.
     #[must_use]
-    pub const fn format(&self) -> Format {
-        self.format
+    pub fn format(&self) -> Option<Format> {
+        self.reader.map(AnyReader::format)
     }
 
     /// Returns the metadata of the file by key.
     #[must_use]
     pub const fn metadata(&self) -> &BTreeMap<String, Value> {
         &self.metadata
+    }
+
+    /// Returns the metadata to be changed.
+    pub const fn metadata_mut(&mut self) -> &mut BTreeMap<String, Value> {
+        &mut self.metadata
     }
 
     /// Returns the tensors, in the order of the file.
@@ -102,22 +118,18 @@ impl<'a> TensorSet<'a> {
         self.tensors.get(*self.names.get(name)?)
     }
 
-    fn push(&mut self, name: String, tensor: AnyTensor<'a>) {
-        self.names.insert(name.clone(), self.tensors.len());
-        self.tensors.push(NamedTensor { name, tensor, elements: tensor.elements() });
-    }
-
     /// Keeps only the tensors whose names a test lets through.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.tensors.retain(|tensor| keep(&tensor.name));
         let names = self.tensors.iter().enumerate();
         self.names = names.map(|(place, tensor)| (tensor.name.clone(), place)).collect();
     }
-}
 
-impl Default for TensorSet<'_> {
-    fn default() -> Self {
-        Self::new()
+    fn push(&mut self, name: String, tensor: AnyTensor<'a>) {
+        self.names.insert(name.clone(), self.tensors.len());
+        let form = tensor.form();
+        let elements = tensor.elements(&form);
+        self.tensors.push(NamedTensor { name, tensor, form, elements });
     }
 }
 
@@ -132,6 +144,10 @@ impl<'a> NamedTensor<'a> {
     #[must_use]
     pub const fn tensor(&self) -> AnyTensor<'a> {
         self.tensor
+    }
+
+    pub(crate) const fn form(&self) -> &Form {
+        &self.form
     }
 
     /// Returns what its elements are, and its shape.
@@ -162,12 +178,40 @@ impl<'a> NamedTensor<'a> {
 }
 
 impl AnyTensor<'_> {
-    fn elements(self) -> Result<(ElementType, Shape)> {
+    fn form(self) -> Form {
+        match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor) => match tensor.object() {
+                Ok(object) if object.format == ztensor::Format::QuantizedGroup => {
+                    Form::Group(object.shape)
+                }
+                Ok(object) if object.format != ztensor::Format::Dense => {
+                    tensor.info().map_or(Form::Plain, Form::Sparse)
+                }
+                _ => Form::Plain,
+            },
+            #[cfg(feature = "circle")]
+            Self::Circle(tensor) => {
+                let quantization = tensor.tensor().and_then(|one| one.quantization.as_ref());
+                let has_codes = quantization.is_some_and(|found| found.is_quantized());
+                if has_codes { Form::Codes } else { Form::Plain }
+            }
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => Form::Plain,
+        }
+    }
+
+    fn elements(self, form: &Form) -> Result<(ElementType, Shape)> {
         match self {
             Self::Weights(tensor) => Ok((tensor.element_type(), tensor.shape().clone())),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(tensor) if tensor.object()?.format != ztensor::Format::Dense => {
+            Self::ZTensor(tensor) if *form != Form::Plain => {
                 let what = format!("is stored as {}, expected dense", tensor.object()?.format);
+                Err(weights::Error::Unsupported { what }.into())
+            }
+            #[cfg(feature = "circle")]
+            Self::Circle(tensor) if tensor.tensor().is_some_and(|one| one.sparsity.is_some()) => {
+                let what = "is stored as sparse, expected dense".to_owned();
                 Err(weights::Error::Unsupported { what }.into())
             }
             #[allow(unreachable_patterns, reason = "without other formats")]

@@ -62,8 +62,10 @@ impl<'a> AnyTensor<'a> {
             #[cfg(feature = "rten")]
             Self::Rten(tensor) => (tensor.source(), tensor.extent().ok()?),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(tensor) => (tensor.source(), tensor.extent().ok()?),
-            #[cfg(any(feature = "carton", feature = "ptl"))]
+            Self::ZTensor(tensor) if !has_digest(tensor) => {
+                (tensor.source(), tensor.extent().ok()?)
+            }
+            #[allow(unreachable_patterns, reason = "without other formats")]
             _ => return None,
         };
         Some((source, extent?))
@@ -105,4 +107,11 @@ impl<'a> AnyTensor<'a> {
     pub fn verify(self) -> Result<Verified> {
         each!(AnyTensor: self, tensor => Ok(tensor.verify()?))
     }
+}
+
+#[cfg(feature = "ztensor")]
+fn has_digest(tensor: ztensor::Tensor<'_>) -> bool {
+    tensor
+        .object()
+        .is_ok_and(|object| object.components.iter().any(|(_, one)| one.digest.is_some()))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use modelcrate::{
-    AnyReader, Conversion, NamedTensor, Refusal, Target, TensorSet, tensor_core::Report,
+    AnyReader, Conversion, ConvertOptions, Refusal, Target, TensorSet, tensor_core::Report,
 };
 use serde::Serialize;
 
@@ -63,11 +63,11 @@ struct Refused<'a> {
 impl Job<'_> {
     /// Writes the file; `input` is what an error of reading is about, where there is one file.
     pub(crate) fn run(&self, set: &TensorSet<'_>, input: Option<&Path>) -> anyhow::Result<Outcome> {
-        let conversion = match set.convert_to(self.target) {
+        let conversion = match set.convert_to(self.target, &ConvertOptions::default()) {
             Ok(conversion) => conversion,
             Err(refused) => return self.refuse(set, &refused),
         };
-        let kept = self.write(set, &conversion, input.unwrap_or(self.output))?;
+        let kept = self.write(&conversion, input.unwrap_or(self.output))?;
         let outcome = kept.checked.outcome();
         let result = Done {
             path: self.output.display().to_string(),
@@ -81,16 +81,13 @@ impl Job<'_> {
         Ok(outcome)
     }
 
-    fn write(
-        &self,
-        set: &TensorSet<'_>,
-        conversion: &Conversion<'_, '_>,
-        input: &Path,
-    ) -> anyhow::Result<Kept> {
+    fn write(&self, conversion: &Conversion<'_, '_>, input: &Path) -> anyhow::Result<Kept> {
         let mut sink = self.write.create(self.output).about(self.output)?;
         let failed = sink.failed();
-        let bar = Progress::new(input, byte_len(set));
-        let written = conversion.write(&mut sink, |bytes| bar.inc(bytes));
+        let bar = Progress::new(input, conversion.tensor_bytes());
+        let written = conversion
+            .files()
+            .try_for_each(|file| anyhow::Ok(drop(file.write(&mut sink, |bytes| bar.inc(bytes))?)));
         bar.finish();
         written.about(if failed.get() { self.output } else { input })?;
         sink.keep(self.output, &Report::default(), self.force, |new| {
@@ -121,9 +118,10 @@ impl Job<'_> {
                 "{path}: {to} cannot hold {} of {tensors} tensors",
                 refused.len()
             ));
-            let lines = refused.iter().take(SHOWN).map(|Refusal { tensor, reason, .. }| {
-                format!("  {}\n", escape(&format!("{tensor:?}: {reason}")))
-            });
+            let lines = refused
+                .iter()
+                .take(SHOWN)
+                .map(|refusal| format!("  {}\n", escape(&refusal.to_string())));
             output::print_problem(&lines.collect::<String>());
             if let Some(left @ 1..) = refused.len().checked_sub(SHOWN) {
                 output::print_problem(&format!("  … and {left} more (--format json lists them)\n"));
@@ -133,15 +131,6 @@ impl Job<'_> {
         }
         Ok(Outcome::Failed)
     }
-}
-
-/// Returns how many bytes the tensors are, as far as that is known.
-fn byte_len(set: &TensorSet<'_>) -> u64 {
-    let bytes = set.tensors().iter().map(NamedTensor::elements).filter_map(|elements| {
-        let (element_type, shape) = elements.ok()?;
-        element_type.byte_len(shape).ok()?
-    });
-    bytes.fold(0, u64::saturating_add)
 }
 
 /// How many refusals people see.

@@ -39,8 +39,7 @@ impl To {
             "rten" => Self::Rten(None),
             "rten1" => Self::Rten(Some(1)),
             "rten2" => Self::Rten(Some(2)),
-            "ztensor" => Self::Tensors(Target::from_path("a.zt")?),
-            word => Self::Tensors(Target::from_path(format!("a.{word}"))?),
+            word => Self::Tensors(word.parse().ok()?),
         })
     }
 

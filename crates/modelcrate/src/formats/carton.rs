@@ -14,6 +14,10 @@ use crate::{FileSummary, Format, Port, Summary, TensorSummary};
 
 super::described!(Carton?);
 
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
+    reader.description().map(metadata).unwrap_or_default()
+}
+
 pub(crate) fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary::new(Format::Carton, Description::SPEC_VERSION.to_string());
     summary.model_hash = Some(reader.model_hash().to_string());

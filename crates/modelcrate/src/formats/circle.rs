@@ -6,7 +6,7 @@ use circle_format::{
     Error, Reader, Schema, Tensor,
     model::{self, Model, Subgraph},
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tensor_core::{
     Chain, Finding, Report,
     symbolic::{Dim, SymbolicShape},
@@ -23,18 +23,24 @@ pub(crate) const fn format_of(schema: Schema) -> Format {
     }
 }
 
-/// Describes a model that is in no package.
-pub(crate) fn summary(reader: &Reader) -> Summary {
-    let model = reader.model();
-    let mut summary = Summary::new(format_of(model.schema), model.version.to_string());
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
+    let (model, mut metadata) = (reader.model(), BTreeMap::new());
     if let Some(description) = &model.description {
-        summary.metadata.insert("description".to_owned(), json!(description));
+        metadata.insert("description".to_owned(), json!(description));
     }
     let signatures: Vec<&str> =
         model.signatures.iter().filter_map(|signature| signature.key.as_deref()).collect();
     if !signatures.is_empty() {
-        summary.metadata.insert("signatures".to_owned(), json!(signatures));
+        metadata.insert("signatures".to_owned(), json!(signatures));
     }
+    metadata
+}
+
+/// Describes a model that is in no package.
+pub(crate) fn summary(reader: &Reader) -> Summary {
+    let model = reader.model();
+    let mut summary = Summary::new(format_of(model.schema), model.version.to_string());
+    summary.metadata = metadata_of(reader);
     describe(reader, &mut summary);
     summary
 }

@@ -18,7 +18,7 @@ super::described!(Circle?);
 pub(crate) fn summary(reader: &Reader) -> Summary {
     let manifest = reader.manifest();
     let mut summary = Summary::new(Format::NnPackage, manifest.version.to_string());
-    summary.metadata = metadata(reader);
+    summary.metadata = metadata_of(reader);
     match reader.files() {
         Ok(files) => summary.files = files.map(|file| describe_file(reader, file)).collect(),
         Err(error) => report(&error, error.at(), &mut summary.findings),
@@ -52,7 +52,7 @@ fn report(error: &Error, at: At, findings: &mut Report) {
 /// How many models are listed: a manifest may name one without end.
 const LISTED: usize = 1000;
 
-fn metadata(reader: &Reader) -> BTreeMap<String, Json> {
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
     let manifest = reader.manifest();
     let models: Vec<Json> = reader
         .models()

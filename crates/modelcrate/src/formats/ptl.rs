@@ -12,6 +12,10 @@ use crate::{
 
 super::described!(Ptl?);
 
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
+    metadata(reader, &mut Report::default())
+}
+
 pub(crate) fn summary(reader: &Reader) -> Summary {
     let version = match reader.bytecode() {
         Ok(bytecode) => bytecode.version.to_string(),

@@ -1,7 +1,10 @@
 //! PyTorch Live specs in files of their own.
 
+use std::collections::BTreeMap;
+
 use ::ptl_spec::Spec;
 use bytes::Bytes;
+use serde_json::Value;
 use tensor_core::{Extent, Limit, Limits, Report, Source};
 
 use super::{Described, Tensors, ptl::add_signature};
@@ -61,6 +64,10 @@ impl Described for SpecFile {
         let mut summary = Summary::new(Format::PtlSpec, "1".to_owned());
         add_signature(&self.spec.signature(), &mut summary);
         summary
+    }
+
+    fn metadata_of(&self) -> BTreeMap<String, Value> {
+        BTreeMap::new()
     }
 
     fn any_tensors(&self) -> Result<Tensors<'_>> {

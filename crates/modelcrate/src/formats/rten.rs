@@ -20,7 +20,7 @@ pub(crate) fn summary(reader: &Reader) -> Summary {
     };
     let mut summary = Summary::new(Format::Rten, version.to_owned());
     let model = reader.model();
-    summary.metadata = metadata(reader);
+    summary.metadata = metadata_of(reader);
     summary.inputs = ports(reader, &model.graph.inputs);
     summary.outputs = ports(reader, &model.graph.outputs);
     let totals = model.totals();
@@ -38,7 +38,7 @@ pub(crate) fn summary(reader: &Reader) -> Summary {
     summary
 }
 
-fn metadata(reader: &Reader) -> BTreeMap<String, Json> {
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
     let fields = reader.model().metadata.iter().flat_map(rten_format::Metadata::fields);
     let mut metadata: BTreeMap<String, Json> =
         fields.filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))).collect();

@@ -1,5 +1,8 @@
 //! Files of named tensors, described as any other.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 use tensor_core::Extent;
 
 use crate::{
@@ -8,6 +11,10 @@ use crate::{
 };
 
 super::described!(Weights);
+
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Value> {
+    reader.metadata().clone()
+}
 
 pub(crate) fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary::new(reader.format(), reader.version().to_owned());

@@ -13,17 +13,21 @@ super::described!(ZTensor);
 pub(crate) fn summary(reader: &Reader) -> Summary {
     let mut findings = Report::default();
     findings.extend(reader.recovery());
-    let attributes = reader.manifest().attributes().unwrap_or_else(|error| {
+    if let Err(error) = reader.manifest().attributes() {
         findings.add(Finding::error(error.rule(), error.to_string()).at(error.at()));
-        None
-    });
-    let mut metadata = metadata(attributes);
-    if let Some(generator) = reader.manifest().generator() {
-        metadata.entry("generator".to_owned()).or_insert_with(|| generator.into());
     }
+    let metadata = metadata_of(reader);
     let tensors = reader.tensors().map(|tensor| describe(tensor, &mut findings)).collect();
     let summary = Summary::new(Format::ZTensor, reader.manifest().version().to_owned());
     Summary { metadata, tensors, findings, ..summary }
+}
+
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
+    let mut metadata = metadata(reader.manifest().attributes().unwrap_or_default());
+    if let Some(generator) = reader.manifest().generator() {
+        metadata.entry("generator".to_owned()).or_insert_with(|| generator.into());
+    }
+    metadata
 }
 
 fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {

@@ -13,6 +13,8 @@ use super::{ElementType, Result};
 pub(super) struct Contents {
     pub(super) version: String,
     pub(super) metadata: BTreeMap<String, Value>,
+    /// Where values stand with their types, in GGUF.
+    pub(super) stored: BTreeMap<String, Extent>,
     pub(super) entries: Vec<Entry>,
     /// What was noticed that no reader stumbles over.
     pub(super) findings: Report,

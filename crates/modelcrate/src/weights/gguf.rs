@@ -13,7 +13,7 @@ use tensor_core::{
 };
 
 use super::{
-    ElementType, Error, Layout, Planned, Result,
+    ElementType, Error, Layout, Metadata, Planned, Result,
     contents::{Contents, Entry, Plain},
 };
 
@@ -37,6 +37,8 @@ pub(super) fn parse(source: &Source, limits: &Limits) -> Result<Contents> {
             let reason = format!("key {key:?} at byte {at} stands twice, expected once");
             return Err(Error::malformed("gguf/duplicate-key", at, reason));
         }
+        let start = at.saturating_add(8).saturating_add(key.len() as u64);
+        contents.stored.insert(key.clone(), Extent::between(start, input.at));
         contents.metadata.insert(key, value);
     }
     let alignment = alignment(contents.metadata.get(KEY_OF_ALIGNMENT))?;
@@ -108,14 +110,14 @@ fn alignment(value: Option<&Value>) -> Result<u64> {
 impl Layout {
     /// Lays out a GGUF file of version 3, with the tensors in the order in which they are given.
     ///
-    /// Metadata are texts, truth values, numbers, and lists of one of these: whole numbers as `u32`,
-    /// or as `u64` or `i64` where they do not fit, others as `f64`. `general.alignment` is left out,
-    /// as data are at multiples of 32.
+    /// Values of metadata are texts, truth values, numbers, and lists of one of these: whole numbers as
+    /// `u32`, or as `u64` or `i64` where they do not fit, others as `f64`; those that stand in another
+    /// file are copied. `general.alignment` is left out, as data are at multiples of 32.
     ///
     /// # Errors
     ///
     /// [`Error::Unwritable`] where it has no such element type, name, rank or value.
-    pub fn gguf(metadata: &BTreeMap<String, Value>, tensors: &[Planned<'_>]) -> Result<Self> {
+    pub fn gguf(metadata: &BTreeMap<String, Metadata>, tensors: &[Planned<'_>]) -> Result<Self> {
         let mut header = [&MAGIC[..], &3_u32.to_le_bytes()].concat();
         header.extend((tensors.len() as u64).to_le_bytes());
         // Data are aligned as they are where nothing says so.
@@ -124,23 +126,23 @@ impl Layout {
         header.extend((metadata.len() as u64).to_le_bytes());
         for (key, value) in metadata {
             put_text(&mut header, key);
-            put_value(&mut header, key, value)?;
+            match value {
+                Metadata::Value(value) => put_value(&mut header, key, value)?,
+                Metadata::Stored(value) => {
+                    header.extend_from_slice(&value.read(Extent::first(value.len()), "value")?);
+                }
+            }
         }
         let (mut places, mut end, mut names) = (Vec::new(), 0_u64, HashSet::new());
         for tensor in tensors {
-            let of = tensor.element_type.to_ggml().ok_or_else(|| {
-                tensor.unwritable(&format!("GGUF has no element type {}", tensor.element_type))
-            })?;
-            if tensor.name.len() > MAX_NAME {
-                return Err(tensor.unwritable("GGUF has no names of more than 63 bytes"));
+            if let Some(reason) = refuses(tensor) {
+                return Err(tensor.unwritable(reason));
             }
             if !names.insert(tensor.name) {
                 return Err(tensor.unwritable("stands twice, expected once"));
             }
+            let of = tensor.element_type.to_ggml().unwrap_or(u32::MAX);
             let dims = tensor.shape.dims();
-            if dims.len() > MAX_RANK {
-                return Err(tensor.unwritable("GGUF has at most 4 dimensions"));
-            }
             put_text(&mut header, tensor.name);
             header.extend(u32::try_from(dims.len()).unwrap_or(u32::MAX).to_le_bytes());
             header.extend(dims.iter().rev().flat_map(|dim| dim.to_le_bytes()));
@@ -153,6 +155,19 @@ impl Layout {
         header.resize(header.len().next_multiple_of(32), 0);
         Ok(Layout { header, order: (0..tensors.len()).collect(), places, end })
     }
+}
+
+/// Says what of a tensor GGUF does not have.
+pub(crate) fn refuses(tensor: &Planned<'_>) -> Option<String> {
+    let (len, rank) = (tensor.name.len(), tensor.shape.rank());
+    if tensor.element_type.to_ggml().is_none() {
+        return Some(format!("gguf has no element type {}", tensor.element_type));
+    }
+    if len > MAX_NAME {
+        return Some(format!("its name is {len} bytes long, and gguf has at most {MAX_NAME}"));
+    }
+    let is_deep = rank > MAX_RANK;
+    is_deep.then(|| format!("it has {rank} dimensions, and gguf has at most {MAX_RANK}"))
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
@@ -654,16 +669,19 @@ mod tests {
         let keys = serde_json::json!({"n": 7, "text": "b", "half": 0.5, "yes": true, "long": 1_u64 << 40, "minus": -3,
             "texts": ["a", "b"], "numbers": [1, -2], "none": []});
         let metadata: BTreeMap<String, Value> = serde_json::from_value(keys).unwrap();
+        let values = |metadata: BTreeMap<String, Value>| -> BTreeMap<_, _> {
+            metadata.into_iter().map(|(key, value)| (key, Metadata::Value(value))).collect()
+        };
         // An alignment that another file had says nothing of this one.
-        let aligned = serde_json::from_value(serde_json::json!({"general.alignment": 64})).unwrap();
+        let aligned = values([("general.alignment".to_owned(), 64.into())].into());
         assert_eq!(
             Layout::gguf(&aligned, &planned).unwrap().header,
             Layout::gguf(&BTreeMap::new(), &planned).unwrap().header,
         );
         for value in [serde_json::json!(null), serde_json::json!({}), serde_json::json!([1, "a"])] {
-            Layout::gguf(&[("key".to_owned(), value)].into(), &planned).unwrap_err();
+            Layout::gguf(&values([("key".to_owned(), value)].into()), &planned).unwrap_err();
         }
-        let layout = Layout::gguf(&metadata, &planned).unwrap();
+        let layout = Layout::gguf(&values(metadata.clone()), &planned).unwrap();
         let data =
             |index: usize| vec![index as u8 + 1; planned[index].byte_len().unwrap() as usize];
         let mut bytes = Vec::new();
@@ -682,6 +700,10 @@ mod tests {
             assert_eq!(tensor.stored_bytes().unwrap(), data(index));
         }
         assert!(reader.validate().is_empty());
+        // As they stand, also those that JSON has not.
+        let stored = |key: &String| Metadata::Stored(reader.stored_metadata(key).unwrap());
+        let stored = metadata.keys().map(|key| (key.clone(), stored(key))).collect();
+        assert_eq!(Layout::gguf(&stored, &planned).unwrap().header, layout.header);
     }
 
     #[track_caller]

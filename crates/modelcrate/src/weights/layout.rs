@@ -1,6 +1,7 @@
 use std::io::{self, Write};
 
-use tensor_core::{Extent, Shape};
+use serde_json::Value;
+use tensor_core::{Extent, Shape, Source};
 
 use super::{ElementType, Error, Result};
 
@@ -15,8 +16,26 @@ pub struct Planned<'a> {
     pub shape: &'a Shape,
 }
 
+/// A value of metadata that is to be written.
+#[derive(Clone, Debug)]
+pub enum Metadata {
+    /// As JSON has it.
+    Value(Value),
+    /// As it stands with its type in a GGUF file.
+    Stored(Source),
+}
+
+impl Metadata {
+    pub(crate) const fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Stored(_) => None,
+        }
+    }
+}
+
 impl Planned<'_> {
-    pub(super) fn byte_len(&self) -> Result<u64> {
+    pub(crate) fn byte_len(&self) -> Result<u64> {
         let Self { name, element_type, shape } = self;
         self.element_type.byte_len(shape)?.ok_or_else(|| {
             let what = format!("rows of shape {shape} are no whole blocks of {element_type}");
@@ -24,7 +43,7 @@ impl Planned<'_> {
         })
     }
 
-    pub(super) fn unwritable(&self, what: &str) -> Error {
+    pub(super) fn unwritable(&self, what: impl std::fmt::Display) -> Error {
         Error::Unwritable { what: format!("tensor {:?}: {what}", self.name) }
     }
 }
@@ -45,6 +64,12 @@ impl Layout {
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.end.saturating_add(self.header.len() as u64)
+    }
+
+    /// Returns the positions of the tensors among those that were given, in the order of their data.
+    #[must_use]
+    pub fn order(&self) -> &[usize] {
+        &self.order
     }
 
     /// Writes the file; `write` is called with the position of each tensor among those that were

@@ -16,6 +16,7 @@
 //!
 //! Writing goes the other way: a [`Layout`] finds a place for each tensor before anything is written.
 
+mod blocks;
 mod contents;
 mod element_type;
 mod error;
@@ -31,15 +32,17 @@ mod tensor;
 
 #[cfg(feature = "archive")]
 pub(crate) use self::npz::sniff_archive;
+pub(crate) use self::{
+    blocks::reserve,
+    gguf::{has_value, refuses as gguf_refuses},
+    reader::sniff,
+    safetensors::refuses as safetensors_refuses,
+    shards::{open as open_index, sniff as is_index},
+};
 pub use self::{
     element_type::ElementType,
     error::{Error, Result},
-    layout::{Layout, Planned},
+    layout::{Layout, Metadata, Planned},
     reader::{ReadOptions, Reader},
     tensor::Tensor,
-};
-pub(crate) use self::{
-    gguf::has_value,
-    reader::sniff,
-    shards::{open as open_index, sniff as is_index},
 };

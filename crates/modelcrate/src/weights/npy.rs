@@ -6,7 +6,7 @@
 
 use std::io::Write;
 
-use tensor_core::{DType, Extent, Limit, Limits, Shape, Source, TensorBuf};
+use tensor_core::{DType, Extent, Limit, Limits, Shape, Source, TensorBuf, TensorInfo};
 
 use super::{
     Error, Result,
@@ -20,7 +20,12 @@ use super::{
 ///
 /// [`Error::Unwritable`] where `NumPy` has no such element type; [`Error::Write`].
 pub fn write(tensor: &TensorBuf, sink: &mut impl Write) -> Result<()> {
-    let info = tensor.info();
+    write_header(tensor.info(), sink)?;
+    Ok(sink.write_all(tensor.bytes())?)
+}
+
+/// Writes what stands before the elements.
+pub(crate) fn write_header(info: &TensorInfo, sink: &mut impl Write) -> Result<()> {
     let descr = TYPES.iter().find(|(_, dtype)| *dtype == info.dtype);
     let unwritable = |what: String| Error::Unwritable { what: format!("npy has no {what}") };
     let (name, _) = descr.ok_or_else(|| unwritable(format!("element type {}", info.dtype)))?;
@@ -40,8 +45,13 @@ pub fn write(tensor: &TensorBuf, sink: &mut impl Write) -> Result<()> {
     sink.write_all(MAGIC)?;
     sink.write_all(&[1, 0])?;
     sink.write_all(&header_len.to_le_bytes())?;
-    sink.write_all(header.as_bytes())?;
-    Ok(sink.write_all(tensor.bytes())?)
+    Ok(sink.write_all(header.as_bytes())?)
+}
+
+/// Says why a tensor of a shape cannot be in a file.
+pub(crate) fn refuses(shape: &Shape) -> Option<String> {
+    let rank = shape.rank();
+    (rank > RANK).then(|| format!("it has {rank} dimensions, and npy has at most {RANK}"))
 }
 
 /// Tells whether `NumPy` has an element type.

@@ -4,11 +4,11 @@
 
 use std::io::{Read as _, Write};
 
-use model_archive::{Archive, ArchiveWriter, EntryOptions, Method};
-use tensor_core::{Limit, Limits, Source, TensorBuf};
+use model_archive::{Archive, ArchiveWriter, Compression, EntryOptions, Method, name};
+use tensor_core::{Limit, Limits, Source, TensorBuf, TensorInfo};
 
 use super::{
-    Error, Result,
+    Error, Planned, Result,
     contents::{Contents, Entry, Place},
     element_type::ElementType,
     npy::{self, Header},
@@ -52,17 +52,33 @@ pub(super) fn parse(archive: &Archive, limits: &Limits) -> Result<Contents> {
     Ok(contents)
 }
 
+/// Says what of a tensor an archive cannot have.
+pub(crate) fn refuses(tensor: &Planned<'_>) -> Option<String> {
+    if let Err(fault) = name::check(&format!("{}.npy", tensor.name), &Limits::default()) {
+        return Some(format!("its name cannot be that of a file: {fault}"));
+    }
+    npy::refuses(tensor.shape)
+}
+
 /// A writer of an archive: tensors are stored as they are, each at a multiple of 64 bytes.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     archive: ArchiveWriter<W>,
+    compression: Compression,
 }
 
 impl<W: Write> Writer<W> {
     /// Starts an archive.
     #[must_use]
     pub fn new(sink: W) -> Self {
-        Self { archive: ArchiveWriter::new(sink) }
+        Self { archive: ArchiveWriter::new(sink), compression: Compression::Stored }
+    }
+
+    /// Compresses the tensors that follow by DEFLATE, by a level from 1 for speed to 9 for size.
+    #[must_use]
+    pub const fn deflate(mut self, level: i32) -> Self {
+        self.compression = Compression::Deflate { level };
+        self
     }
 
     /// Writes a tensor.
@@ -72,10 +88,22 @@ impl<W: Write> Writer<W> {
     /// As for [`npy::write`]; [`Error::Archive`] where a name cannot be that of a file, or stands
     /// twice.
     pub fn add(&mut self, name: &str, tensor: &TensorBuf) -> Result<()> {
-        let options = EntryOptions::default().alignment(ALIGNMENT);
-        let mut entry = self.archive.stream(&format!("{name}.npy"), &options)?;
-        npy::write(tensor, &mut entry)?;
-        entry.finish()?;
+        self.stream(name, tensor.info(), |sink| Ok(sink.write_all(tensor.bytes())?))
+    }
+
+    /// Writes a tensor whose elements `write` writes.
+    pub(crate) fn stream<E: From<Error>>(
+        &mut self,
+        name: &str,
+        info: &TensorInfo,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let options = EntryOptions::default().alignment(ALIGNMENT).compression(self.compression);
+        let entry = self.archive.stream(&format!("{name}.npy"), &options);
+        let mut entry = entry.map_err(Error::from)?;
+        npy::write_header(info, &mut entry)?;
+        write(&mut entry)?;
+        entry.finish().map_err(Error::from)?;
         Ok(())
     }
 
@@ -141,8 +169,7 @@ mod tests {
     #[test]
     fn compressed_arrays() {
         let mut writer = ArchiveWriter::new(Vec::new());
-        let options =
-            EntryOptions::default().compression(model_archive::Compression::Deflate { level: 6 });
+        let options = EntryOptions::default().compression(Compression::Deflate { level: 6 });
         for (name, tensor) in tensors() {
             let mut file = Vec::new();
             npy::write(&tensor, &mut file).unwrap();

@@ -185,6 +185,12 @@ impl Reader {
         &self.inner.contents.metadata
     }
 
+    /// Returns where the value of a key stands with its type, in GGUF.
+    pub(crate) fn stored_metadata(&self, key: &str) -> Option<Source> {
+        let extent = *self.inner.contents.stored.get(key)?;
+        self.source()?.window(extent, "value").ok()
+    }
+
     /// Returns what the file is read from; `None` where there are shards.
     #[must_use]
     pub fn source(&self) -> Option<&Source> {

@@ -112,15 +112,10 @@ impl Layout {
     ) -> Result<Self> {
         let mut order = Vec::with_capacity(tensors.len());
         for (index, tensor) in tensors.iter().enumerate() {
-            let rank = DTYPES.iter().position(|(_, known)| *known == tensor.element_type);
-            let unwritable = || {
-                tensor
-                    .unwritable(&format!("safetensors has no element type {}", tensor.element_type))
-            };
-            let rank = rank.ok_or_else(unwritable)?;
-            if tensor.name == METADATA {
-                return Err(tensor.unwritable("safetensors has no tensor of this name"));
+            if let Some(reason) = refuses(tensor) {
+                return Err(tensor.unwritable(reason));
             }
+            let rank = DTYPES.iter().position(|(_, known)| *known == tensor.element_type);
             order.push((std::cmp::Reverse(rank), tensor.name, index));
         }
         order.sort_unstable();
@@ -152,6 +147,15 @@ impl Layout {
         let header = [&(text.len() as u64).to_le_bytes()[..], &text].concat();
         Ok(Layout { header, order, places, end })
     }
+}
+
+/// Says what of a tensor safetensors does not have.
+pub(crate) fn refuses(tensor: &Planned<'_>) -> Option<String> {
+    if tensor.element_type.to_safetensors().is_none() {
+        return Some(format!("safetensors has no element type {}", tensor.element_type));
+    }
+    let is_taken = tensor.name == METADATA;
+    is_taken.then(|| "safetensors has no tensor of this name".to_owned())
 }
 
 /// The JSON object, in its order.

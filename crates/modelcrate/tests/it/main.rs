@@ -6,6 +6,7 @@ mod diff;
 mod fuzz_corpus;
 #[cfg(feature = "http")]
 mod http;
+mod put;
 mod read;
 #[cfg(all(
     feature = "carton",

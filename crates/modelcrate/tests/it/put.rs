@@ -1,0 +1,182 @@
+//! Tensors of one file as those of another that is there already.
+
+use std::path::{Path, PathBuf};
+
+use modelcrate::{
+    AnyReader, ConvertOptions, TensorSet, carton_format, circle_format, rten_format,
+    tensor_core::TensorBuf,
+    weights::ElementType,
+    ztensor::{self, Writer},
+};
+use test_support::{files, testdata};
+
+fn options() -> ConvertOptions {
+    ConvertOptions::default()
+}
+
+/// Returns a copy of a file that can be changed, in a folder of its own.
+fn copy(path: &Path) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join(path.file_name().unwrap());
+    std::fs::copy(path, &to).unwrap();
+    (folder, to)
+}
+
+/// Returns tensors of the same names, types and shapes, of which every byte is 1.
+fn ones(set: &TensorSet<'_>) -> AnyReader {
+    let mut writer = Writer::new(Vec::new());
+    for tensor in set.tensors() {
+        let info = tensor.tensor().info().unwrap();
+        let bytes = vec![1; usize::try_from(info.byte_len().unwrap()).unwrap()];
+        let ones = TensorBuf::new(info.dtype, info.shape, bytes).unwrap();
+        writer.add(tensor.name(), &ones).unwrap();
+    }
+    AnyReader::from_bytes(writer.finish().unwrap()).unwrap()
+}
+
+#[track_caller]
+fn is_ones(path: &Path, names: &[String], was_sound: bool) {
+    let reader = AnyReader::open(path).unwrap();
+    assert!(!was_sound || reader.validate().is_valid(), "{path:?}: {:?}", reader.validate());
+    let set = reader.tensor_set().unwrap();
+    for name in names {
+        let bytes = set.tensor(name).unwrap().bytes().unwrap();
+        assert!(bytes.iter().all(|byte| *byte == 1), "{path:?}: {name}");
+    }
+}
+
+/// Returns the names of those that have one of their own.
+fn own_names(set: &TensorSet<'_>) -> Vec<String> {
+    let named = set.tensors().iter().filter(|one| one.tensor().name() == Some(one.name()));
+    named.map(|one| one.name().to_owned()).collect()
+}
+
+#[test]
+fn constants_of_rten_models() {
+    let mut done = 0;
+    for path in files("rten/valid", "rten") {
+        let (_folder, path) = copy(&path);
+        let old = AnyReader::open(&path).unwrap();
+        let ones = ones(&old.tensor_set().unwrap());
+        let set = ones.tensor_set().unwrap();
+        let mut editor = rten_format::Editor::open(&path).unwrap();
+        let Ok(fitted) = set.fit_rten(editor.reader(), &options()) else { continue };
+        let names: Vec<String> = fitted.names().map(str::to_owned).collect();
+        fitted.describe(editor.model_mut());
+        // What a graph makes of other numbers, such as shapes, is not looked at.
+        if editor.rewrite(|wanted| fitted.read(wanted)).is_ok() {
+            is_ones(&path, &names, true);
+            done += 1;
+        }
+    }
+    assert!(done > 0);
+}
+
+#[test]
+fn constants_of_circle_models() {
+    let (mut done, mut reasons) = (0, Vec::new());
+    for path in
+        files("nnpackage/valid", "tflite").into_iter().chain(files("nnpackage/valid", "circle"))
+    {
+        let (_folder, path) = copy(&path);
+        let old = AnyReader::open(&path).unwrap();
+        let is_sound = old.validate().is_valid();
+        let mut old = old.tensor_set().unwrap();
+        let mut names = own_names(&old);
+        let is_plain = |name: &String| matches!(old.tensor(name).unwrap().elements(), Ok((ElementType::Plain(dtype), _)) if dtype.width().is_some());
+        names.retain(is_plain);
+        old.retain(|name| names.iter().any(|own| own == name));
+        let ones = ones(&old);
+        let set = ones.tensor_set().unwrap();
+        let mut editor = circle_format::Editor::open(&path).unwrap();
+        match set.fit_circle(editor.reader(), &options()) {
+            Ok(fitted) => fitted.put(editor.model_mut()).unwrap(),
+            Err(refused) => {
+                reasons.push((path, refused));
+                continue;
+            }
+        }
+        editor.commit().unwrap();
+        is_ones(&path, &names, is_sound);
+        done += 1;
+    }
+    assert!(done > 0, "{reasons:#?}");
+}
+
+#[test]
+fn tensors_of_cartons_and_ztensor_files() {
+    let mut done = 0;
+    for path in files("carton/valid", "carton") {
+        let (_folder, path) = copy(&path);
+        let old = AnyReader::open(&path).unwrap();
+        let Ok(mut old) = old.tensor_set() else { continue };
+        let numeric = |one: &modelcrate::NamedTensor<'_>| one.bytes().is_ok();
+        let names: Vec<String> = old
+            .tensors()
+            .iter()
+            .filter(|one| numeric(one))
+            .map(|one| one.name().to_owned())
+            .collect();
+        old.retain(|name| names.iter().any(|own| own == name));
+        let ones = ones(&old);
+        let set = ones.tensor_set().unwrap();
+        let mut editor = carton_format::Editor::open(&path).unwrap();
+        let Ok(fitted) = set.fit_carton(editor.reader(), &options()) else { continue };
+        fitted.put(&mut editor).unwrap();
+        editor.commit().unwrap();
+        is_ones(&path, &names, true);
+        done += 1;
+    }
+    assert!(done > 0);
+    let path = files("ztensor/valid/v1.1-ref", "zt").remove(0);
+    let (_folder, path) = copy(&path);
+    let weights = AnyReader::open(testdata("weights/model.safetensors")).unwrap();
+    let set = weights.tensor_set().unwrap();
+    for _ in 0..2 {
+        // Those that are there are replaced.
+        let mut editor = ztensor::Editor::open(&path).unwrap();
+        set.fit_ztensor(&options()).unwrap().put(&mut editor, |_| ()).unwrap();
+        editor.commit().unwrap();
+        let new = AnyReader::open(&path).unwrap();
+        for tensor in set.tensors() {
+            let put = new.tensor(tensor.name()).unwrap().unwrap();
+            assert_eq!(put.bytes().unwrap(), tensor.bytes().unwrap());
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_of_every_tensor() {
+    let mut writer = Writer::new(Vec::new());
+    for (name, elements) in [("a", 2), ("b", 3)] {
+        writer
+            .add(
+                name,
+                &TensorBuf::from_slice([elements], &vec![0.5_f64; elements as usize]).unwrap(),
+            )
+            .unwrap();
+    }
+    let weights = AnyReader::from_bytes(writer.finish().unwrap()).unwrap();
+    let set = weights.tensor_set().unwrap();
+    let mut graph = rten_format::Graph::default();
+    for name in ["a", "b"] {
+        let constant = TensorBuf::from_slice([2], &[1.0_f32, 2.0]).unwrap();
+        let constant = rten_format::Constant::from_tensor(&constant).unwrap();
+        graph.nodes.push(rten_format::Node::named(name, rten_format::NodeKind::Constant(constant)));
+    }
+    let model = rten_format::Model { graph, metadata: None };
+    let model = rten_format::Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
+    let refused = |options: ConvertOptions| {
+        let refused = set.fit_rten(&model, &options).unwrap_err();
+        refused.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let message = "the constant has no element type f64 (--lossy: f64 as f32, loses precision)";
+    let expected = ["a", "b"].map(|name| format!("{name:?}: {message}"));
+    assert_eq!(refused(options()), expected);
+    assert_eq!(refused(options().lossy(true)), ["\"b\": its shape is [3], expected [2]"]);
+    let names = [("a".to_owned(), "x".to_owned()), ("b".to_owned(), "y".to_owned())].into();
+    assert_eq!(
+        refused(options().names(names)),
+        ["there is no tensor that is called as one of these"]
+    );
+}
