@@ -135,7 +135,7 @@ fn write_rten(names: &[String], elements: &[u8], path: &Path) -> Result<()> {
     let model = Model { graph, ..Model::default() };
     let options = rten_format::WriteOptions::default();
     let mut writer = options.durability(Durability::Cached).create(path, &model)?;
-    while writer.wanted().is_some() {
+    while writer.pending().is_some() {
         writer.add(elements)?;
     }
     writer.finish()?;

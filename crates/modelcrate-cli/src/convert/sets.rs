@@ -87,7 +87,7 @@ impl Job<'_> {
         let bar = Progress::new(input, conversion.tensor_bytes());
         let written = conversion
             .files()
-            .try_for_each(|file| anyhow::Ok(drop(file.write(&mut sink, |bytes| bar.inc(bytes))?)));
+            .try_for_each(|file| file.write(&mut sink, |bytes| bar.inc(bytes)).map(|_| ()));
         bar.finish();
         written.about(if failed.get() { self.output } else { input })?;
         sink.keep(self.output, &Report::default(), self.force, |new| {
