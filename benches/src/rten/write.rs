@@ -72,12 +72,7 @@ impl RtenWrite {
                 Ok(Rewrite::new(&reader).options(unsynced()).to_v2(&self.target)?)
             })
             .make("copy loop", &self.target, || fixture::copy_file(&self.file, &self.target, PIECE))
-            .check(
-                "rten: rewrite a file of 1 GiB, no sync",
-                "ours",
-                "copy loop",
-                TimeAtMost(1.1),
-            )
+            .check("rten: rewrite a file of 1 GiB, no sync", "ours", "copy loop", TimeAtMost(1.1))
     }
 
     /// Sets the description to another text each time, with what forces it to the disk. The file

@@ -85,9 +85,10 @@ impl Job<'_> {
         let mut sink = self.write.create(self.output).about(self.output)?;
         let failed = sink.failed();
         let bar = Progress::new(input, conversion.tensor_bytes());
-        let written = conversion
-            .files()
-            .try_for_each(|file| file.write(&mut sink, |bytes| bar.inc(bytes)).map(|_| ()));
+        let written = conversion.files().try_for_each(|file| {
+            file.write(&mut sink, |bytes| bar.inc(bytes))?;
+            anyhow::Ok(())
+        });
         bar.finish();
         written.about(if failed.get() { self.output } else { input })?;
         sink.keep(self.output, &Report::default(), self.force, |new| {
