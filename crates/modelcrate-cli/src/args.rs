@@ -2,8 +2,8 @@ use clap::{Parser, Subcommand};
 use modelcrate::Format;
 
 use crate::{
-    compact, convert, create, diff, edit, explain, failure::of_other_format, generate, hash,
-    inspect, options::Manner, outcome::Outcome, recover, verify,
+    cat, compact, convert, create, diff, edit, explain, extract, failure::of_other_format,
+    generate, hash, inspect, options::Manner, outcome::Outcome, recover, verify,
 };
 
 /// Opens model files whose toolchains are gone: looks inside, verifies, edits.
@@ -30,6 +30,8 @@ enum Command {
     Inspect(inspect::Inspect),
     Verify(verify::Verify),
     Convert(Box<convert::Convert>),
+    Extract(extract::Extract),
+    Cat(cat::Cat),
     Create(Box<create::Create>),
     Edit(Box<edit::Edit>),
     Compact(compact::Compact),
@@ -117,6 +119,8 @@ impl Command {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Convert(command) => command.run(),
+            Command::Extract(command) => command.run(),
+            Command::Cat(command) => command.run(),
             Command::Create(command) => command.run(),
             Command::Edit(command) => command.run(),
             Command::Compact(command) => command.run(),
@@ -159,7 +163,7 @@ mod tests {
     use super::*;
 
     /// Commands that neither change nor make a file.
-    const READERS: &str = "inspect, verify, explain, diff, hash, completions, man, carton hash, \
+    const READERS: &str = "inspect, verify, explain, diff, hash, cat, completions, man, carton hash, \
         carton platforms, nnpackage config, nnpackage onert, ptl results, ptl signature, ptl spec, \
         rten requires";
 

@@ -19,6 +19,7 @@
 mod args;
 #[cfg(feature = "carton")]
 mod carton;
+mod cat;
 mod checked;
 mod compact;
 mod convert;
@@ -28,6 +29,7 @@ mod edit;
 mod editing;
 mod escape;
 mod explain;
+mod extract;
 mod failure;
 mod generate;
 mod given;
@@ -50,6 +52,7 @@ mod put;
 mod recover;
 #[cfg(feature = "rten")]
 mod rten;
+mod safe_name;
 #[cfg(unix)]
 mod signals;
 #[cfg(any(feature = "carton", feature = "nnpackage"))]

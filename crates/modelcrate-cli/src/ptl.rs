@@ -1,7 +1,6 @@
 //! What only PyTorch Live models have: specs, extra files, calls.
 
 mod embed;
-mod extract;
 mod given;
 mod inputs;
 mod outputs;
@@ -12,22 +11,16 @@ mod spec;
 mod strip;
 mod tensors;
 
-use std::path::Path;
-
 use clap::Subcommand;
-use modelcrate::{
-    ptl_spec::{self, Reader},
-    tensor_core::Chain,
-};
+use modelcrate::{ptl_spec, tensor_core::Chain};
 
-use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
+use crate::outcome::Outcome;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ptl {
     Spec(spec::ShowSpec),
     Signature(signature::ShowSignature),
     Embed(embed::Embed),
-    Extract(extract::Extract),
     Strip(strip::Strip),
     Inputs(Box<inputs::Inputs>),
     Results(Box<results::Results>),
@@ -39,23 +32,11 @@ impl Ptl {
             Self::Spec(command) => command.run(),
             Self::Signature(command) => command.run(),
             Self::Embed(command) => command.run(),
-            Self::Extract(command) => command.run(),
             Self::Strip(command) => command.run(),
             Self::Inputs(command) => command.run(),
             Self::Results(command) => command.run(),
         }
     }
-}
-
-/// Opens a model, or reads one from standard input.
-fn open(input: &Path) -> anyhow::Result<Reader> {
-    let reader = || {
-        if is_stdio(input) {
-            return Ok(Reader::from_source(output::stdin_model()?)?);
-        }
-        anyhow::Ok(Reader::open(input)?)
-    };
-    reader().about(input)
 }
 
 /// Takes an error of a call for what it is: the spec is sound, and what was asked of it is not.

@@ -95,6 +95,7 @@ mod detect;
 mod diff;
 mod each;
 mod error;
+mod file;
 mod format;
 mod formats;
 mod hash;
@@ -140,6 +141,7 @@ pub use coverage::Coverage;
 pub use detect::{detect, is_model_folder};
 pub use diff::{Change, Diff, DiffOptions, Differing, TensorDiff};
 pub use error::{Error, Result, kind_of};
+pub use file::AnyFile;
 pub use format::Format;
 #[cfg(feature = "ptl")]
 pub use formats::ptl_spec::SpecFile;

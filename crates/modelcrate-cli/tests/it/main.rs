@@ -19,6 +19,14 @@ mod command;
     feature = "rten",
     feature = "ztensor"
 ))]
+mod convert;
+#[cfg(all(
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
 mod edit;
 #[cfg(all(
     feature = "http",

@@ -70,10 +70,7 @@ fn extra_files_come_and_go() {
     let cd = &folder();
     for file in ["img.ptl", "img_fb.ptl"] {
         prints(cd, &["ptl", "embed", file, "labels.txt", "--name", "labels.txt"]);
-        prints(cd, &["ptl", "extract", file, "labels.txt", "out.txt", "--overwrite"]);
-        assert_eq!(fs::read(cd.join("out.txt")).unwrap(), b"cat\ndog\n");
-        let out = modelcrate(cd, &["ptl", "extract", file, "labels.txt", "-"]);
-        assert!(out.status.success() && out.stdout == b"cat\ndog\n");
+        assert_eq!(prints(cd, &["cat", file, "labels.txt"]), "cat\ndog\n");
         let removed = prints(cd, &["edit", file, "--remove", "labels.txt", "--remove", SPEC]);
         assert!(removed.starts_with(&format!("{file}: removed labels.txt\n")), "{removed}");
         assert_eq!(is_sound(&cd.join(file)).extra_files().count(), 0);
@@ -345,7 +342,7 @@ fn unknown_keys_of_specs_stay() {
         SPEC_TEXT.replacen('{', r#"{"id": [12345678901234567890, 3.14159265358979323846],"#, 1);
     fs::write(cd.join("new.json"), text).unwrap();
     prints(cd, &["ptl", "embed", "img_nospec.ptl", "new.json"]);
-    let embedded = prints(cd, &["ptl", "extract", "img_nospec.ptl", SPEC, "-"]);
+    let embedded = prints(cd, &["cat", "img_nospec.ptl", SPEC]);
     let shown = prints(cd, &["ptl", "spec", "img_nospec.ptl", "--format", "json"]);
     for text in [embedded, shown] {
         for number in ["12345678901234567890", "3.14159265358979323846"] {

@@ -47,7 +47,9 @@ fn is_same(
         return Ok(one == other);
     }
     match (old.file(&one.path)?, new.file(&other.path)?) {
-        (Some(one), Some(other)) => Ok(same_bytes(one, other).map_err(weights::Error::Read)?),
+        (Some(one), Some(other)) => {
+            Ok(same_bytes(one.reader()?, other.reader()?).map_err(weights::Error::Read)?)
+        }
         _ => Ok(true),
     }
 }
@@ -65,27 +67,6 @@ fn same_bytes(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
         if ours.is_empty() {
             return Ok(true);
         }
-    }
-}
-
-impl AnyReader {
-    /// Returns the content of a file inside, of formats that have no digest of it.
-    fn file<'a>(&'a self, path: &'a str) -> Result<Option<Box<dyn Read + 'a>>> {
-        Ok(match self {
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(reader) => {
-                let stream = reader.file(path).map(nnpackage::File::reader).transpose()?;
-                stream.map(|stream| Box::new(stream) as _)
-            }
-            #[cfg(feature = "ptl")]
-            Self::Ptl(reader) => {
-                let file = reader.records().find(|file| file.path() == path);
-                let stream = file.map(ptl_spec::File::reader).transpose()?;
-                stream.map(|stream| Box::new(stream) as _)
-            }
-            #[allow(unreachable_patterns, reason = "without other formats")]
-            _ => None,
-        })
     }
 }
 

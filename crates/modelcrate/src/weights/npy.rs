@@ -55,7 +55,8 @@ pub(crate) fn refuses(shape: &Shape) -> Option<String> {
 }
 
 /// Tells whether `NumPy` has an element type.
-pub(crate) fn has(dtype: DType) -> bool {
+#[must_use]
+pub fn has(dtype: DType) -> bool {
     TYPES.iter().any(|(_, known)| *known == dtype)
 }
 

@@ -1,0 +1,262 @@
+use std::{io::Write as _, path::PathBuf};
+
+use anyhow::{Context as _, ensure};
+use clap::ValueEnum;
+use modelcrate::{
+    AnyFile, AnyReader, NamedTensor, TensorSet,
+    model_archive::NewFolder,
+    tensor_core::{DType, Shape, TensorBuf, Verify},
+    weights::{self, ElementType, npy},
+};
+use serde::Serialize;
+
+use crate::{
+    escape::escape,
+    failure::About,
+    glob::{Glob, check_meant, is_meant},
+    options::{Input, Print},
+    outcome::Outcome,
+    output,
+    paths::is_inside,
+    safe_name::{Folders, SafeNames},
+    write::check_folder,
+};
+
+/// Write tensors and files of a model into a folder, each into a file of its own
+///
+/// All of them, unless some are chosen. Tensors are in `tensors/`, as npy where NumPy has their elements,
+/// else as their bytes (.bin); files are in `files/`. Bytes of a name that file systems disagree about are
+/// written as %XX, and names that differ in case alone end in ~2; `index.json` says what became of each.
+/// Sparse tensors come with their zeros. Digests are compared; the folder appears once all is in it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  modelcrate extract model.carton -o folder/
+  modelcrate extract model.zt -o weights/ --tensor 'layer.0.*' --to raw
+  modelcrate extract model.ptl -o code/ --file 'code/*'")]
+pub(crate) struct Extract {
+    /// The file to read; - is standard input
+    input: Input,
+    /// The folder to make, which must not be there, or be empty
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+    /// Take only these tensors: names, or patterns with * and ?; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    tensor: Vec<Glob>,
+    /// Take only these files inside: names, or patterns with * and ?; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    file: Vec<Glob>,
+    /// How tensors are written
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<As>,
+    /// Check what can be checked without reading, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    print: Print,
+}
+
+/// How a tensor is written by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum As {
+    /// As numpy.save does
+    Npy,
+    /// Its elements alone, little-endian and row-major, or its blocks
+    Raw,
+}
+
+/// What becomes of a tensor: `index.json` has a list of them.
+#[derive(Serialize)]
+struct TensorEntry<'s> {
+    name: &'s str,
+    file: String,
+    dtype: String,
+    shape: Shape,
+    #[serde(skip)]
+    how: As,
+    #[serde(skip)]
+    tensor: &'s NamedTensor<'s>,
+}
+
+#[derive(Serialize)]
+struct FileEntry<'s> {
+    name: &'s str,
+    file: String,
+    #[serde(skip)]
+    content: AnyFile<'s>,
+}
+
+/// What is extracted, as `index.json` has it.
+#[derive(Serialize)]
+struct Index<'s> {
+    schema: u32,
+    tensors: Vec<TensorEntry<'s>>,
+    files: Vec<FileEntry<'s>>,
+}
+
+#[derive(Serialize)]
+struct Done<'s> {
+    path: String,
+    dry_run: bool,
+    tensors: &'s [TensorEntry<'s>],
+    files: &'s [FileEntry<'s>],
+    /// Files that are only linked.
+    left_out: &'s [&'s str],
+}
+
+impl Extract {
+    pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        self.check_folder().about(&self.output)?;
+        let reader = output::open(&self.input, AnyReader::options().verify(Verify::Once));
+        let reader = reader.about(&self.input)?;
+        let set = reader.tensor_set().about(&self.input)?;
+        let (index, left_out) = self.plan(&reader, &set).about(&self.input)?;
+        if !self.dry_run {
+            self.write(&index)?;
+        }
+        let (path, dry_run) = (self.output.display().to_string(), self.dry_run);
+        let Index { tensors, files, .. } = &index;
+        let done = Done { path, dry_run, tensors, files, left_out: &left_out };
+        output::print_done(self.print, &self.output, dry_run, &done, &done.text())?;
+        Ok(Outcome::Fine)
+    }
+
+    fn check_folder(&self) -> anyhow::Result<()> {
+        ensure!(!is_inside(&self.output, &self.input), "is in the folder that is read");
+        check_folder(&self.output)
+    }
+
+    /// Finds a place for all that is meant, and what is only linked.
+    fn plan<'s>(
+        &self,
+        reader: &'s AnyReader,
+        set: &'s TensorSet<'s>,
+    ) -> anyhow::Result<(Index<'s>, Vec<&'s str>)> {
+        check_meant(&self.tensor, "tensor", set.tensors().iter().map(NamedTensor::name))?;
+        let files = reader.files()?;
+        check_meant(&self.file, "file", files.iter().map(|file| file.path()))?;
+        let mut names = SafeNames::default();
+        let mut index = Index { schema: 1, tensors: Vec::new(), files: Vec::new() };
+        let mut left_out = Vec::new();
+        for tensor in set.tensors() {
+            if is_meant(&self.tensor, tensor.name())
+                && (self.file.is_empty() || !self.tensor.is_empty())
+            {
+                index.tensors.push(self.tensor(tensor, &mut names)?);
+            }
+        }
+        for content in files {
+            let name = content.path();
+            if !is_meant(&self.file, name) || (self.file.is_empty() && !self.tensor.is_empty()) {
+                continue;
+            }
+            if content.is_elsewhere() {
+                left_out.push(name);
+                continue;
+            }
+            content.byte_len()?;
+            let file = names.path("files", name, "", Folders::Keep);
+            index.files.push(FileEntry { name, file, content });
+        }
+        let is_empty = index.tensors.is_empty() && index.files.is_empty();
+        ensure!(!is_empty, "has neither tensors nor files to extract");
+        Ok((index, left_out))
+    }
+
+    /// Says how a tensor is written.
+    fn tensor<'s>(
+        &self,
+        tensor: &'s NamedTensor<'s>,
+        names: &mut SafeNames,
+    ) -> anyhow::Result<TensorEntry<'s>> {
+        let name = tensor.name();
+        let (element_type, shape) = match tensor.elements() {
+            Ok((element_type, shape)) => (element_type, shape.clone()),
+            // Sparse tensors are read with their zeros.
+            Err(_) => {
+                let info = tensor.tensor().info().with_context(|| format!("tensor {name:?}"))?;
+                (ElementType::Plain(info.dtype), info.shape)
+            }
+        };
+        let has_npy = matches!(element_type, ElementType::Plain(dtype) if npy::has(dtype));
+        let how = self.to.unwrap_or(if has_npy { As::Npy } else { As::Raw });
+        ensure!(
+            how == As::Raw || has_npy,
+            "tensor {name:?} is of {element_type}, which npy has not (--to raw takes its bytes)"
+        );
+        let end = if how == As::Npy { ".npy" } else { ".bin" };
+        let file = names.path("tensors", name, end, Folders::Escape);
+        Ok(TensorEntry { name, file, dtype: element_type.to_string(), shape, how, tensor })
+    }
+
+    fn write(&self, index: &Index<'_>) -> anyhow::Result<()> {
+        let folder = NewFolder::create(&self.output).about(&self.output)?;
+        let bar = output::progress(self.print, index.byte_len());
+        for entry in &index.tensors {
+            let mut file = folder.file(&entry.file).about(&self.output)?;
+            let bytes = tensor_bytes(entry.tensor, entry.how).about(&self.input)?;
+            let written = file.write_all(&bytes);
+            written.map_err(|error| folder.failed(&entry.file, error)).about(&self.output)?;
+            bar.inc(bytes.len() as u64);
+        }
+        for entry in &index.files {
+            let mut file = folder.file(&entry.file).about(&self.output)?;
+            let copied = entry.content.copy_to(&mut file);
+            let is_write =
+                matches!(copied, Err(modelcrate::Error::Weights(weights::Error::Write(_))));
+            bar.inc(copied.about(if is_write { &self.output } else { &self.input })?);
+        }
+        bar.finish_and_clear();
+        let mut file = folder.file(INDEX).about(&self.output)?;
+        let mut text = serde_json::to_vec_pretty(index)?;
+        text.push(b'\n');
+        file.write_all(&text).map_err(|error| folder.failed(INDEX, error)).about(&self.output)?;
+        folder.commit().about(&self.output)
+    }
+}
+
+/// Returns a tensor as a file of its own.
+pub(crate) fn tensor_bytes(tensor: &NamedTensor<'_>, how: As) -> anyhow::Result<bytes::Bytes> {
+    let name = tensor.name();
+    let bytes = tensor.bytes().with_context(|| format!("tensor {name:?}"))?;
+    if how == As::Raw {
+        return Ok(bytes);
+    }
+    let info = tensor.tensor().info()?;
+    let mut file = Vec::new();
+    npy::write(&TensorBuf::new(info.dtype, info.shape, bytes)?, &mut file)?;
+    Ok(file.into())
+}
+
+impl Index<'_> {
+    fn byte_len(&self) -> u64 {
+        let of_tensor = |entry: &TensorEntry<'_>| {
+            let dtype = entry.dtype.parse::<DType>().ok()?;
+            entry.shape.byte_len(dtype).ok()
+        };
+        let tensors = self.tensors.iter().filter_map(of_tensor);
+        let files = self.files.iter().filter_map(|entry| entry.content.byte_len().ok());
+        tensors.chain(files).fold(0, u64::saturating_add)
+    }
+}
+
+impl Done<'_> {
+    fn text(&self) -> String {
+        let (path, would_be) = (escape(&self.path), if self.dry_run { "would be " } else { "" });
+        let count = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let left_out = self.left_out.iter().map(|name| {
+            format!("{path}: {would_be}left without {}, which is only linked\n", escape(name))
+        });
+        let mut text: String = left_out.collect();
+        let (tensors, files) =
+            (count(self.tensors.len(), "tensor"), count(self.files.len(), "file"));
+        text.push_str(&format!("{path}: {would_be}extracted, {tensors}, {files}\n"));
+        text
+    }
+}
+
+/// What says what became of each name.
+const INDEX: &str = "index.json";

@@ -1,0 +1,193 @@
+//! Tensors and files from one file into others.
+
+use std::fs;
+
+use modelcrate::{AnyReader, Format, TensorSet};
+use test_support::testdata;
+
+use crate::run::{fails, modelcrate, prints};
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (sample, name) in [
+        ("carton/golden/minimal.carton", "m.carton"),
+        ("nnpackage/valid/03_two_models_connected.zip", "m.zip"),
+        ("nnpackage/valid/everything.circle", "m.circle"),
+        ("ptl/valid/torch113/img_extras.ptl", "m.ptl"),
+        ("ptl/valid/torch113/img_fb.ptl", "fb.ptl"),
+        ("rten/valid/mlp.v2.rten", "m.rten"),
+        ("ztensor/valid/v1.1-ref/scalars.zt", "m.zt"),
+        ("ztensor/valid/v1.1-ref/sparse_csr.zt", "sparse.zt"),
+    ] {
+        fs::copy(testdata(sample), folder.path().join(name)).unwrap();
+    }
+    fs::write(folder.path().join("six.bin"), [0; 24]).unwrap();
+    folder
+}
+
+/// Has every tensor of one set in another, with the same bytes.
+#[track_caller]
+fn has_all(of: &TensorSet<'_>, set: &TensorSet<'_>) {
+    assert_eq!(of.tensors().len(), set.tensors().len());
+    for tensor in of.tensors() {
+        let other = set.tensor(tensor.name()).unwrap();
+        assert_eq!(other.elements().unwrap(), tensor.elements().unwrap(), "{}", tensor.name());
+        assert_eq!(other.bytes().unwrap(), tensor.bytes().unwrap(), "{}", tensor.name());
+    }
+}
+
+#[test]
+fn tensors_go_from_format_to_format() {
+    let folder = folder();
+    let cd = folder.path();
+    for input in ["m.ptl", "fb.ptl", "m.rten", "m.zt"] {
+        let before = AnyReader::open(cd.join(input)).unwrap();
+        for (end, format) in [("safetensors", Format::Safetensors), ("zt", Format::ZTensor)] {
+            let output = format!("{input}.{end}");
+            let dry = prints(cd, &["convert", input, &output, "--dry-run"]);
+            assert!(!cd.join(&output).exists());
+            let said = prints(cd, &["convert", input, &output]);
+            assert_eq!(dry.replace("would be ", ""), said);
+            let after = AnyReader::open(cd.join(&output)).unwrap();
+            assert_eq!(after.format(), format);
+            has_all(&before.tensor_set().unwrap(), &after.tensor_set().unwrap());
+            assert_eq!(prints(cd, &["verify", &output]), format!("{output}: valid\n"));
+            let piped = modelcrate(cd, &["convert", input, "-", "--to", end]);
+            assert!(piped.stdout == fs::read(cd.join(&output)).unwrap());
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_listed_before_anything_is_written() {
+    let folder = folder();
+    let cd = folder.path();
+    let (status, text) = fails(cd, &["convert", "m.zt", "new.npz"]);
+    assert_eq!(status, 2);
+    assert!(text.contains("\n  \"s_bf16\": npz has no element type bf16"), "{text}");
+    assert!(!cd.join("new.npz").exists());
+    let json = modelcrate(cd, &["convert", "m.zt", "new.npz", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["refused"][0]["tensor"], "s_bf16");
+    prints(cd, &["convert", "m.zt", "new.npz", "--tensor", "s_[fiu]*"]);
+    assert!(!prints(cd, &["inspect", "--tensors", "new.npz"]).contains("bool"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = folder();
+    let cd = folder.path();
+    let before = fs::read_dir(cd).unwrap().count();
+    for (line, message) in [
+        (
+            "convert m.zt new",
+            "new: says no format by its end, expected one of .circle, .gguf, .npy",
+        ),
+        ("convert m.zt -", "-: has no name that says a format: give --to"),
+        ("convert m.zt m.zt", "m.zt: is the input, expected another file"),
+        ("convert m.zt new.onnx", "m.zt: is a zTensor file, which cannot become onnx"),
+        ("convert m.ptl new.circle", "m.ptl: is a PyTorch Live model, which cannot become circle"),
+        ("convert m.circle new.circle", "m.circle: is a Circle model, which cannot become circle"),
+        ("convert m.rten new.rten", "new.rten: may be of either version: say --to rten1 or --to"),
+        ("convert m.rten new.onnx --wrap", "--wrap is an option of what becomes rten2, not onnx"),
+        ("convert m.rten new.onnx --tensor x", "new.onnx: onnx holds a model, of which tensors"),
+        ("convert m.rten new.zt --tensor none*", "m.rten: has no tensor \"none*\""),
+        ("create new.zt", "nothing to put into the file: give --put or --from"),
+        (
+            "create new.onnx --from m.zt",
+            "new.onnx: onnx holds models, expected a format of tensors",
+        ),
+        ("create new.zt --put w=f32:7:six.bin", "six.bin: shape [7] of f32 needs 28 bytes, but 24"),
+        ("create new.zt --put w=m.zt", "m.zt: has 13 tensors, expected one (NAME=FILE:TENSOR"),
+        ("create new.zt --put w=m.zt:none", "m.zt: has no tensor \"none\""),
+        ("create new.zt --put w=f32:6:six.bin --put w=u8:24:six.bin", "six.bin: tensor \"w\" is"),
+        ("create new.zt --from m.zt --tensor none", "m.zt: has no tensor \"none\""),
+        ("create m.zt --from m.zt --overwrite", "m.zt: is an input, expected another file"),
+        ("create new.zt --put a=- --put b=-", "standard input is one file, but is given 2 times"),
+        ("extract m.zt -o m.zt", "m.zt: "),
+        ("extract m.zt -o new --tensor none", "m.zt: has no tensor \"none\""),
+        ("extract m.ptl -o new --file none", "m.ptl: has no file \"none\""),
+        ("extract m.zt -o new --to npy", "m.zt: tensor \"s_bf16\" is of bf16, which npy has not"),
+        (
+            "cat m.zt none",
+            "m.zt: is a zTensor file without files inside: --tensor NAME takes a tensor",
+        ),
+        ("cat m.ptl none", "m.ptl: has no file \"none\" inside (inspect lists them)"),
+        ("cat m.zt --tensor none", "m.zt: has no tensor \"none\""),
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let (status, text) = fails(cd, &args);
+        assert!(text.starts_with(&format!("error: {message}")), "{line}: {text}");
+        assert_eq!(status, 2, "{line}");
+        assert_eq!(fs::read_dir(cd).unwrap().count(), before, "{line}");
+    }
+}
+
+#[test]
+fn files_are_created_of_tensors() {
+    let folder = folder();
+    let cd = folder.path();
+    prints(cd, &["convert", "m.zt", "one.npz", "--tensor", "s_f32"]);
+    let put = ["--put", "six=float32:2,3:six.bin", "--put", "one=one.npz", "--put", "u=m.zt:s_u8"];
+    let from =
+        ["--from", "m.rten", "--tensor", "fc1.*", "--set", "author=me", "--set", "n:=[1, 2]"];
+    prints(cd, &[&["create", "new.safetensors"][..], &put, &from].concat());
+    let reader = AnyReader::open(cd.join("new.safetensors")).unwrap();
+    let set = reader.tensor_set().unwrap();
+    let mut names: Vec<&str> = set.tensors().iter().map(|tensor| tensor.name()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["fc1.bias", "fc1.weight", "one", "six", "u"]);
+    assert_eq!(set.metadata()["author"], "me");
+    assert_eq!(set.metadata()["n"], "[1,2]");
+}
+
+#[test]
+fn folders_hold_tensors_and_files() {
+    let folder = folder();
+    let cd = folder.path();
+    for input in ["m.carton", "m.zip", "m.ptl", "fb.ptl", "m.rten", "m.zt", "sparse.zt", "m.circle"]
+    {
+        let output = format!("{input}.d");
+        let dry = prints(cd, &["extract", input, "-o", &output, "--dry-run"]);
+        prints(cd, &["extract", input, "-o", &output, "--dry-run", "--format", "json"]);
+        assert!(!cd.join(&output).exists());
+        assert_eq!(dry.replace("would be ", ""), prints(cd, &["extract", input, "-o", &output]));
+        let index = fs::read(cd.join(&output).join("index.json")).unwrap();
+        let index: serde_json::Value = serde_json::from_slice(&index).unwrap();
+        let reader = AnyReader::open(cd.join(input)).unwrap();
+        let set = reader.tensor_set().unwrap();
+        assert_eq!(index["tensors"].as_array().unwrap().len(), set.tensors().len(), "{input}");
+        for entry in index["tensors"].as_array().unwrap() {
+            let path = cd.join(&output).join(entry["file"].as_str().unwrap());
+            let tensor = set.tensor(entry["name"].as_str().unwrap()).unwrap();
+            let bytes = if path.extension().unwrap() == "npy" {
+                AnyReader::open(&path).unwrap().tensor_set().unwrap().tensors()[0].bytes().unwrap()
+            } else {
+                fs::read(&path).unwrap().into()
+            };
+            assert_eq!(bytes, tensor.bytes().unwrap(), "{path:?}");
+        }
+        for entry in index["files"].as_array().unwrap() {
+            let (name, file) = (entry["name"].as_str().unwrap(), entry["file"].as_str().unwrap());
+            let shown = modelcrate(cd, &["cat", input, name]);
+            assert!(shown.stdout == fs::read(cd.join(&output).join(file)).unwrap(), "{name}");
+        }
+        let there = fails(cd, &["extract", input, "-o", &output]);
+        assert_eq!(there, (2, format!("error: {output}: is not empty\n")));
+    }
+    let said = prints(cd, &["extract", "m.ptl", "-o", "code", "--file", "code/*"]);
+    assert!(said.starts_with("code: extracted, 0 tensors, "), "{said}");
+    let said = prints(cd, &["extract", "m.rten", "-o", "fc1", "--tensor", "fc1.*", "--to", "raw"]);
+    assert_eq!(said, "fc1: extracted, 2 tensors, 0 files\n");
+    assert_eq!(fs::read(cd.join("fc1/tensors/fc1.bias.bin")).unwrap().len(), 32);
+}
+
+#[test]
+fn one_tensor_goes_to_standard_output() {
+    let folder = folder();
+    let cd = folder.path();
+    let raw = modelcrate(cd, &["cat", "m.rten", "--tensor", "fc1.bias"]).stdout;
+    assert_eq!(raw.len(), 32);
+    let npy = modelcrate(cd, &["cat", "m.rten", "--tensor", "fc1.bias", "--to", "npy"]).stdout;
+    assert!(npy.starts_with(b"\x93NUMPY") && npy.ends_with(&raw));
+}
