@@ -18,13 +18,14 @@ use crate::{
     outcome::Outcome,
     output,
     paths::is_inside,
+    progress::Progress,
     safe_name::{Folders, SafeNames},
     write::check_folder,
 };
 
 /// Write tensors and files of a model into a folder, each into a file of its own
 ///
-/// All of them, unless some are chosen. Tensors are in `tensors/`, as npy where NumPy has their elements,
+/// All of them, unless some are chosen. Tensors are in `tensors/`, as npy where `NumPy` has their elements,
 /// else as their bytes (.bin); files are in `files/`. Bytes of a name that file systems disagree about are
 /// written as %XX, and names that differ in case alone end in ~2; `index.json` says what became of each.
 /// Sparse tensors come with their zeros. Digests are compared; the folder appears once all is in it.
@@ -191,7 +192,7 @@ impl Extract {
 
     fn write(&self, index: &Index<'_>) -> anyhow::Result<()> {
         let folder = NewFolder::create(&self.output).about(&self.output)?;
-        let bar = output::progress(self.print, index.byte_len());
+        let bar = Progress::new(&self.input, index.byte_len());
         for entry in &index.tensors {
             let mut file = folder.file(&entry.file).about(&self.output)?;
             let bytes = tensor_bytes(entry.tensor, entry.how).about(&self.input)?;
@@ -206,7 +207,7 @@ impl Extract {
                 matches!(copied, Err(modelcrate::Error::Weights(weights::Error::Write(_))));
             bar.inc(copied.about(if is_write { &self.output } else { &self.input })?);
         }
-        bar.finish_and_clear();
+        bar.finish();
         let mut file = folder.file(INDEX).about(&self.output)?;
         let mut text = serde_json::to_vec_pretty(index)?;
         text.push(b'\n');
