@@ -1,18 +1,18 @@
 use std::{io::Write as _, path::PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
-    AnyFile, AnyReader, NamedTensor, TensorSet,
+    AnyFile, AnyReader, Format, NamedTensor, TensorSet,
     model_archive::NewFolder,
-    tensor_core::{DType, Shape, TensorBuf, Verify},
+    tensor_core::{Chain, DType, Shape, TensorBuf, Verify},
     weights::{self, ElementType, npy},
 };
 use serde::Serialize;
 
 use crate::{
     escape::escape,
-    failure::About,
+    failure::{About, chain},
     glob::{Glob, check_meant, is_meant},
     options::{Input, Print},
     outcome::Outcome,
@@ -101,8 +101,14 @@ struct Done<'s> {
     dry_run: bool,
     tensors: &'s [TensorEntry<'s>],
     files: &'s [FileEntry<'s>],
-    /// Files that are only linked.
-    left_out: &'s [&'s str],
+    left_out: &'s [LeftOut<'s>],
+}
+
+/// What cannot be extracted, where it was not asked for by name.
+#[derive(Serialize)]
+struct LeftOut<'s> {
+    name: &'s str,
+    reason: String,
 }
 
 impl Extract {
@@ -127,12 +133,12 @@ impl Extract {
         check_folder(&self.output)
     }
 
-    /// Finds a place for all that is meant, and what is only linked.
+    /// Finds a place for all that is meant, and what is left out.
     fn plan<'s>(
         &self,
         reader: &'s AnyReader,
         set: &'s TensorSet<'s>,
-    ) -> anyhow::Result<(Index<'s>, Vec<&'s str>)> {
+    ) -> anyhow::Result<(Index<'s>, Vec<LeftOut<'s>>)> {
         check_meant(&self.tensor, "tensor", set.tensors().iter().map(NamedTensor::name))?;
         let files = reader.files()?;
         check_meant(&self.file, "file", files.iter().map(|file| file.path()))?;
@@ -143,7 +149,13 @@ impl Extract {
             if is_meant(&self.tensor, tensor.name())
                 && (self.file.is_empty() || !self.tensor.is_empty())
             {
-                index.tensors.push(self.tensor(tensor, &mut names)?);
+                match self.tensor(tensor, reader.format(), &mut names) {
+                    Ok(entry) => index.tensors.push(entry),
+                    Err(error) if self.tensor.is_empty() && self.to.is_none() => {
+                        left_out.push(LeftOut { name: tensor.name(), reason: chain(&error) });
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         for content in files {
@@ -152,7 +164,7 @@ impl Extract {
                 continue;
             }
             if content.is_elsewhere() {
-                left_out.push(name);
+                left_out.push(LeftOut { name, reason: "is only linked".to_owned() });
                 continue;
             }
             content.byte_len()?;
@@ -168,16 +180,18 @@ impl Extract {
     fn tensor<'s>(
         &self,
         tensor: &'s NamedTensor<'s>,
+        format: Format,
         names: &mut SafeNames,
     ) -> anyhow::Result<TensorEntry<'s>> {
         let name = tensor.name();
         let (element_type, shape) = match tensor.elements() {
             Ok((element_type, shape)) => (element_type, shape.clone()),
             // Sparse tensors are read with their zeros.
-            Err(_) => {
+            Err(_) if format == Format::ZTensor => {
                 let info = tensor.tensor().info().with_context(|| format!("tensor {name:?}"))?;
                 (ElementType::Plain(info.dtype), info.shape)
             }
+            Err(error) => bail!("tensor {name:?}: {}", Chain(error)),
         };
         let has_npy = matches!(element_type, ElementType::Plain(dtype) if npy::has(dtype));
         let how = self.to.unwrap_or(if has_npy { As::Npy } else { As::Raw });
@@ -248,8 +262,8 @@ impl Done<'_> {
             1 => format!("1 {what}"),
             count => format!("{count} {what}s"),
         };
-        let left_out = self.left_out.iter().map(|name| {
-            format!("{path}: {would_be}left without {}, which is only linked\n", escape(name))
+        let left_out = self.left_out.iter().map(|LeftOut { name, reason }| {
+            format!("{path}: {would_be}left without {:?}: {}\n", escape(name), escape(reason))
         });
         let mut text: String = left_out.collect();
         let (tensors, files) =

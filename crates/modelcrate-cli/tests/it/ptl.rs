@@ -101,7 +101,6 @@ fn dry_runs_change_nothing() {
         &["embed", "img_fb.ptl", "new.json", "--replace"],
         &["embed", "img.ptl", "labels.txt", "--name", "labels.txt"],
         &["edit", "img.ptl", "--remove", SPEC],
-        &["extract", "img.ptl", SPEC, "out.json"],
         &["strip", "img.ptl"],
         &["strip", "img.ptl", "-o", "new.ptl", "--code"],
         &["compact", "img.ptl"],
@@ -182,21 +181,6 @@ fn refused_edits_change_nothing() {
             &["edit", "-", "--remove", "none"],
             2,
             "error: standard input cannot be edited in place: say with -o where it goes\n",
-        ),
-        (
-            &["extract", "img.ptl", "none", "out"],
-            2,
-            "error: img.ptl: there is no extra file \"none\"\n",
-        ),
-        (
-            &["extract", "img.ptl", SPEC, "labels.txt"],
-            2,
-            "error: labels.txt: is there already (--overwrite replaces it)\n",
-        ),
-        (
-            &["extract", "img.ptl", SPEC, "img.ptl", "--overwrite"],
-            2,
-            "error: img.ptl: is the input, expected another file\n",
         ),
         (
             &["strip", "img_fb.ptl"],
