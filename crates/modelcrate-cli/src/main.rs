@@ -13,7 +13,14 @@
         feature = "rten",
         feature = "ztensor"
     )),
-    allow(dead_code, unused_imports, reason = "few commands use a part of what all share")
+    allow(
+        dead_code,
+        unreachable_code,
+        unused_imports,
+        unused_mut,
+        unused_variables,
+        reason = "few commands use a part of what all share"
+    )
 )]
 
 mod args;

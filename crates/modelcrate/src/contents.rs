@@ -50,7 +50,7 @@ impl AnyReader {
 }
 
 fn finding(tensor: AnyTensor<'_>, name: &str, error: &Error) -> Finding {
-    let path = match tensor {
+    let path: Option<String> = match tensor {
         #[cfg(feature = "circle")]
         AnyTensor::Circle(tensor) => Some(tensor.path()),
         #[cfg(feature = "rten")]

@@ -78,7 +78,9 @@ impl Affine {
     /// Returns what a tensor needs; `None` where it is not quantized, or its parameters do not fit.
     pub(crate) fn of(tensor: AnyTensor<'_>, shape: &Shape) -> Result<Option<Self>> {
         let Some(found) = QuantizationSummary::of(tensor) else { return Ok(None) };
-        let QuantizationSummary { mut scale, mut zero_point, axis, scheme } = found;
+        let QuantizationSummary { scale, mut zero_point, axis, scheme } = found;
+        #[cfg(feature = "ptl")]
+        let mut scale = scale;
         #[cfg(feature = "ptl")]
         if let AnyTensor::Ptl(tensor) = tensor
             && let (Some(scales), Some(zero_points)) = (tensor.scales(), tensor.zero_points())

@@ -88,6 +88,7 @@ impl<'a> AnyTensor<'a> {
                 let object = tensor.object()?;
                 return Ok((Content::Layout(object.format.to_string()), object.shape));
             }
+            #[allow(unreachable_patterns, reason = "without other formats")]
             _ => {}
         }
         let info = self.info()?;

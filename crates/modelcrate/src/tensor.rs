@@ -55,7 +55,7 @@ impl<'a> AnyTensor<'a> {
     /// Returns where its bytes stand as [`NamedTensor::bytes`](crate::NamedTensor::bytes) gives them
     /// out; `None` also where reading compares them with a digest.
     pub(crate) fn place(self) -> Option<(&'a Source, Extent)> {
-        let (source, extent) = match self {
+        let (source, extent): (&Source, Option<Extent>) = match self {
             Self::Weights(tensor) => return tensor.place(),
             #[cfg(feature = "circle")]
             Self::Circle(tensor) => (tensor.source(), tensor.extent().ok()?),

@@ -16,17 +16,6 @@ fn transcripts() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
 }
 
-#[test]
-fn the_readme_shows_what_is_printed() {
-    let root = test_support::workspace();
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, shown) = readme.split_once("\n$ modelcrate ").unwrap();
-    let (line, shown) = shown.split_once('\n').unwrap();
-    let (shown, _) = shown.split_once("```").unwrap();
-    let output = modelcrate(&root, &line.split(' ').collect::<Vec<_>>());
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), shown);
-}
-
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let valid = testdata("ztensor/valid");

@@ -56,6 +56,14 @@ mod output;
 mod pack;
 #[cfg(all(feature = "ptl", feature = "ztensor"))]
 mod ptl;
+#[cfg(all(
+    feature = "http",
+    feature = "nnpackage",
+    feature = "ptl",
+    feature = "rten",
+    feature = "ztensor"
+))]
+mod readme;
 #[cfg(all(feature = "rten", feature = "ztensor"))]
 mod rten;
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a slim command has few tests"))]

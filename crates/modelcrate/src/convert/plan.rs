@@ -270,7 +270,8 @@ impl Target {
             #[cfg(feature = "archive")]
             Self::Npz => weights::npz::refuses(planned),
             Self::Npy => weights::npy::refuses(planned.shape),
-            _ => None,
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor => None,
         }
     }
 }
