@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use bytes::Bytes;
 use tensor_core::{
-    DType, Error as Core, Extent, Limit, Shape, Source, SourceReader, TensorBuf, TensorInfo, text::short,
+    DType, Error as Core, Extent, Limit, Shape, Source, SourceReader, TensorBuf, TensorInfo,
+    text::short,
 };
 
 use crate::{
