@@ -1,7 +1,8 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{anyhow, ensure};
-use modelcrate::{AnyReader, tensor_core::Verify};
+use bytes::Bytes;
+use modelcrate::{AnyFile, AnyReader, tensor_core::Verify, weights};
 
 use crate::{
     extract::{As, tensor_bytes},
@@ -41,20 +42,35 @@ impl Cat {
         let reader = output::open(&self.input, AnyReader::options().verify(Verify::Once));
         let reader = reader.about(&self.input)?;
         match (&self.tensor, &self.entry) {
-            (Some(name), _) => self.tensor(&reader, name).about(&self.input)?,
-            (None, Some(name)) => Self::file(&reader, name).about(&self.input)?,
+            (Some(name), _) => print(&self.tensor(&reader, name).about(&self.input)?)?,
+            (None, Some(name)) => self.file(&reader, name)?,
             (None, None) => {}
         }
         Ok(Outcome::Fine)
     }
 
-    fn tensor(&self, reader: &AnyReader, name: &str) -> anyhow::Result<()> {
+    fn tensor(&self, reader: &AnyReader, name: &str) -> anyhow::Result<Bytes> {
         let set = reader.tensor_set()?;
         let tensor = set.tensor(name).ok_or_else(|| anyhow!("has no tensor {name:?}"))?;
-        print(&tensor_bytes(tensor, self.to.unwrap_or(As::Raw))?)
+        tensor_bytes(tensor, self.to.unwrap_or(As::Raw))
     }
 
-    fn file(reader: &AnyReader, name: &str) -> anyhow::Result<()> {
+    fn file(&self, reader: &AnyReader, name: &str) -> anyhow::Result<()> {
+        let file = Self::find(reader, name).about(&self.input)?;
+        if io::stdout().is_terminal() {
+            let mut content = Vec::new();
+            file.copy_to(&mut content).about(&self.input)?;
+            return print(&content);
+        }
+        let mut out = io::stdout().lock();
+        match file.copy_to(&mut out) {
+            Err(modelcrate::Error::Weights(weights::Error::Write(error))) => Err(error),
+            copied => copied.about(&self.input).map(|_| out.flush())?,
+        }
+        .about(STDOUT.as_ref())
+    }
+
+    fn find<'r>(reader: &'r AnyReader, name: &str) -> anyhow::Result<AnyFile<'r>> {
         let title = reader.format().title();
         let has_files = !reader.files()?.is_empty();
         ensure!(has_files, "is {title} without files inside: --tensor NAME takes a tensor");
@@ -62,14 +78,7 @@ impl Cat {
         let file =
             file.ok_or_else(|| anyhow!("has no file {name:?} inside (inspect lists them)"))?;
         ensure!(!file.is_elsewhere(), "has only a link to {name:?}");
-        if io::stdout().is_terminal() {
-            let mut content = Vec::new();
-            file.copy_to(&mut content)?;
-            return print(&content);
-        }
-        let mut out = io::stdout().lock();
-        file.copy_to(&mut out)?;
-        Ok(out.flush()?)
+        Ok(file)
     }
 }
 
@@ -83,7 +92,9 @@ fn print(content: &[u8]) -> anyhow::Result<()> {
         })
     };
     let can_take = !out.is_terminal() || is_text();
-    ensure!(can_take, "is not text there, which a terminal cannot take: write it to a file with >");
-    out.write_all(content)?;
-    Ok(out.flush()?)
+    ensure!(can_take, "is not text, which a terminal cannot take: write it to a file with >");
+    out.write_all(content).and_then(|()| out.flush()).about(STDOUT.as_ref())
 }
+
+/// What errors of writing are about.
+const STDOUT: &str = "-";

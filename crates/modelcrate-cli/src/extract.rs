@@ -3,7 +3,7 @@ use std::{io::Write as _, path::PathBuf};
 use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
-    AnyFile, AnyReader, Format, NamedTensor, TensorSet,
+    AnyFile, AnyReader, Content, NamedTensor, TensorSet,
     model_archive::NewFolder,
     tensor_core::{Chain, DType, Shape, TensorBuf, Verify},
     weights::{self, ElementType, npy},
@@ -149,7 +149,7 @@ impl Extract {
             if is_meant(&self.tensor, tensor.name())
                 && (self.file.is_empty() || !self.tensor.is_empty())
             {
-                match self.tensor(tensor, reader.format(), &mut names) {
+                match self.tensor(tensor, &mut names) {
                     Ok(entry) => index.tensors.push(entry),
                     Err(error) if self.tensor.is_empty() && self.to.is_none() => {
                         left_out.push(LeftOut { name: tensor.name(), reason: chain(&error) });
@@ -180,19 +180,22 @@ impl Extract {
     fn tensor<'s>(
         &self,
         tensor: &'s NamedTensor<'s>,
-        format: Format,
         names: &mut SafeNames,
     ) -> anyhow::Result<TensorEntry<'s>> {
         let name = tensor.name();
-        let (element_type, shape) = match tensor.elements() {
-            Ok((element_type, shape)) => (element_type, shape.clone()),
-            // Sparse tensors are read with their zeros.
-            Err(_) if format == Format::ZTensor => {
-                let info = tensor.tensor().info().with_context(|| format!("tensor {name:?}"))?;
-                (ElementType::Plain(info.dtype), info.shape)
+        let (element_type, shape) = match (tensor.elements(), tensor.content()) {
+            (Ok((ElementType::Plain(dtype), _)), _) if dtype.bits().is_none() => {
+                bail!("tensor {name:?} is of {dtype}, which has no bytes of its own");
             }
-            Err(error) => bail!("tensor {name:?}: {}", Chain(error)),
+            (Ok((element_type, shape)), _) => (element_type, shape.clone()),
+            // Sparse tensors are read with their zeros.
+            (Err(_), Ok((Content::Elements(element_type), shape))) => (element_type, shape),
+            (Err(error), _) => bail!("tensor {name:?}: {}", Chain(error)),
         };
+        // What can be told without reading is told now.
+        if let Ok((ElementType::Plain(_), _)) = tensor.elements() {
+            tensor.tensor().extent().with_context(|| format!("tensor {name:?}"))?;
+        }
         let has_npy = matches!(element_type, ElementType::Plain(dtype) if npy::has(dtype));
         let how = self.to.unwrap_or(if has_npy { As::Npy } else { As::Raw });
         ensure!(

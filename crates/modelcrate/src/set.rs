@@ -57,8 +57,8 @@ impl AnyReader {
         let mut set =
             TensorSet { reader: Some(self), metadata: self.metadata(), ..TensorSet::default() };
         for (place, tensor) in self.tensors()?.enumerate() {
-            let mut name = tensor.name().unwrap_or_default().to_owned();
-            while name.is_empty() || set.names.contains_key(&name) {
+            let mut name = tensor.key().map_or_else(|| format!("#{place}"), str::to_owned);
+            while set.names.contains_key(&name) {
                 name = format!("{name}#{place}");
             }
             set.push(name, tensor);
@@ -174,6 +174,21 @@ impl<'a> NamedTensor<'a> {
             #[allow(unreachable_patterns, reason = "without other formats")]
             tensor => tensor.bytes(),
         }
+    }
+}
+
+impl<'a> AnyTensor<'a> {
+    /// Returns its name; `None` where it has none, or an empty one that other tensors may have too.
+    fn key(self) -> Option<&'a str> {
+        let is_key = match self {
+            #[cfg(feature = "circle")]
+            Self::Circle(_) => false,
+            #[cfg(feature = "rten")]
+            Self::Rten(_) => false,
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => true,
+        };
+        self.name().filter(|name| is_key || !name.is_empty())
     }
 }
 

@@ -107,6 +107,7 @@ fn what_makes_no_sense_is_refused() {
         ("create new.zt --from m.zt --tensor none", "m.zt: has no tensor \"none\""),
         ("create m.zt --from m.zt --overwrite", "m.zt: is an input, expected another file"),
         ("create new.zt --put a=- --put b=-", "standard input is one file, but is given 2 times"),
+        ("convert m.carton new.npz", "new.npz: npz cannot hold 1 of 0 tensors\n  npz has one"),
         ("extract m.zt -o m.zt", "m.zt: "),
         ("extract m.zt -o new --tensor none", "m.zt: has no tensor \"none\""),
         ("extract m.ptl -o new --file none", "m.ptl: has no file \"none\""),
@@ -148,8 +149,17 @@ fn files_are_created_of_tensors() {
 fn folders_hold_tensors_and_files() {
     let folder = folder();
     let cd = folder.path();
-    for input in ["m.carton", "m.zip", "m.ptl", "fb.ptl", "m.rten", "m.zt", "sparse.zt", "m.circle"]
-    {
+    for (sample, name) in [
+        ("carton/valid/ref_strings.carton", "texts.carton"),
+        ("nnpackage/valid/everything.tflite", "m.tflite"),
+        ("ztensor/valid/v1.1-hand/quantized_group.zt", "groups.zt"),
+    ] {
+        fs::copy(testdata(sample), cd.join(name)).unwrap();
+    }
+    prints(cd, &["edit", "groups.zt", "--put", "six=f32:6:six.bin"]);
+    let partly = ["m.circle", "m.tflite", "texts.carton", "groups.zt"];
+    let whole = ["m.carton", "m.zip", "m.ptl", "fb.ptl", "m.rten", "m.zt", "sparse.zt"];
+    for input in partly.iter().chain(&whole).copied() {
         let output = format!("{input}.d");
         let dry = prints(cd, &["extract", input, "-o", &output, "--dry-run"]);
         prints(cd, &["extract", input, "-o", &output, "--dry-run", "--format", "json"]);
@@ -163,7 +173,7 @@ fn folders_hold_tensors_and_files() {
         // Tensors whose elements cannot be given out.
         let left_out = dry.matches("left without").count();
         assert_eq!(tensors.len() + left_out, set.tensors().len(), "{input}");
-        assert_eq!(left_out > 0, input == "m.circle", "{dry}");
+        assert_eq!(left_out > 0, partly.contains(&input), "{dry}");
         for entry in tensors {
             let path = cd.join(&output).join(entry["file"].as_str().unwrap());
             let tensor = set.tensor(entry["name"].as_str().unwrap()).unwrap();
@@ -197,4 +207,23 @@ fn one_tensor_goes_to_standard_output() {
     assert_eq!(raw.len(), 32);
     let npy = modelcrate(cd, &["cat", "m.rten", "--tensor", "fc1.bias", "--to", "npy"]).stdout;
     assert!(npy.starts_with(b"\x93NUMPY") && npy.ends_with(&raw));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn full_standard_output_is_not_the_fault_of_the_input() {
+    let folder = folder();
+    for args in ["m.rten --tensor fc1.bias", "m.ptl extra/model/live.spec.json"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_modelcrate"))
+            .current_dir(folder.path())
+            .arg("cat")
+            .args(args.split(' '))
+            .stdout(full)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with("error: -: "), "{text}");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }

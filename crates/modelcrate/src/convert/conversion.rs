@@ -35,7 +35,7 @@ impl<'a> TensorSet<'a> {
         options: &ConvertOptions,
     ) -> Result<Conversion<'_, 'a>, Vec<Refusal>> {
         let (items, notes, mut refused) = plan::items(self, target, options);
-        refused.extend(target.refuses_options(options, items.len()));
+        refused.extend(target.refuses_options(options, self.tensors().len()));
         if !refused.is_empty() {
             return Err(refused);
         }
@@ -67,6 +67,11 @@ impl Target {
         }
         if self == Self::Npy && tensors != 1 {
             reasons.push(format!("npy has one tensor, but there are {tensors}"));
+        }
+        #[cfg(feature = "archive")]
+        if self == Self::Npz && tensors == 0 {
+            // An empty archive says nothing of what it is one of.
+            reasons.push("npz has one tensor at least, but there is none".to_owned());
         }
         reasons.into_iter().map(Refusal::file).collect()
     }

@@ -9,6 +9,21 @@ use modelcrate::{
 };
 use test_support::{files, testdata};
 
+#[test]
+fn empty_names_stay() {
+    let mut writer = Writer::new(Vec::new());
+    for name in ["a", ""] {
+        writer.add(name, &TensorBuf::from_slice([2], &[1_i32, 2]).unwrap()).unwrap();
+    }
+    let reader = AnyReader::from_bytes(writer.finish().unwrap()).unwrap();
+    let set = reader.tensor_set().unwrap();
+    for target in Target::ALL.iter().filter(|target| **target != Target::Npy) {
+        let converted = convert(&set, *target).unwrap();
+        assert!(converted.tensors().unwrap().any(|tensor| tensor.name() == Some("")), "{target}");
+        is_same(&set, &converted.tensor_set().unwrap(), target.name());
+    }
+}
+
 fn threads() -> NonZeroUsize {
     NonZeroUsize::new(2).unwrap()
 }
