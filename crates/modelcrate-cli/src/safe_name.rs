@@ -1,12 +1,14 @@
 //! Names from files as names of files.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Names of new files, of which no two are one on any system.
 #[derive(Default)]
 pub(crate) struct SafeNames {
     /// In lower case, as some systems tell them apart.
     taken: HashSet<String>,
+    /// The last number of each path that was taken already.
+    numbers: HashMap<String, u64>,
 }
 
 impl SafeNames {
@@ -23,9 +25,9 @@ impl SafeNames {
             (stem, is_cut) = (escaped.get(..at).unwrap_or_default(), true);
         }
         let mut path = format!("{folder}/{stem}{end}");
-        let mut number = 1_u64;
+        let number = self.numbers.entry(path.to_lowercase()).or_insert(1);
         while is_cut || !self.taken.insert(path.to_lowercase()) {
-            number = number.saturating_add(1);
+            *number = number.saturating_add(1);
             path = format!("{folder}/{stem}~{number}{end}");
             is_cut = false;
         }
@@ -101,5 +103,11 @@ mod tests {
         assert_eq!(path(&long), format!("t/{}~3.npy", "x".repeat(200)));
         let kept = SafeNames::default().path("files", "model/../a//b", "", Folders::Keep);
         assert_eq!(kept, "files/model/%2E%2E/a/%/b");
+        // In time that does not grow with the square of how many there are.
+        let mut names = SafeNames::default();
+        for at in 0..20_000 {
+            names.path("t", &format!("{long}{at}"), ".npy", Folders::Escape);
+        }
+        assert_eq!(names.path("t", &long, "", Folders::Escape), format!("t/{}~2", "x".repeat(200)));
     }
 }
