@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use tensor_core::{Chain, DType, Shape, TensorInfo};
+use tensor_core::{Chain, DType, Limits, Shape, TensorInfo};
 
 use super::{
     cast::Cast,
@@ -264,6 +264,10 @@ impl Target {
 
     /// Says what of a tensor a file of this format does not have.
     fn refuses(self, planned: &Planned<'_>) -> Option<String> {
+        let (rank, most) = (planned.shape.rank(), Limits::default().rank);
+        if rank as u64 > most {
+            return Some(format!("it has {rank} dimensions, and readers take at most {most}"));
+        }
         match self {
             Self::Gguf => weights::gguf_refuses(planned),
             Self::Safetensors => weights::safetensors_refuses(planned),

@@ -166,8 +166,9 @@ pub(crate) fn refuses(tensor: &Planned<'_>) -> Option<String> {
     if len > MAX_NAME {
         return Some(format!("its name is {len} bytes long, and gguf has at most {MAX_NAME}"));
     }
-    let is_deep = rank > MAX_RANK;
-    is_deep.then(|| format!("it has {rank} dimensions, and gguf has at most {MAX_RANK}"))
+    // Its clients do not read tensors without dimensions.
+    let is_there = (1..=MAX_RANK).contains(&rank);
+    (!is_there).then(|| format!("it has {rank} dimensions, and gguf has 1 to {MAX_RANK}"))
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
@@ -654,7 +655,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let shapes = [Shape::from([2_u64, 64]), Shape::from([3_u64]), Shape::scalar()];
+        let shapes = [[2_u64, 64].into(), Shape::from([3_u64]), [1_u64].into()];
         let types = [
             blocks("q8_0", 32, 34),
             ElementType::Plain(DType::F16),
@@ -700,6 +701,9 @@ mod tests {
             assert_eq!(tensor.stored_bytes().unwrap(), data(index));
         }
         assert!(reader.validate().is_empty());
+        let scalar = Planned { name: "one", element_type: types[1], shape: &Shape::scalar() };
+        let message = "it has 0 dimensions, and gguf has 1 to 4";
+        assert_eq!(refuses(&scalar).as_deref(), Some(message));
         // As they stand, also those that JSON has not.
         let stored = |key: &String| Metadata::Stored(reader.stored_metadata(key).unwrap());
         let stored = metadata.keys().map(|key| (key.clone(), stored(key))).collect();
