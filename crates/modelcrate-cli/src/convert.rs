@@ -24,7 +24,7 @@ use crate::{
     outcome::Outcome,
     output,
     paths::same_file,
-    write::Writing,
+    write::{Writing, check_folder},
 };
 
 /// Write the tensors of a file, or a model, in another format
@@ -36,7 +36,7 @@ use crate::{
 ///
 /// Digests in the input are compared. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
-/// checked before it takes its place.
+/// checked before it takes its place; of shards only the input is checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -103,7 +103,13 @@ impl Convert {
         let names = set.tensors().iter().map(modelcrate::NamedTensor::name);
         check_meant(&self.tensor, "tensor", names).about(&self.input)?;
         set.retain(|name| is_meant(&self.tensor, name));
-        let job = sets::Job { target, output: &self.output, force: self.force, write: self.write };
+        let job = sets::Job {
+            target,
+            output: &self.output,
+            force: self.force,
+            write: self.write,
+            tensors: &self.tensors,
+        };
         job.run(&set, Some(&self.input))
     }
 
@@ -118,6 +124,9 @@ impl Convert {
         );
         #[cfg(feature = "rten")]
         self.rten.check(to)?;
+        if self.tensors.is_folder() {
+            return check_folder(&self.output);
+        }
         self.write.check(&self.output)
     }
 }

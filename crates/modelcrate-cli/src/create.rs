@@ -57,7 +57,13 @@ impl Create {
         for Entry { key, value } in self.set {
             set.metadata_mut().insert(key, value);
         }
-        let job = sets::Job { target, output: &self.output, force: self.force, write: self.write };
+        let job = sets::Job {
+            target,
+            output: &self.output,
+            force: self.force,
+            write: self.write,
+            tensors: &self.tensors,
+        };
         job.run(&set, None)
     }
 

@@ -180,7 +180,7 @@ pub(crate) fn is_stdio(path: &std::path::Path) -> bool {
 pub(crate) type Input = PathBuf;
 
 /// A number of bytes: digits alone, or with one of `KiB`, `MiB` and `GiB` behind them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
 impl FromStr for Size {

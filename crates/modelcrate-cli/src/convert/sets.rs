@@ -1,31 +1,124 @@
 //! Sets of tensors as files.
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    io::{self, Write as _},
+    path::Path,
+    str::FromStr,
+};
 
+use anyhow::{bail, ensure};
+use clap::ValueEnum;
 use modelcrate::{
-    AnyReader, Conversion, ConvertOptions, Refusal, Target, TensorSet, tensor_core::Report,
+    AnyReader, Conversion, ConvertOptions, Error, Note, Refusal, Target, TensorSet,
+    model_archive::NewFolder, tensor_core::Report, weights,
 };
 use serde::Serialize;
 
 use crate::{
     escape::escape,
     failure::About,
-    options::{Force, Format},
+    options::{Force, Format, Size},
     outcome::{Outcome, print_error},
     output,
     progress::Progress,
-    write::{Kept, Writing},
+    write::{Kept, Writing, check_folder},
 };
 
 /// How tensors become those of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Tensors")]
-pub(crate) struct Tensors {}
+pub(crate) struct Tensors {
+    /// Give a tensor another name, which is what is behind the last =; may be given several times
+    #[arg(long, value_name = "OLD=NEW")]
+    rename: Vec<Rename>,
+    /// Store sparse tensors with their zeros
+    #[arg(long)]
+    densify: bool,
+    /// Turn quantized tensors into f32
+    #[arg(long)]
+    dequantize: bool,
+    /// Turn elements of a type that the format has not into those of the nearest that it has
+    #[arg(long)]
+    lossy: bool,
+    /// Compress tensors: with deflate in npz, with zstd in zt; not at all by default
+    #[arg(long, value_enum, value_name = "METHOD")]
+    compression: Option<Compression>,
+    /// Write a folder of safetensors files with so many bytes of tensors each, such as 4GiB, and
+    /// their index
+    #[arg(long, value_name = "SIZE")]
+    shard_size: Option<Size>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Compression {
+    None,
+    Deflate,
+    Zstd,
+}
+
+/// `OLD=NEW`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rename(String, String);
+
+impl FromStr for Rename {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match text.rsplit_once('=') {
+            Some((old, new)) if !old.is_empty() && !new.is_empty() => {
+                Ok(Self(old.to_owned(), new.to_owned()))
+            }
+            _ => bail!("{text:?} is not OLD=NEW"),
+        }
+    }
+}
+
+impl Compression {
+    /// Returns the level at which a format compresses.
+    fn level(self, target: Target) -> anyhow::Result<Option<i32>> {
+        Ok(match (self, target.format()) {
+            (Self::None, _) => None,
+            (Self::Deflate, modelcrate::Format::Npz) => Some(6),
+            (Self::Zstd, modelcrate::Format::ZTensor) => Some(3),
+            (_, modelcrate::Format::Npz) => bail!("npz has only --compression deflate or none"),
+            (_, modelcrate::Format::ZTensor) => bail!("zt has only --compression zstd or none"),
+            _ => bail!("{target} has no compression"),
+        })
+    }
+}
 
 impl Tensors {
     /// Tells whether nothing was asked for.
-    pub(super) fn is_default(self) -> bool {
-        self == Self::default()
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Tells whether a folder is written.
+    pub(super) const fn is_folder(&self) -> bool {
+        self.shard_size.is_some()
+    }
+
+    fn options(&self, target: Target) -> anyhow::Result<ConvertOptions> {
+        let mut names = BTreeMap::new();
+        for Rename(old, new) in &self.rename {
+            let twice = names.insert(old.clone(), new.clone()).is_some();
+            ensure!(!twice, "tensor {old:?} is renamed twice");
+        }
+        let mut options = ConvertOptions::default()
+            .densify(self.densify)
+            .dequantize(self.dequantize)
+            .lossy(self.lossy)
+            .names(names);
+        if let Some(method) = self.compression
+            && let Some(level) = method.level(target)?
+        {
+            options = options.compression(level);
+        }
+        if let Some(Size(bytes)) = self.shard_size {
+            options = options.shard_size(bytes);
+        }
+        Ok(options)
     }
 }
 
@@ -35,6 +128,7 @@ pub(crate) struct Job<'a> {
     pub(crate) output: &'a Path,
     pub(crate) force: Force,
     pub(crate) write: Writing,
+    pub(crate) tensors: &'a Tensors,
 }
 
 #[derive(Serialize)]
@@ -46,6 +140,12 @@ struct Done<'a> {
     /// Keys of metadata that the format cannot hold.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: &'a [String],
+    /// What becomes of tensors that are not written as they are.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [Note],
+    /// Those in a folder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<&'a str>,
     #[serde(flatten)]
     kept: Kept,
 }
@@ -63,11 +163,18 @@ struct Refused<'a> {
 impl Job<'_> {
     /// Writes the file; `input` is what an error of reading is about, where there is one file.
     pub(crate) fn run(&self, set: &TensorSet<'_>, input: Option<&Path>) -> anyhow::Result<Outcome> {
-        let conversion = match set.convert_to(self.target, &ConvertOptions::default()) {
+        let options = self.tensors.options(self.target).about(self.output)?;
+        let conversion = match set.convert_to(self.target, &options) {
             Ok(conversion) => conversion,
             Err(refused) => return self.refuse(set, &refused),
         };
-        let kept = self.write(&conversion, input.unwrap_or(self.output))?;
+        let input = input.unwrap_or(self.output);
+        let is_folder = self.tensors.is_folder();
+        let kept = match is_folder {
+            true => self.write_folder(&conversion, input)?,
+            false => self.write(&conversion, input)?,
+        };
+        let files = conversion.files().filter(|_| is_folder).map(|file| file.name()).collect();
         let outcome = kept.checked.outcome();
         let result = Done {
             path: self.output.display().to_string(),
@@ -75,6 +182,8 @@ impl Job<'_> {
             to: self.target.name(),
             tensors: set.tensors().len(),
             left_out: conversion.left_out(),
+            notes: conversion.notes(),
+            files,
             kept,
         };
         self.write.report(self.output, &result, &self.text(&result))?;
@@ -96,6 +205,32 @@ impl Job<'_> {
         })
     }
 
+    /// Writes all files into a folder, which appears once they are in it.
+    fn write_folder(&self, conversion: &Conversion<'_, '_>, input: &Path) -> anyhow::Result<Kept> {
+        check_folder(self.output).about(self.output)?;
+        let dry_run = self.write.dry_run;
+        let folder =
+            (!dry_run).then(|| NewFolder::create(self.output)).transpose().about(self.output)?;
+        let bar = Progress::new(input, conversion.tensor_bytes());
+        let mut bytes = 0_u64;
+        for file in conversion.files() {
+            bytes = bytes.saturating_add(file.byte_len().unwrap_or_default());
+            let mut sink: Box<dyn io::Write> = match &folder {
+                Some(folder) => {
+                    Box::new(io::BufWriter::new(folder.file(file.name()).about(self.output)?))
+                }
+                None => Box::new(io::sink()),
+            };
+            let written = file.write(&mut sink, |bytes| bar.inc(bytes));
+            let is_write = matches!(written, Err(Error::Weights(weights::Error::Write(_))));
+            written.map(drop).about(if is_write { self.output } else { input })?;
+            sink.flush().about(self.output)?;
+        }
+        bar.finish();
+        folder.map_or(Ok(()), NewFolder::commit).about(self.output)?;
+        Ok(Kept { bytes_after: Some(bytes), ..Kept::default() })
+    }
+
     fn text(&self, done: &Done<'_>) -> String {
         let (path, would_be) = (escape(&done.path), self.write.would_be());
         let Done { tensors, to, kept, .. } = done;
@@ -105,6 +240,12 @@ impl Job<'_> {
         if !done.left_out.is_empty() {
             let keys: Vec<_> = done.left_out.iter().map(|key| escape(key)).collect();
             text.push_str(&format!("  without metadata {}\n", keys.join(", ")));
+        }
+        text.extend(done.notes.iter().take(SHOWN).map(|Note { tensor, effect, .. }| {
+            format!("  \"{}\": {}\n", escape(tensor), escape(effect))
+        }));
+        if let Some(left @ 1..) = done.notes.len().checked_sub(SHOWN) {
+            text.push_str(&format!("  … and {left} more (--format json lists them)\n"));
         }
         kept.checked.text(&path, &text)
     }
@@ -134,5 +275,5 @@ impl Job<'_> {
     }
 }
 
-/// How many refusals people see.
+/// How many refusals or notes people see.
 const SHOWN: usize = 40;
