@@ -10,7 +10,7 @@ use std::{
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
-    AnyReader, Conversion, ConvertOptions, Error, Note, Refusal, Target, TensorSet,
+    AnyReader, Conversion, ConvertOptions, ConvertedFile, Error, Note, Refusal, Target, TensorSet,
     model_archive::NewFolder, tensor_core::Report, weights,
 };
 use serde::Serialize;
@@ -174,7 +174,7 @@ impl Job<'_> {
             true => self.write_folder(&conversion, input)?,
             false => self.write(&conversion, input)?,
         };
-        let files = conversion.files().filter(|_| is_folder).map(|file| file.name()).collect();
+        let files = conversion.files().filter(|_| is_folder).map(ConvertedFile::name).collect();
         let outcome = kept.checked.outcome();
         let result = Done {
             path: self.output.display().to_string(),

@@ -16,6 +16,7 @@ fn folder() -> tempfile::TempDir {
         ("ptl/valid/torch113/img_extras.ptl", "m.ptl"),
         ("ptl/valid/torch113/img_fb.ptl", "fb.ptl"),
         ("rten/valid/mlp.v2.rten", "m.rten"),
+        ("weights/model.gguf", "blocks.gguf"),
         ("ztensor/valid/v1.1-ref/scalars.zt", "m.zt"),
         ("ztensor/valid/v1.1-ref/sparse_csr.zt", "sparse.zt"),
     ] {
@@ -226,4 +227,48 @@ fn full_standard_output_is_not_the_fault_of_the_input() {
         assert!(text.starts_with("error: -: "), "{text}");
         assert_eq!(output.status.code(), Some(2));
     }
+}
+
+#[test]
+fn options_make_possible_what_is_refused() {
+    let folder = folder();
+    let cd = folder.path();
+    let args = |line: &'static str| line.split(' ').collect::<Vec<_>>();
+    for (line, option, effect) in [
+        ("convert sparse.zt new.safetensors", "--densify", "stored with its zeros, 96 bytes"),
+        ("convert m.zt new.npz", "--lossy", "bf16 as f32"),
+        ("convert blocks.gguf new.safetensors", "--dequantize", "q8_0 as f32"),
+    ] {
+        let (status, text) = fails(cd, &args(line));
+        assert!(status == 2 && text.contains(&format!("({option}: ")), "{text}");
+        assert!(!cd.join("new.safetensors").exists() && !cd.join("new.npz").exists());
+        let said = prints(cd, &[&args(line)[..], &[option, "--format", "json"]].concat());
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert!(said["notes"][0]["effect"].as_str().unwrap().starts_with(effect), "{said}");
+        fs::remove_file(cd.join(line.rsplit_once(' ').unwrap().1)).unwrap();
+    }
+    prints(cd, &args("convert sparse.zt dense.safetensors --densify"));
+    assert!(prints(cd, &args("diff sparse.zt dense.safetensors")).contains("equal: "));
+    prints(cd, &args("convert m.rten renamed.zt --rename fc1.bias=b --compression zstd"));
+    let reader = AnyReader::open(cd.join("renamed.zt")).unwrap();
+    assert!(reader.tensor("b").unwrap().is_some() && reader.tensor("fc1.bias").unwrap().is_none());
+    let (status, text) = fails(cd, &args("convert m.rten new.npz --compression zstd"));
+    assert!(status == 2 && text.contains("npz has only"), "{text}");
+}
+
+#[test]
+fn shards_are_a_folder() {
+    let folder = folder();
+    let cd = folder.path();
+    let args = ["convert", "m.rten", "shards", "--to", "safetensors", "--shard-size", "64"];
+    prints(cd, &[&args[..], &["--dry-run", "--format", "json"]].concat());
+    assert!(!cd.join("shards").exists());
+    let said = prints(cd, &[&args[..], &["--format", "json"]].concat());
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let files = said["files"].as_array().unwrap();
+    assert_eq!(files.len(), fs::read_dir(cd.join("shards")).unwrap().count());
+    let index = files.iter().find_map(|file| file.as_str().filter(|name| name.ends_with("json")));
+    let index = format!("shards/{}", index.unwrap());
+    assert!(prints(cd, &["diff", "m.rten", &index]).contains("equal: "));
+    assert_eq!(fails(cd, &args), (2, "error: shards: is not empty\n".to_owned()));
 }
