@@ -7,8 +7,8 @@ use std::{
 
 use modelcrate::{
     AnyReader, AnyTensor, NamedTensor,
-    tensor_core::{Finding, Report, Severity, Source, TensorInfo},
-    ztensor::{Editor, Error, Format as Layout, Reader, Result, Role, WriteOptions},
+    tensor_core::{Budget, Finding, Report, Severity, Source, TensorInfo},
+    ztensor::{Editor, Error, Format as Layout, Reader, Result, Role, Tensor, WriteOptions},
 };
 
 use super::{Job, check_from, unknown};
@@ -69,6 +69,10 @@ impl Job {
         for put in self.changes.tensors()? {
             let reader = put.open()?;
             let tensor = put.tensor(&reader).about(&put.path)?;
+            if let (AnyTensor::ZTensor(stored), AnyReader::ZTensor(reader)) = (tensor, &reader) {
+                self.copy(editor, &put.name, stored, &reader.budget(), &put.path, &mut work)?;
+                continue;
+            }
             let info = tensor.info().about(&put.path)?;
             work.make_room(editor, &put.name, Some(info)).about(&self.file)?;
             self.add(editor, &put.name, tensor, reader.source(), &put.path)?;
@@ -109,14 +113,27 @@ impl Job {
                 self.add(editor, name, tensor, reader.source(), from)?;
                 continue;
             };
-            let found = stored.validate_within(budget);
-            work.findings.extend(self.accepted(found).about(from)?);
-            work.make_room(editor, name, stored.info().ok()).about(&self.file)?;
-            let copied = editor.writer().copy(stored);
-            let is_write = copied.as_ref().is_err_and(is_write);
-            copied.about(if is_write { &self.file } else { from })?;
+            self.copy(editor, name, stored, budget, from, work)?;
         }
         Ok(())
+    }
+
+    /// Takes a tensor of a zTensor file as it is stored, with its attributes.
+    fn copy<W: Write>(
+        &self,
+        editor: &mut Editor<W>,
+        name: &str,
+        stored: Tensor<'_>,
+        budget: &Budget,
+        from: &Path,
+        work: &mut Work,
+    ) -> anyhow::Result<()> {
+        let found = stored.validate_within(budget);
+        work.findings.extend(self.accepted(found).about(from)?);
+        work.make_room(editor, name, stored.info().ok()).about(&self.file)?;
+        let copied = editor.writer().copy_under(name, stored);
+        let is_write = copied.as_ref().is_err_and(is_write);
+        copied.about(if is_write { &self.file } else { from })
     }
 
     /// Returns what is to be said of a tensor that is taken from another file; refuses errors that

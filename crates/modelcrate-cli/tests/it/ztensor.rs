@@ -189,3 +189,28 @@ fn edits(cd: &Path) {
         prints(cd, &["compact", "model.zt"]);
     }
 }
+
+#[test]
+fn tensors_that_are_put_stay_as_they_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    for (from, name) in [
+        ("v1.1-ref/scalars.zt", "m.zt"),
+        ("v1.1-ref/sparse_csr.zt", "sparse.zt"),
+        ("v1.1-hand/object_attributes.zt", "attributes.zt"),
+    ] {
+        let valid = testdata("ztensor/valid");
+        fs::copy(valid.join(from), cd.join(name)).unwrap();
+    }
+    let put = ["--put", "s=sparse.zt:csr0_f32", "--put", "a=attributes.zt:t"];
+    prints(cd, &[&["edit", "m.zt"][..], &put].concat());
+    let stored = |file: &str, name: &str| {
+        let reader = Reader::open(cd.join(file)).unwrap();
+        let tensor = reader.tensor(name).unwrap();
+        let object = tensor.object().unwrap();
+        (object.format, object.shape, format!("{:?}", tensor.attributes().unwrap()))
+    };
+    assert_eq!(stored("m.zt", "s"), stored("sparse.zt", "csr0_f32"));
+    assert_eq!(stored("m.zt", "a"), stored("attributes.zt", "t"));
+    assert!(stored("m.zt", "a").2 != stored("m.zt", "s").2);
+}

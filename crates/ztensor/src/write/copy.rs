@@ -57,6 +57,15 @@ impl<W: Write> Writer<W> {
     /// where one does not match its digest and [`Error::Faulty`] where the definition has an error,
     /// an element type or an encoding that is not known among them.
     pub fn copy(&mut self, tensor: Tensor<'_>) -> Result<()> {
+        self.copy_under(tensor.name(), tensor)
+    }
+
+    /// Like [`copy`](Self::copy), but under another name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`copy`](Self::copy).
+    pub fn copy_under(&mut self, name: &str, tensor: Tensor<'_>) -> Result<()> {
         self.options.refuse(tensor.lint())?;
         let version = self.version();
         let mut object = tensor.object()?;
@@ -70,7 +79,7 @@ impl<W: Write> Writer<W> {
             }
             (found, _) => return Err(Error::NotEditable { found }),
         }
-        self.copy_as(tensor.name(), tensor, object, &mut Moved::default())
+        self.copy_as(name, tensor, object, &mut Moved::default())
     }
 
     /// Copies the stored bytes of a tensor under a definition that may say the same otherwise.
