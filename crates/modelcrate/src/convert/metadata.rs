@@ -35,7 +35,7 @@ pub(super) struct Carried {
 pub(super) type Carry = weights::Metadata;
 
 /// Returns the name that what a key means has in safetensors and zTensor, whose keys are free: that of
-/// the key itself, but for those of the [table](self) of the format.
+/// the key itself, but for those of the table of the format.
 #[must_use]
 pub fn common_key(format: Format, key: &str) -> &str {
     KEYS.iter().find(|row| row.key(format) == Some(key)).map_or(key, |row| row.common)
