@@ -24,8 +24,9 @@ impl AnyTensor<'_> {
     }
 
     /// Reads a quantized tensor as `f32`: the blocks of GGUF that
-    /// [`ElementType::can_dequantize`](crate::weights::ElementType::can_dequantize) knows, and constants of Circle and TFLite models that have
-    /// scales, one or one for each index of a dimension. Group-quantized zTensor objects do not say
+    /// [`ElementType::can_dequantize`](crate::weights::ElementType::can_dequantize) knows, and
+    /// constants of Circle and TFLite models that have scales, one or one for each index of a
+    /// dimension. Group-quantized zTensor objects do not say
     /// how codes are packed; [`ztensor::QuantizedGroup::dequantize`] is told.
     ///
     /// # Errors
