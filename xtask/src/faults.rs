@@ -184,8 +184,13 @@ impl<'a> Trial<'a> {
             let when = || format!("{status} after {delay:?}");
             old += u32::from(self.judge().with_context(when)? == After::Old);
             if !tidies && !self.hidden()?.is_empty() {
-                // What a dead process left is gone with the next edit, whatever becomes of that.
-                self.command(&self.edit.run).output()?;
+                // What a dead process left is gone with the next edit.
+                let next = self.command(&self.edit.run).output()?;
+                if !next.status.success() {
+                    // That was none: it found what the dead one had made.
+                    self.old.restore(&self.path())?;
+                    ensure_success(&self.command(&self.edit.run).output()?)?;
+                }
             }
             let hidden = self.hidden()?;
             ensure!(hidden.is_empty(), "{}: {hidden:?} was left", when());
