@@ -11,8 +11,6 @@ pub(crate) mod ptl;
 #[cfg(feature = "rten")]
 pub(crate) mod rten;
 mod store;
-#[cfg(feature = "rten")]
-mod weights;
 #[cfg(feature = "ztensor")]
 mod ztensor;
 
@@ -25,12 +23,14 @@ use modelcrate::{Format, tensor_core::Extent};
 use crate::{
     editing::{Editing, Opened},
     failure::About,
+    fit::{self, Fit},
     given::{Given, format_of},
     glob::Glob,
     options::{Input, is_stdio},
     outcome::Outcome,
     output,
-    put::Put,
+    paths::same_file,
+    put::{self, Put},
 };
 
 /// Change a file: metadata, names, tensors and files in it
@@ -77,10 +77,11 @@ struct Changes {
     /// Give tensors, or keys of an nnpackage, another name, all at once; may be given several times
     #[arg(long, value_name = "OLD=NEW")]
     rename: Vec<String>,
-    /// Take the tensors of another file of any format: all into a zTensor file, those of the names
-    /// of constants into a model; may be given several times
+    /// Take the tensors of another file of any format: all into a zTensor file, into a carton or a
+    /// model those that are called as one there, which keeps its element type and shape; may be given
+    /// several times
     #[arg(long, value_name = "FILE")]
-    from: Vec<PathBuf>,
+    from: Vec<Input>,
     /// Take only these of them: names, or patterns with * and ?; may be given several times
     #[arg(long, value_name = "GLOB", requires = "from")]
     tensor: Vec<Glob>,
@@ -97,6 +98,8 @@ struct Changes {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     #[command(flatten, next_help_heading = "How what is new is stored")]
+    fit: Fit,
+    #[command(flatten)]
     store: store::Store,
     #[cfg(feature = "carton")]
     #[command(flatten, next_help_heading = "Cartons")]
@@ -138,7 +141,7 @@ impl Edit {
         };
         changes.check(format, takes).about(&file)?;
         let job = Job { file, opened, changes: changes.options, editing };
-        match format {
+        fit::said(match format {
             #[cfg(feature = "carton")]
             Format::Carton => carton::edit(job),
             #[cfg(feature = "circle")]
@@ -152,14 +155,25 @@ impl Edit {
             #[cfg(feature = "ztensor")]
             Format::ZTensor => ztensor::edit(&job),
             _ => bail!("{}: cannot be edited by this build", job.file.display()),
-        }
+        })
     }
 }
 
 /// Returns the options that a format has; `None` where it cannot be edited.
 const fn takes(format: Format) -> Option<&'static [&'static str]> {
     Some(match format {
-        Format::Carton => &["remove", "put", "unset", "set", "toml"],
+        Format::Carton => &[
+            "remove",
+            "from",
+            "tensor",
+            "put",
+            "unset",
+            "set",
+            "densify",
+            "dequantize",
+            "lossy",
+            "toml",
+        ],
         Format::Circle | Format::TfLite => &[
             "rename",
             "from",
@@ -167,6 +181,9 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
             "put",
             "unset",
             "set",
+            "densify",
+            "dequantize",
+            "lossy",
             "description",
             "signature",
             "remove-signature",
@@ -200,7 +217,19 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
             "no-digests",
         ],
         Format::Ptl => &["remove", "put"],
-        Format::Rten => &["rename", "from", "tensor", "put", "unset", "set", "dim", "outputs"],
+        Format::Rten => &[
+            "rename",
+            "from",
+            "tensor",
+            "put",
+            "unset",
+            "set",
+            "densify",
+            "dequantize",
+            "lossy",
+            "dim",
+            "outputs",
+        ],
         Format::ZTensor => &[
             "remove",
             "rename",
@@ -209,6 +238,9 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
             "put",
             "unset",
             "set",
+            "densify",
+            "dequantize",
+            "lossy",
             "compression",
             "level",
             "digest",
@@ -218,12 +250,16 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
 }
 
 impl Changes {
-    /// Returns what is to be put in.
-    fn tensors(&self) -> anyhow::Result<Vec<Put>> {
-        let puts: Vec<Put> = self.put.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
-        let from_stdin = puts.iter().filter(|put| is_stdio(&put.path)).count();
-        ensure!(from_stdin < 2, "standard input is one file, but is given {from_stdin} times");
-        Ok(puts)
+    /// Returns the files whose tensors go into another.
+    fn given(&self, file: &Path) -> anyhow::Result<put::Given> {
+        let put: Vec<Put> = self.put.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
+        let mut inputs = put.iter().map(|put| &put.path).chain(&self.from);
+        let is_read = is_stdio(file) && inputs.any(|path| is_stdio(path));
+        ensure!(!is_read, "standard input is the file that is edited, expected another");
+        for from in self.from.iter().filter(|from| !is_stdio(from)) {
+            ensure!(!same_file(from, file), "{}: is the file that is edited", from.display());
+        }
+        Ok(put::Given { put, from: self.from.clone(), tensor: self.tensor.clone() })
     }
 
     /// Returns old and new names, which may hold more than one `=`: the first at which an old name
@@ -277,12 +313,6 @@ pub(crate) fn content(path: &Path) -> anyhow::Result<Bytes> {
 
 /// What a file may have that is put into another as a whole, in bytes.
 const LIMIT: u64 = i32::MAX as u64;
-
-/// Refuses tensors of the file that is changed.
-fn check_from(from: &Path, file: &Path) -> anyhow::Result<()> {
-    ensure!(!crate::paths::same_file(from, file), "is the file that is edited");
-    Ok(())
-}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::ensure;
 use modelcrate::{
-    AnyReader,
+    AnyReader, Fitted, Note,
     tensor_core::{
         self, Extent, Finding, Report, Source,
         output::{Edited, LockedFile, Output},
@@ -230,6 +230,9 @@ pub(crate) struct Changes {
     pub(crate) renamed: Vec<(String, String)>,
     pub(crate) set: Vec<String>,
     pub(crate) unset: Vec<String>,
+    /// What becomes of tensors that are not put as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<Note>,
 }
 
 impl Changes {
@@ -237,6 +240,12 @@ impl Changes {
     pub(crate) fn put(&mut self, name: &str, is_new: bool) {
         let names = if is_new { &mut self.added } else { &mut self.replaced };
         names.push(name.to_owned());
+    }
+
+    /// Says that tensors that are there take other elements.
+    pub(crate) fn replace<P: Ord>(&mut self, fitted: &Fitted<'_, '_, P>) {
+        self.replaced.extend(fitted.names().map(str::to_owned));
+        self.notes.extend_from_slice(fitted.notes());
     }
 
     pub(crate) fn done(self, changed: Changed) -> Done<Self> {
@@ -255,6 +264,7 @@ impl Changes {
         {
             lines.extend(names.iter().map(|name| format!("{what} {name}")));
         }
+        lines.extend(self.notes.iter().map(|note| format!("{}: {}", note.tensor, note.effect)));
         lines
     }
 }

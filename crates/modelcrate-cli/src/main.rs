@@ -38,6 +38,7 @@ mod escape;
 mod explain;
 mod extract;
 mod failure;
+mod fit;
 mod generate;
 mod given;
 mod glob;

@@ -4,13 +4,14 @@ use std::{path::Path, str::FromStr};
 
 use anyhow::{anyhow, bail, ensure};
 use modelcrate::{
-    AnyReader, AnyTensor, Format, NamedTensor, TensorSet,
+    AnyReader, AnyTensor, Fitted, Format, NamedTensor, Refusal, TensorSet,
     tensor_core::{DType, Shape, Source},
     weights,
 };
 
 use crate::{
     failure::About,
+    fit::Refused,
     glob::{Glob, check_meant, is_meant},
     options::{Input, is_stdio},
     output,
@@ -98,7 +99,9 @@ impl FromStr for Put {
 
 /// Reads dimensions with commas between them, none for a scalar.
 fn parse_shape(text: &str) -> anyhow::Result<Shape> {
-    let dims = text.trim_matches(['[', ']']).split(',').filter(|dim| !dim.is_empty());
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    // As Python writes one of one dimension.
+    let dims = text.strip_suffix(',').unwrap_or(text).split(',').filter(|_| !text.is_empty());
     let shape: Result<Shape, _> = dims.map(|dim| dim.trim().parse::<u64>()).collect();
     shape.map_err(|_| anyhow!("{text:?} is not a shape such as 2,64"))
 }
@@ -138,6 +141,13 @@ impl Given {
     }
 }
 
+/// Tensors of an open file, under the names that they get.
+pub(crate) struct Taken<'o> {
+    pub(crate) path: &'o Path,
+    pub(crate) reader: &'o AnyReader,
+    pub(crate) set: TensorSet<'o>,
+}
+
 /// Open files whose tensors go into another.
 pub(crate) struct Opened<'g> {
     put: Vec<(&'g Put, AnyReader)>,
@@ -146,24 +156,34 @@ pub(crate) struct Opened<'g> {
 }
 
 impl Opened<'_> {
-    /// Returns all their tensors, those of whole files first, under the names that they get.
-    pub(crate) fn set(&self) -> anyhow::Result<TensorSet<'_>> {
-        let mut all = TensorSet::new();
-        let sets =
-            self.from.iter().map(|(path, reader)| Ok((*path, reader.tensor_set().about(path)?)));
-        let sets: Vec<_> = sets.collect::<anyhow::Result<_>>()?;
-        let tensors =
-            || sets.iter().flat_map(|(path, set)| set.tensors().iter().map(move |one| (path, one)));
-        if let Some((path, _)) = sets.first() {
-            check_meant(self.globs, "tensor", tensors().map(|(_, tensor)| tensor.name()))
-                .about(path)?;
+    /// Returns the tensors of each file, those of whole files first.
+    pub(crate) fn sets(&self) -> anyhow::Result<Vec<Taken<'_>>> {
+        let from = self.from.iter().map(|(path, reader)| {
+            Ok(Taken { path, reader, set: reader.tensor_set().about(path)? })
+        });
+        let mut sets = from.collect::<anyhow::Result<Vec<_>>>()?;
+        if let Some(Taken { path, .. }) = sets.first() {
+            let names = sets.iter().flat_map(|taken| taken.set.tensors()).map(NamedTensor::name);
+            check_meant(self.globs, "tensor", names).about(path)?;
         }
-        for (path, tensor) in tensors().filter(|(_, tensor)| is_meant(self.globs, tensor.name())) {
-            insert(&mut all, tensor.name(), tensor.tensor()).about(path)?;
+        for taken in &mut sets {
+            taken.set.retain(|name| is_meant(self.globs, name));
         }
         for (put, reader) in &self.put {
-            let tensor = put.tensor(reader);
-            tensor.and_then(|tensor| insert(&mut all, &put.name, tensor)).about(&put.path)?;
+            let (path, mut set) = (put.path.as_path(), TensorSet::new());
+            insert(&mut set, &put.name, put.tensor(reader).about(path)?)?;
+            sets.push(Taken { path, reader, set });
+        }
+        Ok(sets)
+    }
+
+    /// Returns the tensors of all files.
+    pub(crate) fn set(&self) -> anyhow::Result<TensorSet<'_>> {
+        let mut all = TensorSet::new();
+        for Taken { path, set, .. } in self.sets()? {
+            for tensor in set.tensors() {
+                insert(&mut all, tensor.name(), tensor.tensor()).about(path)?;
+            }
         }
         Ok(all)
     }
@@ -171,6 +191,21 @@ impl Opened<'_> {
 
 fn insert<'a>(set: &mut TensorSet<'a>, name: &str, tensor: AnyTensor<'a>) -> anyhow::Result<()> {
     set.add(name, tensor).map_err(|_| anyhow!("tensor {name:?} is given twice"))
+}
+
+/// Finds the place of each tensor of these files in another, with all that do not fit.
+pub(crate) fn fit<'s, 'a, P: Ord>(
+    sets: &'s [Taken<'a>],
+    fit: impl Fn(&'s TensorSet<'a>) -> Result<Fitted<'s, 'a, P>, Vec<Refusal>>,
+) -> anyhow::Result<Fitted<'s, 'a, P>> {
+    let (mut all, mut refused) = (Fitted::default(), Vec::new());
+    for Taken { path, set, .. } in sets.iter().filter(|taken| !taken.set.tensors().is_empty()) {
+        match fit(set) {
+            Ok(fitted) => all = all.with(fitted),
+            Err(found) => refused.push((path.to_path_buf(), found)),
+        }
+    }
+    if refused.is_empty() { Ok(all) } else { Err(Refused(refused).into()) }
 }
 
 #[cfg(test)]
@@ -212,6 +247,8 @@ mod tests {
             ("w=", "\"w=\" is none of NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE"),
             ("w=f31:6:x", "element type is \"f31\", expected a name such as \"f32\" or \"i64\""),
             ("w=f32:2x2:x", "\"2x2\" is not a shape such as 2,64"),
+            ("w=f32:3,,4:x", "\"3,,4\" is not a shape such as 2,64"),
+            ("w=f32:,:x", "\",\" is not a shape such as 2,64"),
         ] {
             assert_eq!(spec.parse::<Put>().unwrap_err().to_string(), message);
         }

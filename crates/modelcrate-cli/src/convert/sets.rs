@@ -18,8 +18,9 @@ use serde::Serialize;
 use crate::{
     escape::escape,
     failure::About,
+    fit::{self, Fit, SHOWN},
     options::{Force, Format, Size},
-    outcome::{Outcome, print_error},
+    outcome::Outcome,
     output,
     progress::Progress,
     write::{Kept, Writing, check_folder},
@@ -32,15 +33,8 @@ pub(crate) struct Tensors {
     /// Give a tensor another name, which is what is behind the last =; may be given several times
     #[arg(long, value_name = "OLD=NEW")]
     rename: Vec<Rename>,
-    /// Store sparse tensors with their zeros
-    #[arg(long)]
-    densify: bool,
-    /// Turn quantized tensors into f32
-    #[arg(long)]
-    dequantize: bool,
-    /// Turn elements of a type that the format has not into those of the nearest that it has
-    #[arg(long)]
-    lossy: bool,
+    #[command(flatten)]
+    fit: Fit,
     /// Compress tensors: with deflate in npz, with zstd in zt; not at all by default
     #[arg(long, value_enum, value_name = "METHOD")]
     compression: Option<Compression>,
@@ -105,11 +99,7 @@ impl Tensors {
             let twice = names.insert(old.clone(), new.clone()).is_some();
             ensure!(!twice, "tensor {old:?} is renamed twice");
         }
-        let mut options = ConvertOptions::default()
-            .densify(self.densify)
-            .dequantize(self.dequantize)
-            .lossy(self.lossy)
-            .names(names);
+        let mut options = self.fit.options().names(names);
         if let Some(method) = self.compression
             && let Some(level) = method.level(target)?
         {
@@ -255,25 +245,12 @@ impl Job<'_> {
         let (to, dry_run) = (self.target.name(), self.write.dry_run);
         let result = Refused { path, dry_run, to, tensors, refused };
         if self.write.print.format == Format::Human {
-            let path = &result.path;
-            print_error(&format!(
-                "{path}: {to} cannot hold {} of {tensors} tensors",
-                refused.len()
-            ));
-            let lines = refused
-                .iter()
-                .take(SHOWN)
-                .map(|refusal| format!("  {}\n", escape(&refusal.to_string())));
-            output::print_problem(&lines.collect::<String>());
-            if let Some(left @ 1..) = refused.len().checked_sub(SHOWN) {
-                output::print_problem(&format!("  … and {left} more (--format json lists them)\n"));
-            }
+            let (path, count) = (&result.path, refused.len());
+            let headline = format!("{path}: {to} cannot hold {count} of {tensors} tensors");
+            fit::print(&headline, refused, " (--format json lists them)");
         } else {
             output::print_done(self.write.print, self.output, dry_run, &result, "")?;
         }
         Ok(Outcome::Failed)
     }
 }
-
-/// How many refusals or notes people see.
-const SHOWN: usize = 40;

@@ -18,6 +18,7 @@ use crate::{
     editing::Changes as Parts,
     failure::About,
     outcome::Outcome,
+    put,
 };
 
 #[derive(Clone, Debug, clap::Args)]
@@ -51,6 +52,13 @@ impl Changes {
             editor.remove(path).about(input)?;
             parts.removed.push(path.clone());
         }
+        let from = Self { put: Vec::new(), ..self.clone() }.given(input)?;
+        let opened = from.open()?;
+        let sets = opened.sets()?;
+        let options = self.fit.options();
+        let fitted = put::fit(&sets, |set| set.fit_carton(editor.reader(), &options))?;
+        fitted.put(editor)?;
+        parts.replace(&fitted);
         for spec in &self.put {
             let pair = spec.rsplit_once('=').filter(|(path, _)| !path.is_empty());
             let (path, file) = pair.ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;

@@ -1,25 +1,16 @@
 //! Edits of Circle and TFLite models.
 
-use std::{collections::HashMap, fs, path::Path, str::FromStr};
+use std::{fs, path::Path, str::FromStr};
 
 use anyhow::{anyhow, bail, ensure};
-use bytes::Bytes;
 use clap::ValueEnum;
-use modelcrate::{
-    AnyReader, AnyTensor, NamedTensor,
-    circle_format::{
-        BufferPlacement, Reader, WriteOptions,
-        model::{Model, Signature, SignatureTensor, Subgraph},
-    },
+use modelcrate::circle_format::{
+    BufferPlacement, Reader, WriteOptions,
+    model::{Model, Signature, SignatureTensor, Subgraph},
 };
 
-use super::{Changes, Job, check_from, unknown};
-use crate::{
-    editing::Changes as Changed,
-    failure::About,
-    glob::{check_meant, is_meant},
-    outcome::Outcome,
-};
+use super::{Changes, Job, unknown};
+use crate::{editing::Changes as Changed, failure::About, outcome::Outcome, put};
 
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
@@ -77,7 +68,13 @@ impl Changes {
         file: &Path,
     ) -> anyhow::Result<Changed> {
         let mut done = Changed::default();
-        self.constants(model, reader, file, &mut done)?;
+        let given = self.given(file)?;
+        let opened = given.open()?;
+        let sets = opened.sets()?;
+        let options = self.fit.options();
+        let fitted = put::fit(&sets, |set| set.fit_circle(reader, &options))?;
+        fitted.put(model)?;
+        done.replace(&fitted);
         let names = self.renames(|name| has_tensor(model, name))?;
         for (old, new) in &names {
             ensure!(has_tensor(model, old), "has no tensor {old:?}");
@@ -102,84 +99,11 @@ impl Changes {
         self.circle.apply(model)?;
         Ok(done)
     }
-
-    /// Puts other elements in the place of those of constants.
-    fn constants(
-        &self,
-        model: &mut Model,
-        reader: &Reader,
-        file: &Path,
-        done: &mut Changed,
-    ) -> anyhow::Result<()> {
-        let mut constants: HashMap<&str, Vec<(u32, u32)>> = HashMap::new();
-        for tensor in reader.tensors() {
-            let places = constants.entry(tensor.name().unwrap_or_default()).or_default();
-            places.push((tensor.subgraph(), tensor.index()));
-        }
-        for from in &self.from {
-            let other = AnyReader::open(from).about(from)?;
-            check_from(from, file).about(from)?;
-            let set = other.tensor_set().about(from)?;
-            let names = set.tensors().iter().map(NamedTensor::name);
-            check_meant(&self.tensor, "tensor", names).about(from)?;
-            let before = done.replaced.len();
-            for named in set.tensors().iter().filter(|one| is_meant(&self.tensor, one.name())) {
-                if constants.contains_key(named.name()) {
-                    let elements = elements(reader, named.name(), named.tensor());
-                    replace(model, &constants, named.name(), elements.about(from)?)?;
-                    done.replaced.push(named.name().to_owned());
-                }
-            }
-            let has_any = done.replaced.len() > before;
-            let path = from.display();
-            ensure!(has_any, "{path}: has no tensor that is called as a constant of the model");
-        }
-        for put in self.tensors()? {
-            let other = put.open()?;
-            let tensor = put.tensor(&other).about(&put.path)?;
-            let elements = elements(reader, &put.name, tensor).about(&put.path)?;
-            replace(model, &constants, &put.name, elements)?;
-            done.replaced.push(put.name);
-        }
-        if !done.replaced.is_empty() {
-            model.drop_unused_buffers();
-        }
-        Ok(())
-    }
 }
 
 fn has_tensor(model: &Model, name: &str) -> bool {
     let mut tensors = model.subgraphs.iter().flat_map(|graph| &graph.tensors);
     tensors.any(|tensor| tensor.name.as_deref() == Some(name))
-}
-
-/// Reads what is to be the elements of a constant, of the element type and shape that it has.
-fn elements(reader: &Reader, name: &str, new: AnyTensor<'_>) -> anyhow::Result<Bytes> {
-    let old = reader.tensor(name).ok_or_else(|| anyhow!("the model has no constant {name:?}"))?;
-    let (new_info, old) = (new.info()?, old.info()?);
-    ensure!(new_info == old, "{name:?} is {new_info} there, expected {old}");
-    Ok(new.bytes()?)
-}
-
-fn replace(
-    model: &mut Model,
-    constants: &HashMap<&str, Vec<(u32, u32)>>,
-    name: &str,
-    elements: Bytes,
-) -> anyhow::Result<()> {
-    let places = constants.get(name).map(Vec::as_slice).unwrap_or_default();
-    let [(graph, index)] = *places else {
-        bail!("{name:?} is the name of {} constants, expected one", places.len());
-    };
-    // The old buffer may be that of other constants, too.
-    let buffer = model.add_buffer(elements);
-    let graph = usize::try_from(graph).ok().and_then(|graph| model.subgraphs.get_mut(graph));
-    let tensors = graph.map(|graph| graph.tensors.as_mut_slice()).unwrap_or_default();
-    if let Some(tensor) = usize::try_from(index).ok().and_then(|index| tensors.get_mut(index)) {
-        tensor.buffer = buffer;
-        tensor.external_buffer = 0;
-    }
-    Ok(())
 }
 
 impl Options {

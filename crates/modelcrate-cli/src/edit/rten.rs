@@ -4,16 +4,17 @@ use std::{path::Path, str::FromStr};
 
 use anyhow::bail;
 use modelcrate::{
+    Fitted,
     rten_format::{Dim, Editor, Metadata, Model, Reader, WriteOptions},
     tensor_core::output::Edited,
 };
 
-use super::{Job, unknown, weights::Weights};
+use super::{Job, unknown};
 use crate::{
     editing::{Changes, Editing, Opened},
     failure::About,
     outcome::Outcome,
-    output,
+    output, put,
     rten::{find, find_all, split_pair},
 };
 
@@ -31,18 +32,15 @@ pub(super) struct Options {
 
 pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
-    let mut weights = Weights::default();
-    let mut done = Changes::default();
+    let given = changes.given(file)?;
+    let given = given.open()?;
+    let (sets, options) = (given.sets()?, changes.fit.options());
     model(editing, file, opened.as_ref(), |editor| {
-        for from in &changes.from {
-            weights.all_of(from, &changes.tensor, editor.reader())?;
-        }
-        for put in changes.tensors()? {
-            weights.one(put, editor.reader())?;
-        }
+        let fitted = put::fit(&sets, |set| set.fit_rten(editor.reader(), &options))?;
+        let mut done = Changes::default();
+        done.replace(&fitted);
         job.change_model(editor.model_mut(), &mut done)?;
-        done.replaced.clone_from(&weights.names);
-        Ok((done, weights))
+        Ok((done, fitted))
     })
 }
 
@@ -91,15 +89,15 @@ pub(crate) fn change(
     let opened = is_read.then(|| editing.open(file).about(file)).transpose()?;
     model(editing, file, opened.as_ref(), |editor| {
         change(editor.model_mut())?;
-        Ok((Changes::default(), Weights::default()))
+        Ok((Changes::default(), Fitted::default()))
     })
 }
 
-fn model(
+fn model<'s, 'a: 's>(
     editing: &Editing,
     file: &Path,
     opened: Option<&Opened>,
-    change: impl FnOnce(&mut Editor) -> anyhow::Result<(Changes, Weights)>,
+    change: impl FnOnce(&mut Editor) -> anyhow::Result<(Changes, Fitted<'s, 'a, (usize, u32)>)>,
 ) -> anyhow::Result<Outcome> {
     // What has new errors is refused here, with all of them.
     let options = WriteOptions::default().output(editing.in_place()).unchecked();
@@ -113,7 +111,7 @@ fn model(
     let (changes, weights) = change(&mut editor).about(file)?;
     let (len, before) = (Some(editor.reader().source().len()), editor.reader().lint());
     let after = editor.preview().about(file)?.lint();
-    let (mut unused, is_same) = (0, weights.names.is_empty());
+    let (mut unused, is_same) = (0, weights.names().len() == 0);
     weights.describe(editor.model_mut());
     let changed = match opened {
         Some(opened) => editing.rewrite(file, opened, &before, |sink| {

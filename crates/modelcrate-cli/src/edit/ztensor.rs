@@ -1,23 +1,16 @@
 //! Edits of zTensor files.
 
-use std::{
-    io::{self, BufRead as _, Write},
-    path::Path,
-};
+use std::io::{ErrorKind, Write};
 
 use modelcrate::{
-    AnyReader, AnyTensor, NamedTensor,
-    tensor_core::{Budget, Finding, Report, Severity, Source, TensorInfo},
-    ztensor::{Editor, Error, Format as Layout, Reader, Result, Role, Tensor, WriteOptions},
+    AnyReader, AnyTensor, ConvertOptions, Fitted,
+    tensor_core::{Finding, Report, Severity, TensorInfo},
+    weights,
+    ztensor::{Editor, Error, Reader, Result, WriteOptions},
 };
 
-use super::{Job, check_from, unknown};
-use crate::{
-    editing::Changes,
-    failure::About,
-    glob::{check_meant, is_meant},
-    outcome::Outcome,
-};
+use super::{Job, unknown};
+use crate::{editing::Changes, failure::About, fit::Refused, outcome::Outcome, put::Taken};
 
 pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
@@ -61,21 +54,15 @@ impl Job {
             editor.remove(name).about(&self.file)?;
             work.changes.removed.push(name.clone());
         }
-        for from in &self.changes.from {
-            let reader = AnyReader::open(from).about(from)?;
-            check_from(from, &self.file).about(from)?;
-            self.take(editor, &reader, from, &mut work)?;
-        }
-        for put in self.changes.tensors()? {
-            let reader = put.open()?;
-            let tensor = put.tensor(&reader).about(&put.path)?;
-            if let (AnyTensor::ZTensor(stored), AnyReader::ZTensor(reader)) = (tensor, &reader) {
-                self.copy(editor, &put.name, stored, &reader.budget(), &put.path, &mut work)?;
-                continue;
+        let given = self.changes.given(&self.file)?;
+        let given = given.open()?;
+        let sets = given.sets()?;
+        let fitted = fitted(&sets, &self.changes.fit.options())?;
+        for (taken, fitted) in sets.iter().zip(fitted) {
+            match fitted {
+                Some(fitted) => self.put(editor, taken, &fitted, &mut work)?,
+                None => self.copy(editor, taken, &mut work)?,
             }
-            let info = tensor.info().about(&put.path)?;
-            work.make_room(editor, &put.name, Some(info)).about(&self.file)?;
-            self.add(editor, &put.name, tensor, reader.source(), &put.path)?;
         }
         self.attributes(editor, &mut work).about(&self.file)?;
         self.rename(editor, &mut work).about(&self.file)?;
@@ -90,50 +77,50 @@ impl Job {
         Ok(())
     }
 
-    /// Takes tensors of another file; stored bytes of a zTensor file are copied as they are.
-    fn take<W: Write>(
+    /// Takes tensors of a zTensor file as they are stored, with their attributes.
+    fn copy<W: Write>(
         &self,
         editor: &mut Editor<W>,
-        reader: &AnyReader,
-        from: &Path,
+        taken: &Taken<'_>,
         work: &mut Work,
     ) -> anyhow::Result<()> {
-        let set = reader.tensor_set().about(from)?;
-        let budget = match reader {
-            AnyReader::ZTensor(reader) => Some(reader.budget()),
-            _ => None,
-        };
-        let globs = &self.changes.tensor;
-        check_meant(globs, "tensor", set.tensors().iter().map(NamedTensor::name)).about(from)?;
-        for named in set.tensors().iter().filter(|tensor| is_meant(globs, tensor.name())) {
-            let (name, tensor) = (named.name(), named.tensor());
-            let (AnyTensor::ZTensor(stored), Some(budget)) = (tensor, &budget) else {
-                let info = tensor.info().about(from)?;
-                work.make_room(editor, name, Some(info)).about(&self.file)?;
-                self.add(editor, name, tensor, reader.source(), from)?;
-                continue;
-            };
-            self.copy(editor, name, stored, budget, from, work)?;
+        let Taken { path, reader, set } = taken;
+        let AnyReader::ZTensor(reader) = reader else { return Ok(()) };
+        let budget = reader.budget();
+        for named in set.tensors() {
+            let AnyTensor::ZTensor(stored) = named.tensor() else { continue };
+            let found = stored.validate_within(&budget);
+            work.findings.extend(self.accepted(found).about(path)?);
+            work.make_room(editor, named.name(), stored.info().ok()).about(&self.file)?;
+            let copied = editor.writer().copy_under(named.name(), stored);
+            let is_write = copied.as_ref().is_err_and(is_write);
+            copied.about(if is_write { &self.file } else { path })?;
         }
         Ok(())
     }
 
-    /// Takes a tensor of a zTensor file as it is stored, with its attributes.
-    fn copy<W: Write>(
+    /// Takes tensors of a file of another format.
+    fn put<W: Write>(
         &self,
         editor: &mut Editor<W>,
-        name: &str,
-        stored: Tensor<'_>,
-        budget: &Budget,
-        from: &Path,
+        taken: &Taken<'_>,
+        fitted: &Fitted<'_, '_, usize>,
         work: &mut Work,
     ) -> anyhow::Result<()> {
-        let found = stored.validate_within(budget);
-        work.findings.extend(self.accepted(found).about(from)?);
-        work.make_room(editor, name, stored.info().ok()).about(&self.file)?;
-        let copied = editor.writer().copy_under(name, stored);
-        let is_write = copied.as_ref().is_err_and(is_write);
-        copied.about(if is_write { &self.file } else { from })
+        for (name, info) in fitted.infos() {
+            work.make_room(editor, name, info).about(&self.file)?;
+        }
+        work.changes.notes.extend_from_slice(fitted.notes());
+        let put = fitted.put(editor, |_| ());
+        let is_write = put.as_ref().is_err_and(|error| match error {
+            modelcrate::Error::ZTensor(error) => is_write(error),
+            // Elements that no tensor can have are the fault of their file.
+            modelcrate::Error::Weights(weights::Error::Write(error)) => {
+                error.kind() != ErrorKind::InvalidInput
+            }
+            _ => false,
+        });
+        put.about(if is_write { &self.file } else { taken.path })
     }
 
     /// Returns what is to be said of a tensor that is taken from another file; refuses errors that
@@ -145,42 +132,6 @@ impl Job {
             Some(Finding { message, .. }) => Err(Error::Faulty { message: message.clone() }),
             None => Ok(found.into_iter().filter(|found| found.severity > Severity::Note)),
         }
-    }
-
-    /// Writes a tensor, in memory that does not grow with its size where its elements stand in a file
-    /// as they are.
-    fn add<W: Write>(
-        &self,
-        editor: &mut Editor<W>,
-        name: &str,
-        tensor: AnyTensor<'_>,
-        source: Option<&Source>,
-        from: &Path,
-    ) -> anyhow::Result<()> {
-        let place = tensor.extent().about(from)?.zip(source);
-        let Some((extent, source)) = place else {
-            let tensor = tensor.read().about(from)?;
-            return editor.writer().add(name, &tensor).about(&self.file);
-        };
-        let TensorInfo { dtype, shape } = tensor.info().about(from)?;
-        let mut object = editor.writer().object(name).about(&self.file)?;
-        let mut component = object.component(Role::Data, dtype).about(&self.file)?;
-        let mut elements = source.stream(extent, "elements").about(from)?;
-        loop {
-            let ready = elements.fill_buf().about(from)?;
-            if ready.is_empty() {
-                break;
-            }
-            let written = component.write_all(ready);
-            // Elements that no tensor can have are the fault of their file.
-            let is_theirs = |error: &io::Error| error.kind() == io::ErrorKind::InvalidInput;
-            let is_theirs = written.as_ref().is_err_and(is_theirs);
-            written.about(if is_theirs { from } else { &self.file })?;
-            let taken = ready.len();
-            elements.consume(taken);
-        }
-        component.finish().about(&self.file)?;
-        object.finish(Layout::Dense, shape).about(&self.file)
     }
 
     /// Changes attributes of the file, and of tensors where the key begins with the name of one.
@@ -207,6 +158,23 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// Finds out whether all tensors of other formats can be in a zTensor file; `None` for those of one,
+/// which are copied.
+fn fitted<'s, 'a>(
+    sets: &'s [Taken<'a>],
+    options: &ConvertOptions,
+) -> anyhow::Result<Vec<Option<Fitted<'s, 'a, usize>>>> {
+    let is_stored = |taken: &Taken<'_>| matches!(taken.reader, AnyReader::ZTensor(_));
+    let (mut all, mut refused) = (Vec::new(), Vec::new());
+    for taken in sets {
+        match (!is_stored(taken)).then(|| taken.set.fit_ztensor(options)).transpose() {
+            Ok(fitted) => all.push(fitted),
+            Err(found) => refused.push((taken.path.to_owned(), found)),
+        }
+    }
+    if refused.is_empty() { Ok(all) } else { Err(Refused(refused).into()) }
 }
 
 /// Tells of which tensor an attribute is, if of any, and what it is called.

@@ -66,7 +66,10 @@ fn what_a_format_has_not_is_refused() {
              code_repository, model_repository, run_id, run_url",
         ),
         (&["m.zt", "--unset", "none"], "m.zt: has no attribute \"none\", and no other"),
-        (&["m.circle", "--put", "none=u8:8:notes"], "notes: the model has no constant \"none\""),
+        (
+            &["m.circle", "--put", "none=u8:8:notes"],
+            "notes: \"none\": there is no constant of this name",
+        ),
         (&["notes", "--set", "a=b"], "notes: file is "),
     ] {
         let (_, text) = fails(cd, &[&["edit"], args].concat());
@@ -123,6 +126,50 @@ fn tensors_come_from_files_of_other_formats() {
         assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
     }
     assert!(prints(cd, &["verify", "m.zt"]).starts_with("m.zt: valid\n"));
+}
+
+#[test]
+fn what_does_not_fit_is_said_before_anything_changes() {
+    let folder = folder();
+    let cd = folder.path();
+    let from = testdata("weights/model.gguf");
+    let from = from.to_str().unwrap();
+    let before = fs::read(cd.join("m.zt")).unwrap();
+    let edit = ["edit", "m.zt", "--remove", "s_u8", "--put", "n=u8:8:notes", "--from", from];
+    let (status, text) = fails(cd, &edit);
+    let reason = "\"q\": ztensor has no element type q8_0 (--dequantize: q8_0 as f32, 256 bytes)";
+    assert_eq!((status, text), (2, format!("error: {from}: {reason}\n")));
+    assert!(fs::read(cd.join("m.zt")).unwrap() == before);
+    let text = prints(cd, &[&edit[..], &["--dequantize"]].concat());
+    assert!(text.contains("m.zt: q: q8_0 as f32, 256 bytes\n"), "{text}");
+    fs::write(cd.join("double"), [0; 64]).unwrap();
+    let puts =
+        ["--put", "fc1.bias=f64:8:double", "--put", "#1=f64:8:double", "--put", "x=u8:8:notes"];
+    let (status, text) = fails(cd, &[&["edit", "m.rten"], &puts[..]].concat());
+    assert_eq!((status, text.lines().count()), (2, 3), "{text}");
+    let double = ["edit", "m.rten", "--put", "#1=f64:8:double"];
+    assert_eq!(fails(cd, &double).0, 2);
+    let text = prints(cd, &[&double[..], &["--lossy"]].concat());
+    assert!(text.contains("m.rten: replaced #1\n"), "{text}");
+}
+
+#[test]
+fn tensors_of_cartons_come_from_other_files() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::copy(testdata("carton/golden/everything.carton"), cd.join("m.carton")).unwrap();
+    let globs = ["--tensor", "float*", "--tensor", "*int*"];
+    prints(cd, &[&["convert", "m.carton", "new.npz"], &globs[..]].concat());
+    // They are as they were.
+    let text = prints(cd, &["edit", "m.carton", "--from", "new.npz"]);
+    assert!(text.starts_with("m.carton: unchanged\n"), "{text}");
+    fs::write(cd.join("two"), [0; 8]).unwrap();
+    prints(cd, &["create", "one.npz", "--put", "float32=f32:2,1:two"]);
+    let text = prints(cd, &["edit", "m.carton", "--from", "one.npz"]);
+    assert!(text.contains("m.carton: replaced float32\n"), "{text}");
+    let edited = AnyReader::open(cd.join("m.carton")).unwrap();
+    assert_eq!(edited.tensor("float32").unwrap().unwrap().bytes().unwrap(), [0; 8][..]);
+    assert!(prints(cd, &["verify", "m.carton"]).starts_with("m.carton: valid\n"));
 }
 
 #[test]

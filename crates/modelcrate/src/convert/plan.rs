@@ -81,7 +81,8 @@ fn item<'s, 'a>(
     options: &ConvertOptions,
 ) -> Result<(Item<'s, 'a>, Option<String>), Refusal> {
     let has = |element_type| target.has(element_type);
-    let fit = Fit { tensor, has: &has, target: &target, options };
+    let lacks = |element_type| format!("{target} has no element type {element_type}");
+    let fit = Fit { tensor, has: &has, lacks: &lacks, options };
     let Became { element_type, shape, step, effect } = fit.step()?;
     let name = options.names.get(tensor.name()).map_or(tensor.name(), String::as_str);
     let planned = Planned { name, element_type, shape };
@@ -110,7 +111,8 @@ fn item<'s, 'a>(
 pub(super) struct Fit<'f, 's, 'a> {
     pub(super) tensor: &'s NamedTensor<'a>,
     pub(super) has: &'f dyn Fn(ElementType) -> bool,
-    pub(super) target: &'f dyn fmt::Display,
+    /// Says that there is no such element type.
+    pub(super) lacks: &'f dyn Fn(ElementType) -> String,
     pub(super) options: &'f ConvertOptions,
 }
 
@@ -202,8 +204,7 @@ impl<'s> Fit<'_, 's, '_> {
 
     /// Says that there is no such element type; `None` where there is.
     fn lacks(&self, element_type: ElementType) -> Option<Refusal> {
-        let reason = || format!("{} has no element type {element_type}", self.target);
-        (!(self.has)(element_type)).then(|| self.refusal(reason()))
+        (!(self.has)(element_type)).then(|| self.refusal((self.lacks)(element_type)))
     }
 
     fn not_dense(&self) -> Refusal {

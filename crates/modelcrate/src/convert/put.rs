@@ -1,16 +1,21 @@
 //! Tensors of a set as those of a file that is there already.
 
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::Write,
+};
+
 use bytes::Bytes;
 use tensor_core::{Chain, TensorInfo};
 
 use super::{
     options::ConvertOptions,
     plan::{self, Became, Fit, Item},
-    refusal::Refusal,
+    refusal::{Note, Refusal},
     target::Target,
 };
 use crate::{
-    Result,
+    AnyTensor, Result,
     set::{NamedTensor, TensorSet},
     weights::ElementType,
 };
@@ -19,20 +24,43 @@ use crate::{
 /// before they are put.
 #[derive(Debug)]
 pub struct Fitted<'s, 'a, P> {
-    items: Vec<(P, Item<'s, 'a>)>,
+    items: BTreeMap<P, Item<'s, 'a>>,
+    notes: Vec<Note>,
 }
 
-impl<P> Fitted<'_, '_, P> {
+impl<P> Default for Fitted<'_, '_, P> {
+    fn default() -> Self {
+        Self { items: BTreeMap::new(), notes: Vec::new() }
+    }
+}
+
+impl<P: Ord> Fitted<'_, '_, P> {
     /// Returns the names of the tensors that take elements, in the order of the file.
     #[must_use = "iterators do nothing unless they are consumed"]
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.items.iter().map(|(_, item)| &*item.name)
+        self.items.values().map(|item| &*item.name)
+    }
+
+    /// Returns what becomes of tensors that are not put as they are.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Adds tensors of another set, which count where both have one for the same place.
+    #[must_use]
+    pub fn with(mut self, later: Self) -> Self {
+        self.items.extend(later.items);
+        self.notes.extend(later.notes);
+        self
     }
 }
 
 impl<'a> TensorSet<'a> {
     /// Finds the constants of an RTen model that tensors of this set are called as, each by its graph
-    /// and its node; where this is one of an RTen model too, those in graphs of the same path.
+    /// and its node; where this is the set of an RTen model too, those in graphs of the same path. In
+    /// a set that was put together, `#12` is node 12 of the main graph, and every tensor has to be
+    /// one of the model.
     ///
     /// # Errors
     ///
@@ -44,26 +72,17 @@ impl<'a> TensorSet<'a> {
         model: &rten_format::Reader,
         options: &ConvertOptions,
     ) -> Result<Fitted<'_, 'a, (usize, u32)>, Vec<Refusal>> {
-        use crate::AnyTensor;
-        let constants = model.tensors().filter_map(|old| {
-            let name = old.name().filter(|name| !name.is_empty())?;
-            let path = old.graph_path();
-            let is_there = move |new: &NamedTensor<'_>| match new.tensor() {
-                AnyTensor::Rten(new) => new.graph_path() == path,
-                _ => true,
-            };
-            Some((
-                name,
-                (old.scope(), old.node()),
-                move || old.info().map_err(Into::into),
-                is_there,
-            ))
+        let constants = model.tensors().map(|old| There {
+            name: old.name(),
+            id: (old.scope() == 0).then(|| format!("#{}", old.node())),
+            place: (old.scope(), old.node()),
+            tensor: AnyTensor::Rten(old),
         });
         self.fit(constants, options)
     }
 
     /// Finds the constants of a Circle or TFLite model that tensors of this set are called as, each by
-    /// its graph and its place there.
+    /// its graph and its place there. Of a set that was put together, every tensor has to be one.
     ///
     /// # Errors
     ///
@@ -74,16 +93,17 @@ impl<'a> TensorSet<'a> {
         model: &circle_format::Reader,
         options: &ConvertOptions,
     ) -> Result<Fitted<'_, 'a, (u32, u32)>, Vec<Refusal>> {
-        let constants = model.tensors().filter_map(|old| {
-            let name = old.name().filter(|name| !name.is_empty())?;
-            let place = (old.subgraph(), old.index());
-            Some((name, place, move || old.info().map_err(Into::into), |_: &NamedTensor<'_>| true))
+        let constants = model.tensors().map(|old| There {
+            name: old.name(),
+            id: None,
+            place: (old.subgraph(), old.index()),
+            tensor: AnyTensor::Circle(old),
         });
         self.fit(constants, options)
     }
 
     /// Finds the tensors of a carton that tensors of this set are called as, each by the path of its
-    /// file.
+    /// file. Of a set that was put together, every tensor has to be one.
     ///
     /// # Errors
     ///
@@ -96,10 +116,9 @@ impl<'a> TensorSet<'a> {
     ) -> Result<Fitted<'_, 'a, String>, Vec<Refusal>> {
         let tensors = carton.tensors().map_err(|error| vec![Refusal::file(Chain(&error))])?;
         let numeric = tensors.filter_map(|old| {
-            let file = old.file().ok().flatten()?;
-            let place = file.path().to_owned();
-            let info = move || old.info().map_err(Into::into);
-            Some((old.name(), place, info, |_: &NamedTensor<'_>| true))
+            let place = old.file().ok().flatten()?.path().to_owned();
+            let (name, tensor) = (Some(old.name()), AnyTensor::Carton(old));
+            Some(There { name, id: None, place, tensor })
         });
         self.fit(numeric, options)
     }
@@ -113,72 +132,113 @@ impl<'a> TensorSet<'a> {
     pub fn fit_ztensor(
         &self,
         options: &ConvertOptions,
-    ) -> Result<Fitted<'_, 'a, ()>, Vec<Refusal>> {
-        let (items, _, refused) = plan::items(self, Target::ZTensor, options);
+    ) -> Result<Fitted<'_, 'a, usize>, Vec<Refusal>> {
+        let (items, notes, refused) = plan::items(self, Target::ZTensor, options);
         if !refused.is_empty() {
             return Err(refused);
         }
-        Ok(Fitted { items: items.into_iter().map(|item| ((), item)).collect() })
+        Ok(Fitted { items: items.into_iter().enumerate().collect(), notes })
     }
 
-    fn fit<'n, P>(
+    fn fit<'n, P: Ord>(
         &self,
-        there: impl Iterator<
-            Item = (&'n str, P, impl Fn() -> Result<TensorInfo>, impl Fn(&NamedTensor<'_>) -> bool),
-        >,
+        there: impl Iterator<Item = There<'n, P>>,
         options: &ConvertOptions,
     ) -> Result<Fitted<'_, 'a, P>, Vec<Refusal>> {
-        use std::collections::HashMap;
-        let mut given: HashMap<&str, Vec<&NamedTensor<'a>>> = HashMap::new();
+        let (given, is_file) = (self.by_own_names(options), self.format().is_some());
+        let (mut fitted, mut refused) = (Fitted::default(), Vec::new());
+        let mut taken: HashMap<&str, usize> = HashMap::new();
+        for there in there {
+            let by_id = || there.id.as_deref().filter(|_| !is_file);
+            let named = there.name.filter(|name| !name.is_empty() && given.contains_key(name));
+            let found = named.or_else(by_id).and_then(|name| given.get_key_value(name));
+            let Some((name, tensors)) = found else { continue };
+            let is_meant = |new: &&&NamedTensor<'_>| !is_file || there.is_in_the_graph_of(new);
+            let Some(tensor) = tensors.iter().find(is_meant) else { continue };
+            let count = taken.entry(name).or_default();
+            *count = count.saturating_add(1);
+            match item(tensor, name, there.tensor.info(), options) {
+                Ok((item, effect)) => {
+                    let tensor = || item.name.clone();
+                    fitted.notes.extend(effect.map(|effect| Note { tensor: tensor(), effect }));
+                    fitted.items.insert(there.place, item);
+                }
+                Err(refusal) => refused.push(refusal),
+            }
+        }
+        for (name, tensors) in &given {
+            match taken.get(name).copied().unwrap_or_default() {
+                0 if !is_file => {
+                    refused.push(Refusal::of(name, "there is no constant of this name"));
+                }
+                count if count > tensors.len() => refused.push(Refusal::of(
+                    name,
+                    format!("is the name of {count} tensors there, expected one"),
+                )),
+                _ => {}
+            }
+        }
+        if refused.is_empty() && fitted.items.is_empty() {
+            refused.push(Refusal::file("there is no tensor that is called as one of these"));
+        }
+        if refused.is_empty() { Ok(fitted) } else { Err(refused) }
+    }
+
+    /// Returns the tensors by what they are called in their files, or are to be called.
+    fn by_own_names<'n, 's: 'n>(
+        &'s self,
+        options: &'n ConvertOptions,
+    ) -> BTreeMap<&'n str, Vec<&'s NamedTensor<'a>>> {
+        let mut given: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for tensor in self.tensors() {
             // Of several of one name, the later ones are called otherwise in the set.
             let own = tensor.tensor().name().filter(|_| self.format().is_some());
             let name = options.names.get(tensor.name()).map(String::as_str).or(own);
             given.entry(name.unwrap_or(tensor.name())).or_default().push(tensor);
         }
-        let (mut items, mut refused) = (Vec::new(), Vec::new());
-        let mut taken: HashMap<&str, usize> = HashMap::new();
-        for (name, place, info, is_there) in there {
-            let fitting = given.get(name).and_then(|all| all.iter().find(|one| is_there(one)));
-            let Some(tensor) = fitting else { continue };
-            let count = taken.entry(name).or_default();
-            *count = count.saturating_add(1);
-            match item(tensor, name, info(), options) {
-                Ok(item) => items.push((place, item)),
-                Err(refusal) => refused.push(refusal),
-            }
-        }
-        let twice = taken.iter().filter(|(name, count)| {
-            **count > 1 && given.get(**name).is_none_or(|all| all.len() < **count)
-        });
-        refused.extend(twice.map(|(name, count)| {
-            Refusal::of(name, format!("is the name of {count} tensors there, expected one"))
-        }));
-        if refused.is_empty() && items.is_empty() {
-            refused.push(Refusal::file("there is no tensor that is called as one of these"));
-        }
-        if refused.is_empty() { Ok(Fitted { items }) } else { Err(refused) }
+        given
     }
 }
 
-/// Says how a tensor becomes one of an element type and shape.
+/// A tensor of a file that is there.
+struct There<'n, P> {
+    name: Option<&'n str>,
+    /// How it is meant without its name.
+    id: Option<String>,
+    place: P,
+    tensor: AnyTensor<'n>,
+}
+
+impl<P> There<'_, P> {
+    fn is_in_the_graph_of(&self, new: &NamedTensor<'_>) -> bool {
+        match (self.tensor, new.tensor()) {
+            #[cfg(feature = "rten")]
+            (AnyTensor::Rten(old), AnyTensor::Rten(new)) => new.graph_path() == old.graph_path(),
+            _ => true,
+        }
+    }
+}
+
+/// Says how a tensor becomes one of an element type and shape, also in words where it is not put as it
+/// is.
 fn item<'s, 'a>(
     tensor: &'s NamedTensor<'a>,
     name: &str,
     wanted: Result<TensorInfo>,
     options: &ConvertOptions,
-) -> Result<Item<'s, 'a>, Refusal> {
+) -> Result<(Item<'s, 'a>, Option<String>), Refusal> {
     let refusal = |reason: String| Refusal::of(name, reason);
     let wanted = wanted.map_err(|error| refusal(Chain(&error).to_string()))?;
     let has = |element_type| element_type == ElementType::Plain(wanted.dtype);
-    let fit = Fit { tensor, has: &has, target: &"the constant", options };
-    let Became { shape, step, .. } =
+    let lacks = |found| format!("its elements are {found}, expected {}", wanted.dtype);
+    let fit = Fit { tensor, has: &has, lacks: &lacks, options };
+    let Became { shape, step, effect, .. } =
         fit.step().map_err(|refused| Refusal { tensor: Some(name.to_owned()), ..refused })?;
     if *shape != wanted.shape {
         return Err(refusal(format!("its shape is {shape}, expected {}", wanted.shape)));
     }
     let byte_len = wanted.byte_len().map_err(|error| refusal(error.to_string()))?;
-    Ok(Item {
+    let item = Item {
         tensor,
         name: name.to_owned(),
         element_type: ElementType::Plain(wanted.dtype),
@@ -187,7 +247,8 @@ fn item<'s, 'a>(
         step,
         #[cfg(feature = "ztensor")]
         convention: options.convention,
-    })
+    };
+    Ok((item, effect))
 }
 
 #[cfg(feature = "rten")]
@@ -216,9 +277,7 @@ impl Fitted<'_, '_, (usize, u32)> {
     /// [`rten_format::Error::NonePending`] where it is none of these; where they cannot be read.
     pub fn read(&self, wanted: &rten_format::Pending) -> rten_format::Result<Bytes> {
         let place = (wanted.scope, wanted.node);
-        let found = self.items.binary_search_by_key(&place, |(place, _)| *place);
-        let item = found.ok().and_then(|at| self.items.get(at)).map(|(_, item)| item);
-        item.ok_or(rten_format::Error::NonePending)?.bytes().map_err(|error| {
+        self.items.get(&place).ok_or(rten_format::Error::NonePending)?.bytes().map_err(|error| {
             let (what, source) = ("elements", std::io::Error::other(error));
             rten_format::Error::Core(tensor_core::Error::Read { what, offset: 0, source })
         })
@@ -233,9 +292,9 @@ impl Fitted<'_, '_, (u32, u32)> {
     ///
     /// Where they cannot be read; the model is as it was.
     pub fn put(&self, model: &mut circle_format::model::Model) -> Result<()> {
-        let read = self.items.iter().map(|(_, item)| item.bytes());
+        let read = self.items.values().map(Item::bytes);
         let read: Vec<Bytes> = read.collect::<Result<_>>()?;
-        for (((graph, index), _), bytes) in self.items.iter().zip(read) {
+        for ((graph, index), bytes) in self.items.keys().zip(read) {
             let buffer = model.add_buffer(bytes);
             let at = |index: u32| usize::try_from(index).ok();
             let graph = at(*graph).and_then(|graph| model.subgraphs.get_mut(graph));
@@ -265,15 +324,24 @@ impl Fitted<'_, '_, String> {
 }
 
 #[cfg(feature = "ztensor")]
-impl Fitted<'_, '_, ()> {
+impl Fitted<'_, '_, usize> {
+    /// Returns names, element types and shapes of the objects.
+    pub fn infos(&self) -> impl Iterator<Item = (&str, Option<TensorInfo>)> {
+        self.items.values().map(|item| (item.name.as_str(), item.info()))
+    }
+
     /// Writes the objects, in the place of those of the same names, and tells `progress` how many
     /// bytes of elements were done each time some are.
     ///
     /// # Errors
     ///
     /// Where they cannot be read or written.
-    pub fn put(&self, editor: &mut ztensor::Editor, progress: impl Fn(u64)) -> Result<()> {
-        for (_, item) in &self.items {
+    pub fn put<W: Write>(
+        &self,
+        editor: &mut ztensor::Editor<W>,
+        progress: impl Fn(u64),
+    ) -> Result<()> {
+        for item in self.items.values() {
             if editor.writer().contains(&item.name) {
                 editor.remove(&item.name)?;
             }

@@ -164,7 +164,7 @@ impl Item<'_, '_> {
         weights::Planned { name: name.as_str(), element_type: *element_type, shape }
     }
 
-    fn info(&self) -> Option<TensorInfo> {
+    pub(super) fn info(&self) -> Option<TensorInfo> {
         match self.element_type {
             ElementType::Plain(dtype) => Some(TensorInfo { dtype, shape: self.shape.clone() }),
             _ => None,
