@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     editing::{Done, Editing, Opened},
     failure::About,
-    given::{Given, format_of},
+    only::{Only, format_of},
     options::Input,
     outcome::Outcome,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Compact {
     file: Input,
     #[cfg(feature = "carton")]
     #[command(flatten, next_help_heading = "Cartons")]
-    store: Given<crate::carton::store::Store>,
+    store: Only<crate::carton::store::Store>,
     #[command(flatten)]
     editing: Editing,
 }
@@ -52,9 +52,7 @@ impl Compact {
             return self.carton(opened);
         }
         #[cfg(feature = "carton")]
-        self.store
-            .check(format, &["output", "force", "overwrite", "dry-run", "wait"])
-            .about(file)?;
+        self.store.check(format, &[]).about(file)?;
         let Some(opened) = opened else { bail!("{}: is a folder", file.display()) };
         self.rewrite(format, &opened)
     }

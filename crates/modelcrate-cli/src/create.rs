@@ -9,7 +9,7 @@ use crate::{
     options::{Force, is_stdio},
     outcome::Outcome,
     paths::same_file,
-    put::Given,
+    put::NewTensors,
     write::Writing,
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Create {
     /// The file to write; - is standard output
     output: PathBuf,
     #[command(flatten)]
-    given: Given,
+    sources: NewTensors,
     /// Set metadata to a text (KEY=TEXT), or to any value in JSON (KEY:=JSON); may be given several
     /// times
     #[arg(long, value_name = "KEY=VALUE")]
@@ -50,8 +50,8 @@ impl Create {
         let Some(target) = target.tensors() else {
             return Err(target.holds_models()).about(&self.output);
         };
-        ensure!(!self.given.is_empty(), "nothing to put into the file: give --put or --from");
-        let opened = self.given.open()?;
+        ensure!(!self.sources.is_empty(), "nothing to put into the file: give --put or --from");
+        let opened = self.sources.open()?;
         self.check_output().about(&self.output)?;
         let mut set = opened.set()?;
         for Entry { key, value } in self.set {
@@ -68,7 +68,7 @@ impl Create {
     }
 
     fn check_output(&self) -> anyhow::Result<()> {
-        let mut inputs = self.given.put.iter().map(|put| &put.path).chain(&self.given.from);
+        let mut inputs = self.sources.put.iter().map(|put| &put.path).chain(&self.sources.from);
         let is_input =
             !is_stdio(&self.output) && inputs.any(|input| same_file(input, &self.output));
         ensure!(!is_input, "is an input, expected another file");

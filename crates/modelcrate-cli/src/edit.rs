@@ -24,8 +24,8 @@ use crate::{
     editing::{Editing, Opened},
     failure::About,
     fit::{self, Fit},
-    given::{Given, format_of},
     glob::Glob,
+    only::{Only, format_of},
     options::{Input, is_stdio},
     outcome::Outcome,
     output,
@@ -64,7 +64,7 @@ pub(crate) struct Edit {
     /// The file to change, or the folder of a carton or nnpackage; - is standard input
     file: Input,
     #[command(flatten)]
-    changes: Given<Changes>,
+    changes: Only<Changes>,
     #[command(flatten)]
     editing: Editing,
 }
@@ -127,7 +127,10 @@ struct Job {
 impl Edit {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let Self { file, changes, editing } = self;
-        ensure!(!changes.is_empty(), "nothing is to be changed: say what, such as --set KEY=VALUE");
+        ensure!(
+            !changes.given().is_empty(),
+            "nothing is to be changed: say what, such as --set KEY=VALUE"
+        );
         editing.check_input(&file)?;
         let is_read = !editing.is_in_place() && !file.is_dir();
         let opened = is_read.then(|| editing.open(&file).about(&file)).transpose()?;
@@ -251,7 +254,7 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
 
 impl Changes {
     /// Returns the files whose tensors go into another.
-    fn given(&self, file: &Path) -> anyhow::Result<put::Given> {
+    fn given(&self, file: &Path) -> anyhow::Result<put::NewTensors> {
         let put: Vec<Put> = self.put.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
         let mut inputs = put.iter().map(|put| &put.path).chain(&self.from);
         let is_read = is_stdio(file) && inputs.any(|path| is_stdio(path));
@@ -259,7 +262,7 @@ impl Changes {
         for from in self.from.iter().filter(|from| !is_stdio(from)) {
             ensure!(!same_file(from, file), "{}: is the file that is edited", from.display());
         }
-        Ok(put::Given { put, from: self.from.clone(), tensor: self.tensor.clone() })
+        Ok(put::NewTensors { put, from: self.from.clone(), tensor: self.tensor.clone() })
     }
 
     /// Returns old and new names, which may hold more than one `=`: the first at which an old name

@@ -40,13 +40,13 @@ mod extract;
 mod failure;
 mod fit;
 mod generate;
-mod given;
 mod glob;
 mod graph;
 mod hash;
 mod inspect;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;
+mod only;
 mod options;
 mod outcome;
 mod output;

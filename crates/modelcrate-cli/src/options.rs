@@ -2,8 +2,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, str::FromStr, sync::OnceLock, time::Duration};
 
-use anyhow::bail;
-use clap::{ArgMatches, Command, Error, FromArgMatches, Id, ValueEnum, parser::ValueSource};
+use clap::ValueEnum;
 use modelcrate::tensor_core::{Verify, output::Output, parallel};
 
 /// How results are printed.
@@ -111,63 +110,6 @@ impl Force {
     /// Returns whether what is read is compared with its digests.
     pub(crate) const fn verify(self) -> Verify {
         if self.force { Verify::Never } else { Verify::Always }
-    }
-}
-
-/// Options that only files of some format have, which can be refused by name where one is of another.
-#[derive(Clone, Debug)]
-pub(crate) struct Only<T> {
-    pub(crate) options: T,
-    given: Vec<String>,
-}
-
-impl<T> Only<T> {
-    /// Returns those that were given, as they are written.
-    pub(crate) fn given(&self) -> &[String] {
-        &self.given
-    }
-
-    /// Refuses those that were given, as they are for files of another kind.
-    pub(crate) fn refuse(&self, kind: &str) -> anyhow::Result<()> {
-        if let Some(option) = self.given.first() {
-            bail!("{option} is for {kind} alone");
-        }
-        Ok(())
-    }
-}
-
-impl<T: clap::Args> clap::Args for Only<T> {
-    fn augment_args(command: Command) -> Command {
-        T::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        T::augment_args_for_update(command)
-    }
-
-    fn group_id() -> Option<Id> {
-        T::group_id()
-    }
-}
-
-impl<T: clap::Args> FromArgMatches for Only<T> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Self::from_arg_matches_mut(&mut matches.clone())
-    }
-
-    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
-        let command = T::augment_args(Command::new(""));
-        let given = command.get_arguments().filter(|argument| {
-            matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
-        });
-        let given = given.filter_map(|argument| Some(format!("--{}", argument.get_long()?)));
-        let given = given.collect();
-        Ok(Self { options: T::from_arg_matches_mut(matches)?, given })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
     }
 }
 

@@ -3,13 +3,7 @@ use std::path::PathBuf;
 use anyhow::{anyhow, bail};
 use modelcrate::Format;
 
-use crate::{
-    failure::About,
-    options::{Force, Only},
-    outcome::Outcome,
-    paths,
-    write::Writing,
-};
+use crate::{failure::About, only::Only, options::Force, outcome::Outcome, paths, write::Writing};
 
 /// Pack a model into a carton or an nnpackage
 ///
@@ -85,7 +79,7 @@ impl Pack {
             #[cfg(feature = "carton")]
             Format::Carton => {
                 #[cfg(feature = "nnpackage")]
-                self.nnpackage.refuse("nnpackages")?;
+                self.nnpackage.check(Format::Carton, &[]).about(&self.to.output)?;
                 let [source] = sources else {
                     bail!("a carton is packed of one folder or file, not of several");
                 };
@@ -94,7 +88,7 @@ impl Pack {
             #[cfg(feature = "nnpackage")]
             Format::NnPackage => {
                 #[cfg(feature = "carton")]
-                self.carton.refuse("cartons")?;
+                self.carton.check(Format::NnPackage, &[]).about(&self.to.output)?;
                 self.nnpackage.options.run(sources, &self.to, self.nnpackage.given())
             }
             format => bail!("this build packs no {format}"),

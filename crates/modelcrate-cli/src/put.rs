@@ -108,7 +108,7 @@ fn parse_shape(text: &str) -> anyhow::Result<Shape> {
 
 /// Where the tensors of a file come from.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct NewTensors {
     /// Put a tensor into the file: the only one of a file of any format (NAME=FILE), one of several
     /// (NAME=FILE:TENSOR), or the elements alone, little-endian and row-major (NAME=DTYPE:SHAPE:FILE,
     /// with commas between the dimensions, none for a scalar); may be given several times
@@ -122,7 +122,7 @@ pub(crate) struct Given {
     pub(crate) tensor: Vec<Glob>,
 }
 
-impl Given {
+impl NewTensors {
     pub(crate) fn is_empty(&self) -> bool {
         self.put.is_empty() && self.from.is_empty()
     }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::{
     escape::escape,
     failure::About,
-    options::{Input, Only, Print},
+    only::Only,
+    options::{Input, Print},
     outcome::Outcome,
     output,
     paths::is_inside,
@@ -68,7 +69,7 @@ impl Unpack {
             #[cfg(feature = "nnpackage")]
             AnyReader::NnPackage(package) => {
                 #[cfg(feature = "carton")]
-                self.carton.refuse("cartons")?;
+                self.carton.check(Format::NnPackage, &[]).about(&self.input)?;
                 crate::nnpackage::unpack(&self.input, package, &self.folder, self.dry_run)?
             }
             other => return refused(other.format()).about(&self.input),

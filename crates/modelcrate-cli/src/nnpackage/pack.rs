@@ -121,10 +121,10 @@ impl Pack {
             && folder.is_dir()
         {
             check_output(output, [&**folder].into_iter())?;
-            let no_models = ["--folder", "--digests"];
+            let no_models = ["folder", "digests"];
             if let Some(option) = given.iter().find(|option| !no_models.contains(&&***option)) {
                 bail!(
-                    "{option} is for models, not for the folder of a package, which edit changes"
+                    "--{option} is for models, not for the folder of a package, which edit changes"
                 );
             }
             let package = super::package(folder)?;

@@ -22,7 +22,7 @@ use crate::{
 
 /// A spec, or a model that has one.
 #[derive(Debug, clap::Args)]
-pub(super) struct Given {
+pub(super) struct SpecFile {
     /// The model or spec; - is standard input
     #[arg(value_name = "MODEL|SPEC")]
     file: Input,
@@ -77,7 +77,7 @@ pub(super) enum Origin {
     Spec,
 }
 
-impl Given {
+impl SpecFile {
     /// Finds the spec as runtimes do: in the model, else in the file beside it.
     pub(super) fn find(&self) -> anyhow::Result<Found> {
         self.found().about(&self.file)

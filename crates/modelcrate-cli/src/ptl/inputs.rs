@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     called,
-    given::{Given, Meaning},
+    given::{Meaning, SpecFile},
     params::Parameters,
     tensors,
 };
@@ -30,7 +30,7 @@ Examples:
   modelcrate ptl inputs model.ptl --param image=@photo.png -o input.zt")]
 pub(crate) struct Inputs {
     #[command(flatten)]
-    given: Given,
+    given: SpecFile,
     #[command(flatten)]
     parameters: Parameters,
     #[command(flatten)]

@@ -22,12 +22,12 @@ pub(super) struct Parameters {
     /// as JSON, and @FILE for what a file holds: a picture (PNG or JPEG), sound (WAV), text, JSON.
     /// A text that starts with @ has two of them
     #[arg(long = "param", value_name = "NAME=VALUE")]
-    params: Vec<Given>,
+    params: Vec<Parameter>,
 }
 
 /// `NAME=VALUE`.
 #[derive(Clone, Debug)]
-struct Given {
+struct Parameter {
     name: String,
     value: String,
 }
@@ -36,7 +36,7 @@ impl Parameters {
     /// Reads all parameters as what a signature takes them for.
     pub(super) fn read(&self, signature: &Signature) -> anyhow::Result<Params> {
         let mut params = Params::new();
-        for Given { name, value } in &self.params {
+        for Parameter { name, value } in &self.params {
             ensure!(params.get(name).is_none(), "--param {name} is given twice");
             let kind = signature.parameter(name).map_or(ParamKind::Any, |parameter| parameter.kind);
             params.insert(name, param(name, value, kind)?);
@@ -90,7 +90,7 @@ fn is_picture(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8\xff")
 }
 
-impl FromStr for Given {
+impl FromStr for Parameter {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::{
     called,
-    given::{Given, Meaning, put},
+    given::{Meaning, SpecFile, put},
     outputs::Outputs,
     params::Parameters,
 };
@@ -23,7 +23,7 @@ Examples:
     --input start_logits=start.npy --input end_logits=end.npy")]
 pub(crate) struct Results {
     #[command(flatten)]
-    given: Given,
+    given: SpecFile,
     #[command(flatten)]
     outputs: Outputs,
     #[command(flatten)]

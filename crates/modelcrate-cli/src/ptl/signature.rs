@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use modelcrate::ptl_spec::{Json, Output, Parameter, Signature};
 use serde::Serialize;
 
-use super::given::{Given, Meaning, Origin};
+use super::given::{Meaning, Origin, SpecFile};
 use crate::{
     escape::{escape, escape_json, escape_up_to},
     options::Print,
@@ -21,7 +21,7 @@ Examples:
   modelcrate ptl signature live.spec.json --json-schema > parameters.schema.json")]
 pub(crate) struct ShowSignature {
     #[command(flatten)]
-    given: Given,
+    given: SpecFile,
     #[command(flatten)]
     meaning: Meaning,
     /// Print a JSON Schema of an object that holds the parameters, and nothing else

@@ -1,7 +1,7 @@
 use modelcrate::ptl_spec::Json;
 use serde::Serialize;
 
-use super::given::{Given, Origin};
+use super::given::{Origin, SpecFile};
 use crate::{
     escape::{escape, escape_json},
     options::{Format, Print},
@@ -21,7 +21,7 @@ Examples:
   modelcrate ptl spec --format json model.ptl | jq .spec.unpack")]
 pub(crate) struct ShowSpec {
     #[command(flatten)]
-    given: Given,
+    given: SpecFile,
     #[command(flatten)]
     print: Print,
 }

@@ -58,7 +58,7 @@ fn what_a_format_has_not_is_refused() {
         (&["m.zt"][..], "nothing is to be changed: say what, such as --set KEY=VALUE"),
         (
             &["m.ptl", "--digests"],
-            "m.ptl: is a ptl file, for which there is no --digests, only --remove, --put",
+            "m.ptl: is a PyTorch Live model, for which there is no --digests, only --remove, --put",
         ),
         (
             &["m.rten", "--set", "nosuch=1"],

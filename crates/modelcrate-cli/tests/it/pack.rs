@@ -67,10 +67,13 @@ fn the_output_says_what_is_packed() {
         (&["m.rten"][..], "what is to be written is missing: give it behind what is read"),
         (&["m.rten", "new"], "new: does not tell by its name what to make: --to carton or --to nn"),
         (&["m.rten", "new.zt"], "new.zt: is called as ztensor, expected a carton or an nnpackage"),
-        (&["m.rten", "new.carton", "--mmap"], "--mmap is for nnpackages alone"),
+        (
+            &["m.rten", "new.carton", "--mmap"],
+            "new.carton: is a carton, for which there is no --mmap",
+        ),
         (
             &["two/m0.circle", "new.zip", "--runner=x", "--framework-version=1"],
-            "--runner is for cartons alone",
+            "new.zip: is an nnpackage, for which there is no --runner",
         ),
         (&["m.rten", "m.zt", "new.carton"], "a carton is packed of one folder or file, not of sev"),
         (&["m.rten", "new", "--to", "zt"], "expected carton or nnpackage"),
@@ -87,7 +90,10 @@ fn what_is_no_package_is_not_unpacked() {
     let cd = folder.path();
     for (args, message) in [
         (&["m.ptl", "new"][..], "error: m.ptl: is ptl, expected a carton or an nnpackage; "),
-        (&["two.zip", "new", "--offline"], "error: --offline is for cartons alone\n"),
+        (
+            &["two.zip", "new", "--offline"],
+            "error: two.zip: is an nnpackage, for which there is no --offline\n",
+        ),
         (&["two.zip", "none/new"], "error: none/new: is in a folder that does not exist\n"),
         (&["m.carton", "none/new"], "error: none/new: is in a folder that does not exist\n"),
         (&["m.carton", "-"], "error: -: standard output takes no folder\n"),

@@ -3,52 +3,46 @@
 use std::path::Path;
 
 use anyhow::bail;
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id, parser::ValueSource};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, parser::ValueSource};
 use modelcrate::{AnyReader, Format, detect, tensor_core::Source};
 
-/// Options, and the names of those that were given.
+/// Options that only some formats have, and the names of those that were given.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<T> {
+pub(crate) struct Only<T> {
     pub(crate) options: T,
-    names: Vec<String>,
+    given: Vec<String>,
 }
 
-impl<T: Args> Given<T> {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.names.is_empty()
+impl<T> Only<T> {
+    /// Returns the names of those that were given.
+    pub(crate) fn given(&self) -> &[String] {
+        &self.given
     }
 
     /// Refuses an option that a format does not have.
     pub(crate) fn check(&self, format: Format, takes: &[&str]) -> anyhow::Result<()> {
-        match self.names.iter().find(|name| !takes.contains(&name.as_str())) {
-            Some(name) => {
-                bail!("is a {format} file, for which there is no --{name}, only {}", list(takes))
-            }
-            None => Ok(()),
-        }
+        let Some(name) = self.given.iter().find(|name| !takes.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let only: Vec<_> = takes.iter().map(|name| format!("--{name}")).collect();
+        let only =
+            if only.is_empty() { String::new() } else { format!(", only {}", only.join(", ")) };
+        bail!("is {}, for which there is no --{name}{only}", format.title())
     }
 }
 
-/// Lists options.
-fn list(names: &[&str]) -> String {
-    names.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ")
-}
-
-impl<T: Args> FromArgMatches for Given<T> {
+impl<T: Args> FromArgMatches for Only<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         Self::from_arg_matches_mut(&mut matches.clone())
     }
 
     fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
         let command = T::augment_args(Command::new(""));
-        let is_given = |id: &Id| {
-            let ids = &mut matches.ids();
-            ids.any(|other| other == id)
-                && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
-        };
-        let given = command.get_arguments().filter(|argument| is_given(argument.get_id()));
-        let names = given.filter_map(|argument| Some(argument.get_long()?.to_owned())).collect();
-        Ok(Self { options: T::from_arg_matches_mut(matches)?, names })
+        let given = command.get_arguments().filter(|argument| {
+            matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+        });
+        let given = given.filter_map(|argument| Some(argument.get_long()?.to_owned())).collect();
+        Ok(Self { options: T::from_arg_matches_mut(matches)?, given })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -57,7 +51,7 @@ impl<T: Args> FromArgMatches for Given<T> {
     }
 }
 
-impl<T: Args> Args for Given<T> {
+impl<T: Args> Args for Only<T> {
     fn augment_args(command: Command) -> Command {
         T::augment_args(command)
     }
