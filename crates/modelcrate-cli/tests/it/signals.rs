@@ -87,3 +87,31 @@ fn a_limit_of_file_sizes_is_an_error() {
         assert_eq!(names(cd), before, "{command}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_comes_from_a_pipe_has_no_name() {
+    use std::{io::Write as _, os::unix::fs::MetadataExt as _};
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_modelcrate"))
+        .args(["verify", "-"])
+        .env("TMPDIR", temporary.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&fs::read(test_support::testdata("rten/valid/mlp.v2.rten")).unwrap()).unwrap();
+    input.write_all(&vec![0; 70 << 20]).unwrap();
+    let handles = format!("/proc/{}/fd", child.id());
+    let spools: Vec<_> = fs::read_dir(handles)
+        .unwrap()
+        .map(|handle| handle.unwrap().path())
+        .filter(|handle| fs::read_link(handle).is_ok_and(|to| to.starts_with(temporary.path())))
+        .collect();
+    let [spool] = spools.as_slice() else { panic!("{spools:?}") };
+    assert_eq!(fs::metadata(spool).unwrap().nlink(), 0);
+    assert_eq!(names(temporary.path()), [""; 0]);
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}

@@ -180,3 +180,18 @@ fn what_does_not_fit_is_said_of_every_tensor() {
         ["there is no tensor that is called as one of these"]
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn libraries_install_no_handlers() {
+    let (_folder, path) = copy(&testdata("rten/valid/mlp.v2.rten"));
+    let mut editor = rten_format::Editor::open(&path).unwrap();
+    editor.model_mut().metadata.get_or_insert_default().license = Some("MIT".to_owned());
+    editor.commit().unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+    for (name, signal) in [("SIGHUP", 1), ("SIGINT", 2), ("SIGTERM", 15), ("SIGXFSZ", 25)] {
+        assert_eq!(caught >> (signal - 1) & 1, 0, "{name}");
+    }
+}
