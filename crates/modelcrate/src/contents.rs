@@ -137,7 +137,7 @@ impl Contents<'_> {
         let wants_digest = self.options.digests && summary.components.is_empty();
         let mut hasher = wants_digest.then(|| Hasher::new(Algorithm::Sha256));
         let mut affine = match self.options.stats {
-            true => Affine::of(tensor, shape)?,
+            true => Affine::find(tensor)?,
             false => None,
         };
         let of = affine.as_ref().map_or(dtype, |_| Some(DType::F64));
@@ -146,19 +146,21 @@ impl Contents<'_> {
         let mut first = Vec::new();
         let len = dtype.and_then(|dtype| dtype.byte_len(elements.min(self.options.values)));
         let mut missing = len.and_then(|len| usize::try_from(len).ok()).unwrap_or_default();
-        let mut chunk = vec![0; CHUNK];
+        let (mut chunk, mut real) = (vec![0; CHUNK], Vec::new());
         while hasher.is_some() || running.is_some() || missing > 0 {
             let filled = stream.fill(&mut chunk)?;
             let bytes = chunk.get(..filled).unwrap_or_default();
             if let Some(hasher) = &mut hasher {
                 hasher.update(bytes);
             }
-            match (&mut running, &mut affine, dtype) {
-                (Some(running), Some(affine), Some(dtype)) => {
-                    running.add(&affine.apply(dtype, bytes));
+            match (&mut running, &mut affine) {
+                (Some(running), Some(affine)) => {
+                    real.clear();
+                    affine.apply(bytes, |value| real.extend_from_slice(&value.to_le_bytes()));
+                    running.add(&real);
                 }
-                (Some(running), ..) => running.add(bytes),
-                _ => {}
+                (Some(running), None) => running.add(bytes),
+                (None, _) => {}
             }
             let next = bytes.get(..missing.min(filled)).unwrap_or_default();
             first.extend_from_slice(next);

@@ -105,7 +105,6 @@ mod names;
 mod operators;
 mod options;
 mod quantization;
-mod quantized;
 mod reader;
 pub mod rules;
 mod set;

@@ -1,8 +1,8 @@
 //! Whole numbers that stand for real ones.
 
-use tensor_core::{DType, Shape};
+use tensor_core::{Chain, DType, Limit, Limits, Shape, TensorBuf};
 
-use crate::{AnyTensor, Result};
+use crate::{AnyTensor, Error, Result, weights};
 
 /// How the whole numbers of a tensor stand for real ones: `scale * (number - zero_point)`.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -64,98 +64,223 @@ fn circle(tensor: &circle_format::model::Tensor) -> Option<QuantizationSummary> 
     })
 }
 
-/// Makes real numbers of the whole numbers of a tensor, in their order.
+impl AnyTensor<'_> {
+    /// Reads a quantized tensor as `f32`: blocks of GGUF that
+    /// [`ElementType::can_dequantize`](crate::weights::ElementType::can_dequantize) knows, and integers
+    /// with scales beside them, one or one for each index of a dimension, as Circle, TFLite and PyTorch
+    /// Live models have them. `scale × (integer − zero point)` is rounded once.
+    ///
+    /// Group-quantized zTensor objects do not say how codes are packed;
+    /// [`ztensor::QuantizedGroup::dequantize`] is told.
+    ///
+    /// # Errors
+    ///
+    /// [`weights::Error::Unsupported`] where it is not one of these; where it cannot be read.
+    pub fn dequantize(self) -> Result<TensorBuf> {
+        if let Self::Weights(tensor) = self {
+            return Ok(tensor.dequantize()?);
+        }
+        let (mut affine, shape) = (Affine::of(self)?, self.info()?.shape);
+        let len = shape.byte_len(DType::F32)?;
+        Limits::default().check(Limit::DecodedBytes, "dequantized size in bytes", len)?;
+        let mut values = weights::reserve(shape.elements()?)?;
+        #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
+        affine.apply(&self.bytes()?, |value| values.push(value as f32));
+        Ok(TensorBuf::from_vec(shape, values)?)
+    }
+
+    /// Says why [`dequantize`](Self::dequantize) cannot be, before the codes are read; `None` where it
+    /// can.
+    pub(crate) fn cannot_dequantize(self) -> Option<String> {
+        Affine::of(self).err().map(|error| Chain(&error).to_string())
+    }
+}
+
+/// Makes real numbers of the integers of a tensor, in their order.
 pub(crate) struct Affine {
+    dtype: DType,
     scale: Vec<f64>,
+    /// None where all are 0.
     zero_point: Vec<i64>,
     /// Elements from one index along the axis to the next.
-    step: u64,
-    /// Elements so far.
-    at: u64,
+    run: u64,
+    /// Where the next element is: the index along the axis, and the elements before the one after it.
+    line: usize,
+    in_line: u64,
+    /// Elements still to come.
+    left: u64,
 }
 
 impl Affine {
-    /// Returns what a tensor needs; `None` where it is not quantized, or its parameters do not fit.
-    pub(crate) fn of(tensor: AnyTensor<'_>, shape: &Shape) -> Result<Option<Self>> {
-        let Some(found) = QuantizationSummary::of(tensor) else { return Ok(None) };
-        let QuantizationSummary { scale, mut zero_point, axis, scheme } = found;
-        #[cfg(feature = "ptl")]
-        let mut scale = scale;
-        #[cfg(feature = "ptl")]
-        if let AnyTensor::Ptl(tensor) = tensor
-            && let (Some(scales), Some(zero_points)) = (tensor.scales(), tensor.zero_points())
-        {
-            let (scales, zero_points) = (scales.read()?, zero_points.read()?);
-            scale = scales.view().to_vec::<f64>().unwrap_or_default();
-            zero_point = zero_points.view().to_vec::<i64>().unwrap_or_default();
+    /// Returns what a tensor needs; `None` where it is not quantized in this way.
+    pub(crate) fn find(tensor: AnyTensor<'_>) -> Result<Option<Self>> {
+        match Self::of(tensor) {
+            Err(Error::Weights(weights::Error::Unsupported { .. })) => Ok(None),
+            found => found.map(Some),
         }
-        if zero_point.is_empty() {
-            zero_point = vec![0; scale.len()];
-        }
-        let mut step = u64::MAX;
-        if let Some(axis) = axis {
-            let axis = usize::try_from(axis).unwrap_or(usize::MAX);
-            let dims = shape.dims();
-            if dims.get(axis).copied() != Some(scale.len() as u64) {
-                return Ok(None);
-            }
-            step = dims.iter().skip(axis).skip(1).fold(1, |step, dim| step.saturating_mul(*dim));
-        }
-        let fits = !scale.is_empty() && scale.len() == zero_point.len() && scheme.is_none();
-        Ok(fits.then_some(Self { scale, zero_point, step, at: 0 }))
     }
 
-    /// Returns the real numbers of the next whole ones, as the bytes of `f64`.
-    #[expect(clippy::cast_precision_loss, reason = "what is computed is not exact")]
-    pub(crate) fn apply(&mut self, dtype: DType, bytes: &[u8]) -> Vec<u8> {
-        let mut real = Vec::with_capacity(bytes.len().saturating_mul(8));
-        for number in integers(dtype, bytes) {
-            let count = self.scale.len() as u64;
-            let index = self.at.checked_div(self.step).unwrap_or(0).checked_rem(count);
-            let index = usize::try_from(index.unwrap_or(0)).unwrap_or(0);
-            let scale = self.scale.get(index).copied().unwrap_or_default();
-            let zero = self.zero_point.get(index).copied().unwrap_or_default();
-            let value = scale * (number as f64 - zero as f64);
-            real.extend_from_slice(&value.to_le_bytes());
-            self.at = self.at.saturating_add(1);
+    fn of(tensor: AnyTensor<'_>) -> Result<Self> {
+        let Some(found) = QuantizationSummary::of(tensor) else {
+            return Err(unsupported(match tensor {
+                #[cfg(feature = "ztensor")]
+                AnyTensor::ZTensor(_) => "the format does not say how codes are packed",
+                _ => "there are no scales beside it",
+            }));
+        };
+        let info = tensor.info()?;
+        if found.scheme.is_some() {
+            return Err(unsupported("it is quantized by other means than scales"));
         }
-        real
+        if !info.dtype.is_integer() {
+            return Err(unsupported(format!("its codes are {}, expected integers", info.dtype)));
+        }
+        #[cfg(feature = "ptl")]
+        let found = found.with_channels(tensor)?;
+        Self::new(info.dtype, &info.shape, found)
+    }
+
+    fn new(dtype: DType, shape: &Shape, found: QuantizationSummary) -> Result<Self> {
+        let QuantizationSummary { scale, zero_point, axis, .. } = found;
+        let dims = shape.dims();
+        let (along, behind) = match axis {
+            None => (1, dims),
+            Some(axis) => {
+                let axis = usize::try_from(axis).unwrap_or(usize::MAX);
+                let behind = dims.get(axis.saturating_add(1)..).unwrap_or_default();
+                (dims.get(axis).copied().unwrap_or_default(), behind)
+            }
+        };
+        let (scales, zeros) = (scale.len(), zero_point.len());
+        if along != scales as u64 || zeros > 0 && zeros != scales {
+            return Err(unsupported(format!(
+                "it has {scales} scales and {zeros} zero points, expected one or {along} of each"
+            )));
+        }
+        let run = behind.iter().copied().fold(1, u64::saturating_mul);
+        let left = shape.elements()?;
+        Ok(Self { dtype, scale, zero_point, run, line: 0, in_line: run, left })
+    }
+
+    /// Gives out the real numbers that the next integers stand for.
+    pub(crate) fn apply(&mut self, bytes: &[u8], put: impl FnMut(f64)) {
+        macro_rules! each {
+            ($type:ty) => {
+                bytes.as_chunks().0.iter().map(|b| <$type>::from_le_bytes(*b).into())
+            };
+        }
+        match self.dtype {
+            DType::I4 => {
+                let halves = bytes.iter().flat_map(|byte| [byte << 4, *byte]);
+                self.put(halves.map(|half| (half.cast_signed() >> 4).into()), put);
+            }
+            DType::U4 => {
+                let halves = bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
+                self.put(halves.map(i128::from), put);
+            }
+            DType::I8 => self.put(each!(i8), put),
+            DType::U8 => self.put(each!(u8), put),
+            DType::I16 => self.put(each!(i16), put),
+            DType::U16 => self.put(each!(u16), put),
+            DType::I32 => self.put(each!(i32), put),
+            DType::U32 => self.put(each!(u32), put),
+            DType::I64 => self.put(each!(i64), put),
+            _ => self.put(each!(u64), put),
+        }
+    }
+
+    fn put(&mut self, mut integers: impl Iterator<Item = i128>, mut put: impl FnMut(f64)) {
+        while self.left > 0 {
+            if self.in_line == 0 {
+                self.line = self.line.saturating_add(1).checked_rem(self.scale.len()).unwrap_or(0);
+                self.in_line = self.run;
+            }
+            let scale = self.scale.get(self.line).copied().unwrap_or_default();
+            let zero = self.zero_point.get(self.line).copied().unwrap_or_default();
+            let most = self.in_line.min(self.left);
+            let mut done = 0_u64;
+            for integer in integers.by_ref().take(usize::try_from(most).unwrap_or(usize::MAX)) {
+                #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+                put(scale * integer.saturating_sub(zero.into()) as f64);
+                done = done.saturating_add(1);
+            }
+            self.in_line = self.in_line.saturating_sub(done);
+            self.left = self.left.saturating_sub(done);
+            if done < most {
+                break;
+            }
+        }
     }
 }
 
-fn integers(dtype: DType, bytes: &[u8]) -> Vec<i64> {
-    macro_rules! each {
-        ($type:ty) => {
-            bytes.as_chunks().0.iter().map(|b| <$type>::from_le_bytes(*b).into()).collect()
-        };
-    }
-    match dtype {
-        DType::I8 => each!(i8),
-        DType::U8 | DType::Bool => each!(u8),
-        DType::I16 => each!(i16),
-        DType::U16 => each!(u16),
-        DType::I32 => each!(i32),
-        DType::U32 => each!(u32),
-        DType::I64 => each!(i64),
-        DType::I4 => {
-            let halves = bytes.iter().flat_map(|byte| [byte << 4, byte & 0xf0]);
-            halves.map(|half| (half.cast_signed() >> 4).into()).collect()
+#[cfg(feature = "ptl")]
+impl QuantizationSummary {
+    /// Reads the scales and zero points that are tensors.
+    fn with_channels(mut self, tensor: AnyTensor<'_>) -> Result<Self> {
+        if let AnyTensor::Ptl(tensor) = tensor
+            && let (Some(scales), Some(zero_points)) = (tensor.scales(), tensor.zero_points())
+        {
+            let [scale, zero_point] = [scales.info()?.dtype, zero_points.info()?.dtype];
+            if (scale, zero_point) != (DType::F64, DType::I64) {
+                return Err(unsupported(format!(
+                    "its scales are {scale} and its zero points {zero_point}, expected f64 and i64"
+                )));
+            }
+            self.scale = scales.read()?.to_vec()?;
+            self.zero_point = zero_points.read()?.to_vec()?;
         }
-        DType::U4 => bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]).map(i64::from).collect(),
-        _ => Vec::new(),
+        Ok(self)
     }
+}
+
+fn unsupported(what: impl Into<String>) -> Error {
+    weights::Error::Unsupported { what: what.into() }.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn affine(dtype: DType, dims: &[u64], scale: &[f64], zero_point: &[i64]) -> Result<Affine> {
+        let (scale, zero_point) = (scale.to_vec(), zero_point.to_vec());
+        let axis = (scale.len() > 1).then_some(1);
+        let found = QuantizationSummary { scale, zero_point, axis, scheme: None };
+        Affine::new(dtype, &dims.into(), found)
+    }
+
+    fn applied(mut affine: Affine, pieces: &[&[u8]]) -> Vec<f64> {
+        let mut real = Vec::new();
+        pieces.iter().for_each(|piece| affine.apply(piece, |value| real.push(value)));
+        real
+    }
+
     #[test]
     fn scales_along_an_axis() {
-        let mut affine = Affine { scale: vec![1.0, 0.5], zero_point: vec![0, 2], step: 2, at: 0 };
-        let bytes = [affine.apply(DType::I8, &[1, 2, 3]), affine.apply(DType::I8, &[4, 5, 6])];
-        let bytes = bytes.concat();
-        let real: Vec<f64> = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
-        assert_eq!(real, [1.0, 2.0, 0.5, 1.0, 5.0, 6.0]);
+        let affine = affine(DType::I8, &[2, 2, 2], &[1.0, 0.5], &[0, 2]).unwrap();
+        let real = applied(affine, &[&[1, 2, 3], &[4, 5, 6, 7, 0xf8]]);
+        assert_eq!(real, [1.0, 2.0, 0.5, 1.0, 5.0, 6.0, 2.5, -5.0]);
+    }
+
+    #[test]
+    fn halves_of_bytes_from_the_low_one() {
+        // The last half is of no element.
+        let signed = affine(DType::I4, &[3], &[0.5], &[]).unwrap();
+        assert_eq!(applied(signed, &[&[0x1f], &[0x78]]), [-0.5, 0.5, -4.0]);
+        let unsigned = affine(DType::U4, &[3], &[0.5], &[1]).unwrap();
+        assert_eq!(applied(unsigned, &[&[0x1f], &[0x78]]), [7.0, 0.0, 3.5]);
+    }
+
+    #[test]
+    fn large_integers() {
+        let large = affine(DType::U64, &[1], &[1.0], &[i64::MIN]).unwrap();
+        assert_eq!(applied(large, &[&[0xff; 8]]), [1.5 * 2.0_f64.powi(64)]);
+    }
+
+    #[test]
+    fn as_many_as_there_are_indices() {
+        let error = affine(DType::U8, &[2, 3], &[1.0, 2.0], &[0]).err().unwrap();
+        let message = "it has 2 scales and 1 zero points, expected one or 3 of each";
+        assert_eq!(error.to_string(), message);
+        assert!(affine(DType::U8, &[2, 3], &[], &[]).is_err());
     }
 }

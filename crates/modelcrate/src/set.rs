@@ -211,6 +211,8 @@ impl AnyTensor<'_> {
                 let has_codes = quantization.is_some_and(|found| found.is_quantized());
                 if has_codes { Form::Codes } else { Form::Plain }
             }
+            #[cfg(feature = "ptl")]
+            Self::Ptl(tensor) if tensor.quantization().is_some() => Form::Codes,
             #[allow(unreachable_patterns, reason = "without other formats")]
             _ => Form::Plain,
         }

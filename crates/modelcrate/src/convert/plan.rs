@@ -165,13 +165,11 @@ impl<'s> Fit<'_, 's, '_> {
     }
 
     fn codes(&self, codes: ElementType, shape: &'s Shape) -> Result<Became<'s>, Refusal> {
-        let cannot = self.tensor.tensor().cannot_dequantize();
-        match (self.options.dequantize, cannot) {
-            (true, None) => return Ok(Became::singles(codes, shape)),
-            (true, Some(cannot)) => {
-                return Err(self.refusal(format!("cannot be dequantized: {cannot}")));
-            }
-            _ => {}
+        if self.options.dequantize {
+            return match self.tensor.tensor().cannot_dequantize() {
+                None => Ok(Became::singles(codes, shape)),
+                Some(why) => Err(self.refusal(format!("cannot be dequantized: {why}"))),
+            };
         }
         let ElementType::Plain(dtype) = codes else { return Err(self.not_dense()) };
         Ok(self.cast(dtype, shape)?.and("codes without their scales".to_owned()))

@@ -270,6 +270,40 @@ fn the_nearest_element_type() {
     assert_eq!(yes.as_slice::<i8>().unwrap(), [1, 0]);
 }
 
+/// The values are those that PyTorch quantized: `testdata/ptl/README.md`.
+#[test]
+fn integers_stand_for_the_numbers_of_pytorch() {
+    let reader = AnyReader::open(testdata("ptl/valid/torch251/quant.ptl")).unwrap();
+    let set = reader.tensor_set().unwrap();
+    let codes = set.convert_to(Target::Safetensors, &ConvertOptions::default()).unwrap();
+    assert!(codes.notes().iter().all(|note| note.effect == "codes without their scales"));
+    assert_eq!(codes.notes().len(), 3);
+    let options = ConvertOptions::default().dequantize(true);
+    let new = convert_with(&set, Target::Safetensors, &options).unwrap();
+    for name in ["q_i8", "q_u8", "q_ch"] {
+        let real = new.tensor(name).unwrap().unwrap().read().unwrap();
+        assert_eq!(real.as_slice::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "{name}");
+    }
+    let options = modelcrate::SummaryOptions::default().stats(true);
+    for tensor in reader.summary(options).tensors {
+        let stats = tensor.stats.unwrap();
+        assert_eq!((tensor.stats_of.as_deref(), stats.count), (Some("dequantized"), 6));
+        assert!((stats.mean.unwrap() - 2.5).abs() < 1e-12, "{stats:?}");
+    }
+}
+
+#[test]
+fn integers_stand_for_the_numbers_of_circle() {
+    let path = "nnpackage/valid/06_rich_circle_numeric_versions.zip";
+    let reader = AnyReader::open(testdata(path)).unwrap();
+    let set = reader.tensor_set().unwrap();
+    let real = set.tensor("wq").unwrap().tensor().dequantize().unwrap();
+    // The codes 1 to 4 with the scales 0.5 and 0.25.
+    assert_eq!(real.as_slice::<f32>().unwrap(), [0.5, 1.0, 0.75, 1.0]);
+    let error = set.tensor("bias").unwrap().tensor().dequantize().unwrap_err();
+    assert_eq!(error.to_string(), "there are no scales beside it");
+}
+
 #[test]
 fn shards_are_read_as_one() {
     let reader = AnyReader::open(testdata("weights/model.safetensors")).unwrap();
