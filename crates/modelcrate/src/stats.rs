@@ -18,7 +18,7 @@ pub struct Stats {
     /// The mean of the finite elements; `None` where there is none.
     pub mean: Option<f64>,
     /// How far the finite elements are from their mean: the square root of the mean of the squares.
-    /// `None` where there is none, or it is beyond `f64`.
+    /// `None` where there is none.
     pub std: Option<f64>,
     /// How many elements are NaN.
     pub nan: u64,
@@ -304,7 +304,7 @@ impl Running {
         } else {
             self.moments.mean
         };
-        let std = (self.moments.squares / self.moments.count as f64).sqrt();
+        let std = self.moments.deviation();
         Stats {
             count: self.count,
             min: Some(min),
@@ -360,7 +360,7 @@ impl Number {
 struct Moments {
     count: u64,
     mean: f64,
-    squares: f64,
+    squares: Squares,
 }
 
 impl Moments {
@@ -378,7 +378,7 @@ impl Moments {
         }
         let mean = (sum + lost) / count as f64;
         let squares = elements.iter().map(|(x, count)| (x - mean) * (x - mean) * *count as f64);
-        Self { count, mean, squares: squares.sum() }
+        Self { count, mean, squares: Squares { sum: squares.sum(), unit: 1.0 } }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a block is small")]
@@ -388,9 +388,8 @@ impl Moments {
         let mean = lanes(block, |x| x) / count;
         // The sum of a few large numbers is beyond f64, each divided it is not.
         let mean = if mean.is_finite() { mean } else { lanes(block, |x| x / count) };
-        let squares = lanes(block, |x| (x - mean) * (x - mean));
         if !block.is_empty() {
-            self.merge(Self { count: block.len() as u64, mean, squares });
+            self.merge(Self { count: block.len() as u64, mean, squares: Squares::of(block, mean) });
         }
     }
 
@@ -398,11 +397,52 @@ impl Moments {
     fn merge(&mut self, other: Self) {
         let count = self.count.saturating_add(other.count);
         let (own, others) = (self.count as f64 / count as f64, other.count as f64 / count as f64);
-        let between = (other.mean - self.mean) * own * (other.mean - self.mean);
-        self.squares += other.squares + between * other.count as f64;
+        let mut between = Squares::of(&[other.mean], self.mean);
+        between.sum *= own * other.count as f64;
+        self.squares = self.squares.and(other.squares).and(between);
         self.mean =
             if self.mean == other.mean { self.mean } else { self.mean * own + other.mean * others };
         self.count = count;
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a deviation is not exact")]
+    fn deviation(&self) -> f64 {
+        (self.squares.sum / self.count as f64).sqrt() * self.squares.unit
+    }
+}
+
+/// A sum of squares, in units in which it is neither too large for `f64` nor too small.
+#[derive(Clone, Copy)]
+struct Squares {
+    sum: f64,
+    /// A power of two; the sum is counted in squares of it.
+    unit: f64,
+}
+
+impl Squares {
+    /// Sums the squares of the distances from a number.
+    fn of<T: Copy + Into<f64>>(block: &[T], from: f64) -> Self {
+        let square = |distance: f64| distance * distance;
+        match lanes(block, |x| square(x - from)) {
+            sum if sum < LEAST => {
+                Self { sum: lanes(block, |x| square((x - from) / SMALL)), unit: SMALL }
+            }
+            sum if sum.is_finite() => Self { sum, unit: 1.0 },
+            // Divided first, as a distance may be beyond f64 too.
+            _ => Self { sum: lanes(block, |x| square(x / LARGE - from / LARGE)), unit: LARGE },
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let (large, small) = if self.unit < other.unit { (other, self) } else { (self, other) };
+        let ratio = small.unit / large.unit;
+        Self { sum: large.sum + small.sum * ratio * ratio, unit: large.unit }
+    }
+}
+
+impl Default for Squares {
+    fn default() -> Self {
+        Self { sum: 0.0, unit: SMALL }
     }
 }
 
@@ -523,6 +563,17 @@ const BINS: usize = 32;
 
 const CHUNK: usize = 64 << 10;
 
+/// A sum of squares that is less may have lost some.
+const LEAST: f64 = power_of_two(-900);
+
+const SMALL: f64 = power_of_two(-600);
+
+const LARGE: f64 = power_of_two(600);
+
+const fn power_of_two(exponent: i64) -> f64 {
+    f64::from_bits((1023 + exponent).cast_unsigned() << 52)
+}
+
 /// Elements that are looked at several times while they are in the cache.
 const BLOCK: usize = 2048;
 
@@ -573,6 +624,23 @@ mod tests {
         assert!((found.mean.unwrap() / 1.275e308 - 1.0).abs() < 1e-7, "{found:?}");
         let apart = stats(DType::F64, &[f64::MAX, f64::MIN].map(f64::to_le_bytes));
         assert_eq!(apart.histogram.iter().sum::<u64>(), 2);
+    }
+
+    #[test]
+    fn deviations_of_every_size() {
+        for size in [5e-324, 1e-300, 1e-160, 1.0, 1e160, 1e300, f64::MAX / 2.0] {
+            // The distances are 2, 0, 1 and 1, of many blocks.
+            let values = [-2.0, 0.0, -1.0, -1.0].map(|value: f64| (value * size).to_le_bytes());
+            let found = stats(DType::F64, &values.repeat(BLOCK));
+            let std = found.std.unwrap() / size;
+            let exact = if size < 1e-320 { 1.0 } else { 0.5_f64.sqrt() };
+            assert!((std - exact).abs() < 1e-12, "{size}: {std}");
+        }
+        // The means of the blocks are apart, too.
+        let values = [[0.0_f64; BLOCK], [2e-200_f64; BLOCK]].concat();
+        let found = stats(DType::F64, &values.iter().map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+        assert!((found.std.unwrap() / 1e-200 - 1.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(stats(DType::F64, &[1e300_f64.to_le_bytes(); 3]).std, Some(0.0));
     }
 
     #[test]
