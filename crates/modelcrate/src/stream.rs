@@ -136,11 +136,15 @@ impl<'a> AnyTensor<'a> {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(tensor) => {
                 let format = tensor.object()?.format;
-                let is_sparse = format != ztensor::Format::Dense && has_elements(&format);
-                // One that has an element twice is not dense in any one way.
+                if format == ztensor::Format::Dense {
+                    // Of other components nothing is said.
+                    let parts = blobs(tensor)?.into_iter();
+                    return Ok(parts.filter(|(name, _)| name.is_empty()).collect());
+                }
+                let is_sparse = has_elements(&format);
                 match is_sparse.then(|| tensor.bytes().ok()).flatten() {
                     Some(dense) => dense,
-                    None => return blobs(tensor),
+                    None => return sparse(tensor).or_else(|_| blobs(tensor)),
                 }
             }
             #[allow(unreachable_patterns, reason = "with all formats")]
@@ -160,6 +164,30 @@ impl<'a> AnyTensor<'a> {
             _ => self.parts(),
         }
     }
+}
+
+/// Returns the parts of a sparse tensor, alike for all versions of the format: one that has an element
+/// twice is not dense in any one way.
+#[cfg(feature = "ztensor")]
+fn sparse(tensor: ztensor::Tensor<'_>) -> Result<Vec<(String, Stream<'_>)>> {
+    use ztensor::{Format, Role};
+    let parts = match tensor.object()?.format {
+        Format::SparseCsr | Format::InlineCsr => {
+            let csr = tensor.csr()?;
+            let [indices, indptr] = [csr.indices(), csr.indptr()].map(Clone::clone);
+            vec![
+                (Role::Indices, indices),
+                (Role::Indptr, indptr),
+                (Role::Values, csr.values().clone()),
+            ]
+        }
+        _ => {
+            let coo = tensor.coo()?;
+            vec![(Role::Coords, coo.coords().clone()), (Role::Values, coo.values().clone())]
+        }
+    };
+    let parts = parts.into_iter();
+    Ok(parts.map(|(role, part)| (role.to_string(), Stream::memory(part.into_bytes()))).collect())
 }
 
 #[cfg(feature = "ztensor")]

@@ -3,8 +3,9 @@
 use std::num::NonZeroUsize;
 
 use modelcrate::{
-    AnyReader, Change, Diff, DiffOptions, HashList, Rule, hash_line, rten_format::NodeKind,
-    ztensor::Writer,
+    AnyReader, Change, Diff, DiffOptions, HashList, Rule, hash_line,
+    rten_format::NodeKind,
+    ztensor::{Reader, Writer, migrate},
 };
 use tensor_core::{DType, TensorBuf, compare::Tolerance};
 use test_support::{files, testdata};
@@ -23,6 +24,24 @@ fn zt(tensors: &[(&str, TensorBuf)]) -> AnyReader {
 
 fn floats(values: &[f32]) -> TensorBuf {
     TensorBuf::from_slice([values.len() as u64], values).unwrap()
+}
+
+#[test]
+fn every_old_ztensor_file_is_like_what_it_becomes() {
+    for path in files("ztensor/valid/legacy", "zt") {
+        let old = Reader::open(&path).unwrap();
+        let mut writer = Writer::new(Vec::new());
+        migrate(&old, &mut writer).unwrap();
+        let new = AnyReader::from_bytes(writer.finish().unwrap()).unwrap();
+        let old = AnyReader::open(&path).unwrap();
+        let found = diff(&old, &new, &DiffOptions::default());
+        assert!(found.is_empty(), "{path:?}: {found:?}");
+        let hash = |of: &AnyReader| {
+            let threads = NonZeroUsize::new(2).unwrap();
+            of.tensor_set().unwrap().content_hash(threads, |_| ()).unwrap()
+        };
+        assert_eq!(hash(&old), hash(&new), "{path:?}");
+    }
 }
 
 #[test]
