@@ -34,7 +34,7 @@ impl Cast {
         let Self { from, to } = self;
         let loss = match from {
             DType::I64 | DType::U64 => "values that do not fit are refused",
-            DType::F64 | DType::C128 => "loses precision",
+            DType::F64 | DType::C128 => "loses precision; values that do not fit are refused",
             _ => "values stay",
         };
         format!("{from} as {to}, {loss}")
@@ -82,11 +82,13 @@ impl Cast {
                 .iter()
                 .flat_map(|[low, high]| [0, 0, *low, *high])
                 .collect(),
-            DType::F64 | DType::C128 => {
-                let (parts, _) = bytes.as_chunks::<8>();
-                #[expect(clippy::cast_possible_truncation, reason = "rounded, as is said before")]
-                let single = |part: &[u8; 8]| (f64::from_le_bytes(*part) as f32).to_le_bytes();
-                parts.iter().flat_map(single).collect()
+            DType::F64 => singles(bytes)?,
+            DType::C128 => {
+                singles(bytes).map_err(|OutOfRange { index }| OutOfRange { index: index / 2 })?
+            }
+            DType::Bool => {
+                only_bools(bytes)?;
+                bytes.to_vec()
             }
             _ => bytes.to_vec(),
         })
@@ -108,6 +110,29 @@ impl Cast {
 pub(super) struct OutOfRange {
     /// Its position among those that were given.
     pub(super) index: u64,
+}
+
+/// Looks for a truth value that is neither 0 nor 1.
+pub(super) fn only_bools(bytes: &[u8]) -> Result<(), OutOfRange> {
+    match bytes.iter().position(|byte| *byte > 1) {
+        Some(index) => Err(OutOfRange { index: index as u64 }),
+        None => Ok(()),
+    }
+}
+
+/// Rounds numbers; those that are not finite stay so.
+fn singles(bytes: &[u8]) -> Result<Vec<u8>, OutOfRange> {
+    let mut singles = Vec::with_capacity(bytes.len() / 2);
+    for (number, index) in bytes.as_chunks().0.iter().zip(0..) {
+        let number = f64::from_le_bytes(*number);
+        #[expect(clippy::cast_possible_truncation, reason = "rounded, as is said before")]
+        let single = number as f32;
+        if single.is_infinite() && number.is_finite() {
+            return Err(OutOfRange { index });
+        }
+        singles.extend_from_slice(&single.to_le_bytes());
+    }
+    Ok(singles)
 }
 
 /// Fills whole numbers without a sign up with zeros.
@@ -165,5 +190,18 @@ mod tests {
         let bytes = [i64::MAX as u64, 1 << 63].map(u64::to_le_bytes);
         assert_eq!(cast.apply(bytes.as_flattened(), 2), Err(OutOfRange { index: 1 }));
         assert_eq!(cast.apply(&bytes[0], 1).unwrap(), bytes[0]);
+        let cast = Cast::nearest(DType::Bool, |_| true).unwrap();
+        assert_eq!(cast.apply(&[1, 0, 2], 3), Err(OutOfRange { index: 2 }));
+        // The last number that is rounded down to the largest, and the first that is not.
+        let most = f64::from(f32::MAX).to_bits() + (1 << 28);
+        let [fits, over] = [most - 1, most].map(f64::from_bits);
+        let cast = Cast::nearest(DType::F64, |_| true).unwrap();
+        let rounded = [fits, f64::INFINITY].map(f64::to_le_bytes);
+        let expected = [f32::MAX, f32::INFINITY].map(f32::to_le_bytes);
+        assert_eq!(cast.apply(rounded.as_flattened(), 2).unwrap(), expected.as_flattened());
+        let bytes = [f64::NAN, 0.0, 1.0, -over].map(f64::to_le_bytes);
+        assert_eq!(cast.apply(bytes.as_flattened(), 4), Err(OutOfRange { index: 3 }));
+        let cast = Cast::nearest(DType::C128, |_| true).unwrap();
+        assert_eq!(cast.apply(bytes.as_flattened(), 2), Err(OutOfRange { index: 1 }));
     }
 }

@@ -1,11 +1,15 @@
 //! Writing tensors one after another, while the next ones are decoded.
 
-use std::io::{BufRead as _, Write};
+use std::{
+    borrow::Cow,
+    io::{BufRead as _, Write},
+};
 
 use bytes::Bytes;
-use tensor_core::{Extent, Source, TensorInfo, parallel};
+use tensor_core::{DType, Extent, Source, TensorInfo, parallel};
 
 use super::{
+    cast::only_bools,
     conversion::Conversion,
     metadata,
     plan::{Item, Step},
@@ -224,12 +228,14 @@ impl Item<'_, '_> {
         sink: &mut dyn Write,
         progress: impl Fn(u64),
     ) -> Result<()> {
+        let mut before = 0_u64;
         let mut write = |bytes: &[u8]| {
-            progress(bytes.len() as u64);
-            sink.write_all(bytes).map_err(|error| Error::from(weights::Error::Write(error)))
+            let piece = self.piece(bytes, &mut before)?;
+            progress(piece.len() as u64);
+            sink.write_all(&piece).map_err(|error| Error::from(weights::Error::Write(error)))
         };
-        match (fetched, self.step) {
-            (Fetched::InFile(source, extent), _) => {
+        match fetched {
+            Fetched::InFile(source, extent) => {
                 let mut stream = source.stream(extent, "tensor data")?;
                 loop {
                     let bytes = stream.fill_buf().map_err(weights::Error::Read)?;
@@ -241,26 +247,36 @@ impl Item<'_, '_> {
                     stream.consume(len);
                 }
             }
-            (Fetched::Bytes(bytes), Step::Cast(cast)) => {
-                let mut left = self.shape.elements()?;
-                let mut before = 0_u64;
-                for piece in bytes.chunks(PIECE) {
-                    let held = cast.elements_of(piece.len() as u64).min(left);
-                    let cast = cast.apply(piece, held).map_err(|found| {
-                        let index = before.saturating_add(found.index);
-                        let (name, to) = (self.tensor.name(), self.element_type);
-                        let what =
-                            format!("tensor {name:?}: element {index} is more than {to} has");
-                        weights::Error::Unwritable { what }
-                    })?;
-                    write(&cast)?;
-                    left = left.saturating_sub(held);
-                    before = before.saturating_add(held);
-                }
-                Ok(())
-            }
-            (Fetched::Bytes(bytes), _) => bytes.chunks(PIECE).try_for_each(write),
+            Fetched::Bytes(bytes) => bytes.chunks(PIECE).try_for_each(write),
         }
+    }
+
+    /// Returns elements as they are to be; `before` counts those in front of them.
+    fn piece<'b>(&self, bytes: &'b [u8], before: &mut u64) -> Result<Cow<'b, [u8]>> {
+        let (from, elements, piece) = match (self.step, self.element_type) {
+            (Step::Cast(cast), _) => {
+                let left = self.shape.elements()?.saturating_sub(*before);
+                let elements = cast.elements_of(bytes.len() as u64).min(left);
+                (cast.from, elements, cast.apply(bytes, elements).map(Cow::Owned))
+            }
+            (Step::Copy, ElementType::Plain(DType::Bool)) => {
+                let piece = only_bools(bytes).map(|()| Cow::Borrowed(bytes));
+                (DType::Bool, bytes.len() as u64, piece)
+            }
+            _ => return Ok(Cow::Borrowed(bytes)),
+        };
+        let piece = piece.map_err(|found| {
+            let index = before.saturating_add(found.index);
+            let (name, to) = (self.tensor.name(), self.element_type);
+            let what = match from {
+                DType::Bool => "neither 0 nor 1".to_owned(),
+                _ => format!("more than {to} has"),
+            };
+            let what = format!("tensor {name:?}: element {index} is {what}");
+            weights::Error::Unwritable { what }
+        })?;
+        *before = before.saturating_add(elements);
+        Ok(piece)
     }
 }
 
