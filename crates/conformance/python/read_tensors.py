@@ -1,6 +1,6 @@
 """Prints what a client finds in a file of tensors, by name: [dtype, shape, sha256 of the elements].
 
-The first argument says which client reads: safetensors, numpy or gguf.
+The first argument says which client reads: safetensors, numpy, gguf or ztensor.
 """
 
 import hashlib
@@ -51,5 +51,25 @@ def of_gguf(path):
     return {tensor.name: one(tensor) for tensor in gguf.GGUFReader(path).tensors}
 
 
-READERS = {"safetensors": of_safetensors, "numpy": of_numpy, "gguf": of_gguf}
+def of_ztensor(path):
+    import ztensor
+
+    def one(reader, found):
+        # As bytes: the memory of the first value is gone with the second.
+        data, owner = reader._read_component(found.name, "data", lambda: np.uint8)
+        # The binding has no numpy type for bfloat16 without a further package.
+        if found.dtype_str != "bfloat16":
+            assert reader.read_tensor(found.name).tobytes() == data.tobytes(), found.name
+        return described(found.dtype_str, found.shape, data.tobytes())
+
+    with ztensor.Reader(path) as reader:
+        return {found.name: one(reader, found) for found in reader}
+
+
+READERS = {
+    "safetensors": of_safetensors,
+    "numpy": of_numpy,
+    "gguf": of_gguf,
+    "ztensor": of_ztensor,
+}
 print(json.dumps(plain(READERS[sys.argv[1]](sys.argv[2]))))

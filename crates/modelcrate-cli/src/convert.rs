@@ -36,7 +36,7 @@ use crate::{
 ///
 /// Digests in the input are compared. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
-/// checked before it takes its place; of shards only the input is checked.
+/// checked before it takes its place; a folder of shards is once all of them are written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

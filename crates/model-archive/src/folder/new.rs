@@ -210,6 +210,12 @@ impl NewFolder {
         }
     }
 
+    /// Returns where it is until then, to be read.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.new
+    }
+
     /// Puts the folder in its place, where by now there may only be an empty one.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
+    checked::Checked,
     escape::escape,
     failure::About,
     fit::{self, Fit, SHOWN},
@@ -195,7 +196,7 @@ impl Job<'_> {
         })
     }
 
-    /// Writes all files into a folder, which appears once they are in it.
+    /// Writes all files into a folder, which appears once they are in it and were found to be right.
     fn write_folder(&self, conversion: &Conversion<'_, '_>, input: &Path) -> anyhow::Result<Kept> {
         check_folder(self.output).about(self.output)?;
         let dry_run = self.write.dry_run;
@@ -217,8 +218,17 @@ impl Job<'_> {
             sink.flush().about(self.output)?;
         }
         bar.finish();
-        folder.map_or(Ok(()), NewFolder::commit).about(self.output)?;
-        Ok(Kept { bytes_after: Some(bytes), ..Kept::default() })
+        let Some(folder) = folder else {
+            return Ok(Kept { bytes_after: Some(bytes), ..Kept::default() });
+        };
+        let index = conversion.files().last().map_or("", ConvertedFile::name);
+        let after = AnyReader::open(folder.path().join(index)).about(self.output)?.lint();
+        let checked = Checked::of(&after, &Report::default(), self.force);
+        if checked.is_refused() {
+            return Ok(Kept { bytes_after: None, checked });
+        }
+        folder.commit().about(self.output)?;
+        Ok(Kept { bytes_after: Some(bytes), checked })
     }
 
     fn text(&self, done: &Done<'_>) -> String {

@@ -272,3 +272,18 @@ fn shards_are_a_folder() {
     assert!(prints(cd, &["diff", "m.rten", &index]).contains("equal: "));
     assert_eq!(fails(cd, &args), (2, "error: shards: is not empty\n".to_owned()));
 }
+
+#[test]
+fn shards_that_cannot_be_written_are_no_folder() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("b.bin"), [0, 1, 2]).unwrap();
+    let puts = ["--put", "a=u8:3:b.bin", "--put", "b=bool:3:b.bin"];
+    let shards = ["create", "new", "--to", "safetensors", "--shard-size", "3"];
+    for args in [&shards[..], &["create", "new.npz"], &["create", "new.zt"]] {
+        let (status, text) = fails(cd, &[args, &puts].concat());
+        assert_eq!(status, 2, "{text}");
+        assert!(text.ends_with("tensor \"b\": element 2 is neither 0 nor 1\n"), "{text}");
+        assert!(!cd.join(args[1]).exists());
+    }
+}
