@@ -563,16 +563,14 @@ const BINS: usize = 32;
 
 const CHUNK: usize = 64 << 10;
 
-/// A sum of squares that is less may have lost some.
-const LEAST: f64 = power_of_two(-900);
+/// 2<sup>-900</sup>: a sum of squares that is less may have lost some.
+const LEAST: f64 = f64::from_bits(123 << 52);
 
-const SMALL: f64 = power_of_two(-600);
+/// 2<sup>-600</sup>.
+const SMALL: f64 = f64::from_bits(423 << 52);
 
-const LARGE: f64 = power_of_two(600);
-
-const fn power_of_two(exponent: i64) -> f64 {
-    f64::from_bits((1023 + exponent).cast_unsigned() << 52)
-}
+/// 2<sup>600</sup>.
+const LARGE: f64 = f64::from_bits(1623 << 52);
 
 /// Elements that are looked at several times while they are in the cache.
 const BLOCK: usize = 2048;
