@@ -91,10 +91,43 @@ impl FromStr for Entry {
             bail!("{text:?} is neither KEY=TEXT nor KEY:=JSON");
         };
         let (key, value) = match key.strip_suffix(':') {
-            Some(key) => (key, value.parse().with_context(|| format!("{value:?} is not JSON"))?),
+            Some(key) => (key, json(value)?),
             None => (key, Value::String(value.to_owned())),
         };
         ensure!(!key.is_empty(), "{text:?} has no key");
         Ok(Self { key: key.to_owned(), value })
+    }
+}
+
+/// Reads JSON, but no integers of more than 64 bits, which would be rounded.
+fn json(text: &str) -> anyhow::Result<Value> {
+    let value = text.parse().with_context(|| format!("{text:?} is not JSON"))?;
+    let bare = text.replace("\\\\", "").replace("\\\"", "");
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let words = bare.split('"').step_by(2).flat_map(|piece| piece.split(|c| !is_part(c)));
+    let mut integers = words.filter(|word| {
+        word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+            && !word.contains(['.', 'e', 'E'])
+    });
+    match integers.find(|word| word.parse::<i64>().is_err() && word.parse::<u64>().is_err()) {
+        Some(word) => bail!("{word} does not fit 64 bits, expected a smaller number or a text"),
+        None => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_keep_their_digits() {
+        for text in ["-9223372036854775808", "18446744073709551615", "1e30", "1.5", "[-0]"] {
+            json(text).unwrap();
+        }
+        json(r#"{"99999999999999999999\" 99999999999999999999": 1}"#).unwrap();
+        for text in ["18446744073709551616", "[1, {\"a\": -9223372036854775809}]"] {
+            let said = json(text).unwrap_err().to_string();
+            assert!(said.contains(" does not fit 64 bits"), "{said}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 use std::{fmt::Write as _, str::FromStr};
 
+use anyhow::ensure;
 use modelcrate::{
     AnyReader, Change, Diff as Differences, DiffOptions, Differing, FileSummary, Format,
     NamedTensor, OperatorSummary, Rule, SummaryOptions, TensorDiff,
@@ -125,10 +126,15 @@ impl Diff {
     }
 
     fn check_meant(&self, old: &AnyReader, new: &AnyReader) -> anyhow::Result<()> {
-        if self.tensor.is_empty() {
+        if self.tensor.is_empty() && self.map.is_empty() {
             return Ok(());
         }
         let (old, new) = (old.tensor_set().about(&self.old)?, new.tensor_set().about(&self.new)?);
+        for rule in &self.map {
+            let mut names = old.tensors().iter().map(NamedTensor::name);
+            let fits = names.any(|name| rule.fits(name));
+            ensure!(fits, "{}: has no tensor that --map {rule} is for", self.old.display());
+        }
         let names = old.tensors().iter().chain(new.tensors()).map(NamedTensor::name);
         check_meant(&self.tensor, "tensor", names).about(&self.new)
     }

@@ -27,6 +27,12 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Tells whether it gives a name another one.
+    #[must_use]
+    pub fn fits(&self, name: &str) -> bool {
+        self.apply(name).is_some()
+    }
+
     fn apply(&self, name: &str) -> Option<String> {
         let (start, end) = &self.old;
         let (new_start, new_end) = &self.new;
