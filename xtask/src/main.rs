@@ -14,10 +14,10 @@ mod faults;
 mod fuzz;
 mod golden;
 mod newcomer;
+mod npm;
 mod oracles;
 mod python;
 mod tidy;
-mod vocabularies;
 mod workspace;
 
 use std::{

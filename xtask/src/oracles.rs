@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{output, python::Environment, vocabularies};
+use crate::{npm, output, python::Environment};
 
 /// What is installed into the virtual environment itself.
 const SHARED: [&str; 10] = [
@@ -47,7 +47,7 @@ print(importlib.metadata.version(sys.argv[1]))";
 pub(crate) fn install() -> Result<()> {
     if is_complete() {
         println!("the clients in target/oracles are up to date");
-        return vocabularies::install();
+        return npm::install();
     }
     println!("installing the clients into target/oracles");
     let environment = environment();
@@ -70,7 +70,7 @@ pub(crate) fn install() -> Result<()> {
     }
     let stamp = stamp_path();
     fs::write(&stamp, stamp_text()).with_context(|| format!("{stamp:?}"))?;
-    vocabularies::install()
+    npm::install()
 }
 
 /// Prints which clients are there; an error where one is missing.
@@ -82,7 +82,7 @@ pub(crate) fn check() -> Result<()> {
         let found = found.unwrap_or_else(|_| "missing".to_owned());
         println!("{}: {found}", client.requirement);
     }
-    vocabularies::check();
+    npm::check();
     if missing > 0 {
         bail!("{missing} clients are missing; `cargo xtask oracles` installs them");
     }

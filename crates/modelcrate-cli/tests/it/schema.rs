@@ -114,7 +114,12 @@ impl Schema {
                     self.others(keywords, wanted, found, at, faults);
                     true
                 }
+                ("uniqueItems", Value::Array(items)) => {
+                    !items.iter().enumerate().any(|(at, item)| items[..at].contains(item))
+                }
                 ("$schema" | "$id" | "title" | "description" | "$defs", _)
+                // Words of draft 4, of which SARIF is.
+                | ("id" | "definitions" | "default" | "format" | "uniqueItems", _)
                 | ("minimum" | "minLength" | "maxLength" | "minItems" | "maxItems", _)
                 | ("items" | "required" | "properties" | "additionalProperties", _) => true,
                 _ => panic!("{}: the keyword {keyword} is not known here", self.name),
@@ -186,6 +191,25 @@ fn transcripts_fit_the_schemas() {
         }
     }
     assert!(["inspect", "verify", "explain"].iter().all(|command| ran.contains(*command)));
+}
+
+#[test]
+fn sarif_fits_the_schema_of_its_standard() {
+    let package = "target/oracles/jest-sarif-1.0.0-beta.0/package/lib/schemas";
+    let path = test_support::workspace().join(package).join("sarif-2.1.0-rtm.5.json");
+    let Ok(text) = fs::read_to_string(path) else {
+        eprintln!("skipped: {package} is absent; `cargo xtask oracles` installs it");
+        return;
+    };
+    let standard =
+        Schema { name: "sarif".to_owned(), document: serde_json::from_str(&text).unwrap() };
+    let args = ["verify", "--format", "sarif", "carton", "nnpackage", "ptl", "rten", "ztensor"];
+    let printed = crate::run::modelcrate(&test_support::workspace().join("testdata"), &args);
+    let mut log: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert!(log["runs"][0]["results"].as_array().unwrap().len() > 100);
+    assert_eq!(standard.faults(&log), [""; 0]);
+    log["runs"][0]["results"][0]["level"] = "grave".into();
+    assert_eq!(standard.faults(&log).len(), 1);
 }
 
 #[test]
