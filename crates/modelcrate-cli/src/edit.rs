@@ -30,6 +30,7 @@ use crate::{
     outcome::Outcome,
     output,
     paths::same_file,
+    progress::busy,
     put::{self, Put},
 };
 
@@ -144,6 +145,7 @@ impl Edit {
         };
         changes.check(format, takes).about(&file)?;
         let job = Job { file, opened, changes: changes.options, editing };
+        busy(&job.file);
         fit::said(match format {
             #[cfg(feature = "carton")]
             Format::Carton => carton::edit(job),

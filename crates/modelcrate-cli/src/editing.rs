@@ -131,6 +131,7 @@ impl Editing {
     ) -> anyhow::Result<Changed> {
         let path = self.path(file);
         let sink = self.write.create_or_replace(file, self.output.as_deref()).about(path)?;
+        let sink = sink.shown(file, opened.source.len());
         let failed = sink.failed();
         let sink = write(sink).about(if failed.get() { path } else { file })?;
         self.check_lock(file, opened).about(file)?;

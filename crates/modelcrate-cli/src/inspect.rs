@@ -16,6 +16,7 @@ use crate::{
     options::{Format, Input, Print},
     outcome::{Outcome, print_error},
     output,
+    progress::busy,
 };
 
 /// Show what is in model files: version, metadata, tensors
@@ -119,6 +120,9 @@ impl Inspect {
             .stats(self.stats)
             .values(self.values)
             .select(move |name| is_meant(&globs, name));
+        if self.stats || self.digests {
+            busy(input);
+        }
         let mut summary = reader.summary(options);
         check_meant(&self.tensor, "tensor", summary.tensors.iter().map(|tensor| &*tensor.name))?;
         match self.sort.unwrap_or(match self.print.format {

@@ -20,6 +20,7 @@ use crate::{
     escape::{escape, escape_up_to},
     failure::About,
     options::{Format, Input, Print, is_stdio, manner},
+    progress::idle,
 };
 
 /// The version of the JSON that this command prints.
@@ -39,6 +40,7 @@ pub(crate) fn json<T: Serialize>(result: &T) -> serde_json::Result<String> {
 
 /// Prints one result as an object on a line of its own.
 pub(crate) fn print_line<T: Serialize>(result: &T) -> io::Result<()> {
+    idle();
     io::stdout().lock().write_all(json(result)?.as_bytes())
 }
 
@@ -50,6 +52,7 @@ pub(crate) fn print_json<T: Serialize>(result: &T) -> io::Result<()> {
 /// Prints a document of another schema than ours.
 pub(crate) fn print_value<T: Serialize>(document: &T) -> io::Result<()> {
     let text = serde_json::to_string_pretty(document)? + "\n";
+    idle();
     io::stdout().lock().write_all(text.as_bytes())
 }
 
@@ -64,6 +67,7 @@ pub(crate) fn print_document<T: Serialize>(files: &[T]) -> io::Result<()> {
 
 /// Prints text for people; colours are left out where they are not wanted.
 pub(crate) fn print_text(text: &str) -> io::Result<()> {
+    idle();
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -78,6 +82,7 @@ pub(crate) fn print_aside(text: &str) {
 
 /// Says what is wrong; where nobody can hear it, that is no error.
 pub(crate) fn print_problem(text: &str) {
+    idle();
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 

@@ -3,7 +3,11 @@
 use std::{
     io::{self, IsTerminal as _},
     path::Path,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -36,6 +40,7 @@ impl Progress {
 
     /// Starts a bar for so many files, which have so many bytes together.
     pub(crate) fn of_files(files: u64, bytes: u64) -> Self {
+        idle();
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(style);
@@ -113,6 +118,40 @@ impl Drop for Progress {
     }
 }
 
+/// Shows that a file is worked on of which nobody counts how much is done, until something is printed
+/// or a bar begins.
+pub(crate) fn busy(path: &Path) {
+    if !is_wanted() {
+        return;
+    }
+    let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        spinner.set_style(style);
+    }
+    spinner.set_message(escape_up_to(NAME, &path.to_string_lossy()).into_owned());
+    *shown() = Some(spinner.clone());
+    thread::spawn(move || {
+        thread::sleep(PATIENCE);
+        let _shown = shown();
+        if !spinner.is_finished() {
+            spinner.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            spinner.enable_steady_tick(TICK);
+        }
+    });
+}
+
+/// Takes away what [`busy`] shows.
+pub(crate) fn idle() {
+    if let Some(spinner) = shown().take() {
+        spinner.finish_and_clear();
+    }
+}
+
+fn shown() -> MutexGuard<'static, Option<ProgressBar>> {
+    static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Tells whether anybody could see a bar.
 pub(crate) fn is_wanted() -> bool {
     let manner = manner();
@@ -123,6 +162,9 @@ const TEMPLATE: &str = "{msg} {prefix}{percent:>3} % {wide_bar} {bytes}/{total_b
 
 /// What a command may take before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// How often a spinner moves.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Characters of a name beside the bar.
 const NAME: usize = 32;

@@ -12,6 +12,7 @@ use crate::{
     options::{InPlace, Print},
     outcome::Outcome,
     output,
+    progress::busy,
 };
 
 /// Cut off what an interrupted edit has left at the end of a zTensor file or PyTorch Live model
@@ -64,6 +65,7 @@ impl Recover {
     fn recovered(&self) -> anyhow::Result<Recovered> {
         let source = Source::open(&self.file)?;
         let (format, len) = (detect(&source)?, source.len());
+        busy(&self.file);
         let edited = match format {
             #[cfg(feature = "ptl")]
             Some(Format::Ptl) => match self.ptl() {

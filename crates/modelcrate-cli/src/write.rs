@@ -22,6 +22,7 @@ use crate::{
     options::{Force, Format, Print, is_stdio},
     output::{self, IN_MEMORY, spooled, spooling},
     paths::same_file,
+    progress::Progress,
 };
 
 /// Options of everything that writes a model file.
@@ -101,7 +102,15 @@ impl Writing {
             false => (Made::File(output.create(path)?), To::Place(existing)),
         };
         let to = if self.dry_run { To::Nowhere } else { to };
-        Ok(Sink { made, to, written: 0, failed: Rc::default(), lock: None, relocks: false })
+        Ok(Sink {
+            made,
+            to,
+            written: 0,
+            failed: Rc::default(),
+            lock: None,
+            relocks: false,
+            bar: None,
+        })
     }
 
     /// Prints what was done, beside standard output where the file goes there.
@@ -157,6 +166,7 @@ pub(crate) struct Sink {
     lock: Option<LockedFile>,
     /// Whether that is taken again when it does.
     relocks: bool,
+    bar: Option<Progress>,
 }
 
 enum Made {
@@ -190,6 +200,11 @@ impl Sink {
         Rc::clone(&self.failed)
     }
 
+    /// Shows how much of so many bytes is written, from the file that is read.
+    pub(crate) fn shown(self, file: &Path, bytes: u64) -> Self {
+        Self { bar: Some(Progress::new(file, bytes)), ..self }
+    }
+
     /// Passes a result on unless there are errors in it that were not there before.
     pub(crate) fn keep(
         mut self,
@@ -198,6 +213,7 @@ impl Sink {
         force: Force,
         lint: impl FnOnce(Source) -> anyhow::Result<Report>,
     ) -> anyhow::Result<Kept> {
+        self.bar = None;
         let after = self.source().and_then(lint).about(path)?;
         let checked = Checked::of(&after, before, force);
         let bytes_after = if checked.is_refused() { None } else { Some(self.commit(path)?) };
@@ -259,7 +275,11 @@ impl io::Write for Sink {
             Made::Whole(_) => Err(io::Error::other("the result is whole already")),
         };
         self.failed.set(written.is_err());
-        self.written = self.written.saturating_add(*written.as_ref().unwrap_or(&0) as u64);
+        let len = *written.as_ref().unwrap_or(&0) as u64;
+        self.written = self.written.saturating_add(len);
+        if let Some(bar) = &self.bar {
+            bar.inc(len);
+        }
         written
     }
 
