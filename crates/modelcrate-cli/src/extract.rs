@@ -1,6 +1,10 @@
-use std::{io::Write as _, path::PathBuf};
+use std::{
+    io::Write as _,
+    mem,
+    path::{Path, PathBuf},
+};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, Error, bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
     AnyFile, AnyReader, Content, NamedTensor, TensorSet,
@@ -12,10 +16,10 @@ use serde::Serialize;
 
 use crate::{
     escape::escape,
-    failure::{About, chain},
+    failure::{About, chain, is_invalid},
     glob::{Glob, check_meant, is_meant},
     options::{Input, Print},
-    outcome::Outcome,
+    outcome::{Outcome, print_error},
     output,
     paths::is_inside,
     progress::Progress,
@@ -28,7 +32,8 @@ use crate::{
 /// All of them, unless some are chosen. Tensors are in `tensors/`, as npy where `NumPy` has their elements,
 /// else as their bytes (.bin); files are in `files/`. Bytes of a name that file systems disagree about are
 /// written as %XX, and names that differ in case alone end in ~2; `index.json` says what became of each.
-/// Sparse tensors come with their zeros. Digests are compared; the folder appears once all is in it.
+/// Sparse tensors come with their zeros. Digests are compared: what is damaged is reported and left out,
+/// with exit status 1. The folder appears once all is in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +55,7 @@ pub(crate) struct Extract {
     /// How tensors are written
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<As>,
-    /// Check what can be checked without reading, and write nothing
+    /// Write nothing, and read neither tensors nor files: damage in them is not found
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -102,6 +107,9 @@ struct Done<'s> {
     tensors: &'s [TensorEntry<'s>],
     files: &'s [FileEntry<'s>],
     left_out: &'s [LeftOut<'s>],
+    /// Those that could not be read.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    failed: &'s [LeftOut<'s>],
 }
 
 /// What cannot be extracted, where it was not asked for by name.
@@ -117,15 +125,17 @@ impl Extract {
         let reader = output::open(&self.input, AnyReader::options().verify(Verify::Once));
         let reader = reader.about(&self.input)?;
         let set = reader.tensor_set().about(&self.input)?;
-        let (index, left_out) = self.plan(&reader, &set).about(&self.input)?;
+        let (mut index, left_out) = self.plan(&reader, &set).about(&self.input)?;
+        let mut failed = Failed { input: &self.input, outcome: Outcome::Fine, names: Vec::new() };
         if !self.dry_run {
-            self.write(&index)?;
+            self.write(&mut index, &mut failed)?;
         }
         let (path, dry_run) = (self.output.display().to_string(), self.dry_run);
         let Index { tensors, files, .. } = &index;
-        let done = Done { path, dry_run, tensors, files, left_out: &left_out };
+        let (left_out, failed_names) = (&*left_out, &*failed.names);
+        let done = Done { path, dry_run, tensors, files, left_out, failed: failed_names };
         output::print_done(self.print, &self.output, dry_run, &done, &done.text())?;
-        Ok(Outcome::Fine)
+        Ok(failed.outcome)
     }
 
     fn check_folder(&self) -> anyhow::Result<()> {
@@ -207,29 +217,68 @@ impl Extract {
         Ok(TensorEntry { name, file, dtype: element_type.to_string(), shape, how, tensor })
     }
 
-    fn write(&self, index: &Index<'_>) -> anyhow::Result<()> {
+    /// Writes what can be read, which is all that is listed afterwards; no folder where nothing can.
+    fn write<'s>(&self, index: &mut Index<'s>, failed: &mut Failed<'s>) -> anyhow::Result<()> {
         let folder = NewFolder::create(&self.output).about(&self.output)?;
         let bar = Progress::new(&self.input, index.byte_len());
-        for entry in &index.tensors {
+        for entry in mem::take(&mut index.tensors) {
+            let bytes = match tensor_bytes(entry.tensor, entry.how) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    bar.suspend(|| failed.add(entry.name, &error));
+                    continue;
+                }
+            };
             let mut file = folder.file(&entry.file).about(&self.output)?;
-            let bytes = tensor_bytes(entry.tensor, entry.how).about(&self.input)?;
             let written = file.write_all(&bytes);
             written.map_err(|error| folder.failed(&entry.file, error)).about(&self.output)?;
             bar.inc(bytes.len() as u64);
+            index.tensors.push(entry);
         }
-        for entry in &index.files {
+        for entry in mem::take(&mut index.files) {
             let mut file = folder.file(&entry.file).about(&self.output)?;
-            let copied = entry.content.copy_to(&mut file);
-            let is_write =
-                matches!(copied, Err(modelcrate::Error::Weights(weights::Error::Write(_))));
-            bar.inc(copied.about(if is_write { &self.output } else { &self.input })?);
+            match entry.content.copy_to(&mut file) {
+                Ok(bytes) => {
+                    bar.inc(bytes);
+                    index.files.push(entry);
+                }
+                Err(error @ modelcrate::Error::Weights(weights::Error::Write(_))) => {
+                    return Err(error).about(&self.output);
+                }
+                Err(error) => {
+                    drop(file);
+                    folder.remove(&entry.file).about(&self.output)?;
+                    let error = Error::from(error).context(format!("file {:?}", entry.name));
+                    bar.suspend(|| failed.add(entry.name, &error));
+                }
+            }
         }
         bar.finish();
+        if index.tensors.is_empty() && index.files.is_empty() {
+            return Ok(());
+        }
         let mut file = folder.file(INDEX).about(&self.output)?;
         let mut text = serde_json::to_vec_pretty(index)?;
         text.push(b'\n');
         file.write_all(&text).map_err(|error| folder.failed(INDEX, error)).about(&self.output)?;
         folder.commit().about(&self.output)
+    }
+}
+
+/// What could not be read, and what becomes of the command for it.
+struct Failed<'s> {
+    input: &'s Path,
+    outcome: Outcome,
+    names: Vec<LeftOut<'s>>,
+}
+
+impl<'s> Failed<'s> {
+    fn add(&mut self, name: &'s str, error: &Error) {
+        let reason = chain(error);
+        print_error(&format!("{}: {reason}", self.input.display()));
+        let outcome = if is_invalid(error) { Outcome::Invalid } else { Outcome::Failed };
+        self.outcome = self.outcome.and(outcome);
+        self.names.push(LeftOut { name, reason });
     }
 }
 
@@ -269,6 +318,9 @@ impl Done<'_> {
             format!("{path}: {would_be}left without {:?}: {}\n", escape(name), escape(reason))
         });
         let mut text: String = left_out.collect();
+        if self.tensors.is_empty() && self.files.is_empty() {
+            return text + &format!("{path}: nothing is extracted\n");
+        }
         let (tensors, files) =
             (count(self.tensors.len(), "tensor"), count(self.files.len(), "file"));
         text.push_str(&format!("{path}: {would_be}extracted, {tensors}, {files}\n"));

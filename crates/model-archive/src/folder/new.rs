@@ -177,6 +177,16 @@ impl NewFolder {
         self.tree().and_then(|tree| tree.add_file(path)).map_err(|source| self.failed(path, source))
     }
 
+    /// Removes a file again, such as one that could not be written to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unpack`] where it is not there.
+    pub fn remove(&self, path: &str) -> Result<()> {
+        let removed = self.tree().and_then(|tree| tree.remove(path));
+        removed.map_err(|source| self.failed(path, source))
+    }
+
     /// Makes a folder in it.
     ///
     /// # Errors

@@ -112,6 +112,7 @@ fn what_makes_no_sense_is_refused() {
         ("extract m.zt -o m.zt", "m.zt: "),
         ("extract m.zt -o new --tensor none", "m.zt: has no tensor \"none\""),
         ("extract m.ptl -o new --file none", "m.ptl: has no file \"none\""),
+        ("diff m.zt m.zt --map none=x", "m.zt: has no tensor that --map none=x is for"),
         ("extract m.zt -o new --to npy", "m.zt: tensor \"s_bf16\" is of bf16, which npy has not"),
         (
             "cat m.zt none",
@@ -144,6 +145,39 @@ fn files_are_created_of_tensors() {
     assert_eq!(names, ["fc1.bias", "fc1.weight", "one", "six", "u"]);
     assert_eq!(set.metadata()["author"], "me");
     assert_eq!(set.metadata()["n"], "[1,2]");
+}
+
+#[test]
+fn what_is_damaged_stays_behind() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut carton = fs::read(testdata("carton/valid/ref_full.carton")).unwrap();
+    let name = b"model/sub/b.bin";
+    let at = carton.windows(name.len()).position(|window| window == name).unwrap();
+    // The last of its 11 bytes as zstd.
+    carton[at + name.len() + 10] ^= 1;
+    fs::write(cd.join("damaged.carton"), carton).unwrap();
+    let extract = ["extract", "damaged.carton", "-o"];
+    prints(cd, &[&extract[..], &["out", "--dry-run"]].concat());
+    let (status, said) = fails(cd, &[&extract[..], &["out"]].concat());
+    let start = "error: damaged.carton: file \"model/sub/b.bin\": ";
+    assert!(status == 1 && said.starts_with(start) && said.lines().count() == 1, "{said}");
+    assert!(cd.join("out/files/model/a.txt").exists());
+    assert!(!cd.join("out/files/model/sub/b.bin").exists());
+    let index = fs::read_to_string(cd.join("out/index.json")).unwrap();
+    assert!(index.contains("model/a.txt") && !index.contains("model/sub/b.bin"), "{index}");
+    let json = modelcrate(cd, &[&extract[..], &["j", "--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["failed"][0]["name"], "model/sub/b.bin");
+    let alone = [&extract[..], &["alone", "--file", "model/sub/b.bin"]].concat();
+    assert_eq!(fails(cd, &alone).0, 1);
+    assert!(!cd.join("alone").exists());
+    for name in ["csr_index_range", "digest_crc_wrong", "zstd_cut"] {
+        fs::copy(testdata(&format!("ztensor/invalid/{name}.zt")), cd.join("z.zt")).unwrap();
+        let output = modelcrate(cd, &["extract", "z.zt", "-o", name]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+        assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: z.zt: tensor \""));
+    }
 }
 
 #[test]
