@@ -1,9 +1,11 @@
-use std::path::PathBuf;
-
-use anyhow::Context as _;
-use modelcrate::{
-    AnyReader, ContentDigest, ContentHash, HashList, hash_line, tensor_core::Profile,
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+    str::FromStr,
 };
+
+use anyhow::{Context as _, ensure};
+use modelcrate::{AnyReader, ContentHash, HashList, hash_line, tensor_core::Profile};
 use serde::Serialize;
 
 use crate::{
@@ -34,30 +36,38 @@ Examples:
   modelcrate hash model.zt > model.zt.hash
   modelcrate hash --tensors model.zt | sha256sum")]
 pub(crate) struct Hash {
+    #[command(flatten)]
+    files: Files,
+    /// Print the lines that are hashed, of one file: of each tensor the SHA-256 of its elements,
+    /// element type, shape and name
+    #[arg(long, conflicts_with = "check")]
+    tensors: bool,
+}
+
+/// Files whose hashes are printed, or compared.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Files {
     /// Files, or lists of hashes for --check; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<Input>,
     /// Read lines of a hash, two spaces and a path, and compare
-    #[arg(long, conflicts_with = "tensors")]
-    check: bool,
-    /// Print the lines that are hashed, of one file: of each tensor the SHA-256 of its elements,
-    /// element type, shape and name
     #[arg(long)]
-    tensors: bool,
+    check: bool,
     #[command(flatten)]
     print: Print,
 }
 
 /// A file, and which hash it should have.
-type Wanted = (PathBuf, Option<ContentDigest>);
+type Wanted<D> = (PathBuf, Option<D>);
 
 #[derive(Serialize)]
 struct Hashed {
     path: String,
     /// None where the file could not be read.
-    hash: Option<ContentDigest>,
+    hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<ContentDigest>,
+    expected: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     matches: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +75,7 @@ struct Hashed {
 }
 
 #[derive(Serialize)]
-struct Tensor {
+pub(crate) struct Tensor {
     name: String,
     dtype: String,
     shape: modelcrate::tensor_core::Shape,
@@ -74,35 +84,56 @@ struct Tensor {
 
 impl Hash {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        if self.tensors && self.files.len() > 1 {
-            anyhow::bail!(
-                "--tensors prints the lines of one file, but {} are given",
-                self.files.len()
-            );
-        }
+        let count = self.files.files.len();
+        ensure!(
+            !self.tensors || count == 1,
+            "--tensors prints the lines of one file, but {count} are given"
+        );
+        self.files.run(|path| {
+            let found = hash(path)?;
+            Ok((found.digest, self.tensors.then(|| tensors(found))))
+        })
+    }
+}
+
+fn hash(path: &Input) -> anyhow::Result<ContentHash> {
+    let reader = output::open(path, AnyReader::options().profile(Profile::Lenient)).about(path)?;
+    let bar = Progress::new(path, reader.byte_len());
+    let found = reader.tensor_set().about(path)?;
+    let found = found.content_hash(manner().threads(), |bytes| bar.inc(bytes));
+    found.about(path)
+}
+
+impl Files {
+    /// Prints the hash of each file, or whether it is what a list says.
+    pub(crate) fn run<D: FromStr + Display + PartialEq>(
+        &self,
+        hash: impl Fn(&Input) -> anyhow::Result<(D, Option<Vec<Tensor>>)>,
+    ) -> anyhow::Result<Outcome> {
         let (wanted, mut outcome) = self.wanted()?;
         let (mut done, mut others) = (Vec::new(), 0_u64);
         for (path, expected) in wanted {
-            let found = match Self::hash(&path).about(&path) {
+            let found = match self.check_path(&path).and_then(|()| hash(&path)) {
                 Ok(found) => Some(found),
                 Err(error) => {
                     print_error(&chain(&error));
                     let invalid = is_invalid(&error);
                     outcome = outcome.and(if invalid { Outcome::Invalid } else { Outcome::Failed });
+                    if expected.is_none() {
+                        continue;
+                    }
                     None
                 }
             };
-            if found.is_none() && expected.is_none() {
-                continue;
-            }
-            let hash = found.as_ref().map(|found| found.digest);
-            let matches = expected.map(|expected| hash == Some(expected));
+            let (hash, tensors) = found.unzip();
+            let matches = expected.as_ref().map(|expected| hash.as_ref() == Some(expected));
             if hash.is_some() && matches == Some(false) {
                 outcome = outcome.and(Outcome::Invalid);
                 others = others.saturating_add(1);
             }
-            let tensors = found.filter(|_| self.tensors).map(tensors);
-            let file = Hashed { path: output::path_text(&path), hash, expected, matches, tensors };
+            let [hash, expected] = [hash, expected].map(|hash| Some(hash?.to_string()));
+            let (path, tensors) = (output::path_text(&path), tensors.flatten());
+            let file = Hashed { path, hash, expected, matches, tensors };
             match self.print.format {
                 Format::Human => output::print_text(&file.text())?,
                 Format::Jsonl => output::print_line(&file)?,
@@ -118,21 +149,22 @@ impl Hash {
         Ok(outcome)
     }
 
-    fn hash(path: &Input) -> anyhow::Result<ContentHash> {
-        let reader = output::open(path, AnyReader::options().profile(Profile::Lenient))?;
-        let bar = Progress::new(path, reader.byte_len());
-        let found = reader.tensor_set()?.content_hash(manner().threads(), |bytes| bar.inc(bytes));
-        bar.finish();
-        Ok(found?)
+    /// Refuses a path that would not be found again by the line that is printed.
+    fn check_path(&self, path: &Path) -> anyhow::Result<()> {
+        let is_line = !self.check && self.print.format == Format::Human;
+        ensure!(
+            !is_line || path.to_str().is_some(),
+            "{}: is no path in UTF-8, as lines of hashes have (--format json takes any)",
+            output::path_text(path)
+        );
+        Ok(())
     }
 
     /// Returns the files to open, and which hash they should have.
-    fn wanted(&self) -> anyhow::Result<(Vec<Wanted>, Outcome)> {
+    fn wanted<D: FromStr>(&self) -> anyhow::Result<(Vec<Wanted<D>>, Outcome)> {
         if !self.check {
-            return Ok((
-                self.files.iter().map(|path| (path.clone(), None)).collect(),
-                Outcome::Fine,
-            ));
+            let files = self.files.iter().map(|path| (path.clone(), None));
+            return Ok((files.collect(), Outcome::Fine));
         }
         let (mut wanted, mut outcome) = (Vec::new(), Outcome::Fine);
         for list in &self.files {
@@ -147,7 +179,7 @@ impl Hash {
             wanted.extend(files.into_iter().map(|(digest, path)| (path, Some(digest))));
         }
         // To say that all is well would be a lie.
-        anyhow::ensure!(!wanted.is_empty(), "no hash is given, expected one at least");
+        ensure!(!wanted.is_empty(), "no hash is given, expected one at least");
         Ok((wanted, outcome))
     }
 }
@@ -172,7 +204,7 @@ fn tensors(found: ContentHash) -> Vec<Tensor> {
 impl Hashed {
     fn text(&self) -> String {
         let path = escape(&self.path);
-        match (&self.tensors, self.hash, self.matches) {
+        match (&self.tensors, &self.hash, self.matches) {
             (Some(tensors), ..) => tensors.iter().map(Tensor::line).collect(),
             (None, _, Some(true)) => format!("{path}: OK\n"),
             (None, Some(found), Some(false)) => format!("{path}: FAILED, has {found}\n"),

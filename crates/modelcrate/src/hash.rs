@@ -166,21 +166,21 @@ pub(crate) fn hex(digest: &Digest) -> String {
 }
 
 /// Lines of digests and paths, as `sha256sum` writes them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct HashList {
+pub struct HashList<D = ContentDigest> {
     /// What the lines say, in their order.
-    pub files: Vec<(ContentDigest, PathBuf)>,
+    pub files: Vec<(D, PathBuf)>,
     /// The numbers of lines that say nothing of the kind, counted from 1.
     pub malformed: Vec<u64>,
 }
 
-impl HashList {
+impl<D: FromStr> HashList<D> {
     /// Reads lines of a digest, two spaces, of which the second may be a star, and a path. Empty lines
     /// and those that start with `#` are passed over.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let mut list = Self::default();
+        let mut list = Self { files: Vec::new(), malformed: Vec::new() };
         for (line, number) in text.lines().zip(1_u64..) {
             match parse(line) {
                 Some(file) => list.files.push(file),
@@ -195,13 +195,13 @@ impl HashList {
 /// Writes a line of a list. A path with a line feed, a carriage return or a backslash is escaped,
 /// and a backslash in front of the line says so.
 #[must_use]
-pub fn hash_line(digest: ContentDigest, path: &str) -> String {
+pub fn hash_line(digest: impl fmt::Display, path: &str) -> String {
     let escaped = path.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
     let mark = if escaped == path { "" } else { "\\" };
     format!("{mark}{digest}  {escaped}")
 }
 
-fn parse(line: &str) -> Option<(ContentDigest, PathBuf)> {
+fn parse<D: FromStr>(line: &str) -> Option<(D, PathBuf)> {
     let bare = line.strip_prefix('\\');
     let (digest, rest) = bare.unwrap_or(line).split_once(' ')?;
     let path = rest.strip_prefix([' ', '*']).filter(|path| !path.is_empty())?;
@@ -257,7 +257,7 @@ impl AnyReader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(broken(format!("{shown:?} cannot be read: {error}"))),
         };
-        let files = HashList::parse(&text).files;
+        let files = HashList::<ContentDigest>::parse(&text).files;
         let mut wanted = files.iter().filter(|(_, of)| of.file_name() == path.file_name());
         let Some((expected, _)) = wanted.next() else {
             return Err(broken(format!("{shown:?} has no line for this file, expected one")));
@@ -334,7 +334,7 @@ mod tests {
             &format!("{}  a.zt", &NONE[..70]),
             &format!("\\{NONE}  a\\t"),
         ] {
-            assert_eq!(HashList::parse(line).malformed, [1], "{line}");
+            assert_eq!(HashList::<ContentDigest>::parse(line).malformed, [1], "{line}");
         }
     }
 }

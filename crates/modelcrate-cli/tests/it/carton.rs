@@ -841,7 +841,7 @@ fn hashes_are_compared() {
     let output = modelcrate(cd, &["carton", "hash", "--check", "--format", "jsonl", "HASHES"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("{\"schema\":1,\"path\":\"full.carton\",\"model_hash\":null,\"expected\":"),
+        text.contains("{\"schema\":1,\"path\":\"full.carton\",\"hash\":null,\"expected\":"),
         "{text}"
     );
     assert_eq!(output.status.code(), Some(2));
@@ -849,9 +849,9 @@ fn hashes_are_compared() {
     let message = "error: no hash is given, expected one at least\n";
     assert_eq!(fails(cd, &check), (2, message.to_owned()));
     fs::write(cd.join("HASHES"), "abc  model.carton\n").unwrap();
-    let message = "error: HASHES: line 1 is \"abc  model.carton\", expected a hash, two spaces and \
-        a path\n";
-    assert_eq!(fails(cd, &check), (2, message.to_owned()));
+    let (status, said) = fails(cd, &check);
+    let message = "error: HASHES: line 1 is none of a hash, two spaces and a path\n";
+    assert!(status == 2 && said.starts_with(message), "{said}");
 }
 
 #[test]

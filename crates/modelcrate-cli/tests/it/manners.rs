@@ -147,3 +147,29 @@ fn models_are_not_printed_to_a_terminal() {
     let shown = text(output.stdout);
     assert!(shown.contains("is a terminal, which shows no model"), "{shown}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_of_hashes_lead_back() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let sample = testdata("weights/rows.npy");
+    for name in [&b"back\\slash.npy"[..], b"two\nlines.npy", b"a b.npy", b"\xff.npy"] {
+        fs::copy(&sample, cd.join(OsStr::from_bytes(name))).unwrap();
+    }
+    let named = ["back\\slash.npy", "two\nlines.npy", "a b.npy"];
+    let lines = prints(cd, &[&["hash"], &named[..]].concat());
+    assert!(lines.starts_with('\\') && lines.lines().count() == 3, "{lines}");
+    fs::write(cd.join("HASHES"), lines).unwrap();
+    let said = prints(cd, &["hash", "--check", "HASHES"]);
+    assert_eq!(said.matches(": OK\n").count(), 3, "{said}");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_modelcrate"));
+        let command = command.current_dir(cd).arg("hash").args(args);
+        command.arg(OsStr::from_bytes(b"\xff.npy")).output().unwrap()
+    };
+    let refused = run(&[]);
+    assert_eq!((refused.status.code(), &*refused.stdout), (Some(2), &b""[..]));
+    assert!(run(&["--format", "json"]).status.success());
+}

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use modelcrate::{
-    AnyReader, Change, Diff, DiffOptions, HashList, Rule, hash_line,
+    AnyReader, Change, ContentDigest, Diff, DiffOptions, HashList, Rule, hash_line,
     rten_format::NodeKind,
     ztensor::{Reader, Writer, migrate},
 };
@@ -243,7 +243,7 @@ fn a_list_beside_a_file_is_compared() {
     let list = folder.path().join("a.safetensors.hash");
     std::fs::write(&list, hash_line(digest, "else/where/a.safetensors")).unwrap();
     assert!(check().is_empty());
-    assert_eq!(HashList::parse(&hash_line(digest, "x")).files.len(), 1);
+    assert_eq!(HashList::<ContentDigest>::parse(&hash_line(digest, "x")).files.len(), 1);
     let other = hash_line(digest, "a.safetensors").replacen(":", ":0", 1).replacen("  ", "", 1);
     for (text, rule) in [
         (format!("tensors-v1:{}  a.safetensors\n", "0".repeat(64)), "file/hash"),
