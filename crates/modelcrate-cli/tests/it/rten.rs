@@ -217,7 +217,7 @@ fn refused_edits_change_nothing() {
         (
             &["--put", "fc1.weight=f64:4,4:zeros.bin"],
             "error: zeros.bin: \"fc1.weight\": its elements are f64, expected f32 (--lossy: f64 as f32, \
-             loses precision)\n",
+             loses precision; values that do not fit are refused)\n",
         ),
         (
             &["--put", "x=f32:8,4:zeros.bin"],
