@@ -170,7 +170,8 @@ fn what_does_not_fit_is_said_of_every_tensor() {
         let refused = set.fit_rten(&model, &options).unwrap_err();
         refused.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let message = "its elements are f64, expected f32 (--lossy: f64 as f32, loses precision)";
+    let message = "its elements are f64, expected f32 (--lossy: f64 as f32, loses precision; values \
+                   that do not fit are refused)";
     let expected = ["a", "b"].map(|name| format!("{name:?}: {message}"));
     assert_eq!(refused(options()), expected);
     assert_eq!(refused(options().lossy(true)), ["\"b\": its shape is [3], expected [2]"]);
