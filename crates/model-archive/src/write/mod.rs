@@ -11,7 +11,7 @@ mod pipeline;
 
 use std::{
     fmt,
-    io::{self, Read, Write},
+    io::{self, BufRead, Write},
     path::Path,
 };
 
@@ -252,7 +252,7 @@ impl<W: Write> ArchiveWriter<W> {
         name: &str,
         raw: Raw,
         alignment: u32,
-        stored: impl Read,
+        stored: impl BufRead,
     ) -> Result<Written> {
         let Raw { kind, method, size, stored_size, crc32 } = raw;
         let refused = |fault| Error::write(name, fault);
@@ -278,20 +278,21 @@ impl<W: Write> ArchiveWriter<W> {
 
     /// Copies a stream and returns its length in bytes; of one that is too long, no more than shows
     /// it.
-    fn copy(&mut self, mut stored: impl Read, expected: u64) -> Result<u64> {
-        let mut buffer = vec![0; COPY];
+    fn copy(&mut self, mut stored: impl BufRead, expected: u64) -> Result<u64> {
         let mut copied = 0_u64;
         while copied <= expected {
-            let read = match stored.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => read,
+            let ready = match stored.fill_buf() {
+                Ok([]) => break,
+                Ok(ready) => ready,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(Error::reading(source)),
             };
+            let read = ready.len();
             copied = copied.saturating_add(read as u64);
             if copied <= expected {
-                self.put(buffer.get(..read).unwrap_or_default())?;
+                self.put(ready)?;
             }
+            stored.consume(read);
         }
         Ok(copied)
     }
@@ -436,5 +437,3 @@ impl<W: Write> fmt::Debug for ArchiveWriter<W> {
 
 /// The longest record of a directory: its fields, a name and a zip64 field, rounded up.
 const RECORD: u64 = 8 << 10;
-/// What is copied at once.
-const COPY: usize = 256 << 10;

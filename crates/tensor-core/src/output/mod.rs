@@ -2,6 +2,7 @@
 
 mod append;
 mod aside;
+mod blocks;
 mod hidden;
 mod keep;
 mod locked;

@@ -1,11 +1,12 @@
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use super::{
     aside::Aside,
+    blocks::Blocks,
     hidden::{Hidden, sweep_beside},
     keep::{check_folder, check_replaceable, check_writable, keep_metadata},
     options::{Durability, Existing, Output, file_error, folder, in_place},
@@ -92,7 +93,7 @@ pub struct NewFile {
     /// The file behind it, where that is a link.
     target: PathBuf,
     /// Gone once the file is in its place.
-    file: Option<BufWriter<File>>,
+    file: Option<Blocks>,
     /// Where it is, if anywhere.
     hidden: Option<Hidden>,
     durability: Durability,
@@ -111,7 +112,7 @@ impl NewFile {
         }
         let (hidden, file) = make(target, mode)
             .map_err(|source| file_error(path, "creation", why_not(target, source)))?;
-        let file = Some(BufWriter::with_capacity(BUFFER, file));
+        let file = Some(Blocks::new(file));
         let (path, target) = (path.to_owned(), target.to_owned());
         Ok(Self { path, target, file, hidden, durability: output.durability, written: 0 })
     }
@@ -127,7 +128,7 @@ impl NewFile {
         let Some(file) = &self.file else { return Ok(()) };
         let moved = aside.take(|path| match &self.hidden {
             Some(hidden) => fs::rename(hidden.path(), path),
-            None => link_unnamed(file.get_ref(), path),
+            None => link_unnamed(file.file(), path),
         });
         if let Ok(path) = moved {
             (self.hidden, self.file) = (Some(Hidden::inside(path)), None);
@@ -148,7 +149,7 @@ impl NewFile {
         let (path, target) = (self.path.as_path(), self.target.as_path());
         let failed = |what| move |source| file_error(path, what, source);
         let file = match (self.file.take(), &self.hidden) {
-            (Some(file), _) => file.into_inner().map_err(io::IntoInnerError::into_error),
+            (Some(file), _) => file.into_file(),
             (None, Some(aside)) => File::options().read(true).write(true).open(aside.path()),
             (None, None) => Err(committed()),
         };
@@ -182,7 +183,7 @@ impl NewFile {
     pub fn source(&mut self) -> Result<Source> {
         let file = self.file.as_mut().ok_or_else(committed).and_then(|file| {
             file.flush()?;
-            file.get_ref().try_clone()
+            file.file().try_clone()
         });
         Source::from_file(file.map_err(|source| file_error(&self.path, "writing", source))?)
     }
@@ -279,8 +280,6 @@ fn sync_folder(target: &Path) -> io::Result<()> {
     File::open(folder(target))?.sync_all()
 }
 
-const BUFFER: usize = 256 << 10;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,7 +348,7 @@ mod tests {
         let (_folder, target) = old();
         fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
         let mut file = new_file(&target, Durability::Cached).unwrap();
-        let open = file.file.as_ref().unwrap().get_ref().try_clone().unwrap();
+        let open = file.file.as_ref().unwrap().file().try_clone().unwrap();
         let mode = || open.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o600);
         file.commit(Existing::Replace).unwrap();
@@ -488,7 +487,7 @@ mod tests {
     fn with_hidden_name(target: &Path) -> NewFile {
         let mut file = new_file(target, Durability::Synced).unwrap();
         let (hidden, handle) = Hidden::file(target, 0o600).unwrap();
-        (file.hidden, file.file) = (Some(hidden), Some(BufWriter::new(handle)));
+        (file.hidden, file.file) = (Some(hidden), Some(Blocks::new(handle)));
         file.write_all(b"new").unwrap();
         file
     }
