@@ -79,7 +79,7 @@ impl Compact {
                 let verify = editing.force.verify();
                 Ok(rewrite(reader, sink, WriteOptions::default().verify(verify))?)
             }
-            _ => bail!("is a {format} file, in which nothing is unused"),
+            _ => bail!("is {}, in which nothing is unused", format.title()),
         })?;
         // What was not compared on the way.
         let is_unchecked = editing.force.force && format == Format::ZTensor;

@@ -139,8 +139,9 @@ impl Edit {
         let format = format_of(&file, source).about(&file)?;
         let Some(takes) = takes(format) else {
             bail!(
-                "{}: is a {format} file, which cannot be edited: create makes another",
-                file.display()
+                "{}: is {}, which cannot be edited: create makes another",
+                file.display(),
+                format.title()
             );
         };
         changes.check(format, takes).about(&file)?;

@@ -39,7 +39,7 @@ impl Failure {
         let mut text = chain(&self.error);
         let hints = [
             (" is a pipe or a device, ", " (what a pipe brings is read as -)"),
-            ("there is no end record", ": the file is truncated"),
+            ("there is no end record", ": the file is truncated, or no archive"),
             ("scheme is \"http\", expected \"https\"", " (--allow-http takes it)"),
             ("expected a public one", " (--allow-private-hosts takes it)"),
             (
@@ -105,8 +105,11 @@ pub(crate) fn of_other_format(error: Error, taken: &[Format]) -> Error {
         _ => "inspect",
     };
     let wanted: Vec<_> = taken.iter().map(|format| format.title()).collect();
-    let (is, wanted) = (found.title(), wanted.join(" or "));
-    let text = format!("is {is}, expected {wanted} (see modelcrate {command})");
+    let wanted = match &*wanted {
+        [some @ .., last] if !some.is_empty() => format!("{} or {last}", some.join(", ")),
+        wanted => wanted.concat(),
+    };
+    let text = format!("is {}, expected {wanted} (see modelcrate {command})", found.title());
     Failure { path: path.clone(), error: Error::msg(text) }.into()
 }
 

@@ -139,7 +139,7 @@ impl Graph {
             },
             #[cfg(feature = "nnpackage")]
             other if self.model.is_some() => {
-                bail!("is {}, expected an nnpackage for --model", other.format())
+                bail!("is {}, expected an nnpackage for --model", other.format().title())
             }
             #[cfg(feature = "circle")]
             AnyReader::Circle(reader) => model::draw(path, None, &reader, language)?,
@@ -185,5 +185,8 @@ fn of_rten(
 }
 
 fn refused<T>(format: ModelFormat) -> anyhow::Result<T> {
-    bail!("is {format}, expected RTen, Circle, TFLite or an nnpackage: it has no graph to be drawn")
+    bail!(
+        "is {}, which has no graph to be drawn, expected an RTen, Circle or TFLite model or an nnpackage",
+        format.title()
+    )
 }

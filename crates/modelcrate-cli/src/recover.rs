@@ -77,7 +77,7 @@ impl Recover {
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => self.ztensor()?,
             Some(found) => {
-                anyhow::bail!("is a {found} file, in which no edit leaves anything behind")
+                anyhow::bail!("is {}, in which no edit leaves anything behind", found.title())
             }
             None => return malformed("is neither a zTensor file nor a PyTorch Live model"),
         };

@@ -88,7 +88,8 @@ impl Unpack {
 
 fn refused(format: Format) -> anyhow::Result<Outcome> {
     bail!(
-        "is {format}, expected a carton or an nnpackage; extract takes files and tensors out of it"
+        "is {}, expected a carton or an nnpackage; extract takes files and tensors out of it",
+        format.title()
     )
 }
 

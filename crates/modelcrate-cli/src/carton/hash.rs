@@ -1,6 +1,6 @@
-use modelcrate::carton_format::Reader;
+use modelcrate::{Format, carton_format::Reader};
 
-use crate::{hash::Files, outcome::Outcome};
+use crate::{failure::of_other_format, hash::Files, outcome::Outcome};
 
 /// Print the model hash of cartons, or compare it
 ///
@@ -19,6 +19,10 @@ pub(crate) struct Hash {
 
 impl Hash {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        self.files.run(|path| Ok((super::open(path, Reader::options())?.model_hash(), None)))
+        self.files.run(|path| {
+            let reader = super::open(path, Reader::options())
+                .map_err(|error| of_other_format(error, &[Format::Carton]))?;
+            Ok((reader.model_hash(), None))
+        })
     }
 }

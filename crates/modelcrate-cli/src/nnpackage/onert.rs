@@ -82,7 +82,7 @@ impl Onert {
         let diagnoses = match output::open(&self.input, ReadOptions::default())? {
             AnyReader::NnPackage(reader) => reader.diagnoses(),
             AnyReader::Circle(reader) => reader.diagnoses(),
-            other => bail!("is {}, which onert does not load", other.format()),
+            other => bail!("is {}, which onert does not load", other.format().title()),
         };
         let forecast = Diagnosis::forecast(&diagnoses).as_ref().map(Reacts::of);
         let path = self.input.display().to_string();

@@ -173,3 +173,37 @@ fn lines_of_hashes_lead_back() {
     assert_eq!((refused.status.code(), &*refused.stdout), (Some(2), &b""[..]));
     assert!(run(&["--format", "json"]).status.success());
 }
+
+/// A terminal shows how far a command is, a pipe does not, nor does --quiet.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_takes_long_is_shown_on_terminals() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    if Command::new("script").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no command script");
+        return;
+    }
+    let zeros = File::create(cd.join("zeros")).unwrap();
+    zeros.set_len(256 << 20).unwrap();
+    prints(cd, &["create", "m.zt", "--put", "w=f32:67108864:zeros"]);
+    zeros.set_len(32 << 20).unwrap();
+    prints(cd, &["create", "s.zt", "--put", "w=f32:8388608:zeros"]);
+    let run = |args: &str| {
+        let line = format!("stty cols 100; $M {args}");
+        let output = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env("M", env!("CARGO_BIN_EXE_modelcrate"))
+            .stdin(Stdio::null())
+            .current_dir(cd)
+            .output();
+        text(output.unwrap().stdout)
+    };
+    assert!(run("hash m.zt").contains(" MiB, "));
+    let inspected = run("inspect --stats s.zt");
+    assert!(inspected.contains("s.zt 0s"), "{inspected}");
+    assert!(inspected.find("s.zt 0s") < inspected.find("format"), "{inspected}");
+    for line in ["hash m.zt --quiet", "hash m.zt --no-progress", "hash m.zt 2> said; cat said"] {
+        assert!(!run(line).contains(" MiB"), "{line}");
+    }
+}

@@ -94,7 +94,7 @@ fn folders_appear_whole_or_not_at_all() {
     for (args, status, message) in [
         (["zip_crc.zip", "new"], 1, "error: zip_crc.zip: "),
         (["zip_absolute.zip", "new"], 1, "error: zip_absolute.zip: "),
-        (["not_a_zip.zip", "new"], 2, "error: not_a_zip.zip: is circle, expected "),
+        (["not_a_zip.zip", "new"], 2, "error: not_a_zip.zip: is a Circle model, expected "),
         (["none.zip", "new"], 2, "error: none.zip: "),
         (["one.zip", "none/new"], 2, "error: none"),
     ] {
@@ -321,7 +321,10 @@ fn models_are_picked_by_position() {
     assert!(second.starts_with("two.zip: \"m1.circle\"\n"), "{second}");
     for (file, message) in [
         ("two.zip", "error: two.zip: has 2 models, so that there is none at position 2\n"),
-        ("every.tflite", "error: every.tflite: is tflite, expected an nnpackage for --model\n"),
+        (
+            "every.tflite",
+            "error: every.tflite: is a TFLite model, expected an nnpackage for --model\n",
+        ),
     ] {
         let failed = fails(cd, &["graph", file, "--model", "2"]);
         assert_eq!(failed, (2, message.to_owned()));

@@ -89,7 +89,10 @@ fn what_is_no_package_is_not_unpacked() {
     let folder = folder();
     let cd = folder.path();
     for (args, message) in [
-        (&["m.ptl", "new"][..], "error: m.ptl: is ptl, expected a carton or an nnpackage; "),
+        (
+            &["m.ptl", "new"][..],
+            "error: m.ptl: is a PyTorch Live model, expected a carton or an nnpackage; ",
+        ),
         (
             &["two.zip", "new", "--offline"],
             "error: two.zip: is an nnpackage, for which there is no --offline\n",
@@ -134,6 +137,6 @@ fn every_model_is_drawn_in_every_language() {
     );
     for file in ["m.ptl", "m.zt", "m.carton"] {
         let (status, said) = fails(cd, &["graph", file]);
-        assert!(status == 2 && said.contains("it has no graph to be drawn"), "{said}");
+        assert!(status == 2 && said.contains("which has no graph to be drawn"), "{said}");
     }
 }
