@@ -1,12 +1,12 @@
+#[cfg(not(unix))]
+use std::path::Path;
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     io,
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
 };
-#[cfg(not(unix))]
-use std::{fs, path::Path};
 
 #[cfg(unix)]
 pub(super) use super::remove::remove;
@@ -22,13 +22,9 @@ pub fn abandon() {
         // Nobody is left to be told.
         let _ = match left {
             Left::Path(path) => {
-                let is_filled = |removed: &io::Result<()>| match removed {
-                    Err(error) => error.kind() == io::ErrorKind::DirectoryNotEmpty,
-                    Ok(()) => false,
-                };
-                // Other threads may still put files into a folder.
-                let mut attempts = (0..1000).map(|_| remove(&path));
-                attempts.find(|removed| !is_filled(removed)).unwrap_or(Ok(()))
+                // Other threads may still put files into a folder, or be removing it themselves.
+                let is_gone = |_| remove(&path).is_ok() || fs::symlink_metadata(&path).is_err();
+                (0..1000).any(is_gone).then_some(()).ok_or(io::ErrorKind::ResourceBusy.into())
             }
             Left::Tail { file, start, len } => match file.metadata() {
                 Ok(found) if len > start && found.len() == len => file.set_len(start),
@@ -167,5 +163,31 @@ mod tests {
         assert!(content("longer").ends_with(b"theirs"));
     }
 
+    /// In a process of its own, which ends while a folder is being removed.
+    #[test]
+    fn abandons_what_is_being_removed() {
+        let Some(dir) = env::var_os(REMOVED).map(PathBuf::from) else { return };
+        let folder = Hidden::folder(&dir.join("folder")).unwrap();
+        for number in 0..300 {
+            fs::write(folder.path().join(number.to_string()), "").unwrap();
+        }
+        let removing = std::thread::spawn(|| drop(folder));
+        abandon();
+        forget(removing);
+        std::process::exit(0);
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_was_being_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..8 {
+            let mut command = Command::new(env::current_exe().unwrap());
+            command.args(["--exact", "output::unfinished::tests::abandons_what_is_being_removed"]);
+            assert!(command.env(REMOVED, dir.path()).output().unwrap().status.success());
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
+    }
+
     const TOLD: &str = "ABANDONED";
+    const REMOVED: &str = "REMOVED";
 }
