@@ -100,7 +100,8 @@ impl TensorSet<'_> {
     ///
     /// Of a tensor that is not one of elements, such as a `quantized_group`, the word of its layout
     /// stands for the element type, and what is hashed is a line for each part: the SHA-256 of its
-    /// bytes, a space, its name, a line feed. So it is of a sparse tensor that cannot be made dense.
+    /// decoded bytes, a space, its name, a line feed. So it is of a sparse tensor that cannot be made
+    /// dense, as it has an element twice.
     ///
     /// # Errors
     ///

@@ -15,7 +15,8 @@
 //! What is said of the file or of its graph, and not of the tensors, stays behind: what a carton says of
 //! its runner, platforms, tests and examples; `general.alignment` of GGUF; `total_size` of an index of
 //! shards; the signatures of a Circle or TFLite model; all of an nnpackage and of a PyTorch Live model;
-//! `required_release` of RTen; `generator` of zTensor. `Conversion::left_out` says so, and names lists of GGUF that are too long to be read into memory.
+//! `required_release` of RTen; `generator` of zTensor. `Conversion::left_out` names these keys, and, where
+//! the target is another format, lists of GGUF that are too long to be read into memory.
 
 use std::collections::BTreeMap;
 

@@ -77,7 +77,8 @@ impl ConvertOptions {
     }
 
     /// Sets whether elements of a type that the target does not have become those of the nearest that
-    /// it has.
+    /// it has. Numbers are rounded; those that the other type does not have room for are refused when
+    /// they are written.
     #[must_use]
     pub const fn lossy(mut self, lossy: bool) -> Self {
         self.lossy = lossy;
