@@ -77,16 +77,11 @@ impl AnyTensor<'_> {
     ///
     /// [`weights::Error::Unsupported`] where it is not one of these; where it cannot be read.
     pub fn dequantize(self) -> Result<TensorBuf> {
-        if let Self::Weights(tensor) = self {
-            return Ok(tensor.dequantize()?);
+        match self {
+            Self::Weights(tensor) => Ok(tensor.dequantize()?),
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            tensor => Affine::of(tensor)?.all(tensor),
         }
-        let (mut affine, shape) = (Affine::of(self)?, self.info()?.shape);
-        let len = shape.byte_len(DType::F32)?;
-        Limits::default().check(Limit::DecodedBytes, "dequantized size in bytes", len)?;
-        let mut values = weights::reserve(shape.elements()?)?;
-        #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
-        affine.apply(&self.bytes()?, |value| values.push(value as f32));
-        Ok(TensorBuf::from_vec(shape, values)?)
     }
 
     /// Says why [`dequantize`](Self::dequantize) cannot be, before the codes are read; `None` where it
@@ -160,6 +155,17 @@ impl Affine {
         let run = behind.iter().copied().fold(1, u64::saturating_mul);
         let left = shape.elements()?;
         Ok(Self { dtype, scale, zero_point, run, line: 0, in_line: run, left })
+    }
+
+    /// Reads the whole tensor.
+    fn all(mut self, tensor: AnyTensor<'_>) -> Result<TensorBuf> {
+        let shape = tensor.info()?.shape;
+        let len = shape.byte_len(DType::F32)?;
+        Limits::default().check(Limit::DecodedBytes, "dequantized size in bytes", len)?;
+        let mut values = weights::reserve(shape.elements()?)?;
+        #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
+        self.apply(&tensor.bytes()?, |value| values.push(value as f32));
+        Ok(TensorBuf::from_vec(shape, values)?)
     }
 
     /// Gives out the real numbers that the next integers stand for.
