@@ -2,8 +2,6 @@
 //! tensors of a `large` each, and compressed ones.
 
 use std::{
-    fs::File,
-    io::{BufWriter, Write as _},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,7 +11,10 @@ use criterion::Throughput;
 use modelcrate::{AnyReader, ConvertOptions, Target};
 use rten_format::{Constant, ConstantDataType, Graph, Model, Node, NodeKind};
 use tempfile::TempDir;
-use ztensor::{Compression, Storage, tensor_core::output::Durability};
+use ztensor::{
+    Compression, Storage,
+    tensor_core::output::{Durability, Output},
+};
 
 use crate::{
     Bound::{SpeedAtLeast, TimeAtMost},
@@ -107,15 +108,20 @@ impl Topic for Convert {
     }
 }
 
-fn convert(from: &Path, target: Target, threads: usize, to: &Path) -> Result<()> {
+/// Converts a file to another one, which is not forced to the disk.
+///
+/// # Errors
+///
+/// Where a file cannot be read or written.
+pub fn convert(from: &Path, target: Target, threads: usize, to: &Path) -> Result<()> {
     let reader = AnyReader::open(from)?;
     let set = reader.tensor_set()?;
     let options = ConvertOptions::default().threads(fixture::threads(threads));
     let conversion = set.convert_to(target, &options);
     let conversion = conversion.map_err(|refused| anyhow!("{refused:?}"))?;
     let file = conversion.files().next().ok_or_else(|| anyhow!("no file"))?;
-    let sink = BufWriter::with_capacity(fixture::PIECE, File::create(to)?);
-    Ok(file.write(sink, |_| ())?.flush()?)
+    let output = Output { durability: Durability::Cached, ..Output::default() };
+    Ok(file.write(output.create(to)?, |_| ())?.commit(output.existing)?)
 }
 
 fn cp(from: &Path, to: &Path) -> Result<()> {

@@ -4,7 +4,7 @@ use std::{
     env,
     fs::{self, File},
     hint::black_box,
-    io::{self, Read, Write as _},
+    io::{self, BufRead as _, Read, Write as _},
     num::NonZeroUsize,
     path::Path,
     thread,
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use ztensor::{
     Storage, WriteOptions, Writer,
-    tensor_core::{self, DType, Source, output::Durability},
+    tensor_core::{self, DType, Extent, Source, output::Durability},
 };
 
 /// How much is measured.
@@ -37,6 +37,9 @@ impl Scale {
     /// What the targets are about: 1 GiB, and 100,000 tensors.
     pub const FULL: Self =
         Self { large: 1 << 30, compressed: 256 << 20, frame: 4 << 20, tensors: 100_000 };
+
+    /// A sixteenth of the large tensors, and as many small ones.
+    pub const QUICK: Self = Self { large: 64 << 20, compressed: 64 << 20, ..Self::FULL };
 
     /// Enough to see that everything runs, in a build without optimisation.
     pub const TEST: Self =
@@ -216,6 +219,29 @@ pub(crate) fn hash_on_two_threads(data: &[u8]) -> Result<()> {
         let other = scope.spawn(move || black_box(Sha256::digest(back)));
         black_box(Sha256::digest(front));
         other.join().map(|_| ()).map_err(|_| anyhow!("a hashing thread died"))
+    })
+}
+
+/// Hashes a file by reading its halves piece by piece, each on a thread of its own.
+pub(crate) fn hash_file_on_two_threads(path: &Path) -> Result<()> {
+    let source = Source::open(path)?;
+    let hash = |extent| -> Result<[u8; 32]> {
+        let (mut stream, mut hasher) = (source.stream(extent, "file")?, Sha256::new());
+        loop {
+            let ready = stream.fill_buf()?;
+            if ready.is_empty() {
+                return Ok(hasher.finalize().into());
+            }
+            hasher.update(ready);
+            let len = ready.len();
+            stream.consume(len);
+        }
+    };
+    let (len, half) = (source.len(), source.len() / 2);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| hash(Extent::between(half, len)));
+        black_box(hash(Extent::first(half))?);
+        other.join().map_err(|_| anyhow!("a hashing thread died"))?.map(drop)
     })
 }
 

@@ -11,6 +11,7 @@
 
 pub mod carton;
 pub mod case;
+pub mod command;
 pub mod compress;
 pub mod content;
 pub mod convert;

@@ -115,7 +115,7 @@ impl Open {
                 "100,000 look-ups, with dtype and shape",
                 "handle, dtype and shape",
                 "safetensors",
-                TimeAtMost(1.0),
+                TimeAtMost(0.9),
             )
             .check(
                 "100,000 look-ups, the handle only",

@@ -11,6 +11,7 @@ use criterion::{Criterion, SamplingMode};
 use crate::{
     Bound, Check, Scale, Side, Topic,
     carton::{open::CartonOpen, pack::CartonPack, tensors::CartonTensors, verify::CartonVerify},
+    command::Processes,
     compress::Compress,
     content::Content,
     convert::Convert,
@@ -38,7 +39,7 @@ const fn entry<T: Topic>() -> Entry {
 }
 
 /// All topics, in the order of the table.
-pub const TOPICS: [Entry; 18] = [
+pub const TOPICS: [Entry; 19] = [
     entry::<Read>(),
     entry::<Open>(),
     entry::<Write>(),
@@ -46,6 +47,7 @@ pub const TOPICS: [Entry; 18] = [
     entry::<Compress>(),
     entry::<Content>(),
     entry::<Convert>(),
+    entry::<Processes>(),
     entry::<CartonOpen>(),
     entry::<CartonTensors>(),
     entry::<CartonVerify>(),

@@ -40,7 +40,7 @@ impl Topic for Write {
             .sides(Case::new("many", many), 4, || {
                 self.names.iter().map(|name| (name.as_str(), self.small.as_slice()))
             })
-            .check("write 100,000 tensors of 64 B", "ours", "safetensors", TimeAtMost(0.6))
+            .check("write 100,000 tensors of 64 B", "ours", "safetensors", TimeAtMost(0.8))
             .check("write 100,000 tensors of 64 B", "ours", "ztensor 1.1.1", Informative);
         let dense = Throughput::Bytes(self.large.len() as u64);
         let width = self.large.len() / 16;

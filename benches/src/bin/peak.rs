@@ -13,17 +13,27 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use benches::{
     Scale,
+    convert::convert,
     nnpackage::{self, Weights},
     ptl::{files, image::PtlImage},
 };
+use modelcrate::Target;
 use ztensor::{
     Compression, Format, Reader, Role, Storage, WriteOptions,
     tensor_core::{DType, digest::Algorithm, output::Durability},
 };
 
 /// What a child process does.
-const WORK: [&str; 6] =
-    ["nothing", "open", "write raw", "verify raw", "write zstd", "write zstd frames"];
+const WORK: [&str; 8] = [
+    "nothing",
+    "open",
+    "write raw",
+    "verify raw",
+    "write zstd",
+    "write zstd frames",
+    "convert raw",
+    "convert zstd",
+];
 
 const SIZES: [u64; 2] = [16 << 20, 1 << 30];
 
@@ -62,11 +72,16 @@ fn table() -> Result<()> {
     for (path, len) in raw.iter().zip(SIZES) {
         child("write raw", path, len)?;
     }
+    let zstd = |len| {
+        let path = folder.path().join("zstd");
+        child("write zstd", &path, len).map(|_| path)
+    };
     for work in WORK {
         let mut cells = String::new();
         for (path, len) in raw.iter().zip(SIZES) {
             let other = folder.path().join("other");
             let path = if work.starts_with("write") { &other } else { path };
+            let path = if work == "convert zstd" { &zstd(len)? } else { path };
             let kibibytes = child(work, path, len)?;
             cells += &format!(" {:.1} MiB |", kibibytes as f64 / 1024.0);
         }
@@ -118,6 +133,9 @@ fn perform(work: &str, path: &Path, len: u64) -> Result<()> {
         "write raw" => write(path, Storage::default(), len),
         "write zstd" => write(path, zstd(None), len),
         "write zstd frames" => write(path, zstd(NonZeroU64::new(4 << 20)), len),
+        "convert raw" | "convert zstd" => {
+            convert(path, Target::Safetensors, 2, &path.with_extension("safetensors"))
+        }
         "picture" => PtlImage::new(Scale::FULL).map(drop),
         "pack" => PtlImage::new(Scale::FULL)?.pack().map(drop),
         "zip.ptl" | "flat.ptl" => {

@@ -15,16 +15,29 @@ use benches::{
 };
 
 const HELP: &str = "\
-Usage: ratios [--rounds N] [--small] [TOPIC]...
+Usage: ratios [--rounds N] [--full|--small] [TOPIC|main]...
 
 Compares the crates with their peers and prints a Markdown table. Files go where TMPDIR says, up to
-4 GiB. All topics are measured unless some are named.
+256 MiB. All topics are measured unless some are named; main is those of getting weights in and out.
 
   --rounds N   how often every side runs at least; 7 by default
+  --full       files of up to 4 GiB, as the table says
   --small      small files, to see that everything runs";
 
+const MAIN: [&str; 9] = [
+    "convert",
+    "content",
+    "command",
+    "open",
+    "write",
+    "carton_tensors",
+    "carton_verify",
+    "carton_pack",
+    "rten_write",
+];
+
 fn main() -> Result<()> {
-    let (mut rounds, mut scale, mut wanted) = (7, Scale::FULL, Vec::new());
+    let (mut rounds, mut scale, mut wanted) = (7, Scale::QUICK, Vec::new());
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -33,7 +46,9 @@ fn main() -> Result<()> {
                 return Ok(());
             }
             "--rounds" => rounds = args.next().context("--rounds needs a number")?.parse()?,
+            "--full" => scale = Scale::FULL,
             "--small" => scale = Scale::TEST,
+            "main" => wanted.extend(MAIN.map(str::to_owned)),
             name if TOPICS.iter().any(|topic| topic.name == name) => wanted.push(arg),
             _ => bail!("unknown argument {arg:?}\n\n{HELP}"),
         }
@@ -54,7 +69,9 @@ fn main() -> Result<()> {
         cpu()
     );
     if scale != Scale::FULL {
-        println!("Small files: the sizes in the table are not those that were measured.");
+        println!(
+            "Smaller files: the sizes in the table are those of --full, not those that were measured."
+        );
     }
     println!();
     print!("{}", run::table(&rows));

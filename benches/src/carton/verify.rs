@@ -59,18 +59,25 @@ impl CartonVerify {
             .run("sha2, memory", || Ok(Sha256::digest(&self.content)))
             .run("sha2, memory, 2 threads", || fixture::hash_on_two_threads(&self.content))
             .run("sha2, read loop", move || fixture::hash_file(path))
+            .run("sha2, read loop, 2 threads", move || fixture::hash_file_on_two_threads(path))
             .check(
                 "carton: verify 1 GiB in 16 files, read by position, 1 thread",
                 "opened, 1 thread",
                 "sha2, memory",
                 SpeedAtLeast(0.9),
             )
-            .check("the same", "opened, 1 thread", "sha2, read loop", SpeedAtLeast(0.9))
+            .check("the same", "opened, 1 thread", "sha2, read loop", SpeedAtLeast(0.98))
             .check(
                 "the same, 2 threads",
                 "opened, 2 threads",
                 "sha2, memory, 2 threads",
                 SpeedAtLeast(0.9),
+            )
+            .check(
+                "the same",
+                "opened, 2 threads",
+                "sha2, read loop, 2 threads",
+                SpeedAtLeast(0.98),
             )
             .check(
                 "carton: verify 1 GiB in 16 files, mapped, 1 thread",

@@ -35,7 +35,7 @@ impl Topic for NnpackageWrite {
         let folder = fixture::folder()?;
         let [model, package, target] =
             ["model.circle", "package.zip", "target"].map(|name| folder.path().join(name));
-        let size = if scale == Scale::FULL { 1024 } else { 64 };
+        let size = if scale == Scale::TEST { 64 } else { 1024 };
         let bytes = circle(size, Weights::InTables);
         let len = bytes.len() as u64;
         fs::write(&model, bytes)?;

@@ -69,7 +69,7 @@ impl PtlImage {
     ///
     /// None that a picture of this size gives.
     pub fn new(scale: Scale) -> Result<Self> {
-        let (width, height) = if scale == Scale::FULL { (4032, 3024) } else { (504, 378) };
+        let (width, height) = if scale == Scale::TEST { (504, 378) } else { (4032, 3024) };
         let photo = Image::from_rgb(width, height, picture(width, height))?;
         let spec = Spec::parse(SPEC)?;
         let params = Params::new()

@@ -68,7 +68,7 @@ impl Topic for PtlTokens {
             .context("vocabulary_bert")?
             .lines()
             .collect();
-        let text = text(&bert_tokens, if scale == Scale::FULL { 100_000 } else { 5_000 });
+        let text = text(&bert_tokens, if scale == Scale::TEST { 5_000 } else { 100_000 });
         let ours = |spec, options| Ours::new(spec, options, &text);
         let given = Given {
             bert: Pair {

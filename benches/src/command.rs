@@ -1,0 +1,148 @@
+//! Whole processes of the command: what starting costs, and a folder of many small files.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use criterion::Throughput;
+use tempfile::TempDir;
+
+use crate::{
+    Bound::{SpeedAtLeast, Within},
+    Case, Scale, Topic, fixture,
+};
+
+/// A folder of small files of all formats; `None` where the command is not built.
+#[derive(Debug)]
+pub struct Processes {
+    given: Option<Given>,
+}
+
+#[derive(Debug)]
+struct Given {
+    command: PathBuf,
+    small: PathBuf,
+    files: TempDir,
+    count: usize,
+}
+
+impl Topic for Processes {
+    const NAME: &'static str = "command";
+
+    fn prepare(scale: Scale) -> Result<Self> {
+        let Some(command) = command() else { return Ok(Self { given: None }) };
+        let valid = valid(&command)?;
+        let small = valid.first().context("no file of testdata is valid")?.clone();
+        let (files, count) = (fixture::folder()?, scale.tensors / 10);
+        for (index, from) in (0..count).zip(valid.iter().cycle()) {
+            let folder = files.path().join((index / 100).to_string());
+            fs::create_dir_all(&folder)?;
+            let name = from.file_name().and_then(|name| name.to_str()).context("name")?;
+            fs::copy(from, folder.join(format!("{index}.{name}")))?;
+        }
+        Ok(Self { given: Some(Given { command, small, files, count }) })
+    }
+
+    fn cases(&self) -> Result<Vec<Case<'_>>> {
+        Ok(match &self.given {
+            None => {
+                skipped();
+                Vec::new()
+            }
+            Some(given) => vec![given.start(), given.inspect(), given.folder()],
+        })
+    }
+}
+
+impl Given {
+    fn start(&self) -> Case<'_> {
+        Case::new("start", Throughput::Elements(1))
+            .run("ours", || run(Command::new(&self.command).arg("--version")))
+            .run("true", || run(&mut Command::new("true")))
+            .check("modelcrate --version, the whole process", "ours", "true", Within(3.0))
+    }
+
+    fn inspect(&self) -> Case<'_> {
+        Case::new("inspect", Throughput::Elements(1))
+            .run("ours", || run(Command::new(&self.command).arg("inspect").arg(&self.small)))
+            .run("true", || run(&mut Command::new("true")))
+            .check(
+                "modelcrate inspect of a small file, the whole process",
+                "ours",
+                "true",
+                Within(5.0),
+            )
+    }
+
+    fn folder(&self) -> Case<'_> {
+        let verify = |threads| move || run(verify(&self.command, self.files.path()).args(threads));
+        Case::new("folder", Throughput::Elements(self.count as u64))
+            .run("2 threads", verify(["--threads", "2"]))
+            .run("1 thread", verify(["--threads", "1"]))
+            .check(
+                "modelcrate verify of 10,000 small files, 2 threads",
+                "2 threads",
+                "1 thread",
+                SpeedAtLeast(1.8),
+            )
+    }
+}
+
+/// Returns the command that was built beside this process, or that `MODELCRATE` names.
+fn command() -> Option<PathBuf> {
+    let beside = || Some(env::current_exe().ok()?.with_file_name("modelcrate"));
+    let path = env::var_os("MODELCRATE").map(PathBuf::from).or_else(beside)?;
+    path.is_file().then_some(path)
+}
+
+#[expect(clippy::print_stderr, reason = "a bench that measures nothing says so")]
+fn skipped() {
+    eprintln!("command is skipped: MODELCRATE names no command, and none is beside this one");
+}
+
+/// Returns the small files of testdata, one format after another, in which nothing is wrong.
+fn valid(command: &Path) -> Result<Vec<PathBuf>> {
+    let mut formats = FORMATS
+        .iter()
+        .map(|(format, extension)| {
+            let files = test_support::files(&format!("{format}/golden"), extension);
+            let is_small = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() <= SMALL);
+            let is_valid = |path: &PathBuf| run(&mut verify(command, path)).is_ok();
+            files.into_iter().filter(|path| is_small(path) && is_valid(path)).collect::<Vec<_>>()
+        })
+        .collect::<Vec<_>>();
+    let most = formats.iter().map(Vec::len).max().unwrap_or_default();
+    let mut valid = Vec::new();
+    for index in 0..most {
+        for files in formats.iter_mut().filter(|files| !files.is_empty()) {
+            valid.extend(files.get(index % files.len()).cloned());
+        }
+    }
+    Ok(valid)
+}
+
+fn verify(command: &Path, path: &Path) -> Command {
+    let mut verify = Command::new(command);
+    verify.args(["-q", "verify"]).arg(path);
+    verify
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
+}
+
+const FORMATS: [(&str, &str); 5] = [
+    ("ztensor", "zt"),
+    ("rten", "rten"),
+    ("carton", "carton"),
+    ("ptl", "ptl"),
+    ("nnpackage", "zip"),
+];
+
+/// Bytes of a file that is small.
+const SMALL: u64 = 64 << 10;
