@@ -87,8 +87,8 @@ struct Changes {
     #[arg(long, value_name = "GLOB", requires = "from")]
     tensor: Vec<Glob>,
     /// Put in a tensor or file, or in the place of one: NAME=FILE, of tensors also NAME=FILE:TENSOR
-    /// and NAME=DTYPE:SHAPE:FILE for elements alone, with commas between the dimensions; may be given
-    /// several times
+    /// and NAME=DTYPE:SHAPE:FILE for elements alone, with commas between the dimensions; what is behind
+    /// the last = is the file, unless only a longer text is one; may be given several times
     #[arg(long, value_name = "SPEC")]
     put: Vec<String>,
     /// Remove metadata; may be given several times
@@ -133,6 +133,7 @@ impl Edit {
             "nothing is to be changed: say what, such as --set KEY=VALUE"
         );
         editing.check_input(&file)?;
+        changes.options.check_stdin(&file)?;
         let is_read = !editing.is_in_place() && !file.is_dir();
         let opened = is_read.then(|| editing.open(&file).about(&file)).transpose()?;
         let source = opened.as_ref().map(|opened| &opened.source);
@@ -256,12 +257,32 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
 }
 
 impl Changes {
+    /// Refuses standard input where it would be several files.
+    fn check_stdin(&self, file: &Path) -> anyhow::Result<()> {
+        let from = self.from.iter().filter(|path| is_stdio(path)).count();
+        let put = self.put.iter().filter(|spec| spec.ends_with("=-") || spec.ends_with(":-"));
+        let times = from.saturating_add(put.count()).saturating_add(is_stdio(file).into());
+        ensure!(times < 2, "standard input is one file, but is given {times} times");
+        Ok(())
+    }
+
+    /// Returns names and contents of files that are to be put in.
+    fn contents(&self) -> impl Iterator<Item = anyhow::Result<(&str, Bytes)>> {
+        self.put.iter().map(|spec| {
+            let mut splits = put::splits(spec);
+            let pair = splits
+                .clone()
+                .find(|(_, path)| is_stdio(Path::new(path)) || Path::new(path).exists());
+            let (name, path) = pair
+                .or_else(|| splits.next())
+                .ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;
+            Ok((name, content(Path::new(path)).about(Path::new(path))?))
+        })
+    }
+
     /// Returns the files whose tensors go into another.
     fn given(&self, file: &Path) -> anyhow::Result<put::NewTensors> {
         let put: Vec<Put> = self.put.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
-        let mut inputs = put.iter().map(|put| &put.path).chain(&self.from);
-        let is_read = is_stdio(file) && inputs.any(|path| is_stdio(path));
-        ensure!(!is_read, "standard input is the file that is edited, expected another");
         for from in self.from.iter().filter(|from| !is_stdio(from)) {
             ensure!(!same_file(from, file), "{}: is the file that is edited", from.display());
         }
@@ -312,7 +333,7 @@ fn unknown<'k>(what: &str, name: &str, known: impl Iterator<Item = &'k str>) -> 
 
 /// Reads a file that goes into a carton or model.
 pub(crate) fn content(path: &Path) -> anyhow::Result<Bytes> {
-    let file = output::source(path)?;
+    let file = output::file(path)?;
     ensure!(file.len() <= LIMIT, "is 2 GiB or more long");
     Ok(file.read(Extent::first(file.len()), "file")?)
 }

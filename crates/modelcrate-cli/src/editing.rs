@@ -181,7 +181,7 @@ impl Editing {
     ) -> anyhow::Result<Outcome> {
         let Done { what, changes, lines, changed } = done;
         let (path, write) = (self.path(file), self.write);
-        let name = path.display().to_string();
+        let name = output::path_text(path);
         let (shown, would_be) = (escape(&name), write.would_be());
         let mut text = String::new();
         for line in lines.iter().filter(|_| changed.changed) {

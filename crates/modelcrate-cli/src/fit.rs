@@ -27,6 +27,11 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
+    /// Tells whether nothing was asked for.
+    pub(crate) fn is_default(self) -> bool {
+        self == Self::default()
+    }
+
     pub(crate) fn options(self) -> ConvertOptions {
         let Self { densify, dequantize, lossy } = self;
         ConvertOptions::default().densify(densify).dequantize(dequantize).lossy(lossy)

@@ -228,6 +228,11 @@ pub(crate) fn source(input: &Path) -> anyhow::Result<Source> {
     Ok(if is_stdio(input) { stdin_model()? } else { Source::open(input)? })
 }
 
+/// Opens a file of any kind, or reads standard input into memory.
+pub(crate) fn file(input: &Path) -> anyhow::Result<Source> {
+    Ok(if is_stdio(input) { Source::from_bytes(stdin()?) } else { Source::open(input)? })
+}
+
 /// Reads a model from standard input: into memory, or where it is large into a file without a name
 /// among the temporary ones. What starts as no model is read no further.
 pub(crate) fn stdin_model() -> anyhow::Result<Source> {

@@ -2,7 +2,7 @@
 
 use std::{path::Path, str::FromStr};
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{anyhow, ensure};
 use modelcrate::{
     AnyReader, AnyTensor, Fitted, Format, NamedTensor, Refusal, TensorSet,
     tensor_core::{DType, Shape, Source},
@@ -81,9 +81,27 @@ impl FromStr for Put {
     type Err = anyhow::Error;
 
     fn from_str(spec: &str) -> anyhow::Result<Self> {
-        let Some((name, rest)) = spec.rsplit_once('=').filter(|(_, rest)| !rest.is_empty()) else {
-            bail!("{spec:?} is none of NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE");
-        };
+        let forms = "NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE";
+        let mut puts = splits(spec).map(|(name, rest)| Self::of(name, rest));
+        let last = puts.next().ok_or_else(|| anyhow!("{spec:?} is none of {forms}"))?;
+        let is_there = |put: &Self| is_stdio(&put.path) || put.path.exists();
+        match last {
+            Ok(last) if is_there(&last) => Ok(last),
+            last => puts.flatten().find(is_there).map_or(last, Ok),
+        }
+    }
+}
+
+/// Splits `NAME=FILE` at each sign that has something before and behind it, the last one first: names and
+/// paths may hold some.
+pub(crate) fn splits(spec: &str) -> impl Iterator<Item = (&str, &str)> + Clone {
+    let splits = spec.rmatch_indices('=').filter_map(|(at, _)| spec.split_at_checked(at));
+    let splits = splits.filter_map(|(name, rest)| Some((name, rest.strip_prefix('=')?)));
+    splits.filter(|(name, rest)| !name.is_empty() && !rest.is_empty())
+}
+
+impl Put {
+    fn of(name: &str, rest: &str) -> anyhow::Result<Self> {
         let (what, path) = match rest.split_once(':') {
             Some((file, tensor)) if Format::from_path(file).is_some() => {
                 (What::Tensor(tensor.to_owned()), file)

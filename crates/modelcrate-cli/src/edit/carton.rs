@@ -1,6 +1,6 @@
 //! Edits of cartons.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use modelcrate::{
@@ -8,7 +8,7 @@ use modelcrate::{
     tensor_core::Limits,
 };
 
-use super::{Changes, Job, content, unknown};
+use super::{Changes, Job, unknown};
 use crate::{
     carton::{
         read,
@@ -59,10 +59,8 @@ impl Changes {
         let fitted = put::fit(&sets, |set| set.fit_carton(editor.reader(), &options))?;
         fitted.put(editor)?;
         parts.replace(&fitted);
-        for spec in &self.put {
-            let pair = spec.rsplit_once('=').filter(|(path, _)| !path.is_empty());
-            let (path, file) = pair.ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;
-            let content = content(Path::new(file)).about(Path::new(file))?;
+        for file in self.contents() {
+            let (path, content) = file?;
             let is_new = editor.reader().file(path).is_none();
             editor.put(path, content).about(input)?;
             parts.put(path, is_new);

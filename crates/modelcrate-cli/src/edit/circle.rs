@@ -1,6 +1,6 @@
 //! Edits of Circle and TFLite models.
 
-use std::{fs, path::Path, str::FromStr};
+use std::{path::Path, str::FromStr};
 
 use anyhow::{anyhow, bail, ensure};
 use clap::ValueEnum;
@@ -9,7 +9,7 @@ use modelcrate::circle_format::{
     model::{Model, Signature, SignatureTensor, Subgraph},
 };
 
-use super::{Changes, Job, unknown};
+use super::{Changes, Job, content, unknown};
 use crate::{editing::Changes as Changed, failure::About, outcome::Outcome, put};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -90,7 +90,7 @@ impl Changes {
         }
         for (name, value) in self.pairs()? {
             let value = match value.strip_prefix('@') {
-                Some(path) => fs::read(path).about(Path::new(path))?,
+                Some(path) => content(Path::new(path)).about(Path::new(path))?.to_vec(),
                 None => value.as_bytes().to_vec(),
             };
             model.set_metadata(name, value);

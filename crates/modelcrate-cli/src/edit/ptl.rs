@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
 use bytes::Bytes;
 use modelcrate::ptl_spec::{Editor, File, SPEC, WriteOptions};
 
-use super::{Job, content};
+use super::Job;
 use crate::{
     editing::{Changes, Editing, Opened},
     failure::About,
@@ -21,10 +20,8 @@ pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
             editor.remove(entry(name))?;
             done.removed.push(entry(name).to_owned());
         }
-        for spec in &changes.put {
-            let pair = spec.rsplit_once('=').filter(|(name, _)| !name.is_empty());
-            let (name, path) = pair.ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;
-            let content = content(Path::new(path)).about(Path::new(path))?;
+        for file in changes.contents() {
+            let (name, content) = file?;
             put(editor, entry(name), content, &mut done)?;
         }
         Ok(done)

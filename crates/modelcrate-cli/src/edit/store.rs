@@ -36,6 +36,11 @@ enum DigestName {
 
 #[cfg(feature = "ztensor")]
 impl Store {
+    /// Tells whether nothing was asked for.
+    pub(super) const fn is_default(&self) -> bool {
+        matches!(self, Self { compression: None, level: None, alignment: None, digest: None })
+    }
+
     /// Returns how components of zTensor files are stored.
     pub(super) fn ztensor(self) -> anyhow::Result<modelcrate::ztensor::Storage> {
         use modelcrate::{

@@ -2,11 +2,12 @@
 
 use std::io::{ErrorKind, Write};
 
+use anyhow::anyhow;
 use modelcrate::{
     AnyReader, AnyTensor, ConvertOptions, Fitted,
     tensor_core::{Finding, Report, Severity, TensorInfo},
     weights,
-    ztensor::{Editor, Error, Reader, Result, WriteOptions},
+    ztensor::{Editor, Error, Generation, Reader, Result, WriteOptions},
 };
 
 use super::{Job, unknown};
@@ -57,6 +58,14 @@ impl Job {
         let given = self.changes.given(&self.file)?;
         let given = given.open()?;
         let sets = given.sets()?;
+        let is_plain = self.changes.store.is_default() && self.changes.fit.is_default();
+        if let Some(taken) = sets.iter().find(|taken| !is_plain && is_stored(taken)) {
+            return Err(anyhow!(
+                "is of zTensor, whose tensors are copied as they are stored, without --compression, \
+                 --digest, --densify, --dequantize and --lossy"
+            ))
+            .about(taken.path);
+        }
         let fitted = fitted(&sets, &self.changes.fit.options())?;
         for (taken, fitted) in sets.iter().zip(fitted) {
             match fitted {
@@ -160,13 +169,20 @@ impl Job {
     }
 }
 
+/// Tells whether tensors can be copied as they are stored.
+fn is_stored(taken: &Taken<'_>) -> bool {
+    match taken.reader {
+        AnyReader::ZTensor(reader) => reader.generation() >= Generation::V1_1,
+        _ => false,
+    }
+}
+
 /// Finds out whether all tensors of other formats can be in a zTensor file; `None` for those of one,
 /// which are copied.
 fn fitted<'s, 'a>(
     sets: &'s [Taken<'a>],
     options: &ConvertOptions,
 ) -> anyhow::Result<Vec<Option<Fitted<'s, 'a, usize>>>> {
-    let is_stored = |taken: &Taken<'_>| matches!(taken.reader, AnyReader::ZTensor(_));
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     for taken in sets {
         match (!is_stored(taken)).then(|| taken.set.fit_ztensor(options)).transpose() {

@@ -276,7 +276,7 @@ pub(crate) fn read_all(file: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
 
 /// Opens a file, or reads standard input.
 pub(crate) fn open(file: &Path) -> anyhow::Result<Source> {
-    output::source(file)
+    output::file(file)
 }
 
 /// Returns the last part of a path, which a file gets in a folder of the package.

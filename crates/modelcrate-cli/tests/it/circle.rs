@@ -126,7 +126,10 @@ fn refused_edits_change_nothing() {
         ),
         (&["--remove-signature", "none"], "error: m.circle: has no signature \"none\"\n"),
         (&["--signature", "serve:7"], "error: m.circle: has 1 graphs, none at 7\n"),
-        (&["--set", "a=@none"], "error: none: No such file or directory (os error 2)\n"),
+        (
+            &["--set", "a=@none"],
+            "error: none: opening failed: No such file or directory (os error 2)\n",
+        ),
     ] {
         let found = fails(cd, &edit(&[&["m.circle"], args].concat()));
         assert_eq!(found, (2, message.to_owned()));

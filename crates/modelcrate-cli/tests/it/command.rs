@@ -87,7 +87,12 @@ fn refused_edits_change_nothing() {
         ("edit model.zt --put b=u8:24:none", 2, "none", "opening failed"),
         ("edit model.zt --from model.zt", 2, "model.zt", "is the file that is edited"),
         ("edit model.zt --from other.zt --tensor x", 2, "other.zt", "has no tensor"),
-        ("edit model.zt --from old.zt", 2, "old.zt", "migrate it first"),
+        (
+            "edit model.zt --from old.zt",
+            2,
+            "old.zt",
+            "stored as sparsecoo, expected dense (--densify",
+        ),
         ("edit model.zt --from none", 2, "none", "opening failed"),
         ("edit model.zt --from bias.bin", 1, "bias.bin", "expected a format"),
         ("edit none --put b=u8:24:bias.bin", 2, "none", "opening failed"),

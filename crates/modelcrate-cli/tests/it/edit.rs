@@ -54,6 +54,7 @@ fn inputs_stay_where_an_output_is_given() {
 fn what_a_format_has_not_is_refused() {
     let folder = folder();
     let cd = folder.path();
+    fs::copy(cd.join("m.zt"), cd.join("m2.zt")).unwrap();
     for (args, message) in [
         (&["m.zt"][..], "nothing is to be changed: say what, such as --set KEY=VALUE"),
         (
@@ -71,6 +72,11 @@ fn what_a_format_has_not_is_refused() {
             "notes: \"none\": there is no constant of this name",
         ),
         (&["notes", "--set", "a=b"], "notes: file is "),
+        (&["-", "-o", "new", "--put", "a=-"], "standard input is one file, but is given 2 times"),
+        (&["m.ptl", "--put", "a=-", "--put", "b=-"], "standard input is one file, but is given 2"),
+        (&["m.zt", "--put", "=notes"], "\"=notes\" is none of NAME=FILE, "),
+        (&["m.circle", "--set", "a=@/dev/zero"], "/dev/zero: is a pipe or a device, "),
+        (&["m.zt", "--put", "a=m2.zt:s_u8", "--digest", "sha256"], "m2.zt: is of zTensor, whose "),
     ] {
         let (_, text) = fails(cd, &[&["edit"], args].concat());
         assert!(text.starts_with(&format!("error: {message}")), "{text}");
@@ -126,6 +132,17 @@ fn tensors_come_from_files_of_other_formats() {
         assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
     }
     assert!(prints(cd, &["verify", "m.zt"]).starts_with("m.zt: valid\n"));
+}
+
+#[test]
+fn paths_with_the_sign_of_options_are_found() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::create_dir(cd.join("a=b")).unwrap();
+    fs::copy(cd.join("notes"), cd.join("a=b/notes")).unwrap();
+    for (file, put) in [("m.zt", "n=m=u8:8:a=b/notes"), ("m.ptl", "n=m=a=b/notes")] {
+        assert!(prints(cd, &["edit", file, "--put", put]).contains("added n=m\n"), "{file}");
+    }
 }
 
 #[test]

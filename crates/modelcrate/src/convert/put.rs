@@ -1,7 +1,7 @@
 //! Tensors of a set as those of a file that is there already.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io::Write,
 };
 
@@ -50,7 +50,11 @@ impl<P: Ord> Fitted<'_, '_, P> {
     /// Adds tensors of another set, which count where both have one for the same place.
     #[must_use]
     pub fn with(mut self, later: Self) -> Self {
-        self.items.extend(later.items);
+        for (place, item) in later.items {
+            if let Some(old) = self.items.insert(place, item) {
+                self.notes.retain(|note| note.tensor != old.name);
+            }
+        }
         self.notes.extend(later.notes);
         self
     }
@@ -82,7 +86,8 @@ impl<'a> TensorSet<'a> {
     }
 
     /// Finds the constants of a Circle or TFLite model that tensors of this set are called as, each by
-    /// its graph and its place there. Of a set that was put together, every tensor has to be one.
+    /// its graph and its place there; where this is the set of such a model too, those in the same
+    /// graph. Of a set that was put together, every tensor has to be one.
     ///
     /// # Errors
     ///
@@ -147,16 +152,21 @@ impl<'a> TensorSet<'a> {
     ) -> Result<Fitted<'_, 'a, P>, Vec<Refusal>> {
         let (given, is_file) = (self.by_own_names(options), self.format().is_some());
         let (mut fitted, mut refused) = (Fitted::default(), Vec::new());
-        let mut taken: HashMap<&str, usize> = HashMap::new();
+        let (mut taken, mut several) = (HashMap::<&str, usize>::new(), HashSet::<&str>::new());
         for there in there {
             let by_id = || there.id.as_deref().filter(|_| !is_file);
             let named = there.name.filter(|name| !name.is_empty() && given.contains_key(name));
             let found = named.or_else(by_id).and_then(|name| given.get_key_value(name));
             let Some((name, tensors)) = found else { continue };
             let is_meant = |new: &&&NamedTensor<'_>| !is_file || there.is_in_the_graph_of(new);
-            let Some(tensor) = tensors.iter().find(is_meant) else { continue };
-            let count = taken.entry(name).or_default();
-            *count = count.saturating_add(1);
+            let meant: Vec<_> = tensors.iter().filter(is_meant).collect();
+            let places = taken.entry(name).or_default();
+            let [tensor] = *meant.as_slice() else {
+                *places = places.saturating_add(meant.len());
+                several.extend((meant.len() > 1).then_some(name));
+                continue;
+            };
+            *places = places.saturating_add(1);
             match item(tensor, name, there.tensor.info(), options) {
                 Ok((item, effect)) => {
                     let tensor = || item.name.clone();
@@ -171,10 +181,12 @@ impl<'a> TensorSet<'a> {
                 0 if !is_file => {
                     refused.push(Refusal::of(name, "there is no constant of this name"));
                 }
-                count if count > tensors.len() => refused.push(Refusal::of(
-                    name,
-                    format!("is the name of {count} tensors there, expected one"),
-                )),
+                count if count > tensors.len() || several.contains(name) => {
+                    refused.push(Refusal::of(
+                        name,
+                        "is the name of several tensors, expected of one here and there",
+                    ));
+                }
                 _ => {}
             }
         }
@@ -214,6 +226,8 @@ impl<P> There<'_, P> {
         match (self.tensor, new.tensor()) {
             #[cfg(feature = "rten")]
             (AnyTensor::Rten(old), AnyTensor::Rten(new)) => new.graph_path() == old.graph_path(),
+            #[cfg(feature = "circle")]
+            (AnyTensor::Circle(old), AnyTensor::Circle(new)) => new.subgraph() == old.subgraph(),
             _ => true,
         }
     }

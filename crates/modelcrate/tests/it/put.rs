@@ -145,6 +145,58 @@ fn tensors_of_cartons_and_ztensor_files() {
     }
 }
 
+fn is_plain(one: &circle_format::Tensor<'_>) -> bool {
+    one.bytes().is_ok() && one.info().unwrap().dtype.width().is_some()
+}
+
+/// Returns a model of two graphs, whose constants have the same names and other elements.
+fn two_graphs(byte: u8) -> Vec<u8> {
+    let reader =
+        circle_format::Reader::open(testdata("nnpackage/valid/everything.circle")).unwrap();
+    let mut model = reader.model().clone();
+    model.subgraphs.truncate(1);
+    model.subgraphs.push(model.subgraphs[0].clone());
+    let constants = reader.tensors().filter(|one| one.subgraph() == 0 && is_plain(one));
+    let constants: Vec<_> = constants.collect();
+    for (graph, byte) in [(0, byte), (1, byte + 1)] {
+        for constant in &constants {
+            let len = constant.bytes().unwrap().len();
+            let buffer = model.add_buffer(vec![byte; len]);
+            let index = constant.index() as usize;
+            model.subgraphs[graph].tensors[index].buffer = buffer;
+        }
+    }
+    let options = circle_format::WriteOptions::default();
+    options.write_to(Vec::new(), &model).origin(&reader).finish().unwrap()
+}
+
+#[test]
+fn of_one_name_in_several_graphs_each_takes_its_own() {
+    let [old, new] =
+        [2, 4].map(|byte| circle_format::Reader::from_bytes(two_graphs(byte)).unwrap());
+    let new = AnyReader::Circle(new);
+    let mut set = new.tensor_set().unwrap();
+    let AnyReader::Circle(reader) = &new else { panic!() };
+    let plain = reader.tensors().zip(set.tensors()).filter(|(one, _)| is_plain(one));
+    let plain: Vec<String> = plain.map(|(_, named)| named.name().to_owned()).collect();
+    set.retain(|name| plain.iter().any(|one| one == name));
+    let mut model = old.model().clone();
+    set.fit_circle(&old, &options()).unwrap().put(&mut model).unwrap();
+    let put = circle_format::WriteOptions::default();
+    let put = put.write_to(Vec::new(), &model).origin(&old).finish().unwrap();
+    let put = circle_format::Reader::from_bytes(put).unwrap();
+    assert!(put.tensors().count() > 1);
+    for constant in put.tensors().filter(is_plain) {
+        let expected = if constant.subgraph() == 0 { 4 } else { 5 };
+        let bytes = constant.bytes().unwrap();
+        assert!(bytes.iter().all(|byte| *byte == expected), "{:?}", constant.name());
+    }
+    // Of another kind of file, no graph is told.
+    let ones = ones(&set);
+    let refused = ones.tensor_set().unwrap().fit_circle(&old, &options()).unwrap_err();
+    assert!(refused[0].to_string().contains("is the name of several tensors"), "{}", refused[0]);
+}
+
 #[test]
 fn what_does_not_fit_is_said_of_every_tensor() {
     let mut writer = Writer::new(Vec::new());
