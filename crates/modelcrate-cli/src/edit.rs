@@ -269,20 +269,17 @@ impl Changes {
     /// Returns names and contents of files that are to be put in.
     fn contents(&self) -> impl Iterator<Item = anyhow::Result<(&str, Bytes)>> {
         self.put.iter().map(|spec| {
-            let mut splits = put::splits(spec);
-            let pair = splits
-                .clone()
-                .find(|(_, path)| is_stdio(Path::new(path)) || Path::new(path).exists());
-            let (name, path) = pair
-                .or_else(|| splits.next())
-                .ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;
+            let is_there = |path: &str| is_stdio(Path::new(path)) || Path::new(path).exists();
+            let mut pairs = put::splits(spec).rev();
+            let pair = pairs.clone().find(|(_, path)| is_there(path)).or_else(|| pairs.next());
+            let (name, path) = pair.ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;
             Ok((name, content(Path::new(path)).about(Path::new(path))?))
         })
     }
 
-    /// Returns the files whose tensors go into another.
-    fn given(&self, file: &Path) -> anyhow::Result<put::NewTensors> {
-        let put: Vec<Put> = self.put.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
+    /// Returns the files whose tensors go into another; `put` are those of `--put` that name tensors.
+    fn given(&self, file: &Path, put: &[String]) -> anyhow::Result<put::NewTensors> {
+        let put: Vec<Put> = put.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
         for from in self.from.iter().filter(|from| !is_stdio(from)) {
             ensure!(!same_file(from, file), "{}: is the file that is edited", from.display());
         }
@@ -309,12 +306,8 @@ impl Changes {
 }
 
 fn split_name(text: &str, is_there: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
-    let pairs = || {
-        let pairs = text.match_indices('=').filter_map(|(at, _)| text.split_at_checked(at));
-        let pairs = pairs.filter_map(|(old, new)| Some((old, new.strip_prefix('=')?)));
-        pairs.filter(|(old, new)| !old.is_empty() && !new.is_empty())
-    };
-    pairs().find(|(old, _)| is_there(old)).or_else(|| pairs().next())
+    let mut pairs = put::splits(text);
+    pairs.clone().find(|(old, _)| is_there(old)).or_else(|| pairs.next())
 }
 
 /// Splits `KEY=VALUE` at the first `=`.

@@ -82,7 +82,7 @@ impl FromStr for Put {
 
     fn from_str(spec: &str) -> anyhow::Result<Self> {
         let forms = "NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE";
-        let mut puts = splits(spec).map(|(name, rest)| Self::of(name, rest));
+        let mut puts = splits(spec).rev().map(|(name, rest)| Self::of(name, rest));
         let last = puts.next().ok_or_else(|| anyhow!("{spec:?} is none of {forms}"))?;
         let is_there = |put: &Self| is_stdio(&put.path) || put.path.exists();
         match last {
@@ -92,10 +92,10 @@ impl FromStr for Put {
     }
 }
 
-/// Splits `NAME=FILE` at each sign that has something before and behind it, the last one first: names and
+/// Splits a text such as `NAME=FILE` at each sign that has something before and behind it: names and
 /// paths may hold some.
-pub(crate) fn splits(spec: &str) -> impl Iterator<Item = (&str, &str)> + Clone {
-    let splits = spec.rmatch_indices('=').filter_map(|(at, _)| spec.split_at_checked(at));
+pub(crate) fn splits(spec: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> + Clone {
+    let splits = spec.match_indices('=').filter_map(|(at, _)| spec.split_at_checked(at));
     let splits = splits.filter_map(|(name, rest)| Some((name, rest.strip_prefix('=')?)));
     splits.filter(|(name, rest)| !name.is_empty() && !rest.is_empty())
 }
@@ -211,16 +211,28 @@ fn insert<'a>(set: &mut TensorSet<'a>, name: &str, tensor: AnyTensor<'a>) -> any
     set.add(name, tensor).map_err(|_| anyhow!("tensor {name:?} is given twice"))
 }
 
-/// Finds the place of each tensor of these files in another, with all that do not fit.
+/// Finds the place of each tensor of these files in another.
 pub(crate) fn fit<'s, 'a, P: Ord>(
     sets: &'s [Taken<'a>],
     fit: impl Fn(&'s TensorSet<'a>) -> Result<Fitted<'s, 'a, P>, Vec<Refusal>>,
 ) -> anyhow::Result<Fitted<'s, 'a, P>> {
-    let (mut all, mut refused) = (Fitted::default(), Vec::new());
-    for Taken { path, set, .. } in sets.iter().filter(|taken| !taken.set.tensors().is_empty()) {
-        match fit(set) {
-            Ok(fitted) => all = all.with(fitted),
-            Err(found) => refused.push((path.to_path_buf(), found)),
+    let fitted = fit_each(sets, |taken| match taken.set.tensors() {
+        [] => Ok(Fitted::default()),
+        _ => fit(&taken.set),
+    })?;
+    Ok(fitted.into_iter().fold(Fitted::default(), Fitted::with))
+}
+
+/// Returns what becomes of each of these files, or, of all of them, what does not fit.
+pub(crate) fn fit_each<'s, 'a, T>(
+    sets: &'s [Taken<'a>],
+    fit: impl Fn(&'s Taken<'a>) -> Result<T, Vec<Refusal>>,
+) -> anyhow::Result<Vec<T>> {
+    let (mut all, mut refused) = (Vec::new(), Vec::new());
+    for taken in sets {
+        match fit(taken) {
+            Ok(fitted) => all.push(fitted),
+            Err(found) => refused.push((taken.path.to_owned(), found)),
         }
     }
     if refused.is_empty() { Ok(all) } else { Err(Refused(refused).into()) }

@@ -52,7 +52,7 @@ impl Changes {
             editor.remove(path).about(input)?;
             parts.removed.push(path.clone());
         }
-        let from = Self { put: Vec::new(), ..self.clone() }.given(input)?;
+        let from = self.given(input, &[])?;
         let opened = from.open()?;
         let sets = opened.sets()?;
         let options = self.fit.options();

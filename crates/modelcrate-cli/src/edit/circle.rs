@@ -68,7 +68,7 @@ impl Changes {
         file: &Path,
     ) -> anyhow::Result<Changed> {
         let mut done = Changed::default();
-        let given = self.given(file)?;
+        let given = self.given(file, &self.put)?;
         let opened = given.open()?;
         let sets = opened.sets()?;
         let options = self.fit.options();

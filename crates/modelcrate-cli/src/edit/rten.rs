@@ -32,7 +32,7 @@ pub(super) struct Options {
 
 pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
-    let given = changes.given(file)?;
+    let given = changes.given(file, &changes.put)?;
     let given = given.open()?;
     let (sets, options) = (given.sets()?, changes.fit.options());
     model(editing, file, opened.as_ref(), |editor| {

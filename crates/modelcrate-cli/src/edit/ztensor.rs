@@ -4,25 +4,34 @@ use std::io::{ErrorKind, Write};
 
 use anyhow::anyhow;
 use modelcrate::{
-    AnyReader, AnyTensor, ConvertOptions, Fitted,
+    AnyReader, AnyTensor, Fitted,
     tensor_core::{Finding, Report, Severity, TensorInfo},
     weights,
     ztensor::{Editor, Error, Generation, Reader, Result, WriteOptions},
 };
 
 use super::{Job, unknown};
-use crate::{editing::Changes, failure::About, fit::Refused, outcome::Outcome, put::Taken};
+use crate::{
+    editing::Changes,
+    failure::About,
+    outcome::Outcome,
+    put::{self, Taken},
+};
 
 pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
     let options = WriteOptions::default().storage(changes.store.ztensor()?);
     let options = options.output(editing.in_place()).verify(editing.force.verify());
+    let given = changes.given(file, &changes.put)?;
+    let given = given.open()?;
+    let sets = given.sets()?;
+    let sources = job.fitted(&sets)?;
     let (changed, done) = if let Some(opened) = opened {
         let reader = Reader::from_source(opened.source.clone()).about(file)?;
         let mut done = Work::default();
         let changed = editing.rewrite(file, opened, &reader.lint(), |sink| {
             let mut editor = Editor::copy_to(sink, &reader, options)?;
-            done = job.change(&mut editor)?;
+            done = job.change(&mut editor, &sources)?;
             Ok(editor.finish()?)
         })?;
         (changed, done)
@@ -32,7 +41,7 @@ pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
             false => Editor::open_with(file, options),
         };
         let mut editor = editor.about(file)?;
-        let done = job.change(&mut editor)?;
+        let done = job.change(&mut editor, &sources)?;
         let (len, before) = (editor.reader().source().len(), editor.reader().lint());
         let after = editor.preview().about(file)?.lint();
         let changed = editing.commit(Some(len), &before, &after, || Ok(editor.commit()?));
@@ -48,16 +57,12 @@ struct Work {
     findings: Report,
 }
 
+/// A file whose tensors go into the one that is edited; `None` where they are copied as they are stored.
+type Source<'s, 'a> = (&'s Taken<'a>, Option<Fitted<'s, 'a, usize>>);
+
 impl Job {
-    fn change<W: Write>(&self, editor: &mut Editor<W>) -> anyhow::Result<Work> {
-        let mut work = Work::default();
-        for name in &self.changes.remove {
-            editor.remove(name).about(&self.file)?;
-            work.changes.removed.push(name.clone());
-        }
-        let given = self.changes.given(&self.file)?;
-        let given = given.open()?;
-        let sets = given.sets()?;
+    /// Finds out, before anything is written, whether all tensors can be in a zTensor file.
+    fn fitted<'s, 'a>(&self, sets: &'s [Taken<'a>]) -> anyhow::Result<Vec<Source<'s, 'a>>> {
         let is_plain = self.changes.store.is_default() && self.changes.fit.is_default();
         if let Some(taken) = sets.iter().find(|taken| !is_plain && is_stored(taken)) {
             return Err(anyhow!(
@@ -66,10 +71,27 @@ impl Job {
             ))
             .about(taken.path);
         }
-        let fitted = fitted(&sets, &self.changes.fit.options())?;
-        for (taken, fitted) in sets.iter().zip(fitted) {
+        let options = self.changes.fit.options();
+        put::fit_each(sets, |taken| {
+            let fitted =
+                (!is_stored(taken)).then(|| taken.set.fit_ztensor(&options)).transpose()?;
+            Ok((taken, fitted))
+        })
+    }
+
+    fn change<W: Write>(
+        &self,
+        editor: &mut Editor<W>,
+        sources: &[Source<'_, '_>],
+    ) -> anyhow::Result<Work> {
+        let mut work = Work::default();
+        for name in &self.changes.remove {
+            editor.remove(name).about(&self.file)?;
+            work.changes.removed.push(name.clone());
+        }
+        for (taken, fitted) in sources {
             match fitted {
-                Some(fitted) => self.put(editor, taken, &fitted, &mut work)?,
+                Some(fitted) => self.put(editor, taken, fitted, &mut work)?,
                 None => self.copy(editor, taken, &mut work)?,
             }
         }
@@ -175,22 +197,6 @@ fn is_stored(taken: &Taken<'_>) -> bool {
         AnyReader::ZTensor(reader) => reader.generation() >= Generation::V1_1,
         _ => false,
     }
-}
-
-/// Finds out whether all tensors of other formats can be in a zTensor file; `None` for those of one,
-/// which are copied.
-fn fitted<'s, 'a>(
-    sets: &'s [Taken<'a>],
-    options: &ConvertOptions,
-) -> anyhow::Result<Vec<Option<Fitted<'s, 'a, usize>>>> {
-    let (mut all, mut refused) = (Vec::new(), Vec::new());
-    for taken in sets {
-        match (!is_stored(taken)).then(|| taken.set.fit_ztensor(options)).transpose() {
-            Ok(fitted) => all.push(fitted),
-            Err(found) => refused.push((taken.path.to_owned(), found)),
-        }
-    }
-    if refused.is_empty() { Ok(all) } else { Err(Refused(refused).into()) }
 }
 
 /// Tells of which tensor an attribute is, if of any, and what it is called.
