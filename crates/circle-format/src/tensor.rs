@@ -216,9 +216,13 @@ impl<'a> Tensor<'a> {
         }
         let (shape, tensor_type) = (self.shape(tensor)?, tensor.tensor_type);
         shape.elements()?;
-        match tensor_type.byte_len(&shape) {
-            Some(expected) if expected != found => {
+        match (tensor_type.byte_len(&shape), tensor_type.dtype()) {
+            (Some(expected), _) if expected != found => {
                 Err(ConstantFault::WrongLength { tensor_type, shape, expected, found })
+            }
+            // Elements of one size, but more bytes of them than can be.
+            (None, Some(dtype)) if dtype.bits().is_some() => {
+                Err(Core::SizeOverflow { shape, dtype }.into())
             }
             _ => Ok(()),
         }
