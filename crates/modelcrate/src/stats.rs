@@ -106,8 +106,11 @@ pub(crate) struct Running {
     /// How many elements have each of the patterns of 16 bits: all of their own, or of finite ones the
     /// upper half of the `f32` that is nearest to them; of finite `f64` the upper 19 bits.
     counts: Vec<u64>,
-    /// The same of every other `f32`, so that equal neighbours do not wait for each other.
-    others: Vec<u64>,
+    /// The same of `f32` that came last, apart for those at even and at odd places, so that equal
+    /// neighbours do not wait for each other.
+    recent: Vec<[u32; PATTERNS]>,
+    /// How many elements those are.
+    unsettled: usize,
     /// NaN, infinite and zero elements of more than 16 bits.
     nan: u64,
     infinite: u64,
@@ -126,8 +129,9 @@ impl Running {
             dtype,
             left: elements,
             count: 0,
-            counts: vec![0; if is_wide(dtype) { 1 << 19 } else { 1 << 16 }],
-            others: vec![0; if dtype == DType::F32 { 1 << 16 } else { 0 }],
+            counts: vec![0; if is_wide(dtype) { 1 << 19 } else { PATTERNS }],
+            recent: vec![[0; PATTERNS]; if dtype == DType::F32 { 2 } else { 0 }],
+            unsettled: 0,
             nan: 0,
             infinite: 0,
             zeros: 0,
@@ -201,23 +205,63 @@ impl Running {
         for now in elements.chunks(BLOCK) {
             block.clear();
             block.extend(now.iter().map(|bytes| f32::from_le_bytes(*bytes)));
-            // Looked at without a way out before the end, as the processor does many at once.
-            if block.iter().fold(false, |other, value| other | !value.is_finite()) {
+            if !self.has_range_of(&block) {
                 block.retain(|value| self.is_finite(f64::from(*value)));
+                self.widen(&block);
             }
-            self.zeros =
-                self.zeros.wrapping_add(block.iter().filter(|value| **value == 0.0).count() as u64);
-            let (pairs, last) = block.as_chunks::<2>();
-            for [one, other] in pairs {
-                tally(&mut self.counts, upper_half(*one).into());
-                tally(&mut self.others, upper_half(*other).into());
-            }
-            last.iter().for_each(|value| self.count(upper_half(*value)));
-            if let Some((low, high)) = extremes(&block) {
-                self.range(Number::Float(low.into()), Number::Float(high.into()));
-            }
+            self.tally_floats(&block);
             self.moments.add(&block);
         }
+    }
+
+    /// Tells whether all elements are in the range of those before; none that is not finite is.
+    #[expect(clippy::cast_possible_truncation, reason = "both were `f32`")]
+    fn has_range_of(&self, block: &[f32]) -> bool {
+        let Some((min, max)) = self.min.zip(self.max) else {
+            return false;
+        };
+        let (min, max) = (min.to_f64() as f32, max.to_f64() as f32);
+        // Without a way out before the end, as the processor looks at many at once.
+        block.iter().fold(true, |others, value| others & (*value >= min) & (*value <= max))
+    }
+
+    fn widen(&mut self, block: &[f32]) {
+        let low = block.iter().copied().reduce(f32::min);
+        let high = block.iter().copied().reduce(f32::max);
+        if let Some((low, high)) = low.zip(high) {
+            self.range(Number::Float(low.into()), Number::Float(high.into()));
+        }
+    }
+
+    fn tally_floats(&mut self, block: &[f32]) {
+        let [even, odd] = self.recent.as_mut_slice() else {
+            return;
+        };
+        let before = [smallest(even), smallest(odd)];
+        let (pairs, last) = block.as_chunks::<2>();
+        for [one, other] in pairs {
+            tally_float(even, *one);
+            tally_float(odd, *other);
+        }
+        last.iter().for_each(|value| tally_float(even, *value));
+        if before != [smallest(even), smallest(odd)] {
+            let zeros = block.iter().filter(|value| **value == 0.0).count();
+            self.zeros = self.zeros.wrapping_add(zeros as u64);
+        }
+        self.unsettled = self.unsettled.saturating_add(block.len());
+        if self.unsettled > MANY {
+            self.settle();
+        }
+    }
+
+    /// Adds the counts of small tables, which are in the cache, to those that do not overflow.
+    fn settle(&mut self) {
+        for recent in &mut self.recent {
+            for (count, recent) in self.counts.iter_mut().zip(recent) {
+                *count = count.wrapping_add(std::mem::take(recent).into());
+            }
+        }
+        self.unsettled = 0;
     }
 
     fn doubles<const N: usize>(&mut self, elements: &[[u8; N]], number: impl Fn(&[u8; N]) -> f64) {
@@ -274,9 +318,7 @@ impl Running {
     #[expect(clippy::cast_precision_loss, reason = "a mean is not exact")]
     pub(crate) fn finish(mut self) -> Stats {
         let (mut finite, pattern) = (Vec::new(), pattern_of(self.dtype));
-        for (count, other) in self.counts.iter_mut().zip(&self.others) {
-            *count = count.saturating_add(*other);
-        }
+        self.settle();
         let counts = (0..=u32::MAX).zip(self.counts.iter().copied());
         let counts: Vec<(u32, u64)> = counts.filter(|(_, count)| *count > 0).collect();
         for (bits, count) in counts {
@@ -458,19 +500,16 @@ fn lanes<T: Copy + Into<f64>>(block: &[T], of: impl Fn(f64) -> f64) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().map(|element| of((*element).into())).sum::<f64>()
 }
 
-/// Returns the smallest and the largest element; `None` where there is none.
-fn extremes(block: &[f32]) -> Option<(f32, f32)> {
-    // In lanes, as the processor compares.
-    let (mut lows, mut highs) = ([*block.first()?; 16], [*block.first()?; 16]);
-    let (chunks, rest) = block.as_chunks::<16>();
-    for chunk in chunks {
-        for ((low, high), value) in lows.iter_mut().zip(&mut highs).zip(chunk) {
-            *low = if *value < *low { *value } else { *low };
-            *high = if *value > *high { *value } else { *high };
-        }
+/// Counts the upper half of an element.
+fn tally_float(counts: &mut [u32; PATTERNS], value: f32) {
+    if let Some(count) = counts.get_mut(usize::from(upper_half(value))) {
+        *count = count.wrapping_add(1);
     }
-    let low = lows.iter().chain(rest).copied().reduce(f32::min)?;
-    Some((low, highs.iter().chain(rest).copied().reduce(f32::max)?))
+}
+
+/// Returns how many elements are zeros of either sign, or so small that they look alike.
+const fn smallest(counts: &[u32; PATTERNS]) -> [u32; 2] {
+    [counts[0], counts[0x8000]]
 }
 
 /// Counts one more in a table that has every pattern.
@@ -562,6 +601,12 @@ const PERCENTS: [u64; 7] = [1, 5, 25, 50, 75, 95, 99];
 const BINS: usize = 32;
 
 const CHUNK: usize = 64 << 10;
+
+/// How many patterns of 16 bits there are.
+const PATTERNS: usize = 1 << 16;
+
+/// So many elements a `u32` counts without doubt.
+const MANY: usize = 1 << 31;
 
 /// 2<sup>-900</sup>: a sum of squares that is less may have lost some.
 const LEAST: f64 = f64::from_bits(123 << 52);
