@@ -7,8 +7,8 @@ use super::{
     element::Element,
     error::Result,
     lower::{Body, Lowering, Operand},
-    operator::Call,
-    proto::TensorProto,
+    operator::{Call, Made},
+    proto::{AttributeProto, TensorProto},
     shapes::Dims,
 };
 
@@ -132,13 +132,68 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Makes the remainder of floats with the sign of the divisor, which ONNX has for integers alone,
+    /// of the one with the sign of the dividend, as RTen does.
+    pub(super) fn remainder(
+        &mut self,
+        body: &mut Body,
+        call: &Call<'_>,
+        input: Vec<String>,
+        made: Vec<Made>,
+    ) -> Result<()> {
+        let divisor = input.get(1).cloned().unwrap_or_default();
+        let zero = self.initializer(body, "zero", Element::Float, &[], vec![0; 4]);
+        let fmod = vec![attributes::int("fmod", 1)];
+        let rest = self.step(body, call, "Mod", input, fmod)?;
+        let mut step = |op_type: &str, input: [&String; 2]| {
+            let input = input.into_iter().filter(|name| !name.is_empty()).cloned().collect();
+            self.step(body, call, op_type, input, Vec::new())
+        };
+        let none = String::new();
+        let below = step("Less", [&rest, &zero])?;
+        let divides_below = step("Less", [&divisor, &zero])?;
+        let differs = step("Xor", [&below, &divides_below])?;
+        let is_zero = step("Equal", [&rest, &zero])?;
+        let is_some = step("Not", [&is_zero, &none])?;
+        let moves = step("And", [&differs, &is_some])?;
+        let moved = step("Add", [&rest, &divisor])?;
+        let last = Call { rule: call.rule.named("Where"), ..call.clone() };
+        self.node(body, &last, vec![moves, moved, rest], Vec::new(), made)
+    }
+
+    /// Adds one of several nodes that an operator becomes, and returns what it makes.
+    fn step(
+        &mut self,
+        body: &mut Body,
+        call: &Call<'_>,
+        op_type: &str,
+        input: Vec<String>,
+        attribute: Vec<AttributeProto>,
+    ) -> Result<String> {
+        let output = self.values.fresh(&format!("{op_type}_{}", call.id));
+        self.push(body, op_type, input, vec![output.clone()], attribute)?;
+        Ok(output)
+    }
+
     /// Adds an initialiser for a list of integers.
     fn integers(&mut self, body: &mut Body, name: &str, values: &[i64]) -> String {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let len = i64::try_from(values.len()).unwrap_or(i64::MAX);
+        self.initializer(body, name, Element::Int64, &[len], bytes)
+    }
+
+    fn initializer(
+        &mut self,
+        body: &mut Body,
+        name: &str,
+        element: Element,
+        dims: &[i64],
+        bytes: Vec<u8>,
+    ) -> String {
         let name = self.values.fresh(name);
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         body.graph.initializer.push(TensorProto {
-            dims: vec![i64::try_from(values.len()).unwrap_or(i64::MAX)],
-            data_type: Some(Element::Int64.code()),
+            dims: dims.to_vec(),
+            data_type: Some(element.code()),
             name: Some(name.clone()),
             raw_data: Some(bytes.into()),
             ..Default::default()

@@ -1,7 +1,7 @@
 //! Attributes of operators, as ONNX has them.
 //!
 //! What an absent attribute means differs between the two, so everything that has a default is
-//! written. Only lists that are absent stay absent: they mean the same in both.
+//! written.
 
 use std::borrow::Cow;
 
@@ -20,6 +20,7 @@ use super::{
     element::{Element, Kind},
     error::{Error, Result},
     proto::{AttributeProto, GraphProto, TensorProto, attribute_type},
+    window::{Listed, Window},
 };
 
 /// Returns the element type that the attributes of an operator name for what it makes.
@@ -45,7 +46,8 @@ pub(super) fn element(operator: &Operator) -> Option<Element> {
     Kind::of(dtype).map(Kind::widest)
 }
 
-/// Returns the attributes of an operator, but for its graphs and what ONNX has as inputs.
+/// Returns the attributes of an operator, but for its graphs and what ONNX has as inputs; and which
+/// of them had defaults for another number of dimensions than the window has.
 ///
 /// # Errors
 ///
@@ -53,12 +55,13 @@ pub(super) fn element(operator: &Operator) -> Option<Element> {
 /// operator.
 pub(super) fn convert(
     operator: &Operator,
+    window: &Window,
     path: impl Fn() -> String,
-) -> Result<Vec<AttributeProto>> {
-    let Some(table) = table(operator, &path)? else { return Ok(Vec::new()) };
-    let mut list = List::default();
+) -> Result<(Vec<AttributeProto>, Vec<&'static str>)> {
+    let Some(table) = table(operator, &path)? else { return Ok((Vec::new(), Vec::new())) };
+    let mut list = List { attributes: Vec::new(), window, cut: Vec::new() };
     list.table(operator, &table).map_err(|refused| refused.at(path()))?;
-    Ok(list.0)
+    Ok((list.attributes, list.cut))
 }
 
 /// Returns the table that an operator needs, or the one that stands for a table that is left out.
@@ -108,17 +111,19 @@ impl Refused {
 }
 
 /// Attributes in the making.
-#[derive(Default)]
-struct List(Vec<AttributeProto>);
+struct List<'a> {
+    attributes: Vec<AttributeProto>,
+    window: &'a Window,
+    cut: Vec<&'static str>,
+}
 
-impl List {
+impl List<'_> {
     /// Adds what is in a table, which is the one that the operator needs.
     fn table(&mut self, operator: &Operator, table: &Attributes) -> Result<(), Refused> {
         use Attributes as A;
         let _ = match table {
             A::ArgMax(table) => self.int("axis", table.axis).flag("keepdims", table.keep_dims),
             A::AveragePool(table) => self
-                .sizes("kernel_shape", Some(&table.kernel_size))
                 .window(table.auto_pad, &table.pads, &table.strides)?
                 .flag("count_include_pad", table.count_include_pad)
                 .flag("ceil_mode", table.ceil_mode),
@@ -129,12 +134,12 @@ impl List {
             A::Conv(table) => self
                 .window(table.auto_pad, &table.pads, &table.strides)?
                 .int("group", table.groups)
-                .sizes("dilations", table.dilations.as_deref()),
+                .steps("dilations", &table.dilations, 1, 1),
             A::ConvTranspose(table) => self
                 .window(table.auto_pad, &table.pads, &table.strides)?
                 .int("group", table.groups)
-                .sizes("output_padding", table.output_padding.as_deref())
-                .sizes("dilations", table.dilations.as_deref()),
+                .optional_steps("output_padding", &table.output_padding, 0)
+                .steps("dilations", &table.dilations, 1, 1),
             A::Flatten(table) => self.int("axis", table.axis),
             A::Gather(table) => self.int("axis", table.axis),
             A::Gemm(table) => self
@@ -151,7 +156,6 @@ impl List {
                 .text("direction", direction(table.direction)?)
                 .int("hidden_size", table.hidden_size),
             A::MaxPool(table) => self
-                .sizes("kernel_shape", Some(&table.kernel_size))
                 .window(table.auto_pad, &table.pads, &table.strides)?
                 .flag("ceil_mode", table.ceil_mode),
             // The axes are an input in ONNX.
@@ -265,22 +269,48 @@ impl List {
         Ok(())
     }
 
-    /// Adds padding and steps of a window.
+    /// Adds the lengths of a window, its padding and steps.
     fn window(
         &mut self,
         auto_pad: AutoPad,
         pads: &Option<Vec<u32>>,
         strides: &Option<Vec<u32>>,
     ) -> Result<&mut Self, Refused> {
+        let kernel = self.window.kernel.as_deref();
         let padded = match auto_pad {
             // ONNX has no padding of its own beside the automatic one, and RTen does not look at it.
-            AutoPad::Same => self.text("auto_pad", "SAME_UPPER"),
-            AutoPad::NotSet => self.text("auto_pad", "NOTSET").sizes("pads", pads.as_deref()),
+            AutoPad::Same => self.sizes("kernel_shape", kernel).text("auto_pad", "SAME_UPPER"),
+            AutoPad::NotSet => self
+                .sizes("kernel_shape", kernel)
+                .text("auto_pad", "NOTSET")
+                .steps("pads", pads, 2, 0),
             AutoPad::Unknown(_) => {
                 return Err(Refused::new("auto_pad", &auto_pad, "Same or NotSet"));
             }
         };
-        Ok(padded.sizes("strides", strides.as_deref()))
+        Ok(padded.steps("strides", strides, 1, 1))
+    }
+
+    /// Adds a list with `sides` numbers for each dimension of the window.
+    fn steps(
+        &mut self,
+        name: &'static str,
+        found: &Option<Vec<u32>>,
+        sides: usize,
+        default: u32,
+    ) -> &mut Self {
+        let Listed { values, is_cut } = self.window.list(found.as_deref(), sides, default);
+        self.cut.extend(is_cut.then_some(name));
+        self.sizes(name, Some(&values))
+    }
+
+    fn optional_steps(
+        &mut self,
+        name: &'static str,
+        found: &Option<Vec<u32>>,
+        default: u32,
+    ) -> &mut Self {
+        if found.is_some() { self.steps(name, found, 1, default) } else { self }
     }
 
     fn resize(&mut self, table: &ResizeAttrs) -> Result<&mut Self, Refused> {
@@ -375,7 +405,7 @@ impl List {
     }
 
     fn push(&mut self, attribute: AttributeProto) -> &mut Self {
-        self.0.push(attribute);
+        self.attributes.push(attribute);
         self
     }
 }
@@ -488,6 +518,12 @@ mod tests {
         Operator { operator_type, attributes, inputs: vec![], outputs: vec![Some(0)] }
     }
 
+    /// Converts attributes of an operator of which no shape is known.
+    fn convert(operator: &Operator, path: impl Fn() -> String) -> Result<Vec<AttributeProto>> {
+        let window = Window::of(operator, &[], None);
+        super::convert(operator, &window, path).map(|(attributes, _)| attributes)
+    }
+
     fn converted(operator_type: OperatorType, table: impl Into<Attributes>) -> String {
         let operator = operator(operator_type, Some(table.into()));
         text(&convert(&operator, || "graph/node 0".to_owned()).unwrap())
@@ -506,21 +542,27 @@ mod tests {
         use OperatorType as O;
         for (operator_type, expected) in [
             (O::ArgMin, "axis=0 keepdims=0"),
-            (O::AveragePool, "kernel_shape=[] auto_pad=SAME_UPPER count_include_pad=0 ceil_mode=0"),
+            (
+                O::AveragePool,
+                "kernel_shape=[] auto_pad=SAME_UPPER strides=[] count_include_pad=0 ceil_mode=0",
+            ),
             (O::BatchNormalization, "epsilon=0.0"),
             (O::Cast, "to=7"),
             (O::Concat, "axis=0"),
             (O::ConstantOfShape, r#"value=7:[1]:b"\0\0\0\0\0\0\0\0""#),
-            (O::Conv, "auto_pad=SAME_UPPER group=0"),
-            (O::ConvInteger, "auto_pad=SAME_UPPER group=0"),
-            (O::ConvTranspose, "auto_pad=NOTSET group=1"),
+            (O::Conv, "auto_pad=SAME_UPPER strides=[1, 1] group=0 dilations=[1, 1]"),
+            (O::ConvInteger, "auto_pad=SAME_UPPER strides=[1, 1] group=0 dilations=[1, 1]"),
+            (
+                O::ConvTranspose,
+                "auto_pad=NOTSET pads=[0, 0, 0, 0] strides=[1, 1] group=1 dilations=[1, 1]",
+            ),
             (O::Flatten, "axis=0"),
             (O::GatherElements, "axis=0"),
             (O::Gemm, "alpha=0.0 beta=0.0 transA=0 transB=0"),
             (O::GRU, "direction=forward hidden_size=0 linear_before_reset=0"),
             (O::LeakyRelu, "alpha=0.0"),
             (O::LSTM, "direction=forward hidden_size=0"),
-            (O::MaxPool, "kernel_shape=[] auto_pad=SAME_UPPER ceil_mode=0"),
+            (O::MaxPool, "kernel_shape=[] auto_pad=SAME_UPPER strides=[] ceil_mode=0"),
             (O::ReduceSum, "keepdims=0 noop_with_empty_axes=0"),
             (O::Reshape, "allowzero=0"),
             (
@@ -585,6 +627,39 @@ mod tests {
         assert_eq!(
             converted(OperatorType::Conv, conv(AutoPad::NotSet)),
             "auto_pad=NOTSET pads=[1, 2, 3, 4] strides=[2, 1] group=3 dilations=[1, 1]"
+        );
+    }
+
+    /// A kernel of one dimension, and what converters fill in for two.
+    #[test]
+    fn defaults_are_cut_to_the_rank_of_the_kernel() {
+        let pool = |pads| MaxPoolAttrs {
+            kernel_size: vec![3],
+            auto_pad: AutoPad::NotSet,
+            pads: Some(pads),
+            strides: Some(vec![1, 1]),
+            ceil_mode: false,
+        };
+        let pool = |pads| operator(OperatorType::MaxPool, Some(pool(pads).into()));
+        let convert = |operator: &Operator| {
+            let window = Window::of(operator, &[], None);
+            let (attributes, cut) = super::convert(operator, &window, String::new).unwrap();
+            (text(&attributes), cut)
+        };
+        assert_eq!(
+            convert(&pool(vec![0; 4])),
+            (
+                "kernel_shape=[3] auto_pad=NOTSET pads=[0, 0] strides=[1] ceil_mode=0".to_owned(),
+                vec!["pads", "strides"]
+            )
+        );
+        assert_eq!(
+            convert(&pool(vec![0, 0, 1, 1])),
+            (
+                "kernel_shape=[3] auto_pad=NOTSET pads=[0, 0, 1, 1] strides=[1] ceil_mode=0"
+                    .to_owned(),
+                vec!["strides"]
+            )
         );
     }
 

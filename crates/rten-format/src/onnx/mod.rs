@@ -57,6 +57,7 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 mod types;
+mod window;
 
 pub use error::{Error, Result};
 pub use export::{Export, Exported, ExternalData};

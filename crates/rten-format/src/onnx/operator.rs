@@ -1,5 +1,7 @@
 //! Operators as nodes.
 
+use tensor_core::Finding;
+
 use crate::{
     Attributes, NodeKind, Operator, OperatorType, Value, attributes::ModAttrs, topology::node,
 };
@@ -12,9 +14,11 @@ use super::{
     proto::{AttributeProto, NodeProto},
     rules::{Rule, Slot, VARIABLES, Variable, rule},
     shapes::{self, Dims},
+    window::Window,
 };
 
 /// An operator that becomes a node.
+#[derive(Clone)]
 pub(super) struct Call<'a> {
     pub(super) id: u32,
     pub(super) operator: &'a Operator,
@@ -64,13 +68,12 @@ impl<'a> Lowering<'a> {
 
     /// Makes the node of an operator without graphs.
     fn plain(&mut self, body: &mut Body, call: &Call<'a>) -> Result<()> {
-        let Call { operator, rule, path, .. } = call;
-        let attribute = attributes::convert(operator, || path.clone())?;
+        let Call { operator, rule, .. } = call;
         let mut operands = self.operands(body.scope, call)?;
         let shapes = self.shapes(body.scope, operator, &operands);
+        let attribute = self.attributes(body.scope, call, &shapes)?;
         self.adjust(body.scope, call, &mut operands);
         let variables = self.variables(body.scope, call, &operands)?;
-        check_remainder(call, variables.first().copied().flatten())?;
         let mut input = Vec::new();
         for (index, operand) in operands.into_iter().enumerate() {
             let slot = rule.input(index);
@@ -84,7 +87,35 @@ impl<'a> Lowering<'a> {
         }
         self.complete(body, call, &shapes, &mut input)?;
         let made = self.made(call, &variables, &shapes)?;
-        self.node(body, call, input, attribute, made)
+        match &operator.attributes {
+            Some(Attributes::Mod(ModAttrs { fmod: false })) if is_float(&variables) => {
+                self.remainder(body, call, input, made)
+            }
+            _ => self.node(body, call, input, attribute, made),
+        }
+    }
+
+    /// Returns the attributes of an operator, and reports which of them are not as in the file.
+    fn attributes(
+        &mut self,
+        scope: usize,
+        call: &Call<'_>,
+        shapes: &[Option<Dims>],
+    ) -> Result<Vec<AttributeProto>> {
+        let Call { operator, path, .. } = call;
+        let weights = operator.inputs.get(1).copied().flatten();
+        let weights = weights.and_then(|id| node(self.scopes.graph(scope)?, id));
+        let weights = weights.and_then(|node| match &node.kind {
+            NodeKind::Constant(constant) => Some(&constant.shape[..]),
+            _ => None,
+        });
+        let window = Window::of(operator, shapes, weights);
+        let (attributes, cut) = attributes::convert(operator, &window, || path.clone())?;
+        if !cut.is_empty() {
+            let message = format!("has defaults of another rank, cut: {}", cut.join(", "));
+            self.report.add(Finding::note(CUT, message).path(path.clone()));
+        }
+        Ok(attributes)
     }
 
     /// Finds out what an operator makes.
@@ -238,19 +269,8 @@ fn join(call: &Call<'_>, variable: Variable, found: &[(usize, &Operand)]) -> Res
     })
 }
 
-/// Refuses remainders of floats with the sign of the divisor, which ONNX has for integers alone.
-fn check_remainder(call: &Call<'_>, element: Option<Element>) -> Result<()> {
-    match &call.operator.attributes {
-        Some(Attributes::Mod(ModAttrs { fmod: false })) if element == Some(Element::Float) => {
-            Err(Error::Unsupported {
-                path: call.path.clone(),
-                what: "fmod",
-                found: "false".to_owned(),
-                expected: "true for floats",
-            })
-        }
-        _ => Ok(()),
-    }
+fn is_float(variables: &[Option<Element>; VARIABLES]) -> bool {
+    variables.first().copied().flatten() == Some(Element::Float)
 }
 
 /// Returns the element type that an input is cast to, or that an output has; `None` where it stays
@@ -263,3 +283,6 @@ fn slot_element(slot: Slot, variables: &[Option<Element>; VARIABLES]) -> Option<
         }
     }
 }
+
+/// Rule of a window whose steps or pads had defaults for another number of dimensions.
+const CUT: &str = "rten/onnx-defaults";

@@ -78,7 +78,7 @@ impl Rule {
     }
 
     /// Sets the name in ONNX, where it is not that in the format.
-    const fn named(mut self, name: &'static str) -> Self {
+    pub(super) const fn named(mut self, name: &'static str) -> Self {
         self.name = name;
         self
     }

@@ -122,6 +122,15 @@ enum Number {
 }
 
 impl<'a> Elements<'a> {
+    #[cfg(feature = "serde")]
+    fn len(self) -> usize {
+        match self.0 {
+            ConstantData::Float(bytes) | ConstantData::Int32(bytes) => bytes.len() / 4,
+            ConstantData::Int8(bytes) | ConstantData::UInt8(bytes) => bytes.len(),
+            ConstantData::Unknown(_) => 0,
+        }
+    }
+
     fn iter(self) -> Box<dyn Iterator<Item = Number> + 'a> {
         match self.0 {
             ConstantData::Float(bytes) => {
@@ -230,6 +239,7 @@ mod data {
         ///
         /// An id of a node that is left out is -1, as in the file. Numbers that JSON cannot write
         /// are the texts `NaN`, `Infinity` and `-Infinity`. Of what is unknown there is the number.
+        /// Of inline elements there is the number, and where they are not more than 64, all of them.
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut map = serializer.serialize_map(None)?;
             map.serialize_entry("metadata", &self.metadata)?;
@@ -370,7 +380,10 @@ mod data {
             data => {
                 let dtype = data.dtype().map(|dtype| dtype.to_string());
                 map.serialize_entry("inline_dtype", &dtype)?;
-                map.serialize_entry("inline", &Elements(data))
+                let elements = Elements(data);
+                map.serialize_entry("inline_elements", &elements.len())?;
+                let few = (elements.len() <= FEW).then_some(elements);
+                map.serialize_entry("inline", &few)
             }
         }
     }
@@ -411,6 +424,9 @@ mod data {
             }
         }
     }
+
+    /// Inline elements that are few enough to be written.
+    const FEW: usize = 64;
 
     /// Levels of subgraphs that are written: more than a file can have.
     const MAX_DEPTH: u32 = 64;

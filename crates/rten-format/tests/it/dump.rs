@@ -79,10 +79,11 @@ mod data {
                     assert_eq!(node["shape"], facts["shape"], "{at}");
                     assert_eq!(node["dtype"], facts["dtype"], "{at}");
                     assert_eq!(node["data_offset"], facts["data_offset"], "{at}");
-                    let inline = node["inline"].as_array().map(Vec::len);
-                    let elements = facts["elements"].as_u64().map(|elements| elements as usize);
-                    let is_inline = facts["inline_data"] != "NONE";
-                    assert_eq!(inline, elements.filter(|_| is_inline), "{at}");
+                    let elements = facts["elements"].as_u64();
+                    let elements = elements.filter(|_| facts["inline_data"] != "NONE");
+                    assert_eq!(node["inline_elements"].as_u64(), elements, "{at}");
+                    let shown = node["inline"].as_array().map(|shown| shown.len() as u64);
+                    assert_eq!(shown, elements.filter(|elements| *elements <= 64), "{at}");
                 }
                 kind => {
                     assert_eq!(kind, "value", "{at}");

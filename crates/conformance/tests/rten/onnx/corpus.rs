@@ -120,11 +120,14 @@ fn every_file_gives_the_outputs_of_rten() {
     for (name, reader) in files() {
         let without = listed(&NOT_IMPLEMENTED, &name).join(",");
         let without = if without.is_empty() { "-".to_owned() } else { without };
-        let exported = exports.add_with(&name, runs(&name), &without, Export::new(&reader));
+        let exported =
+            exports.add_with(&name, &reader, runs(&name), &without, Export::new(&reader));
         assert_eq!(exported.data, None);
         assert_eq!(exported.opset, if model(&name) == "new_ops" { 23 } else { 20 });
         names.push(name);
     }
+    #[cfg(feature = "peers")]
+    assert_eq!(exports.compared, EXPECTED_OUTPUTS + 2);
     assert_same_outputs(&exports, &names);
 }
 
@@ -140,7 +143,7 @@ fn constants_may_be_in_another_file() {
             continue;
         }
         let export = Export::new(&reader).external_data(ExternalData::From(0));
-        let exported = exports.add_with(&name, runs(&name), "-", export);
+        let exported = exports.add_with(&name, &reader, runs(&name), "-", export);
         with_data += usize::from(exported.data.is_some());
         names.push(name);
     }

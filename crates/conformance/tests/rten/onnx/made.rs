@@ -6,15 +6,15 @@ use std::fs;
 
 use builder::Builder;
 use rten_format::{
-    Attributes, DataType, Model, OperatorType, Reader, ResizeMode,
+    Attributes, AutoPad, DataType, Model, OperatorType, Reader, ResizeMode,
     attributes::{
         ArgMaxAttrs, AttentionAttrs, CastAttrs, CastLikeAttrs, ConcatAttrs,
-        ConcatFromSequenceAttrs, CumSumAttrs, DequantizeLinearAttrs, DropoutAttrs, EinsumAttrs,
-        EyeLikeAttrs, FlattenAttrs, GatherAttrs, GatherNDAttrs, GemmAttrs, IfAttrs, LSTMAttrs,
-        LoopAttrs, ModAttrs, NonMaxSuppressionAttrs, OneHotAttrs, PadAttrs, QuantizeLinearAttrs,
-        ReduceMeanAttrs, ReshapeAttrs, ResizeAttrs, ScatterElementsAttrs, ScatterNDAttrs,
-        SequenceEmptyAttrs, SplitAttrs, SplitToSequenceAttrs, TopKAttrs, TransposeAttrs,
-        TriluAttrs, UpsampleAttrs,
+        ConcatFromSequenceAttrs, ConvAttrs, ConvTransposeAttrs, CumSumAttrs, DequantizeLinearAttrs,
+        DropoutAttrs, EinsumAttrs, EyeLikeAttrs, FlattenAttrs, GatherAttrs, GatherNDAttrs,
+        GemmAttrs, IfAttrs, LSTMAttrs, LoopAttrs, MaxPoolAttrs, ModAttrs, NonMaxSuppressionAttrs,
+        OneHotAttrs, PadAttrs, QuantizeLinearAttrs, ReduceMeanAttrs, ReshapeAttrs, ResizeAttrs,
+        ScatterElementsAttrs, ScatterNDAttrs, SequenceEmptyAttrs, SplitAttrs, SplitToSequenceAttrs,
+        TopKAttrs, TransposeAttrs, TriluAttrs, UpsampleAttrs,
     },
     onnx::{Export, ExternalData},
 };
@@ -289,6 +289,69 @@ fn loops_take_any_condition() {
     assert_elements(&found[0], &[16.0]);
     assert_elements(&found[1], &[3.0]);
     assert_elements(&found[2], &[1.0, 1.0, 0.0]);
+}
+
+/// The sign is that of the divisor.
+#[test]
+fn remainders_of_floats() {
+    let mut b = Builder::new();
+    let x = b.input("x", DataType::Float, &[8]);
+    let by = [2.0, -2.0, 2.0, -2.0, f32::INFINITY, f32::NEG_INFINITY, -2.0, 0.75];
+    let by = b.floats(&[8], &by);
+    let rest = b.op(OperatorType::Mod, Some(ModAttrs { fmod: false }.into()), &[x, by]);
+    b.output(rest);
+    let x = floats(&[8], &[3.5, 3.5, -3.5, -3.5, 1.0, -1.0, 4.0, -1.0]);
+    let Some(found) = outputs(&b.model(), &json!({ "x": x })) else { return };
+    assert_elements(&found[0], &[1.5, -0.5, 0.5, -1.5, 1.0, -1.0, 0.0, 0.5]);
+}
+
+/// Converters leave out, or fill in for two dimensions, what these have.
+#[test]
+fn windows_have_the_rank_of_their_kernels() {
+    let mut b = Builder::new();
+    let x = b.input("x", DataType::Float, &[1, 1, 4]);
+    let image = b.input("image", DataType::Float, &[1, 1, 2, 2]);
+    let kernel = b.floats(&[1, 1, 2], &[1.0, 10.0]);
+    let square = b.floats(&[1, 1, 2, 2], &[1.0, 2.0, 3.0, 4.0]);
+    let conv = ConvAttrs { groups: 1, auto_pad: AutoPad::NotSet, ..ConvAttrs::default() };
+    let plain = ConvAttrs {
+        pads: Some(vec![0; 4]),
+        strides: Some(vec![1, 1]),
+        dilations: Some(vec![1, 1]),
+        ..conv.clone()
+    };
+    let transposed = ConvTransposeAttrs {
+        strides: Some(vec![2, 2]),
+        groups: 1,
+        auto_pad: AutoPad::NotSet,
+        ..ConvTransposeAttrs::default()
+    };
+    let pool = MaxPoolAttrs {
+        kernel_size: vec![2],
+        auto_pad: AutoPad::NotSet,
+        pads: Some(vec![0; 4]),
+        strides: Some(vec![1, 1]),
+        ceil_mode: false,
+    };
+    let given = [
+        b.op(OperatorType::Conv, Some(conv.clone().into()), &[x, kernel]),
+        b.op(OperatorType::Conv, Some(plain.into()), &[x, kernel]),
+        b.op(OperatorType::MaxPool, Some(pool.into()), &[x]),
+        b.op(OperatorType::Conv, Some(conv.into()), &[image, square]),
+        b.op(OperatorType::ConvTranspose, Some(transposed.into()), &[image, square]),
+    ];
+    for id in given {
+        b.output(id);
+    }
+    let x = floats(&[1, 1, 4], &[1.0, 2.0, 3.0, 4.0]);
+    let image = floats(&[1, 1, 2, 2], &[1.0, 0.0, 0.0, 1.0]);
+    let Some(found) = outputs(&b.model(), &json!({ "x": x, "image": image })) else { return };
+    assert_elements(&found[0], &[21.0, 32.0, 43.0]);
+    assert_elements(&found[1], &[21.0, 32.0, 43.0]);
+    assert_elements(&found[2], &[2.0, 3.0, 4.0]);
+    assert_elements(&found[3], &[5.0]);
+    let spread = [1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 3.0, 4.0];
+    assert_elements(&found[4], &spread);
 }
 
 #[test]
@@ -604,7 +667,7 @@ fn branches_find_their_constants() {
     let inputs = json!({ "condition": ints(&[], &[1]) });
     fs::write(&runs, json!({ "runs": [{ "inputs": inputs }] }).to_string()).unwrap();
     let export = Export::new(&reader).external_data(ExternalData::From(0));
-    let exported = exports.add_with("made", Some(runs), "-", export);
+    let exported = exports.add_with("made", &reader, Some(runs), "-", export);
     let len = fs::metadata(exported.data.unwrap()).unwrap().len();
     assert_eq!(len, 400 + 48 + 400);
     let Some(found) = exports.run() else { return };

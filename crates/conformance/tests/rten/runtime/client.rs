@@ -63,14 +63,14 @@ pub(crate) fn load_optimized(path: &Path) -> Result<(), String> {
     caught(|| Model::load_file(path).map(drop).map_err(|error| error.to_string()))
 }
 
-fn options() -> ModelOptions {
+pub(super) fn options() -> ModelOptions {
     let mut options = ModelOptions::with_all_ops();
     options.enable_optimization(false);
     options
 }
 
 /// Makes an error of a panic: the runtime takes some lies in files for faults of its own.
-fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
@@ -103,7 +103,7 @@ fn assert_run(model: &Model, run: &Json, at: &str) {
 }
 
 /// Reads a tensor of a `.run.json`.
-fn tensor(json: &Json) -> TensorBuf {
+pub(super) fn tensor(json: &Json) -> TensorBuf {
     let shape = json["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap());
     let shape: Shape = shape.collect();
     let numbers = json["data"].as_array().unwrap().iter().map(number);
@@ -123,7 +123,7 @@ fn number(json: &Json) -> f64 {
 }
 
 /// Gives a tensor to the runtime.
-fn value(tensor: &TensorBuf) -> Value {
+pub(super) fn value(tensor: &TensorBuf) -> Value {
     let shape = tensor.info().shape.dims().iter().map(|dim| usize::try_from(*dim).unwrap());
     let (shape, view): (Vec<usize>, _) = (shape.collect(), tensor.view());
     let value = match tensor.info().dtype {
@@ -137,7 +137,7 @@ fn value(tensor: &TensorBuf) -> Value {
 }
 
 /// Takes a tensor from the runtime, with `NaN` as in [`number`].
-fn result(value: Value) -> TensorBuf {
+pub(super) fn result(value: Value) -> TensorBuf {
     let shape = |dims: &[usize]| dims.iter().map(|dim| *dim as u64).collect::<Shape>();
     let tensor = match value {
         Value::FloatTensor(it) => {
@@ -154,4 +154,4 @@ fn result(value: Value) -> TensorBuf {
 }
 
 /// By how much kernels for other processors may differ.
-const CLOSE: Tolerance = Tolerance { rtol: 1e-6, atol: 1e-6, equal_nan: true };
+pub(super) const CLOSE: Tolerance = Tolerance { rtol: 1e-6, atol: 1e-6, equal_nan: true };

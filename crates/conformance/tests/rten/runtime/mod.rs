@@ -5,6 +5,7 @@
 //! the sample of a name does.
 
 pub(crate) mod client;
+pub(crate) mod exported;
 mod operators;
 mod refused;
 mod samples;
