@@ -35,6 +35,12 @@ struct Slot {
     index: usize,
 }
 
+/// The hash of a name that may be given to an object.
+#[derive(Clone, Copy)]
+pub(crate) struct Free {
+    hash: u64,
+}
+
 struct Entry {
     name: Range<usize>,
     body: Range<usize>,
@@ -62,31 +68,46 @@ impl Index {
         self.bodies.get(entry.body.clone())
     }
 
+    /// Returns the hash of a name that no object has.
+    pub(crate) fn free(&self, name: &str) -> Result<Free> {
+        let hash = self.hasher.hash_one(name);
+        match self.find(hash, name) {
+            None => Ok(Free { hash }),
+            Some(_) => Err(Error::DuplicateObject { name: name.to_owned() }),
+        }
+    }
+
     pub(crate) fn push_object(&mut self, name: &str, object: &Object) -> Result<()> {
-        self.push_with(name, |body| object.encode(&mut Emitter::new(body)))
+        let hash = self.hasher.hash_one(name);
+        self.push_with(name, Free { hash }, |body| object.encode(&mut Emitter::new(body)))
     }
 
     /// Adds an entry whose body `encode` appends.
     pub(crate) fn push_with(
         &mut self,
         name: &str,
+        free: Free,
         encode: impl FnOnce(&mut Vec<u8>),
     ) -> Result<()> {
         let mut body = std::mem::take(&mut self.scratch);
         body.clear();
         encode(&mut body);
-        let pushed = self.push(name, &body);
+        self.push_hashed(name, free, &body)?;
         self.scratch = body;
-        pushed
+        Ok(())
     }
 
     pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
+        self.push_hashed(name, Free { hash: self.hasher.hash_one(name) }, body)
+    }
+
+    fn push_hashed(&mut self, name: &str, Free { hash }: Free, body: &[u8]) -> Result<()> {
         let count = (self.live() as u64).saturating_add(1);
         self.limits.check(Limit::Tensors, "number of objects", count)?;
         let (from, start) = (self.names.len(), self.bodies.len());
         self.bodies.extend_from_slice(body)?;
         self.names.push_str(name);
-        let (hash, index) = (self.hasher.hash_one(name), self.entries.len());
+        let index = self.entries.len();
         let (name, body) = (from..self.names.len(), start..self.bodies.len());
         self.entries.push(Entry { name, body, live: true });
         self.by_name.insert_unique(hash, Slot { hash, index }, |slot| slot.hash);

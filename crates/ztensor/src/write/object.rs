@@ -39,9 +39,7 @@ impl<W: Write> Writer<W> {
     /// finished.
     pub fn object(&mut self, name: &str) -> Result<ObjectWriter<'_, W>> {
         self.check_finished()?;
-        if self.index.position(name).is_some() {
-            return Err(Error::DuplicateObject { name: name.to_owned() });
-        }
+        self.index.free(name)?;
         self.unfinished = Some(name.to_owned());
         let storage = self.options.storage;
         let object = Object::new(Shape::scalar(), Format::Dense);

@@ -199,9 +199,7 @@ impl<W: Write> Writer<W> {
 
     fn add_plain(&mut self, name: &str, tensor: &TensorView<'_>, dtype: &str) -> Result<()> {
         self.check_finished()?;
-        if self.index.position(name).is_some() {
-            return Err(Error::DuplicateObject { name: name.to_owned() });
-        }
+        let free = self.index.free(name)?;
         let written = self.out.align(self.options.alignment).and_then(|offset| {
             self.out.put(tensor.bytes())?;
             Ok(offset)
@@ -209,7 +207,7 @@ impl<W: Write> Writer<W> {
         let offset = written.inspect_err(|_| self.unfinished = Some(name.to_owned()))?;
         let length = tensor.bytes().len() as u64;
         let encode = |out: &mut _| Plain::write(out, tensor.shape(), dtype, offset, length);
-        self.index.push_with(name, encode)
+        self.index.push_with(name, free, encode)
     }
 
     /// Removes an object from the manifest; its blobs stay where they are.
