@@ -34,7 +34,7 @@ use crate::{
 /// lives: RTen models ONNX, or the other version of their own format; TFLite models Circle; zTensor files
 /// of any generation 1.1, as they are stored.
 ///
-/// Digests in the input are compared. What the output cannot hold is listed for all tensors before
+/// Checksums and digests in the input are compared, unless --force is given. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
 /// checked before it takes its place; a folder of shards is once all of them are written.
 #[derive(Debug, clap::Args)]

@@ -32,8 +32,8 @@ use crate::{
 /// All of them, unless some are chosen. Tensors are in `tensors/`, as npy where `NumPy` has their elements,
 /// else as their bytes (.bin); files are in `files/`. Bytes of a name that file systems disagree about are
 /// written as %XX, and names that differ in case alone end in ~2; `index.json` says what became of each.
-/// Sparse tensors come with their zeros. Digests are compared: what is damaged is reported and left out,
-/// with exit status 1. The folder appears once all is in it.
+/// Sparse tensors come with their zeros. Checksums and digests are compared: what is damaged is reported
+/// and left out, with exit status 1. The folder appears once all is in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

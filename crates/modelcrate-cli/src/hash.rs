@@ -5,7 +5,10 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use modelcrate::{AnyReader, ContentHash, HashList, hash_line, tensor_core::Profile};
+use modelcrate::{
+    AnyReader, ContentHash, HashList, hash_line,
+    tensor_core::{Profile, Verify},
+};
 use serde::Serialize;
 
 use crate::{
@@ -22,7 +25,7 @@ use crate::{
 /// The hash is over names, element types, shapes and elements: the same for every file that has the
 /// same tensors, whatever its format and however they are stored. Metadata do not count. A line is
 /// `tensors-v1:` and 64 hex digits, two spaces and the path, as sha256sum writes it; what is hashed
-/// are the lines that --tensors prints.
+/// are the lines that --tensors prints. Checksums and digests in the file are compared.
 ///
 /// A file model.zt.hash with the line of model.zt is compared by verify too.
 #[derive(Debug, clap::Args)]
@@ -97,7 +100,8 @@ impl Hash {
 }
 
 fn hash(path: &Input) -> anyhow::Result<ContentHash> {
-    let reader = output::open(path, AnyReader::options().profile(Profile::Lenient)).about(path)?;
+    let options = AnyReader::options().profile(Profile::Lenient).verify(Verify::Once);
+    let reader = output::open(path, options).about(path)?;
     let bar = Progress::new(path, reader.byte_len());
     let found = reader.tensor_set().about(path)?;
     let found = found.content_hash(manner().threads(), |bytes| bar.inc(bytes));

@@ -27,9 +27,9 @@ impl ReadOptions {
         self
     }
 
-    /// Sets when digests are compared: by default at the first read of a file of a carton, and else
-    /// only by [`AnyReader::validate`](crate::AnyReader::validate). No effect on formats that have
-    /// none: Circle, TFLite, PyTorch Live and `RTen`.
+    /// Sets when digests, and checksums of archives, are compared: by default at the first read of a
+    /// file of a carton, and else only by [`AnyReader::validate`](crate::AnyReader::validate). No
+    /// effect on formats that have none, such as Circle, TFLite, `RTen`, safetensors and GGUF.
     #[must_use]
     pub const fn verify(mut self, verify: Verify) -> Self {
         self.verify = Some(verify);

@@ -136,7 +136,8 @@ impl ReadOptions {
                 {
                     return Ok(AnyReader::Weights(weights::open_index(&source, folder, limits)?));
                 }
-                let options = weights::Reader::options().limits(limits);
+                let verify = self.verify.unwrap_or_default();
+                let options = weights::Reader::options().limits(limits).verify(verify);
                 #[cfg(feature = "archive")]
                 if let Some(archive) = found.archive {
                     return Ok(AnyReader::Weights(options.from_archive(archive)?));

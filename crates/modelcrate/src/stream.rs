@@ -197,7 +197,7 @@ fn blobs(tensor: ztensor::Tensor<'_>) -> Result<Vec<(String, Stream<'_>)>> {
         let is_all = *blob.role() == ztensor::Role::Data;
         let name = if is_all { String::new() } else { blob.role().to_string() };
         let stream = blob.stream()?;
-        Ok((name, Stream::ZTensor(Box::new((blob, stream)))))
+        Ok((name, Stream::ZTensor(Box::new((blob, Some(stream))))))
     });
     parts.collect()
 }
@@ -251,7 +251,8 @@ pub(crate) enum Stream<'a> {
     #[cfg(feature = "carton")]
     Carton(Box<carton_format::FileReader>),
     #[cfg(feature = "ztensor")]
-    ZTensor(Box<(ztensor::Blob<'a>, ztensor::BlobReader)>),
+    /// No stream is left once its end was seen.
+    ZTensor(Box<(ztensor::Blob<'a>, Option<ztensor::BlobReader>)>),
 }
 
 impl Stream<'_> {
@@ -275,14 +276,19 @@ impl Stream<'_> {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(parts) => {
                 let (blob, stream) = &mut **parts;
-                Ok(fill(stream, buffer).map_err(|error| blob.stream_fault(error))?)
+                let Some(rest) = stream else { return Ok(0) };
+                let filled = fill(rest, buffer).map_err(|error| blob.stream_fault(error))?;
+                if filled < buffer.len() {
+                    stream.take().map(|stream| blob.finish(stream)).transpose()?;
+                }
+                Ok(filled)
             }
         }
     }
 }
 
 fn unread(error: io::Error) -> Error {
-    crate::weights::Error::Read(error).into()
+    crate::weights::Error::unread(error).into()
 }
 
 fn fill(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {

@@ -181,6 +181,41 @@ fn what_is_damaged_stays_behind() {
 }
 
 #[test]
+fn every_checksum_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    for sample in [
+        "carton/valid/ref_noncontiguous.carton",
+        "nnpackage/valid/03_two_models_connected.zip",
+        "ptl/valid/torch113/img_extras.ptl",
+        "weights/arrays.npz",
+        "weights/compressed.npz",
+        "ztensor/golden/dense_sha256.zt",
+        "ztensor/golden/dense_zstd_crc32c.zt",
+    ] {
+        let mut bytes = fs::read(testdata(sample)).unwrap();
+        let name = sample.rsplit('/').next().unwrap();
+        let places = AnyReader::from_bytes(bytes.clone()).unwrap();
+        let places: Vec<_> =
+            places.tensors().unwrap().filter_map(|tensor| tensor.extent().unwrap()).collect();
+        // Where no tensor is stored as it is, one is compressed at the start of the file.
+        let at = places.iter().find(|extent| !extent.is_empty()).map_or(66, |at| at.offset());
+        bytes[at as usize] ^= 1;
+        fs::write(cd.join(name), bytes).unwrap();
+        for command in [
+            vec!["convert", name, "new.npz", "--lossy"],
+            vec!["extract", name, "-o", "folder"],
+            vec!["hash", name],
+        ] {
+            let (status, said) = fails(cd, &command);
+            assert_eq!(status, 1, "{command:?}: {said}");
+            assert!(!cd.join("new.npz").exists());
+        }
+        fs::remove_dir_all(cd.join("folder")).ok();
+    }
+}
+
+#[test]
 fn folders_hold_tensors_and_files() {
     let folder = folder();
     let cd = folder.path();

@@ -59,9 +59,10 @@ impl From<Plain> for Entry {
 pub(super) enum Place {
     /// In one of the sources, as they are.
     File { source: usize, extent: Extent },
-    /// In an entry of the archive that is compressed: so many bytes, behind others.
+    /// In an entry of the archive, whose checksum is compared: so many bytes, behind others; and
+    /// where they are in the file, unless they are compressed.
     #[cfg(feature = "archive")]
-    Entry { index: usize, skip: u64, len: u64 },
+    Entry { index: usize, skip: u64, len: u64, stored: Option<Extent> },
 }
 
 impl Place {

@@ -56,6 +56,16 @@ impl Error {
         Self::Malformed { rule, reason: reason.into(), at }
     }
 
+    /// Returns what a failed read of a tensor stands for.
+    pub(crate) fn unread(error: io::Error) -> Self {
+        #[cfg(feature = "archive")]
+        let error = match error.downcast() {
+            Ok(broken) => return Self::Archive(broken),
+            Err(error) => error,
+        };
+        Self::Read(error)
+    }
+
     /// Returns the stable id of the rule that is broken.
     #[must_use]
     pub fn rule(&self) -> &'static str {

@@ -5,7 +5,7 @@
 use std::io::{Read as _, Write};
 
 use model_archive::{Archive, ArchiveWriter, Compression, EntryOptions, Method, name};
-use tensor_core::{Limit, Limits, Source, TensorBuf, TensorInfo};
+use tensor_core::{Limit, Limits, Source, TensorBuf, TensorInfo, Verify};
 
 use super::{
     Error, Planned, Result,
@@ -21,7 +21,7 @@ pub(crate) fn sniff_archive(archive: &Archive) -> bool {
 }
 
 /// Reads the headers of all tensors.
-pub(super) fn parse(archive: &Archive, limits: &Limits) -> Result<Contents> {
+pub(super) fn parse(archive: &Archive, limits: &Limits, verify: Verify) -> Result<Contents> {
     let mut contents = Contents { findings: archive.lint(), ..Contents::default() };
     limits.check(Limit::Tensors, "number of tensors", archive.entries().len() as u64)?;
     for entry in archive.entries() {
@@ -36,14 +36,22 @@ pub(super) fn parse(archive: &Archive, limits: &Limits) -> Result<Contents> {
             let extent = entry.extent()?;
             let file = archive.source().window(extent, "array")?;
             let header = Header::read(&file, file.len()).map_err(broken)?;
-            let extent = extent.part(header.data.offset(), header.data.len(), "array")?;
-            (header, Place::File { source: 0, extent })
+            let (skip, len) = (header.data.offset(), header.data.len());
+            let extent = extent.part(skip, len, "array")?;
+            let stored = Some(extent);
+            (
+                header,
+                match verify {
+                    Verify::Never => Place::File { source: 0, extent },
+                    _ => Place::Entry { index: entry.index(), skip, len, stored },
+                },
+            )
         } else {
             let (mut start, size) = (Vec::new(), entry.info().size);
-            entry.reader()?.take(START).read_to_end(&mut start).map_err(Error::Read)?;
+            entry.reader()?.take(START).read_to_end(&mut start).map_err(Error::unread)?;
             let header = Header::read(&Source::from_bytes(start), size).map_err(broken)?;
             let (skip, len) = (header.data.offset(), header.data.len());
-            (header, Place::Entry { index: entry.index(), skip, len })
+            (header, Place::Entry { index: entry.index(), skip, len, stored: None })
         };
         let Header { dtype, shape, order, .. } = header;
         let element_type = ElementType::Plain(dtype);
@@ -192,7 +200,13 @@ mod tests {
         // The last byte of an element.
         let at = bytes.windows(8).position(|window| window == 4_i64.to_le_bytes()).unwrap();
         bytes[at] = 5;
-        let report = Reader::from_bytes(bytes).unwrap().validate();
+        let report = Reader::from_bytes(bytes.clone()).unwrap().validate();
         assert_eq!(report.findings()[0].rule, "zip/crc");
+        let reader = Reader::options().verify(Verify::Always).from_bytes(bytes).unwrap();
+        let tensor = reader.tensor("a").unwrap();
+        assert!(tensor.extent().unwrap().is_some());
+        assert_eq!(tensor.bytes().unwrap_err().rule(), "zip/crc");
+        tensor.stream().unwrap().read_to_end(&mut Vec::new()).unwrap_err();
+        reader.tensor("b/c").unwrap().bytes().unwrap();
     }
 }

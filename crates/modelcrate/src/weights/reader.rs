@@ -8,7 +8,7 @@ use bytes::Bytes;
 #[cfg(feature = "archive")]
 use model_archive::Archive;
 use serde_json::Value;
-use tensor_core::{DType, Extent, Finding, Limits, Profile, Report, Shape, Source};
+use tensor_core::{DType, Extent, Finding, Limits, Profile, Report, Shape, Source, Verify};
 
 #[cfg(feature = "archive")]
 use super::npz;
@@ -39,6 +39,7 @@ pub(super) struct Inner {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
     limits: Limits,
+    verify: Verify,
 }
 
 impl ReadOptions {
@@ -46,6 +47,14 @@ impl ReadOptions {
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets whether tensors of an archive are compared with its checksums: those that are compressed
+    /// always are, others at every read, unless this is [`Verify::Never`], as it is by default.
+    #[must_use]
+    pub const fn verify(mut self, verify: Verify) -> Self {
+        self.verify = verify;
         self
     }
 
@@ -109,7 +118,7 @@ impl ReadOptions {
     /// As for [`open`](Self::open).
     #[cfg(feature = "archive")]
     pub fn from_archive(self, archive: Archive) -> Result<Reader> {
-        let contents = npz::parse(&archive, &self.limits)?;
+        let contents = npz::parse(&archive, &self.limits, self.verify)?;
         let sources = vec![archive.source().clone()];
         let inner = Inner::new(Format::Npz, sources, self.limits, contents)?;
         Inner { archive: Some(archive), ..inner }.finish()

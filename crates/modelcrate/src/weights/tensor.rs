@@ -81,11 +81,12 @@ impl<'a> Tensor<'a> {
         match self.entry.place {
             Place::File { extent, .. } => Some(extent),
             #[cfg(feature = "archive")]
-            Place::Entry { .. } => None,
+            Place::Entry { stored, .. } => stored,
         }
     }
 
-    /// Returns where its bytes stand in the file, or in a shard, in the usual order.
+    /// Returns where its bytes stand in the file, or in a shard, in the usual order; `None` also where
+    /// reading compares them with a checksum.
     pub(crate) fn place(self) -> Option<(&'a Source, Extent)> {
         match self.entry.place {
             Place::File { source, extent } if self.entry.order.is_plain() => {
@@ -112,7 +113,7 @@ impl<'a> Tensor<'a> {
                 Ok(source.read(extent, WHAT)?)
             }
             #[cfg(feature = "archive")]
-            Place::Entry { index, skip, len } => {
+            Place::Entry { index, skip, len, .. } => {
                 let bytes = self.archived(index)?.checked_bytes()?;
                 let part = Extent::new(skip, len)?.within(bytes.len() as u64, WHAT)?;
                 Ok(Source::from_bytes(bytes).read(part, WHAT)?)
@@ -167,7 +168,7 @@ impl<'a> Tensor<'a> {
             Place::Entry { index, skip, .. } => {
                 let mut stream = BufReader::new(self.archived(index)?.reader()?);
                 std::io::copy(&mut (&mut stream).take(skip), &mut std::io::sink())
-                    .map_err(Error::Read)?;
+                    .map_err(Error::unread)?;
                 Ok(Box::new(stream))
             }
         }
@@ -213,7 +214,7 @@ impl<'a> Tensor<'a> {
         let is_bool = self.entry.element_type == ElementType::Plain(DType::Bool);
         let mut at = 0_u64;
         loop {
-            let bytes = stream.fill_buf().map_err(Error::Read)?;
+            let bytes = stream.fill_buf().map_err(Error::unread)?;
             if bytes.is_empty() {
                 return Ok(());
             }

@@ -158,13 +158,13 @@ impl<'a> Blob<'a> {
     /// with their number.
     ///
     /// The stream fails at its end where the length is not what the object needs, so what was read
-    /// before is proved only then. It checks no digest.
+    /// before is proved only then; what is left to prove is for [`finish`](Self::finish).
     ///
     /// # Errors
     ///
     /// [`Error::Component`] where the component cannot be used.
     pub fn stream(&self) -> Result<BlobReader> {
-        self.open(None)
+        self.open(self.hasher_when_asked()?)
     }
 
     /// Reads the stored bytes and compares them with the digest; nothing is decoded.
@@ -330,8 +330,13 @@ impl<'a> Blob<'a> {
         Ok(decoded)
     }
 
-    /// Proves that a stream has ended where it should, and its digest where that is asked for.
-    fn finish(&self, mut stream: BlobReader) -> Result<()> {
+    /// Proves that a [stream](Self::stream) of this blob, all of which was read, has ended where it
+    /// should, and its digest where [verification](crate::ReadOptions::verify) is on.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytes`](Self::bytes).
+    pub fn finish(&self, mut stream: BlobReader) -> Result<()> {
         let mut beyond = [0; 1];
         if stream.read(&mut beyond).map_err(|error| self.stream_fault(error))? > 0 {
             let found = Decoded::MoreThan(stream.decoded.saturating_sub(1));
