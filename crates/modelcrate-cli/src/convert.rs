@@ -11,17 +11,20 @@ mod rten;
 pub(crate) mod sets;
 mod to;
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use anyhow::ensure;
-use modelcrate::AnyReader;
+use anyhow::{anyhow, ensure};
+use modelcrate::{AnyReader, is_model_folder};
 
 pub(crate) use self::{sets::Tensors, to::To};
 use crate::{
-    failure::About,
+    failure::{About, chain, is_invalid},
     glob::{Glob, check_meant, is_meant},
-    options::{Force, Input, is_stdio},
-    outcome::Outcome,
+    options::{Force, Format, Input, is_stdio},
+    outcome::{Outcome, print_error},
     output,
     paths::same_file,
     write::{Writing, check_folder},
@@ -37,19 +40,20 @@ use crate::{
 /// Checksums and digests in the input are compared, unless --force is given. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
 /// checked before it takes its place; a folder of shards is once all of them are written.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   modelcrate convert model.ptl weights.safetensors
   modelcrate convert old.rten model.onnx
+  modelcrate convert models/ --to onnx --input-type mask=bool
   modelcrate convert model.carton - --to npz --tensor 'layer.0.*' | sha256sum
   modelcrate convert old.zt new.zt
   modelcrate convert model.rten old.rten --to rten1")]
 pub(crate) struct Convert {
-    /// The file to read; - is standard input
+    /// The file to read; - is standard input; or a folder of models, all of which --to is for
     input: Input,
-    /// The file to write; - is standard output
-    output: PathBuf,
+    /// The file to write; - is standard output; left out, the input's name with the end that --to says
+    output: Option<PathBuf>,
     /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors or zt
     #[arg(long, value_name = "FORMAT")]
     to: Option<To>,
@@ -69,8 +73,57 @@ pub(crate) struct Convert {
 
 impl Convert {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let to = To::of(self.to, &self.output).about(&self.output)?;
-        self.check_output(to).about(&self.output)?;
+        let models = self.to.and_then(To::source_end);
+        match models {
+            Some(end) if self.input.is_dir() && !is_model_folder(&self.input) => self.folder(end),
+            _ => self.file(),
+        }
+    }
+
+    /// Converts every model of a folder, into another one or beside it.
+    fn folder(&self, end: &str) -> anyhow::Result<Outcome> {
+        let single = self.write.print.format != Format::Json;
+        ensure!(single, "a folder has many results: expected --format jsonl, not json");
+        let has_end = |path: &PathBuf| path.extension().is_some_and(|found| found == end);
+        let entries = fs::read_dir(&self.input).about(&self.input)?;
+        let files = entries.map(|entry| entry.map(|entry| entry.path()));
+        let mut files: Vec<_> = files.collect::<Result<_, _>>().about(&self.input)?;
+        files.retain(has_end);
+        files.sort();
+        if files.is_empty() {
+            return Err(anyhow!("has no file .{end}, and --to is for those")).about(&self.input);
+        }
+        let mut outcome = Outcome::Fine;
+        for input in files {
+            let beside = self.output.as_ref().zip(input.file_name());
+            let output = beside.map(|(folder, name)| self.renamed(&folder.join(name)));
+            let converted = Self { input, output, ..self.clone() }.file();
+            outcome = outcome.and(converted.unwrap_or_else(|error| {
+                print_error(&chain(&error));
+                if is_invalid(&error) { Outcome::Invalid } else { Outcome::Failed }
+            }));
+        }
+        Ok(outcome)
+    }
+
+    /// Returns a path with the end of what is made.
+    fn renamed(&self, path: &Path) -> PathBuf {
+        self.to.map_or_else(|| path.to_owned(), |to| path.with_extension(to.end()))
+    }
+
+    fn output(&self) -> &Path {
+        self.output.as_deref().unwrap_or(&self.input)
+    }
+
+    fn file(mut self) -> anyhow::Result<Outcome> {
+        if self.output.is_none() {
+            let is_named = self.to.is_some() && !is_stdio(&self.input);
+            let missing = "becomes a file without a name: expected an output, or --to for a file";
+            ensure!(is_named, "{}: {missing}", self.input.display());
+            self.output = Some(self.renamed(&self.input));
+        }
+        let to = To::of(self.to, self.output()).about(self.output())?;
+        self.check_output(to).about(self.output())?;
         let reader = output::open(&self.input, AnyReader::options().verify(self.force.verify()));
         let reader = reader.about(&self.input)?;
         match (&reader, to) {
@@ -80,8 +133,8 @@ impl Convert {
             (AnyReader::Rten(model), To::Rten(Some(version))) => self.rten(model, version),
             #[cfg(feature = "rten")]
             (AnyReader::Rten(_), To::Rten(None)) => {
-                Err(anyhow::anyhow!("may be of either version: say --to rten1 or --to rten2"))
-                    .about(&self.output)
+                Err(anyhow!("may be of either version: say --to rten1 or --to rten2"))
+                    .about(self.output())
             }
             #[cfg(feature = "circle")]
             (AnyReader::Circle(model), To::Circle) if circle::is_tflite(model) => {
@@ -105,7 +158,7 @@ impl Convert {
         set.retain(|name| is_meant(&self.tensor, name));
         let job = sets::Job {
             target,
-            output: &self.output,
+            output: self.output(),
             force: self.force,
             write: self.write,
             tensors: &self.tensors,
@@ -115,7 +168,7 @@ impl Convert {
 
     /// Refuses before all the work what cannot be.
     fn check_output(&self, to: To) -> anyhow::Result<()> {
-        let is_input = !is_stdio(&self.output) && same_file(&self.input, &self.output);
+        let is_input = !is_stdio(self.output()) && same_file(&self.input, self.output());
         ensure!(!is_input, "is the input, expected another file");
         let chooses = !self.tensor.is_empty() || !self.tensors.is_default();
         ensure!(
@@ -125,8 +178,8 @@ impl Convert {
         #[cfg(feature = "rten")]
         self.rten.check(to)?;
         if self.tensors.is_folder() {
-            return check_folder(&self.output);
+            return check_folder(self.output());
         }
-        self.write.check(&self.output)
+        self.write.check(self.output())
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn is_tflite(reader: &Reader) -> bool {
 impl Convert {
     /// Writes a TFLite model in the schema of Circle; files that are appended to it stay.
     pub(super) fn circle(&self, reader: &Reader) -> anyhow::Result<Outcome> {
-        let path = self.output.as_path();
+        let path = self.output();
         let model = reader.model().to_circle().about(&self.input)?;
         let sink = self.write.create(path).about(path)?;
         let written = WriteOptions::default().write_to(sink, &model).origin(reader).finish();

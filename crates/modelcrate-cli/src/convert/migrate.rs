@@ -26,7 +26,7 @@ impl Convert {
     pub(super) fn migrate(&self, reader: &Reader) -> anyhow::Result<Outcome> {
         let (changes, kept) = self.migrated(reader)?;
         let result = Migrated {
-            path: self.output.display().to_string(),
+            path: self.output().display().to_string(),
             dry_run: self.write.dry_run,
             to: "ztensor",
             from: reader.generation().to_string(),
@@ -40,22 +40,22 @@ impl Convert {
             format!("{path}: {would_be}migrated from {from} to 1.1, {tensors} tensors\n");
         text.extend(result.changes.findings().iter().map(output::finding_text));
         let text = result.kept.checked.text(&path, &text);
-        self.write.report(&self.output, &result, &text)?;
+        self.write.report(self.output(), &result, &text)?;
         Ok(result.kept.checked.outcome())
     }
 
     fn migrated(&self, reader: &Reader) -> anyhow::Result<(Report, Kept)> {
-        let out = self.write.create(&self.output).about(&self.output)?;
+        let out = self.write.create(self.output()).about(self.output())?;
         let mut writer = WriteOptions::default().verify(self.force.verify()).write_to(out)?;
         let migrated = ztensor::migrate(reader, &mut writer);
         let fault = matches!(
             migrated,
             Err(Error::DuplicateObject { .. } | Error::Unfinished { .. } | Error::Write { .. })
         );
-        let changes = migrated.about(if fault { &self.output } else { &self.input })?;
-        let out = writer.finish().about(&self.output)?;
+        let changes = migrated.about(if fault { self.output() } else { &self.input })?;
+        let out = writer.finish().about(self.output())?;
         let before = reader.lint();
-        let kept = out.keep(&self.output, &before, self.force, |new| {
+        let kept = out.keep(self.output(), &before, self.force, |new| {
             let mut after = Reader::from_source(new)?.lint();
             if self.force.force {
                 // Nothing was compared on the way.

@@ -1,4 +1,4 @@
-use std::{fmt::Write as _, io::Write as _, path::Path};
+use std::{fmt::Write as _, io, path::Path};
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
@@ -33,8 +33,8 @@ struct Done<'a> {
 impl Convert {
     /// Exports a model to ONNX.
     pub(super) fn onnx(&self, reader: &Reader) -> anyhow::Result<Outcome> {
-        self.check_data().about(&self.output)?;
-        let to_stdout = is_stdio(&self.output);
+        self.check_data().about(self.output())?;
+        let to_stdout = is_stdio(self.output());
         let external = match self.rten.external_data {
             _ if to_stdout => ExternalData::Never,
             Some(Size(bytes)) => ExternalData::From(bytes),
@@ -42,24 +42,23 @@ impl Convert {
         };
         let existing = self.write.existing();
         let export = Export::new(reader).external_data(external).existing(existing);
+        let export = export.input_types(&self.rten.input_type);
         let exported = match self.write.dry_run {
-            _ if to_stdout => export.to_bytes_for(&self.output),
-            true => export.check(&self.output).map(|exported| (Vec::new(), exported)),
-            false => export.write(&self.output).map(|exported| (Vec::new(), exported)),
+            true if to_stdout => export.write_to(io::sink(), self.output()),
+            false if to_stdout => export.write_to(io::stdout().lock(), self.output()),
+            true => export.check(self.output()),
+            false => export.write(self.output()),
         };
-        let (model, exported) = exported.or_else(|error| self.failed(error))?;
-        if !self.write.dry_run {
-            std::io::stdout().lock().write_all(&model).about(&self.output)?;
-        }
+        let exported = exported.or_else(|error| self.failed(error))?;
         self.report(&exported)?;
         Ok(Outcome::Fine)
     }
 
     /// Refuses before all the work what would be refused after it.
     fn check_data(&self) -> anyhow::Result<()> {
-        let output = &self.output;
+        let output = self.output();
         let to_stdout = is_stdio(output);
-        let mut data = output.clone().into_os_string();
+        let mut data = output.to_owned().into_os_string();
         data.push(".data");
         if !to_stdout && same_file(&self.input, Path::new(&data)) {
             let error = anyhow!("is the input, and where constants go: expected another output");
@@ -85,7 +84,7 @@ impl Convert {
     }
 
     fn report(&self, exported: &Exported) -> anyhow::Result<()> {
-        let path = self.output.as_path();
+        let path = self.output();
         let result = Done {
             path: path.display().to_string(),
             to: "onnx",

@@ -1,16 +1,23 @@
-use anyhow::ensure;
-use modelcrate::rten_format::{Reader, Rewrite, WriteOptions};
+use anyhow::{Context as _, ensure};
+use modelcrate::{
+    rten_format::{Reader, Rewrite, WriteOptions},
+    tensor_core::DType,
+};
 
 use super::{Convert, To};
 use crate::{options::Size, outcome::Outcome, rten::Files};
 
 /// How RTen models are converted.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "RTen models")]
 pub(super) struct Options {
     /// To onnx: put constants of so many bytes or more into a file of their own, such as 4096 or 1MiB
     #[arg(long, value_name = "SIZE")]
     pub(super) external_data: Option<Size>,
+    /// To onnx: what an input of integers is: bool, i32 or i64, which the file does not tell apart;
+    /// i64, or what all that reads it takes, where nothing is said; may be given several times
+    #[arg(long, value_name = "NAME=TYPE", value_parser = input_type)]
+    pub(super) input_type: Vec<(String, DType)>,
     /// To rten2: put a header before the model data of version 1, which keeps its bytes
     #[arg(long)]
     wrap: bool,
@@ -24,9 +31,10 @@ pub(super) struct Options {
 
 impl Options {
     /// Refuses options of other formats than the output is of.
-    pub(super) fn check(self, to: To) -> anyhow::Result<()> {
+    pub(super) fn check(&self, to: To) -> anyhow::Result<()> {
         for (is_given, name, of) in [
             (self.external_data.is_some(), "--external-data", To::Onnx),
+            (!self.input_type.is_empty(), "--input-type", To::Onnx),
             (self.wrap, "--wrap", To::Rten(Some(2))),
             (self.inline_elements.is_some(), "--inline-elements", To::Rten(Some(2))),
             (self.alignment.is_some(), "--alignment", To::Rten(Some(2))),
@@ -36,7 +44,7 @@ impl Options {
         Ok(())
     }
 
-    fn write(self) -> WriteOptions {
+    fn write(&self) -> WriteOptions {
         let mut options = WriteOptions::default();
         if let Some(elements) = self.inline_elements {
             options = options.inline_elements(elements);
@@ -52,7 +60,7 @@ impl Convert {
         let rewrite = Rewrite::new(reader).options(self.rten.write());
         let files = Files {
             input: self.input.clone(),
-            output: self.output.clone(),
+            output: self.output().to_owned(),
             force: self.force,
             write: self.write,
         };
@@ -62,4 +70,10 @@ impl Convert {
             _ => rewrite.write_v2(sink),
         })
     }
+}
+
+/// Reads the name of an input, which may hold `=`, and its element type.
+fn input_type(text: &str) -> anyhow::Result<(String, DType)> {
+    let (name, dtype) = text.rsplit_once('=').context("expected NAME=TYPE")?;
+    Ok((name.to_owned(), dtype.parse()?))
 }

@@ -43,6 +43,27 @@ impl To {
         })
     }
 
+    /// Returns what names of files end in that hold this.
+    pub(super) fn end(self) -> &'static str {
+        match self {
+            Self::Circle => "circle",
+            Self::Onnx => "onnx",
+            Self::Rten(_) => "rten",
+            Self::Tensors(target) => {
+                target.format().extensions().first().copied().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns what names of models end in that become this; `None` where it holds tensors.
+    pub(super) const fn source_end(self) -> Option<&'static str> {
+        match self {
+            Self::Circle => Some("tflite"),
+            Self::Onnx | Self::Rten(_) => Some("rten"),
+            Self::Tensors(_) => None,
+        }
+    }
+
     /// Returns what tensors become; `None` where it holds models.
     pub(crate) const fn tensors(self) -> Option<Target> {
         match self {

@@ -423,6 +423,64 @@ fn models_are_exported() {
     assert!(!cd.join("new.onnx").exists());
 }
 
+/// The element type of an input shows in the notes, and what was asked for is not noted.
+#[test]
+fn inputs_are_exported_as_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    fs::copy(testdata("rten/valid/control_flow.v2.rten"), cd.join("m.rten")).unwrap();
+    let export = ["convert", "m.rten", "m.onnx", "--dry-run"];
+    let line = "is INT64 in ONNX, where the file says Int32";
+    assert!(prints(cd, &export).contains(line));
+    let inputs = Reader::open(cd.join("m.rten")).unwrap();
+    let graph = &inputs.model().graph;
+    let names = graph.inputs.iter().map(|id| graph.nodes[*id as usize].name.clone().unwrap());
+    let is_whole = |name: &String| prints(cd, &export).contains(&format!("\"{name}\": {line}"));
+    let whole: Vec<String> = names.filter(is_whole).collect();
+    let asked: Vec<String> =
+        whole.iter().map(|name| format!("--input-type={name}=int32")).collect();
+    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+    assert!(!prints(cd, &[&export[..], &asked].concat()).contains("is INT"));
+    for (value, message) in [
+        ("x", "expected NAME=TYPE"),
+        ("x=complex", "complex"),
+        ("nosuch=bool", "model has no input \"nosuch\", expected"),
+    ] {
+        let (status, said) = fails(cd, &[&export[..], &["--input-type", value]].concat());
+        assert!(status == 2 && said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn folders_of_models_are_exported() {
+    let folder = folder();
+    let cd = folder.path();
+    let printed = prints(cd, &["convert", "v2.rten", "--to", "onnx"]);
+    assert_eq!(printed, "v2.onnx: exported to ONNX, operator set 20\n");
+    let model = fs::read(cd.join("v2.onnx")).unwrap();
+    for name in ["models", "exports"] {
+        fs::create_dir(cd.join(name)).unwrap();
+    }
+    fs::write(cd.join("models/note.txt"), "no model").unwrap();
+    let folder_of = ["convert", "models", "--to", "onnx"];
+    assert_eq!(
+        fails(cd, &folder_of),
+        (2, "error: models: has no file .rten, and --to is for those\n".to_owned())
+    );
+    for name in ["a", "b"] {
+        fs::copy(cd.join("v2.rten"), cd.join(format!("models/{name}.rten"))).unwrap();
+    }
+    fs::write(cd.join("models/a.rten"), "no model").unwrap();
+    let output = modelcrate(cd, &folder_of);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(fs::read(cd.join("models/b.onnx")).unwrap() == model);
+    fs::remove_file(cd.join("models/a.rten")).unwrap();
+    prints(cd, &["convert", "models", "exports", "--to", "onnx"]);
+    assert!(fs::read(cd.join("exports/b.onnx")).unwrap() == model);
+    let (status, said) = fails(cd, &["convert", "-", "--to", "onnx"]);
+    assert!(status == 2 && said.contains("expected an output, or --to for a file"), "{said}");
+}
+
 #[test]
 fn large_constants_are_exported_beside_the_model() {
     let folder = tempfile::tempdir().unwrap();

@@ -191,13 +191,14 @@ impl Lowering<'_> {
         bytes: Vec<u8>,
     ) -> String {
         let name = self.values.fresh(name);
-        body.graph.initializer.push(TensorProto {
+        let tensor = TensorProto {
             dims: dims.to_vec(),
             data_type: Some(element.code()),
             name: Some(name.clone()),
             raw_data: Some(bytes.into()),
             ..Default::default()
-        });
+        };
+        body.graph.initializer.push(tensor.into());
         name
     }
 

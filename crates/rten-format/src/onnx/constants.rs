@@ -1,7 +1,7 @@
 //! Constants as initialisers: in the model, or in a data file beside it.
 
 use std::{
-    io::{self, Read as _, Write},
+    io::{self, BufWriter, Read as _, Write},
     path::Path,
 };
 
@@ -13,7 +13,7 @@ use crate::Tensor;
 use super::{
     element::{Element, Kind},
     error::{Error, Result},
-    proto::{EXTERNAL, StringStringEntryProto, TensorProto},
+    proto::{EXTERNAL, Gaps, Initializer, Later, ModelProto, StringStringEntryProto, TensorProto},
 };
 
 /// Where the constants of a model go.
@@ -23,14 +23,24 @@ pub(super) struct Store<'a> {
     threshold: Option<u64>,
     /// The name of the data file.
     location: String,
-    pieces: Vec<Piece<'a>>,
+    /// Constants in the data file.
+    beside: Vec<Placed<'a>>,
+    /// Constants in the model that are written when all around them is encoded.
+    inside: Vec<Piece<'a>>,
+    gaps: Gaps,
 }
 
-/// A constant in the data file.
+/// The elements of a constant.
 #[derive(Debug)]
 struct Piece<'a> {
     tensor: Tensor<'a>,
     element: Element,
+}
+
+/// A constant in the data file.
+#[derive(Debug)]
+struct Placed<'a> {
+    piece: Piece<'a>,
     /// Bytes from the start of the data file.
     offset: u64,
     /// Bytes in the data file.
@@ -39,13 +49,18 @@ struct Piece<'a> {
 
 impl<'a> Store<'a> {
     /// Puts every constant into the model.
-    pub(super) const fn inline() -> Self {
-        Self { threshold: None, location: String::new(), pieces: Vec::new() }
+    pub(super) fn inline() -> Self {
+        Self::new(None, String::new())
     }
 
     /// Puts constants of at least so many bytes into a data file of this name.
-    pub(super) const fn beside(location: String, threshold: u64) -> Self {
-        Self { threshold: Some(threshold), location, pieces: Vec::new() }
+    pub(super) fn beside(location: String, threshold: u64) -> Self {
+        Self::new(Some(threshold), location)
+    }
+
+    fn new(threshold: Option<u64>, location: String) -> Self {
+        let (beside, inside) = (Vec::new(), Vec::new());
+        Self { threshold, location, beside, inside, gaps: Gaps::default() }
     }
 
     /// Makes an initialiser of a constant.
@@ -54,7 +69,7 @@ impl<'a> Store<'a> {
         tensor: Tensor<'a>,
         element: Element,
         name: String,
-    ) -> Result<TensorProto> {
+    ) -> Result<Initializer> {
         let info = tensor.info()?;
         // A constant that does not lie in the file is refused here, wherever it goes.
         tensor.place()?;
@@ -70,12 +85,17 @@ impl<'a> Store<'a> {
                 proto.external_data = self.place(tensor, element, len);
                 proto.data_location = Some(EXTERNAL);
             }
+            _ if len >= IN_MEMORY => {
+                let later = Later { len, piece: self.inside.len(), gaps: self.gaps.clone() };
+                self.inside.push(Piece { tensor, element });
+                return Ok(Initializer { tensor: proto, later: Some(later) });
+            }
             _ => {
                 let kind = Kind::of_constant(info.dtype);
                 proto.raw_data = Some(converted(tensor.bytes()?, kind, element));
             }
         }
-        Ok(proto)
+        Ok(proto.into())
     }
 
     /// Reserves room in the data file and returns what names it.
@@ -85,10 +105,10 @@ impl<'a> Store<'a> {
         element: Element,
         len: u64,
     ) -> Vec<StringStringEntryProto> {
-        let end = self.pieces.last().map_or(0, |piece| piece.offset.saturating_add(piece.len));
+        let end = self.beside.last().map_or(0, |piece| piece.offset.saturating_add(piece.len));
         let alignment = if len < LARGE { ALIGNMENT } else { PAGE };
         let offset = end.next_multiple_of(alignment);
-        self.pieces.push(Piece { tensor, element, offset, len });
+        self.beside.push(Placed { piece: Piece { tensor, element }, offset, len });
         let entry = |key: &str, value: String| StringStringEntryProto {
             key: Some(key.to_owned()),
             value: Some(value),
@@ -102,20 +122,45 @@ impl<'a> Store<'a> {
 
     /// Tells whether nothing goes into the data file.
     pub(super) const fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.beside.is_empty()
     }
 
     /// Writes the data file, a buffer of elements at a time.
-    pub(super) fn write(&self, source: &Source, sink: &mut impl Write, path: &Path) -> Result<()> {
+    pub(super) fn write_data(&self, source: &Source, sink: impl Write, path: &Path) -> Result<()> {
+        let mut sink = BufWriter::with_capacity(BUFFERED, sink);
         let mut at = 0_u64;
-        for piece in &self.pieces {
-            let gap = piece.offset.saturating_sub(at);
-            let padded = io::copy(&mut io::repeat(0).take(gap), sink);
+        for Placed { piece, offset, len } in &self.beside {
+            let gap = offset.saturating_sub(at);
+            let padded = io::copy(&mut io::repeat(0).take(gap), &mut sink);
             padded.map_err(|source| Error::writing(path, source))?;
-            piece.write(source, sink, path)?;
-            at = piece.offset.saturating_add(piece.len);
+            piece.write(source, &mut sink, path)?;
+            at = offset.saturating_add(*len);
         }
-        Ok(())
+        sink.flush().map_err(|source| Error::writing(path, source))
+    }
+
+    /// Writes a model with the constants that are in it, a buffer of elements at a time.
+    pub(super) fn write_model(
+        &self,
+        model: &ModelProto,
+        source: &Source,
+        sink: impl Write,
+        path: &Path,
+    ) -> Result<()> {
+        let mut sink = BufWriter::with_capacity(BUFFERED, sink);
+        let (encoded, gaps) = self.gaps.encode(model);
+        let mut at = 0;
+        for gap in gaps {
+            let before = encoded.get(at..gap.at).unwrap_or_default();
+            sink.write_all(before).map_err(|source| Error::writing(path, source))?;
+            if let Some(piece) = self.inside.get(gap.piece) {
+                piece.write(source, &mut sink, path)?;
+            }
+            at = gap.at;
+        }
+        let rest = encoded.get(at..).unwrap_or_default();
+        let written = sink.write_all(rest).and_then(|()| sink.flush());
+        written.map_err(|source| Error::writing(path, source))
     }
 }
 
@@ -170,5 +215,11 @@ const PAGE: u64 = 4096;
 /// How many bytes make a constant large.
 const LARGE: u64 = 1 << 20;
 
+/// From how many bytes on elements are not in memory before they are written.
+const IN_MEMORY: u64 = 256;
+
 /// A whole number of elements of every type.
 const BUFFER: u64 = 256 << 10;
+
+/// Bytes that are gathered before they are written.
+const BUFFERED: usize = 256 << 10;

@@ -71,6 +71,31 @@ pub(super) enum Element {
 }
 
 impl Element {
+    /// Returns what an element type of the other formats is.
+    pub(super) const fn of(dtype: DType) -> Option<Self> {
+        Some(match dtype {
+            DType::F32 => Self::Float,
+            DType::U8 => Self::UInt8,
+            DType::I8 => Self::Int8,
+            DType::I32 => Self::Int32,
+            DType::I64 => Self::Int64,
+            DType::Bool => Self::Bool,
+            _ => return None,
+        })
+    }
+
+    /// Returns its name in ONNX.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Float => "FLOAT",
+            Self::UInt8 => "UINT8",
+            Self::Int8 => "INT8",
+            Self::Int32 => "INT32",
+            Self::Int64 => "INT64",
+            Self::Bool => "BOOL",
+        }
+    }
+
     pub(super) const fn code(self) -> i32 {
         self as i32
     }

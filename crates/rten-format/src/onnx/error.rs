@@ -158,6 +158,14 @@ pub enum Error {
         /// The path of the model.
         path: PathBuf,
     },
+    /// An element type is given for an input that the model does not have.
+    #[error("model has no input {name:?}, expected {expected}")]
+    NoInput {
+        /// Its name.
+        name: String,
+        /// Names of inputs.
+        expected: String,
+    },
     /// A constant is broken or cannot be read.
     #[error(transparent)]
     Rten(#[from] crate::Error),
@@ -209,6 +217,7 @@ impl Error {
             | Self::Subgraph { .. }
             | Self::TooLarge { .. }
             | Self::FileName { .. }
+            | Self::NoInput { .. }
             | Self::Exists { .. } => ErrorKind::Usage,
         }
     }

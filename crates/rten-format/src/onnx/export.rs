@@ -1,14 +1,13 @@
 //! The export as a whole: the model around the graph, and the files.
 
 use std::{
-    fs,
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use prost::Message as _;
 use tensor_core::{
-    Report,
+    DType, Report,
     output::{Durability, Existing, LockedFile, Output},
 };
 
@@ -43,6 +42,7 @@ pub struct Export<'a> {
     external: ExternalData,
     existing: Existing,
     durability: Durability,
+    input_types: &'a [(String, DType)],
 }
 
 /// Which constants go into a data file beside the model.
@@ -95,7 +95,15 @@ impl<'a> Export<'a> {
             external: ExternalData::Automatic,
             existing: Existing::Replace,
             durability: Durability::Synced,
+            input_types: &[],
         }
+    }
+
+    /// Sets what inputs are, by their names: `bool`, `i32` or `i64`, which the format does not tell
+    /// apart. Others are `i64`, or `bool` or `i32` where all that reads them takes that.
+    pub const fn input_types(mut self, types: &'a [(String, DType)]) -> Self {
+        self.input_types = types;
+        self
     }
 
     /// Sets which constants go into a data file.
@@ -124,17 +132,21 @@ impl<'a> Export<'a> {
     ///
     /// Where something has no counterpart in ONNX, a constant is broken, or the model is too large.
     pub fn to_bytes(self) -> Result<Vec<u8>> {
-        Ok(self.to_bytes_for(Path::new(""))?.0)
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes, "")?;
+        Ok(bytes)
     }
 
-    /// Like [`to_bytes`](Self::to_bytes), but says what [`write`](Self::write) would say of a path.
+    /// Writes the model with all constants in it, piece by piece, and says what
+    /// [`write`](Self::write) would say of a path.
     ///
     /// # Errors
     ///
-    /// As for [`to_bytes`](Self::to_bytes).
-    pub fn to_bytes_for(self, path: impl AsRef<Path>) -> Result<(Vec<u8>, Exported)> {
+    /// As for [`to_bytes`](Self::to_bytes); where nothing can be written.
+    pub fn write_to(self, sink: impl io::Write, path: impl AsRef<Path>) -> Result<Exported> {
         let made = self.external_data(ExternalData::Never).make(path.as_ref())?;
-        Ok((made.model.encode_to_vec(), made.exported))
+        made.store.write_model(&made.model, self.reader.source(), sink, path.as_ref())?;
+        Ok(made.exported)
     }
 
     /// Writes the model, and where constants are external, a data file with `.data` behind its
@@ -142,8 +154,8 @@ impl<'a> Export<'a> {
     ///
     /// Files appear under their names when all of them are complete, the data file first: where a
     /// process is killed between the two, or the model cannot take its place, a data file that was
-    /// replaced stands beside the model from before, which it does not fit. Constants go into the
-    /// data file piece by piece, whatever their size; a model without one is made in memory.
+    /// replaced stands beside the model from before, which it does not fit. Constants are written
+    /// piece by piece, whatever their size.
     ///
     /// # Errors
     ///
@@ -154,21 +166,20 @@ impl<'a> Export<'a> {
         let path = path.as_ref();
         self.require_free(path)?;
         let Made { model: content, store, exported } = self.make(path)?;
-        let content = content.encode_to_vec();
         let mut model = Output { durability: self.durability, ..Output::default() }.create(path)?;
         let _model_lock = self.lock(path)?;
-        model.write_all(&content).map_err(|source| Error::writing(path, source))?;
+        store.write_model(&content, self.reader.source(), &mut model, path)?;
         let Some(data) = &exported.data else {
             model.commit(self.existing)?;
             return Ok(exported);
         };
         let mut file = Output { durability: self.durability, ..Output::default() }.create(data)?;
         let _data_lock = self.lock(data)?;
-        store.write(self.reader.source(), &mut file, data)?;
+        store.write_data(self.reader.source(), &mut file, data)?;
         let was_there = fs::symlink_metadata(data).is_ok();
         file.commit(self.existing)?;
         if let Err(error) = model.commit(self.existing) {
-            if !was_there && !may_hold(path, &content) {
+            if !was_there && !may_hold(path, content.encoded_len() as u64) {
                 // The first error says more than a second one.
                 let _ = fs::remove_file(data);
             }
@@ -255,7 +266,8 @@ impl<'a> Export<'a> {
 
     /// Puts the model around its graph.
     fn make_with(self, path: &Path, store: Store<'a>) -> Result<Made<'a>> {
-        let Lowered { graph, store, opset, report } = Lowering::run(self.reader, store)?;
+        let Lowered { graph, store, opset, report } =
+            Lowering::run(self.reader, store, self.input_types)?;
         let metadata = self.reader.model().metadata.as_ref();
         let model = ModelProto {
             ir_version: Some(ir_version(opset)),
@@ -282,11 +294,11 @@ struct Made<'a> {
     exported: Exported,
 }
 
-/// Tells whether a file has this content, for all that is known: a commit that fails may have put it
-/// in its place.
-fn may_hold(path: &Path, content: &[u8]) -> bool {
-    match fs::read(path) {
-        Ok(there) => there == content,
+/// Tells whether a file is the model, for all that its length tells: a commit that fails may have put
+/// it in its place.
+fn may_hold(path: &Path, bytes: u64) -> bool {
+    match fs::metadata(path) {
+        Ok(there) => there.len() == bytes,
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
@@ -347,12 +359,11 @@ mod tests {
     fn data_goes_only_where_no_model_is_in_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.onnx");
-        assert!(!may_hold(&path, b"new"));
-        fs::write(&path, b"old").unwrap();
-        assert!(!may_hold(&path, b"new"));
+        assert!(!may_hold(&path, 3));
+        fs::write(&path, b"older").unwrap();
+        assert!(!may_hold(&path, 3));
         fs::write(&path, b"new").unwrap();
-        assert!(may_hold(&path, b"new"));
-        assert!(may_hold(folder.path(), b"new"), "what cannot be read may be anything");
+        assert!(may_hold(&path, 3));
     }
 
     /// As the list of releases in ONNX's repository pairs them.

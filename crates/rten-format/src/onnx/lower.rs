@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tensor_core::{Finding, Report, text::short};
+use tensor_core::{DType, Finding, Report, text::short};
 
 use crate::{
     Graph, Node, NodeKind, Operator, Reader, Tensor,
@@ -36,6 +36,10 @@ pub(super) struct Lowering<'a> {
     pub(super) nodes: Names,
     pub(super) opset: i64,
     pub(super) report: Report,
+    /// Element types that were asked for, by the names of inputs.
+    input_types: &'a [(String, DType)],
+    /// Names of constants that are given out, which what gives them out has.
+    kept: HashMap<u32, String>,
     /// Bytes of nodes and types so far, at least.
     spent: u64,
 }
@@ -103,8 +107,13 @@ pub(super) struct Body {
 
 impl<'a> Lowering<'a> {
     /// Makes the main graph, with all others in it.
-    pub(super) fn run(reader: &'a Reader, store: Store<'a>) -> Result<Lowered<'a>> {
+    pub(super) fn run(
+        reader: &'a Reader,
+        store: Store<'a>,
+        input_types: &'a [(String, DType)],
+    ) -> Result<Lowered<'a>> {
         let scopes = Scopes::of(reader.model());
+        check_inputs(&reader.model().graph, input_types)?;
         check_nodes(&scopes)?;
         let kinds = Kinds::infer(reader, &scopes)?;
         let demands = Demands::of(&scopes);
@@ -122,6 +131,8 @@ impl<'a> Lowering<'a> {
             nodes,
             opset: OLDEST_OPSET,
             report: Report::default(),
+            input_types,
+            kept: HashMap::new(),
             spent: 0,
         };
         let graph = this.graph(0, Role::Main)?;
@@ -165,9 +176,11 @@ impl<'a> Lowering<'a> {
                 let message = "has an element type that nothing tells, taken as Float".to_owned();
                 self.report.add(Finding::warning(UNKNOWN, message).path(path()));
             }
-            let made = match node.kind {
-                NodeKind::Constant(_) => self.kinds.kind(body.scope, id).widest().into(),
-                _ => role.input(index, self.kinds.kind(body.scope, id)),
+            let kind = self.kinds.kind(body.scope, id);
+            let made = match role {
+                Role::Main => self.input(body.scope, id, node, kind)?.into(),
+                _ if matches!(node.kind, NodeKind::Constant(_)) => kind.widest().into(),
+                _ => role.input(index, kind),
             };
             let operand = self.define(body.scope, id, node, made)?;
             body.graph.input.push(match role {
@@ -176,6 +189,35 @@ impl<'a> Lowering<'a> {
             });
         }
         Ok(())
+    }
+
+    /// Returns the element type of an input of the main graph: what was asked for, or what all that
+    /// reads it takes.
+    fn input(&mut self, scope: usize, id: u32, node: &Node, kind: Kind) -> Result<Element> {
+        let mut asked = self.input_types.iter().rev();
+        let asked = asked.find(|(name, _)| node.name.as_ref() == Some(name));
+        let path = || self.scopes.node_path(scope, id);
+        let Some((_, dtype)) = asked else {
+            let element = self.demands.element(scope, id, kind);
+            if kind == Kind::Int {
+                let message = format!("is {} in ONNX, where the file says Int32", element.name());
+                self.report.add(Finding::note(INPUT, message).path(path()));
+            }
+            return Ok(element);
+        };
+        Element::of(*dtype).filter(|element| element.kind() == kind).ok_or_else(|| {
+            Error::Unsupported {
+                path: path(),
+                what: "an input type",
+                found: dtype.to_string(),
+                expected: match kind {
+                    Kind::Float => "f32",
+                    Kind::Int8 => "i8",
+                    Kind::UInt8 => "u8",
+                    Kind::Int => "bool, i32 or i64",
+                },
+            }
+        })
     }
 
     /// Makes initialisers of all constants; one that is an input as well is its default.
@@ -187,13 +229,26 @@ impl<'a> Lowering<'a> {
                 None => {
                     let kind = self.kinds.kind(body.scope, id);
                     let element = self.demands.element(body.scope, id, kind);
-                    self.define(body.scope, id, node, element)?
+                    self.constant(body, id, node, element)?
                 }
             };
             let tensor = self.store.add(tensor, operand.element, operand.name)?;
             body.graph.initializer.push(tensor);
         }
         Ok(())
+    }
+
+    /// Gives a constant its name, or another one where an output of the model has that.
+    fn constant(&mut self, body: &Body, id: u32, node: &Node, element: Element) -> Result<Operand> {
+        let operand = self.define(body.scope, id, node, element)?;
+        if body.scope > 0 || !body.outputs.contains(&id) {
+            return Ok(operand);
+        }
+        let name = self.values.fresh(&format!("{}_constant", operand.name));
+        self.kept.insert(id, operand.name.clone());
+        let operand = Operand { name, ..operand };
+        self.operands.insert((body.scope, id), operand.clone());
+        Ok(operand)
     }
 
     /// Gives captured values the names that they have outside.
@@ -219,11 +274,15 @@ impl<'a> Lowering<'a> {
             let element = role.output(index, operand.element);
             let mut output = self.cast(body, &operand, element)?;
             let is_own = made.contains(&output.name) || output.name != operand.name;
+            let kept = if role == Role::Main { self.kept.remove(&id) } else { None };
+            let is_kept = kept.is_some();
             if !is_own || !given.insert(output.name.clone()) {
-                output = self.identity(body, &output)?;
+                let fresh = |this: &mut Self| this.values.fresh(&format!("{}_output", output.name));
+                let name = kept.unwrap_or_else(|| fresh(self));
+                output = self.identity(body, &output, name)?;
                 given.insert(output.name.clone());
             }
-            if role == Role::Main && output.name != operand.name {
+            if role == Role::Main && output.name != operand.name && !is_kept {
                 let message = format!("is given out as {:?}", short(&output.name));
                 let path = self.scopes.node_path(body.scope, id);
                 self.report.add(Finding::note(RENAMED, message).path(path));
@@ -268,7 +327,17 @@ impl<'a> Lowering<'a> {
         };
         let name = self.values.claim(node.name.as_deref(), &otherwise);
         let Made { element, dims } = made.into();
-        let (form, dims) = (self.kinds.form(scope, id), shapes::declared(node).or(dims));
+        let form = self.kinds.form(scope, id);
+        let dims = match (shapes::declared(node), dims) {
+            (Some(declared), Some(dims)) if declared.len() != dims.len() => {
+                let (found, made) = (declared.len(), dims.len());
+                let message = format!("has a shape of {found} dimensions, but {made} are made");
+                let path = self.scopes.node_path(scope, id);
+                self.report.add(Finding::note(SHAPE, message).path(path));
+                Some(dims)
+            }
+            (declared, dims) => declared.or(dims),
+        };
         let operand = Operand { name, element, form, dims };
         self.operands.insert((scope, id), operand.clone());
         Ok(operand)
@@ -295,8 +364,8 @@ impl<'a> Lowering<'a> {
         Ok(Operand { name, element, ..operand.clone() })
     }
 
-    fn identity(&mut self, body: &mut Body, operand: &Operand) -> Result<Operand> {
-        let name = self.values.fresh(&format!("{}_output", operand.name));
+    /// Gives a value another name.
+    fn identity(&mut self, body: &mut Body, operand: &Operand, name: String) -> Result<Operand> {
         let (input, output) = (vec![operand.name.clone()], vec![name.clone()]);
         self.push(body, "Identity", input, output, Vec::new())?;
         Ok(Operand { name, ..operand.clone() })
@@ -332,6 +401,19 @@ impl<'a> Lowering<'a> {
             return Err(Error::TooLarge { found: self.spent });
         }
         Ok(())
+    }
+}
+
+/// Refuses element types for inputs that are not there.
+fn check_inputs(graph: &Graph, input_types: &[(String, DType)]) -> Result<()> {
+    let names = graph.inputs.iter().filter_map(|id| node(graph, *id)?.name.as_ref());
+    let names: Vec<&String> = names.collect();
+    match input_types.iter().find(|(name, _)| !names.contains(&name)) {
+        Some((name, _)) => {
+            let names: Vec<_> = names.into_iter().take(SHOWN).map(|name| short(name)).collect();
+            Err(Error::NoInput { name: name.clone(), expected: names.join(", ") })
+        }
+        None => Ok(()),
     }
 }
 
@@ -380,6 +462,15 @@ fn names(scopes: &Scopes<'_>, of: impl Fn(&Node) -> bool) -> Names {
 
 /// The release of the operator set that has all operators but those that name a later one.
 const OLDEST_OPSET: i64 = 20;
+
+/// Names of inputs in an error.
+const SHOWN: usize = 10;
+
+/// Rule of an input of integers, which is of one of three types in ONNX.
+const INPUT: &str = "rten/onnx-input-type";
+
+/// Rule of a shape that contradicts the operator that makes the value.
+const SHAPE: &str = "rten/onnx-shape";
 
 /// Rule of an input whose element type nothing tells.
 const UNKNOWN: &str = "rten/onnx-unknown-type";

@@ -28,9 +28,11 @@
 //!   until something needs them otherwise. What a branch or a body gives out, what a loop carries
 //!   along, and what sequences hold is `INT64` always. So arithmetic that overflows 32 bits in RTen
 //!   does not overflow.
+//! - An input of integers is `BOOL` or `INT32` where all that reads it takes that, and what it is told
+//!   to be with [`Export::input_types`].
 //! - Names are those of the file where they are there once; values without a name, or with one that
-//!   another has, get new ones. Outputs that are inputs, constants, or listed twice go through an
-//!   `Identity` and so have another name; the report says so.
+//!   another has, get new ones. Outputs that are inputs, or listed twice, go through an `Identity` and
+//!   so have another name; the report says so. A constant that is an output leaves its name to that.
 //! - A fixed dimension of 0 becomes an unknown one: that is what RTen's converter makes of those.
 //! - Metadata becomes `metadata_props`, and the description `doc_string` as well.
 //! - The same file gives the same bytes.

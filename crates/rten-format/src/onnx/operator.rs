@@ -49,7 +49,8 @@ impl<'a> Lowering<'a> {
         id: u32,
         operator: &'a Operator,
     ) -> Result<()> {
-        if operator.outputs.iter().all(Option::is_none) {
+        let outputs = self.last_made(body.scope, id, operator);
+        if outputs.iter().all(Option::is_none) {
             return Ok(());
         }
         let path = self.scopes.node_path(body.scope, id);
@@ -57,13 +58,29 @@ impl<'a> Lowering<'a> {
         let unknown = || Error::UnknownOperator { path: path.clone(), code };
         let rule = rule(operator.operator_type).ok_or_else(unknown)?;
         self.opset = self.opset.max(rule.opset_for(operator.inputs.len()));
-        let outputs = operator.outputs.clone();
         let call = Call { id, operator, rule, path, outputs };
         match operator.operator_type {
             OperatorType::If => self.branches(body, call),
             OperatorType::Loop => self.iteration(body, call),
             _ => self.plain(body, &call),
         }
+    }
+
+    /// Returns the outputs of an operator but for those that a later one makes again, which is what
+    /// RTen takes.
+    fn last_made(&mut self, scope: usize, id: u32, operator: &Operator) -> Vec<Option<u32>> {
+        let mut outputs = operator.outputs.clone();
+        for output in &mut outputs {
+            let producers = output.map(|output| self.scopes.topology().producers(scope, output));
+            if producers.is_some_and(|found| found.last().is_some_and(|last| *last != id))
+                && let Some(again) = output.take()
+            {
+                let message = "is made more than once, taken from the last operator that makes it";
+                let path = self.scopes.node_path(scope, again);
+                self.report.add(Finding::warning(MADE_AGAIN, message).path(path));
+            }
+        }
+        outputs
     }
 
     /// Makes the node of an operator without graphs.
@@ -283,6 +300,9 @@ fn slot_element(slot: Slot, variables: &[Option<Element>; VARIABLES]) -> Option<
         }
     }
 }
+
+/// Rule of a value that several operators make.
+const MADE_AGAIN: &str = "rten/onnx-made-again";
 
 /// Rule of a window whose steps or pads had defaults for another number of dimensions.
 const CUT: &str = "rten/onnx-defaults";

@@ -4,8 +4,13 @@
 //! Numbers that may be 0 are optional, as presence tells an attribute's type apart there; lists are
 //! not packed.
 
-use bytes::Bytes;
-use prost::{Message, Oneof};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Buf, BufMut, Bytes};
+use prost::{
+    DecodeError, Message, Oneof,
+    encoding::{DecodeContext, WireType, encode_key, encode_varint, encoded_len_varint, key_len},
+};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ModelProto {
@@ -48,7 +53,7 @@ pub(super) struct GraphProto {
     #[prost(string, optional, tag = "2")]
     pub(super) name: Option<String>,
     #[prost(message, repeated, tag = "5")]
-    pub(super) initializer: Vec<TensorProto>,
+    pub(super) initializer: Vec<Initializer>,
     #[prost(message, repeated, tag = "11")]
     pub(super) input: Vec<ValueInfoProto>,
     #[prost(message, repeated, tag = "12")]
@@ -116,6 +121,103 @@ pub(super) struct TensorProto {
     #[prost(int32, optional, tag = "14")]
     pub(super) data_location: Option<i32>,
 }
+
+/// A tensor whose elements may be left to be written behind what is encoded of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Initializer {
+    pub(super) tensor: TensorProto,
+    pub(super) later: Option<Later>,
+}
+
+impl From<TensorProto> for Initializer {
+    fn from(tensor: TensorProto) -> Self {
+        Self { tensor, later: None }
+    }
+}
+
+/// Elements that are not in memory: all lengths are as if they were.
+#[derive(Clone, Debug)]
+pub(super) struct Later {
+    /// Bytes that they take.
+    pub(super) len: u64,
+    /// Which of the pieces they are.
+    pub(super) piece: usize,
+    pub(super) gaps: Gaps,
+}
+
+impl PartialEq for Later {
+    fn eq(&self, other: &Self) -> bool {
+        (self.len, self.piece) == (other.len, other.piece)
+    }
+}
+
+/// Where elements belong into what was encoded without them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gaps(Arc<Mutex<Vec<Gap>>>);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    /// Bytes of the encoded message in front of it.
+    pub(super) at: usize,
+    pub(super) piece: usize,
+}
+
+impl Gaps {
+    /// Encodes a message without the elements that are left out, and returns where they belong.
+    pub(super) fn encode(&self, message: &ModelProto) -> (Vec<u8>, Vec<Gap>) {
+        let mut encoded = Vec::new();
+        let room = encoded.remaining_mut();
+        self.take();
+        message.encode_raw(&mut encoded);
+        let at = |gap: Gap| Gap { at: room.saturating_sub(gap.at), ..gap };
+        (encoded, self.take().into_iter().map(at).collect())
+    }
+
+    /// Notes a gap, by the room that is left in the buffer.
+    fn note(&self, at: usize, piece: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Gap { at, piece });
+    }
+
+    fn take(&self) -> Vec<Gap> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Message for Initializer {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        self.tensor.encode_raw(buf);
+        if let Some(Later { len, piece, gaps }) = &self.later {
+            encode_key(RAW_DATA, WireType::LengthDelimited, buf);
+            encode_varint(*len, buf);
+            gaps.note(buf.remaining_mut(), *piece);
+        }
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        self.tensor.merge_field(tag, wire_type, buf, ctx)
+    }
+
+    fn encoded_len(&self) -> usize {
+        let later = self.later.as_ref().map_or(0, |later| {
+            let len = usize::try_from(later.len).unwrap_or(usize::MAX);
+            len.saturating_add(key_len(RAW_DATA)).saturating_add(encoded_len_varint(later.len))
+        });
+        self.tensor.encoded_len().saturating_add(later)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The number of the field `raw_data`.
+const RAW_DATA: u32 = 9;
 
 /// The number of `TensorProto.DataLocation` for data in another file.
 pub(super) const EXTERNAL: i32 = 1;

@@ -1,15 +1,18 @@
 //! Small models, and the nodes that they become.
 
+use std::io;
+
 use prost::Message as _;
+use tensor_core::DType;
 
 use super::{
     Export,
-    proto::{GraphProto, ModelProto, NodeProto, TypeValue},
+    proto::{DimensionProto, GraphProto, ModelProto, NodeProto, TypeValue},
 };
 use crate::{
     Attributes, Constant, ConstantData, DataType, Dim, Graph, Metadata, Model, Node, Operator,
     OperatorType, Reader, Value,
-    attributes::{IfAttrs, LoopAttrs, QuantizeLinearAttrs, ReduceMeanAttrs},
+    attributes::{GatherAttrs, IfAttrs, LoopAttrs, QuantizeLinearAttrs, ReduceMeanAttrs},
 };
 
 fn typed(name: &str, dtype: DataType) -> Node {
@@ -76,7 +79,8 @@ fn interface(graph: &GraphProto) -> Vec<String> {
 
 /// Writes initialisers with the numbers of their element types and their bytes.
 fn initializers(graph: &GraphProto) -> Vec<String> {
-    let text = |tensor: &super::proto::TensorProto| {
+    let text = |initializer: &super::proto::Initializer| {
+        let tensor = &initializer.tensor;
         let (name, data) = (tensor.name.as_deref().unwrap(), tensor.raw_data.as_ref().unwrap());
         format!("{name}: {} {data:?}", tensor.data_type.unwrap())
     };
@@ -266,6 +270,100 @@ fn outputs_have_names_of_their_own() {
     assert_eq!(interface(&graph), ["x: 1", "x_output: 1", "value_2: 1", "value_2_output: 1"]);
     let names: Vec<_> = graph.node.iter().map(|node| node.name.as_deref().unwrap()).collect();
     assert_eq!(names, ["Neg_3", "Neg_4", "x_output", "value_2_output"]);
+}
+
+/// Returns the rules of what an export reports, and the places.
+fn findings(graph: Graph, input_types: &[(String, DType)]) -> Vec<String> {
+    let reader = Reader::from_bytes(Model { graph, metadata: None }.to_bytes().unwrap()).unwrap();
+    let exported = Export::new(&reader).input_types(input_types).write_to(io::sink(), "").unwrap();
+    let findings = exported.report.findings().iter();
+    findings
+        .map(|finding| format!("{}: {}", finding.at.path.as_deref().unwrap(), finding.message))
+        .collect()
+}
+
+#[test]
+fn constants_that_are_given_out_keep_their_names() {
+    let nodes =
+        vec![ints("numbers", &[1]), value("sum"), op(OperatorType::Add, None, &[0, 0], &[1])];
+    let made = graph(nodes, &[], &[0, 1, 0]);
+    assert_eq!(
+        lines(&main_graph(made.clone())),
+        [
+            "sum = Add(numbers_constant, numbers_constant)",
+            "numbers = Identity(numbers_constant)",
+            "numbers_constant_output = Identity(numbers_constant)",
+        ]
+    );
+    assert_eq!(
+        findings(made, &[]),
+        ["graph/node 0 \"numbers\": is given out as \"numbers_constant_output\""]
+    );
+}
+
+#[test]
+fn inputs_are_what_all_readers_take_or_what_is_asked_for() {
+    let nodes = vec![
+        typed("truth", DataType::Int32),
+        typed("index", DataType::Int32),
+        typed("x", DataType::Float),
+        value("a"),
+        op(OperatorType::Where, None, &[0, 2, 2], &[3]),
+        value("b"),
+        op(OperatorType::Gather, Some(GatherAttrs { axis: 0 }.into()), &[3, 1], &[5]),
+    ];
+    let made = graph(nodes, &[0, 1, 2], &[5]);
+    let types = |graph: &GraphProto| interface(graph)[..3].join(", ");
+    assert_eq!(types(&main_graph(made.clone())), "truth: 9, index: 7, x: 1");
+    assert_eq!(
+        findings(made.clone(), &[])[..2],
+        [
+            "graph/node 0 \"truth\": is BOOL in ONNX, where the file says Int32",
+            "graph/node 1 \"index\": is INT64 in ONNX, where the file says Int32",
+        ]
+    );
+    let reader = Reader::from_bytes(Model { graph: made, metadata: None }.to_bytes().unwrap());
+    let reader = reader.unwrap();
+    let export = |types: &[(String, DType)]| Export::new(&reader).input_types(types).to_bytes();
+    let asked = |name: &str, dtype| vec![(name.to_owned(), dtype)];
+    let export_of = |types: &[(String, DType)]| {
+        ModelProto::decode(&export(types).unwrap()[..]).unwrap().graph.unwrap()
+    };
+    let wide = export_of(&[asked("truth", DType::I64), asked("index", DType::I32)].concat());
+    assert_eq!(types(&wide), "truth: 7, index: 6, x: 1");
+    let refused = |name, dtype| export(&asked(name, dtype)).unwrap_err().to_string();
+    assert_eq!(refused("y", DType::I32), "model has no input \"y\", expected truth, index, x");
+    assert_eq!(refused("x", DType::I32), "graph/node 2 \"x\" has an input type i32, expected f32");
+}
+
+#[test]
+fn last_operator_that_makes_a_value_is_taken() {
+    let nodes = vec![
+        typed("x", DataType::Float),
+        value("y"),
+        op(OperatorType::Neg, None, &[0], &[1]),
+        op(OperatorType::Abs, None, &[0], &[1]),
+    ];
+    let made = graph(nodes, &[0], &[1]);
+    assert_eq!(lines(&main_graph(made.clone())), ["y = Abs(x)"]);
+    let message = "is made more than once, taken from the last operator that makes it";
+    assert_eq!(findings(made, &[]), [format!("graph/node 1 \"y\": {message}")]);
+}
+
+#[test]
+fn shapes_that_operators_contradict_are_left_out() {
+    let shape = Some(vec![Dim::Fixed(1), Dim::Symbol("m".to_owned())]);
+    let nodes = vec![
+        typed("x", DataType::Float),
+        Node::named("y", Value { shape, dtype: None }),
+        op(OperatorType::Neg, None, &[0], &[1]),
+    ];
+    let made = graph(nodes, &[0], &[1]);
+    let output = main_graph(made.clone()).output.remove(0);
+    let Some(TypeValue::Tensor(tensor)) = output.r#type.unwrap().value else { panic!() };
+    assert_eq!(tensor.shape.unwrap().dim, [DimensionProto { value: None }]);
+    let message = "has a shape of 2 dimensions, but 1 are made";
+    assert_eq!(findings(made, &[]), [format!("graph/node 1 \"y\": {message}")]);
 }
 
 #[test]

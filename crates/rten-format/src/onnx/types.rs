@@ -65,10 +65,12 @@ impl Lowering<'_> {
 /// Returns the dimensions of a value, with the names that the file has for them.
 fn shape(node: &Node, dims: &Dims) -> TensorShapeProto {
     let symbol = |index: usize| match &node.kind {
-        NodeKind::Value(Value { shape: Some(declared), .. }) => match declared.get(index)? {
-            Dim::Symbol(name) => Some(DimensionValue::Symbol(name.clone())),
-            Dim::Fixed(_) => None,
-        },
+        NodeKind::Value(Value { shape: Some(declared), .. }) if declared.len() == dims.len() => {
+            match declared.get(index)? {
+                Dim::Symbol(name) => Some(DimensionValue::Symbol(name.clone())),
+                Dim::Fixed(_) => None,
+            }
+        }
         _ => None,
     };
     let fixed = |len: u64| i64::try_from(len).ok().map(DimensionValue::Fixed);
