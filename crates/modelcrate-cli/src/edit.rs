@@ -42,7 +42,7 @@ use crate::{
 /// carton.toml, keys of the configuration of an nnpackage, entries of a Circle or TFLite model. Names
 /// are those of tensors, of an nnpackage those of keys. What is put in and removed are tensors of a
 /// zTensor file, constants of Circle, TFLite and RTen models, which keep their element types and
-/// shapes, and files of all others. Errors that were not there before are not written without
+/// shapes, and files of all others; what is put in twice under one name is refused. Errors that were not there before are not written without
 /// --force.
 ///
 /// Changes are made in the order of the options below, but tensors are renamed last. A zTensor file and an RTen model of version 2
@@ -62,7 +62,7 @@ Examples:
   modelcrate edit model.circle --rename serving_default_x:0=x --signature serve
   modelcrate edit model.ptl --put extra/labels.txt=labels.txt")]
 pub(crate) struct Edit {
-    /// The file to change, or the folder of a carton or nnpackage; - is standard input
+    /// The file to change, or the folder of an nnpackage, or with -o of a carton; - is standard input
     file: Input,
     #[command(flatten)]
     changes: Only<Changes>,
@@ -266,15 +266,19 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns names and contents of files that are to be put in.
-    fn contents(&self) -> impl Iterator<Item = anyhow::Result<(&str, Bytes)>> {
-        self.put.iter().map(|spec| {
-            let is_there = |path: &str| is_stdio(Path::new(path)) || Path::new(path).exists();
-            let mut pairs = put::splits(spec).rev();
-            let pair = pairs.clone().find(|(_, path)| is_there(path)).or_else(|| pairs.next());
-            let (name, path) = pair.ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"))?;
-            Ok((name, content(Path::new(path)).about(Path::new(path))?))
-        })
+    /// Returns names and contents of files that are to be put in; `entry` says what a name means.
+    fn contents(
+        &self,
+        entry: impl Fn(&str) -> &str,
+    ) -> anyhow::Result<impl Iterator<Item = anyhow::Result<(&str, Bytes)>>> {
+        let pair = |spec| put::split_path(spec).ok_or_else(|| anyhow!("{spec:?} is not NAME=FILE"));
+        let pairs = self.put.iter().map(|spec| {
+            let (name, path) = pair(spec)?;
+            Ok((entry(name), Path::new(path)))
+        });
+        let pairs = pairs.collect::<anyhow::Result<Vec<_>>>()?;
+        put::check_once("file", pairs.iter().map(|(name, _)| *name))?;
+        Ok(pairs.into_iter().map(|(name, path)| Ok((name, content(path).about(path)?))))
     }
 
     /// Returns the files whose tensors go into another; `put` are those of `--put` that name tensors.

@@ -265,7 +265,8 @@ impl Changes {
         {
             lines.extend(names.iter().map(|name| format!("{what} {name}")));
         }
-        lines.extend(self.notes.iter().map(|note| format!("{}: {}", note.tensor, note.effect)));
+        let notes = self.notes.iter();
+        lines.extend(notes.map(|note| format!("converted {}: {}", note.tensor, note.effect)));
         lines
     }
 }

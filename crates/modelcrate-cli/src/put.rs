@@ -1,6 +1,6 @@
 //! Tensors that go into a file, and the files that they come from.
 
-use std::{path::Path, str::FromStr};
+use std::{collections::HashSet, path::Path, str::FromStr};
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
@@ -84,10 +84,9 @@ impl FromStr for Put {
         let forms = "NAME=FILE, NAME=FILE:TENSOR and NAME=DTYPE:SHAPE:FILE";
         let mut puts = splits(spec).rev().map(|(name, rest)| Self::of(name, rest));
         let last = puts.next().ok_or_else(|| anyhow!("{spec:?} is none of {forms}"))?;
-        let is_there = |put: &Self| is_stdio(&put.path) || put.path.exists();
         match last {
-            Ok(last) if is_there(&last) => Ok(last),
-            last => puts.flatten().find(is_there).map_or(last, Ok),
+            Ok(last) if is_there(&last.path) => Ok(last),
+            last => puts.flatten().find(|put| is_there(&put.path)).map_or(last, Ok),
         }
     }
 }
@@ -98,6 +97,22 @@ pub(crate) fn splits(spec: &str) -> impl DoubleEndedIterator<Item = (&str, &str)
     let splits = spec.match_indices('=').filter_map(|(at, _)| spec.split_at_checked(at));
     let splits = splits.filter_map(|(name, rest)| Some((name, rest.strip_prefix('=')?)));
     splits.filter(|(name, rest)| !name.is_empty() && !rest.is_empty())
+}
+
+/// Splits a text such as `NAME=FILE` at the last sign behind which a file is, or else at the last.
+pub(crate) fn split_path(spec: &str) -> Option<(&str, &str)> {
+    let mut pairs = splits(spec).rev();
+    pairs.clone().find(|(_, path)| is_there(path)).or_else(|| pairs.next())
+}
+
+/// Like [`split_path`], but `None` where all of the text is a file, and what is behind a sign is none.
+pub(crate) fn split_named(spec: &str) -> Option<(&str, &str)> {
+    split_path(spec).filter(|(_, path)| is_there(path) || !is_there(spec))
+}
+
+/// Tells whether something can be read under a path.
+pub(crate) fn is_there(path: impl AsRef<Path>) -> bool {
+    is_stdio(path.as_ref()) || path.as_ref().exists()
 }
 
 impl Put {
@@ -192,6 +207,8 @@ impl Opened<'_> {
             insert(&mut set, &put.name, put.tensor(reader).about(path)?)?;
             sets.push(Taken { path, reader, set });
         }
+        let tensors = sets.iter().flat_map(|taken| taken.set.tensors());
+        check_once("tensor", tensors.map(NamedTensor::name))?;
         Ok(sets)
     }
 
@@ -205,6 +222,18 @@ impl Opened<'_> {
         }
         Ok(all)
     }
+}
+
+/// Refuses what would be put into one place twice.
+pub(crate) fn check_once<'n>(
+    what: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> anyhow::Result<()> {
+    let mut seen = HashSet::new();
+    for name in names {
+        ensure!(seen.insert(name), "{what} {name:?} is given twice");
+    }
+    Ok(())
 }
 
 fn insert<'a>(set: &mut TensorSet<'a>, name: &str, tensor: AnyTensor<'a>) -> anyhow::Result<()> {

@@ -44,6 +44,10 @@ impl Fill {
         let bar = Arc::new(Progress::of_files(0, 0));
         let fetcher = self.http.fetcher(Some(Arc::clone(&bar)))?;
         let reader = self.rewrite.open(Reader::options().fetch(Arc::new(fetcher)))?;
+        if self.rewrite.is_in_place() && reader.files().all(|file| file.place() == Place::Here) {
+            bar.finish();
+            return self.rewrite.nothing(&reader, self.nothing(), false);
+        }
         bar.expect(reader.files().filter(|file| file.place() == Place::Linked).count());
         let fetched = RefCell::new(Vec::new());
         let begin = |path: &str| {
@@ -81,7 +85,15 @@ impl Fill {
                 }
             }
         }
-        self.rewrite.nothing(&reader, self.done(fetched), true)
+        match self.rewrite.is_in_place() && fetched.is_empty() {
+            true => self.rewrite.nothing(&reader, self.nothing(), false),
+            false => self.rewrite.nothing(&reader, self.done(fetched), true),
+        }
+    }
+
+    /// Says that all files are here.
+    fn nothing(&self) -> Done<Changes> {
+        Done { what: "left as it is: nothing to fill".to_owned(), ..self.done(Vec::new()) }
     }
 
     fn done(&self, fetched: Vec<String>) -> Done<Changes> {

@@ -26,7 +26,7 @@ use crate::{
     pack::To,
     paths::{is_inside, same_file},
     progress::Progress,
-    put::Put,
+    put::{Put, split_path},
     write::Sink,
 };
 
@@ -322,7 +322,7 @@ impl FromStr for MiscFile {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let Some((name, path)) = text.split_once('=') else {
+        let Some((name, path)) = split_path(text) else {
             bail!("{text:?} is not NAME=PATH, such as cat.png=pictures/1.png");
         };
         Ok(Self { name: name.to_owned(), path: path.into() })

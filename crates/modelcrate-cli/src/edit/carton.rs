@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use modelcrate::{
     carton_format::{Change, Description, Editor, Error, NewValue, Reader, WriteOptions},
     tensor_core::Limits,
@@ -59,8 +59,10 @@ impl Changes {
         let fitted = put::fit(&sets, |set| set.fit_carton(editor.reader(), &options))?;
         fitted.put(editor)?;
         parts.replace(&fitted);
-        for file in self.contents() {
+        for file in self.contents(|path| path)? {
             let (path, content) = file?;
+            let is_twice = path == Description::PATH && self.carton.toml.is_some();
+            ensure!(!is_twice, "file {path:?} is given twice");
             let is_new = editor.reader().file(path).is_none();
             editor.put(path, content).about(input)?;
             parts.put(path, is_new);

@@ -20,9 +20,9 @@ pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
             editor.remove(entry(name))?;
             done.removed.push(entry(name).to_owned());
         }
-        for file in changes.contents() {
+        for file in changes.contents(entry)? {
             let (name, content) = file?;
-            put(editor, entry(name), content, &mut done)?;
+            put(editor, name, content, &mut done)?;
         }
         Ok(done)
     })

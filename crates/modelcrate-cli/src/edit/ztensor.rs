@@ -13,8 +13,10 @@ use modelcrate::{
 use super::{Job, unknown};
 use crate::{
     editing::Changes,
+    escape::escape,
     failure::About,
     outcome::Outcome,
+    output,
     put::{self, Taken},
 };
 
@@ -183,12 +185,27 @@ impl Job {
         for (text, value) in self.changes.pairs()? {
             match place(editor, text) {
                 (Some(name), key) => editor.set_tensor_attribute(name, key, value)?,
-                (None, key) => editor.set_attribute(key, value)?,
+                (None, key) => {
+                    note_name(editor, key)?;
+                    editor.set_attribute(key, value)?;
+                }
             }
             work.changes.set.push(text.to_owned());
         }
         Ok(())
     }
+}
+
+/// Says that a new attribute is of the file where its key could begin with the name of a tensor.
+fn note_name<W: Write>(editor: &Editor<W>, key: &str) -> Result<()> {
+    let Some((name, _)) = key.split_once('.') else { return Ok(()) };
+    if editor.attributes_of(None)?.get(key).is_none() {
+        let [key, name] = [key, name].map(escape);
+        output::print_aside(&format!(
+            "note: \"{key}\" is an attribute of the file: there is no tensor \"{name}\"\n"
+        ));
+    }
+    Ok(())
 }
 
 /// Tells whether tensors can be copied as they are stored.

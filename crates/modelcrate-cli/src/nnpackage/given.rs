@@ -19,6 +19,7 @@ use crate::{
     options::is_stdio,
     output,
     paths::{is_inside, same_file},
+    put::{is_there, split_named},
     write::{Sink, Writing, check_folder},
 };
 
@@ -150,10 +151,10 @@ impl FromStr for Named {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        if let Some((name, path)) = text.split_once('=') {
-            ensure!(!name.is_empty() && !path.is_empty(), "{text:?} is not NAME=PATH");
+        if let Some((name, path)) = split_named(text) {
             return Ok(Self { name: name.to_owned(), path: path.into() });
         }
+        ensure!(is_there(text) || !text.contains('='), "{text:?} is not NAME=PATH");
         ensure!(text != "-", "standard input needs a name: NAME=-");
         let path = PathBuf::from(text);
         let name = path.file_name().and_then(|name| name.to_str());

@@ -11,6 +11,7 @@ use crate::{
     options::{Force, is_stdio},
     outcome::Outcome,
     paths,
+    put::split_named,
     write::Writing,
 };
 
@@ -65,7 +66,7 @@ struct Part {
 
 impl Part {
     fn of(path: &Path) -> anyhow::Result<Self> {
-        let Some((folder, rest)) = path.to_str().and_then(|text| text.split_once('=')) else {
+        let Some((folder, rest)) = path.to_str().and_then(split_named) else {
             return Ok(Self { folder: None, path: path.to_owned() });
         };
         let folder = folder.trim_end_matches('/');

@@ -315,6 +315,12 @@ fn shrunk_cartons_are_filled_from_the_cache() {
     let filled = is_sound(&cd.join("small.carton"));
     assert_eq!(filled.model_hash().to_string(), before);
     assert!(filled.links().is_none());
+    let bytes = fs::read(cd.join("small.carton")).unwrap();
+    for more in [&["--dry-run"][..], &[]] {
+        let text = prints(cd, &[&fill[..], &["empty"], more].concat());
+        assert!(text.contains("left as it is: nothing to fill\n"), "{text}");
+        assert!(fs::read(cd.join("small.carton")).unwrap() == bytes);
+    }
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn what_makes_no_sense_is_refused() {
         ("create new.zt --put w=f32:7:six.bin", "six.bin: shape [7] of f32 needs 28 bytes, but 24"),
         ("create new.zt --put w=m.zt", "m.zt: has 13 tensors, expected one (NAME=FILE:TENSOR"),
         ("create new.zt --put w=m.zt:none", "m.zt: has no tensor \"none\""),
-        ("create new.zt --put w=f32:6:six.bin --put w=u8:24:six.bin", "six.bin: tensor \"w\" is"),
+        ("create new.zt --put w=f32:6:six.bin --put w=u8:24:six.bin", "tensor \"w\" is"),
         ("create new.zt --from m.zt --tensor none", "m.zt: has no tensor \"none\""),
         ("create m.zt --from m.zt --overwrite", "m.zt: is an input, expected another file"),
         ("create new.zt --put a=- --put b=-", "standard input is one file, but is given 2 times"),
@@ -178,6 +178,30 @@ fn what_is_damaged_stays_behind() {
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
         assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: z.zt: tensor \""));
     }
+}
+
+#[test]
+fn what_the_output_has_not_is_named() {
+    let folder = folder();
+    let cd = folder.path();
+    let put = ["--put", "x=c64:3:six.bin"];
+    let said = prints(cd, &[&["create", "new.zt"], &put[..]].concat());
+    assert!(said.contains("\n  \"x\": c64, a file with which Python's ztensor 1.1.1 refuses\n"));
+    let put = ["--put", "x=f32:6:six.bin", "--set", "general.alignment:=3"];
+    let said = prints(cd, &[&["create", "new.gguf"], &put[..]].concat());
+    assert!(said.contains("\n  without metadata general.alignment\n"), "{said}");
+    let extra = testdata("ztensor/valid/v1.1-hand/dense_extra_component.zt");
+    let said = prints(cd, &["convert", extra.to_str().unwrap(), "new.npz"]);
+    assert!(said.contains("\n  without metadata t.mask\n"), "{said}");
+    fs::create_dir(cd.join("a=b")).unwrap();
+    prints(cd, &["unpack", "m.zip", "package"]);
+    let models = fs::read_dir(cd.join("package")).unwrap().map(|entry| entry.unwrap().path());
+    let mut models = models.filter(|path| path.extension().is_some_and(|end| end == "circle"));
+    fs::copy(models.next().unwrap(), cd.join("a=b/c=d.circle")).unwrap();
+    for model in ["a=b/c=d.circle", "n=m.circle=a=b/c=d.circle"] {
+        prints(cd, &["pack", model, "new.zip", "--to", "nnpackage", "--overwrite"]);
+    }
+    assert!(prints(cd, &["inspect", "new.zip"]).contains("n=m.circle"));
 }
 
 #[test]

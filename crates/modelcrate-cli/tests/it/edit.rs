@@ -113,6 +113,11 @@ fn tensors_get_names_and_attributes() {
         assert_eq!(reader.tensor("s_u8").unwrap().bytes().unwrap(), before("s_i8"));
         assert!(prints(cd, &["verify", file]).starts_with(&format!("{file}: valid\n")));
     }
+    let note = "note: \"s_i9.unit\" is an attribute of the file: there is no tensor \"s_i9\"\n";
+    for (key, said) in [("s_i9.unit=mV", note), ("s_i9.unit=V", ""), ("s_i8.unit=V", "")] {
+        let output = modelcrate(cd, &["edit", "new.zt", "--set", key]);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), said);
+    }
     prints(cd, &["edit", "new.zt", "--unset", "license", "--unset", "s_i8.unit"]);
     let (_, text) = fails(cd, &["edit", "new.zt", "--unset", "s_i8.unit"]);
     assert!(text.contains("has no attribute \"s_i8.unit\""), "{text}");
@@ -146,6 +151,28 @@ fn paths_with_the_sign_of_options_are_found() {
 }
 
 #[test]
+fn what_is_put_twice_is_refused() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::write(cd.join("carton.toml"), "").unwrap();
+    for (args, message) in [
+        (["m.ptl", "--put", "q=notes", "--put", "extra/q=notes"], "file \"q\""),
+        (["m.carton", "--put", "misc/q=notes", "--put", "misc/q=notes"], "file \"misc/q\""),
+        (
+            ["m.carton", "--toml", "carton.toml", "--put", "carton.toml=notes"],
+            "file \"carton.toml\"",
+        ),
+        (["m.zt", "--put", "q=u8:8:notes", "--put", "q=u8:2,4:notes"], "tensor \"q\""),
+    ] {
+        let before = fs::read(cd.join(args[0])).unwrap();
+        let (status, said) = fails(cd, &[&["edit"], &args[..]].concat());
+        let end = format!("{message} is given twice\n");
+        assert!(status == 2 && said.ends_with(&end) && said.lines().count() == 1, "{said}");
+        assert!(fs::read(cd.join(args[0])).unwrap() == before);
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_said_before_anything_changes() {
     let folder = folder();
     let cd = folder.path();
@@ -158,7 +185,7 @@ fn what_does_not_fit_is_said_before_anything_changes() {
     assert_eq!((status, text), (2, format!("error: {from}: {reason}\n")));
     assert!(fs::read(cd.join("m.zt")).unwrap() == before);
     let text = prints(cd, &[&edit[..], &["--dequantize"]].concat());
-    assert!(text.contains("m.zt: q: q8_0 as f32, 256 bytes\n"), "{text}");
+    assert!(text.contains("m.zt: converted q: q8_0 as f32, 256 bytes\n"), "{text}");
     fs::write(cd.join("double"), [0; 64]).unwrap();
     let puts =
         ["--put", "fc1.bias=f64:8:double", "--put", "#1=f64:8:double", "--put", "x=u8:8:notes"];

@@ -15,8 +15,9 @@
 //! What is said of the file or of its graph, and not of the tensors, stays behind: what a carton says of
 //! its runner, platforms, tests and examples; `general.alignment` of GGUF; `total_size` of an index of
 //! shards; the signatures of a Circle or TFLite model; all of an nnpackage and of a PyTorch Live model;
-//! `required_release` of RTen; `generator` of zTensor. `Conversion::left_out` names these keys, and, where
-//! the target is another format, lists of GGUF that are too long to be read into memory.
+//! `required_release` of RTen; `generator` of zTensor, and what its dense tensors hold beside their
+//! elements. `Conversion::left_out` names these keys, and, where the target is another format, lists of
+//! GGUF that are too long to be read into memory.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,8 @@ pub(super) fn carry(set: &TensorSet<'_>, target: Target) -> Carried {
     };
     for (key, value) in set.metadata() {
         let name = set.format().map_or(&**key, |from| target.key(from, key));
-        let stays = set.format().is_some_and(|from| stays(from, key));
+        let stays = set.format().is_some_and(|from| stays(from, key))
+            || (target == Target::Gguf && stays(Format::Gguf, name));
         let is_taken = name != key && set.metadata().contains_key(name);
         let value = match stored(key, value) {
             _ if stays || is_taken => None,
@@ -73,13 +75,23 @@ pub(super) fn carry(set: &TensorSet<'_>, target: Target) -> Carried {
     carried
 }
 
-/// Returns the keys of what a file says of one tensor.
+/// Returns the keys of what a file says of one tensor, and the roles of what stands beside its
+/// elements.
 fn attributes(tensor: AnyTensor<'_>) -> Vec<String> {
     match tensor {
         #[cfg(feature = "ztensor")]
         AnyTensor::ZTensor(tensor) => {
             let attributes = tensor.attributes().ok().flatten().unwrap_or_default();
-            attributes.iter().map(|(key, _)| key.to_owned()).collect()
+            let mut keys: Vec<_> = attributes.iter().map(|(key, _)| key.to_owned()).collect();
+            if let Ok(object) = tensor.object()
+                && object.format == ztensor::Format::Dense
+            {
+                let roles = object.components.iter().map(|(role, _)| role);
+                keys.extend(
+                    roles.filter(|role| **role != ztensor::Role::Data).map(ToString::to_string),
+                );
+            }
+            keys
         }
         _ => Vec::new(),
     }

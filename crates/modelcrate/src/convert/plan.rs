@@ -43,6 +43,21 @@ pub(super) enum Step {
     Dequantize,
 }
 
+impl Target {
+    /// Says of elements of a type that widespread readers of the format do not open.
+    fn unread(self, element_type: ElementType) -> Option<String> {
+        let is_unread = match (self, element_type) {
+            #[cfg(feature = "ztensor")]
+            (Self::ZTensor, ElementType::Plain(dtype)) => {
+                matches!(dtype, DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2)
+            }
+            _ => false,
+        };
+        is_unread
+            .then(|| format!("{element_type}, a file with which Python's ztensor 1.1.1 refuses"))
+    }
+}
+
 /// Says of all tensors what becomes of them, or why they cannot be in the file.
 pub(super) fn items<'s, 'a>(
     set: &'s TensorSet<'a>,
@@ -94,6 +109,7 @@ fn item<'s, 'a>(
     if let Ok((ElementType::Plain(_), _)) = tensor.elements() {
         tensor.tensor().extent().map_err(|error| fit.refusal(Chain(&error)))?;
     }
+    let effect = effect.or_else(|| target.unread(element_type));
     let item = Item {
         tensor,
         name: name.to_owned(),

@@ -186,9 +186,11 @@ impl<F: WriteAt> Append<F> {
         };
         held.set_len(self.unfinished.as_ref(), self.len);
         drop(held);
-        self.copy = copy;
+        written?;
         // The system writes in what order it likes: what goes before the copy must not be the end.
-        written.and_then(|()| self.sync())
+        self.sync()?;
+        self.copy = copy;
+        Ok(())
     }
 }
 
