@@ -44,7 +44,7 @@ Commands:
   fuzz [TARGET]... [--minutes N]
                       run fuzz targets under the address sanitizer; what breaks one is kept
   golden [--check]    write the golden files, or compare them with what the writers make
-  newcomer [command|tests|core]...
+  newcomer [command|release|tests|core]...
                       measure what the first builds cost, from clean, and compare with the limits
   oracles [--check]   install the real clients of the formats, or say which are installed
   help                print this text";
