@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::{npm, output, python::Environment};
 
 /// What is installed into the virtual environment itself.
-const SHARED: [&str; 10] = [
+const SHARED: [&str; 11] = [
     "ztensor==1.1.1",
     "numpy",
     "safetensors",
@@ -16,6 +16,7 @@ const SHARED: [&str; 10] = [
     "zstandard",
     "onnx==1.23.2",
     "onnxruntime==1.31.1",
+    "rten-convert==0.22.0",
     "circle-schema==0.10.1",
     "tflite==2.18.0",
 ];
@@ -33,8 +34,11 @@ const NATIVE: [&str; 2] = ["cartonml-nightly==0.0.1.dev20231020", "onert==0.1.0"
 const HAS_NATIVE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
 
 /// Packages that are imported by another name than their own.
-const IMPORTED_AS: [(&str, &str); 2] =
-    [("cartonml-nightly", "cartonml"), ("circle-schema", "circle_schema")];
+const IMPORTED_AS: [(&str, &str); 3] = [
+    ("cartonml-nightly", "cartonml"),
+    ("circle-schema", "circle_schema"),
+    ("rten-convert", "rten_convert"),
+];
 
 /// Prints the version of the package named by the first argument, after the module named by the
 /// second one was imported.
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn stamp_lists_every_requirement() {
         let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ngguf==0.19.0\ncbor2\nzstandard\nonnx==1.23.2\n\
-                      onnxruntime==1.31.1\ncircle-schema==0.10.1\ntflite==2.18.0\n";
+                      onnxruntime==1.31.1\nrten-convert==0.22.0\ncircle-schema==0.10.1\ntflite==2.18.0\n";
         let native = match HAS_NATIVE {
             true => "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",
             false => "",

@@ -56,6 +56,9 @@ impl Client {
     /// ONNX Runtime, and ONNX's own checker, which is installed with it.
     pub const ONNX_RUNTIME: Self = Self::shared("onnxruntime==1.31.1");
 
+    /// RTen's converter, the last release that writes `.rten`.
+    pub const RTEN_CONVERT: Self = Self::shared("rten-convert==0.22.0");
+
     const fn shared(requirement: &'static str) -> Self {
         Self { requirement, apart: None, is_offered: true }
     }

@@ -4,6 +4,8 @@
 mod changed;
 mod corpus;
 mod made;
+#[cfg(feature = "peers")]
+mod operators;
 
 use std::path::PathBuf;
 

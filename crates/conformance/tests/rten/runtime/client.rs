@@ -103,7 +103,7 @@ fn assert_run(model: &Model, run: &Json, at: &str) {
 }
 
 /// Reads a tensor of a `.run.json`.
-pub(super) fn tensor(json: &Json) -> TensorBuf {
+pub(crate) fn tensor(json: &Json) -> TensorBuf {
     let shape = json["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap());
     let shape: Shape = shape.collect();
     let numbers = json["data"].as_array().unwrap().iter().map(number);
@@ -119,7 +119,12 @@ pub(super) fn tensor(json: &Json) -> TensorBuf {
 
 /// Reads a number; the samples have `NaN` for all that JSON does not have, infinities as well.
 fn number(json: &Json) -> f64 {
-    if json == "NaN" { f64::NAN } else { json.as_f64().unwrap() }
+    match json.as_str() {
+        Some("NaN") => f64::NAN,
+        Some("Inf") => f64::INFINITY,
+        Some("-Inf") => f64::NEG_INFINITY,
+        _ => json.as_f64().unwrap_or_else(|| f64::from(u8::from(json.as_bool().unwrap()))),
+    }
 }
 
 /// Gives a tensor to the runtime.
@@ -137,7 +142,7 @@ pub(super) fn value(tensor: &TensorBuf) -> Value {
 }
 
 /// Takes a tensor from the runtime, with `NaN` as in [`number`].
-pub(super) fn result(value: Value) -> TensorBuf {
+pub(crate) fn result(value: Value) -> TensorBuf {
     let shape = |dims: &[usize]| dims.iter().map(|dim| *dim as u64).collect::<Shape>();
     let tensor = match value {
         Value::FloatTensor(it) => {

@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use rten::{Model, Value, ValueType};
 use rten_format::Reader;
 use serde_json::{Value as Json, json};
-use tensor_core::{Extent, compare::compare};
+use tensor_core::{
+    Extent, TensorBuf,
+    compare::{Tolerance, compare},
+};
 
 use super::client::{CLOSE, caught, options, result, tensor, value};
 
@@ -18,26 +21,35 @@ pub(crate) fn computes_the_same(
     export: &Path,
     runs: Option<&Path>,
 ) -> usize {
+    let computed = compute(reader, export, runs);
+    let computed = computed.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let computed = computed.unwrap_or_else(|error| panic!("{name}, exported: {error}"));
+    computed.iter().map(Vec::len).sum()
+}
+
+/// Returns what the runtime computes with a file, where it computes the same with an export of it;
+/// the outer error is what it has against the file, the inner one what it has against the export.
+pub(crate) fn compute(
+    reader: &Reader,
+    export: &Path,
+    runs: Option<&Path>,
+) -> Result<Result<Vec<Vec<Value>>, String>, String> {
     let whole = Extent::first(reader.source().len());
     let file = export.with_extension("rten");
     fs::write(&file, reader.source().read(whole, "file").unwrap()).unwrap();
-    let model = load(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let exported = load(export).unwrap_or_else(|error| panic!("{name}, exported: {error}"));
-    let Some(runs) = runs else { return 0 };
-    let runs: Json = serde_json::from_slice(&fs::read(runs).unwrap()).unwrap();
-    let mut compared = 0;
-    for run in runs["runs"].as_array().unwrap() {
-        // What the runtime cannot compute with its own file it need not with ours.
-        let Ok(expected) = outputs(&model, run) else { continue };
-        let found = outputs(&exported, run);
-        let found = found.unwrap_or_else(|error| panic!("{name}, exported: {error}"));
-        assert_eq!(found.len(), expected.len(), "{name}");
-        for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert_same(&format!("{name}, output {at}"), found, expected);
-            compared += 1;
+    let model = load(&file)?;
+    let runs = runs.map_or(json!({ "runs": [] }), |runs| {
+        serde_json::from_slice(&fs::read(runs).unwrap()).unwrap()
+    });
+    let runs = runs["runs"].as_array().unwrap().iter();
+    // What the runtime cannot compute with its own file it need not with ours.
+    let runs: Vec<_> = runs.filter_map(|run| Some((run, outputs(&model, run).ok()?))).collect();
+    Ok(load(export).and_then(|exported| {
+        for (run, expected) in &runs {
+            same(&outputs(&exported, run)?, expected)?;
         }
-    }
-    compared
+        Ok(runs.into_iter().map(|(_, expected)| expected).collect())
+    }))
 }
 
 fn load(path: &Path) -> Result<Model, String> {
@@ -74,14 +86,24 @@ fn outputs(model: &Model, run: &Json) -> Result<Vec<Value>, String> {
     Ok(model.output_ids().iter().map(|id| found[position(id)].clone()).collect())
 }
 
-#[track_caller]
-fn assert_same(at: &str, found: &Value, expected: &Value) {
-    if let (Value::Sequence(found), Value::Sequence(expected)) = (found, expected) {
-        assert_eq!(found, expected, "{at}");
-        return;
+fn same(found: &[Value], expected: &[Value]) -> Result<(), String> {
+    if found.len() != expected.len() {
+        return Err(format!("{} outputs, expected {}", found.len(), expected.len()));
     }
-    let (found, expected) = (result(found.clone()), result(expected.clone()));
-    assert_eq!(found.info(), expected.info(), "{at}");
-    let comparison = compare(&found.view(), &expected.view(), CLOSE).unwrap();
-    assert!(comparison.is_close(), "{at}: {comparison:?}");
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let is_same = match (found, expected) {
+            (Value::Sequence(found), Value::Sequence(expected)) => found == expected,
+            _ => is_close(&result(found.clone()), &result(expected.clone()), CLOSE),
+        };
+        if !is_same {
+            return Err(format!("output {at} differs"));
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether two tensors have the same shape and type, and the same elements within bounds.
+pub(crate) fn is_close(found: &TensorBuf, expected: &TensorBuf, bounds: Tolerance) -> bool {
+    let is_alike = found.info() == expected.info();
+    is_alike && compare(&found.view(), &expected.view(), bounds).is_ok_and(|it| it.is_close())
 }
