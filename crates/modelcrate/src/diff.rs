@@ -14,8 +14,8 @@ use tensor_core::{
 };
 
 use crate::{
-    AnyReader, Content, Error, FileSummary, NameMap, NamedTensor, OperatorSummary, Port, Result,
-    Summary, SummaryOptions, TensorSet,
+    AnyReader, Content, Error, FileSummary, Format, NameMap, NamedTensor, OperatorSummary, Port,
+    Result, Summary, SummaryOptions, TensorSet,
 };
 
 mod files;
@@ -47,8 +47,8 @@ impl Default for DiffOptions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// Metadata, in the order of keys. Of files of different formats these are keys that both have, and
-    /// their values are compared as texts, as one format may have nothing else.
+    /// Metadata, in the order of keys. Of files of different formats these are keys that both have;
+    /// their values, and those of zTensor files, are compared as texts, as one may have nothing else.
     pub metadata: Vec<Differing<Value>>,
     /// Metadata that do not count: of files of different formats those that one alone has, and those
     /// that say how a file was written.
@@ -210,8 +210,9 @@ impl AnyReader {
 impl Diff {
     fn add_metadata(&mut self, old: &Summary, new: &Summary) {
         let is_one_format = old.format == new.format;
+        let has_types = is_one_format && old.format != Format::ZTensor;
         for differing in differences(&old.metadata, &new.metadata, |old, new| {
-            old == new || !is_one_format && text(old) == text(new)
+            old == new || !has_types && text(old) == text(new)
         }) {
             let is_shared = differing.old.is_some() && differing.new.is_some();
             let counts = is_one_format || is_shared;

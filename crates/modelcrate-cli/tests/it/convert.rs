@@ -181,6 +181,26 @@ fn what_is_damaged_stays_behind() {
 }
 
 #[test]
+fn folders_are_never_replaced() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::create_dir(cd.join("there.npz")).unwrap();
+    fs::write(cd.join("there.npz/kept"), "").unwrap();
+    for (args, reason) in [
+        (&["convert", "m.rten", "there.npz"][..], "is not a regular file"),
+        (
+            &["convert", "m.rten", "there.npz", "--to", "safetensors", "--shard-size", "1KiB"],
+            "is not empty",
+        ),
+        (&["create", "there.npz", "--from", "m.rten"], "is not a regular file"),
+    ] {
+        let said = fails(cd, &[args, &["--overwrite"]].concat());
+        assert_eq!(said, (2, format!("error: there.npz: {reason}\n")));
+    }
+    assert!(cd.join("there.npz/kept").exists());
+}
+
+#[test]
 fn what_the_output_has_not_is_named() {
     let folder = folder();
     let cd = folder.path();
