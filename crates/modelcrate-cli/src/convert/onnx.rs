@@ -1,4 +1,4 @@
-use std::{fmt::Write as _, io, path::Path};
+use std::{fmt::Write as _, path::Path};
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
@@ -44,12 +44,20 @@ impl Convert {
         let export = Export::new(reader).external_data(external).existing(existing);
         let export = export.input_types(&self.rten.input_type);
         let exported = match self.write.dry_run {
-            true if to_stdout => export.write_to(io::sink(), self.output()),
-            false if to_stdout => export.write_to(io::stdout().lock(), self.output()),
+            _ if to_stdout => return self.onnx_to_stdout(export),
             true => export.check(self.output()),
             false => export.write(self.output()),
         };
         let exported = exported.or_else(|error| self.failed(error))?;
+        self.report(&exported)?;
+        Ok(Outcome::Fine)
+    }
+
+    fn onnx_to_stdout(&self, export: Export<'_>) -> anyhow::Result<Outcome> {
+        let (output, none) = (self.output(), Report::default());
+        let mut sink = self.write.create(output).about(output)?;
+        let exported = export.write_to(&mut sink, output).or_else(|error| self.failed(error))?;
+        sink.keep(output, &none, self.force, |_| Ok(none.clone()))?;
         self.report(&exported)?;
         Ok(Outcome::Fine)
     }
