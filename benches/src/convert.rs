@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 use criterion::Throughput;
 use modelcrate::{AnyReader, ConvertOptions, Target};
-use rten_format::{Constant, ConstantDataType, Graph, Model, Node, NodeKind};
+use rten_format::{Constant, ConstantDataType, Graph, Model, Node, NodeKind, Reader, onnx::Export};
 use tempfile::TempDir;
 use ztensor::{
     Compression, Storage,
@@ -27,6 +27,8 @@ pub struct Convert {
     zt: PathBuf,
     safetensors: PathBuf,
     rten: PathBuf,
+    /// A model of one tensor, which fits into one file of ONNX.
+    model: PathBuf,
     zstd: PathBuf,
     /// Replaced by every run: the file that was there is removed before the clock runs.
     target: PathBuf,
@@ -60,8 +62,10 @@ impl Topic for Convert {
         let (safetensors, rten) = (path("in.safetensors"), path("in.rten"));
         convert(&zt, Target::Safetensors, 1, &safetensors)?;
         write_rten(&names, &elements, &rten)?;
+        let model = path("model.rten");
+        write_rten(&names[..1], &elements, &model)?;
         let (target, bytes) = (path("out"), (scale.large * TENSORS) as u64);
-        Ok(Self { zt, safetensors, rten, zstd, target, bytes, _folder: folder })
+        Ok(Self { zt, safetensors, rten, model, zstd, target, bytes, _folder: folder })
     }
 
     fn cases(&self) -> Result<Vec<Case<'_>>> {
@@ -91,6 +95,12 @@ impl Topic for Convert {
             cases.push(case.check(check, "ours", "cp", TimeAtMost(1.15)));
         }
         let bytes = Throughput::Bytes(self.bytes / TENSORS as u64);
+        cases.push(
+            Case::new("rten to onnx", bytes.clone())
+                .make("ours", &self.target, || export(&self.model, &self.target))
+                .make("cp", &self.target, || cp(&self.model, &self.target))
+                .check("convert 1 GiB rten to onnx", "ours", "cp", TimeAtMost(1.15)),
+        );
         let zstd =
             |threads| move || convert(&self.zstd, Target::Safetensors, threads, &self.target);
         cases.push(
@@ -124,6 +134,16 @@ pub fn convert(from: &Path, target: Target, threads: usize, to: &Path) -> Result
     Ok(file.write(output.create(to)?, |_| ())?.commit(output.existing)?)
 }
 
+/// Exports a model of RTen to ONNX, which is not forced to the disk.
+///
+/// # Errors
+///
+/// Where a file cannot be read or written.
+pub fn export(from: &Path, to: &Path) -> Result<()> {
+    Export::new(&Reader::open(from)?).durability(Durability::Cached).write(to)?;
+    Ok(())
+}
+
 fn cp(from: &Path, to: &Path) -> Result<()> {
     let status = Command::new("cp").arg("--reflink=never").arg(from).arg(to).status()?;
     ensure!(status.success(), "cp failed: {status}");
@@ -131,7 +151,11 @@ fn cp(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Writes a model of version 2 that has nothing but constants.
-fn write_rten(names: &[String], elements: &[u8], path: &Path) -> Result<()> {
+///
+/// # Errors
+///
+/// Where the file cannot be written.
+pub fn write_rten(names: &[String], elements: &[u8], path: &Path) -> Result<()> {
     let columns = u32::try_from(elements.len() / 16)?;
     let mut graph = Graph::default();
     for name in names {

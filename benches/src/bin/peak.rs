@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use benches::{
     Scale,
-    convert::convert,
+    convert::{convert, export, write_rten},
     nnpackage::{self, Weights},
     ptl::{files, image::PtlImage},
 };
@@ -24,7 +24,7 @@ use ztensor::{
 };
 
 /// What a child process does.
-const WORK: [&str; 8] = [
+const WORK: [&str; 9] = [
     "nothing",
     "open",
     "write raw",
@@ -33,6 +33,7 @@ const WORK: [&str; 8] = [
     "write zstd frames",
     "convert raw",
     "convert zstd",
+    "convert to onnx",
 ];
 
 const SIZES: [u64; 2] = [16 << 20, 1 << 30];
@@ -76,12 +77,20 @@ fn table() -> Result<()> {
         let path = folder.path().join("zstd");
         child("write zstd", &path, len).map(|_| path)
     };
+    let rten = |len| {
+        let path = folder.path().join("model.rten");
+        write_rten(&["w".to_owned()], &vec![0; usize::try_from(len)?], &path).map(|()| path)
+    };
     for work in WORK {
         let mut cells = String::new();
         for (path, len) in raw.iter().zip(SIZES) {
             let other = folder.path().join("other");
             let path = if work.starts_with("write") { &other } else { path };
-            let path = if work == "convert zstd" { &zstd(len)? } else { path };
+            let path = match work {
+                "convert zstd" => &zstd(len)?,
+                "convert to onnx" => &rten(len)?,
+                _ => path,
+            };
             let kibibytes = child(work, path, len)?;
             cells += &format!(" {:.1} MiB |", kibibytes as f64 / 1024.0);
         }
@@ -136,6 +145,7 @@ fn perform(work: &str, path: &Path, len: u64) -> Result<()> {
         "convert raw" | "convert zstd" => {
             convert(path, Target::Safetensors, 2, &path.with_extension("safetensors"))
         }
+        "convert to onnx" => export(path, &path.with_extension("onnx")),
         "picture" => PtlImage::new(Scale::FULL).map(drop),
         "pack" => PtlImage::new(Scale::FULL)?.pack().map(drop),
         "zip.ptl" | "flat.ptl" => {
