@@ -27,8 +27,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             targets.iter().map(|target| Run::start(target, &programs, minutes)).collect();
         for run in runs? {
             let target = run.target.clone();
-            let (inputs, findings) = run.end()?;
-            println!("| {target} | {inputs} | {minutes} | {findings} |");
+            let Ended { inputs, time, findings } = run.end()?;
+            println!("| {target} | {inputs} | {} | {findings} |", time.as_secs() / 60);
             broken += findings;
         }
     }
@@ -127,25 +127,27 @@ impl Run {
         Ok(Self { target: target.to_owned(), child, limit, log, broken })
     }
 
-    /// Waits until it stops by itself or has had its time, and is asked to stop then.
-    fn wait(&mut self) -> Result<ExitStatus> {
+    /// Waits until it stops by itself or has had its time, and is asked to stop then; returns the
+    /// time that it has had.
+    fn wait(&mut self) -> Result<(ExitStatus, Duration)> {
         let id = self.child.id().to_string();
+        let mut time = Duration::ZERO;
         loop {
             if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
+                return Ok((status, time));
             }
-            if processor_time(&id, 14)? >= self.limit {
+            time = processor_time(&id, 14)?;
+            if time >= self.limit {
                 succeed(command("kill").args(["-INT", &id]))?;
-                return Ok(self.child.wait()?);
+                return Ok((self.child.wait()?, time));
             }
             thread::sleep(Duration::from_millis(200));
         }
     }
 
-    /// Waits for the end; returns how many inputs were tried, and how many broke the target, which
-    /// are moved to where the tests replay them.
-    fn end(mut self) -> Result<(u64, usize)> {
-        let status = self.wait()?;
+    /// Waits for the end; inputs that broke the target are moved to where the tests replay them.
+    fn end(mut self) -> Result<Ended> {
+        let (status, time) = self.wait()?;
         let log = fs::read(&self.log)?;
         let inputs = inputs(&String::from_utf8_lossy(&log));
         let inputs =
@@ -163,10 +165,34 @@ impl Run {
             }
             fs::remove_file(&found)?;
         }
-        ensure!(status.success() || findings > 0, "{} failed: {:?}", self.target, self.log);
-        Ok((inputs, findings))
+        let has_ended = findings > 0 || status.code() == Some(INTERRUPTED);
+        ensure!(has_ended, "{} failed with {status}: {:?}", self.target, self.log);
+        Ok(Ended { inputs, time, findings })
     }
 }
+
+impl Drop for Run {
+    /// Leaves no process behind where another one has failed.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What came of a run.
+struct Ended {
+    /// How many inputs were tried.
+    inputs: u64,
+    /// The processor time that it has had.
+    time: Duration,
+    /// How many inputs broke the target.
+    findings: usize,
+}
+
+/// What libFuzzer exits with where it is asked to stop.
+const INTERRUPTED: i32 = 72;
 
 /// libFuzzer hands each input over in a heap buffer of its length. Leaks are none of its business:
 /// safe code may leak.
