@@ -309,6 +309,20 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_failed_is_made_again() {
+        let file = Steps { len: 3, fails: 1, ..Steps::default() };
+        let old_end = |_| Ok("old".into());
+        let mut append = Append::new(Some(file.clone()), 3, Durability::Synced, old_end);
+        append.write_all(&vec![0; 5 << 20]).unwrap_err();
+        append.write_all(&[0]).unwrap();
+        let steps = file.steps.lock().unwrap();
+        assert!(
+            steps[2].starts_with("3 at ") && steps[3..] == ["sync", "4194304 at 3"],
+            "{steps:?}"
+        );
+    }
+
+    #[test]
     fn a_dry_run_says_how_long_it_would_be() {
         assert_eq!(append(None, 5 << 20, Durability::Synced).unwrap(), 3 + (5 << 20));
     }
