@@ -109,7 +109,7 @@ pub(crate) struct Force {
 impl Force {
     /// Returns whether what is read is compared with its digests.
     pub(crate) const fn verify(self) -> Verify {
-        if self.force { Verify::Never } else { Verify::Always }
+        if self.force { Verify::Never } else { Verify::Once }
     }
 }
 

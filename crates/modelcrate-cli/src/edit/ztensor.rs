@@ -7,7 +7,7 @@ use modelcrate::{
     AnyReader, AnyTensor, Fitted,
     tensor_core::{Finding, Report, Severity, TensorInfo},
     weights,
-    ztensor::{Editor, Error, Generation, Reader, Result, WriteOptions},
+    ztensor::{Editor, Error, Generation, Reader, Result, Tensor, WriteOptions},
 };
 
 use super::{Job, unknown};
@@ -17,6 +17,7 @@ use crate::{
     failure::About,
     outcome::Outcome,
     output,
+    progress::Progress,
     put::{self, Taken},
 };
 
@@ -33,7 +34,7 @@ pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
         let mut done = Work::default();
         let changed = editing.rewrite(file, opened, &reader.lint(), |sink| {
             let mut editor = Editor::copy_to(sink, &reader, options)?;
-            done = job.change(&mut editor, &sources)?;
+            done = job.change(&mut editor, &sources, None)?;
             Ok(editor.finish()?)
         })?;
         (changed, done)
@@ -43,7 +44,9 @@ pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
             false => Editor::open_with(file, options),
         };
         let mut editor = editor.about(file)?;
-        let done = job.change(&mut editor, &sources)?;
+        let bar = (!sources.is_empty()).then(|| progress(&sources));
+        let done = job.change(&mut editor, &sources, bar.as_ref())?;
+        drop(bar);
         let (len, before) = (editor.reader().source().len(), editor.reader().lint());
         let after = editor.preview().about(file)?.lint();
         let changed = editing.commit(Some(len), &before, &after, || Ok(editor.commit()?));
@@ -85,6 +88,7 @@ impl Job {
         &self,
         editor: &mut Editor<W>,
         sources: &[Source<'_, '_>],
+        bar: Option<&Progress>,
     ) -> anyhow::Result<Work> {
         let mut work = Work::default();
         for name in &self.changes.remove {
@@ -92,9 +96,13 @@ impl Job {
             work.changes.removed.push(name.clone());
         }
         for (taken, fitted) in sources {
+            if let Some(bar) = bar {
+                bar.begin(taken.path);
+            }
+            let done = |bytes| bar.into_iter().for_each(|bar| bar.inc(bytes));
             match fitted {
-                Some(fitted) => self.put(editor, taken, fitted, &mut work)?,
-                None => self.copy(editor, taken, &mut work)?,
+                Some(fitted) => self.put(editor, taken, fitted, done, &mut work)?,
+                None => self.copy(editor, taken, done, &mut work)?,
             }
         }
         self.attributes(editor, &mut work).about(&self.file)?;
@@ -115,19 +123,22 @@ impl Job {
         &self,
         editor: &mut Editor<W>,
         taken: &Taken<'_>,
+        done: impl Fn(u64),
         work: &mut Work,
     ) -> anyhow::Result<()> {
-        let Taken { path, reader, set } = taken;
+        let Taken { path, reader, .. } = taken;
         let AnyReader::ZTensor(reader) = reader else { return Ok(()) };
         let budget = reader.budget();
-        for named in set.tensors() {
-            let AnyTensor::ZTensor(stored) = named.tensor() else { continue };
+        for (name, stored) in stored(taken) {
             let found = stored.validate_within(&budget);
             work.findings.extend(self.accepted(found).about(path)?);
-            work.make_room(editor, named.name(), stored.info().ok()).about(&self.file)?;
-            let copied = editor.writer().copy_under(named.name(), stored);
+            let info = stored.info().ok();
+            let bytes = elements_len(info.as_ref());
+            work.make_room(editor, name, info).about(&self.file)?;
+            let copied = editor.writer().copy_under(name, stored);
             let is_write = copied.as_ref().is_err_and(is_write);
             copied.about(if is_write { &self.file } else { path })?;
+            done(bytes);
         }
         Ok(())
     }
@@ -138,13 +149,14 @@ impl Job {
         editor: &mut Editor<W>,
         taken: &Taken<'_>,
         fitted: &Fitted<'_, '_, usize>,
+        done: impl Fn(u64),
         work: &mut Work,
     ) -> anyhow::Result<()> {
         for (name, info) in fitted.infos() {
             work.make_room(editor, name, info).about(&self.file)?;
         }
         work.changes.notes.extend_from_slice(fitted.notes());
-        let put = fitted.put(editor, |_| ());
+        let put = fitted.put(editor, done);
         let is_write = put.as_ref().is_err_and(|error| match error {
             modelcrate::Error::ZTensor(error) => is_write(error),
             // Elements that no tensor can have are the fault of their file.
@@ -214,6 +226,32 @@ fn is_stored(taken: &Taken<'_>) -> bool {
         AnyReader::ZTensor(reader) => reader.generation() >= Generation::V1_1,
         _ => false,
     }
+}
+
+/// Returns the tensors of a zTensor file as they are stored.
+fn stored<'t, 'a>(taken: &'t Taken<'a>) -> impl Iterator<Item = (&'t str, &'t Tensor<'a>)> {
+    taken.set.tensors().iter().filter_map(|named| match named.tensor() {
+        AnyTensor::ZTensor(stored) => Some((named.name(), stored)),
+        #[allow(unreachable_patterns, reason = "without other formats")]
+        _ => None,
+    })
+}
+
+/// Starts a bar for the elements that go in.
+fn progress(sources: &[Source<'_, '_>]) -> Progress {
+    let mut bytes = 0_u64;
+    for (taken, fitted) in sources {
+        let mut add = |info| bytes = bytes.saturating_add(elements_len(info));
+        match fitted {
+            Some(fitted) => fitted.infos().for_each(|(_, info)| add(info.as_ref())),
+            None => stored(taken).for_each(|(_, stored)| add(stored.info().ok().as_ref())),
+        }
+    }
+    Progress::of_files(sources.len() as u64, bytes)
+}
+
+fn elements_len(info: Option<&TensorInfo>) -> u64 {
+    info.and_then(|info| info.byte_len().ok()).unwrap_or_default()
 }
 
 /// Tells of which tensor an attribute is, if of any, and what it is called.

@@ -523,8 +523,10 @@ fn time_of_a_stopped_process_does_not_count() {
         assert!(kill.unwrap().success());
     };
     // Longer together than a body may stall, and each of them shorter.
-    for _ in 0..2 {
+    for pieces in 1..=2 {
         was_sent.recv().unwrap();
+        // Else both stops might be in one read.
+        wait_for_bytes(folder.path(), pieces * 40_000);
         signal("-STOP");
         thread::park_timeout(Duration::from_millis(600));
         signal("-CONT");
@@ -532,6 +534,23 @@ fn time_of_a_stopped_process_does_not_count() {
     }
     drop(go);
     assert!(child.wait().unwrap().success());
+}
+
+/// Waits until so many bytes are in the files of a folder.
+#[cfg(unix)]
+fn wait_for_bytes(folder: &Path, bytes: u64) {
+    fn found(folder: &Path) -> u64 {
+        let len = |entry: fs::DirEntry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => found(&entry.path()),
+            metadata => metadata.map_or(0, |metadata| metadata.len()),
+        };
+        fs::read_dir(folder).unwrap().flatten().map(len).sum()
+    }
+    let mut attempts = 0..1000;
+    while found(folder) < bytes {
+        attempts.next().expect("the child reads what was sent");
+        thread::park_timeout(Duration::from_millis(10));
+    }
 }
 
 /// A read that the stop was longer than costs no attempt.
