@@ -133,7 +133,7 @@ impl Job {
             let found = stored.validate_within(&budget);
             work.findings.extend(self.accepted(found).about(path)?);
             let info = stored.info().ok();
-            let bytes = elements_len(info.as_ref());
+            let bytes = elements_len(info.clone());
             work.make_room(editor, name, info).about(&self.file)?;
             let copied = editor.writer().copy_under(name, stored);
             let is_write = copied.as_ref().is_err_and(is_write);
@@ -229,7 +229,7 @@ fn is_stored(taken: &Taken<'_>) -> bool {
 }
 
 /// Returns the tensors of a zTensor file as they are stored.
-fn stored<'t, 'a>(taken: &'t Taken<'a>) -> impl Iterator<Item = (&'t str, &'t Tensor<'a>)> {
+fn stored<'t>(taken: &'t Taken<'_>) -> impl Iterator<Item = (&'t str, Tensor<'t>)> {
     taken.set.tensors().iter().filter_map(|named| match named.tensor() {
         AnyTensor::ZTensor(stored) => Some((named.name(), stored)),
         #[allow(unreachable_patterns, reason = "without other formats")]
@@ -243,14 +243,14 @@ fn progress(sources: &[Source<'_, '_>]) -> Progress {
     for (taken, fitted) in sources {
         let mut add = |info| bytes = bytes.saturating_add(elements_len(info));
         match fitted {
-            Some(fitted) => fitted.infos().for_each(|(_, info)| add(info.as_ref())),
-            None => stored(taken).for_each(|(_, stored)| add(stored.info().ok().as_ref())),
+            Some(fitted) => fitted.infos().for_each(|(_, info)| add(info)),
+            None => stored(taken).for_each(|(_, stored)| add(stored.info().ok())),
         }
     }
     Progress::of_files(sources.len() as u64, bytes)
 }
 
-fn elements_len(info: Option<&TensorInfo>) -> u64 {
+fn elements_len(info: Option<TensorInfo>) -> u64 {
     info.and_then(|info| info.byte_len().ok()).unwrap_or_default()
 }
 
