@@ -56,7 +56,15 @@ fn the_command_dies_of_the_signal_and_leaves_nothing() {
     let folder = folder();
     let cd = folder.path();
     for (signal, number) in [("-HUP", 1), ("-INT", 2), ("-TERM", 15)] {
-        let status = ended(started(cd, ""), signal);
+        let mut attempts = 0..20;
+        let status = loop {
+            let status = ended(started(cd, ""), signal);
+            // On a busy machine it may have ended before the signal came.
+            if !status.success() || attempts.next().is_none() {
+                break status;
+            }
+            fs::remove_dir_all(cd.join("out")).unwrap();
+        };
         assert_eq!(status.signal(), Some(number), "{signal} {status}");
         assert_eq!(names(cd), ["m.carton", "model"], "{signal}");
     }
