@@ -25,15 +25,30 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     for targets in targets.chunks(thread::available_parallelism().map_or(1, NonZeroUsize::get)) {
         let runs: Result<Vec<Run>> =
             targets.iter().map(|target| Run::start(target, &programs, minutes)).collect();
-        for run in runs? {
-            let target = run.target.clone();
-            let Ended { inputs, time, findings } = run.end()?;
+        for (target, ended) in ends(runs?) {
+            let Ended { inputs, time, findings } = ended?;
             println!("| {target} | {inputs} | {} | {findings} |", time.as_secs() / 60);
             broken += findings;
         }
     }
     ensure!(broken == 0, "{broken} inputs broke a target; they are in fuzz/corpus");
     Ok(())
+}
+
+/// Waits for all runs at once, each of which has its own time.
+fn ends(runs: Vec<Run>) -> Vec<(String, Result<Ended>)> {
+    thread::scope(|scope| {
+        let waiting = runs.into_iter().map(|run| {
+            let target = run.target.clone();
+            (target, scope.spawn(move || run.end()))
+        });
+        let waiting: Vec<_> = waiting.collect();
+        let panicked = || bail!("the thread that waited for it panicked");
+        waiting
+            .into_iter()
+            .map(|(name, run)| (name, run.join().unwrap_or_else(|_| panicked())))
+            .collect()
+    })
 }
 
 fn parse<'a>(args: &[&'a str]) -> Result<(u64, Vec<&'a str>)> {
