@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path, str::FromStr};
 use anyhow::{anyhow, ensure};
 use modelcrate::{
     AnyReader, AnyTensor, Fitted, Format, NamedTensor, Refusal, TensorSet,
-    tensor_core::{DType, Shape, Source},
+    tensor_core::{DType, Shape, Source, Verify},
     weights,
 };
 
@@ -39,7 +39,7 @@ impl Put {
     /// Opens the file that the tensor is in.
     pub(crate) fn open(&self) -> anyhow::Result<AnyReader> {
         let What::Elements(dtype, shape) = &self.what else {
-            return output::open(&self.path, AnyReader::options()).about(&self.path);
+            return open(&self.path);
         };
         let source = if is_stdio(&self.path) {
             output::stdin().map(Source::from_bytes)
@@ -166,12 +166,14 @@ impl NewTensors {
         let from_stdin = paths.filter(|path| is_stdio(path)).count();
         ensure!(from_stdin < 2, "standard input is one file, but is given {from_stdin} times");
         let put: anyhow::Result<_> = self.put.iter().map(|put| Ok((put, put.open()?))).collect();
-        let from = self.from.iter().map(|path| {
-            let reader = output::open(path, AnyReader::options()).about(path)?;
-            Ok((path.as_path(), reader))
-        });
+        let from = self.from.iter().map(|path| Ok((path.as_path(), open(path)?)));
         Ok(Opened { put: put?, from: from.collect::<anyhow::Result<_>>()?, globs: &self.tensor })
     }
+}
+
+/// Opens a file whose checksums and digests are compared as it is read: damage is not carried on.
+fn open(path: &Input) -> anyhow::Result<AnyReader> {
+    output::open(path, AnyReader::options().verify(Verify::Once)).about(path)
 }
 
 /// Tensors of an open file, under the names that they get.
@@ -249,7 +251,8 @@ pub(crate) fn fit<'s, 'a, P: Ord>(
         [] => Ok(Fitted::default()),
         _ => fit(&taken.set),
     })?;
-    Ok(fitted.into_iter().fold(Fitted::default(), Fitted::with))
+    let all = fitted.into_iter().try_fold(Fitted::default(), Fitted::and);
+    all.map_err(|twice| anyhow!("{twice}"))
 }
 
 /// Returns what becomes of each of these files, or, of all of them, what does not fit.

@@ -61,7 +61,8 @@ impl Changes {
         parts.replace(&fitted);
         for file in self.contents(|path| path)? {
             let (path, content) = file?;
-            let is_twice = path == Description::PATH && self.carton.toml.is_some();
+            let is_description = path == Description::PATH && self.carton.toml.is_some();
+            let is_twice = is_description || fitted.is_for(&path.to_owned());
             ensure!(!is_twice, "file {path:?} is given twice");
             let is_new = editor.reader().file(path).is_none();
             editor.put(path, content).about(input)?;

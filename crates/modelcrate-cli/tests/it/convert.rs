@@ -228,6 +228,8 @@ fn what_the_output_has_not_is_named() {
 fn every_checksum_is_compared() {
     let folder = tempfile::tempdir().unwrap();
     let cd = folder.path();
+    let before = fs::read(testdata("ztensor/golden/empty.zt")).unwrap();
+    fs::write(cd.join("m.zt"), &before).unwrap();
     for sample in [
         "carton/valid/ref_noncontiguous.carton",
         "nnpackage/valid/03_two_models_connected.zip",
@@ -250,10 +252,13 @@ fn every_checksum_is_compared() {
             vec!["convert", name, "new.npz", "--lossy"],
             vec!["extract", name, "-o", "folder"],
             vec!["hash", name],
+            vec!["create", "new.npz", "--from", name, "--lossy"],
+            vec!["edit", "m.zt", "--from", name],
         ] {
             let (status, said) = fails(cd, &command);
             assert_eq!(status, 1, "{command:?}: {said}");
             assert!(!cd.join("new.npz").exists());
+            assert!(fs::read(cd.join("m.zt")).unwrap() == before);
         }
         fs::remove_dir_all(cd.join("folder")).ok();
     }

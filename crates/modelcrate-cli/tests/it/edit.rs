@@ -173,6 +173,37 @@ fn what_is_put_twice_is_refused() {
 }
 
 #[test]
+fn one_tensor_is_put_in_once() {
+    let folder = folder();
+    let cd = folder.path();
+    let model = modelcrate::rten_format::Reader::open(cd.join("m.rten")).unwrap();
+    let constant = model.tensors().find(|constant| constant.name().is_some()).unwrap();
+    let (name, shape) = (constant.name().unwrap(), constant.info().unwrap().shape);
+    fs::write(cd.join("elements"), constant.bytes().unwrap()).unwrap();
+    let [first, second] = [name.to_owned(), format!("#{}", constant.node())]
+        .map(|name| format!("{name}=f32:{shape}:elements"));
+    let reason = format!("is the tensor that {name:?} is put in the place of");
+    for more in [&["-o", "new.rten"][..], &[]] {
+        let (status, said) =
+            fails(cd, &[&["edit", "m.rten", "--put", &first, "--put", &second], more].concat());
+        assert!(status == 2 && said.contains(&reason), "{said}");
+    }
+    prints(cd, &["edit", "m.rten", "--put", &second]);
+
+    for name in ["a.carton", "b.carton"] {
+        fs::copy(testdata("carton/valid/ref_noncontiguous.carton"), cd.join(name)).unwrap();
+    }
+    let AnyReader::Carton(carton) = AnyReader::open(cd.join("a.carton")).unwrap() else {
+        panic!("is no carton");
+    };
+    let tensor = carton.tensors().unwrap().find_map(|tensor| tensor.file().unwrap()).unwrap();
+    let put = format!("{}=notes", tensor.path());
+    let (status, said) = fails(cd, &["edit", "a.carton", "--from", "b.carton", "--put", &put]);
+    let end = format!("file {:?} is given twice\n", tensor.path());
+    assert!(status == 2 && said.ends_with(&end), "{said}");
+}
+
+#[test]
 fn what_does_not_fit_is_said_before_anything_changes() {
     let folder = folder();
     let cd = folder.path();

@@ -47,16 +47,27 @@ impl<P: Ord> Fitted<'_, '_, P> {
         &self.notes
     }
 
-    /// Adds tensors of another set, which count where both have one for the same place.
+    /// Tells whether one of the tensors has its place there.
     #[must_use]
-    pub fn with(mut self, later: Self) -> Self {
-        for (place, item) in later.items {
-            if let Some(old) = self.items.insert(place, item) {
-                self.notes.retain(|note| note.tensor != old.name);
+    pub fn is_for(&self, place: &P) -> bool {
+        self.items.contains_key(place)
+    }
+
+    /// Adds tensors of another set.
+    ///
+    /// # Errors
+    ///
+    /// Where both sets have a tensor for one place, under one name or two.
+    pub fn and(mut self, other: Self) -> Result<Self, Refusal> {
+        for (place, item) in other.items {
+            let name = item.name.clone();
+            if let Some(first) = self.items.insert(place, item) {
+                let reason = format!("is the tensor that {:?} is put in the place of", first.name);
+                return Err(Refusal::of(&name, reason));
             }
         }
-        self.notes.extend(later.notes);
-        self
+        self.notes.extend(other.notes);
+        Ok(self)
     }
 }
 
