@@ -73,32 +73,35 @@ pub(crate) struct Convert {
 
 impl Convert {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let models = self.to.and_then(To::source_end);
+        let models = self.to.and_then(|to| Some((to, to.source_end()?)));
         match models {
-            Some(end) if self.input.is_dir() && !is_model_folder(&self.input) => self.folder(end),
+            Some((to, end)) if self.input.is_dir() && !is_model_folder(&self.input) => {
+                self.folder(to, end)
+            }
             _ => self.file(),
         }
     }
 
     /// Converts every model of a folder, into another one or beside it.
-    fn folder(&self, end: &str) -> anyhow::Result<Outcome> {
+    fn folder(&self, to: To, end: &str) -> anyhow::Result<Outcome> {
         let single = self.write.print.format != Format::Json;
         ensure!(single, "a folder has many results: expected --format jsonl, not json");
-        let has_end = |path: &PathBuf| path.extension().is_some_and(|found| found == end);
-        let entries = fs::read_dir(&self.input).about(&self.input)?;
-        let files = entries.map(|entry| entry.map(|entry| entry.path()));
-        let mut files: Vec<_> = files.collect::<Result<_, _>>().about(&self.input)?;
-        files.retain(has_end);
-        files.sort();
-        if files.is_empty() {
-            return Err(anyhow!("has no file .{end}, and --to is for those")).about(&self.input);
+        match &self.output {
+            Some(folder) => ensure!(folder.is_dir(), "{}: is not a folder", folder.display()),
+            None => ensure!(to.end() != end, "the models stay .{end}: expected an output folder"),
         }
-        let mut outcome = Outcome::Fine;
+        let files = models(&self.input, end).about(&self.input)?;
+        let mut jobs = Vec::with_capacity(files.len());
         for input in files {
             let beside = self.output.as_ref().zip(input.file_name());
             let output = beside.map(|(folder, name)| self.renamed(&folder.join(name)));
-            let converted = Self { input, output, ..self.clone() }.file();
-            outcome = outcome.and(converted.unwrap_or_else(|error| {
+            jobs.push(Self { input, output, ..self.clone() });
+        }
+        #[cfg(feature = "rten")]
+        rten::choose_input_types(&mut jobs).about(&self.input)?;
+        let mut outcome = Outcome::Fine;
+        for job in jobs {
+            outcome = outcome.and(job.file().unwrap_or_else(|error| {
                 print_error(&chain(&error));
                 if is_invalid(&error) { Outcome::Invalid } else { Outcome::Failed }
             }));
@@ -182,4 +185,19 @@ impl Convert {
         }
         self.write.check(self.output())
     }
+}
+
+/// Returns the files of a folder whose names end in `end`, by name.
+fn models(folder: &Path, end: &str) -> anyhow::Result<Vec<Input>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = path.extension().is_some_and(|found| found.eq_ignore_ascii_case(end));
+        if found && path.is_file() {
+            files.push(path);
+        }
+    }
+    ensure!(!files.is_empty(), "has no file .{end}, and --to is for those");
+    files.sort();
+    Ok(files)
 }

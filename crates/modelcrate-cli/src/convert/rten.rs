@@ -1,11 +1,14 @@
-use anyhow::{Context as _, ensure};
+use std::collections::HashSet;
+
+use anyhow::{Context as _, anyhow, ensure};
 use modelcrate::{
-    rten_format::{Reader, Rewrite, WriteOptions},
+    AnyReader,
+    rten_format::{Graph, Reader, Rewrite, WriteOptions},
     tensor_core::DType,
 };
 
 use super::{Convert, To};
-use crate::{options::Size, outcome::Outcome, rten::Files};
+use crate::{options::Size, outcome::Outcome, output, rten::Files};
 
 /// How RTen models are converted.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,7 +18,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "SIZE")]
     pub(super) external_data: Option<Size>,
     /// To onnx: what an input of integers is: bool, i32 or i64, which the file does not tell apart;
-    /// i64, or what all that reads it takes, where nothing is said; may be given several times
+    /// i64, or what all that reads it takes, where nothing is said; of a folder those models that have
+    /// the input; may be given several times
     #[arg(long, value_name = "NAME=TYPE", value_parser = input_type)]
     pub(super) input_type: Vec<(String, DType)>,
     /// To rten2: put a header before the model data of version 1, which keeps its bytes
@@ -70,6 +74,31 @@ impl Convert {
             _ => rewrite.write_v2(sink),
         })
     }
+}
+
+/// Leaves each model of a folder the types of inputs that it has; one that no model has is refused.
+pub(super) fn choose_input_types(jobs: &mut [Convert]) -> anyhow::Result<()> {
+    let Some(first) = jobs.first() else { return Ok(()) };
+    let asked = first.rten.input_type.clone();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let mut found = HashSet::new();
+    for job in jobs {
+        // What cannot be opened is said when it is converted.
+        if let Ok(AnyReader::Rten(model)) = output::open(&job.input, AnyReader::options()) {
+            let inputs: HashSet<_> = input_names(&model.model().graph).collect();
+            job.rten.input_type.retain(|(name, _)| inputs.contains(name.as_str()));
+            found.extend(job.rten.input_type.iter().map(|(name, _)| name.clone()));
+        }
+    }
+    let missing = asked.iter().find(|(name, _)| !found.contains(name));
+    missing.map_or(Ok(()), |(name, _)| Err(anyhow!("no model has an input {name:?}")))
+}
+
+fn input_names(graph: &Graph) -> impl Iterator<Item = &str> {
+    let node = |id: &u32| graph.nodes.get(usize::try_from(*id).ok()?);
+    graph.inputs.iter().filter_map(node).filter_map(|node| node.name.as_deref())
 }
 
 /// Reads the name of an input, which may hold `=`, and its element type.

@@ -479,6 +479,37 @@ fn folders_of_models_are_exported() {
     assert!(fs::read(cd.join("exports/b.onnx")).unwrap() == model);
     let (status, said) = fails(cd, &["convert", "-", "--to", "onnx"]);
     assert!(status == 2 && said.contains("expected an output, or --to for a file"), "{said}");
+
+    // Folders are none of the models, whatever their names are.
+    fs::create_dir(cd.join("models/folder.rten")).unwrap();
+    fs::rename(cd.join("models/b.rten"), cd.join("models/c.RTEN")).unwrap();
+    let printed = prints(cd, &["convert", "models", "--to", "onnx"]);
+    assert_eq!(printed, "models/c.onnx: exported to ONNX, operator set 20\n");
+    for (more, message) in [
+        (&["-", "--to", "onnx"][..], "-: is not a folder"),
+        (&["missing", "--to", "onnx"], "missing: is not a folder"),
+        (&["--to", "rten1"], "the models stay .rten: expected an output folder"),
+        (&["--to", "onnx", "--input-type", "none=bool"], "models: no model has an input \"none\""),
+    ] {
+        let said = fails(cd, &[&["convert", "models", "--overwrite"], more].concat());
+        assert_eq!(said, (2, format!("error: {message}\n")));
+    }
+}
+
+#[test]
+fn input_types_are_for_models_that_have_the_input() {
+    let folder = folder();
+    let cd = folder.path();
+    fs::create_dir(cd.join("models")).unwrap();
+    fs::copy(cd.join("v2.rten"), cd.join("models/a.rten")).unwrap();
+    fs::copy(testdata("rten/valid/control_flow.v2.rten"), cd.join("models/b.rten")).unwrap();
+    let said = prints(cd, &["convert", "models", "--to", "onnx", "--dry-run"]);
+    let said = said.lines().find(|line| line.contains("is INT64 in ONNX")).unwrap();
+    let name = said.split('"').nth(1).unwrap();
+    let asked = format!("--input-type={name}=int32");
+    let said = prints(cd, &["convert", "models", "--to", "onnx", &asked]);
+    assert!(said.contains("a.onnx: exported") && said.contains("b.onnx: exported"), "{said}");
+    assert!(!said.contains(&format!("\"{name}\": is INT64")), "{said}");
 }
 
 #[test]

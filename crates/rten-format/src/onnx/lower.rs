@@ -199,24 +199,28 @@ impl<'a> Lowering<'a> {
         let path = || self.scopes.node_path(scope, id);
         let Some((_, dtype)) = asked else {
             let element = self.demands.element(scope, id, kind);
-            if kind == Kind::Int {
+            if kind == Kind::Int && element != Element::Int32 {
                 let message = format!("is {} in ONNX, where the file says Int32", element.name());
                 self.report.add(Finding::note(INPUT, message).path(path()));
             }
             return Ok(element);
         };
-        Element::of(*dtype).filter(|element| element.kind() == kind).ok_or_else(|| {
-            Error::Unsupported {
-                path: path(),
-                what: "an input type",
-                found: dtype.to_string(),
-                expected: match kind {
-                    Kind::Float => "f32",
-                    Kind::Int8 => "i8",
-                    Kind::UInt8 => "u8",
-                    Kind::Int => "bool, i32 or i64",
-                },
-            }
+        // The members of a sequence are not cast one by one.
+        let is_sequence = self.kinds.form(scope, id) == Form::Sequence;
+        let fits = |element: &Element| {
+            element.kind() == kind && (!is_sequence || *element == kind.widest())
+        };
+        Element::of(*dtype).filter(fits).ok_or_else(|| Error::Unsupported {
+            path: path(),
+            what: "an input type",
+            found: dtype.to_string(),
+            expected: match kind {
+                Kind::Float => "f32",
+                Kind::Int8 => "i8",
+                Kind::UInt8 => "u8",
+                Kind::Int if is_sequence => "i64, as it is a sequence",
+                Kind::Int => "bool, i32 or i64",
+            },
         })
     }
 

@@ -66,13 +66,18 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the outputs of an operator but for those that a later one makes again, which is what
-    /// RTen takes.
+    /// Returns the outputs of an operator but for those that it or a later one makes again, which is
+    /// what RTen takes.
     fn last_made(&mut self, scope: usize, id: u32, operator: &Operator) -> Vec<Option<u32>> {
         let mut outputs = operator.outputs.clone();
-        for output in &mut outputs {
+        for at in 0..outputs.len() {
+            let Some((output, later)) = outputs.get_mut(at..).and_then(<[_]>::split_first_mut)
+            else {
+                break;
+            };
             let producers = output.map(|output| self.scopes.topology().producers(scope, output));
-            if producers.is_some_and(|found| found.last().is_some_and(|last| *last != id))
+            let is_last = producers.and_then(<[_]>::last).is_none_or(|last| *last == id);
+            if (!is_last || later.contains(output))
                 && let Some(again) = output.take()
             {
                 let message = "is made more than once, taken from the last operator that makes it";

@@ -12,7 +12,10 @@ use super::{
 use crate::{
     Attributes, Constant, ConstantData, DataType, Dim, Graph, Metadata, Model, Node, Operator,
     OperatorType, Reader, Value,
-    attributes::{GatherAttrs, IfAttrs, LoopAttrs, QuantizeLinearAttrs, ReduceMeanAttrs},
+    attributes::{
+        ConvAttrs, GatherAttrs, IfAttrs, LoopAttrs, QuantizeLinearAttrs, ReduceMeanAttrs,
+        SplitAttrs,
+    },
 };
 
 fn typed(name: &str, dtype: DataType) -> Node {
@@ -348,6 +351,35 @@ fn last_operator_that_makes_a_value_is_taken() {
     assert_eq!(lines(&main_graph(made.clone())), ["y = Abs(x)"]);
     let message = "is made more than once, taken from the last operator that makes it";
     assert_eq!(findings(made, &[]), [format!("graph/node 1 \"y\": {message}")]);
+
+    let split = Attributes::Split(SplitAttrs { axis: 0, num_outputs: Some(3) });
+    let nodes = vec![
+        typed("x", DataType::Float),
+        value("y"),
+        value("z"),
+        op(OperatorType::Split, Some(split), &[0], &[1, 2, 1]),
+    ];
+    let made = graph(nodes, &[0], &[1]);
+    assert_eq!(lines(&main_graph(made.clone())), ["unused_3, z, y = Split(x)"]);
+    assert_eq!(findings(made, &[]), [format!("graph/node 1 \"y\": {message}")]);
+}
+
+#[test]
+fn windows_have_as_many_dimensions_as_their_pads() {
+    let conv = |pads| {
+        let table = ConvAttrs { pads, groups: 1, ..ConvAttrs::default() };
+        let nodes = vec![
+            typed("x", DataType::Float),
+            typed("w", DataType::Float),
+            value("y"),
+            op(OperatorType::Conv, Some(Attributes::Conv(table)), &[0, 1], &[2]),
+        ];
+        let node = main_graph(graph(nodes, &[0, 1], &[2])).node.remove(0);
+        let strides = node.attribute.into_iter().find(|one| one.name.as_deref() == Some("strides"));
+        strides.unwrap().ints
+    };
+    assert_eq!(conv(Some(vec![1; 6])), [1; 3]);
+    assert_eq!(conv(None), [1; 2]);
 }
 
 #[test]

@@ -28,12 +28,17 @@ impl Window {
         let table = match operator.attributes.as_ref() {
             Some(Attributes::AveragePool(table)) => return Self::pool(&table.kernel_size),
             Some(Attributes::MaxPool(table)) => return Self::pool(&table.kernel_size),
-            Some(Attributes::Conv(table)) => [&table.strides, &table.dilations],
-            Some(Attributes::ConvTranspose(table)) => [&table.strides, &table.dilations],
-            _ => [&None, &None],
+            Some(Attributes::Conv(table)) => [&table.strides, &table.dilations, &table.pads],
+            Some(Attributes::ConvTranspose(table)) => {
+                [&table.strides, &table.dilations, &table.pads]
+            }
+            _ => [&None, &None, &None],
         };
         let spatial = |at: usize| shapes.get(at)?.as_ref()?.len().checked_sub(2);
-        let listed = table.into_iter().flatten().map(Vec::len).next();
+        // Pads stand on both sides of each dimension.
+        let len =
+            |(list, sides): (&Option<Vec<u32>>, usize)| list.as_ref()?.len().checked_div(sides);
+        let listed = table.into_iter().zip([1, 1, 2]).find_map(len);
         let rank = spatial(1).or_else(|| spatial(0)).or(listed).unwrap_or(RANK);
         let kernel = weights.and_then(|shape| shape.get(2..)).map(<[u32]>::to_vec);
         Self { rank, kernel }
