@@ -166,7 +166,7 @@ impl Convert {
             write: self.write,
             tensors: &self.tensors,
         };
-        job.run(&set, Some(&self.input))
+        job.run(&set, &self.input)
     }
 
     /// Refuses before all the work what cannot be.

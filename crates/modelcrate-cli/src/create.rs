@@ -64,7 +64,7 @@ impl Create {
             write: self.write,
             tensors: &self.tensors,
         };
-        job.run(&set, None)
+        job.run(&set, &self.sources.inputs())
     }
 
     fn check_output(&self) -> anyhow::Result<()> {

@@ -1,6 +1,10 @@
 //! Tensors that go into a file, and the files that they come from.
 
-use std::{collections::HashSet, path::Path, str::FromStr};
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
@@ -158,6 +162,17 @@ pub(crate) struct NewTensors {
 impl NewTensors {
     pub(crate) fn is_empty(&self) -> bool {
         self.put.is_empty() && self.from.is_empty()
+    }
+
+    /// Returns the name of the only file, or in words those of several, one of which is meant.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        let paths: BTreeSet<&Input> =
+            self.put.iter().map(|put| &put.path).chain(&self.from).collect();
+        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        match &names[..] {
+            [one] => one.into(),
+            names => format!("one of {}", names.join(", ")).into(),
+        }
     }
 
     /// Opens all files, of which standard input can be one.

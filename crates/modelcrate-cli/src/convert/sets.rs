@@ -152,14 +152,13 @@ struct Refused<'a> {
 }
 
 impl Job<'_> {
-    /// Writes the file; `input` is what an error of reading is about, where there is one file.
-    pub(crate) fn run(&self, set: &TensorSet<'_>, input: Option<&Path>) -> anyhow::Result<Outcome> {
+    /// Writes the file; `input` is what an error of reading is about.
+    pub(crate) fn run(&self, set: &TensorSet<'_>, input: &Path) -> anyhow::Result<Outcome> {
         let options = self.tensors.options(self.target).about(self.output)?;
         let conversion = match set.convert_to(self.target, &options) {
             Ok(conversion) => conversion,
             Err(refused) => return self.refuse(set, &refused),
         };
-        let input = input.unwrap_or(self.output);
         let is_folder = self.tensors.is_folder();
         let kept = match is_folder {
             true => self.write_folder(&conversion, input)?,

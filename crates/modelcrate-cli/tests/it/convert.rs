@@ -257,6 +257,7 @@ fn every_checksum_is_compared() {
         ] {
             let (status, said) = fails(cd, &command);
             assert_eq!(status, 1, "{command:?}: {said}");
+            assert!(said.starts_with(&format!("error: {name}: ")), "{command:?}: {said}");
             assert!(!cd.join("new.npz").exists());
             assert!(fs::read(cd.join("m.zt")).unwrap() == before);
         }
