@@ -324,6 +324,21 @@ impl<'a> Check<'_, 'a> {
             let message = format!("has {inputs} inputs, but {} takes up to {max}", info.name);
             self.at_node(id, Severity::Error, "rten/too-many-inputs", message);
         }
+        let is_left_out = |index: &u32| {
+            let index = usize::try_from(*index).ok();
+            index.and_then(|index| operator.inputs.get(index)).is_none_or(Option::is_none)
+        };
+        if let Some(index) = (0..info.min_inputs).find(is_left_out) {
+            let message = format!("has no input {index}, without which {} cannot run", info.name);
+            self.at_node(id, Severity::Warning, "rten/missing-input", message);
+        }
+        let made = operator.outputs.iter().rposition(Option::is_some);
+        if let Some((max, last)) = info.max_outputs.zip(made)
+            && last as u64 >= u64::from(max)
+        {
+            let message = format!("has an output {last}, but {} makes {max}", info.name);
+            self.at_node(id, Severity::Warning, "rten/too-many-outputs", message);
+        }
     }
 
     /// Reports a number of no meaning, as gravely as RTen takes it.

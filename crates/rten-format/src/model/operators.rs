@@ -14,8 +14,12 @@ pub struct OperatorInfo {
     pub name: &'static str,
     /// Which attributes there are.
     pub attributes: AttributesUse,
-    /// How many inputs there may be; `None` for any number. Nothing bounds it from below.
+    /// How many of the first inputs it needs. A model with fewer can be loaded, not run.
+    pub min_inputs: u32,
+    /// How many inputs there may be; `None` for any number.
     pub max_inputs: Option<u32>,
+    /// How many outputs it makes at most; `None` for any number.
+    pub max_outputs: Option<u32>,
     /// The first release that reads it.
     pub since: Release,
 }
@@ -51,7 +55,8 @@ impl AttributesUse {
 
 macro_rules! operators {
     ($(
-        $code:literal $name:ident $usage:ident $(($table:ident))?, max $max:tt, since $since:tt;
+        $code:literal $name:ident $usage:ident $(($table:ident))?,
+        inputs $min:literal to $max:tt, outputs $outputs:tt, since $since:tt;
     )*) => {
         coded! {
             /// What an operator computes.
@@ -69,7 +74,9 @@ macro_rules! operators {
                         code: $code,
                         name: stringify!($name),
                         attributes: operators!(@$usage $($table)?),
+                        min_inputs: $min,
                         max_inputs: operators!(@max $max),
+                        max_outputs: operators!(@max $outputs),
                         since: Release::new $since,
                     } }), )*
                     Self::Unknown(_) => None,
@@ -85,151 +92,151 @@ macro_rules! operators {
 }
 
 operators! {
-    0 Add none, max 2, since (2, 0);
-    1 ArgMin required(ArgMax), max 1, since (2, 0);
-    2 ArgMax required(ArgMax), max 1, since (2, 0);
-    3 AveragePool required(AveragePool), max 1, since (2, 0);
-    4 BatchNormalization required(BatchNormalization), max 5, since (2, 0);
-    5 Cast required(Cast), max 1, since (2, 0);
-    6 Clip none, max 3, since (2, 0);
-    7 Concat required(Concat), max any, since (2, 0);
-    8 ConstantOfShape required(ConstantOfShape), max 1, since (2, 0);
-    9 Conv required(Conv), max 3, since (2, 0);
-    10 ConvTranspose required(ConvTranspose), max 3, since (2, 0);
-    11 Cos none, max 1, since (2, 0);
-    12 CumSum optional(CumSum), max 2, since (2, 0);
-    13 Div none, max 2, since (2, 0);
-    14 Equal none, max 2, since (2, 0);
-    15 Erf none, max 1, since (2, 0);
-    16 Expand none, max 2, since (2, 0);
-    17 Flatten required(Flatten), max 1, since (2, 0);
-    18 Gather required(Gather), max 2, since (2, 0);
-    19 Gemm required(Gemm), max 3, since (2, 0);
-    20 GlobalAveragePool none, max 1, since (2, 0);
-    21 Greater none, max 2, since (2, 0);
-    22 GRU required(GRU), max 6, since (2, 0);
-    23 Identity none, max 1, since (2, 0);
-    24 LeakyRelu required(LeakyRelu), max 1, since (2, 0);
-    25 Less none, max 2, since (2, 0);
-    26 LessOrEqual none, max 2, since (2, 0);
-    27 Log none, max 1, since (2, 0);
-    28 LogSoftmax required(Softmax), max 1, since (2, 0);
-    29 LSTM required(LSTM), max 7, since (2, 0);
-    30 MatMul none, max 2, since (2, 0);
-    31 MaxPool required(MaxPool), max 1, since (2, 0);
-    32 Mod required(Mod), max 2, since (2, 0);
-    33 Mul none, max 2, since (2, 0);
-    34 Pad optional(Pad), max 4, since (2, 0);
-    35 Pow none, max 2, since (2, 0);
-    36 Range none, max 3, since (2, 0);
-    37 ReduceMean required(ReduceMean), max 2, since (2, 0);
-    38 ReduceL2 required(ReduceMean), max 2, since (2, 0);
-    39 Relu none, max 1, since (2, 0);
-    40 Reshape required(Reshape), max 2, since (2, 0);
-    41 Resize required(Resize), max 4, since (2, 0);
-    42 Shape optional(Shape), max 1, since (2, 0);
-    43 Sigmoid none, max 1, since (2, 0);
-    44 Sin none, max 1, since (2, 0);
-    45 Slice none, max 5, since (2, 0);
-    46 Split required(Split), max 2, since (2, 0);
-    47 Sqrt none, max 1, since (2, 0);
-    48 Squeeze none, max 2, since (2, 0);
-    49 Softmax required(Softmax), max 1, since (2, 0);
-    50 Sub none, max 2, since (2, 0);
-    51 Tanh none, max 1, since (2, 0);
-    52 Transpose required(Transpose), max 1, since (2, 0);
-    53 Unsqueeze none, max 2, since (2, 0);
-    54 Where none, max 3, since (2, 0);
-    55 ReduceProd required(ReduceMean), max 2, since (2, 0);
-    56 ReduceSum required(ReduceMean), max 2, since (2, 0);
-    57 ReduceMin required(ReduceMean), max 2, since (2, 0);
-    58 ReduceMax required(ReduceMean), max 2, since (2, 0);
-    59 NonZero none, max 1, since (2, 0);
-    60 ScatterElements required(ScatterElements), max 3, since (2, 0);
-    61 Tile none, max 2, since (2, 0);
-    62 Not none, max 1, since (2, 0);
-    63 Abs none, max 1, since (2, 0);
-    64 Max none, max any, since (2, 0);
-    65 Mean none, max any, since (2, 0);
-    66 Min none, max any, since (2, 0);
-    67 Sum none, max any, since (2, 0);
-    68 OneHot required(OneHot), max 3, since (2, 0);
-    69 Round none, max 1, since (2, 0);
-    70 Floor none, max 1, since (2, 0);
-    71 Ceil none, max 1, since (2, 0);
-    72 Reciprocal none, max 1, since (2, 0);
-    73 TopK required(TopK), max 2, since (2, 0);
-    74 Neg none, max 1, since (2, 0);
-    75 Exp none, max 1, since (2, 0);
-    76 GreaterOrEqual none, max 2, since (2, 0);
-    77 Size none, max 1, since (2, 0);
-    78 Tan none, max 1, since (2, 0);
-    79 Acos none, max 1, since (2, 0);
-    80 Asin none, max 1, since (2, 0);
-    81 Atan none, max 1, since (2, 0);
-    82 InstanceNormalization required(BatchNormalization), max 3, since (2, 0);
-    83 HardSigmoid required(HardSigmoid), max 1, since (2, 0);
-    84 HardSwish none, max 1, since (2, 0);
-    85 And none, max 2, since (2, 0);
-    86 Or none, max 2, since (2, 0);
-    87 Xor none, max 2, since (2, 0);
-    88 Trilu required(Trilu), max 2, since (2, 0);
-    89 ScatterND required(ScatterND), max 3, since (2, 0);
-    90 NonMaxSuppression required(NonMaxSuppression), max 5, since (2, 0);
-    91 Sign none, max 1, since (2, 0);
-    92 GatherElements required(Gather), max 2, since (2, 0);
-    93 LayerNormalization required(LayerNormalization), max 3, since (3, 0);
-    94 ReduceSumSquare required(ReduceMean), max 2, since (5, 0);
-    95 RandomUniform required(RandomUniform), max 0, since (6, 0);
-    96 Elu required(Elu), max 1, since (8, 0);
-    97 RandomUniformLike required(RandomUniformLike), max 1, since (9, 0);
-    98 RandomNormal required(RandomNormal), max 0, since (9, 0);
-    99 RandomNormalLike required(RandomNormalLike), max 1, since (9, 0);
-    100 Softplus none, max 1, since (9, 0);
-    101 GatherND required(GatherND), max 2, since (9, 0);
-    102 Gelu required(Gelu), max 1, since (11, 0);
-    103 Einsum required(Einsum), max any, since (12, 0);
-    104 If required(If), max 1, since (13, 0);
-    105 DequantizeLinear required(DequantizeLinear), max 3, since (14, 0);
-    106 QuantizeLinear required(QuantizeLinear), max 3, since (14, 0);
-    107 DynamicQuantizeLinear none, max 1, since (14, 0);
-    108 MatMulInteger none, max 4, since (14, 0);
-    109 DepthToSpace required(DepthToSpace), max 1, since (15, 0);
-    110 ConvInteger required(Conv), max 4, since (16, 0);
-    111 CastLike required(CastLike), max 2, since (17, 0);
-    112 Dropout required(Dropout), max 3, since (17, 0);
-    113 EyeLike required(EyeLike), max 1, since (19, 0);
-    114 IsNaN none, max 1, since (21, 0);
-    115 IsInf required(IsInf), max 1, since (21, 0);
-    116 Loop required(Loop), max any, since (22, 0);
-    117 SequenceEmpty required(SequenceEmpty), max 0, since (22, 0);
-    118 SequenceAt none, max 2, since (22, 0);
-    119 SequenceInsert none, max 3, since (22, 0);
-    120 ConcatFromSequence required(ConcatFromSequence), max 1, since (22, 0);
-    121 SplitToSequence required(SplitToSequence), max 2, since (22, 0);
-    122 SequenceLength none, max 1, since (22, 0);
-    123 SequenceConstruct none, max any, since (22, 0);
-    124 SequenceErase none, max 2, since (22, 0);
-    125 GridSample required(GridSample), max 2, since (22, 0);
-    126 PRelu none, max 2, since (22, 0);
-    127 STFT required(STFT), max 4, since (22, 0);
-    128 GlobalMaxPool none, max 1, since (24, 0);
-    129 ReduceL1 required(ReduceMean), max 2, since (25, 0);
-    130 Acosh none, max 1, since (25, 0);
-    131 Asinh none, max 1, since (25, 0);
-    132 Atanh none, max 1, since (25, 0);
-    133 Cosh none, max 1, since (25, 0);
-    134 Sinh none, max 1, since (25, 0);
-    135 Multinomial required(Multinomial), max 1, since (25, 0);
-    136 ReverseSequence required(ReverseSequence), max 2, since (25, 0);
-    137 DFT required(DFT), max 3, since (25, 0);
-    138 Scatter required(ScatterElements), max 3, since (25, 0);
-    139 Upsample required(Upsample), max 2, since (25, 0);
-    140 RotaryEmbedding required(RotaryEmbedding), max 4, since (25, 0);
-    141 Attention required(Attention), max 7, since (25, 0);
-    142 LpNormalization required(LpNormalization), max 1, since (26, 0);
-    143 ReduceLogSum required(ReduceMean), max 2, since (26, 0);
-    144 ReduceLogSumExp required(ReduceMean), max 2, since (26, 0);
+    0 Add none, inputs 2 to 2, outputs 1, since (2, 0);
+    1 ArgMin required(ArgMax), inputs 1 to 1, outputs 1, since (2, 0);
+    2 ArgMax required(ArgMax), inputs 1 to 1, outputs 1, since (2, 0);
+    3 AveragePool required(AveragePool), inputs 1 to 1, outputs 1, since (2, 0);
+    4 BatchNormalization required(BatchNormalization), inputs 5 to 5, outputs 1, since (2, 0);
+    5 Cast required(Cast), inputs 1 to 1, outputs 1, since (2, 0);
+    6 Clip none, inputs 1 to 3, outputs 1, since (2, 0);
+    7 Concat required(Concat), inputs 1 to any, outputs 1, since (2, 0);
+    8 ConstantOfShape required(ConstantOfShape), inputs 1 to 1, outputs 1, since (2, 0);
+    9 Conv required(Conv), inputs 2 to 3, outputs 1, since (2, 0);
+    10 ConvTranspose required(ConvTranspose), inputs 2 to 3, outputs 1, since (2, 0);
+    11 Cos none, inputs 1 to 1, outputs 1, since (2, 0);
+    12 CumSum optional(CumSum), inputs 2 to 2, outputs 1, since (2, 0);
+    13 Div none, inputs 2 to 2, outputs 1, since (2, 0);
+    14 Equal none, inputs 2 to 2, outputs 1, since (2, 0);
+    15 Erf none, inputs 1 to 1, outputs 1, since (2, 0);
+    16 Expand none, inputs 2 to 2, outputs 1, since (2, 0);
+    17 Flatten required(Flatten), inputs 1 to 1, outputs 1, since (2, 0);
+    18 Gather required(Gather), inputs 2 to 2, outputs 1, since (2, 0);
+    19 Gemm required(Gemm), inputs 2 to 3, outputs 1, since (2, 0);
+    20 GlobalAveragePool none, inputs 1 to 1, outputs 1, since (2, 0);
+    21 Greater none, inputs 2 to 2, outputs 1, since (2, 0);
+    22 GRU required(GRU), inputs 3 to 6, outputs 2, since (2, 0);
+    23 Identity none, inputs 1 to 1, outputs 1, since (2, 0);
+    24 LeakyRelu required(LeakyRelu), inputs 1 to 1, outputs 1, since (2, 0);
+    25 Less none, inputs 2 to 2, outputs 1, since (2, 0);
+    26 LessOrEqual none, inputs 2 to 2, outputs 1, since (2, 0);
+    27 Log none, inputs 1 to 1, outputs 1, since (2, 0);
+    28 LogSoftmax required(Softmax), inputs 1 to 1, outputs 1, since (2, 0);
+    29 LSTM required(LSTM), inputs 3 to 7, outputs 3, since (2, 0);
+    30 MatMul none, inputs 2 to 2, outputs 1, since (2, 0);
+    31 MaxPool required(MaxPool), inputs 1 to 1, outputs 2, since (2, 0);
+    32 Mod required(Mod), inputs 2 to 2, outputs 1, since (2, 0);
+    33 Mul none, inputs 2 to 2, outputs 1, since (2, 0);
+    34 Pad optional(Pad), inputs 2 to 4, outputs 1, since (2, 0);
+    35 Pow none, inputs 2 to 2, outputs 1, since (2, 0);
+    36 Range none, inputs 3 to 3, outputs 1, since (2, 0);
+    37 ReduceMean required(ReduceMean), inputs 1 to 2, outputs 1, since (2, 0);
+    38 ReduceL2 required(ReduceMean), inputs 1 to 2, outputs 1, since (2, 0);
+    39 Relu none, inputs 1 to 1, outputs 1, since (2, 0);
+    40 Reshape required(Reshape), inputs 2 to 2, outputs 1, since (2, 0);
+    41 Resize required(Resize), inputs 1 to 4, outputs 1, since (2, 0);
+    42 Shape optional(Shape), inputs 1 to 1, outputs 1, since (2, 0);
+    43 Sigmoid none, inputs 1 to 1, outputs 1, since (2, 0);
+    44 Sin none, inputs 1 to 1, outputs 1, since (2, 0);
+    45 Slice none, inputs 3 to 5, outputs 1, since (2, 0);
+    46 Split required(Split), inputs 1 to 2, outputs any, since (2, 0);
+    47 Sqrt none, inputs 1 to 1, outputs 1, since (2, 0);
+    48 Squeeze none, inputs 1 to 2, outputs 1, since (2, 0);
+    49 Softmax required(Softmax), inputs 1 to 1, outputs 1, since (2, 0);
+    50 Sub none, inputs 2 to 2, outputs 1, since (2, 0);
+    51 Tanh none, inputs 1 to 1, outputs 1, since (2, 0);
+    52 Transpose required(Transpose), inputs 1 to 1, outputs 1, since (2, 0);
+    53 Unsqueeze none, inputs 2 to 2, outputs 1, since (2, 0);
+    54 Where none, inputs 3 to 3, outputs 1, since (2, 0);
+    55 ReduceProd required(ReduceMean), inputs 1 to 2, outputs 1, since (2, 0);
+    56 ReduceSum required(ReduceMean), inputs 1 to 2, outputs 1, since (2, 0);
+    57 ReduceMin required(ReduceMean), inputs 1 to 2, outputs 1, since (2, 0);
+    58 ReduceMax required(ReduceMean), inputs 1 to 2, outputs 1, since (2, 0);
+    59 NonZero none, inputs 1 to 1, outputs 1, since (2, 0);
+    60 ScatterElements required(ScatterElements), inputs 3 to 3, outputs 1, since (2, 0);
+    61 Tile none, inputs 2 to 2, outputs 1, since (2, 0);
+    62 Not none, inputs 1 to 1, outputs 1, since (2, 0);
+    63 Abs none, inputs 1 to 1, outputs 1, since (2, 0);
+    64 Max none, inputs 1 to any, outputs 1, since (2, 0);
+    65 Mean none, inputs 1 to any, outputs 1, since (2, 0);
+    66 Min none, inputs 1 to any, outputs 1, since (2, 0);
+    67 Sum none, inputs 1 to any, outputs 1, since (2, 0);
+    68 OneHot required(OneHot), inputs 3 to 3, outputs 1, since (2, 0);
+    69 Round none, inputs 1 to 1, outputs 1, since (2, 0);
+    70 Floor none, inputs 1 to 1, outputs 1, since (2, 0);
+    71 Ceil none, inputs 1 to 1, outputs 1, since (2, 0);
+    72 Reciprocal none, inputs 1 to 1, outputs 1, since (2, 0);
+    73 TopK required(TopK), inputs 2 to 2, outputs 2, since (2, 0);
+    74 Neg none, inputs 1 to 1, outputs 1, since (2, 0);
+    75 Exp none, inputs 1 to 1, outputs 1, since (2, 0);
+    76 GreaterOrEqual none, inputs 2 to 2, outputs 1, since (2, 0);
+    77 Size none, inputs 1 to 1, outputs 1, since (2, 0);
+    78 Tan none, inputs 1 to 1, outputs 1, since (2, 0);
+    79 Acos none, inputs 1 to 1, outputs 1, since (2, 0);
+    80 Asin none, inputs 1 to 1, outputs 1, since (2, 0);
+    81 Atan none, inputs 1 to 1, outputs 1, since (2, 0);
+    82 InstanceNormalization required(BatchNormalization), inputs 3 to 3, outputs 1, since (2, 0);
+    83 HardSigmoid required(HardSigmoid), inputs 1 to 1, outputs 1, since (2, 0);
+    84 HardSwish none, inputs 1 to 1, outputs 1, since (2, 0);
+    85 And none, inputs 2 to 2, outputs 1, since (2, 0);
+    86 Or none, inputs 2 to 2, outputs 1, since (2, 0);
+    87 Xor none, inputs 2 to 2, outputs 1, since (2, 0);
+    88 Trilu required(Trilu), inputs 1 to 2, outputs 1, since (2, 0);
+    89 ScatterND required(ScatterND), inputs 3 to 3, outputs 1, since (2, 0);
+    90 NonMaxSuppression required(NonMaxSuppression), inputs 2 to 5, outputs 1, since (2, 0);
+    91 Sign none, inputs 1 to 1, outputs 1, since (2, 0);
+    92 GatherElements required(Gather), inputs 2 to 2, outputs 1, since (2, 0);
+    93 LayerNormalization required(LayerNormalization), inputs 2 to 3, outputs 3, since (3, 0);
+    94 ReduceSumSquare required(ReduceMean), inputs 1 to 2, outputs 1, since (5, 0);
+    95 RandomUniform required(RandomUniform), inputs 0 to 0, outputs 1, since (6, 0);
+    96 Elu required(Elu), inputs 1 to 1, outputs 1, since (8, 0);
+    97 RandomUniformLike required(RandomUniformLike), inputs 1 to 1, outputs 1, since (9, 0);
+    98 RandomNormal required(RandomNormal), inputs 0 to 0, outputs 1, since (9, 0);
+    99 RandomNormalLike required(RandomNormalLike), inputs 1 to 1, outputs 1, since (9, 0);
+    100 Softplus none, inputs 1 to 1, outputs 1, since (9, 0);
+    101 GatherND required(GatherND), inputs 2 to 2, outputs 1, since (9, 0);
+    102 Gelu required(Gelu), inputs 1 to 1, outputs 1, since (11, 0);
+    103 Einsum required(Einsum), inputs 1 to any, outputs 1, since (12, 0);
+    104 If required(If), inputs 1 to 1, outputs any, since (13, 0);
+    105 DequantizeLinear required(DequantizeLinear), inputs 2 to 3, outputs 1, since (14, 0);
+    106 QuantizeLinear required(QuantizeLinear), inputs 2 to 3, outputs 1, since (14, 0);
+    107 DynamicQuantizeLinear none, inputs 1 to 1, outputs 3, since (14, 0);
+    108 MatMulInteger none, inputs 2 to 4, outputs 1, since (14, 0);
+    109 DepthToSpace required(DepthToSpace), inputs 1 to 1, outputs 1, since (15, 0);
+    110 ConvInteger required(Conv), inputs 2 to 4, outputs 1, since (16, 0);
+    111 CastLike required(CastLike), inputs 2 to 2, outputs 1, since (17, 0);
+    112 Dropout required(Dropout), inputs 1 to 3, outputs 2, since (17, 0);
+    113 EyeLike required(EyeLike), inputs 1 to 1, outputs 1, since (19, 0);
+    114 IsNaN none, inputs 1 to 1, outputs 1, since (21, 0);
+    115 IsInf required(IsInf), inputs 1 to 1, outputs 1, since (21, 0);
+    116 Loop required(Loop), inputs 0 to any, outputs any, since (22, 0);
+    117 SequenceEmpty required(SequenceEmpty), inputs 0 to 0, outputs 1, since (22, 0);
+    118 SequenceAt none, inputs 2 to 2, outputs 1, since (22, 0);
+    119 SequenceInsert none, inputs 2 to 3, outputs 1, since (22, 0);
+    120 ConcatFromSequence required(ConcatFromSequence), inputs 1 to 1, outputs 1, since (22, 0);
+    121 SplitToSequence required(SplitToSequence), inputs 1 to 2, outputs 1, since (22, 0);
+    122 SequenceLength none, inputs 1 to 1, outputs 1, since (22, 0);
+    123 SequenceConstruct none, inputs 1 to any, outputs 1, since (22, 0);
+    124 SequenceErase none, inputs 1 to 2, outputs 1, since (22, 0);
+    125 GridSample required(GridSample), inputs 2 to 2, outputs 1, since (22, 0);
+    126 PRelu none, inputs 2 to 2, outputs 1, since (22, 0);
+    127 STFT required(STFT), inputs 2 to 4, outputs 1, since (22, 0);
+    128 GlobalMaxPool none, inputs 1 to 1, outputs 1, since (24, 0);
+    129 ReduceL1 required(ReduceMean), inputs 1 to 2, outputs 1, since (25, 0);
+    130 Acosh none, inputs 1 to 1, outputs 1, since (25, 0);
+    131 Asinh none, inputs 1 to 1, outputs 1, since (25, 0);
+    132 Atanh none, inputs 1 to 1, outputs 1, since (25, 0);
+    133 Cosh none, inputs 1 to 1, outputs 1, since (25, 0);
+    134 Sinh none, inputs 1 to 1, outputs 1, since (25, 0);
+    135 Multinomial required(Multinomial), inputs 1 to 1, outputs 1, since (25, 0);
+    136 ReverseSequence required(ReverseSequence), inputs 2 to 2, outputs 1, since (25, 0);
+    137 DFT required(DFT), inputs 1 to 3, outputs 1, since (25, 0);
+    138 Scatter required(ScatterElements), inputs 3 to 3, outputs 1, since (25, 0);
+    139 Upsample required(Upsample), inputs 2 to 2, outputs 1, since (25, 0);
+    140 RotaryEmbedding required(RotaryEmbedding), inputs 3 to 4, outputs 1, since (25, 0);
+    141 Attention required(Attention), inputs 3 to 7, outputs 3, since (25, 0);
+    142 LpNormalization required(LpNormalization), inputs 1 to 1, outputs 1, since (26, 0);
+    143 ReduceLogSum required(ReduceMean), inputs 1 to 2, outputs 1, since (26, 0);
+    144 ReduceLogSumExp required(ReduceMean), inputs 1 to 2, outputs 1, since (26, 0);
 }
 
 impl OperatorType {

@@ -69,7 +69,7 @@ impl Rule {
             name: "",
             opset: 20,
             inputs,
-            required: inputs.len(),
+            required: 0,
             outputs,
             made: outputs.len(),
             many: [false, false],
@@ -92,12 +92,6 @@ impl Rule {
     /// Sets what the second variable stands for.
     const fn u(mut self, elements: Elements) -> Self {
         self.variables = [self.variables[0], elements];
-        self
-    }
-
-    /// Sets how many inputs are needed; those behind may be left out.
-    const fn needs(mut self, inputs: usize) -> Self {
-        self.required = inputs;
         self
     }
 
@@ -205,10 +199,10 @@ pub(super) const fn rule(operator: OperatorType) -> Option<Rule> {
         ) => FLOATS,
         O::BatchNormalization => Rule::new(&[F, F, F, F, F], &[F]),
         O::Cast => Rule::new(&[T], &[Slot::Given(1)]),
-        O::Clip => Rule::new(&[T, T, T], &[T]).t(NUMBERS).needs(1),
+        O::Clip => Rule::new(&[T, T, T], &[T]).t(NUMBERS),
         O::Concat => Rule::new(&[T], &[T]).many_inputs(),
         O::ConstantOfShape => Rule::new(&[I64], &[GIVEN]),
-        O::Conv | O::ConvTranspose => Rule::new(&[F, F, F], &[F]).needs(2),
+        O::Conv | O::ConvTranspose => Rule::new(&[F, F, F], &[F]),
         O::CumSum => Rule::new(&[T, U], &[T]).t(WIDE).u(INDICES),
         O::Equal => comparison(ANY),
         O::Expand | O::Reshape | O::Unsqueeze | O::Tile | O::GatherND | O::ReverseSequence => {
@@ -216,17 +210,17 @@ pub(super) const fn rule(operator: OperatorType) -> Option<Rule> {
         }
         O::Flatten | O::Transpose | O::DepthToSpace => Rule::new(&[T], &[T]),
         O::Gather | O::GatherElements => Rule::new(&[T, U], &[T]).u(INDICES),
-        O::Gemm => Rule::new(&[T, T, T], &[T]).t(WIDE).needs(2),
+        O::Gemm => Rule::new(&[T, T, T], &[T]).t(WIDE),
         O::Greater | O::Less | O::LessOrEqual | O::GreaterOrEqual => comparison(NUMBERS),
-        O::GRU => Rule::new(&[F, F, F, F, I32, F], &[F, F]).needs(3).makes(0),
+        O::GRU => Rule::new(&[F, F, F, F, I32, F], &[F, F]).makes(0),
         O::Identity => Rule::new(&[SAME], &[SAME]),
-        O::LSTM => Rule::new(&[F, F, F, F, I32, F, F], &[F, F, F]).needs(3).makes(0),
+        O::LSTM => Rule::new(&[F, F, F, F, I32, F, F], &[F, F, F]).makes(0),
         O::MatMul | O::PRelu => binary(WIDE),
         O::MaxPool => {
             let elements = Elements(&[Float, Int8, UInt8]);
             Rule::new(&[T], &[T, I64]).t(elements).makes(1)
         }
-        O::Pad => Rule::new(&[T, I64, T, U], &[T]).u(INDICES).needs(2),
+        O::Pad => Rule::new(&[T, I64, T, U], &[T]).u(INDICES),
         O::Pow => Rule::new(&[T, U], &[T]).t(WIDE).u(NUMBERS),
         O::Range => Rule::new(&[T, T, T], &[T]).t(WIDE),
         any!(
@@ -234,11 +228,11 @@ pub(super) const fn rule(operator: OperatorType) -> Option<Rule> {
             ReduceLogSum ReduceLogSumExp
         ) => reduction(WIDE),
         O::Relu => Rule::new(&[T], &[T]).t(Elements(&[Float, Int8, Int32])),
-        O::Resize => Rule::new(&[T, F, F, I64], &[T]).t(NARROW).needs(1),
+        O::Resize => Rule::new(&[T, F, F, I64], &[T]).t(NARROW),
         O::Shape | O::NonZero | O::Size => Rule::new(&[T], &[I64]),
-        O::Slice => Rule::new(&[T, U, U, U, U], &[T]).u(INDICES).needs(3),
-        O::Split => Rule::new(&[T, I64], &[T]).needs(1).many_outputs(),
-        O::Squeeze | O::Trilu => Rule::new(&[T, I64], &[T]).needs(1),
+        O::Slice => Rule::new(&[T, U, U, U, U], &[T]).u(INDICES),
+        O::Split => Rule::new(&[T, I64], &[T]).many_outputs(),
+        O::Squeeze | O::Trilu => Rule::new(&[T, I64], &[T]),
         O::Where => Rule::new(&[BOOL, T, T], &[T]).t(NUMBERS),
         O::ReduceMin | O::ReduceMax => reduction(NUMBERS),
         O::ScatterElements => Rule::new(&[T, U, T], &[T]).u(INDICES),
@@ -252,53 +246,52 @@ pub(super) const fn rule(operator: OperatorType) -> Option<Rule> {
         O::InstanceNormalization => Rule::new(&[F, F, F], &[F]),
         O::And | O::Or | O::Xor => LOGIC,
         O::ScatterND => Rule::new(&[T, I64, T], &[T]),
-        O::NonMaxSuppression => Rule::new(&[F, F, I64, F, F], &[I64]).needs(2),
-        O::LayerNormalization => Rule::new(&[F, F, F], &[F, F, F]).needs(2).makes(1),
+        O::NonMaxSuppression => Rule::new(&[F, F, I64, F, F], &[I64]),
+        O::LayerNormalization => Rule::new(&[F, F, F], &[F, F, F]).makes(1),
         O::RandomUniform | O::RandomNormal => Rule::new(&[], &[F]),
         O::RandomUniformLike | O::RandomNormalLike => Rule::new(&[T], &[F]),
         O::If => Rule::new(&[BOOL], &[SAME]).many_outputs(),
-        O::DequantizeLinear => Rule::new(&[T, F, T], &[F]).t(DEQUANTIZED).needs(2),
-        O::QuantizeLinear => Rule::new(&[F, F, T], &[T]).t(QUANTIZED).needs(2),
+        O::DequantizeLinear => Rule::new(&[T, F, T], &[F]).t(DEQUANTIZED),
+        O::QuantizeLinear => Rule::new(&[F, F, T], &[T]).t(QUANTIZED),
         O::DynamicQuantizeLinear => Rule::new(&[F], &[U8, F, U8]),
         O::MatMulInteger | O::ConvInteger => INTEGERS,
         O::CastLike => Rule::new(&[T, U], &[U]).u(NUMBERS),
-        O::Dropout => Rule::new(&[F, F, BOOL], &[F, BOOL]).needs(1).makes(1),
+        O::Dropout => Rule::new(&[F, F, BOOL], &[F, BOOL]).makes(1),
         O::EyeLike => Rule::new(&[T], &[GIVEN]).t(NUMBERS),
         O::IsNaN | O::IsInf => Rule::new(&[F], &[BOOL]),
-        O::Loop => Rule::new(&[I64, BOOL, SAME], &[SAME]).needs(0).many_inputs().many_outputs(),
+        O::Loop => Rule::new(&[I64, BOOL, SAME], &[SAME]).many_inputs().many_outputs(),
         O::SequenceEmpty => Rule::new(&[], &[SEQUENCE]).t(MEMBERS),
         O::SequenceAt => Rule::new(&[SEQUENCE, U], &[T]).t(MEMBERS).u(INDICES),
         O::SequenceInsert => {
             let inputs = &[SEQUENCE, T, U];
-            Rule::new(inputs, &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(2)
+            Rule::new(inputs, &[SEQUENCE]).t(MEMBERS).u(INDICES)
         }
         O::ConcatFromSequence => Rule::new(&[SEQUENCE], &[T]).t(MEMBERS),
-        O::SplitToSequence => Rule::new(&[T, U], &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(1),
+        O::SplitToSequence => Rule::new(&[T, U], &[SEQUENCE]).t(MEMBERS).u(INDICES),
         O::SequenceLength => Rule::new(&[SEQUENCE], &[I64]).t(MEMBERS),
         O::SequenceConstruct => Rule::new(&[T], &[SEQUENCE]).t(MEMBERS).many_inputs(),
-        O::SequenceErase => Rule::new(&[SEQUENCE, U], &[SEQUENCE]).t(MEMBERS).u(INDICES).needs(1),
+        O::SequenceErase => Rule::new(&[SEQUENCE, U], &[SEQUENCE]).t(MEMBERS).u(INDICES),
         O::GridSample => Rule::new(&[F, F], &[F]),
-        O::STFT => Rule::new(&[F, U, F, U], &[F]).u(INDICES).needs(2),
+        O::STFT => Rule::new(&[F, U, F, U], &[F]).u(INDICES),
         O::Multinomial => Rule::new(&[F], &[I64]),
-        O::DFT => Rule::new(&[F, U, I64], &[F]).u(INDICES).needs(1),
+        O::DFT => Rule::new(&[F, U, I64], &[F]).u(INDICES),
         O::Scatter => Rule::new(&[T, U, T], &[T]).u(INDICES).named("ScatterElements"),
         O::Upsample => Rule::new(&[T, F], &[T]).t(NARROW).named("Resize"),
-        O::RotaryEmbedding => Rule::new(&[F, F, F, I64], &[F]).needs(3).since(ATTENTION),
+        O::RotaryEmbedding => Rule::new(&[F, F, F, I64], &[F]).since(ATTENTION),
         O::Attention => {
             let inputs = &[F, F, F, U, F, F, I64];
-            Rule::new(inputs, &[F, F, F]).u(MASK).needs(3).makes(1).since(ATTENTION)
+            Rule::new(inputs, &[F, F, F]).u(MASK).makes(1).since(ATTENTION)
         }
         O::Unknown(_) => return None,
     };
-    match operator.info() {
-        Some(info) if rule.name.is_empty() => Some(rule.named(info.name)),
-        _ => Some(rule),
-    }
+    let Some(info) = operator.info() else { return None };
+    let name = if rule.name.is_empty() { info.name } else { rule.name };
+    Some(Rule { name, required: info.min_inputs as usize, ..rule })
 }
 
 const FLOATS: Rule = Rule::new(&[F], &[F]);
 const LOGIC: Rule = Rule::new(&[BOOL, BOOL], &[BOOL]);
-const INTEGERS: Rule = Rule::new(&[T, U, T, U], &[I32]).t(QUANTIZED).u(QUANTIZED).needs(2);
+const INTEGERS: Rule = Rule::new(&[T, U, T, U], &[I32]).t(QUANTIZED).u(QUANTIZED);
 
 const fn binary(elements: Elements) -> Rule {
     Rule::new(&[T, T], &[T]).t(elements)
@@ -309,7 +302,7 @@ const fn comparison(elements: Elements) -> Rule {
 }
 
 const fn reduction(elements: Elements) -> Rule {
-    Rule::new(&[T, I64], &[T]).t(elements).needs(1)
+    Rule::new(&[T, I64], &[T]).t(elements)
 }
 
 #[cfg(test)]
@@ -328,10 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn as_many_inputs_as_the_format_has() {
+    fn as_many_inputs_and_outputs_as_the_format_has() {
         for operator in OperatorType::ALL {
-            let max = operator.info().unwrap().max_inputs;
-            assert_eq!(rule(*operator).unwrap().max_inputs(), max.map(|max| max as usize));
+            let (rule, info) = (rule(*operator).unwrap(), operator.info().unwrap());
+            assert_eq!(rule.max_inputs(), info.max_inputs.map(|max| max as usize));
+            let outputs = (!rule.makes_many()).then_some(rule.outputs.len());
+            assert_eq!(outputs, info.max_outputs.map(|max| max as usize), "{operator}");
+            assert!(info.max_inputs.is_none_or(|max| info.min_inputs <= max), "{operator}");
         }
     }
 
