@@ -144,24 +144,28 @@ impl Parsed {
                 missing.push(name);
                 return None;
             };
-            let (part, fault) = match &member.value.value {
-                Value::Text(text) => {
-                    let part = VersionPart { text: text.clone(), is_number: false };
-                    let fault = part.number().is_none().then_some("one whole number");
-                    (Some(part), fault)
-                }
-                Value::Number(text) => {
-                    let part = VersionPart { text: text.clone(), is_number: true };
-                    (Some(part), Some("a text that holds one whole number"))
-                }
-                _ => (None, Some("a text that holds one whole number")),
+            let whole = "one whole number";
+            let text = "a text that holds one whole number";
+            let part = |text: &str, is_number| VersionPart { text: text.to_owned(), is_number };
+            let part = match &member.value.value {
+                Value::Text(text) => Some(part(text, false)),
+                Value::Number(text) => Some(part(text, true)),
+                _ => None,
             };
-            if let Some(expected) = fault {
-                let found = member.value.value.describe();
-                let message = format!("{name} is {found}, expected {expected}");
-                let diagnosis = Diagnosis::warning("nnp/version", message).path(pointer(name));
-                self.push(diagnosis.position(member.value.at).ignored());
-            }
+            let is_whole = part.as_ref().is_some_and(|part| part.number().is_some());
+            let expected = match &part {
+                Some(VersionPart { is_number: false, .. }) if is_whole => return part,
+                Some(VersionPart { is_number: false, .. }) => whole,
+                _ => text,
+            };
+            let found = member.value.value.describe();
+            let message = format!("{name} is {found}, expected {expected}");
+            // Numbers are in files of the field; what is no number is not.
+            let diagnosis = match is_whole {
+                true => Diagnosis::warning("nnp/version", message),
+                false => Diagnosis::error("nnp/version", message),
+            };
+            self.push(diagnosis.path(pointer(name)).position(member.value.at).ignored());
             part
         };
         let [major, minor, patch] =
@@ -174,9 +178,8 @@ impl Parsed {
         if self.manifest.version.numbers().is_some_and(|numbers| numbers > NEWEST) {
             let message =
                 format!("version is {}, but 1.3.1 is the newest known", self.manifest.version);
-            self.push(
-                Diagnosis::note("nnp/version-newer", message).path("/major-version").ignored(),
-            );
+            let diagnosis = Diagnosis::warning("nnp/version-newer", message);
+            self.push(diagnosis.path("/major-version").ignored());
         }
     }
 

@@ -15,17 +15,17 @@ use crate::{
 };
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
+    for path in outside(reader.storage()) {
+        let message = "is in the archive, but outside of the package";
+        findings.push(Diagnosis::warning("nnp/stray-file", message).entry(path));
+    }
     let root = reader.root();
     if !root.is_empty() {
         let message = format!(
             "package is in the folder {:?} of the archive, not at its root",
             short(root.trim_end_matches('/'))
         );
-        findings.push(Diagnosis::note("nnp/top-folder", message));
-    }
-    for path in outside(reader.storage()) {
-        let message = "is in the archive, but outside of the package";
-        findings.push(Diagnosis::warning("nnp/stray-file", message).entry(path));
+        findings.push(Diagnosis::warning("nnp/top-folder", message));
     }
     compressed(reader, findings);
     infos(reader, findings);

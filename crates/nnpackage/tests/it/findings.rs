@@ -54,7 +54,7 @@ fn types_by_extension() {
     let expected = [
         "warning nnp/model-types-missing metadata/MANIFEST /model-types",
         "warning nnp/unconnected-models metadata/MANIFEST /model-connect",
-        "note nnp/top-folder ",
+        "warning nnp/top-folder ",
         "note nnp/model-compressed sub/add.tflite",
         "note nnp/model-compressed add.circle",
     ];
