@@ -117,6 +117,23 @@ impl<'b> Table<'b> {
         bytes.map(Some).ok_or_else(|| outside(what, at, N, self.buffer.len()).into())
     }
 
+    /// Returns the first bytes of a struct that a field leads to, as unions hold them; `None` where
+    /// the field is absent.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Buffer::follow`]; where the bytes are not in the buffer.
+    pub fn structure<const N: usize>(
+        self,
+        id: usize,
+        what: &'static str,
+    ) -> Result<Option<[u8; N]>> {
+        let Some(at) = self.field(id)? else { return Ok(None) };
+        let at = self.buffer.follow(at, what)?;
+        let bytes = self.buffer.array(at)?;
+        bytes.map(Some).ok_or_else(|| outside(what, at, N, self.buffer.len()).into())
+    }
+
     /// Returns the table that a field leads to; `None` where the field is absent.
     ///
     /// # Errors

@@ -82,6 +82,19 @@ impl<'b> Values<'b> {
         inner.map(|inner| (kind, Some(inner))).ok_or(Error::Module { what: "value", at, problem })
     }
 
+    /// Returns what a key of a dictionary is called in paths.
+    fn key(self, id: u32) -> Result<String> {
+        match self.value(id)? {
+            (kind::TEXT, Some(key)) => Ok(key.text(0, TEXT, "key")?.unwrap_or_default()),
+            (kind::INT, _) => {
+                let value = nth(self.values, id, "value", "list of values")?;
+                let number = value.structure(1, "key")?.map_or(0, i64::from_le_bytes);
+                Ok(number.to_string())
+            }
+            _ => Ok("?".to_owned()),
+        }
+    }
+
     pub(super) fn functions(self) -> impl Iterator<Item = Result<Table<'b>>> {
         let methods = self.methods.into_iter().flat_map(Vector::u32s);
         methods.map(move |id| match self.value(id?)? {
@@ -129,11 +142,7 @@ impl Walk<'_> {
                 let (keys, items) = (value.vector(0, 4, "keys")?, value.vector(1, 4, "values")?);
                 let keys = keys.into_iter().flat_map(Vector::u32s);
                 for (key, item) in keys.zip(items.into_iter().flat_map(Vector::u32s)) {
-                    let name = match self.values.value(key?)? {
-                        (kind::TEXT, Some(key)) => key.text(0, TEXT, "key")?.unwrap_or_default(),
-                        _ => "?".to_owned(),
-                    };
-                    let (name, item) = (format!(".{name}"), item?);
+                    let (name, item) = (format!(".{}", self.values.key(key?)?), item?);
                     self.below(&name, |walk| walk.visit(item, deeper))?;
                 }
                 Ok(())
@@ -158,7 +167,8 @@ impl Walk<'_> {
         }
         match object.u32(1, "state of an object")? {
             0 => Ok(()),
-            state => self.below("<state>", |walk| walk.visit(state, depth)),
+            // As in ZIP archives, it has no name of its own.
+            state => self.visit(state, depth),
         }
     }
 

@@ -359,6 +359,84 @@ fn a_flatbuffer_is_read_where_its_tables_lead() {
     assert_eq!(reader.validate().findings(), memory.validate().findings());
 }
 
+/// A module whose only attribute is `{3: t, -1: t}` behind a state of an inner object.
+fn module_with_integer_keys() -> Vec<u8> {
+    use flatbuffers::{FlatBufferBuilder, WIPOffset};
+    type Offset = WIPOffset<flatbuffers::TableFinishedWIPOffset>;
+    type Builder = FlatBufferBuilder<'static>;
+    fn table(fbb: &mut Builder, fields: impl FnOnce(&mut Builder)) -> Offset {
+        let start = fbb.start_table();
+        fields(fbb);
+        fbb.end_table(start)
+    }
+    fn slot(id: u16) -> u16 {
+        4 + 2 * id
+    }
+    fn value<T>(fbb: &mut Builder, kind: u8, of: WIPOffset<T>) -> Offset {
+        table(fbb, |fbb| {
+            fbb.push_slot_always(slot(0), kind);
+            fbb.push_slot_always(slot(1), of);
+        })
+    }
+    let mut builder = FlatBufferBuilder::new();
+    let fbb = &mut builder;
+    let none = table(fbb, |_| ());
+    let [first, second] = [3_i64, -1].map(|key| {
+        let key = fbb.push(key);
+        value(fbb, 1, key)
+    });
+    let (sizes, strides) = (fbb.create_vector(&[2_i32]), fbb.create_vector(&[1_i32]));
+    let tensor = table(fbb, |fbb| {
+        fbb.push_slot_always(slot(1), 6_i8);
+        fbb.push_slot_always(slot(3), sizes);
+        fbb.push_slot_always(slot(4), strides);
+    });
+    let tensor = value(fbb, 5, tensor);
+    let (keys, items) = (fbb.create_vector(&[1_u32, 2]), fbb.create_vector(&[3_u32, 3]));
+    let dict = table(fbb, |fbb| {
+        fbb.push_slot_always(slot(0), keys);
+        fbb.push_slot_always(slot(1), items);
+    });
+    let dict = value(fbb, 9, dict);
+    let inner = table(fbb, |fbb| {
+        fbb.push_slot_always(slot(0), 0_u32);
+        fbb.push_slot_always(slot(1), 4_u32);
+    });
+    let inner = value(fbb, 10, inner);
+    let attributes = fbb.create_vector(&[5_u32]);
+    let outer = table(fbb, |fbb| {
+        fbb.push_slot_always(slot(0), 0_u32);
+        fbb.push_slot_always(slot(2), attributes);
+    });
+    let outer = value(fbb, 10, outer);
+    let (class, attribute) = (fbb.create_string("__torch__.M"), fbb.create_string("d"));
+    let names = fbb.create_vector(&[attribute]);
+    let class = table(fbb, |fbb| {
+        fbb.push_slot_always(slot(0), class);
+        fbb.push_slot_always(slot(2), names);
+    });
+    let data = fbb.create_vector(&[0_u8; 8]);
+    let storage = table(fbb, |fbb| fbb.push_slot_always(slot(0), data));
+    let values = fbb.create_vector(&[none, first, second, tensor, dict, inner, outer]);
+    let (storages, types) = (fbb.create_vector(&[storage]), fbb.create_vector(&[class]));
+    let module = table(fbb, |fbb| {
+        fbb.push_slot_always(slot(0), 9_u32);
+        fbb.push_slot_always(slot(3), 6_u32);
+        fbb.push_slot_always(slot(4), values);
+        fbb.push_slot_always(slot(6), storages);
+        fbb.push_slot_always(slot(7), types);
+    });
+    fbb.finish(module, Some("PTMF"));
+    builder.finished_data().to_vec()
+}
+
+#[test]
+fn integer_keys_are_names_and_states_are_none() {
+    let reader = Reader::from_bytes(module_with_integer_keys()).unwrap();
+    let names: Vec<_> = reader.tensors().unwrap().map(|tensor| tensor.name().to_owned()).collect();
+    assert_eq!(names, ["d.3", "d.-1"]);
+}
+
 #[test]
 fn stored_bytes_are_not_copied() {
     for name in ["img.ptl", "img_fb.ptl"] {
