@@ -1,17 +1,23 @@
 //! What opening a file does not prove.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 
 use tensor_core::{Extent, Finding, Report, parallel, text::short};
 
-use crate::{Bytecode, Error, File, Reader, SPEC, Spec, Tensor, file::FileReader, zip::BYTECODE};
+use crate::{
+    Bytecode, Error, File, Reader, SPEC, Spec, Tensor,
+    file::FileReader,
+    pickle::foreign,
+    zip::{BYTECODE, CONSTANTS, DATA},
+};
 
 impl Reader {
     /// Reports every fault that opening does not prove to be absent, and what someone should mend:
     /// the container, code and tensors, the spec, and whether the spec fits the method `forward`.
     ///
     /// Every byte that is listed is read once, to compare the checksums of records and to prove that
-    /// a FlatBuffer can be read.
+    /// a FlatBuffer can be read; pickles that are no part of the model are read again, and name what
+    /// Python would look up.
     #[must_use]
     pub fn validate(&self) -> Report {
         self.validate_with(|_| ())
@@ -54,6 +60,7 @@ fn report(reader: &Reader, progress: Option<Progress<'_>>) -> Report {
     reader.body().lint(reader.limits(), &mut report);
     if let Some(progress) = progress {
         read_all(reader, progress, &mut report);
+        pickles(reader, &mut report);
     }
     code(reader, &mut report);
     tensors(reader, progress.is_some(), &mut report);
@@ -96,6 +103,29 @@ fn read_through(reader: &Reader, progress: Progress<'_>) -> Result<(), Error> {
         match stream.read(&mut buffer).map_err(FileReader::error)? {
             0 => return Ok(()),
             read => progress(read as u64),
+        }
+    }
+}
+
+/// Looks at pickles that are no part of the model: who reads them with Python may call what they name.
+fn pickles(reader: &Reader, report: &mut Report) {
+    let is_storage =
+        |name: &str| ["data/", "constants/"].iter().any(|folder| name.starts_with(folder));
+    let is_read = |name: &str| [BYTECODE, CONSTANTS, DATA].contains(&name);
+    let mut files: Vec<File<'_>> = reader.records().collect();
+    if files.is_empty() {
+        files.extend(reader.extra_files());
+    }
+    for file in files.into_iter().filter(|file| !is_read(file.path()) && !is_storage(file.path())) {
+        // What cannot be read was reported with all that is.
+        let Ok(stream) = file.reader() else { continue };
+        let mut stream = BufReader::new(stream);
+        let is_pickle = file.path().ends_with("pkl")
+            || stream.fill_buf().is_ok_and(|start| matches!(start, [0x80, 0..=5, ..]));
+        if let (true, Ok(Some(name))) = (is_pickle, foreign(stream)) {
+            let message =
+                format!("is a pickle that names {:?}, which no model needs", short(&name));
+            report.add(Finding::warning("ptl/foreign-pickle", message).entry(file.path()));
         }
     }
 }

@@ -3,10 +3,12 @@
 
 mod global;
 mod machine;
+mod names;
 mod node;
 
 pub use global::Scheme;
 pub(crate) use global::{Function, Global};
+pub(crate) use names::foreign;
 pub(crate) use node::{Id, Node, Pickle};
 
 /// What is wrong with a pickle, at some byte of it.

@@ -264,5 +264,5 @@ const HEAD: u64 = 512;
 const EXTRA: &str = "extra/";
 pub(crate) const BYTECODE: &str = "bytecode.pkl";
 pub(crate) const DATA: &str = "data.pkl";
-const CONSTANTS: &str = "constants.pkl";
+pub(crate) const CONSTANTS: &str = "constants.pkl";
 const BYTE_ORDER: &str = "byteorder";

@@ -57,6 +57,25 @@ fn edited_files_have_no_warnings() {
     }
 }
 
+#[test]
+fn pickles_that_are_no_part_of_the_model_are_looked_at() {
+    let calls: [&[u8]; 2] = [
+        b"\x80\x02cposix\nsystem\nX\x02\0\0\0id\x85R.",
+        b"\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.",
+    ];
+    for (name, file) in [("evil.pkl", "img.ptl"), ("evil", "img.ptl"), ("evil", "img_fb.ptl")] {
+        for content in calls {
+            let content = Some(Bytes::from_static(content));
+            let edited = with_extra_files(&model(file), [(name, content)]).unwrap();
+            let reader = Reader::from_bytes(edited).unwrap();
+            let said = "warning ptl/foreign-pickle: is a pickle that names \"posix.system\", which no \
+                        model needs";
+            assert_eq!(grave(&reader.validate()), [said], "{file}");
+            assert_eq!(grave(&reader.lint()), [""; 0], "{file}");
+        }
+    }
+}
+
 /// Embeds a spec and returns what validation finds of it.
 fn with_spec(model_name: &str, spec: &str) -> Vec<String> {
     let spec = Bytes::from(spec.to_owned());
