@@ -80,7 +80,10 @@ pub enum Error {
         limit: usize,
     },
     /// The model data refers to more tables than its length has room for, or than are allowed.
-    #[error("model data has more than {limit} tables, expected one in 4 bytes, at most 10000000")]
+    #[error(
+        "model data has more than {limit} tables, those that are shared counted each time, expected \
+         one in 4 bytes, at most 10000000"
+    )]
     TooManyTables {
         /// The limit, in tables.
         limit: usize,

@@ -189,6 +189,7 @@ impl<'a> Check<'_, 'a> {
             inputs: graph.inputs.iter().copied().collect(),
             outputs: graph.outputs.iter().copied().collect(),
             captures: graph.captures.iter().copied().collect(),
+            needed: self.needed(),
         };
         for (id, node) in (0..).zip(&graph.nodes) {
             match &node.kind {
@@ -465,7 +466,11 @@ impl<'a> Check<'_, 'a> {
         match producers {
             [] if !is_given && is_read => {
                 let message = "is read, but nothing makes it: it is neither an input nor a capture";
-                self.at_node(id, Severity::Error, "rten/undefined-value", message.to_owned());
+                let (severity, message) = match listed.needed.contains(&id) {
+                    true => (Severity::Error, message.to_owned()),
+                    false => (Severity::Warning, format!("{message}; no output needs it")),
+                };
+                self.at_node(id, severity, "rten/undefined-value", message);
             }
             [] if !is_read => {
                 let what = if listed.inputs.contains(&id) {
@@ -488,6 +493,24 @@ impl<'a> Check<'_, 'a> {
             let message = format!("is {what}, but node {first} makes it");
             self.at_node(id, Severity::Warning, "rten/given-and-made", message);
         }
+    }
+
+    /// Returns the values and constants that the outputs of the graph are made of.
+    fn needed(&self) -> HashSet<u32> {
+        let mut needed: HashSet<u32> = HashSet::new();
+        let mut operators: HashSet<u32> = HashSet::new();
+        let mut left = self.scope.graph().outputs.clone();
+        while let Some(id) = left.pop() {
+            if !needed.insert(id) {
+                continue;
+            }
+            for &operator in self.topology.producers(self.index, id) {
+                if operators.insert(operator) {
+                    left.extend(self.topology.reads(self.index, operator));
+                }
+            }
+        }
+        needed
     }
 
     fn is_read(&self, id: u32, listed: &Listed) -> bool {
@@ -541,6 +564,8 @@ struct Listed {
     inputs: HashSet<u32>,
     outputs: HashSet<u32>,
     captures: HashSet<u32>,
+    /// What outputs are made of.
+    needed: HashSet<u32>,
 }
 
 fn describe(kind: &NodeKind) -> &'static str {
@@ -623,6 +648,13 @@ fn container(
             model_data.offset()
         );
         report.add(Finding::warning("rten/segment-overlap", message).at(at_header()));
+    }
+    if !model_data.offset().is_multiple_of(TABLES) {
+        let message = format!(
+            "model data starts at byte {}, which is not a multiple of {TABLES}",
+            model_data.offset()
+        );
+        report.add(Finding::note("rten/segment-misaligned", message).at(at_header()));
     }
     if !tensor_data_offset.is_multiple_of(ALIGNMENT) {
         let message = format!(
@@ -736,6 +768,8 @@ const MAX_RANK: usize = 64;
 
 /// What RTen's converter puts tensors on, in bytes.
 const ALIGNMENT: u64 = 64;
+/// What the widest fields of FlatBuffers start at a multiple of, in bytes.
+const TABLES: u64 = 8;
 
 #[cfg(test)]
 mod tests {

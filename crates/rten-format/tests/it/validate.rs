@@ -342,6 +342,17 @@ fn lists_of_the_graph() {
 #[test]
 fn values() {
     finds(
+        |model| {
+            model.graph.nodes.extend([value("z"), value("unread")]);
+            model.graph.nodes.push(operator("none", OperatorType::Relu, &[6], &[7]));
+        },
+        &[
+            "warning rten/undefined-value graph/node 6 \"z\": is read, but nothing makes it: it is \
+           neither an input nor a capture; no output needs it",
+            "note rten/unused graph/node 8 \"none\": makes nothing that is read",
+        ],
+    );
+    finds(
         |model| model.graph.inputs.clear(),
         &["error rten/undefined-value graph/node 1 \"x\": is read, but nothing makes it: it is \
            neither an input nor a capture"],

@@ -140,7 +140,7 @@ fn tables_shared_too_often() {
     rejects(
         bytes,
         &format!(
-            "model data has more than {limit} tables, expected one in 4 bytes, at most 10000000"
+            "model data has more than {limit} tables, those that are shared counted each time, expected one in 4 bytes, at most 10000000"
         ),
     );
 }
