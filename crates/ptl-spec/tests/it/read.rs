@@ -108,7 +108,8 @@ fn methods_are_as_expected() {
 
 fn check_tensor(tensor: Tensor<'_>, expected: &Json, path: &Path) {
     let what = format!("{} of {path:?}", tensor.name());
-    assert_eq!(tensor.path(), text(expected, "path"), "{what}");
+    // States of objects have no names here, as ZIP archives have none for them.
+    assert_eq!(tensor.path(), text(expected, "path").replace("<state>", ""), "{what}");
     assert_eq!(tensor.info().unwrap().dtype.name(), text(expected, "dtype"), "{what}");
     assert_eq!(tensor.shape().dims(), numbers(expected, "shape"), "{what}");
     assert_eq!(tensor.strides(), numbers(expected, "stride"), "{what}");
