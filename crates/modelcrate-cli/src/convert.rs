@@ -12,6 +12,7 @@ pub(crate) mod sets;
 mod to;
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -86,16 +87,23 @@ impl Convert {
     fn folder(&self, to: To, end: &str) -> anyhow::Result<Outcome> {
         let single = self.write.print.format != Format::Json;
         ensure!(single, "a folder has many results: expected --format jsonl, not json");
+        #[cfg(feature = "rten")]
+        self.rten.check(to)?;
         match &self.output {
             Some(folder) => ensure!(folder.is_dir(), "{}: is not a folder", folder.display()),
-            None => ensure!(to.end() != end, "the models stay .{end}: expected an output folder"),
+            None => ensure!(
+                to.end() != end,
+                "{}: models stay .{end}: expected an output folder",
+                self.input.display()
+            ),
         }
         let files = models(&self.input, end).about(&self.input)?;
-        let mut jobs = Vec::with_capacity(files.len());
+        let (mut jobs, mut outputs) = (Vec::with_capacity(files.len()), HashSet::new());
         for input in files {
-            let beside = self.output.as_ref().zip(input.file_name());
-            let output = beside.map(|(folder, name)| self.renamed(&folder.join(name)));
-            jobs.push(Self { input, output, ..self.clone() });
+            let folder = self.output.as_ref().unwrap_or(&self.input);
+            let output = self.renamed(&folder.join(input.file_name().unwrap_or_default()));
+            ensure!(outputs.insert(output.clone()), "{}: two models become it", output.display());
+            jobs.push(Self { input, output: Some(output), ..self.clone() });
         }
         #[cfg(feature = "rten")]
         rten::choose_input_types(&mut jobs).about(&self.input)?;

@@ -51,7 +51,7 @@ impl Create {
             return Err(target.holds_models()).about(&self.output);
         };
         ensure!(!self.sources.is_empty(), "nothing to put into the file: give --put or --from");
-        let opened = self.sources.open()?;
+        let opened = self.sources.open(self.force)?;
         self.check_output().about(&self.output)?;
         let mut set = opened.set()?;
         for Entry { key, value } in self.set {

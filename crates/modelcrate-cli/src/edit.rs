@@ -79,8 +79,8 @@ struct Changes {
     #[arg(long, value_name = "OLD=NEW")]
     rename: Vec<String>,
     /// Take the tensors of another file of any format: all into a zTensor file, into a carton or a
-    /// model those that are called as one there, which keeps its element type and shape; may be given
-    /// several times
+    /// model those that are called as one there, which keeps its element type and shape; checksums in it
+    /// are compared unless --force is given; may be given several times
     #[arg(long, value_name = "FILE")]
     from: Vec<Input>,
     /// Take only these of them: names, or patterns with * and ?; may be given several times

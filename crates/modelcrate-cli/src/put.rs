@@ -9,7 +9,7 @@ use std::{
 use anyhow::{anyhow, ensure};
 use modelcrate::{
     AnyReader, AnyTensor, Fitted, Format, NamedTensor, Refusal, TensorSet,
-    tensor_core::{DType, Shape, Source, Verify},
+    tensor_core::{DType, Shape, Source},
     weights,
 };
 
@@ -17,7 +17,7 @@ use crate::{
     failure::About,
     fit::Refused,
     glob::{Glob, check_meant, is_meant},
-    options::{Input, is_stdio},
+    options::{Force, Input, is_stdio},
     output,
 };
 
@@ -41,9 +41,9 @@ enum What {
 
 impl Put {
     /// Opens the file that the tensor is in.
-    pub(crate) fn open(&self) -> anyhow::Result<AnyReader> {
+    pub(crate) fn open(&self, force: Force) -> anyhow::Result<AnyReader> {
         let What::Elements(dtype, shape) = &self.what else {
-            return open(&self.path);
+            return open(&self.path, force);
         };
         let source = if is_stdio(&self.path) {
             output::stdin().map(Source::from_bytes)
@@ -151,7 +151,8 @@ pub(crate) struct NewTensors {
     /// with commas between the dimensions, none for a scalar); may be given several times
     #[arg(long, value_name = "SPEC")]
     pub(crate) put: Vec<Put>,
-    /// Take the tensors of another file, of any format; may be given several times
+    /// Take the tensors of another file, of any format; checksums in it are compared unless --force is
+    /// given; may be given several times
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<Input>,
     /// Take only these from such files: names, or patterns with * and ?; may be given several times
@@ -176,19 +177,21 @@ impl NewTensors {
     }
 
     /// Opens all files, of which standard input can be one.
-    pub(crate) fn open(&self) -> anyhow::Result<Opened<'_>> {
+    pub(crate) fn open(&self, force: Force) -> anyhow::Result<Opened<'_>> {
         let paths = self.put.iter().map(|put| &put.path).chain(&self.from);
         let from_stdin = paths.filter(|path| is_stdio(path)).count();
         ensure!(from_stdin < 2, "standard input is one file, but is given {from_stdin} times");
-        let put: anyhow::Result<_> = self.put.iter().map(|put| Ok((put, put.open()?))).collect();
-        let from = self.from.iter().map(|path| Ok((path.as_path(), open(path)?)));
+        let put: anyhow::Result<_> =
+            self.put.iter().map(|put| Ok((put, put.open(force)?))).collect();
+        let from = self.from.iter().map(|path| Ok((path.as_path(), open(path, force)?)));
         Ok(Opened { put: put?, from: from.collect::<anyhow::Result<_>>()?, globs: &self.tensor })
     }
 }
 
-/// Opens a file whose checksums and digests are compared as it is read: damage is not carried on.
-fn open(path: &Input) -> anyhow::Result<AnyReader> {
-    output::open(path, AnyReader::options().verify(Verify::Once)).about(path)
+/// Opens a file whose checksums and digests are compared as it is read, so that damage is not carried
+/// on unless that is forced.
+fn open(path: &Input, force: Force) -> anyhow::Result<AnyReader> {
+    output::open(path, AnyReader::options().verify(force.verify())).about(path)
 }
 
 /// Tensors of an open file, under the names that they get.

@@ -279,7 +279,7 @@ impl<'a> Check<'_, 'a> {
                 );
                 self.at_node(id, Severity::Error, "rten/operator-type", message);
             }
-            Some(info) => self.against_info(id, operator, info),
+            Some(info) => self.against_info(id, operator, info, listed),
         }
         for (field, value) in operator.attributes.iter().flat_map(Attributes::fields) {
             if let AttributeValue::Enum { of, name: None, code } = value {
@@ -301,7 +301,7 @@ impl<'a> Check<'_, 'a> {
         }
     }
 
-    fn against_info(&mut self, id: u32, operator: &Operator, info: &OperatorInfo) {
+    fn against_info(&mut self, id: u32, operator: &Operator, info: &OperatorInfo, listed: &Listed) {
         let found = operator.attributes.as_ref().map(Attributes::attributes_type);
         if found != info.attributes.attributes_type() {
             let shown = found.map_or_else(|| "none".to_owned(), table_name);
@@ -329,11 +329,14 @@ impl<'a> Check<'_, 'a> {
             let index = usize::try_from(*index).ok();
             index.and_then(|index| operator.inputs.get(index)).is_none_or(Option::is_none)
         };
-        if let Some(index) = (0..info.min_inputs).find(is_left_out) {
+        // RTen does not run what no output needs, and takes out outputs that nothing reads.
+        let is_run = operator.outputs.iter().flatten().any(|output| listed.needed.contains(output));
+        if let Some(index) = (0..info.min_inputs).find(|index| is_run && is_left_out(index)) {
             let message = format!("has no input {index}, without which {} cannot run", info.name);
             self.at_node(id, Severity::Warning, "rten/missing-input", message);
         }
-        let made = operator.outputs.iter().rposition(Option::is_some);
+        let is_read = |output: &Option<u32>| output.is_some_and(|id| self.is_read(id, listed));
+        let made = operator.outputs.iter().rposition(is_read);
         if let Some((max, last)) = info.max_outputs.zip(made)
             && last as u64 >= u64::from(max)
         {

@@ -20,7 +20,7 @@ use crate::{
     checked::Checked,
     escape::escape,
     failure::About,
-    options::is_stdio,
+    options::{Force, is_stdio},
     outcome::Outcome,
     output,
     pack::To,
@@ -287,7 +287,7 @@ fn value_of(put: &Put) -> anyhow::Result<Value> {
         };
         return Ok(Value::Strings { shape: shape.clone(), strings });
     }
-    let reader = put.open()?;
+    let reader = put.open(Force { force: false })?;
     let tensor = put.tensor(&reader)?;
     let info = tensor.info()?;
     let names = || dtype::STORED.map(|(dtype, _)| dtype.to_string()).join(", ");

@@ -83,16 +83,18 @@ pub(super) fn choose_input_types(jobs: &mut [Convert]) -> anyhow::Result<()> {
     if asked.is_empty() {
         return Ok(());
     }
-    let mut found = HashSet::new();
+    let (mut found, mut all_open) = (HashSet::new(), true);
     for job in jobs {
-        // What cannot be opened is said when it is converted.
-        if let Ok(AnyReader::Rten(model)) = output::open(&job.input, AnyReader::options()) {
+        // What cannot be opened is said when it is converted, and may be what has the input.
+        let reader = output::open(&job.input, AnyReader::options());
+        all_open &= reader.is_ok();
+        if let Ok(AnyReader::Rten(model)) = reader {
             let inputs: HashSet<_> = input_names(&model.model().graph).collect();
             job.rten.input_type.retain(|(name, _)| inputs.contains(name.as_str()));
             found.extend(job.rten.input_type.iter().map(|(name, _)| name.clone()));
         }
     }
-    let missing = asked.iter().find(|(name, _)| !found.contains(name));
+    let missing = asked.iter().find(|(name, _)| all_open && !found.contains(name));
     missing.map_or(Ok(()), |(name, _)| Err(anyhow!("no model has an input {name:?}")))
 }
 

@@ -53,11 +53,11 @@ impl Changes {
             parts.removed.push(path.clone());
         }
         let from = self.given(input, &[])?;
-        let opened = from.open()?;
+        let opened = from.open(rewrite.editing.force)?;
         let sets = opened.sets()?;
         let options = self.fit.options();
         let fitted = put::fit(&sets, |set| set.fit_carton(editor.reader(), &options))?;
-        fitted.put(editor)?;
+        fitted.put(editor).about(&from.inputs())?;
         parts.replace(&fitted);
         for file in self.contents(|path| path)? {
             let (path, content) = file?;

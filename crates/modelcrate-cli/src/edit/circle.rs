@@ -10,7 +10,7 @@ use modelcrate::circle_format::{
 };
 
 use super::{Changes, Job, content, unknown};
-use crate::{editing::Changes as Changed, failure::About, outcome::Outcome, put};
+use crate::{editing::Changes as Changed, failure::About, options::Force, outcome::Outcome, put};
 
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
@@ -48,7 +48,7 @@ pub(super) fn edit(job: Job) -> anyhow::Result<Outcome> {
     let opened = opened.map_or_else(|| editing.open(&file).about(&file), Ok)?;
     let reader = Reader::from_source(opened.source.clone()).about(&file)?;
     let mut model = reader.model().clone();
-    let done = changes.apply_to_model(&mut model, &reader, &file).about(&file)?;
+    let done = changes.apply_to_model(&mut model, &reader, &file, editing.force).about(&file)?;
     let options = WriteOptions::default().placement(changes.circle.placement());
     let is_same = model == *reader.model() && changes.circle.buffers.is_none();
     let changed = match is_same && editing.is_in_place() {
@@ -66,14 +66,15 @@ impl Changes {
         model: &mut Model,
         reader: &Reader,
         file: &Path,
+        force: Force,
     ) -> anyhow::Result<Changed> {
         let mut done = Changed::default();
         let given = self.given(file, &self.put)?;
-        let opened = given.open()?;
+        let opened = given.open(force)?;
         let sets = opened.sets()?;
         let options = self.fit.options();
         let fitted = put::fit(&sets, |set| set.fit_circle(reader, &options))?;
-        fitted.put(model)?;
+        fitted.put(model).about(&given.inputs())?;
         done.replace(&fitted);
         let names = self.renames(|name| has_tensor(model, name))?;
         for (old, new) in &names {

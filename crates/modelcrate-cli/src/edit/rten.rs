@@ -1,11 +1,11 @@
 //! Edits of RTen models.
 
-use std::{path::Path, str::FromStr};
+use std::{cell::Cell, path::Path, str::FromStr};
 
 use anyhow::bail;
 use modelcrate::{
     Fitted,
-    rten_format::{Dim, Editor, Metadata, Model, Reader, WriteOptions},
+    rten_format::{Dim, Editor, Error, Metadata, Model, Pending, Reader, WriteOptions},
     tensor_core::output::Edited,
 };
 
@@ -33,9 +33,10 @@ pub(super) struct Options {
 pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
     let given = changes.given(file, &changes.put)?;
-    let given = given.open()?;
+    let inputs = given.inputs();
+    let given = given.open(editing.force)?;
     let (sets, options) = (given.sets()?, changes.fit.options());
-    model(editing, file, opened.as_ref(), |editor| {
+    model(editing, file, opened.as_ref(), &inputs, |editor| {
         let fitted = put::fit(&sets, |set| set.fit_rten(editor.reader(), &options))?;
         let mut done = Changes::default();
         done.replace(&fitted);
@@ -87,7 +88,7 @@ pub(crate) fn change(
     let is_read = !editing.is_in_place();
     editing.check_input(file).about(file)?;
     let opened = is_read.then(|| editing.open(file).about(file)).transpose()?;
-    model(editing, file, opened.as_ref(), |editor| {
+    model(editing, file, opened.as_ref(), file, |editor| {
         change(editor.model_mut())?;
         Ok((Changes::default(), Fitted::default()))
     })
@@ -97,6 +98,7 @@ fn model<'s, 'a: 's>(
     editing: &Editing,
     file: &Path,
     opened: Option<&Opened>,
+    inputs: &Path,
     change: impl FnOnce(&mut Editor) -> anyhow::Result<(Changes, Fitted<'s, 'a, (usize, u32)>)>,
 ) -> anyhow::Result<Outcome> {
     // What has new errors is refused here, with all of them.
@@ -113,22 +115,34 @@ fn model<'s, 'a: 's>(
     let after = editor.preview().about(file)?.lint();
     let (mut unused, is_same) = (0, weights.names().len() == 0);
     weights.describe(editor.model_mut());
+    let unread = Cell::new(None);
+    let read = |pending: &Pending| {
+        weights.read(pending).map_err(|error| {
+            unread.set(Some(error));
+            Error::NonePending
+        })
+    };
     let changed = match opened {
-        Some(opened) => editing.rewrite(file, opened, &before, |sink| {
-            Ok(editor.write(sink, |pending| weights.read(pending))?)
-        })?,
+        Some(opened) => {
+            editing.rewrite(file, opened, &before, |sink| Ok(editor.write(sink, read)?))
+        }
         None => {
             let commit = || {
                 let bytes = editor.unused_bytes();
                 let edited = match is_same {
                     true => editor.commit()?,
-                    false => editor.rewrite(|pending| weights.read(pending))?,
+                    false => editor.rewrite(read)?,
                 };
                 unused = if let Edited::Appended { .. } = edited { bytes } else { 0 };
                 Ok(edited)
             };
-            editing.commit(len, &before, &after, commit).about(file)?
+            editing.commit(len, &before, &after, commit).about(file)
         }
+    };
+    // Not the model is to blame where elements cannot be read.
+    let changed = match unread.take() {
+        Some(error) => Err(error).about(inputs)?,
+        None => changed?,
     };
     let mut done = changes.done(changed);
     if unused > 0 {

@@ -26,7 +26,7 @@ pub(super) fn edit(job: &Job) -> anyhow::Result<Outcome> {
     let options = WriteOptions::default().storage(changes.store.ztensor()?);
     let options = options.output(editing.in_place()).verify(editing.force.verify());
     let given = changes.given(file, &changes.put)?;
-    let given = given.open()?;
+    let given = given.open(editing.force)?;
     let sets = given.sets()?;
     let sources = job.fitted(&sets)?;
     let (changed, done) = if let Some(opened) = opened {

@@ -190,6 +190,24 @@ fn one_tensor_is_put_in_once() {
     }
     prints(cd, &["edit", "m.rten", "--put", &second]);
 
+    // What is damaged is not put in, and named.
+    let put = format!("{name}=f32:{shape}:elements");
+    prints(cd, &["create", "new.npz", "--put", &put]);
+    let mut bytes = fs::read(cd.join("new.npz")).unwrap();
+    let npz = AnyReader::open(cd.join("new.npz")).unwrap();
+    let place = npz.tensors().unwrap().next().unwrap().extent().unwrap().unwrap();
+    bytes[place.offset() as usize] ^= 1;
+    fs::write(cd.join("new.npz"), bytes).unwrap();
+    let before = fs::read(cd.join("m.rten")).unwrap();
+    for more in [&["-o", "new.rten"][..], &[]] {
+        let edit = [&["edit", "m.rten", "--from", "new.npz"], more].concat();
+        let (status, said) = fails(cd, &edit);
+        assert!(status == 1 && said.starts_with("error: new.npz: "), "{said}");
+        assert!(!cd.join("new.rten").exists());
+        assert!(fs::read(cd.join("m.rten")).unwrap() == before);
+    }
+    prints(cd, &["edit", "m.rten", "--from", "new.npz", "--force"]);
+
     for name in ["a.carton", "b.carton"] {
         fs::copy(testdata("carton/valid/ref_noncontiguous.carton"), cd.join(name)).unwrap();
     }

@@ -488,12 +488,26 @@ fn folders_of_models_are_exported() {
     for (more, message) in [
         (&["-", "--to", "onnx"][..], "-: is not a folder"),
         (&["missing", "--to", "onnx"], "missing: is not a folder"),
-        (&["--to", "rten1"], "the models stay .rten: expected an output folder"),
+        (&["--to", "rten1"], "models: models stay .rten: expected an output folder"),
+        (
+            &["exports", "--to", "rten1", "--input-type", "x=bool"],
+            "--input-type is an option of what becomes onnx, not rten1",
+        ),
         (&["--to", "onnx", "--input-type", "none=bool"], "models: no model has an input \"none\""),
     ] {
         let said = fails(cd, &[&["convert", "models", "--overwrite"], more].concat());
         assert_eq!(said, (2, format!("error: {message}\n")));
     }
+    fs::copy(cd.join("models/c.RTEN"), cd.join("models/c.rten")).unwrap();
+    let said = fails(cd, &["convert", "models", "exports", "--to", "onnx"]);
+    assert_eq!(said, (2, "error: exports/c.onnx: two models become it\n".to_owned()));
+    fs::write(cd.join("models/c.rten"), "no model").unwrap();
+    fs::remove_file(cd.join("models/c.RTEN")).unwrap();
+    let (status, said) = fails(
+        cd,
+        &["convert", "models", "--to", "onnx", "--overwrite", "--input-type", "none=bool"],
+    );
+    assert!(status == 1 && said.contains("models/c.rten: "), "{said}");
 }
 
 #[test]

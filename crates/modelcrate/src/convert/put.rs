@@ -62,8 +62,7 @@ impl<P: Ord> Fitted<'_, '_, P> {
         for (place, item) in other.items {
             let name = item.name.clone();
             if let Some(first) = self.items.insert(place, item) {
-                let reason = format!("is the tensor that {:?} is put in the place of", first.name);
-                return Err(Refusal::of(&name, reason));
+                return Err(first.same_place(&name));
             }
         }
         self.notes.extend(other.notes);
@@ -182,7 +181,9 @@ impl<'a> TensorSet<'a> {
                 Ok((item, effect)) => {
                     let tensor = || item.name.clone();
                     fitted.notes.extend(effect.map(|effect| Note { tensor: tensor(), effect }));
-                    fitted.items.insert(there.place, item);
+                    if let Some(first) = fitted.items.insert(there.place, item) {
+                        refused.push(first.same_place(name));
+                    }
                 }
                 Err(refusal) => refused.push(refusal),
             }
@@ -300,12 +301,9 @@ impl Fitted<'_, '_, (usize, u32)> {
     /// # Errors
     ///
     /// [`rten_format::Error::NonePending`] where it is none of these; where they cannot be read.
-    pub fn read(&self, wanted: &rten_format::Pending) -> rten_format::Result<Bytes> {
+    pub fn read(&self, wanted: &rten_format::Pending) -> Result<Bytes> {
         let place = (wanted.scope, wanted.node);
-        self.items.get(&place).ok_or(rten_format::Error::NonePending)?.bytes().map_err(|error| {
-            let (what, source) = ("elements", std::io::Error::other(error));
-            rten_format::Error::Core(tensor_core::Error::Read { what, offset: 0, source })
-        })
+        self.items.get(&place).ok_or(rten_format::Error::NonePending)?.bytes()
     }
 }
 
@@ -377,6 +375,11 @@ impl Fitted<'_, '_, usize> {
 }
 
 impl Item<'_, '_> {
+    /// Refuses another tensor for the place of this one.
+    fn same_place(&self, name: &str) -> Refusal {
+        Refusal::of(name, format!("is the tensor that {:?} is put in the place of", self.name))
+    }
+
     fn bytes(&self) -> Result<Bytes> {
         let len = usize::try_from(self.byte_len);
         let mut bytes = Vec::new();

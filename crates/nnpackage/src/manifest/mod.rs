@@ -139,10 +139,14 @@ pub struct VersionPart {
 }
 
 impl VersionPart {
-    /// Returns the number; `None` where the text is none.
+    /// Returns the number; `None` where the text is none, or one of more than 64 bits.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
-        let is_plain = self.text.bytes().all(|byte| byte.is_ascii_digit());
-        self.text.parse().ok().filter(|_| is_plain)
+        self.text.parse().ok().filter(|_| self.is_whole())
+    }
+
+    /// Returns whether it is a whole number, of 64 bits or more.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_digit())
     }
 }

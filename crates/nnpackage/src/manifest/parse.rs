@@ -152,7 +152,7 @@ impl Parsed {
                 Value::Number(text) => Some(part(text, true)),
                 _ => None,
             };
-            let is_whole = part.as_ref().is_some_and(|part| part.number().is_some());
+            let is_whole = part.as_ref().is_some_and(VersionPart::is_whole);
             let expected = match &part {
                 Some(VersionPart { is_number: false, .. }) if is_whole => return part,
                 Some(VersionPart { is_number: false, .. }) => whole,

@@ -18,7 +18,8 @@ pub struct OperatorInfo {
     pub min_inputs: u32,
     /// How many inputs there may be; `None` for any number.
     pub max_inputs: Option<u32>,
-    /// How many outputs it makes at most; `None` for any number.
+    /// How many outputs RTen makes at most, which for some are fewer than in ONNX; `None` for any
+    /// number.
     pub max_outputs: Option<u32>,
     /// The first release that reads it.
     pub since: Release,
@@ -123,7 +124,7 @@ operators! {
     28 LogSoftmax required(Softmax), inputs 1 to 1, outputs 1, since (2, 0);
     29 LSTM required(LSTM), inputs 3 to 7, outputs 3, since (2, 0);
     30 MatMul none, inputs 2 to 2, outputs 1, since (2, 0);
-    31 MaxPool required(MaxPool), inputs 1 to 1, outputs 2, since (2, 0);
+    31 MaxPool required(MaxPool), inputs 1 to 1, outputs 1, since (2, 0);
     32 Mod required(Mod), inputs 2 to 2, outputs 1, since (2, 0);
     33 Mul none, inputs 2 to 2, outputs 1, since (2, 0);
     34 Pad optional(Pad), inputs 2 to 4, outputs 1, since (2, 0);
@@ -185,7 +186,7 @@ operators! {
     90 NonMaxSuppression required(NonMaxSuppression), inputs 2 to 5, outputs 1, since (2, 0);
     91 Sign none, inputs 1 to 1, outputs 1, since (2, 0);
     92 GatherElements required(Gather), inputs 2 to 2, outputs 1, since (2, 0);
-    93 LayerNormalization required(LayerNormalization), inputs 2 to 3, outputs 3, since (3, 0);
+    93 LayerNormalization required(LayerNormalization), inputs 2 to 3, outputs 1, since (3, 0);
     94 ReduceSumSquare required(ReduceMean), inputs 1 to 2, outputs 1, since (5, 0);
     95 RandomUniform required(RandomUniform), inputs 0 to 0, outputs 1, since (6, 0);
     96 Elu required(Elu), inputs 1 to 1, outputs 1, since (8, 0);

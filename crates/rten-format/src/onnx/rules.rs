@@ -325,8 +325,10 @@ mod tests {
         for operator in OperatorType::ALL {
             let (rule, info) = (rule(*operator).unwrap(), operator.info().unwrap());
             assert_eq!(rule.max_inputs(), info.max_inputs.map(|max| max as usize));
-            let outputs = (!rule.makes_many()).then_some(rule.outputs.len());
-            assert_eq!(outputs, info.max_outputs.map(|max| max as usize), "{operator}");
+            // RTen does not make all that ONNX has.
+            let outputs = info.max_outputs.map(|max| max as usize);
+            assert_eq!(outputs.is_none(), rule.makes_many(), "{operator}");
+            assert!(outputs.is_none_or(|max| max <= rule.outputs.len()), "{operator}");
             assert!(info.max_inputs.is_none_or(|max| info.min_inputs <= max), "{operator}");
         }
     }
