@@ -26,7 +26,7 @@ use crate::models;
 
 /// Runs jobs; `None` where onert is not installed.
 #[track_caller]
-fn run(folder: &Path, jobs: &Json) -> Option<Vec<Json>> {
+pub(crate) fn run(folder: &Path, jobs: &Json) -> Option<Vec<Json>> {
     let path = folder.join("jobs.json");
     fs::write(&path, jobs.to_string()).unwrap();
     Some(serde_json::from_value(Client::ONERT.run("onert_run.py", &[path])?).unwrap())
