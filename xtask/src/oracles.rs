@@ -177,11 +177,14 @@ mod tests {
     fn stamp_lists_every_requirement() {
         let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ngguf==0.19.0\ncbor2\nzstandard\nonnx==1.23.2\n\
                       onnxruntime==1.31.1\nrten-convert==0.22.0\ncircle-schema==0.10.1\ntflite==2.18.0\n";
-        let native = match HAS_NATIVE {
-            true => "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",
-            false => "",
+        let (native, apart) = match HAS_NATIVE {
+            true => {
+                let native = "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n";
+                (native, "ai-edge-litert==2.3.0\n")
+            }
+            false => ("", ""),
         };
-        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n"));
+        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n{apart}"));
     }
 
     #[test]

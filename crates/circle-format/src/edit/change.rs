@@ -217,7 +217,7 @@ impl Model {
                 return Err(refused(WriteFault::UnknownNumber { what, code }));
             };
             if operator.code() < 0 {
-                let what = format!("the operator {name}").into();
+                let what = format!("the operator {name}");
                 return Err(refused(WriteFault::NotInSchema { what, schema }));
             }
             *code = OperatorCode {
