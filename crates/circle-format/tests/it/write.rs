@@ -565,7 +565,7 @@ fn numbers_without_a_meaning_are_not_converted() {
     let error = model.to_schema(Schema::Tflite).unwrap_err().to_string();
     assert_eq!(error, "operator code 0 has the operator RMS_NORM, which tflite has not");
     let model = changed(Schema::Circle, |model| {
-        model.operator_codes[0] = BuiltinOperator::from_code(-99).into()
+        model.operator_codes[0] = BuiltinOperator::from_code(-99).into();
     });
     let error = model.to_schema(Schema::Tflite).unwrap_err().to_string();
     assert_eq!(error, "operator code 0 has the code -99, of which nothing is known");
