@@ -235,6 +235,7 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
             "dequantize",
             "lossy",
             "dim",
+            "attribute",
             "outputs",
         ],
         Format::ZTensor => &[

@@ -556,6 +556,27 @@ pub enum GraphFault {
         /// What it needs.
         expected: Option<AttributesType>,
     },
+    /// An operator has no attributes of a name.
+    #[error("has no attribute {name:?}, expected one of: {known}")]
+    NoAttribute {
+        /// The name.
+        name: String,
+        /// The names of those that it has.
+        known: String,
+    },
+    /// An attribute cannot be what a text says.
+    #[error("has attribute {name} {found:?}, expected {expected}")]
+    AttributeText {
+        /// The name.
+        name: String,
+        /// The text.
+        found: String,
+        /// What it can be.
+        expected: String,
+    },
+    /// A value or constant stands where an operator is needed.
+    #[error("is not an operator")]
+    NotAnOperator,
     /// If and Loop need their subgraphs.
     #[error("has no {branch}")]
     NoBranch {

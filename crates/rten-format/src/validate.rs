@@ -161,6 +161,15 @@ fn check_metadata(metadata: &Metadata, report: &mut Report) {
     }
 }
 
+/// Returns how many dimensions a value or constant has, where the file says.
+fn rank(node: &Node) -> Option<usize> {
+    match &node.kind {
+        NodeKind::Value(value) => value.shape.as_ref().map(Vec::len),
+        NodeKind::Constant(constant) => Some(constant.shape.len()),
+        _ => None,
+    }
+}
+
 /// Counts the tables that the verifier of RTen looks at, those of subgraphs not included.
 fn table_count(graph: &Graph) -> u64 {
     graph.nodes.iter().fold(1, |count: u64, node| {
@@ -314,6 +323,7 @@ impl<'a> Check<'_, 'a> {
                 }
             }
         }
+        self.softmax(id, operator);
         self.branches(id, operator);
         let mut outputs = operator.outputs.iter().flatten().peekable();
         if outputs.peek().is_some() && !outputs.any(|output| self.is_read(*output, listed)) {
@@ -402,6 +412,28 @@ impl<'a> Check<'_, 'a> {
         let message =
             format!("has {list}[{at}] that is node {other}, {found}, expected {expected}");
         self.at_node(id, severity, "rten/id-kind", message);
+    }
+
+    /// Notes an axis that converters up to 0.22.0 write where the original has none, which stands for
+    /// the last one there.
+    fn softmax(&mut self, id: u32, operator: &Operator) {
+        let (OperatorType::Softmax | OperatorType::LogSoftmax, Some(Attributes::Softmax(table))) =
+            (operator.operator_type, &operator.attributes)
+        else {
+            return;
+        };
+        let ends = operator.inputs.first().into_iter().chain(operator.outputs.first());
+        let ranks = ends.flatten().filter_map(|id| rank(node(self.scope.graph(), *id)?));
+        if let Some(rank) = ranks.max()
+            && table.axis == 0
+            && rank > 1
+        {
+            let message = format!(
+                "has axis 0 of a tensor of rank {rank}, which converters up to 0.22.0 write for a \
+                 missing axis: the last one"
+            );
+            self.at_node(id, Severity::Note, "rten/softmax-axis", message);
+        }
     }
 
     /// Checks the subgraphs of If and Loop.

@@ -25,6 +25,10 @@ pub(super) struct Options {
     /// times. In all options #12 means node 12, whatever its name
     #[arg(long, value_name = "NAME:AXIS=DIM")]
     dim: Vec<Axis>,
+    /// Set an attribute of an operator to a number, true, false, numbers with commas between them, the
+    /// name of an enumerator, or none; may be given several times
+    #[arg(long, value_name = "NODE.FIELD=VALUE")]
+    attribute: Vec<Attribute>,
     /// Make these values the outputs of the model
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     outputs: Vec<String>,
@@ -63,6 +67,11 @@ impl Job {
         for Axis(name, axis, dim) in &changes.rten.dim {
             let id = find(model, name)?;
             model.set_dim(id, *axis, dim.clone())?;
+        }
+        for Attribute(name, field, text) in &changes.rten.attribute {
+            let (scope, id) = find_operator(model, name)?;
+            model.set_attribute(scope, id, field, text)?;
+            done.set.push(format!("{name}.{field}"));
         }
         if !changes.rten.outputs.is_empty() {
             let outputs = find_all(model, &changes.rten.outputs)?;
@@ -167,6 +176,32 @@ fn field<'a>(metadata: &'a mut Metadata, name: &str) -> anyhow::Result<&'a mut O
             return Err(unknown("field", name, known.fields().into_iter().map(|(name, _)| name)));
         }
     })
+}
+
+/// Finds the operator of any graph that a name means, or, as `#12`, an id of the main graph.
+fn find_operator(model: &Model, name: &str) -> anyhow::Result<(usize, u32)> {
+    let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
+    match (&*model.find_operators(name), id) {
+        (&[one], _) => Ok(one),
+        ([], Some(id)) => Ok((0, id)),
+        ([], None) => bail!("no operator is called {name:?}"),
+        _ => bail!("several operators are called {name:?}: #ID means one of the main graph"),
+    }
+}
+
+/// `NODE.FIELD=VALUE`.
+#[derive(Clone, Debug)]
+pub(crate) struct Attribute(String, String, String);
+
+impl FromStr for Attribute {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let form = "NODE.FIELD=VALUE, such as softmax.axis=-1";
+        let (place, value) = split_pair(text, form)?;
+        let Some((name, field)) = place.rsplit_once('.') else { bail!("{text:?} is not {form}") };
+        Ok(Self(name.to_owned(), field.to_owned(), value.to_owned()))
+    }
 }
 
 /// `NAME:AXIS=DIM`.

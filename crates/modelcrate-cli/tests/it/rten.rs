@@ -323,6 +323,30 @@ fn nodes_are_named_by_number() {
     }
 }
 
+#[test]
+fn attributes_are_edited() {
+    let folder = folder();
+    let cd = folder.path();
+    for file in ["v1.rten", "v2.rten"] {
+        let said = prints(cd, &["edit", file, "--attribute", "softmax.axis=0"]);
+        assert!(said.starts_with(&format!("{file}: set softmax.axis\n")), "{said}");
+        assert!(prints(cd, &["verify", file]).contains("note [rten/softmax-axis]"));
+        prints(cd, &["edit", file, "--attribute", "#12.axis=-1", "--attribute", "fc1.beta=0.5"]);
+        let graph = prints(cd, &["graph", file]);
+        assert!(graph.contains("axis = -1\n") && graph.contains("beta = 0.5\n"), "{graph}");
+        for (attribute, message) in [
+            ("none.axis=1", "no operator is called \"none\""),
+            ("softmax.axes=1", "has no attribute \"axes\", expected one of: axis"),
+            ("softmax.axis=x", "has attribute axis \"x\", expected a whole number of 32 bits"),
+        ] {
+            let (status, said) = fails(cd, &["edit", file, "--attribute", attribute]);
+            assert_eq!(status, 2);
+            assert!(said.ends_with(&format!("{message}\n")), "{said}");
+        }
+    }
+    assert_eq!(fails(cd, &["edit", "v2.rten", "--attribute", "axis=1"]).0, 2);
+}
+
 /// A list of inputs may repeat a long name without end.
 #[test]
 fn what_is_listed_again_is_shown_once() {

@@ -41,6 +41,52 @@ impl Model {
         found
     }
 
+    /// Returns graph and id of every operator of a name, those of the main graph first.
+    #[must_use]
+    pub fn find_operators(&self, name: &str) -> Vec<(usize, u32)> {
+        let mut found = Vec::new();
+        topology::walk(&self.graph, |scope, id, node| {
+            let is_operator = matches!(node.kind, NodeKind::Operator(_));
+            if is_operator && node.name.as_deref() == Some(name) {
+                found.push((scope, id));
+            }
+        });
+        found.sort_unstable();
+        found
+    }
+
+    /// Sets an attribute of an operator to what a text says, see [`Attributes::set`](crate::Attributes::set).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Graph`] where there is no such operator, it has no such attribute, or the text is not
+    /// one of its values.
+    pub fn set_attribute(&mut self, scope: usize, id: u32, field: &str, text: &str) -> Result<()> {
+        let path = {
+            let scopes = topology::walk(&self.graph, |_, _, _| ());
+            let found = scopes.get(scope).map(|found| found.node_path(id));
+            found.unwrap_or_else(|| format!("graph {scope}/node {id}"))
+        };
+        let mut set = || {
+            let graph = self.graph_mut(scope);
+            let nodes = graph.as_ref().map_or(0, |graph| graph.nodes.len() as u64);
+            let at = usize::try_from(id).ok();
+            let node = graph.and_then(|graph| graph.nodes.get_mut(at?));
+            match node.map(|node| &mut node.kind) {
+                None => Err(GraphFault::NoNode { id, nodes }),
+                Some(NodeKind::Operator(operator)) => {
+                    let none = || GraphFault::NoAttribute {
+                        name: field.to_owned(),
+                        known: "none".to_owned(),
+                    };
+                    operator.attributes.as_mut().ok_or_else(none)?.set(field, text)
+                }
+                Some(_) => Err(GraphFault::NotAnOperator),
+            }
+        };
+        set().map_err(|fault| Error::Graph { path, fault })
+    }
+
     /// Gives a node another name. The captured values of subgraphs that are found by the old name
     /// get the new one.
     ///

@@ -12,8 +12,8 @@ use proptest::strategy::{BoxedStrategy, Just, Strategy as _, Union};
 use crate::model::tests::any::{Any as _, set};
 use crate::{
     AttributeValue, AttributesType, AutoPad, CoordTransformMode, DataType, DepthToSpaceMode,
-    GeluApproximation, Graph, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release, ResizeMode,
-    Result, ScatterReduction,
+    GeluApproximation, Graph, GraphFault, NMSBoxOrder, NearestMode, PadMode, RNNDirection, Release,
+    ResizeMode, Result, ScatterReduction,
     generated::rten as stored,
     model::{
         builder::{Builder, Size},
@@ -63,6 +63,31 @@ macro_rules! tables {
                     $( Self::$name(table) => table.fields(), )*
                     Self::Unknown(_) => Vec::new(),
                 }
+            }
+
+            /// Sets a field to what a text says: `true`, `-1`, `0.5`, `1,2`, the name of an
+            /// enumerator, `none` for what may be absent.
+            ///
+            /// # Errors
+            ///
+            /// [`GraphFault::NoAttribute`] where it has no such field, [`GraphFault::AttributeText`]
+            /// where the text is not one of its values.
+            pub fn set(&mut self, field: &str, text: &str) -> Result<(), GraphFault> {
+                let found = match self {
+                    $( Self::$name(table) => table.set(field, text), )*
+                    Self::Unknown(_) => Ok(false),
+                };
+                let (found, name) = (found, || field.to_owned());
+                let is_known = found.map_err(|expected| GraphFault::AttributeText {
+                    name: name(),
+                    found: text.to_owned(),
+                    expected,
+                })?;
+                if is_known {
+                    return Ok(());
+                }
+                let known: Vec<_> = self.fields().into_iter().map(|(name, _)| name).collect();
+                Err(GraphFault::NoAttribute { name: name(), known: known.join(", ") })
             }
 
             /// Returns the first release that reads the table and all fields that are set to
@@ -200,6 +225,18 @@ macro_rules! table {
 
             fn fields(&self) -> Vec<(&'static str, AttributeValue<'_>)> {
                 vec![$( (stringify!($field), self.$field.value()), )*]
+            }
+
+            /// Sets a field and tells whether there is one; what it can be where the text is none
+            /// of that.
+            fn set(&mut self, field: &str, text: &str) -> std::result::Result<bool, String> {
+                $(
+                    if field == stringify!($field) {
+                        self.$field = Field::from_text(text)?;
+                        return Ok(true);
+                    }
+                )*
+                Ok(false)
             }
 
             /// Returns the first release that reads everything in a table of this age.
@@ -716,6 +753,18 @@ impl ConstantOfShapeAttrs {
             Scalar::Unknown(table) => AttributeValue::Unknown(table),
         };
         vec![("value", value)]
+    }
+
+    fn set(&mut self, field: &str, text: &str) -> std::result::Result<bool, String> {
+        if field != "value" {
+            return Ok(false);
+        }
+        match &mut self.value {
+            Scalar::Int(value) => *value = Field::from_text(text)?,
+            Scalar::Float(value) => *value = Field::from_text(text)?,
+            Scalar::Unknown(_) => return Err("a table that is not known".to_owned()),
+        }
+        Ok(true)
     }
 
     fn newest(&self, table: Release) -> Option<Release> {

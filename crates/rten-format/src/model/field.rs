@@ -1,5 +1,7 @@
 //! How each type of attribute is stored, and how it is shown.
 
+use std::str::FromStr;
+
 use bytes::Bytes;
 use flat_tables::UnknownTable;
 use flatbuffers::{Vector, WIPOffset};
@@ -64,6 +66,9 @@ pub(crate) trait Field<'a>: Sized {
 
     fn value(&self) -> AttributeValue<'_>;
 
+    /// Returns what a text says; else what it can say.
+    fn from_text(text: &str) -> std::result::Result<Self, String>;
+
     /// Returns the first release that reads this value; `None` where it is not known.
     fn since(&self) -> Option<Release> {
         Some(Release::OLDEST)
@@ -71,7 +76,7 @@ pub(crate) trait Field<'a>: Sized {
 }
 
 macro_rules! numbers {
-    ($( $type:ident => $variant:ident; )*) => {$(
+    ($( $type:ident => $variant:ident, $expected:literal; )*) => {$(
         impl Field<'_> for $type {
             type Stored = Self;
             type Built = Self;
@@ -94,15 +99,19 @@ macro_rules! numbers {
             fn value(&self) -> AttributeValue<'_> {
                 AttributeValue::$variant((*self).into())
             }
+
+            fn from_text(text: &str) -> std::result::Result<Self, String> {
+                text.parse().map_err(|_| $expected.to_owned())
+            }
         }
     )*};
 }
 
 numbers! {
-    bool => Bool;
-    i32 => Int;
-    u32 => Int;
-    f32 => Float;
+    bool => Bool, "true or false";
+    i32 => Int, "a whole number of 32 bits";
+    u32 => Int, "a whole number of 32 bits, from 0";
+    f32 => Float, "a number";
 }
 
 macro_rules! enums {
@@ -129,6 +138,14 @@ macro_rules! enums {
             fn value(&self) -> AttributeValue<'_> {
                 let (of, name, code) = (stringify!($type), self.name(), self.code().into());
                 AttributeValue::Enum { of, name, code }
+            }
+
+            fn from_text(text: &str) -> std::result::Result<Self, String> {
+                let known = Self::ALL.iter().find(|known| known.name() == Some(text));
+                known.copied().ok_or_else(|| {
+                    let names: Vec<_> = Self::ALL.iter().filter_map(|known| known.name()).collect();
+                    format!("one of {}", names.join(", "))
+                })
             }
 
             fn since(&self) -> Option<Release> {
@@ -166,6 +183,14 @@ macro_rules! optional {
                 self.as_ref().map_or(AttributeValue::Absent, Field::value)
             }
 
+            fn from_text(text: &str) -> std::result::Result<Self, String> {
+                if text == NONE {
+                    return Ok(None);
+                }
+                let found = <$type as Field<'a>>::from_text(text);
+                found.map(Some).map_err(|expected| format!("{NONE} or {expected}"))
+            }
+
             fn since(&self) -> Option<Release> {
                 self.as_ref().map_or(Some(Release::OLDEST), Field::since)
             }
@@ -199,6 +224,13 @@ macro_rules! vectors {
             fn value(&self) -> AttributeValue<'_> {
                 self.as_deref().map_or(AttributeValue::Absent, AttributeValue::$variant)
             }
+
+            fn from_text(text: &str) -> std::result::Result<Self, String> {
+                if text == NONE {
+                    return Ok(None);
+                }
+                list(text).map(Some).map_err(|expected| format!("{NONE} or {expected}"))
+            }
         }
     )*};
 }
@@ -230,6 +262,10 @@ impl<'a> Field<'a> for Vec<u32> {
     fn value(&self) -> AttributeValue<'_> {
         AttributeValue::Uints(self)
     }
+
+    fn from_text(text: &str) -> std::result::Result<Self, String> {
+        list(text)
+    }
 }
 
 impl<'a> Field<'a> for Option<String> {
@@ -254,6 +290,10 @@ impl<'a> Field<'a> for Option<String> {
     fn value(&self) -> AttributeValue<'_> {
         self.as_deref().map_or(AttributeValue::Absent, AttributeValue::Text)
     }
+
+    fn from_text(text: &str) -> std::result::Result<Self, String> {
+        Ok(Some(text.to_owned()))
+    }
 }
 
 impl<'a> Field<'a> for Option<Box<Graph>> {
@@ -275,4 +315,18 @@ impl<'a> Field<'a> for Option<Box<Graph>> {
     fn value(&self) -> AttributeValue<'_> {
         self.as_deref().map_or(AttributeValue::Absent, AttributeValue::Graph)
     }
+
+    fn from_text(_: &str) -> std::result::Result<Self, String> {
+        Err("a graph, which no text says".to_owned())
+    }
 }
+
+/// Reads numbers with commas between them.
+fn list<T: FromStr>(text: &str) -> std::result::Result<Vec<T>, String> {
+    let numbers = text.split(',').map(|number| number.trim().parse());
+    let numbers: std::result::Result<_, _> = numbers.collect();
+    numbers.map_err(|_| "whole numbers with commas between them".to_owned())
+}
+
+/// The text of an attribute that is absent.
+const NONE: &str = "none";

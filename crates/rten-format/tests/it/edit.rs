@@ -3,9 +3,9 @@
 use std::fs;
 
 use rten_format::{
-    Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder, Metadata, Model,
-    NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
-    attributes::{IfAttrs, LoopAttrs},
+    Attributes, AutoPad, Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder,
+    Metadata, Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
+    attributes::{ConvAttrs, IfAttrs, LoopAttrs, SoftmaxAttrs},
     tensor_core::{self, Extent, output::Edited},
     topology::Topology,
 };
@@ -386,6 +386,75 @@ fn dimensions_of_0_become_symbols() {
 }
 
 #[test]
+fn attributes_are_set_by_text() {
+    let mut table = Attributes::from(ConvAttrs::default());
+    let texts =
+        [("auto_pad", "NotSet"), ("pads", "1, 1,0,2"), ("groups", "4"), ("strides", "none")];
+    texts.into_iter().try_for_each(|(field, text)| table.set(field, text)).unwrap();
+    let pads = Some(vec![1, 1, 0, 2]);
+    let expected = ConvAttrs { auto_pad: AutoPad::NotSet, pads, groups: 4, ..Default::default() };
+    assert_eq!(table, expected.into());
+    for (table, field, text, message) in [
+        (
+            ConvAttrs::default().into(),
+            "axis",
+            "1",
+            "has no attribute \"axis\", expected one of: auto_pad, pads, groups, strides, dilations",
+        ),
+        (
+            ConvAttrs::default().into(),
+            "auto_pad",
+            "SAME",
+            "has attribute auto_pad \"SAME\", expected one of Same, NotSet",
+        ),
+        (
+            ConvAttrs::default().into(),
+            "pads",
+            "1,-1",
+            "has attribute pads \"1,-1\", expected none or whole numbers with commas between them",
+        ),
+        (
+            SoftmaxAttrs::default().into(),
+            "axis",
+            "2147483648",
+            "has attribute axis \"2147483648\", expected a whole number of 32 bits",
+        ),
+        (
+            IfAttrs::default().into(),
+            "then_branch",
+            "x",
+            "has attribute then_branch \"x\", expected a graph, which no text says",
+        ),
+    ] {
+        let mut table: Attributes = table;
+        let before = table.clone();
+        assert_eq!(table.set(field, text).unwrap_err().to_string(), message);
+        assert_eq!(table, before);
+    }
+}
+
+#[test]
+fn attributes_of_operators_change() {
+    let reader = Reader::open(testdata("rten/valid/mlp.v2.rten")).unwrap();
+    let mut model = reader.model().clone();
+    assert_eq!(model.find_operators("softmax"), [(0, 12)]);
+    model.set_attribute(0, 12, "axis", "0").unwrap();
+    let NodeKind::Operator(operator) = &model.graph.nodes[12].kind else { panic!() };
+    assert_eq!(operator.attributes, Some(SoftmaxAttrs { axis: 0 }.into()));
+    for (id, message) in [
+        (10, "graph/node 10 \"act1\" has no attribute \"axis\", expected one of: none"),
+        (5, "graph/node 5 \"probs\" is not an operator"),
+        (99, "graph/node 99 refers to node 99, but the graph has 13 nodes"),
+    ] {
+        assert_eq!(model.set_attribute(0, id, "axis", "1").unwrap_err().to_string(), message);
+    }
+    let mut model = nested();
+    let (scope, id) = (1, model.graph_mut(1).unwrap().nodes.len() as u32 - 1);
+    let error = model.set_attribute(scope, id, "else_branch", "1").unwrap_err().to_string();
+    assert!(error.starts_with("graph/then_branch/node 2 "), "{error}");
+}
+
+#[test]
 fn parts_become_models() {
     let reader = Reader::open(testdata("rten/valid/mlp.v2.rten")).unwrap();
     let model = reader.model();
@@ -486,6 +555,6 @@ fn graphs_are_found_by_number() {
     }
     assert!(model.graph_mut(bodies).is_none());
     let body = LoopAttrs { body: Some(Box::new(model.graph.clone())) };
-    assert_eq!(rten_format::Attributes::from(body).subgraphs_mut().count(), 1);
+    assert_eq!(Attributes::from(body).subgraphs_mut().count(), 1);
     assert_eq!(model.metadata, None::<Metadata>);
 }

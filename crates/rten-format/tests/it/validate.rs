@@ -223,6 +223,26 @@ fn contradictory_element_types() {
 }
 
 #[test]
+fn axes_that_converters_filled_in() {
+    let note = "note rten/softmax-axis graph/node 5 \"softmax\": has axis 0 of a tensor of rank 2, which \
+                converters up to 0.22.0 write for a missing axis: the last one";
+    let axis = |axis| {
+        move |model: &mut Model| {
+            operator_mut(model, 5).attributes = Some(SoftmaxAttrs { axis }.into());
+        }
+    };
+    finds(axis(0), &[note]);
+    finds(axis(-2), &[]);
+    let flat = |model: &mut Model| {
+        axis(0)(model);
+        for id in [2, 3] {
+            value_mut(model, id).shape = Some(vec![Dim::Fixed(2)]);
+        }
+    };
+    finds(flat, &[]);
+}
+
+#[test]
 fn unknown_numbers() {
     let pad = |mode| {
         move |model: &mut Model| {
