@@ -141,9 +141,8 @@ impl Container for Zip {
         Some(file.as_extra(extra_name(file.path())?))
     }
 
-    fn sources(&self, _: &Limits) -> Result<Vec<String>> {
-        let is_source = |name: &&str| name.starts_with("code/") && name.ends_with(".py");
-        Ok(self.records().map(File::path).filter(is_source).map(str::to_owned).collect())
+    fn files(&self, _: &Limits) -> Result<Files<'_>> {
+        Ok(self.records())
     }
 
     fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {

@@ -220,6 +220,41 @@ fn constants_of_old_bytecode() {
     );
 }
 
+/// Files have one name, whichever container they are in.
+#[test]
+fn files_of_both_containers() {
+    for name in ["img.ptl", "img_fb.ptl"] {
+        let reader = Reader::open(testdata("ptl/valid/torch113").join(name)).unwrap();
+        let names: Vec<&str> = reader.files().unwrap().map(File::path).collect();
+        assert!(names.contains(&"extra/model/live.spec.json"), "{names:?}");
+        let sources: Vec<File<'_>> = reader.sources().unwrap().collect();
+        let [source] = sources.as_slice() else { panic!("{sources:?}") };
+        assert_eq!(source.path(), "code/__torch__.py");
+        let source = source.bytes().unwrap();
+        assert!(source.starts_with(b"class Net") && source.ends_with(b"\n"), "{source:?}");
+    }
+    // One is always asked for with its checksum.
+    let mut bytes = model("img.ptl");
+    let reader = Reader::from_bytes(bytes.clone()).unwrap();
+    let at = reader.sources().unwrap().next().unwrap().stored_extent().unwrap().offset();
+    bytes[at as usize + 20] ^= 1;
+    let reader = Reader::from_bytes(bytes).unwrap();
+    assert!(reader.sources().unwrap().next().unwrap().bytes().is_err());
+}
+
+#[test]
+fn signatures_of_methods() {
+    let shown = |name: &str| {
+        let reader = Reader::open(testdata("ptl/valid").join(name)).unwrap();
+        reader.bytecode().unwrap().methods.iter().map(Method::to_string).collect::<Vec<_>>()
+    };
+    for name in ["torch113/img.ptl", "torch251/img_fb.ptl"] {
+        assert_eq!(shown(name), ["forward(x: Tensor) -> Tensor"], "{name}");
+    }
+    let scalars = "forward(x: Tuple[bool, int, float]) -> Tuple[int, float, bool]";
+    assert_eq!(shown("torch113/scalars.ptl"), [scalars]);
+}
+
 #[test]
 fn records_start_on_64_bytes() {
     for (path, _) in models() {
