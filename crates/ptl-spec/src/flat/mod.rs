@@ -315,6 +315,7 @@ mod field {
     pub(super) const STORAGES: usize = 6;
     pub(super) const TYPES: usize = 7;
     pub(super) const SOURCES: usize = 8;
+    pub(super) const CONSTANTS: usize = 9;
     pub(super) const OPERATOR_VERSION: usize = 10;
 }
 

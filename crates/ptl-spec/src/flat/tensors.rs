@@ -8,7 +8,7 @@ use tensor_core::{Budget, Limit, Limits, Shape, Source};
 use super::{TEXT, field, kind};
 use crate::{
     Error, Place, Quantization, Result, ScalarType,
-    module::stored::{Channels, Listing, StorageId, Stored},
+    module::stored::{Channels, Listing, StorageId, Stored, View},
     pickle::Scheme,
 };
 
@@ -22,6 +22,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing> {
         place: Place::State,
         path: String::new(),
         seen: HashSet::new(),
+        known: HashSet::new(),
         visits: Budget::new("number of values", limits.tensors, Limit::Tensors),
         listing: Listing::new(limits),
     };
@@ -32,6 +33,12 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing> {
     }
     walk.visit(state, 0)?;
     walk.place = Place::Constants;
+    for (index, id) in walk.values.constants.into_iter().flat_map(Vector::u32s).enumerate() {
+        let id = id?;
+        walk.below(&index.to_string(), |walk| walk.visit(id, 0))?;
+    }
+    walk.place = Place::Bytecode;
+    walk.known = walk.listing.views();
     let is_single = walk.values.methods.is_some_and(|methods| methods.count() == 1);
     for function in walk.values.functions() {
         let function = function?;
@@ -55,7 +62,9 @@ pub(super) struct Values<'b> {
     values: Option<Vector<'b>>,
     types: Option<Vector<'b>>,
     methods: Option<Vector<'b>>,
-    state: u32,
+    /// Those of the code for the full runtime.
+    pub(super) constants: Option<Vector<'b>>,
+    pub(super) state: u32,
 }
 
 impl<'b> Values<'b> {
@@ -66,7 +75,8 @@ impl<'b> Values<'b> {
         limits.check(Limit::Tensors, "number of values", count)?;
         let types = root.vector(field::TYPES, 4, "object types")?;
         let methods = root.vector(field::METHODS, 4, "methods")?;
-        Ok(Self { values, types, methods, state: root.u32(field::STATE, "state")? })
+        let constants = root.vector(field::CONSTANTS, 4, "constants")?;
+        Ok(Self { values, types, methods, constants, state: root.u32(field::STATE, "state")? })
     }
 
     /// Returns the type of a value and, where that is a table, what it says.
@@ -115,6 +125,8 @@ struct Walk<'b> {
     place: Place,
     path: String,
     seen: HashSet<u32>,
+    /// Tensors that are listed already, in another place.
+    known: HashSet<View>,
     visits: Budget,
     listing: Listing,
 }
@@ -128,6 +140,9 @@ impl Walk<'_> {
         match kind {
             kind::TENSOR => {
                 let tensor = self.tensor(value)?;
+                if self.known.contains(&tensor.view()) {
+                    return Ok(());
+                }
                 Ok(self.listing.push(tensor)?)
             }
             kind::LIST | kind::TUPLE if self.seen.insert(id) => {

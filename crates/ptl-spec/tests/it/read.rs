@@ -106,10 +106,18 @@ fn methods_are_as_expected() {
     }
 }
 
+fn with_storage(reader: &Reader, index: u64) -> Tensor<'_> {
+    let mut tensors = reader.tensors().unwrap();
+    tensors.find(|tensor| tensor.storage_index().map(u64::from) == Some(index)).unwrap()
+}
+
 fn check_tensor(tensor: Tensor<'_>, expected: &Json, path: &Path) {
     let what = format!("{} of {path:?}", tensor.name());
-    // States of objects have no names here, as ZIP archives have none for them.
-    assert_eq!(tensor.path(), text(expected, "path").replace("<state>", ""), "{what}");
+    match text(expected, "path") {
+        path if path.contains("<const>") => assert_eq!(tensor.place(), Place::Constants, "{what}"),
+        // States of objects have no names here, as ZIP archives have none for them.
+        path => assert_eq!(tensor.path(), path.replace("<state>", ""), "{what}"),
+    }
     assert_eq!(tensor.info().unwrap().dtype.name(), text(expected, "dtype"), "{what}");
     assert_eq!(tensor.shape().dims(), numbers(expected, "shape"), "{what}");
     assert_eq!(tensor.strides(), numbers(expected, "stride"), "{what}");
@@ -175,6 +183,12 @@ fn tensors_are_as_expected() {
             reader.tensors().unwrap().filter(|tensor| tensor.place() != Place::Bytecode).collect();
         assert_eq!(tensors.len(), expected.len(), "{path:?}");
         for (tensor, expected) in tensors.into_iter().zip(expected) {
+            // A list of constants is in another order than the code of the lite interpreter.
+            let is_constant = text(expected, "path").contains("<const>");
+            let tensor = match is_constant {
+                true => with_storage(&reader, number(expected, "storage_index")),
+                false => tensor,
+            };
             check_tensor(tensor, expected, &path);
             let found = reader.tensor(tensor.name()).unwrap().unwrap();
             assert_eq!((found.path(), found.place()), (tensor.path(), tensor.place()));
@@ -183,6 +197,27 @@ fn tensors_are_as_expected() {
         assert!(reader.tensor("no such tensor").unwrap().is_none());
     }
     assert!(checked > 150, "{checked}");
+}
+
+/// Whichever container a model is in, its tensors have one name and one content.
+#[test]
+fn names_of_both_containers() {
+    let tensors = |path: String| {
+        let reader = Reader::open(testdata(&path)).unwrap();
+        let tensors = reader.tensors().unwrap().map(|tensor| {
+            let name = tensor.name().to_owned();
+            (name, tensor.place(), tensor.shape().clone(), tensor.bytes().unwrap())
+        });
+        tensors.collect::<Vec<_>>()
+    };
+    for of in ["torch113", "torch251"] {
+        for name in ["img", "img_opt", "zoo"] {
+            let [zip, flat] =
+                ["", "_fb"].map(|end| tensors(format!("ptl/valid/{of}/{name}{end}.ptl")));
+            assert_eq!(zip, flat, "{of} {name}");
+            assert!(zip.len() > 3, "{of} {name}");
+        }
+    }
 }
 
 /// Old bytecode versions hold the constants of the lite interpreter apart from those of the full
