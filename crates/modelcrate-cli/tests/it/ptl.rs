@@ -616,3 +616,30 @@ fn quantization_is_shown() {
         assert_eq!(found, expected);
     }
 }
+
+/// What punctuation and accents, and blanks and line breaks, become: `tokenizer_oracles.json` of the
+/// corpus has more of both modes.
+#[test]
+fn tokenizers_are_chosen() {
+    let cd = &folder();
+    let bert = r###"{"vocabulary_bert": "[PAD]\n[UNK]\nhenson\n?\ncafe\ncaf\n##e",
+        "pack": {"type": "tensor_from_string", "tokenizer": "bert", "string": "$text", "model_input_length": 4},
+        "unpack": {"type": "tensor", "dtype": "long", "key": "k"}}"###;
+    let gpt2 = r#"{"vocabulary_gpt2": {"a": 0, "b": 1, "\u0120": 2, "\u010a": 3, "\u0120b": 4, "<|endoftext|>": 5},
+        "pack": {"type": "tensor_from_string", "tokenizer": "gpt2", "string": "$text"},
+        "unpack": {"type": "tensor", "dtype": "long", "key": "k"}}"#;
+    fs::write(cd.join("bert.json"), bert).unwrap();
+    fs::write(cd.join("gpt2.json"), gpt2).unwrap();
+    let ids = |spec: &str, text: &str, more: &[&str]| {
+        let text = format!("text={text}");
+        let args = ["ptl", "inputs", spec, "--param", &text, "--format", "json"];
+        let json = prints(cd, &[&args[..], more].concat());
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["values"][0]["preview"].to_string()
+    };
+    assert_eq!(ids("bert.json", "Henson? Café", &[]), "[1,1,0,0]");
+    assert_eq!(ids("bert.json", "Henson? Café", &["--bert", "original"]), "[1,1,0,0]");
+    assert_eq!(ids("bert.json", "Henson? Café", &["--bert", "standard"]), "[2,3,4,0]");
+    assert_eq!(ids("gpt2.json", "a  b\n", &[]), "[0,4]");
+    assert_eq!(ids("gpt2.json", "a  b\n", &["--gpt2", "standard"]), "[0,2,4,3]");
+}
