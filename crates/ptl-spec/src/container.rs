@@ -123,4 +123,7 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
         keep: &dyn Fn(&str) -> bool,
         sink: &mut dyn Write,
     ) -> Result<u64>;
+
+    /// Writes the archive of the full runtime; what it cannot have is refused before.
+    fn torchscript(&self, limits: &Limits, sink: &mut dyn Write) -> Result<()>;
 }

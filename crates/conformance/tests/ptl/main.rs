@@ -5,6 +5,7 @@
 
 mod corpus;
 mod edited;
+mod full;
 mod listed;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};

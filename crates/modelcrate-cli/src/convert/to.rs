@@ -13,6 +13,7 @@ pub(crate) enum To {
     /// Of a version, where that is said.
     Rten(Option<u8>),
     Tensors(Target),
+    TorchScript,
 }
 
 impl To {
@@ -39,6 +40,7 @@ impl To {
             "rten" => Self::Rten(None),
             "rten1" => Self::Rten(Some(1)),
             "rten2" => Self::Rten(Some(2)),
+            "torchscript" | "pt" => Self::TorchScript,
             word => Self::Tensors(word.parse().ok()?),
         })
     }
@@ -49,6 +51,7 @@ impl To {
             Self::Circle => "circle",
             Self::Onnx => "onnx",
             Self::Rten(_) => "rten",
+            Self::TorchScript => "pt",
             Self::Tensors(target) => {
                 target.format().extensions().first().copied().unwrap_or_default()
             }
@@ -60,6 +63,7 @@ impl To {
         match self {
             Self::Circle => Some("tflite"),
             Self::Onnx | Self::Rten(_) => Some("rten"),
+            Self::TorchScript => Some("ptl"),
             Self::Tensors(_) => None,
         }
     }
@@ -77,6 +81,7 @@ impl To {
         let models = match format {
             Format::Rten => "onnx, rten1, rten2, ",
             Format::TfLite => "circle, ",
+            Format::Ptl => "torchscript, ",
             _ => "",
         };
         anyhow!(
@@ -98,7 +103,7 @@ fn tensors() -> String {
 }
 
 /// The words for what is written, which names of files end in.
-const ENDS: [&str; 8] = ["circle", "gguf", "npy", "npz", "onnx", "rten", "safetensors", "zt"];
+const ENDS: [&str; 9] = ["circle", "gguf", "npy", "npz", "onnx", "pt", "rten", "safetensors", "zt"];
 
 impl FromStr for To {
     type Err = Error;
@@ -117,6 +122,7 @@ impl fmt::Display for To {
             Self::Rten(None) => f.pad("rten"),
             Self::Rten(Some(version)) => write!(f, "rten{version}"),
             Self::Tensors(target) => f.pad(target.name()),
+            Self::TorchScript => f.pad("torchscript"),
         }
     }
 }

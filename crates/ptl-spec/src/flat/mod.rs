@@ -42,6 +42,7 @@ use crate::{
 mod edit;
 mod rewrite;
 mod tensors;
+mod torchscript;
 
 /// A FlatBuffer file whose root and extra files were read.
 #[derive(Debug)]
@@ -205,6 +206,27 @@ impl Container for Flat {
         io::copy(&mut stream, sink).map_err(FileReader::error)?;
         Ok(removed)
     }
+
+    fn torchscript(&self, limits: &Limits, sink: &mut dyn Write) -> Result<()> {
+        let buffer = Buffer::new(&self.source);
+        let values = tensors::Values::new(&buffer, limits)?;
+        let (state, constants) =
+            (torchscript::state(values, limits)?, torchscript::constants(values, limits)?);
+        let mut records: Vec<(String, File<'_>)> = Vec::new();
+        for (folder, pickled) in [("data", &state), ("constants", &constants)] {
+            for (record, &index) in pickled.storages.iter().enumerate() {
+                let (storage, problem) = (StorageId::Index(index), "is referred to beyond its end");
+                let absent = Error::Module { what: "list of storages", at: 0, problem };
+                let file = self.storage(&storage)?.ok_or(absent)?;
+                records.push((format!("{folder}/{record}"), file));
+            }
+        }
+        records.extend(self.files(limits)?.map(|file| (file.path().to_owned(), file)));
+        let pickles = [("data.pkl", state.bytes), ("constants.pkl", constants.bytes)];
+        let version = (torchscript::VERSION_RECORD, torchscript::VERSION.to_vec());
+        let written = pickles.into_iter().chain([version]);
+        torchscript::write(&records, &written.collect::<Vec<_>>(), sink)
+    }
 }
 
 /// Returns what names of files may take in memory.
@@ -321,6 +343,7 @@ mod field {
 
 /// Types of values.
 mod kind {
+    pub(super) const NONE: u8 = 0;
     pub(super) const INT: u8 = 1;
     pub(super) const BOOL: u8 = 2;
     pub(super) const DOUBLE: u8 = 3;
@@ -341,6 +364,16 @@ mod kind {
 
 /// The folder of extra files in a ZIP file.
 const EXTRA: &str = "extra/";
+/// Kinds of object types.
+mod object_kind {
+    /// A class whose objects have fields.
+    pub(super) const FIELDS: u8 = 1;
+    /// A class of PyTorch itself.
+    pub(super) const CUSTOM: u8 = 2;
+    /// A class whose objects are made of a state.
+    pub(super) const SET_STATE: u8 = 3;
+}
+
 /// Bytes of the longest text that is taken for a name.
 const TEXT: u64 = 1 << 20;
 const IDENTIFIER: &[u8; 4] = b"PTMF";

@@ -10,7 +10,7 @@ use model_archive::{Archive, Entry};
 use tensor_core::{Extent, Limit, Limits, Report, Source, Verify};
 
 use crate::{
-    Bytecode, ContainerKind, Error, File, Place, Result,
+    Bytecode, ContainerKind, Error, File, Place, Result, TorchScriptFault,
     container::{Container, Files},
     edit::changes::Changes,
     module::{
@@ -206,6 +206,23 @@ impl Container for Zip {
     ) -> Result<u64> {
         self.rewrite_to(keep, sink)
     }
+
+    fn torchscript(&self, _: &Limits, sink: &mut dyn Write) -> Result<()> {
+        for name in [DATA, CONSTANTS] {
+            if self.record(name).is_none() {
+                return Err(Error::NotTorchScript { fault: TorchScriptFault::NoRecord { name } });
+            }
+        }
+        self.rewrite_to(&|name| !is_lite(name), sink)?;
+        Ok(())
+    }
+}
+
+/// Tells whether a record is for the lite interpreter alone.
+fn is_lite(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let debug = ["mobile_debug_handles.pkl", "callstack_debug_map.pkl"];
+    name == BYTECODE || name.starts_with("bytecode/") || debug.contains(&&*name)
 }
 
 fn pickle(record: File<'_>, limits: &Limits) -> Result<Pickle> {
