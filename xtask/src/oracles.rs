@@ -25,6 +25,10 @@ const SHARED: [&str; 11] = [
 /// goes onto `PYTHONPATH`.
 const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
 
+/// The same of what there is for the platforms of [`NATIVE`]: the runtime of TFLite models, whose other
+/// dependencies running them does not take.
+const NATIVE_APART: [(&str, &str); 1] = [("litert", "ai-edge-litert==2.3.0")];
+
 /// The reference implementation of Carton, 43 MB that unpack to 215 MB, and the runtime of
 /// nnpackages, which is there for Python 3.10 to 3.12. Installed beside [`SHARED`].
 const NATIVE: [&str; 2] = ["cartonml-nightly==0.0.1.dev20231020", "onert==0.1.0"];
@@ -34,7 +38,8 @@ const NATIVE: [&str; 2] = ["cartonml-nightly==0.0.1.dev20231020", "onert==0.1.0"
 const HAS_NATIVE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
 
 /// Packages that are imported by another name than their own.
-const IMPORTED_AS: [(&str, &str); 3] = [
+const IMPORTED_AS: [(&str, &str); 4] = [
+    ("ai-edge-litert", "ai_edge_litert"),
     ("cartonml-nightly", "cartonml"),
     ("circle-schema", "circle_schema"),
     ("rten-convert", "rten_convert"),
@@ -64,7 +69,7 @@ pub(crate) fn install() -> Result<()> {
             println!("skipped: {package} is for Linux with glibc on x86-64 alone");
         }
     }
-    for (name, requirement) in APART {
+    for (name, requirement) in apart() {
         let target = environment.folder().join(name).display().to_string();
         environment.install(&["--no-deps", "--target", &target, requirement])?;
     }
@@ -104,9 +109,9 @@ impl Client {
     fn all() -> impl Iterator<Item = Self> {
         let native = NATIVE.iter().filter(|_| HAS_NATIVE);
         let shared = SHARED.iter().chain(native);
-        shared.map(|requirement| Self { requirement, apart: None }).chain(
-            APART.iter().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }),
-        )
+        shared
+            .map(|requirement| Self { requirement, apart: None })
+            .chain(apart().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }))
     }
 
     /// Imports the package and returns its version; an error where another one is asked for.
@@ -142,6 +147,11 @@ fn is_complete() -> bool {
 }
 
 /// Returns the exact list of what is installed, one requirement a line.
+/// Returns all that is installed apart on this platform.
+fn apart() -> impl Iterator<Item = (&'static str, &'static str)> {
+    APART.into_iter().chain(NATIVE_APART.into_iter().filter(|_| HAS_NATIVE))
+}
+
 fn stamp_text() -> String {
     let mut text = String::new();
     for client in Client::all() {
@@ -167,11 +177,14 @@ mod tests {
     fn stamp_lists_every_requirement() {
         let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ngguf==0.19.0\ncbor2\nzstandard\nonnx==1.23.2\n\
                       onnxruntime==1.31.1\nrten-convert==0.22.0\ncircle-schema==0.10.1\ntflite==2.18.0\n";
-        let native = match HAS_NATIVE {
-            true => "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",
-            false => "",
+        let (native, apart) = match HAS_NATIVE {
+            true => {
+                let native = "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n";
+                (native, "ai-edge-litert==2.3.0\n")
+            }
+            false => ("", ""),
         };
-        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n"));
+        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n{apart}"));
     }
 
     #[test]

@@ -53,6 +53,12 @@ impl Client {
         is_offered: cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")),
         ..Self::shared("onert==0.1.0")
     };
+    /// The runtime of TFLite models.
+    pub const LITERT: Self = Self {
+        apart: Some("litert"),
+        is_offered: Self::ONERT.is_offered,
+        ..Self::shared("ai-edge-litert==2.3.0")
+    };
     /// ONNX Runtime, and ONNX's own checker, which is installed with it.
     pub const ONNX_RUNTIME: Self = Self::shared("onnxruntime==1.31.1");
 

@@ -26,7 +26,7 @@ use crate::models;
 
 /// Runs jobs; `None` where onert is not installed.
 #[track_caller]
-fn run(folder: &Path, jobs: &Json) -> Option<Vec<Json>> {
+pub(crate) fn run(folder: &Path, jobs: &Json) -> Option<Vec<Json>> {
     let path = folder.join("jobs.json");
     fs::write(&path, jobs.to_string()).unwrap();
     Some(serde_json::from_value(Client::ONERT.run("onert_run.py", &[path])?).unwrap())
@@ -53,7 +53,7 @@ fn bare_models() {
         add("add", &models::add(schema, [10.0, 20.0, 30.0, 40.0]), &[11.0, 22.0, 33.0, 44.0]);
         add("dense", &models::dense(schema), &[30.5, 0.0]);
     }
-    let converted = models::dense(Schema::Tflite).to_circle().unwrap();
+    let converted = models::dense(Schema::Tflite).to_schema(Schema::Circle).unwrap();
     add("converted", &converted, &[30.5, 0.0]);
 
     // Out of the tables, where onert does not look, and in again.

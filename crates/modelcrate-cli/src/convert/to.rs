@@ -12,6 +12,7 @@ pub(crate) enum To {
     Onnx,
     /// Of a version, where that is said.
     Rten(Option<u8>),
+    TfLite,
     Tensors(Target),
     TorchScript,
 }
@@ -40,6 +41,7 @@ impl To {
             "rten" => Self::Rten(None),
             "rten1" => Self::Rten(Some(1)),
             "rten2" => Self::Rten(Some(2)),
+            "tflite" => Self::TfLite,
             "torchscript" | "pt" => Self::TorchScript,
             word => Self::Tensors(word.parse().ok()?),
         })
@@ -51,6 +53,7 @@ impl To {
             Self::Circle => "circle",
             Self::Onnx => "onnx",
             Self::Rten(_) => "rten",
+            Self::TfLite => "tflite",
             Self::TorchScript => "pt",
             Self::Tensors(target) => {
                 target.format().extensions().first().copied().unwrap_or_default()
@@ -63,6 +66,7 @@ impl To {
         match self {
             Self::Circle => Some("tflite"),
             Self::Onnx | Self::Rten(_) => Some("rten"),
+            Self::TfLite => Some("circle"),
             Self::TorchScript => Some("ptl"),
             Self::Tensors(_) => None,
         }
@@ -80,6 +84,7 @@ impl To {
     pub(super) fn impossible(self, format: Format) -> Error {
         let models = match format {
             Format::Rten => "onnx, rten1, rten2, ",
+            Format::Circle => "tflite, ",
             Format::TfLite => "circle, ",
             Format::Ptl => "torchscript, ",
             _ => "",
@@ -103,7 +108,8 @@ fn tensors() -> String {
 }
 
 /// The words for what is written, which names of files end in.
-const ENDS: [&str; 9] = ["circle", "gguf", "npy", "npz", "onnx", "pt", "rten", "safetensors", "zt"];
+const ENDS: [&str; 10] =
+    ["circle", "gguf", "npy", "npz", "onnx", "pt", "rten", "safetensors", "tflite", "zt"];
 
 impl FromStr for To {
     type Err = Error;
@@ -119,6 +125,7 @@ impl fmt::Display for To {
         match self {
             Self::Circle => f.pad("circle"),
             Self::Onnx => f.pad("onnx"),
+            Self::TfLite => f.pad("tflite"),
             Self::Rten(None) => f.pad("rten"),
             Self::Rten(Some(version)) => write!(f, "rten{version}"),
             Self::Tensors(target) => f.pad(target.name()),
