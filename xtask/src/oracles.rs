@@ -21,9 +21,10 @@ const SHARED: [&str; 11] = [
     "tflite==2.18.0",
 ];
 
-/// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
-/// goes onto `PYTHONPATH`.
-const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
+/// What cannot share the environment with [`SHARED`], or would bring much that is not needed, each with a
+/// folder of its own in it that goes onto `PYTHONPATH`.
+const APART: [(&str, &str); 2] =
+    [("ztensor-1.2", "ztensor==1.2.3"), ("tokenizers", "tokenizers==0.22.1")];
 
 /// The same of what there is for the platforms of [`NATIVE`]: the runtime of TFLite models, whose other
 /// dependencies running them does not take.
@@ -184,7 +185,10 @@ mod tests {
             }
             false => ("", ""),
         };
-        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n{apart}"));
+        assert_eq!(
+            stamp_text(),
+            format!("{shared}{native}ztensor==1.2.3\ntokenizers==0.22.1\n{apart}")
+        );
     }
 
     #[test]

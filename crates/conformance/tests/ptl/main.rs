@@ -7,6 +7,7 @@ mod corpus;
 mod edited;
 mod full;
 mod listed;
+mod tokens;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 

@@ -1,7 +1,9 @@
 //! Archives for the full runtime. That PyTorch opens them is seen by the conformance tests.
 
 use ptl_spec::{
-    Error, File, Place, Reader, TorchScriptFault, rewrite, tensor_core::Severity, torchscript,
+    Error, File, Place, Reader, TorchScriptFault, rewrite,
+    tensor_core::{ErrorKind, Limits, Severity},
+    torchscript,
 };
 use test_support::{mutations, testdata};
 
@@ -85,6 +87,16 @@ fn what_cannot_be_written_is_named() {
     let message = "the model cannot become TorchScript: \"\" is an object of the class \
                    \"__torch__.\\net3\"";
     assert_eq!(written(&bytes).unwrap_err().to_string(), message);
+}
+
+/// Storages may share bytes: what comes of a small file is bounded.
+#[test]
+fn records_are_bounded() {
+    let limits = Limits::default().with_expansion(0);
+    let reader = Reader::options().limits(limits).from_bytes(model("img_fb.ptl")).unwrap();
+    let error = torchscript(&reader, Vec::new()).unwrap_err();
+    assert_eq!((error.rule(), error.kind()), ("ptl/limit", ErrorKind::OverLimit));
+    assert!(error.to_string().starts_with("records in bytes"), "{error}");
 }
 
 /// However a file is broken, what is written of it opens and has its tensors.
