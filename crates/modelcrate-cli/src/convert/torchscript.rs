@@ -1,6 +1,9 @@
 use std::io::Write as _;
 
-use modelcrate::ptl_spec::{self, Error, Reader};
+use modelcrate::{
+    ptl_spec::{self, Error, Reader},
+    tensor_core::Verify,
+};
 use serde::Serialize;
 
 use super::Convert;
@@ -21,6 +24,11 @@ struct Converted {
 impl Convert {
     /// Writes a model as an archive for the full runtime.
     pub(super) fn torchscript(&self, reader: &Reader) -> anyhow::Result<Outcome> {
+        if self.force.verify() != Verify::Never {
+            // What is copied as it is stored is not compared on the way.
+            let mut files = reader.files().about(&self.input)?;
+            files.try_for_each(|file| file.verify().map(drop)).about(&self.input)?;
+        }
         let path = self.output();
         let mut sink = self.write.create(path).about(path)?;
         let written = ptl_spec::torchscript(reader, &mut sink);

@@ -53,6 +53,11 @@ fn models_become_torchscript() {
         assert_eq!((status, message), (2, expected));
         assert!(!cd.join("none.pt").exists());
     }
+    let damaged = testdata("ptl/invalid/crc.ptl").display().to_string();
+    let (status, message) = fails(cd, &["convert", &damaged, "damaged.pt"]);
+    assert_eq!((status, message.contains("has CRC-32")), (1, true), "{message}");
+    assert!(!cd.join("damaged.pt").exists());
+    prints(cd, &["convert", &damaged, "damaged.pt", "--force"]);
     let (status, message) = fails(cd, &["convert", "m.rten", "m.pt"]);
     assert_eq!(status, 2);
     assert!(message.contains("is an RTen model, which cannot become torchscript"), "{message}");

@@ -37,6 +37,7 @@ use crate::{
         self,
         stored::{Listing, StorageId},
     },
+    zip::{CONSTANTS, DATA, DATA_VERSION},
 };
 
 mod edit;
@@ -224,8 +225,8 @@ impl Container for Flat {
         records.extend(self.files(limits)?.map(|file| (file.path().to_owned(), file)));
         let memory = Budget::sharing("records in bytes", limits, self.source.len());
         records.iter().try_for_each(|(_, file)| memory.take(file.size()))?;
-        let pickles = [("data.pkl", state.bytes), ("constants.pkl", constants.bytes)];
-        let version = (torchscript::VERSION_RECORD, torchscript::VERSION.to_vec());
+        let pickles = [(DATA, state.bytes), (CONSTANTS, constants.bytes)];
+        let version = (DATA_VERSION, torchscript::VERSION.to_vec());
         let written = pickles.into_iter().chain([version]);
         torchscript::write(&records, &written.collect::<Vec<_>>(), sink)
     }

@@ -420,6 +420,5 @@ impl<'b> Writing<'b> {
 /// The folder of all records: what PyTorch takes where a file has no name.
 const ROOT: &str = "archive";
 /// The version of the archive, which says what operators in its source mean: the one that PyTorch has had
-/// since it writes FlatBuffers. From 6 on it has this record.
+/// since it writes FlatBuffers.
 pub(super) const VERSION: &[u8] = b"10\n";
-pub(super) const VERSION_RECORD: &str = ".data/version";

@@ -208,10 +208,10 @@ impl Container for Zip {
     }
 
     fn torchscript(&self, _: &Limits, sink: &mut dyn Write) -> Result<()> {
-        for name in [DATA, CONSTANTS] {
-            if self.record(name).is_none() {
-                return Err(Error::NotTorchScript { fault: TorchScriptFault::NoRecord { name } });
-            }
+        let has = |name| self.record(name).is_some();
+        let version = if has(DATA_VERSION) { DATA_VERSION } else { VERSION };
+        if let Some(name) = [DATA, CONSTANTS, version].into_iter().find(|name| !has(name)) {
+            return Err(Error::NotTorchScript { fault: TorchScriptFault::NoRecord { name } });
         }
         self.rewrite_to(&|name| !is_lite(name), sink)?;
         Ok(())
@@ -282,3 +282,6 @@ pub(crate) const BYTECODE: &str = "bytecode.pkl";
 pub(crate) const DATA: &str = "data.pkl";
 pub(crate) const CONSTANTS: &str = "constants.pkl";
 const BYTE_ORDER: &str = "byteorder";
+/// The version of the archive, up to 5 and from 6 on.
+const VERSION: &str = "version";
+pub(crate) const DATA_VERSION: &str = ".data/version";
