@@ -28,7 +28,6 @@ impl TensorInfo {
     pub fn byte_len(&self) -> Result<u64> {
         self.shape.byte_len(self.dtype)
     }
-
 }
 
 /// Proves that so many bytes are what a shape needs.
