@@ -1,6 +1,6 @@
 //! What the fuzz target `ptl_read` does with its input; a test of the crate replays the corpus.
 
-use ptl_spec::{Reader, SPEC, rewrite, tensor_core::Limits, with_extra_files};
+use ptl_spec::{Reader, SPEC, rewrite, tensor_core::Limits, torchscript, with_extra_files};
 
 /// Opens, reads, validates, rewrites and edits any bytes: nothing but errors may come of it.
 pub(crate) fn run(bytes: &[u8]) {
@@ -36,6 +36,11 @@ pub(crate) fn run(bytes: &[u8]) {
         if let Ok(bytecode) = reader.bytecode() {
             assert_eq!(written.bytecode().ok(), Some(bytecode));
         }
+    }
+    let mut archive = Vec::new();
+    if torchscript(&reader, &mut archive).is_ok() {
+        let archive = Reader::from_bytes(archive).expect("an archive opens");
+        assert!(archive.sources().is_ok_and(|mut sources| sources.next().is_some()));
     }
     let Ok(edited) = with_extra_files(bytes, [(SPEC, Some("{}".into()))]) else { return };
     let edited = Reader::from_bytes(edited).expect("an edited file opens");

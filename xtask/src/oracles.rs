@@ -21,9 +21,10 @@ const SHARED: [&str; 11] = [
     "tflite==2.18.0",
 ];
 
-/// What cannot share the environment with [`SHARED`], each with a folder of its own in it that
-/// goes onto `PYTHONPATH`.
-const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
+/// What cannot share the environment with [`SHARED`], or would bring much that is not needed, each with a
+/// folder of its own in it that goes onto `PYTHONPATH`.
+const APART: [(&str, &str); 2] =
+    [("ztensor-1.2", "ztensor==1.2.3"), ("tokenizers", "tokenizers==0.22.1")];
 
 /// The same of what there is for the platforms of [`NATIVE`]: the runtime of TFLite models, whose other
 /// dependencies running them does not take.
@@ -146,12 +147,12 @@ fn is_complete() -> bool {
     stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment().exists()
 }
 
-/// Returns the exact list of what is installed, one requirement a line.
 /// Returns all that is installed apart on this platform.
 fn apart() -> impl Iterator<Item = (&'static str, &'static str)> {
     APART.into_iter().chain(NATIVE_APART.into_iter().filter(|_| HAS_NATIVE))
 }
 
+/// Returns the exact list of what is installed, one requirement a line.
 fn stamp_text() -> String {
     let mut text = String::new();
     for client in Client::all() {
@@ -184,7 +185,10 @@ mod tests {
             }
             false => ("", ""),
         };
-        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n{apart}"));
+        assert_eq!(
+            stamp_text(),
+            format!("{shared}{native}ztensor==1.2.3\ntokenizers==0.22.1\n{apart}")
+        );
     }
 
     #[test]

@@ -11,42 +11,10 @@ from pathlib import Path
 import torch
 from torch.jit.mobile import _backport_for_mobile
 
-from ptl_models import described, digest, inputs, models
+from ptl_models import digest, inputs, models, state
 
 SPEC = "model/live.spec.json"
 EXTRA = {SPEC: "{}", "labels.txt": "a\nb\n", "unicode/ü.txt": "ü"}
-
-
-def state(module):
-    """Describes parameters and buffers, with what belongs to quantized and sparse ones."""
-    tensors = {}
-    for name, tensor in module.state_dict().items():
-        if tensor.layout == torch.sparse_coo:
-            tensors[name + ".indices"] = described(tensor.indices())
-            tensors[name + ".values"] = described(tensor.values())
-            continue
-        if tensor.layout == torch.sparse_csr:
-            tensors[name + ".crow_indices"] = described(tensor.crow_indices())
-            tensors[name + ".col_indices"] = described(tensor.col_indices())
-            tensors[name + ".values"] = described(tensor.values())
-            continue
-        one = described(tensor)
-        one["stride"] = list(tensor.stride())
-        one["offset"] = tensor.storage_offset()
-        if tensor.is_quantized:
-            one["quantized"] = quantized(tensor)
-        tensors[name] = one
-    return tensors
-
-
-def quantized(tensor):
-    if tensor.qscheme() == torch.per_tensor_affine:
-        return {"scale": tensor.q_scale(), "zero_point": tensor.q_zero_point()}
-    return {
-        "scales": described(tensor.q_per_channel_scales()),
-        "zero_points": described(tensor.q_per_channel_zero_points()),
-        "axis": tensor.q_per_channel_axis(),
-    }
 
 
 def records(path):

@@ -1,7 +1,7 @@
 """Models of our own for PyTorch: what is in them, and what they are called with."""
 
 import hashlib
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -102,6 +102,78 @@ class Listed(torch.nn.Module):
         return [x[0] + x[1], x[1], x[0]]
 
 
+class Inner(torch.nn.Module):
+    """Lists of every kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+        self.tensors: List[Tensor] = [torch.ones(1), torch.zeros(2)]
+        self.texts: List[str] = ["a", "b"]
+        self.perhaps = torch.jit.annotate(List[Optional[int]], [1, None])
+        self.nested: List[List[int]] = [[1, 2], [3]]
+        self.numbers: List[float] = [1.5]
+        self.truths: List[bool] = [True, False]
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.weight.sum() + self.tensors[1].sum() + self.nested[0][1] + self.numbers[0]
+        return x * len(self.texts) + len(self.perhaps) + int(self.truths[0])
+
+
+class Held(torch.nn.Module):
+    """Attributes of every kind, modules and tensors that are shared, constants of the code."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+        self.other = self.inner
+        self.tied = self.inner.weight
+        self.by_number: Dict[int, Tensor] = {3: torch.ones(1), -1: torch.full((1,), 2.0)}
+        self.by_name: Dict[str, Dict[str, int]] = {"a": {"b": 70000}}
+        self.several: Tuple[int, str, Tensor] = (300, "x", torch.ones(1))
+        self.complex = complex(3, 4)
+        self.large = 1 << 40
+        self.negative = -5
+        self.number = 0.1
+        self.nothing: Optional[Tensor] = None
+        self.device = torch.device("cpu")
+        whole = torch.arange(4.0)
+        self.register_buffer("whole", whole)
+        self.register_buffer("part", whole[1:3])
+
+    def forward(self, x: Tensor) -> Tensor:
+        # What is written through one view is read through the other.
+        self.part.add_(1.0)
+        x = self.inner(x) + self.other(x) + self.whole + self.tied[0]
+        x = x + self.by_number[3] + self.by_number[-1] * 3 + self.by_name["a"]["b"] % 7
+        x = x + self.several[0] + self.several[2] + abs(self.complex) + self.large % 1000
+        if self.nothing is None:
+            x = x + self.negative * self.number
+        return x.to(self.device)
+
+
+class Coded(torch.nn.Module):
+    """Operators whose meaning has changed with versions of PyTorch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.gelu(x / 3, approximate="tanh")
+
+
+class Traced(torch.nn.Module):
+    """A tensor that becomes a constant of the code."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+
+def full_models():
+    """Returns modules that the full runtime is to load, too, by name."""
+    scripted = [Held(), Coded()]
+    scripted = {type(one).__name__.lower(): torch.jit.script(one.eval()) for one in scripted}
+    traced = torch.jit.trace(Traced().eval(), torch.ones(4))
+    return {**models(), **scripted, "traced": traced}
+
+
 def models():
     """Returns modules that are ready to be saved, by name."""
     torch.manual_seed(7)
@@ -163,3 +235,37 @@ def described(tensor):
     raw = dense.view(torch.int16) if dense.dtype == torch.bfloat16 else dense
     raw = raw.numpy().tobytes()
     return {"dtype": dtype, "shape": list(dense.shape), "sha256": hashlib.sha256(raw).hexdigest()}
+
+
+def state(module):
+    """Describes parameters and buffers, with what belongs to quantized and sparse ones."""
+    tensors = {}
+    for name, tensor in module.state_dict().items():
+        if tensor.layout == torch.sparse_coo:
+            # What is loaded does not know that it is.
+            tensor = tensor.coalesce()
+            tensors[name + ".indices"] = described(tensor.indices())
+            tensors[name + ".values"] = described(tensor.values())
+            continue
+        if tensor.layout == torch.sparse_csr:
+            tensors[name + ".crow_indices"] = described(tensor.crow_indices())
+            tensors[name + ".col_indices"] = described(tensor.col_indices())
+            tensors[name + ".values"] = described(tensor.values())
+            continue
+        one = described(tensor)
+        one["stride"] = list(tensor.stride())
+        one["offset"] = tensor.storage_offset()
+        if tensor.is_quantized:
+            one["quantized"] = quantized(tensor)
+        tensors[name] = one
+    return tensors
+
+
+def quantized(tensor):
+    if tensor.qscheme() == torch.per_tensor_affine:
+        return {"scale": tensor.q_scale(), "zero_point": tensor.q_zero_point()}
+    return {
+        "scales": described(tensor.q_per_channel_scales()),
+        "zero_points": described(tensor.q_per_channel_zero_points()),
+        "axis": tensor.q_per_channel_axis(),
+    }

@@ -31,6 +31,9 @@ impl Client {
     pub const NUMPY: Self = Self::shared("numpy");
     /// The reader of GGUF.
     pub const GGUF: Self = Self::shared("gguf==0.19.0");
+    /// Hugging Face's tokenizers, without what fetches vocabularies.
+    pub const TOKENIZERS: Self =
+        Self { apart: Some("tokenizers"), ..Self::shared("tokenizers==0.22.1") };
     /// The last release of zTensor 1.
     pub const ZTENSOR_1_2: Self =
         Self { apart: Some("ztensor-1.2"), ..Self::shared("ztensor==1.2.3") };

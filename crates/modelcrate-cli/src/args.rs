@@ -62,7 +62,7 @@ Examples:
         #[command(subcommand)]
         command: crate::nnpackage::Nnpackage,
     },
-    /// Show, run, embed and remove specs of PyTorch Live models
+    /// Show the code of PyTorch Live models; show, run and embed their specs
     #[cfg(feature = "ptl")]
     #[command(after_help = "\
 Examples:
@@ -164,7 +164,7 @@ mod tests {
 
     /// Commands that neither change nor make a file.
     const READERS: &str = "inspect, verify, explain, diff, hash, cat, completions, man, carton hash, \
-        carton platforms, nnpackage config, nnpackage onert, ptl results, ptl signature, ptl spec, \
+        carton platforms, nnpackage config, nnpackage onert, ptl code, ptl results, ptl signature, ptl spec, \
         rten requires";
 
     /// Returns all commands that are not groups of others, with their full names.

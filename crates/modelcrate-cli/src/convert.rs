@@ -10,6 +10,8 @@ mod onnx;
 mod rten;
 pub(crate) mod sets;
 mod to;
+#[cfg(feature = "ptl")]
+mod torchscript;
 
 use std::{
     collections::HashSet,
@@ -38,7 +40,8 @@ use crate::{
 /// The format of the output is what its name ends in, or --to. Tensors of any file become safetensors,
 /// npz, npy, zt (zTensor 1.1) or GGUF, with the metadata that the format can hold. Models become what
 /// lives: RTen models ONNX, or the other version of their own format; TFLite models Circle, and Circle models
-/// TFLite; zTensor files of any generation 1.1, as they are stored.
+/// TFLite; PyTorch Live models `TorchScript` that torch.jit.load opens, where they keep their source; zTensor
+/// files of any generation 1.1, as they are stored.
 ///
 /// Checksums and digests in the input are compared, unless --force is given. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
@@ -51,6 +54,7 @@ Examples:
   modelcrate convert models/ --to onnx --input-type mask=bool
   modelcrate convert model.carton - --to npz --tensor 'layer.0.*' | sha256sum
   modelcrate convert model.circle model.tflite
+  modelcrate convert model.ptl model.pt
   modelcrate convert old.zt new.zt
   modelcrate convert model.rten old.rten --to rten1")]
 pub(crate) struct Convert {
@@ -58,7 +62,8 @@ pub(crate) struct Convert {
     input: Input,
     /// The file to write; - is standard output; left out, the input's name with the end that --to says
     output: Option<PathBuf>,
-    /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors, tflite or zt
+    /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors, tflite,
+    /// torchscript or zt
     #[arg(long, value_name = "FORMAT")]
     to: Option<To>,
     /// Convert only these tensors: names, or patterns with * and ?; may be given several times
@@ -158,6 +163,8 @@ impl Convert {
             (AnyReader::Circle(model), To::TfLite) if reader.format() == ModelFormat::Circle => {
                 self.circle(model, Schema::Tflite)
             }
+            #[cfg(feature = "ptl")]
+            (AnyReader::Ptl(model), To::TorchScript) => self.torchscript(model),
             #[cfg(feature = "ztensor")]
             (AnyReader::ZTensor(file), To::Tensors(modelcrate::Target::ZTensor))
                 if self.tensor.is_empty() && self.tensors.is_default() =>

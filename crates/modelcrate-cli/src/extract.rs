@@ -7,9 +7,9 @@ use std::{
 use anyhow::{Context as _, Error, bail, ensure};
 use clap::ValueEnum;
 use modelcrate::{
-    AnyFile, AnyReader, Content, NamedTensor, TensorSet,
+    AnyFile, AnyReader, Content, NamedTensor, QuantizationSummary, TensorSet,
     model_archive::NewFolder,
-    tensor_core::{Chain, DType, Shape, TensorBuf, Verify},
+    tensor_core::{Budget, Chain, DType, Limits, Shape, TensorBuf, Verify},
     weights::{self, ElementType, npy},
 };
 use serde::Serialize;
@@ -31,7 +31,8 @@ use crate::{
 ///
 /// All of them, unless some are chosen. Tensors are in `tensors/`, as npy where `NumPy` has their elements,
 /// else as their bytes (.bin); files are in `files/`. Bytes of a name that file systems disagree about are
-/// written as %XX, and names that differ in case alone end in ~2; `index.json` says what became of each.
+/// written as %XX, and names that differ in case alone end in ~2; `index.json` says what became of each,
+/// and how the numbers of quantized tensors stand for real ones.
 /// Sparse tensors come with their zeros. Checksums and digests are compared: what is damaged is reported
 /// and left out, with exit status 1. The folder appears once all is in it.
 #[derive(Debug, clap::Args)]
@@ -78,6 +79,8 @@ struct TensorEntry<'s> {
     file: String,
     dtype: String,
     shape: Shape,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantization: Option<QuantizationSummary>,
     #[serde(skip)]
     how: As,
     #[serde(skip)]
@@ -214,15 +217,17 @@ impl Extract {
         );
         let end = if how == As::Npy { ".npy" } else { ".bin" };
         let file = names.path("tensors", name, end, Folders::Escape);
-        Ok(TensorEntry { name, file, dtype: element_type.to_string(), shape, how, tensor })
+        let dtype = element_type.to_string();
+        Ok(TensorEntry { name, file, dtype, shape, quantization: None, how, tensor })
     }
 
     /// Writes what can be read, which is all that is listed afterwards; no folder where nothing can.
     fn write<'s>(&self, index: &mut Index<'s>, failed: &mut Failed<'s>) -> anyhow::Result<()> {
         let folder = NewFolder::create(&self.output).about(&self.output)?;
         let bar = Progress::new(&self.input, index.byte_len());
-        for entry in mem::take(&mut index.tensors) {
-            let bytes = match tensor_bytes(entry.tensor, entry.how) {
+        let memory = QuantizationSummary::memory(&Limits::default());
+        for mut entry in mem::take(&mut index.tensors) {
+            let bytes = match entry.read(&memory) {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     bar.suspend(|| failed.add(entry.name, &error));
@@ -262,6 +267,15 @@ impl Extract {
         text.push(b'\n');
         file.write_all(&text).map_err(|error| folder.failed(INDEX, error)).about(&self.output)?;
         folder.commit().about(&self.output)
+    }
+}
+
+impl TensorEntry<'_> {
+    /// Reads the tensor, and how it is quantized.
+    fn read(&mut self, memory: &Budget) -> anyhow::Result<bytes::Bytes> {
+        let quantization = self.tensor.tensor().quantization(memory);
+        self.quantization = quantization.with_context(|| format!("tensor {:?}", self.name))?;
+        tensor_bytes(self.tensor, self.how)
     }
 }
 

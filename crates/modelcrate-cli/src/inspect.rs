@@ -169,6 +169,9 @@ impl Inspect {
                 let _ = writeln!(text, "  {side:<9} {}", output::fitted(&port));
             }
         }
+        for method in &summary.methods {
+            let _ = writeln!(text, "  method    {}", output::fitted(&method.signature));
+        }
         text.push_str(&self.files_text(&summary.files));
         text.push_str(&self.tensors_text(&summary.tensors));
         text.push_str(&operators_text(operators.as_deref().unwrap_or_default()));
@@ -354,10 +357,20 @@ fn quantization(found: &QuantizationSummary) -> String {
         ([scale], []) => parts.push(format!("scale {scale}")),
         ([scale], [zero]) => parts.push(format!("scale {scale}, zero point {zero}")),
         ([], _) => {}
+        (scales, zeros) if scales.len() <= FEW => {
+            parts.push(format!("scales {}", listed_numbers(scales)));
+            if !zeros.is_empty() {
+                parts.push(format!("zero points {}", listed_numbers(zeros)));
+            }
+        }
         (scales, _) => parts.push(format!("{} scales", scales.len())),
     }
     parts.extend(axis.map(|axis| format!("axis {axis}")));
     parts.join(", ")
+}
+
+fn listed_numbers(numbers: &[impl ToString]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// Writes the digests of a tensor and of its components.
@@ -466,3 +479,6 @@ const OPERATORS: usize = 8;
 
 /// Tensors that are listed when not all were asked for.
 const SHOWN: usize = 40;
+
+/// Scales of slices that are shown to people as they are.
+const FEW: usize = 4;

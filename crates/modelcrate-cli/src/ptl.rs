@@ -1,5 +1,6 @@
-//! What only PyTorch Live models have: specs, extra files, calls.
+//! What only PyTorch Live models have: code, specs, extra files, calls.
 
+mod code;
 mod embed;
 mod given;
 mod inputs;
@@ -18,6 +19,7 @@ use crate::outcome::Outcome;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ptl {
+    Code(code::ShowCode),
     Spec(spec::ShowSpec),
     Signature(signature::ShowSignature),
     Embed(embed::Embed),
@@ -29,6 +31,7 @@ pub(crate) enum Ptl {
 impl Ptl {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Code(command) => command.run(),
             Self::Spec(command) => command.run(),
             Self::Signature(command) => command.run(),
             Self::Embed(command) => command.run(),

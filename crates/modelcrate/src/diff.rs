@@ -199,6 +199,7 @@ impl AnyReader {
         if !options.tensors_only {
             let [old, now] = [self, new].map(|of| of.summary(SummaryOptions::default()));
             diff.add_metadata(&old, &now);
+            diff.add_methods(&old, &now);
             diff.add_ports(&old, &now);
             diff.files = files::differences(self, new, &old, &now)?;
             graph::compare(&mut diff, (self, &old), (new, &now));
@@ -221,6 +222,20 @@ impl Diff {
             } else {
                 self.apart.push(differing);
             }
+        }
+    }
+
+    /// Adds the methods where they differ, as one key: their names need not be unique.
+    fn add_methods(&mut self, old: &Summary, new: &Summary) {
+        if old.format == new.format && old.methods != new.methods {
+            let [old, new] = [old, new].map(|of| {
+                of.methods.iter().map(|method| Value::from(&*method.signature)).collect()
+            });
+            self.metadata.push(Differing {
+                name: "methods".to_owned(),
+                old: Some(old),
+                new: Some(new),
+            });
         }
     }
 

@@ -14,7 +14,8 @@ pub enum AnyFile<'a> {
     /// One of an nnpackage.
     #[cfg(feature = "nnpackage")]
     NnPackage(nnpackage::File<'a>),
-    /// A record of a PyTorch Live model, or an extra file of one that is no archive.
+    /// A file of a PyTorch Live model: of one that is a FlatBuffer by the name that its record in an
+    /// archive would have.
     #[cfg(feature = "ptl")]
     Ptl(ptl_spec::File<'a>),
     /// None: a build may have no format that has files.
@@ -36,11 +37,7 @@ impl AnyReader {
             #[cfg(feature = "nnpackage")]
             Self::NnPackage(reader) => reader.files()?.map(AnyFile::NnPackage).collect(),
             #[cfg(feature = "ptl")]
-            Self::Ptl(reader) if reader.root().is_none() => {
-                reader.extra_files().map(AnyFile::Ptl).collect()
-            }
-            #[cfg(feature = "ptl")]
-            Self::Ptl(reader) => reader.records().map(AnyFile::Ptl).collect(),
+            Self::Ptl(reader) => reader.files()?.map(AnyFile::Ptl).collect(),
             #[allow(unreachable_patterns, reason = "without other formats")]
             _ => Vec::new(),
         })

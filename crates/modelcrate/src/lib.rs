@@ -154,8 +154,8 @@ pub use set::{NamedTensor, TensorSet};
 pub use stats::{Number, Stats};
 pub use stream::Content;
 pub use summary::{
-    ComponentSummary, FileSummary, GraphSummary, Port, Summary, SummaryOptions, TensorSummary,
-    Verdict,
+    ComponentSummary, FileSummary, GraphSummary, MethodSummary, Port, Summary, SummaryOptions,
+    TensorSummary, TypedName, Verdict,
 };
 pub use tensor::AnyTensor;
 

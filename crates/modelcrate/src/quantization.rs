@@ -1,6 +1,6 @@
 //! Whole numbers that stand for real ones.
 
-use tensor_core::{Chain, DType, Limit, Limits, Shape, TensorBuf};
+use tensor_core::{Budget, Chain, DType, Limit, Limits, Shape, TensorBuf};
 
 use crate::{AnyTensor, Error, Result, weights};
 
@@ -8,7 +8,8 @@ use crate::{AnyTensor, Error, Result, weights};
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct QuantizationSummary {
-    /// One for the whole tensor, or one for each index along `axis`. Empty where they are tensors.
+    /// One for the whole tensor, or one for each index along `axis`. Empty where another scheme has
+    /// them elsewhere.
     pub scale: Vec<f64>,
     /// As many as there are scales.
     pub zero_point: Vec<i64>,
@@ -21,6 +22,13 @@ pub struct QuantizationSummary {
 }
 
 impl QuantizationSummary {
+    /// Returns what the scales and zero points of a file's tensors may take in memory.
+    #[must_use]
+    pub const fn memory(limits: &Limits) -> Budget {
+        let what = "scales and zero points in bytes";
+        Budget::new(what, limits.manifest_bytes, Limit::ManifestBytes)
+    }
+
     /// Returns how a tensor is quantized, as far as that can be told without reading another.
     pub(crate) fn of(tensor: AnyTensor<'_>) -> Option<Self> {
         match tensor {
@@ -30,6 +38,14 @@ impl QuantizationSummary {
             AnyTensor::Ptl(tensor) => Some(match *tensor.quantization()? {
                 ptl_spec::Quantization::PerTensor { scale, zero_point, .. } => {
                     Self { scale: vec![scale], zero_point: vec![zero_point], ..Self::default() }
+                }
+                // Its zero points are not integers.
+                ptl_spec::Quantization::PerChannel {
+                    axis,
+                    scheme: scheme @ ptl_spec::Scheme::PerChannelAffineFloatQParams,
+                } => {
+                    let scheme = Some(scheme.name().to_owned());
+                    Self { axis: Some(axis), scheme, ..Self::default() }
                 }
                 ptl_spec::Quantization::PerChannel { axis, .. } => {
                     Self { axis: Some(axis), ..Self::default() }
@@ -65,6 +81,22 @@ fn circle(tensor: &circle_format::model::Tensor) -> Option<QuantizationSummary> 
 }
 
 impl AnyTensor<'_> {
+    /// Returns how its whole numbers stand for real ones; `None` where they do not. Scales and zero
+    /// points that are tensors themselves are read, which takes what they need of `memory`.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::OverLimit`] where `memory` is used up; where they cannot be read.
+    pub fn quantization(self, memory: &Budget) -> Result<Option<QuantizationSummary>> {
+        let Some(found) = QuantizationSummary::of(self) else { return Ok(None) };
+        match self {
+            #[cfg(feature = "ptl")]
+            Self::Ptl(tensor) => Ok(Some(found.with_channels(tensor, memory)?)),
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => Ok(Some(found)),
+        }
+    }
+
     /// Reads a quantized tensor as `f32`: blocks of GGUF that
     /// [`ElementType::can_dequantize`](crate::weights::ElementType::can_dequantize) knows, and integers
     /// with scales beside them, one or one for each index of a dimension, as Circle, TFLite and PyTorch
@@ -116,7 +148,8 @@ impl Affine {
     }
 
     fn of(tensor: AnyTensor<'_>) -> Result<Self> {
-        let Some(found) = QuantizationSummary::of(tensor) else {
+        let Some(found) = tensor.quantization(&QuantizationSummary::memory(&Limits::default()))?
+        else {
             return Err(unsupported(match tensor {
                 #[cfg(feature = "ztensor")]
                 AnyTensor::ZTensor(_) => "the format does not say how codes are packed",
@@ -130,8 +163,6 @@ impl Affine {
         if !info.dtype.is_integer() {
             return Err(unsupported(format!("its codes are {}, expected integers", info.dtype)));
         }
-        #[cfg(feature = "ptl")]
-        let found = found.with_channels(tensor)?;
         Self::new(info.dtype, &info.shape, found)
     }
 
@@ -222,10 +253,13 @@ impl Affine {
 #[cfg(feature = "ptl")]
 impl QuantizationSummary {
     /// Reads the scales and zero points that are tensors.
-    fn with_channels(mut self, tensor: AnyTensor<'_>) -> Result<Self> {
-        if let AnyTensor::Ptl(tensor) = tensor
+    fn with_channels(mut self, tensor: ptl_spec::Tensor<'_>, memory: &Budget) -> Result<Self> {
+        if self.scheme.is_none()
             && let (Some(scales), Some(zero_points)) = (tensor.scales(), tensor.zero_points())
         {
+            for part in [scales, zero_points] {
+                memory.take(part.info()?.byte_len()?)?;
+            }
             let [scale, zero_point] = [scales.info()?.dtype, zero_points.info()?.dtype];
             if (scale, zero_point) != (DType::F64, DType::I64) {
                 return Err(unsupported(format!(

@@ -91,6 +91,9 @@ pub struct Summary {
     /// What the model returns, in order, where the format says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Port>,
+    /// What can be called, where the format has methods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<MethodSummary>,
     /// What the graph of the model is made of, where the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<GraphSummary>,
@@ -113,6 +116,7 @@ impl Summary {
             metadata: BTreeMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            methods: Vec::new(),
             graph: None,
             files: Vec::new(),
             tensors: Vec::new(),
@@ -156,6 +160,33 @@ impl Port {
         };
         Self { name: name.into(), dtype, shape, description: None, internal_name: None }
     }
+}
+
+/// A method of a model.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
+pub struct MethodSummary {
+    /// Its name.
+    pub name: String,
+    /// Its name and types as source has them, such as `forward(x: Tensor) -> Tensor`.
+    pub signature: String,
+    /// What it takes, where the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<TypedName>>,
+    /// What it returns, where the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returns: Option<Vec<TypedName>>,
+}
+
+/// A parameter of a method, or a value that it returns.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
+pub struct TypedName {
+    /// Its name; of a value that is returned mostly empty.
+    pub name: String,
+    /// Its type, as the format writes it.
+    #[serde(rename = "type")]
+    pub type_name: String,
 }
 
 /// What a graph is made of, subgraphs included.

@@ -29,6 +29,11 @@ impl fmt::Display for ContainerKind {
     }
 }
 
+/// Tells whether a record is a file of source.
+fn is_source(record: &str) -> bool {
+    record.starts_with("code/") && record.ends_with(".py")
+}
+
 /// Files that are found one after another.
 pub(crate) type Files<'a> = Box<dyn Iterator<Item = File<'a>> + 'a>;
 
@@ -54,8 +59,13 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
 
     fn extra_file(&self, name: &str) -> Option<File<'_>>;
 
-    /// Returns the files of source, by the names of the records that a ZIP file has them in.
-    fn sources(&self, limits: &Limits) -> Result<Vec<String>>;
+    /// Returns all files inside, by the names of the records that a ZIP file has them in.
+    fn files(&self, limits: &Limits) -> Result<Files<'_>>;
+
+    /// Returns those that are source.
+    fn sources(&self, limits: &Limits) -> Result<Files<'_>> {
+        Ok(Box::new(self.files(limits)?.filter(|file| is_source(file.path()))))
+    }
 
     /// Reads the methods.
     fn bytecode(&self, limits: &Limits) -> Result<Bytecode>;
@@ -113,4 +123,7 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
         keep: &dyn Fn(&str) -> bool,
         sink: &mut dyn Write,
     ) -> Result<u64>;
+
+    /// Writes the archive of the full runtime; what it cannot have is refused before.
+    fn torchscript(&self, limits: &Limits, sink: &mut dyn Write) -> Result<()>;
 }

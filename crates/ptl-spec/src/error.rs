@@ -99,6 +99,12 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
+    /// The model cannot be written for the full runtime.
+    #[error("the model cannot become TorchScript: {fault}")]
+    NotTorchScript {
+        /// What it cannot have.
+        fault: TorchScriptFault,
+    },
     /// An edit would put in a spec that [`Reader::lint`](crate::Reader::lint) finds errors in.
     #[error("spec would be faulty: {message}")]
     Faulty {
@@ -156,6 +162,7 @@ impl Error {
             Self::Pickle { .. } => "ptl/pickle",
             Self::FlatBuffer(_) | Self::Module { .. } => "ptl/flatbuffer",
             Self::Tensor { .. } => "ptl/tensor",
+            Self::NotTorchScript { .. } => "ptl/torchscript",
             Self::Archive(_) | Self::NoEnd { .. } => "ptl/archive",
             Self::NotEditable { .. }
             | Self::Faulty { .. }
@@ -185,9 +192,10 @@ impl Error {
             Self::Spec { fault, .. } => fault.kind(),
             Self::FlatBuffer(fault) => fault.kind(),
             Self::Tensor { fault, .. } => fault.kind(),
-            Self::Model { .. } | Self::NotEditable { .. } | Self::FileName { .. } => {
-                ErrorKind::Usage
-            }
+            Self::Model { .. }
+            | Self::NotEditable { .. }
+            | Self::NotTorchScript { .. }
+            | Self::FileName { .. } => ErrorKind::Usage,
             Self::MissingFile { .. } => ErrorKind::NotFound,
             Self::Write { .. } => ErrorKind::Io,
             Self::Archive(error) => error.kind(),
@@ -211,6 +219,7 @@ impl Error {
             Self::Faulty { .. } => At::file().entry("model/live.spec.json"),
             Self::NoEnd { source } | Self::Archive(source) => source.at(),
             Self::Core(error) => error.at(),
+            Self::NotTorchScript { fault } => fault.at(),
             Self::Model { .. } | Self::NotEditable { .. } | Self::Write { .. } => At::file(),
         }
     }
@@ -226,6 +235,39 @@ impl From<flat_tables::Error> for Error {
         match error {
             flat_tables::Error::Fault(fault) => fault.into(),
             flat_tables::Error::Core(error) => error.into(),
+        }
+    }
+}
+
+/// Why a model cannot be written for the full runtime.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TorchScriptFault {
+    /// It keeps no source.
+    #[error("it keeps no source, which the full runtime compiles")]
+    NoSource,
+    /// A record is absent that the full runtime reads.
+    #[error("it has no record {name:?}")]
+    NoRecord {
+        /// The name of the record.
+        name: &'static str,
+    },
+    /// A value has no place in such an archive.
+    #[error("{:?} is {found}", short(.path))]
+    Value {
+        /// Where it is in the model.
+        path: String,
+        /// What it is.
+        found: String,
+    },
+}
+
+impl TorchScriptFault {
+    fn at(&self) -> At {
+        match self {
+            Self::NoSource => At::file().entry("code"),
+            Self::NoRecord { name } => At::file().entry(*name),
+            Self::Value { path, .. } => At::file().path(path),
         }
     }
 }

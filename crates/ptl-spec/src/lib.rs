@@ -79,6 +79,7 @@
 //! 7. Tensor           handles by name, then the first touch of their data   module/walk.rs, tensor.rs, sparse.rs
 //! 8. validate, lint   container, code, tensors, spec, and whether they fit  validate.rs
 //! 9. Editor           extra files; compact, strip, recover                  edit/
+//! 10. torchscript     an archive for the full runtime                       torchscript.rs, pickle/write.rs
 //! ```
 //!
 //! # Features
@@ -123,6 +124,7 @@ mod sparse;
 mod spec;
 mod tensor;
 mod tokenizer;
+mod torchscript;
 mod validate;
 mod zip;
 
@@ -139,7 +141,7 @@ pub use edit::{
     with_extra_files,
 };
 pub use embedded::{SPEC, SpecSource, sidecar};
-pub use error::{Error, Fault, PickleFault, Result, TensorFault};
+pub use error::{Error, Fault, PickleFault, Result, TensorFault, TorchScriptFault};
 pub use file::{File, FileReader};
 #[cfg(feature = "image")]
 pub use image::{Filter, Image};
@@ -162,6 +164,7 @@ pub use spec::{JSON_SCHEMA, Spec, SpecOptions};
 pub use tensor::Tensor;
 pub use tokenizer::bert::BertMode;
 pub use tokenizer::gpt2::Gpt2Mode;
+pub use torchscript::torchscript;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

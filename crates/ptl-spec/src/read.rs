@@ -102,13 +102,24 @@ impl Reader {
         self.body().record(name)
     }
 
-    /// Returns the names of the files of source that are kept for the full runtime: records of the
-    /// folder `code/`, and what they would be named in a ZIP file where this is a FlatBuffer.
+    /// Returns handles on all files inside, in the order of the file: the records of a ZIP file; the
+    /// extra files and the source of a FlatBuffer file, by the names that their records would have,
+    /// such as `extra/labels.txt` and `code/__torch__.py`.
     ///
     /// # Errors
     ///
     /// [`Error::FlatBuffer`] where what lists them is malformed.
-    pub fn sources(&self) -> Result<Vec<String>> {
+    pub fn files(&self) -> Result<impl Iterator<Item = File<'_>>> {
+        self.body().files(self.limits())
+    }
+
+    /// Returns those of the [files](Self::files) that are source, which only the full runtime reads:
+    /// `TorchScript` of the model's classes and functions.
+    ///
+    /// # Errors
+    ///
+    /// As for [`files`](Self::files).
+    pub fn sources(&self) -> Result<impl Iterator<Item = File<'_>>> {
         self.body().sources(self.limits())
     }
 

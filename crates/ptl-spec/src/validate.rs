@@ -112,11 +112,9 @@ fn pickles(reader: &Reader, report: &mut Report) {
     let is_storage =
         |name: &str| ["data/", "constants/"].iter().any(|folder| name.starts_with(folder));
     let is_read = |name: &str| [BYTECODE, CONSTANTS, DATA].contains(&name);
-    let mut files: Vec<File<'_>> = reader.records().collect();
-    if files.is_empty() {
-        files.extend(reader.extra_files());
-    }
-    for file in files.into_iter().filter(|file| !is_read(file.path()) && !is_storage(file.path())) {
+    // That they cannot be listed was said by the container.
+    let files = reader.files().into_iter().flatten();
+    for file in files.filter(|file| !is_read(file.path()) && !is_storage(file.path())) {
         // What cannot be read was reported with all that is.
         let Ok(stream) = file.reader() else { continue };
         let mut stream = BufReader::new(stream);

@@ -116,7 +116,7 @@ fn fewer_bytes() {
     let jobs: Vec<Job> = made.models.iter().flat_map(|model| rewritten(&made, model)).collect();
     for job in jobs.iter().filter(|job| job.what.ends_with("without code")) {
         let reader = Reader::from_bytes(job.bytes.clone()).unwrap();
-        assert_eq!(reader.sources().unwrap(), [""; 0], "{}", job.what);
+        assert_eq!(reader.sources().unwrap().count(), 0, "{}", job.what);
         assert!(!job.bytes.windows(12).any(|window| window == b"def forward("), "{}", job.what);
     }
     made.assert_loaded(&jobs);

@@ -5,7 +5,9 @@
 
 mod corpus;
 mod edited;
+mod full;
 mod listed;
+mod tokens;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 

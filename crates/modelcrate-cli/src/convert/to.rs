@@ -14,6 +14,7 @@ pub(crate) enum To {
     Rten(Option<u8>),
     TfLite,
     Tensors(Target),
+    TorchScript,
 }
 
 impl To {
@@ -41,6 +42,7 @@ impl To {
             "rten1" => Self::Rten(Some(1)),
             "rten2" => Self::Rten(Some(2)),
             "tflite" => Self::TfLite,
+            "torchscript" | "pt" => Self::TorchScript,
             word => Self::Tensors(word.parse().ok()?),
         })
     }
@@ -52,6 +54,7 @@ impl To {
             Self::Onnx => "onnx",
             Self::Rten(_) => "rten",
             Self::TfLite => "tflite",
+            Self::TorchScript => "pt",
             Self::Tensors(target) => {
                 target.format().extensions().first().copied().unwrap_or_default()
             }
@@ -64,6 +67,7 @@ impl To {
             Self::Circle => Some("tflite"),
             Self::Onnx | Self::Rten(_) => Some("rten"),
             Self::TfLite => Some("circle"),
+            Self::TorchScript => Some("ptl"),
             Self::Tensors(_) => None,
         }
     }
@@ -82,6 +86,7 @@ impl To {
             Format::Rten => "onnx, rten1, rten2, ",
             Format::Circle => "tflite, ",
             Format::TfLite => "circle, ",
+            Format::Ptl => "torchscript, ",
             _ => "",
         };
         anyhow!(
@@ -103,8 +108,8 @@ fn tensors() -> String {
 }
 
 /// The words for what is written, which names of files end in.
-const ENDS: [&str; 9] =
-    ["circle", "gguf", "npy", "npz", "onnx", "rten", "safetensors", "tflite", "zt"];
+const ENDS: [&str; 10] =
+    ["circle", "gguf", "npy", "npz", "onnx", "pt", "rten", "safetensors", "tflite", "zt"];
 
 impl FromStr for To {
     type Err = Error;
@@ -124,6 +129,7 @@ impl fmt::Display for To {
             Self::Rten(None) => f.pad("rten"),
             Self::Rten(Some(version)) => write!(f, "rten{version}"),
             Self::Tensors(target) => f.pad(target.name()),
+            Self::TorchScript => f.pad("torchscript"),
         }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 use bytes::Bytes;
 use clap::ValueEnum;
 use modelcrate::{
-    ptl_spec::{self, Json, Reader, Spec, SpecOptions, sidecar},
+    ptl_spec::{self, BertMode, Gpt2Mode, Json, Reader, Spec, SpecOptions, sidecar},
     tensor_core::{Extent, Limit, Limits, Source},
 };
 use serde::Serialize;
@@ -36,6 +36,27 @@ pub(super) struct Meaning {
     profile: Profile,
     #[command(flatten)]
     vocabularies: Vocabularies,
+}
+
+/// How texts are cut into tokens.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct Tokenizers {
+    /// How the tokenizer bert cuts texts
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    bert: Mode,
+    /// How the tokenizer gpt2 cuts texts
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    gpt2: Mode,
+}
+
+/// Whose tokens a tokenizer makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Those of phones: words between blanks, the longest token first
+    #[default]
+    Original,
+    /// Those that models are trained with: `WordPiece` without case for bert, byte pairs for gpt2
+    Standard,
 }
 
 /// Vocabularies that are not in the spec.
@@ -124,9 +145,24 @@ impl Meaning {
         Spec::options().dialect(self.profile.into()).limits(limits())
     }
 
-    /// Reads a spec, with the vocabularies that it is to have.
-    pub(super) fn read(&self, found: &Found) -> anyhow::Result<Spec> {
-        self.options().from_json(self.vocabularies.json(found)?).about(&found.path)
+    /// Reads a spec, with the vocabularies and tokenizers that it is to have.
+    pub(super) fn read(&self, found: &Found, tokenizers: Tokenizers) -> anyhow::Result<Spec> {
+        let options = tokenizers.set(self.options());
+        options.from_json(self.vocabularies.json(found)?).about(&found.path)
+    }
+}
+
+impl Tokenizers {
+    fn set(self, options: SpecOptions) -> SpecOptions {
+        let bert = match self.bert {
+            Mode::Original => BertMode::Reference,
+            Mode::Standard => BertMode::WordPiece,
+        };
+        let gpt2 = match self.gpt2 {
+            Mode::Original => Gpt2Mode::Reference,
+            Mode::Standard => Gpt2Mode::ByteLevelBpe,
+        };
+        options.bert(bert).gpt2(gpt2)
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     called,
-    given::{Meaning, SpecFile},
+    given::{Meaning, SpecFile, Tokenizers},
     params::Parameters,
     tensors,
 };
@@ -27,6 +27,7 @@ use crate::{escape::escape, failure::About, outcome::Outcome, output, write::Wri
 Examples:
   modelcrate ptl inputs model.ptl --param image=@photo.jpg --param side=224 -o inputs
   modelcrate ptl inputs live.spec.json --param text='Who was Jim Henson?' --profile android
+  modelcrate ptl inputs qa.ptl --param text=@question.txt --param length=384 --bert standard
   modelcrate ptl inputs model.ptl --param image=@photo.png -o input.zt")]
 pub(crate) struct Inputs {
     #[command(flatten)]
@@ -35,6 +36,8 @@ pub(crate) struct Inputs {
     parameters: Parameters,
     #[command(flatten)]
     meaning: Meaning,
+    #[command(flatten)]
+    tokenizers: Tokenizers,
     /// Write the tensors: as PLACE.npy into a folder, which is made where there is none, or all
     /// into FILE.npz or FILE.zt, or the only one into FILE.npy; - is standard output, as npy
     #[arg(short, long, value_name = "FOLDER|FILE")]
@@ -81,7 +84,7 @@ enum Number {
 impl Inputs {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let found = self.given.find()?;
-        let spec = self.meaning.read(&found)?;
+        let spec = self.meaning.read(&found, self.tokenizers)?;
         let signature = spec.signature();
         let params = self.parameters.read(&signature)?;
         check_all(&signature, &params).about(&found.path)?;

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::{
     called,
-    given::{Meaning, SpecFile, put},
+    given::{Meaning, SpecFile, Tokenizers, put},
     outputs::Outputs,
     params::Parameters,
 };
@@ -31,6 +31,8 @@ pub(crate) struct Results {
     #[command(flatten)]
     meaning: Meaning,
     #[command(flatten)]
+    tokenizers: Tokenizers,
+    #[command(flatten)]
     print: Print,
 }
 
@@ -43,7 +45,7 @@ struct Made {
 impl Results {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let found = self.given.find()?;
-        let whole = self.meaning.read(&found)?;
+        let whole = self.meaning.read(&found, self.tokenizers)?;
         let params = self.parameters.read(&whole.signature())?;
         let light = self.without_pack(&whole)?;
         let mut call = called(light.call(&params)).about(&found.path)?;

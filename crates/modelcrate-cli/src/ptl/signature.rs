@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use modelcrate::ptl_spec::{Json, Output, Parameter, Signature};
 use serde::Serialize;
 
-use super::given::{Meaning, Origin, SpecFile};
+use super::given::{Meaning, Origin, SpecFile, Tokenizers};
 use crate::{
     escape::{escape, escape_json, escape_up_to},
     options::Print,
@@ -58,7 +58,7 @@ struct ShownResult<'a> {
 impl ShowSignature {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let found = self.given.find()?;
-        let signature = self.meaning.read(&found)?.signature();
+        let signature = self.meaning.read(&found, Tokenizers::default())?.signature();
         if self.json_schema {
             print_schema(&signature.json_schema())?;
             return Ok(Outcome::Fine);

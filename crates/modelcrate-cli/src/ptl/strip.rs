@@ -1,6 +1,6 @@
 //! Models without what their authors may not want to hand out.
 
-use modelcrate::ptl_spec::{self, ContainerKind, Reader};
+use modelcrate::ptl_spec::{self, File, Reader};
 
 use crate::{
     editing::{Changes, Done, Editing},
@@ -48,9 +48,6 @@ impl Strip {
 /// Returns the names of what is taken out, if that can be.
 fn removed(reader: &Reader, what: ptl_spec::Strip) -> ptl_spec::Result<Vec<String>> {
     what.check(reader)?;
-    let names: Vec<String> = match reader.container() {
-        ContainerKind::FlatBuffer => reader.sources()?,
-        _ => reader.records().map(|record| record.path().to_owned()).collect(),
-    };
-    Ok(names.into_iter().filter(|name| what.removes(name)).collect())
+    let names = reader.files()?.map(File::path).filter(|name| what.removes(name));
+    Ok(names.map(str::to_owned).collect())
 }

@@ -26,6 +26,43 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+#[test]
+fn models_become_torchscript() {
+    let folder = folder();
+    let cd = folder.path();
+    for input in ["m.ptl", "fb.ptl"] {
+        let output = format!("{input}.pt");
+        let dry = prints(cd, &["convert", input, &output, "--dry-run"]);
+        assert!(!cd.join(&output).exists());
+        let said = prints(cd, &["convert", input, &output]);
+        assert!(said.starts_with(&format!("{output}: written as TorchScript, ")), "{said}");
+        assert_eq!(dry.replace("would be ", ""), said);
+        let [before, after] = [input, &*output].map(|file| AnyReader::open(cd.join(file)).unwrap());
+        has_all(&before.tensor_set().unwrap(), &after.tensor_set().unwrap());
+        let piped = modelcrate(cd, &["convert", input, "-", "--to", "torchscript"]);
+        assert!(piped.stdout == fs::read(cd.join(&output)).unwrap());
+        let json = ["--to", "torchscript", "--overwrite", "--format", "json"];
+        let json = prints(cd, &[&["convert", input, &*output], &json[..]].concat());
+        assert!(json.contains(r#""to":"torchscript""#), "{json}");
+        prints(cd, &["ptl", "strip", input, "--code"]);
+        let (status, message) = fails(cd, &["convert", input, "none.pt"]);
+        let expected = format!(
+            "error: {input}: the model cannot become TorchScript: it keeps no source, which the full \
+             runtime compiles\n"
+        );
+        assert_eq!((status, message), (2, expected));
+        assert!(!cd.join("none.pt").exists());
+    }
+    let damaged = testdata("ptl/invalid/crc.ptl").display().to_string();
+    let (status, message) = fails(cd, &["convert", &damaged, "damaged.pt"]);
+    assert_eq!((status, message.contains("has CRC-32")), (1, true), "{message}");
+    assert!(!cd.join("damaged.pt").exists());
+    prints(cd, &["convert", &damaged, "damaged.pt", "--force"]);
+    let (status, message) = fails(cd, &["convert", "m.rten", "m.pt"]);
+    assert_eq!(status, 2);
+    assert!(message.contains("is an RTen model, which cannot become torchscript"), "{message}");
+}
+
 /// Has every tensor of one set in another, with the same bytes.
 #[track_caller]
 fn has_all(of: &TensorSet<'_>, set: &TensorSet<'_>) {

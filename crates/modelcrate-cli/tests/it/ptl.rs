@@ -228,7 +228,7 @@ fn flatbuffers_are_stripped_and_compacted() {
     let stripped = prints(cd, &["ptl", "strip", "img_fb.ptl", "-o", "phone.ptl", "--code"]);
     assert!(stripped.starts_with("phone.ptl: removed code/__torch__"), "{stripped}");
     assert!(fs::read(cd.join("img_fb.ptl")).unwrap() == original);
-    assert!(is_sound(&cd.join("phone.ptl")).sources().unwrap().is_empty());
+    assert_eq!(is_sound(&cd.join("phone.ptl")).sources().unwrap().count(), 0);
     fs::write(cd.join("big.txt"), "x".repeat(10_000)).unwrap();
     prints(cd, &["ptl", "embed", "img_fb.ptl", "big.txt", "--name", "big.txt"]);
     prints(cd, &["edit", "img_fb.ptl", "--remove", "big.txt"]);
@@ -543,4 +543,103 @@ fn models_come_from_standard_input() {
     run(&["ptl", "strip", "-", "-o", "stripped.ptl"], "img.ptl");
     prints(cd, &["ptl", "strip", "img.ptl"]);
     assert!(fs::read(cd.join("stripped.ptl")).unwrap() == fs::read(cd.join("img.ptl")).unwrap());
+}
+
+#[test]
+fn code_of_both_containers() {
+    let cd = &folder();
+    for file in ["img.ptl", "img_fb.ptl"] {
+        let code = prints(cd, &["cat", file, "code/__torch__.py"]);
+        assert_eq!(prints(cd, &["ptl", "code", file]), format!("# code/__torch__.py\n{code}"));
+        let json = prints(cd, &["ptl", "code", file, "--file", "code/*", "--format", "json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let files = serde_json::json!([{ "name": "code/__torch__.py", "text": code }]);
+        assert_eq!((&json["schema"], &json["files"]), (&1.into(), &files));
+        prints(cd, &["extract", file, "-o", file.trim_end_matches(".ptl"), "--file", "code/*"]);
+        let extracted = cd.join(file.trim_end_matches(".ptl")).join("files/code/__torch__.py");
+        assert_eq!(fs::read_to_string(extracted).unwrap(), code);
+        prints(cd, &["ptl", "strip", file, "--code"]);
+        let (status, message) = fails(cd, &["ptl", "code", file]);
+        let none =
+            format!("error: {file}: keeps no source: it is for the lite interpreter alone\n");
+        assert_eq!((status, message), (2, none));
+    }
+    let (status, message) = fails(cd, &["ptl", "code", "img_extras.ptl", "--file", "Net"]);
+    let expected = "error: img_extras.ptl: has no file of source \"Net\"\n";
+    assert_eq!((status, message.as_str()), (2, expected));
+    let (status, message) = fails(cd, &["ptl", "code", "new.json"]);
+    assert_eq!(status, 2, "{message}");
+    assert!(message.contains("is a PyTorch Live spec, expected a PyTorch Live model"), "{message}");
+}
+
+#[test]
+fn methods_are_shown_with_their_types() {
+    let file = testdata("ptl/valid/torch113/scalars.ptl").display().to_string();
+    let cd = Path::new(".");
+    let signature = "forward(x: Tuple[bool, int, float]) -> Tuple[int, float, bool]";
+    let text = prints(cd, &["inspect", &file]);
+    assert!(text.contains(&format!("\n  method    {signature}\n")), "{text}");
+    let json = prints(cd, &["inspect", "--format", "jsonl", &file]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let expected = serde_json::json!([{
+        "name": "forward",
+        "signature": signature,
+        "parameters": [{ "name": "x", "type": "Tuple[bool, int, float]" }],
+        "returns": [{ "name": "", "type": "Tuple[int, float, bool]" }],
+    }]);
+    assert_eq!(json["methods"], expected);
+}
+
+/// Scales and zero points are those that the model was made with: `testdata/ptl/README.md`.
+#[test]
+fn quantization_is_shown() {
+    let file = testdata("ptl/valid/torch251/quant.ptl").display().to_string();
+    let folder = folder();
+    let cd = &*folder;
+    let text = prints(cd, &["inspect", &file, "--tensor", "q_*"]);
+    for shown in ["scale 0.5, zero point 10\n", "scales 0.1 0.2, zero points 0 1, axis 0\n"] {
+        assert!(text.contains(shown), "{text}");
+    }
+    let json = prints(cd, &["inspect", "--format", "jsonl", &file]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    prints(cd, &["extract", &file, "-o", "out"]);
+    let index = fs::read_to_string(cd.join("out/index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&index).unwrap();
+    for described in [json, index] {
+        let tensors = described["tensors"].as_array().unwrap();
+        let found: Vec<_> = tensors.iter().map(|tensor| tensor["quantization"].clone()).collect();
+        let expected = [
+            serde_json::json!({ "scale": [0.5], "zero_point": [10] }),
+            serde_json::json!({ "scale": [0.25], "zero_point": [3] }),
+            serde_json::json!({ "scale": [0.1, 0.2], "zero_point": [0, 1], "axis": 0 }),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
+/// What punctuation and accents, and blanks and line breaks, become: `tokenizer_oracles.json` of the
+/// corpus has more of both modes.
+#[test]
+fn tokenizers_are_chosen() {
+    let cd = &folder();
+    let bert = r###"{"vocabulary_bert": "[PAD]\n[UNK]\nhenson\n?\ncafe\ncaf\n##e",
+        "pack": {"type": "tensor_from_string", "tokenizer": "bert", "string": "$text", "model_input_length": 4},
+        "unpack": {"type": "tensor", "dtype": "long", "key": "k"}}"###;
+    let gpt2 = r#"{"vocabulary_gpt2": {"a": 0, "b": 1, "\u0120": 2, "\u010a": 3, "\u0120b": 4, "<|endoftext|>": 5},
+        "pack": {"type": "tensor_from_string", "tokenizer": "gpt2", "string": "$text"},
+        "unpack": {"type": "tensor", "dtype": "long", "key": "k"}}"#;
+    fs::write(cd.join("bert.json"), bert).unwrap();
+    fs::write(cd.join("gpt2.json"), gpt2).unwrap();
+    let ids = |spec: &str, text: &str, more: &[&str]| {
+        let text = format!("text={text}");
+        let args = ["ptl", "inputs", spec, "--param", &text, "--format", "json"];
+        let json = prints(cd, &[&args[..], more].concat());
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["values"][0]["preview"].to_string()
+    };
+    assert_eq!(ids("bert.json", "Henson? Café", &[]), "[1,1,0,0]");
+    assert_eq!(ids("bert.json", "Henson? Café", &["--bert", "original"]), "[1,1,0,0]");
+    assert_eq!(ids("bert.json", "Henson? Café", &["--bert", "standard"]), "[2,3,4,0]");
+    assert_eq!(ids("gpt2.json", "a  b\n", &[]), "[0,4]");
+    assert_eq!(ids("gpt2.json", "a  b\n", &["--gpt2", "standard"]), "[0,2,4,3]");
 }

@@ -2,38 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use ptl_spec::{Error, File, Place, Reader, Signature, SpecOptions, Tensor};
+use ptl_spec::{Argument, Error, File, Method, Place, Reader, Signature, SpecOptions, Tensor};
 use serde_json::{Value as Json, json};
-use tensor_core::{At, Chain, Finding, Report, symbolic::SymbolicShape};
+use tensor_core::{At, Budget, Chain, Finding, Report, symbolic::SymbolicShape};
 
 use crate::{
-    AnyTensor, FileSummary, Format, GraphSummary, Port, QuantizationSummary, Summary, TensorSummary,
+    AnyTensor, FileSummary, Format, GraphSummary, MethodSummary, Port, QuantizationSummary,
+    Summary, TensorSummary, TypedName,
 };
 
 super::described!(Ptl?);
 
-pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
-    metadata(reader, &mut Report::default())
-}
-
 pub(crate) fn summary(reader: &Reader) -> Summary {
-    let version = match reader.bytecode() {
-        Ok(bytecode) => bytecode.version.to_string(),
-        Err(_) => "?".to_owned(),
-    };
+    let bytecode = reader.bytecode();
+    let version =
+        bytecode.as_ref().map_or_else(|_| "?".to_owned(), |code| code.version.to_string());
     let mut summary = Summary::new(Format::Ptl, version);
-    summary.metadata = metadata(reader, &mut summary.findings);
+    match bytecode {
+        Ok(bytecode) => add_methods(&bytecode.methods, &mut summary),
+        // Nothing a lite interpreter loads, but its tensors are there.
+        Err(Error::NotLite) => {}
+        Err(error) => report(&error, At::file(), &mut summary.findings),
+    }
+    summary.metadata = metadata_of(reader);
     match reader.find_spec(&SpecOptions::default()) {
         Ok(Some((_, spec))) => add_signature(&spec.signature(), &mut summary),
         Ok(None) => {}
         Err(error) => report(&error, At::file().path("spec"), &mut summary.findings),
     }
-    summary.files = reader.records().map(describe_record).collect();
+    match reader.files() {
+        Ok(files) => summary.files = files.map(describe_file).collect(),
+        Err(error) => report(&error, At::file(), &mut summary.findings),
+    }
+    let memory = QuantizationSummary::memory(reader.limits());
     match reader.tensors() {
         Ok(tensors) => {
             let mut has_constants = false;
             for tensor in tensors {
-                let described = describe(tensor, &mut summary.findings);
+                let described = describe(tensor, &memory, &mut summary.findings);
                 has_constants |= tensor.place() == Place::Constants;
                 // Old bytecode versions hold constants twice.
                 let is_copy = has_constants && tensor.place() == Place::Bytecode;
@@ -48,34 +54,38 @@ pub(crate) fn summary(reader: &Reader) -> Summary {
         }
         Err(error) => report(&error, At::file(), &mut summary.findings),
     }
-    if let Ok(bytecode) = reader.bytecode() {
-        let graph: &mut GraphSummary = summary.graph.get_or_insert_default();
-        for operator in bytecode.methods.iter().flat_map(|method| &method.operators) {
-            graph.operators = graph.operators.saturating_add(1);
-            let count = graph.by_operator.entry(operator.to_string()).or_default();
-            *count = count.saturating_add(1);
-        }
-    }
     summary
+}
+
+fn add_methods(methods: &[Method], summary: &mut Summary) {
+    summary.methods = methods.iter().map(describe_method).collect();
+    let graph: &mut GraphSummary = summary.graph.get_or_insert_default();
+    for operator in methods.iter().flat_map(|method| &method.operators) {
+        graph.operators = graph.operators.saturating_add(1);
+        let count = graph.by_operator.entry(operator.to_string()).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+fn describe_method(method: &Method) -> MethodSummary {
+    let typed =
+        |of: &Argument| TypedName { name: of.name.clone(), type_name: of.type_name.clone() };
+    let all = |of: &[Argument]| of.iter().map(typed).collect();
+    MethodSummary {
+        name: method.short_name().to_owned(),
+        signature: method.to_string(),
+        parameters: method.parameters().map(all),
+        returns: method.returns.as_deref().map(all),
+    }
 }
 
 fn report(error: &Error, at: At, findings: &mut Report) {
     findings.add(Finding::error(error.rule(), Chain(error).to_string()).at(at));
 }
 
-fn metadata(reader: &Reader, findings: &mut Report) -> BTreeMap<String, Json> {
+pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
     let container = json!(reader.container().to_string());
     let mut metadata = BTreeMap::from([("container".to_owned(), container)]);
-    match reader.bytecode() {
-        Ok(bytecode) => {
-            let methods: Vec<&str> =
-                bytecode.methods.iter().map(ptl_spec::Method::short_name).collect();
-            metadata.insert("methods".to_owned(), json!(methods));
-        }
-        // Nothing a lite interpreter loads, but its tensors are there.
-        Err(Error::NotLite) => {}
-        Err(error) => report(&error, At::file(), findings),
-    }
     let extra: Vec<&str> = reader.extra_files().map(File::path).collect();
     if !extra.is_empty() {
         metadata.insert("extra_files".to_owned(), json!(extra));
@@ -93,27 +103,28 @@ pub(super) fn add_signature(signature: &Signature, summary: &mut Summary) {
     }
 }
 
-fn describe_record(record: File<'_>) -> FileSummary {
-    let mut summary = FileSummary::new(record.path());
-    summary.bytes = record.len().ok();
-    if record.is_compressed() {
+fn describe_file(file: File<'_>) -> FileSummary {
+    let mut summary = FileSummary::new(file.path());
+    summary.bytes = file.len().ok();
+    if file.is_compressed() {
         summary.encoding = Some("deflate".to_owned());
-        summary.stored_bytes = Some(record.stored_len());
+        summary.stored_bytes = Some(file.stored_len());
     }
     summary
 }
 
-fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {
+fn describe(tensor: Tensor<'_>, memory: &Budget, findings: &mut Report) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name());
     summary.shape = tensor.shape().clone();
-    summary.quantization = QuantizationSummary::of(AnyTensor::Ptl(tensor));
-    if let Err(error) = fill(tensor, &mut summary) {
-        report(&error, At::file().tensor(tensor.name()), findings);
+    if let Err(error) = fill(tensor, memory, &mut summary) {
+        let message = Chain(&error).to_string();
+        findings.add(Finding::error(error.rule(), message).at(At::file().tensor(tensor.name())));
     }
     summary
 }
 
-fn fill(tensor: Tensor<'_>, summary: &mut TensorSummary) -> ptl_spec::Result<()> {
+fn fill(tensor: Tensor<'_>, memory: &Budget, summary: &mut TensorSummary) -> crate::Result<()> {
+    summary.quantization = QuantizationSummary::of(AnyTensor::Ptl(tensor));
     let info = tensor.info()?;
     summary.dtype = Some(info.dtype);
     summary.bytes = info.byte_len()?;
@@ -121,5 +132,7 @@ fn fill(tensor: Tensor<'_>, summary: &mut TensorSummary) -> ptl_spec::Result<()>
     if !tensor.is_contiguous() {
         summary.layout = Some("strided".to_owned());
     }
+    // Scales of slices are few beside the elements.
+    summary.quantization = AnyTensor::Ptl(tensor).quantization(memory)?;
     Ok(())
 }

@@ -24,7 +24,7 @@ use crate::{Error, Reader, Result, SPEC, Spec};
 
 pub(crate) mod changes;
 mod recover;
-mod rewrite;
+pub(crate) mod rewrite;
 mod strip;
 
 use changes::{Changes, check};

@@ -89,7 +89,10 @@ pub(super) fn copy<W: Write>(source: &Source, sink: W) -> Result<()> {
     })
 }
 
-fn noted<W: Write, T>(sink: W, write: impl FnOnce(&mut Sink<W>) -> Result<T>) -> Result<T> {
+pub(crate) fn noted<W: Write, T>(
+    sink: W,
+    write: impl FnOnce(&mut Sink<W>) -> Result<T>,
+) -> Result<T> {
     let mut sink = Sink { sink, failed: None };
     let written = write(&mut sink);
     match sink.failed {
@@ -99,7 +102,7 @@ fn noted<W: Write, T>(sink: W, write: impl FnOnce(&mut Sink<W>) -> Result<T>) ->
 }
 
 /// Tells failures of the sink from those of what is read.
-struct Sink<W> {
+pub(crate) struct Sink<W> {
     sink: W,
     failed: Option<io::Error>,
 }

@@ -30,8 +30,8 @@ pub(super) fn edited(flat: &Flat, changes: &Changes) -> Result<Source> {
 fn merged(flat: &Flat, changes: &Changes) -> Result<Vec<(String, Bytes)>> {
     let mut files = Vec::new();
     for file in &flat.extra_files {
-        if !changes.iter().any(|(name, _)| *name == file.name) {
-            files.push((file.name.clone(), flat.source.read(file.content, "extra file")?));
+        if !changes.iter().any(|(name, _)| *name == file.name()) {
+            files.push((file.name().to_owned(), flat.source.read(file.content, "extra file")?));
         }
     }
     let new = changes.iter().filter_map(|(name, content)| Some((name.clone(), content.clone()?)));

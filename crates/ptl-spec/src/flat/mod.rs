@@ -22,6 +22,7 @@
 use std::{
     collections::HashSet,
     io::{self, Write},
+    sync::OnceLock,
 };
 
 use flat_tables::{Buffer, Fault, Problem, Table, Vector};
@@ -36,26 +37,29 @@ use crate::{
         self,
         stored::{Listing, StorageId},
     },
+    zip::{CONSTANTS, DATA, DATA_VERSION},
 };
 
 mod edit;
 mod rewrite;
 mod tensors;
+mod torchscript;
 
 /// A FlatBuffer file whose root and extra files were read.
 #[derive(Debug)]
 pub(crate) struct Flat {
     source: Source,
     extra_files: Vec<FlatFile>,
+    sources: OnceLock<Vec<FlatFile>>,
     bytecode_version: u32,
     operator_version: u32,
     storages: u64,
 }
 
-/// An extra file: its name and where its content is.
+/// A file inside: the record that a ZIP file would have it in, and where its content is.
 #[derive(Clone, Debug)]
 struct FlatFile {
-    name: String,
+    record: String,
     content: Extent,
 }
 
@@ -72,27 +76,29 @@ impl Flat {
         }
         let buffer = Buffer::new(&source);
         let root = buffer.root("module")?;
-        let mut extra_files = Vec::new();
-        if let Some(files) = root.vector(field::EXTRA_FILES, 4, "extra files")? {
-            limits.check(Limit::Entries, "number of extra files", files.count() as u64)?;
-            let names = names(limits);
-            for file in files.tables("extra file") {
-                let file = FlatFile::read(file?)?;
-                names.take(file.name.len() as u64)?;
-                extra_files.push(file);
-            }
-        }
+        let extra_files = FlatFile::list(root, field::EXTRA_FILES, extra_record, limits)?;
         let storages = root.vector(field::STORAGES, 4, "storages")?;
         let (bytecode_version, operator_version) = (
             root.u32(field::BYTECODE_VERSION, "bytecode version")?,
             root.u32(field::OPERATOR_VERSION, "operator version")?,
         );
         let storages = storages.map_or(0, |storages| storages.count() as u64);
-        Ok(Self { source, extra_files, bytecode_version, operator_version, storages })
+        let sources = OnceLock::new();
+        Ok(Self { source, extra_files, sources, bytecode_version, operator_version, storages })
+    }
+
+    fn source_files(&self, limits: &Limits) -> Result<&[FlatFile]> {
+        if let Some(sources) = self.sources.get() {
+            return Ok(sources);
+        }
+        let buffer = Buffer::new(&self.source);
+        let root = buffer.root("module")?;
+        let sources = FlatFile::list(root, field::SOURCES, source_record, limits)?;
+        Ok(self.sources.get_or_init(|| sources))
     }
 
     fn file<'a>(&'a self, file: &'a FlatFile) -> File<'a> {
-        File::extent_of(&file.name, &self.source, file.content)
+        File::extent_of(&file.record, &self.source, file.content)
     }
 }
 
@@ -102,24 +108,16 @@ impl Container for Flat {
     }
 
     fn extra_files(&self) -> Files<'_> {
-        Box::new(self.extra_files.iter().map(|file| self.file(file)))
+        Box::new(self.extra_files.iter().map(|file| self.file(file).as_extra(file.name())))
     }
 
     fn extra_file(&self, name: &str) -> Option<File<'_>> {
         self.extra_files().find(|file| file.path() == name)
     }
 
-    fn sources(&self, limits: &Limits) -> Result<Vec<String>> {
-        let buffer = Buffer::new(&self.source);
-        let (root, memory, mut all) = (buffer.root("module")?, names(limits), Vec::new());
-        if let Some(sources) = root.vector(field::SOURCES, 4, "sources")? {
-            for source in sources.tables("source") {
-                let name = source?.text(0, TEXT, "name of a source")?.unwrap_or_default();
-                memory.take(name.len().saturating_add(size_of::<String>()) as u64)?;
-                all.push(source_record(&name));
-            }
-        }
-        Ok(all)
+    fn files(&self, limits: &Limits) -> Result<Files<'_>> {
+        let sources = self.source_files(limits)?;
+        Ok(Box::new(self.extra_files.iter().chain(sources).map(|file| self.file(file))))
     }
 
     fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {
@@ -156,7 +154,7 @@ impl Container for Flat {
     }
 
     fn lint(&self, limits: &Limits, report: &mut Report) {
-        let mut names: Vec<&str> = self.extra_files.iter().map(|file| file.name.as_str()).collect();
+        let mut names: Vec<&str> = self.extra_files.iter().map(FlatFile::name).collect();
         names.sort_unstable();
         for pair in names.windows(2) {
             if let [one, other] = pair
@@ -166,8 +164,8 @@ impl Container for Flat {
                 report.add(Finding::error("ptl/duplicate-file", message).entry(*one));
             }
         }
-        match self.sources(limits) {
-            Ok(sources) if sources.is_empty() => {}
+        match self.source_files(limits) {
+            Ok([]) => {}
             Ok(sources) => {
                 let message = format!("{} files of source are kept with the model", sources.len());
                 report.add(Finding::note("ptl/sources", message));
@@ -209,6 +207,29 @@ impl Container for Flat {
         io::copy(&mut stream, sink).map_err(FileReader::error)?;
         Ok(removed)
     }
+
+    fn torchscript(&self, limits: &Limits, sink: &mut dyn Write) -> Result<()> {
+        let buffer = Buffer::new(&self.source);
+        let values = tensors::Values::new(&buffer, limits)?;
+        let (state, constants) =
+            (torchscript::state(values, limits)?, torchscript::constants(values, limits)?);
+        let mut records: Vec<(String, File<'_>)> = Vec::new();
+        for (folder, pickled) in [("data", &state), ("constants", &constants)] {
+            for (record, &index) in pickled.storages.iter().enumerate() {
+                let (storage, problem) = (StorageId::Index(index), "is referred to beyond its end");
+                let absent = Error::Module { what: "list of storages", at: 0, problem };
+                let file = self.storage(&storage)?.ok_or(absent)?;
+                records.push((format!("{folder}/{record}"), file));
+            }
+        }
+        records.extend(self.files(limits)?.map(|file| (file.path().to_owned(), file)));
+        let memory = Budget::sharing("records in bytes", limits, self.source.len());
+        records.iter().try_for_each(|(_, file)| memory.take(file.size()))?;
+        let pickles = [(DATA, state.bytes), (CONSTANTS, constants.bytes)];
+        let version = (DATA_VERSION, torchscript::VERSION.to_vec());
+        let written = pickles.into_iter().chain([version]);
+        torchscript::write(&records, &written.collect::<Vec<_>>(), sink)
+    }
 }
 
 /// Returns what names of files may take in memory.
@@ -222,15 +243,36 @@ fn source_record(module: &str) -> String {
 }
 
 fn extra_record(name: &str) -> String {
-    format!("extra/{name}")
+    format!("{EXTRA}{name}")
 }
 
 impl FlatFile {
-    fn read(table: Table<'_>) -> Result<Self> {
-        let name = table.text(0, TEXT, "name of an extra file")?.unwrap_or_default();
-        let content = table.vector(1, 1, "content of an extra file")?;
-        let content = content.map_or(Extent::first(0), Vector::extent);
-        Ok(Self { name, content })
+    /// Reads a list of files, whose records in a ZIP file would have the names that `record` makes of
+    /// theirs.
+    fn list(
+        root: Table<'_>,
+        id: usize,
+        record: fn(&str) -> String,
+        limits: &Limits,
+    ) -> Result<Vec<Self>> {
+        let names = names(limits);
+        let Some(tables) = root.vector(id, 4, "list of files")? else { return Ok(Vec::new()) };
+        limits.check(Limit::Entries, "number of files", tables.count() as u64)?;
+        let mut files = Vec::new();
+        for table in tables.tables("file") {
+            let table = table?;
+            let name = table.text(0, TEXT, "name of a file")?.unwrap_or_default();
+            names.take(name.len().saturating_add(size_of::<Self>()) as u64)?;
+            let content = table.vector(1, 1, "content of a file")?;
+            let content = content.map_or(Extent::first(0), Vector::extent);
+            files.push(Self { record: record(&name), content });
+        }
+        Ok(files)
+    }
+
+    /// Returns the name of an extra file.
+    fn name(&self) -> &str {
+        self.record.strip_prefix(EXTRA).unwrap_or_default()
     }
 }
 
@@ -298,11 +340,13 @@ mod field {
     pub(super) const STORAGES: usize = 6;
     pub(super) const TYPES: usize = 7;
     pub(super) const SOURCES: usize = 8;
+    pub(super) const CONSTANTS: usize = 9;
     pub(super) const OPERATOR_VERSION: usize = 10;
 }
 
 /// Types of values.
 mod kind {
+    pub(super) const NONE: u8 = 0;
     pub(super) const INT: u8 = 1;
     pub(super) const BOOL: u8 = 2;
     pub(super) const DOUBLE: u8 = 3;
@@ -319,6 +363,18 @@ mod kind {
     pub(super) const DEVICE: u8 = 14;
     pub(super) const ENUM: u8 = 15;
     pub(super) const FUNCTION: u8 = 16;
+}
+
+/// The folder of extra files in a ZIP file.
+const EXTRA: &str = "extra/";
+/// Kinds of object types.
+mod object_kind {
+    /// A class whose objects have fields.
+    pub(super) const FIELDS: u8 = 1;
+    /// A class of PyTorch itself.
+    pub(super) const CUSTOM: u8 = 2;
+    /// A class whose objects are made of a state.
+    pub(super) const SET_STATE: u8 = 3;
 }
 
 /// Bytes of the longest text that is taken for a name.

@@ -8,7 +8,7 @@ use tensor_core::{Budget, Limit, Limits, Shape, Source};
 use super::{TEXT, field, kind};
 use crate::{
     Error, Place, Quantization, Result, ScalarType,
-    module::stored::{Channels, Listing, StorageId, Stored},
+    module::stored::{Channels, Listing, StorageId, Stored, View},
     pickle::Scheme,
 };
 
@@ -22,6 +22,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing> {
         place: Place::State,
         path: String::new(),
         seen: HashSet::new(),
+        known: HashSet::new(),
         visits: Budget::new("number of values", limits.tensors, Limit::Tensors),
         listing: Listing::new(limits),
     };
@@ -32,6 +33,12 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing> {
     }
     walk.visit(state, 0)?;
     walk.place = Place::Constants;
+    for (index, id) in walk.values.constants.into_iter().flat_map(Vector::u32s).enumerate() {
+        let id = id?;
+        walk.below(&index.to_string(), |walk| walk.visit(id, 0))?;
+    }
+    walk.place = Place::Bytecode;
+    walk.known = walk.listing.views();
     let is_single = walk.values.methods.is_some_and(|methods| methods.count() == 1);
     for function in walk.values.functions() {
         let function = function?;
@@ -53,9 +60,12 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing> {
 #[derive(Clone, Copy)]
 pub(super) struct Values<'b> {
     values: Option<Vector<'b>>,
-    types: Option<Vector<'b>>,
+    pub(super) types: Option<Vector<'b>>,
+    pub(super) storages: Option<Vector<'b>>,
     methods: Option<Vector<'b>>,
-    state: u32,
+    /// Those of the code for the full runtime.
+    pub(super) constants: Option<Vector<'b>>,
+    pub(super) state: u32,
 }
 
 impl<'b> Values<'b> {
@@ -64,17 +74,20 @@ impl<'b> Values<'b> {
         let values = root.vector(field::VALUES, 4, "values")?;
         let count = values.map_or(0, |values| values.count() as u64);
         limits.check(Limit::Tensors, "number of values", count)?;
+        let storages = root.vector(field::STORAGES, 4, "storages")?;
         let types = root.vector(field::TYPES, 4, "object types")?;
         let methods = root.vector(field::METHODS, 4, "methods")?;
-        Ok(Self { values, types, methods, state: root.u32(field::STATE, "state")? })
+        let constants = root.vector(field::CONSTANTS, 4, "constants")?;
+        let state = root.u32(field::STATE, "state")?;
+        Ok(Self { values, types, storages, methods, constants, state })
     }
 
     /// Returns the type of a value and, where that is a table, what it says.
-    fn value(self, id: u32) -> Result<(u8, Option<Table<'b>>)> {
+    pub(super) fn value(self, id: u32) -> Result<(u8, Option<Table<'b>>)> {
         let value = nth(self.values, id, "value", "list of values")?;
         let kind = value.u8(0, "type of a value")?;
         // Numbers are structs, which have no vtable.
-        if !matches!(kind, kind::TENSOR..=kind::BOOL_LIST | kind::FUNCTION) {
+        if !matches!(kind, kind::TENSOR..=kind::FUNCTION) {
             return Ok((kind, None));
         }
         let (inner, at) = (value.table(1, "value")?, value.position() as u64);
@@ -82,15 +95,17 @@ impl<'b> Values<'b> {
         inner.map(|inner| (kind, Some(inner))).ok_or(Error::Module { what: "value", at, problem })
     }
 
+    /// Returns the bytes of a value that is not a table.
+    pub(super) fn structure<const N: usize>(self, id: u32) -> Result<[u8; N]> {
+        let value = nth(self.values, id, "value", "list of values")?;
+        Ok(value.structure(1, "value")?.unwrap_or([0; N]))
+    }
+
     /// Returns what a key of a dictionary is called in paths.
-    fn key(self, id: u32) -> Result<String> {
+    pub(super) fn key(self, id: u32) -> Result<String> {
         match self.value(id)? {
             (kind::TEXT, Some(key)) => Ok(key.text(0, TEXT, "key")?.unwrap_or_default()),
-            (kind::INT, _) => {
-                let value = nth(self.values, id, "value", "list of values")?;
-                let number = value.structure(1, "key")?.map_or(0, i64::from_le_bytes);
-                Ok(number.to_string())
-            }
+            (kind::INT, _) => Ok(i64::from_le_bytes(self.structure(id)?).to_string()),
             _ => Ok("?".to_owned()),
         }
     }
@@ -115,6 +130,8 @@ struct Walk<'b> {
     place: Place,
     path: String,
     seen: HashSet<u32>,
+    /// Tensors that are listed already, in another place.
+    known: HashSet<View>,
     visits: Budget,
     listing: Listing,
 }
@@ -128,6 +145,9 @@ impl Walk<'_> {
         match kind {
             kind::TENSOR => {
                 let tensor = self.tensor(value)?;
+                if self.known.contains(&tensor.view()) {
+                    return Ok(());
+                }
                 Ok(self.listing.push(tensor)?)
             }
             kind::LIST | kind::TUPLE if self.seen.insert(id) => {
@@ -183,6 +203,10 @@ impl Walk<'_> {
         result
     }
 
+    fn dense(&self, tensor: Table<'_>) -> Result<Stored> {
+        dense(tensor, self.place, self.place.name_of(&self.path), self.limits)
+    }
+
     fn tensor(&mut self, tensor: Table<'_>) -> Result<Stored> {
         let mut stored = self.dense(tensor)?;
         if let Some(table) = tensor.table(6, "quantization")? {
@@ -199,44 +223,48 @@ impl Walk<'_> {
         }
         Ok(stored)
     }
+}
 
-    /// Reads all of a tensor but how it is quantized.
-    fn dense(&mut self, tensor: Table<'_>) -> Result<Stored> {
-        let code = tensor.i8(1, "scalar type")?;
-        let bad = |what, problem| Error::Module { what, at: tensor.position() as u64, problem };
-        let scalar =
-            ScalarType::from_code(code).ok_or(bad("tensor", "has an unknown scalar type"))?;
-        let whole = |number: i32| {
-            let number = u64::try_from(number);
-            number.map_err(|_| bad("tensor", "has a negative offset, size or stride"))
-        };
-        let numbers = |id, what| {
-            let Some(vector) = tensor.vector(id, 4, what)? else { return Ok(Vec::new()) };
-            self.limits.check(Limit::Rank, "rank of a tensor", vector.count() as u64)?;
-            vector.i32s().map(|number| whole(number?)).collect::<Result<Vec<u64>>>()
-        };
-        let shape: Shape = numbers(3, "sizes")?.into();
-        let strides = numbers(4, "strides")?;
-        if shape.rank() != strides.len() {
-            return Err(bad("tensor", "has another number of strides than of sizes"));
-        }
-        Ok(Stored {
-            place: self.place,
-            name: self.place.name_of(&self.path),
-            scalar,
-            shape,
-            strides,
-            offset: whole(tensor.i32(2, "storage offset")?)?,
-            storage: StorageId::Index(tensor.u32(0, "storage")?),
-            requires_grad: tensor.u8(5, "requires_grad")? != 0,
-            quantization: None,
-            channels: None,
-        })
+/// Reads all of a tensor but how it is quantized.
+pub(super) fn dense(
+    tensor: Table<'_>,
+    place: Place,
+    name: String,
+    limits: &Limits,
+) -> Result<Stored> {
+    let code = tensor.i8(1, "scalar type")?;
+    let bad = |what, problem| Error::Module { what, at: tensor.position() as u64, problem };
+    let scalar = ScalarType::from_code(code).ok_or(bad("tensor", "has an unknown scalar type"))?;
+    let whole = |number: i32| {
+        let number = u64::try_from(number);
+        number.map_err(|_| bad("tensor", "has a negative offset, size or stride"))
+    };
+    let numbers = |id, what| {
+        let Some(vector) = tensor.vector(id, 4, what)? else { return Ok(Vec::new()) };
+        limits.check(Limit::Rank, "rank of a tensor", vector.count() as u64)?;
+        vector.i32s().map(|number| whole(number?)).collect::<Result<Vec<u64>>>()
+    };
+    let shape: Shape = numbers(3, "sizes")?.into();
+    let strides = numbers(4, "strides")?;
+    if shape.rank() != strides.len() {
+        return Err(bad("tensor", "has another number of strides than of sizes"));
     }
+    Ok(Stored {
+        place,
+        name,
+        scalar,
+        shape,
+        strides,
+        offset: whole(tensor.i32(2, "storage offset")?)?,
+        storage: StorageId::Index(tensor.u32(0, "storage")?),
+        requires_grad: tensor.u8(5, "requires_grad")? != 0,
+        quantization: None,
+        channels: None,
+    })
 }
 
 /// Returns the table that something refers to by its number.
-fn nth<'b>(
+pub(super) fn nth<'b>(
     tables: Option<Vector<'b>>,
     id: u32,
     what: &'static str,
@@ -248,7 +276,7 @@ fn nth<'b>(
     table.flatten().ok_or(Error::Module { what: list, at, problem })
 }
 
-fn quantization(table: Table<'_>) -> Result<Quantization> {
+pub(super) fn quantization(table: Table<'_>) -> Result<Quantization> {
     let code = table.i8(0, "scheme")?;
     let scheme = usize::try_from(code).ok().and_then(|code| Scheme::ALL.get(code)).copied();
     let problem = "has an unknown scheme";

@@ -66,6 +66,33 @@ impl Method {
     pub fn short_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
+
+    /// Returns what it takes beside itself; `None` in files that do not say.
+    #[must_use]
+    pub fn parameters(&self) -> Option<&[Argument]> {
+        let arguments = self.arguments.as_deref()?;
+        Some(arguments.split_first().map_or(arguments, |(_, others)| others))
+    }
+}
+
+/// Writes it as its source does, such as `forward(x: Tensor) -> Tensor`; the name alone where the file
+/// does not say more.
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.short_name())?;
+        if let Some(parameters) = self.parameters() {
+            write!(f, "({})", joined(parameters))?;
+        }
+        match self.returns.as_deref() {
+            None => Ok(()),
+            Some([one]) => write!(f, " -> {one}"),
+            Some(returns) => write!(f, " -> ({})", joined(returns)),
+        }
+    }
+}
+
+fn joined(arguments: &[Argument]) -> String {
+    arguments.iter().map(Argument::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// An argument or a value that is returned.

@@ -1,6 +1,6 @@
 //! What a model file says of its tensors, before any of their bytes is read.
 
-use std::{fmt, sync::OnceLock};
+use std::{collections::HashSet, fmt, sync::OnceLock};
 
 use tensor_core::{Budget, Limit, Limits, Shape, text::short};
 
@@ -24,6 +24,16 @@ pub(crate) struct Stored {
     pub(crate) quantization: Option<Quantization>,
     /// What [`Quantization::PerChannel`] has for each slice.
     pub(crate) channels: Option<Box<Channels>>,
+}
+
+/// Which elements a tensor has: its storage, offset, sizes and strides.
+pub(crate) type View = (StorageId, u64, Shape, Vec<u64>);
+
+impl Stored {
+    pub(crate) fn view(&self) -> View {
+        let Self { storage, offset, shape, strides, .. } = self;
+        (storage.clone(), *offset, shape.clone(), strides.clone())
+    }
 }
 
 /// The scales and zero points of the slices of a tensor.
@@ -86,6 +96,10 @@ impl Listing {
         Ok(())
     }
 
+    pub(crate) fn views(&self) -> HashSet<View> {
+        self.tensors.iter().map(Stored::view).collect()
+    }
+
     /// Returns the first tensor of a name.
     pub(crate) fn find(&self, name: &str) -> Option<&Stored> {
         let order = self.order();
@@ -121,10 +135,11 @@ impl Listing {
 pub enum Place {
     /// The parameters and buffers: `data.pkl`, or the state of a FlatBuffer file.
     State,
-    /// The constants of the code: `constants.pkl`, or those of the functions of a FlatBuffer file.
+    /// The constants of the code for the full runtime: `constants.pkl`, or those that a FlatBuffer
+    /// file lists with its source.
     Constants,
-    /// The constants of the lite interpreter's code, `bytecode.pkl`, as far as they are not the others:
-    /// files of old bytecode versions hold them twice.
+    /// The constants of the lite interpreter's code, `bytecode.pkl` or the functions of a FlatBuffer
+    /// file, as far as they are not the others: files of old bytecode versions hold them twice.
     Bytecode,
 }
 

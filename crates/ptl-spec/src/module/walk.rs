@@ -6,7 +6,7 @@ use tensor_core::{Budget, Limit, Limits, Shape, text::short};
 
 use crate::{
     Place, Quantization,
-    module::stored::{Channels, Listing, StorageId, Stored, StoredParts, StoredSparse},
+    module::stored::{Channels, Listing, StorageId, Stored, StoredParts, StoredSparse, View},
     pickle::{Function, Global, Id, Node, Pickle, PickleFault},
 };
 
@@ -25,9 +25,6 @@ pub(crate) struct Walk<'p> {
     visits: Budget,
     listing: &'p mut Listing,
 }
-
-/// Which elements a tensor has: its storage, offset, sizes and strides.
-type View = (StorageId, u64, Shape, Vec<u64>);
 
 type Walked<T> = Result<T, WalkFault>;
 
@@ -70,7 +67,7 @@ impl<'p> Walk<'p> {
     /// Lists the tensors that are constants of methods, each under the name that `path` starts with,
     /// and that are not listed already.
     pub(crate) fn constants(mut self, methods: &[(String, &[Id])]) -> Walked<()> {
-        self.known = self.listing.tensors.iter().map(view).collect();
+        self.known = self.listing.views();
         for (name, constants) in methods {
             for (index, id) in constants.iter().enumerate() {
                 self.below(&format!("{name}<const>{index}"), |walk| walk.visit(*id, 0))?;
@@ -86,7 +83,7 @@ impl<'p> Walk<'p> {
         match self.pickle.node(id) {
             Node::Call { function: Function::Tensor | Function::QuantizedTensor, .. } => {
                 let tensor = self.tensor(id)?;
-                if self.known.contains(&view(&tensor)) { Ok(()) } else { self.push(tensor) }
+                if self.known.contains(&tensor.view()) { Ok(()) } else { self.push(tensor) }
             }
             Node::Call { function: Function::SparseTensor, arguments } => self.sparse(*arguments),
             // Tags and lists are but wrappers.
@@ -289,11 +286,6 @@ impl<'p> Walk<'p> {
         };
         PickleFault::Value { what, found, expected }
     }
-}
-
-fn view(tensor: &Stored) -> View {
-    let Stored { storage, offset, shape, strides, .. } = tensor;
-    (storage.clone(), *offset, shape.clone(), strides.clone())
 }
 
 /// How the elements of a sparse tensor are stored, by the numbers that PyTorch gives layouts.

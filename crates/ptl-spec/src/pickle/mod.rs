@@ -5,11 +5,13 @@ mod global;
 mod machine;
 mod names;
 mod node;
+mod write;
 
 pub use global::Scheme;
 pub(crate) use global::{Function, Global};
 pub(crate) use names::foreign;
 pub(crate) use node::{Id, Node, Pickle};
+pub(crate) use write::{Memo, Pickler, class};
 
 /// What is wrong with a pickle, at some byte of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 
 use tensor_core::{Finding, Profile, Report, Severity};
 
-use super::{BYTE_ORDER, DATA, Zip, starts_with_a_record};
+use super::{BYTE_ORDER, DATA, DATA_VERSION, VERSION, Zip, starts_with_a_record};
 use crate::{File, Strip, container::Container as _};
 
 impl Zip {
@@ -45,7 +45,7 @@ impl Zip {
 
     /// Reports on the version of the file format, and the order of bytes.
     fn version(&self, report: &mut Report) {
-        let record = self.record("version").or_else(|| self.record(".data/version"));
+        let record = self.record(VERSION).or_else(|| self.record(DATA_VERSION));
         let text = record.filter(|record| record.size() <= 32).map(File::bytes);
         let number = match &text {
             Some(Ok(text)) => {

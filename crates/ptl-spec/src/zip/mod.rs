@@ -10,7 +10,7 @@ use model_archive::{Archive, Entry};
 use tensor_core::{Extent, Limit, Limits, Report, Source, Verify};
 
 use crate::{
-    Bytecode, ContainerKind, Error, File, Place, Result,
+    Bytecode, ContainerKind, Error, File, Place, Result, TorchScriptFault,
     container::{Container, Files},
     edit::changes::Changes,
     module::{
@@ -141,9 +141,8 @@ impl Container for Zip {
         Some(file.as_extra(extra_name(file.path())?))
     }
 
-    fn sources(&self, _: &Limits) -> Result<Vec<String>> {
-        let is_source = |name: &&str| name.starts_with("code/") && name.ends_with(".py");
-        Ok(self.records().map(File::path).filter(is_source).map(str::to_owned).collect())
+    fn files(&self, _: &Limits) -> Result<Files<'_>> {
+        Ok(self.records())
     }
 
     fn bytecode(&self, limits: &Limits) -> Result<Bytecode> {
@@ -207,6 +206,23 @@ impl Container for Zip {
     ) -> Result<u64> {
         self.rewrite_to(keep, sink)
     }
+
+    fn torchscript(&self, _: &Limits, sink: &mut dyn Write) -> Result<()> {
+        let has = |name| self.record(name).is_some();
+        let version = if has(DATA_VERSION) { DATA_VERSION } else { VERSION };
+        if let Some(name) = [DATA, CONSTANTS, version].into_iter().find(|name| !has(name)) {
+            return Err(Error::NotTorchScript { fault: TorchScriptFault::NoRecord { name } });
+        }
+        self.rewrite_to(&|name| !is_lite(name), sink)?;
+        Ok(())
+    }
+}
+
+/// Tells whether a record is for the lite interpreter alone.
+fn is_lite(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let debug = ["mobile_debug_handles.pkl", "callstack_debug_map.pkl"];
+    name == BYTECODE || name.starts_with("bytecode/") || debug.contains(&&*name)
 }
 
 fn pickle(record: File<'_>, limits: &Limits) -> Result<Pickle> {
@@ -266,3 +282,6 @@ pub(crate) const BYTECODE: &str = "bytecode.pkl";
 pub(crate) const DATA: &str = "data.pkl";
 pub(crate) const CONSTANTS: &str = "constants.pkl";
 const BYTE_ORDER: &str = "byteorder";
+/// The version of the archive, up to 5 and from 6 on.
+const VERSION: &str = "version";
+pub(crate) const DATA_VERSION: &str = ".data/version";

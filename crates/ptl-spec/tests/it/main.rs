@@ -13,6 +13,7 @@ mod run;
 mod signature;
 mod sparse;
 mod tokenize;
+mod torchscript;
 mod validate;
 mod write;
 

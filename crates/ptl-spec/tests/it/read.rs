@@ -106,10 +106,18 @@ fn methods_are_as_expected() {
     }
 }
 
+fn with_storage(reader: &Reader, index: u64) -> Tensor<'_> {
+    let mut tensors = reader.tensors().unwrap();
+    tensors.find(|tensor| tensor.storage_index().map(u64::from) == Some(index)).unwrap()
+}
+
 fn check_tensor(tensor: Tensor<'_>, expected: &Json, path: &Path) {
     let what = format!("{} of {path:?}", tensor.name());
-    // States of objects have no names here, as ZIP archives have none for them.
-    assert_eq!(tensor.path(), text(expected, "path").replace("<state>", ""), "{what}");
+    match text(expected, "path") {
+        path if path.contains("<const>") => assert_eq!(tensor.place(), Place::Constants, "{what}"),
+        // States of objects have no names here, as ZIP archives have none for them.
+        path => assert_eq!(tensor.path(), path.replace("<state>", ""), "{what}"),
+    }
     assert_eq!(tensor.info().unwrap().dtype.name(), text(expected, "dtype"), "{what}");
     assert_eq!(tensor.shape().dims(), numbers(expected, "shape"), "{what}");
     assert_eq!(tensor.strides(), numbers(expected, "stride"), "{what}");
@@ -175,6 +183,12 @@ fn tensors_are_as_expected() {
             reader.tensors().unwrap().filter(|tensor| tensor.place() != Place::Bytecode).collect();
         assert_eq!(tensors.len(), expected.len(), "{path:?}");
         for (tensor, expected) in tensors.into_iter().zip(expected) {
+            // A list of constants is in another order than the code of the lite interpreter.
+            let is_constant = text(expected, "path").contains("<const>");
+            let tensor = match is_constant {
+                true => with_storage(&reader, number(expected, "storage_index")),
+                false => tensor,
+            };
             check_tensor(tensor, expected, &path);
             let found = reader.tensor(tensor.name()).unwrap().unwrap();
             assert_eq!((found.path(), found.place()), (tensor.path(), tensor.place()));
@@ -183,6 +197,27 @@ fn tensors_are_as_expected() {
         assert!(reader.tensor("no such tensor").unwrap().is_none());
     }
     assert!(checked > 150, "{checked}");
+}
+
+/// Whichever container a model is in, its tensors have one name and one content.
+#[test]
+fn names_of_both_containers() {
+    let tensors = |path: String| {
+        let reader = Reader::open(testdata(&path)).unwrap();
+        let tensors = reader.tensors().unwrap().map(|tensor| {
+            let name = tensor.name().to_owned();
+            (name, tensor.place(), tensor.shape().clone(), tensor.bytes().unwrap())
+        });
+        tensors.collect::<Vec<_>>()
+    };
+    for of in ["torch113", "torch251"] {
+        for name in ["img", "img_opt", "zoo"] {
+            let [zip, flat] =
+                ["", "_fb"].map(|end| tensors(format!("ptl/valid/{of}/{name}{end}.ptl")));
+            assert_eq!(zip, flat, "{of} {name}");
+            assert!(zip.len() > 3, "{of} {name}");
+        }
+    }
 }
 
 /// Old bytecode versions hold the constants of the lite interpreter apart from those of the full
@@ -218,6 +253,41 @@ fn constants_of_old_bytecode() {
         names.collect::<Vec<_>>(),
         ["bytecode/<const>1", "bytecode/<const>2", "bytecode/<const>5.0", "bytecode/<const>5.1"]
     );
+}
+
+/// Files have one name, whichever container they are in.
+#[test]
+fn files_of_both_containers() {
+    for name in ["img.ptl", "img_fb.ptl"] {
+        let reader = Reader::open(testdata("ptl/valid/torch113").join(name)).unwrap();
+        let names: Vec<&str> = reader.files().unwrap().map(File::path).collect();
+        assert!(names.contains(&"extra/model/live.spec.json"), "{names:?}");
+        let sources: Vec<File<'_>> = reader.sources().unwrap().collect();
+        let [source] = sources.as_slice() else { panic!("{sources:?}") };
+        assert_eq!(source.path(), "code/__torch__.py");
+        let source = source.bytes().unwrap();
+        assert!(source.starts_with(b"class Net") && source.ends_with(b"\n"), "{source:?}");
+    }
+    // One is always asked for with its checksum.
+    let mut bytes = model("img.ptl");
+    let reader = Reader::from_bytes(bytes.clone()).unwrap();
+    let at = reader.sources().unwrap().next().unwrap().stored_extent().unwrap().offset();
+    bytes[at as usize + 20] ^= 1;
+    let reader = Reader::from_bytes(bytes).unwrap();
+    assert!(reader.sources().unwrap().next().unwrap().bytes().is_err());
+}
+
+#[test]
+fn signatures_of_methods() {
+    let shown = |name: &str| {
+        let reader = Reader::open(testdata("ptl/valid").join(name)).unwrap();
+        reader.bytecode().unwrap().methods.iter().map(Method::to_string).collect::<Vec<_>>()
+    };
+    for name in ["torch113/img.ptl", "torch251/img_fb.ptl"] {
+        assert_eq!(shown(name), ["forward(x: Tensor) -> Tensor"], "{name}");
+    }
+    let scalars = "forward(x: Tuple[bool, int, float]) -> Tuple[int, float, bool]";
+    assert_eq!(shown("torch113/scalars.ptl"), [scalars]);
 }
 
 #[test]

@@ -573,13 +573,17 @@ fn compacting_flatbuffers() {
     }
 }
 
+fn source_names(reader: &Reader) -> Vec<String> {
+    reader.sources().unwrap().map(|file| file.path().to_owned()).collect()
+}
+
 #[test]
 fn source_of_flatbuffers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.ptl");
     for model in flat_models() {
         let old = fs::read(&model).unwrap();
-        let sources = Reader::from_bytes(old.clone()).unwrap().sources().unwrap();
+        let sources = source_names(&Reader::from_bytes(old.clone()).unwrap());
         assert!(sources.iter().all(|name| name.starts_with("code/__torch__")), "{sources:?}");
         fs::write(&path, &old).unwrap();
         assert_eq!(
@@ -588,7 +592,7 @@ fn source_of_flatbuffers() {
         );
         let after = fs::read(&path).unwrap();
         assert_eq!((rest(&after), extras(&after)), (rest(&old), extras(&old)));
-        assert!(Reader::from_bytes(after.clone()).unwrap().sources().unwrap().is_empty());
+        assert!(source_names(&Reader::from_bytes(after.clone()).unwrap()).is_empty());
         assert!(!after.windows(12).any(|window| window == b"def forward("), "{model:?}");
         assert_eq!(strip(&path, Strip::Code, WriteOptions::default()).unwrap().removed, 0);
         assert_eq!(
@@ -599,13 +603,13 @@ fn source_of_flatbuffers() {
     }
     // Some of them may stay.
     let reader = Reader::from_bytes(model("img_opt_fb.ptl")).unwrap();
-    let sources = reader.sources().unwrap();
+    let sources = source_names(&reader);
     assert!(sources.len() > 1, "{sources:?}");
     for kept in &sources {
         let mut written = Vec::new();
         let removed = rewrite(&reader, |name| name == kept, &mut written).unwrap();
         let written = Reader::from_bytes(written).unwrap();
-        assert_eq!(written.sources().unwrap(), [kept.as_str()]);
+        assert_eq!(source_names(&written), [kept.as_str()]);
         assert_eq!(written.extra_files().count(), 0);
         assert_eq!(removed as usize, sources.len() - 1 + reader.extra_files().count());
     }
