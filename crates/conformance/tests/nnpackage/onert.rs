@@ -7,7 +7,7 @@ use std::{
 
 use conformance::python::Client;
 use nnpackage::{
-    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Reaction, Reader, Stage, Writer,
+    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Need, Reaction, Reader, Stage, Writer,
     circle_format::{
         BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
         Writer as ModelWriter,
@@ -112,7 +112,7 @@ impl Packages {
     fn add_archive(&mut self, name: &str, archive: &Path, custom: &[&str], outputs: &[&[f64]]) {
         let reader = Reader::open(archive).unwrap();
         let forecast = reader.forecast().map(|reaction| reaction.to_string());
-        let expected = (!custom.is_empty()).then_some(NO_KERNEL);
+        let expected = (!custom.is_empty()).then_some("needs a kernel");
         assert_eq!(forecast.as_deref(), expected, "{name}: {:?}", reader.diagnoses());
         let folder = self.path(name);
         nnpackage::extract(&reader, &folder).unwrap();
@@ -262,6 +262,27 @@ fn forecasts() {
     came_true(&forecasts, &found);
 }
 
+/// What is said of models that real packages ship is what onert says: where it stops, and why.
+#[test]
+fn real_models() {
+    let paths = Client::models();
+    if paths.is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let jobs: Vec<_> = paths.iter().map(|path| json!({"path": path})).collect();
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    let mut wrong = Vec::new();
+    for (path, found) in paths.iter().zip(&found) {
+        let forecast = ModelReader::open(path).unwrap().forecast();
+        if !is_exact(forecast.as_ref(), found) {
+            wrong.push(format!("{}: {forecast:?}, but {found}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(paths.len() >= 27, "{} models", paths.len());
+}
+
 /// What onert reads of sparse constants, and what it says of the others.
 #[test]
 fn sparse_constants() {
@@ -395,16 +416,26 @@ fn came_true(forecasts: &[(PathBuf, Option<Reaction>)], found: &[Json]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Tells whether onert stops where a forecast says, and says what it says.
+fn is_exact(forecast: Option<&Reaction>, found: &Json) -> bool {
+    forecast.and_then(Reaction::stops_at) == stopped(found) && is_so(forecast, found)
+}
+
+fn stopped(found: &Json) -> Option<Stage> {
+    let call = found["failed"].as_str().or(found["ended"].as_str())?;
+    Some(match call {
+        "load_model_from_file" => Stage::Load,
+        "prepare" => Stage::Prepare,
+        _ => Stage::Run,
+    })
+}
+
 /// Tells whether a forecast came true: that what it says stops onert, unless something else does
 /// before.
 fn is_so(forecast: Option<&Reaction>, found: &Json) -> bool {
     let (failed, ended) = (found["failed"].as_str(), found["ended"].as_str());
     let said = found["said"].as_str().unwrap_or_default();
-    let stopped = failed.or(ended).map(|call| match call {
-        "load_model_from_file" => Stage::Load,
-        "prepare" => Stage::Prepare,
-        _ => Stage::Run,
-    });
+    let stopped = stopped(found);
     match forecast {
         None => stopped.is_none(),
         Some(Reaction::Fails { stage, message }) => match stopped {
@@ -417,10 +448,12 @@ fn is_so(forecast: Option<&Reaction>, found: &Json) -> bool {
             Some(found) => (found as u8) < (*stage as u8),
             None => false,
         },
-        // Anything can be what is not defined, or wrong.
+        Some(Reaction::Needs(Need::Kernel)) => {
+            stopped == Some(Stage::Prepare)
+                && said.contains("Unable to find associated kernel for op")
+        }
+        Some(Reaction::Needs(Need::Shape)) => stopped != Some(Stage::Load),
+        // Anything can be what is not defined, not tried, or wrong.
         Some(_) => true,
     }
 }
-
-/// What is said of a package with a custom operator, which the application has to bring along.
-const NO_KERNEL: &str = "fails to prepare: \"Unable to find associated kernel for op\"";
