@@ -86,7 +86,7 @@ mod tensor;
 mod validate;
 mod write;
 
-pub use edit::Editor;
+pub use edit::{Editor, Mended};
 pub use error::{ConstantFault, Error, Result, WriteFault};
 pub use model::Schema;
 pub use onert::{Diagnoses, Diagnosis, Need, Reaction, Stage};

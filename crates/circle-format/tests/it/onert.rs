@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use circle_format::{
-    Need, Reaction, Reader, Stage,
+    Need, Reaction, Reader, Stage, Writer,
     model::{
         BuiltinOperator, Model, ModelBuilder, Operator, OperatorCode, Schema, Tensor, TensorType,
         options::AddOptions,
@@ -120,4 +120,53 @@ fn what_stops_onert_alone_is_asked_for() {
         let fits = failed.is_none_or(|failed| said[0].contains(failed));
         assert!(fits && said.len() == usize::from(failed.is_some()), "{name}: {said:?}");
     }
+}
+
+/// A model whose constant of 16 bits two operators widen.
+fn halves() -> Model {
+    let mut model = ModelBuilder::new(Schema::Tflite);
+    let mut graph = model.subgraph("main");
+    let row = |name: &str| Tensor::new(name, TensorType::Float32, [2]);
+    let half = Tensor::new("half", TensorType::Float16, [2]);
+    let half = graph.constant(half, vec![0x00, 0x3e, 0x00, 0xc0]);
+    let (a, b) = (graph.tensor(row("a")), graph.tensor(row("b")));
+    for wide in [a, b] {
+        graph.operator(BuiltinOperator::DEQUANTIZE, Operator::new([half], [wide]));
+    }
+    let y = graph.output(row("y"));
+    let add = Operator::new([a, b], [y]).options(AddOptions::default());
+    graph.operator(BuiltinOperator::ADD, add);
+    graph.finish();
+    model.finish()
+}
+
+#[test]
+fn constants_of_16_bits_become_wide_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.tflite");
+    let reader = read(&halves());
+    let (mended, changes) = reader.mended_for_onert().unwrap();
+    let places: Vec<_> = changes.iter().map(|change| &*change.path).collect();
+    assert_eq!(places, ["subgraph 0/operator 0", "subgraph 0/operator 1"]);
+    Writer::create(&path, &mended).unwrap().origin(&reader).finish().unwrap();
+    let mended = Reader::open(&path).unwrap();
+    assert_eq!(said(&mended.validate()), [""; 0]);
+    assert_eq!(mended.forecast(), None);
+    let values = ["a", "b"].map(|name| mended.tensor(name).unwrap().read().unwrap());
+    assert_eq!(values.map(|value| value.to_vec::<f32>().unwrap()), [[1.5, -2.0]; 2]);
+    assert!(mended.tensor("half").is_none());
+    let with_bytes = mended.model().buffers.iter().filter(|buffer| !buffer.is_empty()).count();
+    assert_eq!((with_bytes, mended.model().subgraphs[0].operators.len()), (1, 1));
+    assert_eq!(mended.mended_for_onert().unwrap().1, []);
+}
+
+/// What else uses the constant keeps it.
+#[test]
+fn constants_of_16_bits_stay_where_they_are_used() {
+    let mut model = halves();
+    let y = &mut model.subgraphs[0];
+    y.operators.push(Operator { opcode_index: 1, ..Operator::new([0], [3]) });
+    let (mended, changes) = read(&model).mended_for_onert().unwrap();
+    assert_eq!(changes.len(), 2);
+    assert_eq!(mended.subgraphs[0].tensors[0].buffer, model.subgraphs[0].tensors[0].buffer);
 }

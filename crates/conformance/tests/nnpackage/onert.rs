@@ -283,6 +283,58 @@ fn real_models() {
     assert!(paths.len() >= 27, "{} models", paths.len());
 }
 
+/// What stops onert is gone once a model is mended, and values are what they were.
+#[test]
+fn mended_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut expected) = (Vec::new(), Vec::new());
+    for schema in [Schema::Circle, Schema::Tflite] {
+        let model = models::half(schema);
+        let before = folder.path().join(format!("before.{schema}"));
+        ModelWriter::create(&before, &model).unwrap().finish().unwrap();
+        let reader = ModelReader::open(&before).unwrap();
+        let (mended, changes) = reader.mended_for_onert().unwrap();
+        assert_eq!(changes.len(), 2, "{changes:?}");
+        let after = folder.path().join(format!("after.{schema}"));
+        ModelWriter::create(&after, &mended).unwrap().origin(&reader).finish().unwrap();
+        assert_eq!(ModelReader::open(&after).unwrap().forecast(), None);
+        let inputs = json!([[1.0, 2.0, 0.0, 0.0]]);
+        jobs.extend([before, after].map(|path| json!({"path": path, "inputs": inputs})));
+        let said = "Fail to load model: Invalid number of input tensors for this operation.\n";
+        expected.push(json!({"failed": "load_model_from_file", "said": said}));
+        let (made, infos) = ([[2.5, 0.0, 1.0 / 1024.0, 0.5_f64.powi(24)]], json!([[0, [1, 1, 4]]]));
+        expected.push(json!({"inputs": [[0, [1, 4]]], "outputs": infos, "made": made}));
+    }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    assert_eq!(found, expected);
+}
+
+/// What is said of mended models of real packages comes true, and some of them run.
+#[test]
+fn mended_real_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut forecasts) = (Vec::new(), Vec::new());
+    for (at, path) in Client::models().iter().enumerate() {
+        let reader = ModelReader::open(path).unwrap();
+        let (model, changes) = reader.mended_for_onert().unwrap();
+        if changes.is_empty() {
+            continue;
+        }
+        let path = folder.path().join(format!("{at}.tflite"));
+        ModelWriter::create(&path, &model).unwrap().origin(&reader).finish().unwrap();
+        jobs.push(json!({"path": path}));
+        let forecast = ModelReader::open(&path).unwrap().forecast();
+        forecasts.push((path, forecast));
+    }
+    if jobs.is_empty() {
+        return;
+    }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    came_true(&forecasts, &found);
+    let running = forecasts.iter().filter(|(_, forecast)| forecast.is_none()).count();
+    assert!(running >= 8, "{running} of {} run", found.len());
+}
+
 /// What onert reads of sparse constants, and what it says of the others.
 #[test]
 fn sparse_constants() {

@@ -12,8 +12,9 @@ use modelcrate::{
     circle_format::{
         Writer,
         model::{
-            LossFn, LossOptions, LossReductionType, ModelBuilder, Operator, OperatorCode,
-            Optimizer, OptimizerOptions, Schema, Subgraph, Tensor, TensorType, TrainingInfo,
+            BuiltinOperator, LossFn, LossOptions, LossReductionType, ModelBuilder, Operator,
+            OperatorCode, Optimizer, OptimizerOptions, Schema, Subgraph, Tensor, TensorType,
+            TrainingInfo,
         },
     },
     nnpackage::{self, Editor, Reader},
@@ -246,6 +247,27 @@ fn the_status_says_what_onert_does() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &json["forecast"]["stage"]), (Some(1), &"load".into()));
     assert_eq!(json["findings"][0]["severity"], "error");
+}
+
+/// Each change of a model is said, and what is mended already stays as it is.
+#[test]
+fn models_are_mended_for_a_runtime() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut model = ModelBuilder::new(Schema::Tflite);
+    let mut graph = model.subgraph("main");
+    let x = graph.input(Tensor::new("x", TensorType::Float32, [2, 2]));
+    let y = graph.output(Tensor::new("y", TensorType::Float32, [4]));
+    graph.operator(BuiltinOperator::RESHAPE, Operator::new([x], [y]));
+    graph.finish();
+    Writer::create(cd.join("m.tflite"), &model.finish()).unwrap().finish().unwrap();
+    assert_eq!(fails(cd, &["nnpackage", "onert", "m.tflite"]), (3, String::new()));
+    let mend = ["edit", "m.tflite", "--mend-for", "onert"];
+    let change = "subgraph 0/operator 0: RESHAPE has its shape [4] as an input";
+    let said = prints(cd, &mend);
+    assert!(said.starts_with(&format!("m.tflite: mended {change}\n")), "{said}");
+    prints(cd, &["nnpackage", "onert", "m.tflite"]);
+    assert_eq!(prints(cd, &mend), "m.tflite: nothing to change\n");
 }
 
 /// TFLite has other runtimes: what stops onert alone is said where that is asked for.
