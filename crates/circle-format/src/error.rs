@@ -197,6 +197,15 @@ pub enum ConstantFault {
         /// Bytes that are there.
         found: u64,
     },
+    /// Its elements are in blocks, and rows of its shape end inside of one, or the blocks have more
+    /// bytes than 64 bits count.
+    #[error("is {tensor_type} of shape {shape}, expected rows of whole blocks of 32 elements")]
+    Blocks {
+        /// The element type.
+        tensor_type: TensorType,
+        /// The shape.
+        shape: Shape,
+    },
     /// Its zeros are left out, so that bytes and shape have nothing to do with each other.
     #[error("is sparse: its elements are not stored in the order of its shape")]
     Sparse,
@@ -211,7 +220,8 @@ impl ConstantFault {
             Self::NoBuffer { .. }
             | Self::OutOfBounds { .. }
             | Self::Shape { .. }
-            | Self::WrongLength { .. } => ErrorKind::Malformed,
+            | Self::WrongLength { .. }
+            | Self::Blocks { .. } => ErrorKind::Malformed,
             Self::OtherFile { .. } | Self::ElementType { .. } | Self::Sparse => ErrorKind::Usage,
             Self::Core(error) => error.kind(),
         }
@@ -222,7 +232,7 @@ impl ConstantFault {
             Self::NoBuffer { .. } => "model/buffer-index",
             Self::OtherFile { .. } => "model/other-file",
             Self::OutOfBounds { .. } => "model/buffer-out-of-bounds",
-            Self::Shape { .. } => "model/shape",
+            Self::Shape { .. } | Self::Blocks { .. } => "model/shape",
             Self::ElementType { .. } => "model/element-type",
             Self::WrongLength { .. } => "model/buffer-length",
             Self::Sparse => "model/sparse",
@@ -238,6 +248,7 @@ impl ConstantFault {
             | Self::OtherFile { .. }
             | Self::Shape { .. }
             | Self::ElementType { .. }
+            | Self::Blocks { .. }
             | Self::WrongLength { .. }
             | Self::Sparse
             | Self::Core(_) => None,

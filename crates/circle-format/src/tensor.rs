@@ -224,6 +224,9 @@ impl<'a> Tensor<'a> {
             (None, Some(dtype)) if dtype.bits().is_some() => {
                 Err(Core::SizeOverflow { shape, dtype }.into())
             }
+            (None, _) if tensor_type.has_blocks() => {
+                Err(ConstantFault::Blocks { tensor_type, shape })
+            }
             _ => Ok(()),
         }
     }

@@ -47,6 +47,9 @@ impl Client {
     pub const TFLITE: Self = Self::shared("tflite==2.18.0");
     /// The runtime of nnpackages.
     pub const ONERT: Self = Self::native("onert==0.1.0");
+    /// The runtime of TFLite models.
+    pub const LITERT: Self =
+        Self { apart: Some("litert"), ..Self::native("ai-edge-litert==2.3.0") };
     /// ONNX Runtime, and ONNX's own checker, which is installed with it.
     pub const ONNX_RUNTIME: Self = Self::shared("onnxruntime==1.31.1");
 

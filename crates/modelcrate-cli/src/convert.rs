@@ -19,6 +19,8 @@ use std::{
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{AnyReader, is_model_folder};
+#[cfg(feature = "circle")]
+use modelcrate::{Format as ModelFormat, circle_format::Schema};
 
 pub(crate) use self::{sets::Tensors, to::To};
 use crate::{
@@ -35,8 +37,8 @@ use crate::{
 ///
 /// The format of the output is what its name ends in, or --to. Tensors of any file become safetensors,
 /// npz, npy, zt (zTensor 1.1) or GGUF, with the metadata that the format can hold. Models become what
-/// lives: RTen models ONNX, or the other version of their own format; TFLite models Circle; zTensor files
-/// of any generation 1.1, as they are stored.
+/// lives: RTen models ONNX, or the other version of their own format; TFLite models Circle, and Circle models
+/// TFLite; zTensor files of any generation 1.1, as they are stored.
 ///
 /// Checksums and digests in the input are compared, unless --force is given. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
@@ -48,6 +50,7 @@ Examples:
   modelcrate convert old.rten model.onnx
   modelcrate convert models/ --to onnx --input-type mask=bool
   modelcrate convert model.carton - --to npz --tensor 'layer.0.*' | sha256sum
+  modelcrate convert model.circle model.tflite
   modelcrate convert old.zt new.zt
   modelcrate convert model.rten old.rten --to rten1")]
 pub(crate) struct Convert {
@@ -55,7 +58,7 @@ pub(crate) struct Convert {
     input: Input,
     /// The file to write; - is standard output; left out, the input's name with the end that --to says
     output: Option<PathBuf>,
-    /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors or zt
+    /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors, tflite or zt
     #[arg(long, value_name = "FORMAT")]
     to: Option<To>,
     /// Convert only these tensors: names, or patterns with * and ?; may be given several times
@@ -148,8 +151,12 @@ impl Convert {
                     .about(self.output())
             }
             #[cfg(feature = "circle")]
-            (AnyReader::Circle(model), To::Circle) if circle::is_tflite(model) => {
-                self.circle(model)
+            (AnyReader::Circle(model), To::Circle) if reader.format() == ModelFormat::TfLite => {
+                self.circle(model, Schema::Circle)
+            }
+            #[cfg(feature = "circle")]
+            (AnyReader::Circle(model), To::TfLite) if reader.format() == ModelFormat::Circle => {
+                self.circle(model, Schema::Tflite)
             }
             #[cfg(feature = "ztensor")]
             (AnyReader::ZTensor(file), To::Tensors(modelcrate::Target::ZTensor))

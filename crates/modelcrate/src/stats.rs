@@ -338,7 +338,8 @@ impl Running {
             return Stats { count, nan, infinite, ..Stats::default() };
         };
         for (value, _) in &mut finite {
-            *value = value.clamp(min.to_f64(), max.to_f64());
+            // A zero has no sign.
+            *value = value.clamp(min.to_f64(), max.to_f64()) + 0.0;
         }
         let of_integers = matches!(min, Number::Integer(_));
         let mean = if of_integers {
@@ -630,6 +631,12 @@ mod tests {
 
     fn floats(values: &[f32]) -> Stats {
         stats(DType::F32, &values.iter().map(|value| value.to_le_bytes()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn zeros_have_no_sign() {
+        let found = floats(&[-1e-45, -0.0, 1.0]);
+        assert!(found.percentiles.iter().take(2).all(|value| value.to_bits() == 0));
     }
 
     #[test]

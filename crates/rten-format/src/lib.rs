@@ -86,8 +86,9 @@
 //! 8. Attributes        one struct for each attribute table           model/attributes.rs, field.rs
 //! 9. OperatorType      what the format says about each operator      model/operators.rs
 //! 10. Topology         graphs, paths, producers, consumers, order    model/topology.rs
-//! 11. lint, validate   every rule, over graphs and layout            validate.rs
-//! 12. dump, dot, …     what is in a model, for people                show/
+//! 11. Kinds            floats, integers or bytes, over all graphs    types/
+//! 12. lint, validate   every rule, over graphs and layout            validate.rs
+//! 13. dump, dot, …     what is in a model, for people                show/
 //! ```
 //!
 //! And back:
@@ -140,6 +141,11 @@ pub mod onnx;
 mod read;
 mod show;
 mod tensor;
+#[cfg_attr(
+    not(feature = "onnx"),
+    expect(dead_code, reason = "a check needs less of it than an export")
+)]
+mod types;
 mod validate;
 mod write;
 

@@ -17,6 +17,7 @@ use crate::{
     Dim, Error, Graph, Header, Metadata, Model, Node, NodeKind, Operator, OperatorInfo,
     OperatorType, Reader, Result, Tensor, Value,
     topology::{Scope, Topology, node},
+    types::{Clash, Contradiction, Kinds, Misfit, Scopes},
     write::MAX_ALIGNMENT,
 };
 
@@ -114,17 +115,37 @@ fn model(model: &Model, report: &mut Report) {
     if let Some(metadata) = &model.metadata {
         check_metadata(metadata, report);
     }
-    let topology = Topology::of(model);
+    let scopes = Scopes::of(model);
+    let topology = scopes.topology();
     let mut tables = 1_u64.saturating_add(model.metadata.is_some().into());
     for index in 0..topology.scopes().len() {
         let Some(scope) = topology.scopes().get(index) else { break };
-        let mut check = Check { topology: &topology, index, scope, report: &mut *report };
+        let mut check = Check { topology, index, scope, report: &mut *report };
         check.run();
         tables = tables.saturating_add(table_count(scope.graph()));
     }
+    element_types(&scopes, report);
     if tables > MAX_TABLES {
         let message = format!("model data has {tables} tables, but RTen reads up to {MAX_TABLES}");
         report.add(Finding::warning("rten/table-count", message));
+    }
+}
+
+/// Reports operators whose element types cannot be those of the rest of the model.
+fn element_types(scopes: &Scopes<'_>, report: &mut Report) {
+    let (_, contradictions) = Kinds::infer(scopes);
+    for Contradiction { scope, id, operator, what, misfit } in contradictions {
+        let message = match misfit {
+            Misfit::Kind(Clash { found, expected }) => {
+                format!("has {what} of element type {found}, but {operator} needs {expected}")
+            }
+            Misfit::Form(Clash { found, expected }) => {
+                let (found, expected) = (found.name(), expected.name());
+                format!("has {what} that is a {found}, but {operator} needs a {expected}")
+            }
+        };
+        let at = At::file().path(scopes.node_path(scope, id));
+        report.add(Finding::warning("rten/element-type", message).at(at));
     }
 }
 

@@ -190,26 +190,35 @@ impl Model {
         before.saturating_sub(self.buffers.len())
     }
 
-    /// Returns the same model in Circle.
+    /// Returns the same model in a schema.
     ///
-    /// What only TFLite has is refused: elements of 2 bits and 8-bit floats, quantization over
-    /// several dimensions and by blocks with a shape, `quant_spec`, buffers in other files, and
-    /// whatever is not known. The codes of operators are those that TFLite makes of them.
+    /// What only the other one has is refused. Circle has no elements of 2 bits and 8-bit floats,
+    /// quantization over several dimensions or by blocks with a shape, `quant_spec`, and buffers in
+    /// other files. TFLite has none of the operators with negative numbers, such as `RMS_NORM`, GGML
+    /// and MX blocks, weights that are shuffled for 16 lanes, compressed elements, and channels in
+    /// another place than the last. Whatever is not known is refused, too. The codes of operators are
+    /// those that the clients of the old schema make of them.
     ///
     /// # Errors
     ///
-    /// [`Error::Unwritable`] with the first thing that Circle has not.
-    pub fn to_circle(&self) -> Result<Self> {
-        let mut circle = Self { schema: Schema::Circle, version: 0, ..self.clone() };
-        if self.schema == Schema::Circle {
-            return Ok(circle);
+    /// [`Error::Unwritable`] with the first thing that the schema has not.
+    pub fn to_schema(&self, schema: Schema) -> Result<Self> {
+        if self.schema == schema {
+            return Ok(self.clone());
         }
-        for (at, code) in circle.operator_codes.iter_mut().enumerate() {
-            let operator = code.operator_in_tflite();
-            if operator.name().is_none() || operator.code() < 0 {
+        let mut model = Self { schema, version: schema.version(), ..self.clone() };
+        for (at, code) in model.operator_codes.iter_mut().enumerate() {
+            let operator = code.operator_in(self.schema);
+            let refused = |fault| Error::Unwritable { path: format!("operator code {at}"), fault };
+            let name =
+                operator.name().filter(|_| operator.code() >= 0 || self.schema == Schema::Circle);
+            let Some(name) = name else {
                 let (what, code) = ("the code", operator.code());
-                let fault = WriteFault::UnknownNumber { what, code };
-                return Err(Error::Unwritable { path: format!("operator code {at}"), fault });
+                return Err(refused(WriteFault::UnknownNumber { what, code }));
+            };
+            if operator.code() < 0 {
+                let what = format!("the operator {name}");
+                return Err(refused(WriteFault::NotInSchema { what, schema }));
             }
             *code = OperatorCode {
                 custom_code: code.custom_code.take(),
@@ -227,8 +236,8 @@ impl Model {
                 }
             }
         }
-        circle.check_schema()?;
-        Ok(circle)
+        model.check_schema()?;
+        Ok(model)
     }
 
     /// Refuses what has no place in the schema, or cannot be written at all.

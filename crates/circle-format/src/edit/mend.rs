@@ -154,11 +154,14 @@ impl<'a> Mend<'a> {
         let (from, to) = (subgraph.tensor(input)?, subgraph.tensor(output)?);
         let is_half =
             from.tensor_type == TensorType::Float16 && to.tensor_type == TensorType::Float32;
-        let is_plain = from.sparsity.is_none() && from.shape == to.shape && to.buffer == 0;
+        let is_plain = from.sparsity.is_none() && from.shape == to.shape;
+        // Some converters give each tensor a buffer of its own, without bytes.
+        let is_made = self.model.buffer(to.buffer).is_some_and(Buffer::is_empty);
         let is_inside =
             ![&subgraph.inputs, &subgraph.outputs].iter().any(|side| side.contains(&output));
         let constant = self.constants.get(&(graph, u32::try_from(input).ok()?))?;
-        (is_half && is_plain && is_inside).then_some((*constant, usize::try_from(output).ok()?))
+        (is_half && is_plain && is_made && is_inside)
+            .then_some((*constant, usize::try_from(output).ok()?))
     }
 
     /// Adds a buffer with the elements of a constant in 32 bits; returns its position.

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, fmt};
 
-use super::BuiltinOperator;
+use super::{BuiltinOperator, Schema};
 
 /// What operators refer to by its position: a number, or a name where the number is CUSTOM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,14 @@ impl OperatorCode {
     #[must_use]
     pub fn operator_in_tflite(&self) -> BuiltinOperator {
         self.builtin_code.max(BuiltinOperator::from_code(self.deprecated_builtin_code.into()))
+    }
+
+    /// Returns what the clients of a schema take it for.
+    pub(crate) fn operator_in(&self, schema: Schema) -> BuiltinOperator {
+        match schema {
+            Schema::Circle => self.operator(),
+            Schema::Tflite => self.operator_in_tflite(),
+        }
     }
 
     /// Tells whether it is an operator that only its name tells from others.

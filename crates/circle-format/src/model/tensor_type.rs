@@ -144,6 +144,11 @@ impl TensorType {
         self.dtype()?.byte_len(elements)
     }
 
+    /// Tells whether elements are stored in blocks of 32.
+    pub(crate) const fn has_blocks(self) -> bool {
+        self.block_bytes().is_some()
+    }
+
     /// Returns the bytes of a block of 32 elements; `None` for types that are not stored in blocks.
     const fn block_bytes(self) -> Option<u64> {
         Some(match self {

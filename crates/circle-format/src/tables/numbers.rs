@@ -9,7 +9,10 @@ use super::{
 use crate::{
     WriteFault,
     generated::{circle, training},
-    model::{self, StablehloPrecisionConfig, TensorType},
+    model::{
+        self, FullyConnectedOptionsWeightsFormat as WeightsFormat, Schema,
+        StablehloPrecisionConfig, TensorType,
+    },
 };
 
 macro_rules! numbers {
@@ -31,8 +34,7 @@ macro_rules! numbers {
 numbers! {
     circle {
         ActivationFunctionType BuiltinOperator CombinerType CompressionType CustomOptionsFormat
-        DataFormat DimensionType FullyConnectedOptionsWeightsFormat LSHProjectionType
-        LSTMKernelType MirrorPadMode Padding ReduceWindowFunction RngAlgorithm RoPEMode
+        DataFormat DimensionType LSHProjectionType LSTMKernelType MirrorPadMode Padding ReduceWindowFunction RngAlgorithm RoPEMode
         StablehloComparisonDirection StablehloComparisonType StablehloPrecisionConfig
     }
     training { LossFn LossReductionType Optimizer }
@@ -49,6 +51,24 @@ impl ToStored<circle::TensorType> for TensorType {
     fn to_stored(&self, encoder: &mut Encoder) -> Result<circle::TensorType, WriteFault> {
         let code = self.code(encoder.schema()).map(circle::TensorType);
         code.ok_or_else(|| encoder.missing(format!("the element type {self}")))
+    }
+}
+
+impl FromStored<circle::FullyConnectedOptionsWeightsFormat> for WeightsFormat {
+    fn from_stored(stored: circle::FullyConnectedOptionsWeightsFormat, _: &Scan<'_>) -> Self {
+        Self::from_code(stored.0)
+    }
+}
+
+impl ToStored<circle::FullyConnectedOptionsWeightsFormat> for WeightsFormat {
+    fn to_stored(
+        &self,
+        encoder: &mut Encoder,
+    ) -> Result<circle::FullyConnectedOptionsWeightsFormat, WriteFault> {
+        if encoder.schema() == Schema::Tflite && *self == Self::SHUFFLED16x1FLOAT32 {
+            return Err(encoder.missing(format!("the weights format {self}")));
+        }
+        Ok(circle::FullyConnectedOptionsWeightsFormat(self.code()))
     }
 }
 

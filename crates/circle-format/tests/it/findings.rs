@@ -67,6 +67,28 @@ fn tensors_without_elements_may_be_made() {
     assert_eq!(found(b"1"), 1);
 }
 
+#[test]
+fn blocks_are_whole_and_counted() {
+    let found = |shape: &[i32], bytes: usize| {
+        let mut model = ModelBuilder::new(Schema::Circle);
+        let mut graph = model.subgraph("main");
+        let tensor = Tensor::new("w", TensorType::GgmlQ4_0, shape.to_vec());
+        graph.constant(tensor, vec![0; bytes]);
+        graph.finish();
+        let reader = Reader::from_bytes(model.finish().to_bytes().unwrap()).unwrap();
+        let errors = reader.lint().into_iter().filter(|found| found.severity == Severity::Error);
+        errors.map(|found| format!("{} {}", found.rule, found.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[3, 64], 108), [""; 0]);
+    assert_eq!(
+        found(&[64, 3], 108),
+        ["model/shape is GGML_Q4_0 of shape [64, 3], expected rows of whole blocks of 32 elements"]
+    );
+    let shape = [i32::MAX, i32::MAX, 4];
+    assert_eq!(found(&shape, 108).len(), 1);
+    assert_eq!(found(&[i32::MAX, 32], 108).len(), 1);
+}
+
 /// A store that breaks in the middle of what it holds.
 #[derive(Debug)]
 struct Broken(Vec<u8>);

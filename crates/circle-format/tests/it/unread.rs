@@ -86,9 +86,9 @@ fn they_are_written_from_where_they_are() {
             options.write_to(Vec::new(), memory.model()).origin(&memory).finish().unwrap();
         assert_bytes(&found, &expected, &format!("{placement:?}"));
     }
-    let circle = reader.model().to_circle().unwrap();
+    let circle = reader.model().to_schema(Schema::Circle).unwrap();
     let found = Writer::new(Vec::new(), &circle).origin(&reader).finish().unwrap();
-    let expected = memory.model().to_circle().unwrap();
+    let expected = memory.model().to_schema(Schema::Circle).unwrap();
     assert_bytes(&found, &expected.to_bytes().unwrap(), "Circle");
     // A model without its file has not all bytes.
     let error = reader.model().to_bytes().unwrap_err().to_string();

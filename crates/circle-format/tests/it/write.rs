@@ -6,9 +6,9 @@ use bytes::Bytes;
 use circle_format::{
     BufferPlacement, Editor, ReadOptions, Reader, WriteOptions, Writer,
     model::{
-        Buffer, BuiltinOperator, CompressionType, DataFormat, ExternalBuffer, Metadata, Model,
-        ModelBuilder, Operator, OperatorCode, Quantization, QuantizationDetails, Schema, Signature,
-        SignatureTensor, Tensor, TensorType,
+        Buffer, BuiltinOperator, CompressionType, DataFormat, ExternalBuffer,
+        FullyConnectedOptionsWeightsFormat, Metadata, Model, ModelBuilder, Operator, OperatorCode,
+        Quantization, QuantizationDetails, Schema, Signature, SignatureTensor, Tensor, TensorType,
         options::{AddOptions, FullyConnectedOptions, RmsNormOptions},
     },
     tensor_core::{Extent, output::Edited},
@@ -403,7 +403,7 @@ fn what_circle_has_not() {
         // The same in TFLite can be written, and not be converted.
         let tflite = changed(Schema::Tflite, change);
         tflite.to_bytes().unwrap();
-        assert_eq!(tflite.to_circle().unwrap_err().to_string(), message);
+        assert_eq!(tflite.to_schema(Schema::Circle).unwrap_err().to_string(), message);
     };
     circle(
         &|model| model.subgraphs[0].tensors[2].tensor_type = TensorType::Int2,
@@ -461,8 +461,18 @@ fn what_circle_has_not() {
 fn what_tflite_has_not() {
     let tflite = |change: &dyn Fn(&mut Model), message| {
         refused(&changed(Schema::Tflite, change), message);
-        changed(Schema::Circle, change).to_bytes().unwrap();
+        let circle = changed(Schema::Circle, change);
+        circle.to_bytes().unwrap();
+        assert_eq!(circle.to_schema(Schema::Tflite).unwrap_err().to_string(), message);
     };
+    tflite(
+        &|model| {
+            let weights_format = FullyConnectedOptionsWeightsFormat::SHUFFLED16x1FLOAT32;
+            let options = FullyConnectedOptions { weights_format, ..Default::default() };
+            model.subgraphs[0].operators[0].options = Some(options.into());
+        },
+        "subgraph 0/operator 0 has the weights format SHUFFLED16x1FLOAT32, which tflite has not",
+    );
     tflite(
         &|model| model.subgraphs[0].tensors[2].tensor_type = TensorType::GgmlQ4_0,
         "subgraph 0/tensor 2 has the element type GGML_Q4_0, which tflite has not",
@@ -530,7 +540,7 @@ fn tflite_becomes_circle() {
     model.subgraphs[0].tensors[2].tensor_type = TensorType::Uint4;
     let tflite = model.to_bytes().unwrap();
     let tflite = Reader::from_bytes(tflite).unwrap();
-    let circle = tflite.model().to_circle().unwrap();
+    let circle = tflite.model().to_schema(Schema::Circle).unwrap();
     let bytes = Writer::new(Vec::new(), &circle).origin(&tflite).finish().unwrap();
     assert_eq!(bytes[4..8], *b"CIR0");
     let read = Reader::from_bytes(bytes).unwrap();
@@ -539,19 +549,30 @@ fn tflite_becomes_circle() {
     expected.operator_codes[1] =
         OperatorCode { version: 2, ..OperatorCode::new(BuiltinOperator::SUB) };
     assert_eq!(read.model(), &expected);
-    assert_eq!(read.model().to_circle().unwrap(), expected);
+    assert_eq!(read.model().to_schema(Schema::Circle).unwrap(), expected);
+    // And back: what old files say in the other field is in both.
+    model.operator_codes[1] = expected.operator_codes[1].clone();
+    assert_eq!(expected.to_schema(Schema::Tflite).unwrap(), model);
 }
 
 #[test]
 fn numbers_without_a_meaning_are_not_converted() {
     let model =
         changed(Schema::Tflite, |model| model.operator_codes[0] = BuiltinOperator::RMS_NORM.into());
-    let error = model.to_circle().unwrap_err().to_string();
+    let error = model.to_schema(Schema::Circle).unwrap_err().to_string();
     assert_eq!(error, "operator code 0 has the code -6, of which nothing is known");
+    let model = Model { schema: Schema::Circle, ..model };
+    let error = model.to_schema(Schema::Tflite).unwrap_err().to_string();
+    assert_eq!(error, "operator code 0 has the operator RMS_NORM, which tflite has not");
+    let model = changed(Schema::Circle, |model| {
+        model.operator_codes[0] = BuiltinOperator::from_code(-99).into();
+    });
+    let error = model.to_schema(Schema::Tflite).unwrap_err().to_string();
+    assert_eq!(error, "operator code 0 has the code -99, of which nothing is known");
     let model = changed(Schema::Tflite, |model| {
         model.subgraphs[0].tensors[0].tensor_type = TensorType::Unknown(77);
     });
-    let error = model.to_circle().unwrap_err().to_string();
+    let error = model.to_schema(Schema::Circle).unwrap_err().to_string();
     assert_eq!(error, "subgraph 0/tensor 0 has the element type 77, of which nothing is known");
 }
 

@@ -107,7 +107,7 @@ fn converted_models() {
     let (tflite, circle) = (folder.path().join("m.tflite"), folder.path().join("m.circle"));
     let model = models::dense(Schema::Tflite);
     ModelWriter::create(&tflite, &model).unwrap().finish().unwrap();
-    let converted = model.to_circle().unwrap();
+    let converted = model.to_schema(Schema::Circle).unwrap();
     ModelWriter::create(&circle, &converted).unwrap().finish().unwrap();
     let Some(before) = dumps(Schema::Tflite, &[tflite]) else { return };
     let Some(after) = dumps(Schema::Circle, &[circle]) else { return };

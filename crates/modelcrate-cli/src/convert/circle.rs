@@ -16,16 +16,11 @@ struct Converted {
     kept: Kept,
 }
 
-/// Tells whether a model can become one of Circle.
-pub(super) fn is_tflite(reader: &Reader) -> bool {
-    reader.model().schema == Schema::Tflite
-}
-
 impl Convert {
-    /// Writes a TFLite model in the schema of Circle; files that are appended to it stay.
-    pub(super) fn circle(&self, reader: &Reader) -> anyhow::Result<Outcome> {
+    /// Writes a Circle or TFLite model in the other schema; files that are appended to it stay.
+    pub(super) fn circle(&self, reader: &Reader, schema: Schema) -> anyhow::Result<Outcome> {
         let path = self.output();
-        let model = reader.model().to_circle().about(&self.input)?;
+        let model = reader.model().to_schema(schema).about(&self.input)?;
         let sink = self.write.create(path).about(path)?;
         let written = WriteOptions::default().write_to(sink, &model).origin(reader).finish();
         let is_write = matches!(written, Err(Error::Output { .. }));

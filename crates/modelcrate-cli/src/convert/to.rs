@@ -12,6 +12,7 @@ pub(crate) enum To {
     Onnx,
     /// Of a version, where that is said.
     Rten(Option<u8>),
+    TfLite,
     Tensors(Target),
 }
 
@@ -39,6 +40,7 @@ impl To {
             "rten" => Self::Rten(None),
             "rten1" => Self::Rten(Some(1)),
             "rten2" => Self::Rten(Some(2)),
+            "tflite" => Self::TfLite,
             word => Self::Tensors(word.parse().ok()?),
         })
     }
@@ -49,6 +51,7 @@ impl To {
             Self::Circle => "circle",
             Self::Onnx => "onnx",
             Self::Rten(_) => "rten",
+            Self::TfLite => "tflite",
             Self::Tensors(target) => {
                 target.format().extensions().first().copied().unwrap_or_default()
             }
@@ -60,6 +63,7 @@ impl To {
         match self {
             Self::Circle => Some("tflite"),
             Self::Onnx | Self::Rten(_) => Some("rten"),
+            Self::TfLite => Some("circle"),
             Self::Tensors(_) => None,
         }
     }
@@ -76,6 +80,7 @@ impl To {
     pub(super) fn impossible(self, format: Format) -> Error {
         let models = match format {
             Format::Rten => "onnx, rten1, rten2, ",
+            Format::Circle => "tflite, ",
             Format::TfLite => "circle, ",
             _ => "",
         };
@@ -98,7 +103,8 @@ fn tensors() -> String {
 }
 
 /// The words for what is written, which names of files end in.
-const ENDS: [&str; 8] = ["circle", "gguf", "npy", "npz", "onnx", "rten", "safetensors", "zt"];
+const ENDS: [&str; 9] =
+    ["circle", "gguf", "npy", "npz", "onnx", "rten", "safetensors", "tflite", "zt"];
 
 impl FromStr for To {
     type Err = Error;
@@ -114,6 +120,7 @@ impl fmt::Display for To {
         match self {
             Self::Circle => f.pad("circle"),
             Self::Onnx => f.pad("onnx"),
+            Self::TfLite => f.pad("tflite"),
             Self::Rten(None) => f.pad("rten"),
             Self::Rten(Some(version)) => write!(f, "rten{version}"),
             Self::Tensors(target) => f.pad(target.name()),

@@ -86,6 +86,16 @@ fn tflite_becomes_circle() {
                     has not\n";
     assert_eq!(fails(cd, &args), (2, expected.to_owned()));
     assert!(!cd.join("two.circle").exists());
+    prints(cd, &["convert", "m.circle", "--to", "tflite", "back.tflite"]);
+    let [before, back] =
+        ["m.tflite", "back.tflite"].map(|name| Reader::open(cd.join(name)).unwrap());
+    assert_eq!(back.model(), before.model());
+    add(&cd.join("ggml.circle"), Schema::Circle, TensorType::GgmlQ4_0);
+    let expected = "error: ggml.circle: subgraph 0/tensor 0 has the element type GGML_Q4_0, which \
+                    tflite has not\n";
+    let args = ["convert", "ggml.circle", "ggml.tflite"];
+    assert_eq!(fails(cd, &args), (2, expected.to_owned()));
+    assert!(!cd.join("ggml.tflite").exists());
 }
 
 #[test]

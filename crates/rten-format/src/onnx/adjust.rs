@@ -1,10 +1,13 @@
 //! Operators whose inputs are others in ONNX.
 
-use crate::{Attributes, Constant, NodeKind, Operator, OperatorType, topology::node};
+use crate::{
+    Attributes, Constant, NodeKind, Operator, OperatorType,
+    topology::node,
+    types::{Element, named},
+};
 
 use super::{
     attributes,
-    element::Element,
     error::Result,
     lower::{Body, Lowering, Operand},
     operator::{Call, Made},
@@ -93,7 +96,7 @@ impl Lowering<'_> {
             }
             (OperatorType::Upsample, _) => input.insert(1, String::new()),
             (OperatorType::QuantizeLinear, _) if input.len() == 2 => {
-                let element = attributes::element(call.operator).unwrap_or(Element::UInt8);
+                let element = named(call.operator).unwrap_or(Element::UInt8);
                 if element != Element::UInt8 {
                     let zero_point = self.zero_point(body, input, element)?;
                     input.push(zero_point);

@@ -14,37 +14,14 @@ use crate::{
     attributes::{
         AttentionAttrs, CumSumAttrs, PadAttrs, ResizeAttrs, RotaryEmbeddingAttrs, ShapeAttrs,
     },
+    types::{Element, Kind},
 };
 
 use super::{
-    element::{Element, Kind},
     error::{Error, Result},
     proto::{AttributeProto, GraphProto, TensorProto, attribute_type},
     window::{Listed, Window},
 };
-
-/// Returns the element type that the attributes of an operator name for what it makes.
-pub(super) fn element(operator: &Operator) -> Option<Element> {
-    let dtype = match (operator.operator_type, operator.attributes.as_ref()?) {
-        (OperatorType::Cast, Attributes::Cast(table)) => table.to,
-        (OperatorType::EyeLike, Attributes::EyeLike(table)) => table.dtype?,
-        (OperatorType::SequenceEmpty, Attributes::SequenceEmpty(table)) => {
-            table.dtype.unwrap_or(DataType::Float)
-        }
-        (OperatorType::QuantizeLinear, Attributes::QuantizeLinear(table)) => {
-            let has_zero_point = operator.inputs.get(2).is_some_and(Option::is_some);
-            let default = (!has_zero_point).then_some(DataType::UInt8);
-            table.output_dtype.or(default)?
-        }
-        (OperatorType::ConstantOfShape, Attributes::ConstantOfShape(table)) => match table.value {
-            Scalar::Int(_) => DataType::Int32,
-            Scalar::Float(_) => DataType::Float,
-            Scalar::Unknown(_) => return None,
-        },
-        _ => return None,
-    };
-    Kind::of(dtype).map(Kind::widest)
-}
 
 /// Returns the attributes of an operator, but for its graphs and what ONNX has as inputs; and which
 /// of them had defaults for another number of dimensions than the window has.

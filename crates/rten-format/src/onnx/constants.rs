@@ -8,10 +8,12 @@ use std::{
 use bytes::Bytes;
 use tensor_core::{Extent, Source, TensorInfo};
 
-use crate::Tensor;
+use crate::{
+    Tensor,
+    types::{Element, Kind},
+};
 
 use super::{
-    element::{Element, Kind},
     error::{Error, Result},
     proto::{EXTERNAL, Gaps, Initializer, Later, ModelProto, StringStringEntryProto, TensorProto},
 };

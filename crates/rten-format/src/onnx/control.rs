@@ -1,10 +1,9 @@
 //! Operators that hold graphs: If and Loop.
 
-use crate::{Graph, OperatorType};
+use crate::{Graph, OperatorType, types::Element};
 
 use super::{
     attributes,
-    element::Element,
     error::{Error, Result},
     lower::{Body, Lowering, Role},
     operator::{Call, Made},

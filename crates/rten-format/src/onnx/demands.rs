@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::{NodeKind, OperatorType, topology::node};
-
-use super::{
-    element::{Element, Kind},
-    rules::{Slot, rule},
-    scopes::Scopes,
+use crate::{
+    NodeKind, OperatorType,
+    topology::node,
+    types::{Element, Kind, Scopes, Slot, rule},
 };
 
 /// What all readers of a 32-bit constant of the format want it to be.

@@ -5,6 +5,8 @@ use std::{
 
 use tensor_core::{At, ErrorKind};
 
+use crate::types::{Clash, Contradiction, Misfit};
+
 /// Why a model cannot be exported.
 ///
 /// Paths name nodes as in `graph/then_branch/node 12 "conv1"`.
@@ -181,6 +183,20 @@ pub enum Error {
 }
 
 impl Error {
+    pub(super) fn contradiction(path: String, found: Contradiction) -> Self {
+        let Contradiction { operator, what, misfit, .. } = found;
+        match misfit {
+            Misfit::Kind(Clash { found, expected }) => {
+                let (found, expected) = (found.to_string(), expected.to_string());
+                Self::ElementType { path, operator, what, found, expected }
+            }
+            Misfit::Form(Clash { found, expected }) => {
+                let (found, expected) = (found.name(), expected.name());
+                Self::Form { path, operator, what, found, expected }
+            }
+        }
+    }
+
     pub(super) fn writing(path: &Path, source: io::Error) -> Self {
         Self::Core(tensor_core::Error::File { path: path.to_owned(), what: "writing", source })
     }

@@ -11,11 +11,10 @@ use tensor_core::{
     output::{Durability, Existing, LockedFile, Output},
 };
 
-use crate::{Metadata, Reader};
+use crate::{Metadata, Reader, types::Kind};
 
 use super::{
     constants::{Store, byte_len},
-    element::Kind,
     error::{Error, Result},
     lower::{Lowered, Lowering},
     proto::{MAX_MESSAGE, ModelProto, OperatorSetIdProto, StringStringEntryProto},

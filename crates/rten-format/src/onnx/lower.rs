@@ -5,21 +5,19 @@ use std::collections::{HashMap, HashSet};
 use tensor_core::{DType, Finding, Report, text::short};
 
 use crate::{
-    Graph, Node, NodeKind, Operator, Reader, Tensor,
+    DataType, Graph, Node, NodeKind, Operator, Reader, Tensor,
     topology::{Scope, node},
+    types::{Element, Form, Kind, Kinds, Scopes, declared},
 };
 
 use super::{
     attributes,
     constants::Store,
     demands::Demands,
-    element::{Element, Kind},
     error::{Error, Result},
-    kinds::{Form, Kinds},
     names::Names,
     operator::Made,
     proto::{AttributeProto, GraphProto, MAX_MESSAGE, NodeProto},
-    scopes::Scopes,
     shapes::{self, Dims},
 };
 
@@ -115,7 +113,12 @@ impl<'a> Lowering<'a> {
         let scopes = Scopes::of(reader.model());
         check_inputs(&reader.model().graph, input_types)?;
         check_nodes(&scopes)?;
-        let kinds = Kinds::infer(reader, &scopes)?;
+        check_declared(&scopes)?;
+        let (kinds, contradictions) = Kinds::infer(&scopes);
+        if let Some(first) = contradictions.into_iter().next() {
+            let path = scopes.node_path(first.scope, first.id);
+            return Err(Error::contradiction(path, first));
+        }
         let demands = Demands::of(&scopes);
         let tensors =
             reader.tensors().map(|tensor| ((tensor.scope(), tensor.node()), tensor)).collect();
@@ -419,6 +422,22 @@ fn check_inputs(graph: &Graph, input_types: &[(String, DType)]) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses inputs of the main graph whose element type is not known.
+fn check_declared(scopes: &Scopes<'_>) -> Result<()> {
+    let Some(main) = scopes.topology().scopes().first() else { return Ok(()) };
+    for &id in &main.graph().inputs {
+        if let Some(dtype @ DataType::Unknown(_)) = declared(main.graph(), id) {
+            return Err(Error::Unsupported {
+                path: main.node_path(id),
+                what: "dtype",
+                found: dtype.to_string(),
+                expected: "Int32, Float, Int8 or UInt8",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses nodes that are nothing, or of a kind that is not known.

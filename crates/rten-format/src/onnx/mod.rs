@@ -5,10 +5,10 @@
 //! An export finds out which of them each value is, and casts where two of them meet:
 //!
 //! ```text
-//! 1. Scopes      the graphs, each found by the operator that holds it       scopes.rs
-//! 2. Kinds       floats, integers or bytes, over all graphs at once         kinds.rs, classes.rs
+//! 1. Scopes      the graphs, each found by the operator that holds it       types/scopes.rs
+//! 2. Kinds       floats, integers or bytes, over all graphs at once         types/kinds.rs
 //! 3. Demands     constants that all readers want to be of one other type    demands.rs
-//! 4. Rule        what each operator takes and makes in ONNX                 rules.rs
+//! 4. Rule        what each operator takes and makes in ONNX                 types/rules.rs
 //! 5. Lowering    names, order, casts; one node for each operator            lower.rs, operator.rs,
 //!                                                                           control.rs, names.rs
 //! 6. attributes  each table as the attributes of ONNX; inputs that were     attributes.rs,
@@ -41,20 +41,15 @@
 
 mod adjust;
 mod attributes;
-mod classes;
 mod constants;
 mod control;
 mod demands;
-mod element;
 mod error;
 mod export;
-mod kinds;
 mod lower;
 mod names;
 mod operator;
 mod proto;
-mod rules;
-mod scopes;
 mod shapes;
 #[cfg(test)]
 mod tests;

@@ -3,16 +3,17 @@
 use tensor_core::Finding;
 
 use crate::{
-    Attributes, NodeKind, Operator, OperatorType, Value, attributes::ModAttrs, topology::node,
+    Attributes, NodeKind, Operator, OperatorType, Value,
+    attributes::ModAttrs,
+    topology::node,
+    types::{Element, Kind, Rule, Slot, VARIABLES, Variable, named, rule},
 };
 
 use super::{
     attributes,
-    element::{Element, Kind},
     error::{Error, Result},
     lower::{Body, Lowering, Operand},
     proto::{AttributeProto, NodeProto},
-    rules::{Rule, Slot, VARIABLES, Variable, rule},
     shapes::{self, Dims},
     window::Window,
 };
@@ -151,7 +152,7 @@ impl<'a> Lowering<'a> {
         let count =
             call.outputs.iter().rposition(Option::is_some).map_or(0, |last| last.saturating_add(1));
         let count = if rule.makes_many() { call.outputs.len() } else { count.max(rule.made) };
-        let named = attributes::element(operator);
+        let named = named(operator);
         let inputs: Vec<Option<&Dims>> = shapes.iter().map(Option::as_ref).collect();
         let mut made = Vec::new();
         for index in 0..count {
@@ -200,7 +201,7 @@ impl<'a> Lowering<'a> {
         call: &Call<'_>,
         has_it: impl Fn(Option<Slot>) -> bool,
     ) -> Option<Element> {
-        let named = attributes::element(call.operator);
+        let named = named(call.operator);
         let outputs = call.operator.outputs.iter().enumerate();
         let mut outputs = outputs.filter(|(index, _)| has_it(call.rule.output(*index)));
         let id = outputs.find_map(|(_, id)| *id)?;

@@ -3,11 +3,10 @@
 use prost::Message as _;
 use tensor_core::{At, Finding, Severity};
 
-use crate::{Dim, Node, NodeKind, Value};
+use crate::{Dim, Node, NodeKind, Value, types::Form};
 
 use super::{
     error::Result,
-    kinds::Form,
     lower::{Lowering, Operand},
     proto::{
         DimensionProto, DimensionValue, SequenceTypeProto, TensorShapeProto, TensorTypeProto,

@@ -55,6 +55,10 @@ fn value(name: &str) -> Node {
     Node::named(name, Value { shape, dtype: Some(DataType::Float) })
 }
 
+fn integer(name: &str) -> Node {
+    Node::named(name, Value { shape: None, dtype: Some(DataType::Int32) })
+}
+
 fn floats(name: &str, values: &[f32]) -> Node {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let constant = Constant {
@@ -190,6 +194,35 @@ fn nodes_and_operators() {
 }
 
 #[test]
+fn contradictory_element_types() {
+    // What an operator is given is what it makes, and what the next one is given.
+    finds(
+        |model| {
+            value_mut(model, 1).dtype = None;
+            let constant = constant_mut(model, 0);
+            constant.dtype = Some(ConstantDataType::Int8);
+            constant.data = Some(ConstantData::Int8(Bytes::from_static(&[1, 2])));
+        },
+        &["warning rten/element-type graph/node 5 \"softmax\": has input 0 of element type Int8, \
+           but Softmax needs Float"],
+    );
+    finds(
+        |model| value_mut(model, 1).dtype = Some(DataType::Int32),
+        &["warning rten/element-type graph/node 4 \"add\": has input 1 of element type Float, \
+           but Add needs Int32"],
+    );
+    // What the file says of a result does not count against what makes it.
+    finds(|model| value_mut(model, 2).dtype = Some(DataType::Int32), &[]);
+    finds(
+        |model| operator_mut(model, 4).operator_type = OperatorType::SequenceConstruct,
+        &[
+            "warning rten/element-type graph/node 5 \"softmax\": has input 0 that is a sequence, but \
+           Softmax needs a tensor",
+        ],
+    );
+}
+
+#[test]
 fn unknown_numbers() {
     let pad = |mode| {
         move |model: &mut Model| {
@@ -197,6 +230,10 @@ fn unknown_numbers() {
             operator.operator_type = OperatorType::Pad;
             operator.inputs.push(Some(0));
             operator.attributes = Some(PadAttrs { mode }.into());
+            let pads = constant_mut(model, 0);
+            pads.dtype = Some(ConstantDataType::Int32);
+            pads.data = Some(ConstantData::Int32(Bytes::from_static(&[0; 8])));
+            value_mut(model, 1).dtype = Some(DataType::Int32);
         }
     };
     finds(pad(PadMode::Wrap), &[]);
@@ -397,10 +434,11 @@ fn branch(capture: &str) -> Option<Box<Graph>> {
     Some(Box::new(Graph { nodes, inputs: vec![], outputs: vec![1], captures: vec![0] }))
 }
 
-/// Adds 6 "r", 7 an If of these branches.
+/// Adds 6 "r", 7 "c", 8 an If of these branches.
 fn add_if(model: &mut Model, branches: IfAttrs) {
-    model.graph.nodes.push(value("r"));
-    model.graph.nodes.push(with(operator("if", OperatorType::If, &[1], &[6]), branches));
+    model.graph.nodes.extend([value("r"), integer("c")]);
+    model.graph.nodes.push(with(operator("if", OperatorType::If, &[7], &[6]), branches));
+    model.graph.inputs.push(7);
     model.graph.outputs.push(6);
 }
 
@@ -412,7 +450,7 @@ fn branches_of_if() {
     finds(branches(branch("x"), branch("w")), &[]);
     finds(
         branches(branch("x"), None),
-        &["error rten/branch-missing graph/node 7 \"if\": has no else_branch, which RTen refuses"],
+        &["error rten/branch-missing graph/node 8 \"if\": has no else_branch, which RTen refuses"],
     );
     finds(
         branches(branch("x"), branch("none")),
@@ -428,8 +466,8 @@ fn branches_of_if() {
     finds(
         branches(Some(odd), branch("x")),
         &[
-            "warning rten/branch graph/node 7 \"if\": has a then_branch of 1 inputs, expected 0",
-            "warning rten/branch graph/node 7 \"if\": has a then_branch of 0 outputs, expected 1 or \
+            "warning rten/branch graph/node 8 \"if\": has a then_branch of 1 inputs, expected 0",
+            "warning rten/branch graph/node 8 \"if\": has a then_branch of 0 outputs, expected 1 or \
              more",
             "note rten/unused graph/then_branch/node 2 \"copy\": makes nothing that is read",
         ],
@@ -448,17 +486,19 @@ fn bodies_of_loop() {
     let add = |body: Option<Box<Graph>>| {
         move |model: &mut Model| {
             let attributes = LoopAttrs { body };
-            let operator = operator("loop", OperatorType::Loop, &[1, 1], &[]);
+            let operator = operator("loop", OperatorType::Loop, &[6, 6], &[]);
+            model.graph.nodes.push(integer("n"));
             model.graph.nodes.push(with(operator, attributes));
+            model.graph.inputs.push(6);
         }
     };
     finds(
         add(None),
-        &["error rten/branch-missing graph/node 6 \"loop\": has no body, which RTen refuses"],
+        &["error rten/branch-missing graph/node 7 \"loop\": has no body, which RTen refuses"],
     );
     finds(
-        add(branch("x")),
-        &["warning rten/branch graph/node 6 \"loop\": has a body of 0 inputs, expected 2"],
+        add(branch("n")),
+        &["warning rten/branch graph/node 7 \"loop\": has a body of 0 inputs, expected 2"],
     );
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// All graphs of a model.
-pub(super) struct Scopes<'a> {
+pub(crate) struct Scopes<'a> {
     topology: Topology<'a>,
     children: HashMap<(usize, u32, &'static str), usize>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Scopes<'a> {
 const BRANCHES: [&str; 3] = ["then_branch", "else_branch", "body"];
 
 impl<'a> Scopes<'a> {
-    pub(super) fn of(model: &'a Model) -> Self {
+    pub(crate) fn of(model: &'a Model) -> Self {
         let topology = Topology::of(model);
         let mut children = HashMap::new();
         for (index, scope) in topology.scopes().iter().enumerate() {
@@ -30,24 +30,24 @@ impl<'a> Scopes<'a> {
         Self { topology, children }
     }
 
-    pub(super) const fn topology(&self) -> &Topology<'a> {
+    pub(crate) const fn topology(&self) -> &Topology<'a> {
         &self.topology
     }
 
     /// Returns a graph that an operator holds.
-    pub(super) fn child(&self, scope: usize, id: u32, branch: &'static str) -> Option<usize> {
+    pub(crate) fn child(&self, scope: usize, id: u32, branch: &'static str) -> Option<usize> {
         self.children.get(&(scope, id, branch)).copied()
     }
 
-    pub(super) fn graph(&self, scope: usize) -> Option<&'a Graph> {
+    pub(crate) fn graph(&self, scope: usize) -> Option<&'a Graph> {
         self.topology.scopes().get(scope).map(Scope::graph)
     }
 
-    pub(super) fn path(&self, scope: usize) -> &str {
+    pub(crate) fn path(&self, scope: usize) -> &str {
         self.topology.scopes().get(scope).map_or("graph", Scope::path)
     }
 
-    pub(super) fn node_path(&self, scope: usize, id: u32) -> String {
+    pub(crate) fn node_path(&self, scope: usize, id: u32) -> String {
         self.topology.scopes().get(scope).map_or_else(String::new, |scope| scope.node_path(id))
     }
 }

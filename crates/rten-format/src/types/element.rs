@@ -8,7 +8,7 @@ use crate::DataType;
 
 /// What the elements of a value are as far as RTen tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Float,
     Int8,
     UInt8,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn of(dtype: DataType) -> Option<Self> {
+    pub(crate) const fn of(dtype: DataType) -> Option<Self> {
         match dtype {
             DataType::Int32 => Some(Self::Int),
             DataType::Float => Some(Self::Float),
@@ -28,7 +28,7 @@ impl Kind {
     }
 
     /// Returns what a constant holds: `info` of a tensor gives no other element types.
-    pub(super) const fn of_constant(dtype: DType) -> Self {
+    pub(crate) const fn of_constant(dtype: DType) -> Self {
         match dtype {
             DType::F32 => Self::Float,
             DType::I8 => Self::Int8,
@@ -38,7 +38,7 @@ impl Kind {
     }
 
     /// Returns the element type that has room for everything of this kind.
-    pub(super) const fn widest(self) -> Element {
+    pub(crate) const fn widest(self) -> Element {
         match self {
             Self::Float => Element::Float,
             Self::Int8 => Element::Int8,
@@ -61,7 +61,7 @@ impl fmt::Display for Kind {
 
 /// An element type of ONNX; the number is that of `TensorProto.DataType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Element {
+pub(crate) enum Element {
     Float = 1,
     UInt8 = 2,
     Int8 = 3,
@@ -72,7 +72,7 @@ pub(super) enum Element {
 
 impl Element {
     /// Returns what an element type of the other formats is.
-    pub(super) const fn of(dtype: DType) -> Option<Self> {
+    pub(crate) const fn of(dtype: DType) -> Option<Self> {
         Some(match dtype {
             DType::F32 => Self::Float,
             DType::U8 => Self::UInt8,
@@ -85,7 +85,7 @@ impl Element {
     }
 
     /// Returns its name in ONNX.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Float => "FLOAT",
             Self::UInt8 => "UINT8",
@@ -96,11 +96,11 @@ impl Element {
         }
     }
 
-    pub(super) const fn code(self) -> i32 {
+    pub(crate) const fn code(self) -> i32 {
         self as i32
     }
 
-    pub(super) const fn kind(self) -> Kind {
+    pub(crate) const fn kind(self) -> Kind {
         match self {
             Self::Float => Kind::Float,
             Self::UInt8 => Kind::UInt8,
@@ -110,7 +110,7 @@ impl Element {
     }
 
     /// Returns the bytes of one element.
-    pub(super) const fn width(self) -> u64 {
+    pub(crate) const fn width(self) -> u64 {
         match self {
             Self::Float | Self::Int32 => 4,
             Self::Int64 => 8,
@@ -119,7 +119,7 @@ impl Element {
     }
 
     /// Returns what a value that is cast to this type is called by.
-    pub(super) const fn suffix(self) -> &'static str {
+    pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Float => "float",
             Self::UInt8 => "uint8",
@@ -133,26 +133,26 @@ impl Element {
 
 /// Element types that something takes, those of one kind in the order in which they are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Elements(pub(super) &'static [Element]);
+pub(crate) struct Elements(pub(crate) &'static [Element]);
 
 impl Elements {
     /// Returns what inputs of these types, all of one kind, have to be cast to; `None` where their
     /// kind is not taken at all.
-    pub(super) fn join(self, found: &[Element], kind: Kind) -> Option<Element> {
+    pub(crate) fn join(self, found: &[Element], kind: Kind) -> Option<Element> {
         let (first, rest) = found.split_first().map_or((None, found), |(f, r)| (Some(*f), r));
         let agreed = first.filter(|first| rest.iter().all(|other| other == first));
         agreed.filter(|element| self.0.contains(element)).or_else(|| self.preferred(kind))
     }
 
     /// Returns the kind of all of them, where they are of one.
-    pub(super) fn only(self) -> Option<Kind> {
+    pub(crate) fn only(self) -> Option<Kind> {
         let (first, rest) = self.0.split_first()?;
         let is_same = rest.iter().all(|other| other.kind() == first.kind());
         is_same.then(|| first.kind())
     }
 
     /// Returns the first element type of a kind.
-    pub(super) fn preferred(self, kind: Kind) -> Option<Element> {
+    pub(crate) fn preferred(self, kind: Kind) -> Option<Element> {
         self.0.iter().copied().find(|element| element.kind() == kind)
     }
 }

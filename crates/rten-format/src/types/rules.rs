@@ -12,17 +12,17 @@ use crate::OperatorType;
 
 /// One operator of the format as an ONNX operator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     /// Its name in ONNX.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// The first release of the operator set that has it in this form; 20 stands for all before.
-    pub(super) opset: i64,
+    pub(crate) opset: i64,
     inputs: &'static [Slot],
     /// How many of the first inputs cannot be left out.
-    pub(super) required: usize,
+    pub(crate) required: usize,
     outputs: &'static [Slot],
     /// How many of the first outputs cannot be left out.
-    pub(super) made: usize,
+    pub(crate) made: usize,
     /// Whether the last input, and the last output, may be there any number of times.
     many: [bool; 2],
     /// What the type variables stand for.
@@ -31,7 +31,7 @@ pub(super) struct Rule {
 
 /// The type of one input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     /// A tensor of one element type.
     Is(Element),
     /// A tensor of a type that the inputs and outputs with the same variable share.
@@ -46,7 +46,7 @@ pub(super) enum Slot {
 
 impl Slot {
     /// Tells whether something there takes part in what a variable stands for.
-    pub(super) const fn is_of(self, variable: Variable) -> bool {
+    pub(crate) const fn is_of(self, variable: Variable) -> bool {
         match self {
             Self::Of(at) | Self::Sequence(at) | Self::Same(at) => at == variable,
             Self::Is(_) | Self::Given(_) => false,
@@ -55,13 +55,13 @@ impl Slot {
 }
 
 /// A type variable of a rule, by its index.
-pub(super) type Variable = usize;
+pub(crate) type Variable = usize;
 
 /// The first release of the operator set with attention.
 const ATTENTION: i64 = 23;
 
 /// How many variables a rule may have.
-pub(super) const VARIABLES: usize = 2;
+pub(crate) const VARIABLES: usize = 2;
 
 impl Rule {
     const fn new(inputs: &'static [Slot], outputs: &'static [Slot]) -> Self {
@@ -78,7 +78,7 @@ impl Rule {
     }
 
     /// Sets the name in ONNX, where it is not that in the format.
-    pub(super) const fn named(mut self, name: &'static str) -> Self {
+    pub(crate) const fn named(mut self, name: &'static str) -> Self {
         self.name = name;
         self
     }
@@ -119,33 +119,33 @@ impl Rule {
     }
 
     /// Returns the type of an input; `None` where there are fewer.
-    pub(super) fn input(&self, index: usize) -> Option<Slot> {
+    pub(crate) fn input(&self, index: usize) -> Option<Slot> {
         at(self.inputs, index, self.many[0])
     }
 
     /// Returns the type of an output; `None` where there are fewer.
-    pub(super) fn output(&self, index: usize) -> Option<Slot> {
+    pub(crate) fn output(&self, index: usize) -> Option<Slot> {
         at(self.outputs, index, self.many[1])
     }
 
     /// Returns what a variable stands for.
-    pub(super) fn elements(&self, variable: Variable) -> Elements {
+    pub(crate) fn elements(&self, variable: Variable) -> Elements {
         self.variables.get(variable).copied().unwrap_or(ANY)
     }
 
     /// Tells whether the last output may be there any number of times.
-    pub(super) fn makes_many(&self) -> bool {
+    pub(crate) fn makes_many(&self) -> bool {
         self.many[1]
     }
 
     /// Returns the release of the operator set that has the operator with so many inputs.
-    pub(super) fn opset_for(&self, inputs: usize) -> i64 {
+    pub(crate) fn opset_for(&self, inputs: usize) -> i64 {
         // The seventh input of Attention is newer than the operator.
         if self.opset == ATTENTION && inputs > 6 { ATTENTION.saturating_add(1) } else { self.opset }
     }
 
     /// Returns how many inputs there may be; `None` for any number.
-    pub(super) fn max_inputs(&self) -> Option<usize> {
+    pub(crate) fn max_inputs(&self) -> Option<usize> {
         (!self.many[0]).then_some(self.inputs.len())
     }
 }
@@ -186,7 +186,7 @@ macro_rules! any {
 }
 
 /// Returns the rule of an operator; `None` for an unknown one.
-pub(super) const fn rule(operator: OperatorType) -> Option<Rule> {
+pub(crate) const fn rule(operator: OperatorType) -> Option<Rule> {
     use OperatorType as O;
     let rule = match operator {
         O::Add | O::Div | O::Mod | O::Mul | O::Sub => binary(NUMBERS),

@@ -2,7 +2,7 @@
 
 /// Things that are known to be equal, and what they are: a union-find.
 #[derive(Debug)]
-pub(super) struct Classes<T> {
+pub(crate) struct Classes<T> {
     /// Another member of the same class, or itself in the one that stands for all.
     parents: Vec<usize>,
     /// Members of the class, in the one that stands for all.
@@ -11,11 +11,11 @@ pub(super) struct Classes<T> {
 }
 
 impl<T: Copy + PartialEq> Classes<T> {
-    pub(super) fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         Self { parents: (0..count).collect(), sizes: vec![1; count], values: vec![None; count] }
     }
 
-    pub(super) fn add(&mut self) -> usize {
+    pub(crate) fn add(&mut self) -> usize {
         let key = self.parents.len();
         self.parents.push(key);
         self.sizes.push(1);
@@ -23,11 +23,11 @@ impl<T: Copy + PartialEq> Classes<T> {
         key
     }
 
-    pub(super) fn get(&self, key: usize) -> Option<T> {
+    pub(crate) fn get(&self, key: usize) -> Option<T> {
         self.values.get(self.root(key)).copied().flatten()
     }
 
-    pub(super) fn set(&mut self, key: usize, value: T) -> Result<(), Clash<T>> {
+    pub(crate) fn set(&mut self, key: usize, value: T) -> Result<(), Clash<T>> {
         let root = self.root(key);
         let Some(slot) = self.values.get_mut(root) else { return Ok(()) };
         match *slot {
@@ -40,7 +40,7 @@ impl<T: Copy + PartialEq> Classes<T> {
     }
 
     /// Makes two classes one; the first is what is found where they differ.
-    pub(super) fn join(&mut self, left: usize, right: usize) -> Result<(), Clash<T>> {
+    pub(crate) fn join(&mut self, left: usize, right: usize) -> Result<(), Clash<T>> {
         let (left, right) = (self.root(left), self.root(right));
         if left == right {
             return Ok(());
@@ -80,15 +80,15 @@ fn put<T>(list: &mut [T], at: usize, value: T) {
 
 /// Two things that should be equal and are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Clash<T> {
-    pub(super) found: T,
-    pub(super) expected: T,
+pub(crate) struct Clash<T> {
+    pub(crate) found: T,
+    pub(crate) expected: T,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::onnx::element::Kind;
+    use crate::types::element::Kind;
 
     #[test]
     fn what_is_joined_is_equal() {
