@@ -28,15 +28,15 @@ impl TensorInfo {
     pub fn byte_len(&self) -> Result<u64> {
         self.shape.byte_len(self.dtype)
     }
+}
 
-    fn check(&self, found: usize) -> Result<()> {
-        let (expected, found) = (self.byte_len()?, found as u64);
-        if expected == found {
-            return Ok(());
-        }
-        let Self { shape, dtype } = self.clone();
-        Err(Error::WrongLength { shape, dtype, expected, found })
+/// Proves that so many bytes are what a shape needs.
+fn check(dtype: DType, shape: &Shape, found: usize) -> Result<()> {
+    let (expected, found) = (shape.byte_len(dtype)?, found as u64);
+    if expected == found {
+        return Ok(());
     }
+    Err(Error::WrongLength { shape: shape.clone(), dtype, expected, found })
 }
 
 impl fmt::Display for TensorInfo {
@@ -73,9 +73,9 @@ impl TensorBuf {
     ///
     /// [`Error::WrongLength`], and what [`Shape::byte_len`] returns.
     pub fn new(dtype: DType, shape: impl Into<Shape>, bytes: impl Into<Bytes>) -> Result<Self> {
-        let (info, bytes) = (TensorInfo { dtype, shape: shape.into() }, bytes.into());
-        info.check(bytes.len())?;
-        Ok(Self { info, bytes })
+        let (shape, bytes) = (shape.into(), bytes.into());
+        check(dtype, &shape, bytes.len())?;
+        Ok(Self { info: TensorInfo { dtype, shape }, bytes })
     }
 
     /// Makes a tensor from elements, which are copied to memory that starts at a multiple of 64.
@@ -214,9 +214,10 @@ impl<'a> TensorView<'a> {
     ///
     /// [`Error::WrongLength`], and what [`Shape::byte_len`] returns.
     pub fn new(dtype: DType, shape: impl Into<Shape>, bytes: &'a [u8]) -> Result<Self> {
-        let info = TensorInfo { dtype, shape: shape.into() };
-        info.check(bytes.len())?;
-        Ok(Self { info, bytes })
+        let shape = shape.into();
+        // Before the two are joined: reading both as one right after they were written would wait.
+        check(dtype, &shape, bytes.len())?;
+        Ok(Self { info: TensorInfo { dtype, shape }, bytes })
     }
 
     /// Returns the element type and the shape.
