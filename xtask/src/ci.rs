@@ -9,7 +9,7 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    cargo, codegen, command, golden, oracles, output, shown, succeed, tidy,
+    cargo, codegen, command, golden, onert_table, oracles, output, shown, succeed, tidy,
     workspace::{self, Member},
 };
 
@@ -55,6 +55,7 @@ fn steps(members: &[Member]) -> Vec<Step> {
         #[cfg(unix)]
         Step::here("xtask faults --kills 20", crate::faults::some),
         Step::here("xtask conformance", conformance),
+        Step::here("xtask onert-table --check", onert_table::check),
         documentation(),
         each_crate_alone(members),
         other_targets(),

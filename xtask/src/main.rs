@@ -15,6 +15,7 @@ mod fuzz;
 mod golden;
 mod newcomer;
 mod npm;
+mod onert_table;
 mod oracles;
 mod python;
 mod tidy;
@@ -46,6 +47,8 @@ Commands:
   golden [--check]    write the golden files, or compare them with what the writers make
   newcomer [command|release|tests|core]...
                       measure what the first builds cost, from clean, and compare with the limits
+  onert-table [--check]
+                      measure what onert does with each operator, or compare it with the table
   oracles [--check]   install the real clients of the formats, or say which are installed
   help                print this text";
 
@@ -76,6 +79,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["golden"] => golden::write(),
         ["golden", "--check"] => golden::check(),
         ["newcomer", parts @ ..] => newcomer::run(parts),
+        ["onert-table"] => onert_table::write(),
+        ["onert-table", "--check"] => onert_table::check(),
         ["oracles"] => oracles::install(),
         ["oracles", "--check"] => oracles::check(),
         [] | ["help" | "-h" | "--help"] => {

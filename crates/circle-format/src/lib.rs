@@ -86,10 +86,10 @@ mod tensor;
 mod validate;
 mod write;
 
-pub use edit::Editor;
+pub use edit::{Editor, Mended};
 pub use error::{ConstantFault, Error, Result, WriteFault};
 pub use model::Schema;
-pub use onert::{Diagnoses, Diagnosis, Reaction, Stage};
+pub use onert::{Diagnoses, Diagnosis, Need, Reaction, Stage};
 pub use read::{ReadOptions, Reader, sniff};
 pub use tensor::Tensor;
 pub use validate::is_builtin_custom;

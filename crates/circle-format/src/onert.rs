@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use tensor_core::{At, Finding, Report};
+use tensor_core::{At, Finding, Report, Severity};
 
 /// One thing that a check found, what to do about it, and what onert does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,8 +118,18 @@ impl Diagnosis {
         self.onert(Reaction::Undefined { stage })
     }
 
-    /// Returns the first thing of several that stops onert 0.1.0, else what makes it go wrong; `None`
-    /// where nothing does.
+    /// Tells whether it is as the format allows, and only stops onert, or keeps it waiting.
+    #[must_use]
+    pub fn is_about_onert(&self) -> bool {
+        let is_stopped = |reaction: &Reaction| {
+            reaction.stops_at().is_some()
+                || matches!(reaction, Reaction::Untried | Reaction::Needs(_))
+        };
+        self.finding.severity != Severity::Error && self.onert.as_ref().is_some_and(is_stopped)
+    }
+
+    /// Returns the first thing of several that stops onert 0.1.0, else what makes it go wrong, what
+    /// was not tried, or what the application has to do; `None` where it gets through without.
     ///
     /// # Examples
     ///
@@ -133,11 +143,13 @@ impl Diagnosis {
     #[must_use]
     pub fn forecast(diagnoses: &[Self]) -> Option<Reaction> {
         let rank = |reaction: &Reaction| match reaction {
-            Reaction::Fails { stage, .. } => Some((*stage as u8, 0)),
-            Reaction::Crashes { stage } => Some((*stage as u8, 1)),
-            Reaction::Undefined { stage } => Some((*stage as u8, 2)),
+            Reaction::Fails { stage, .. } | Reaction::Crashes { stage } => Some((*stage as u8, 0)),
+            Reaction::Undefined { stage } => Some((*stage as u8, 1)),
             Reaction::Garbage => Some((u8::MAX, 0)),
-            _ => None,
+            Reaction::Follows => Some((u8::MAX, 1)),
+            Reaction::Untried => Some((u8::MAX, 2)),
+            Reaction::Needs(_) => Some((u8::MAX, 3)),
+            Reaction::Ignores | Reaction::LaterSessions => None,
         };
         let reactions = diagnoses.iter().filter_map(|diagnosis| diagnosis.onert.as_ref());
         let ranked = reactions.filter_map(|reaction| Some((rank(reaction)?, reaction)));
@@ -192,6 +204,10 @@ pub enum Reaction {
     LaterSessions,
     /// It goes on with wrong data.
     Garbage,
+    /// It gets through once the application does its part.
+    Needs(Need),
+    /// It was not tried with this.
+    Untried,
     /// It stops with an error.
     Fails {
         /// When.
@@ -209,6 +225,15 @@ pub enum Reaction {
         /// From when on.
         stage: Stage,
     },
+}
+
+/// What an application has to do before onert runs a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To give inputs a shape.
+    Shape,
+    /// To register the kernel of a custom operator.
+    Kernel,
 }
 
 impl Reaction {
@@ -232,6 +257,9 @@ impl fmt::Display for Reaction {
             Self::Follows => f.write_str("follows it"),
             Self::LaterSessions => f.write_str("applies it to later sessions of the process only"),
             Self::Garbage => f.write_str("goes on with wrong data"),
+            Self::Needs(Need::Shape) => f.write_str("needs a shape"),
+            Self::Needs(Need::Kernel) => f.write_str("needs a kernel"),
+            Self::Untried => f.write_str("was not tried with this"),
             Self::Fails { stage, message } if message.is_empty() => write!(f, "fails to {stage}"),
             Self::Fails { stage, message } => write!(f, "fails to {stage}: {message:?}"),
             Self::Undefined { .. } => f.write_str("crashes or goes on with wrong data"),

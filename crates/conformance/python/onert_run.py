@@ -169,10 +169,8 @@ def result(pipe):
         return {"ended": last}
 
 
-def main():
-    results = []
-    with open(sys.argv[1], encoding="utf-8") as file:
-        jobs = json.load(file)
+def outcomes(jobs):
+    """Yields what comes of each job."""
     fork = multiprocessing.get_context("fork")
     for job in jobs:
         ours, theirs = fork.Pipe(duplex=False)
@@ -184,8 +182,14 @@ def main():
         if process.is_alive():
             process.kill()
             process.join()
-        results.append(found)
-    print(json.dumps(results))
+        yield found
 
 
-main()
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        jobs = json.load(file)
+    print(json.dumps(list(outcomes(jobs))))
+
+
+if __name__ == "__main__":
+    main()

@@ -42,34 +42,61 @@ impl Client {
     /// A binding to the zstd library, for scripts that read archives with what Python has of itself.
     pub const ZSTANDARD: Self = Self::shared("zstandard");
     /// The reference implementation of Carton.
-    pub const CARTON: Self = Self {
-        is_offered: cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")),
-        ..Self::shared("cartonml-nightly==0.0.1.dev20231020")
-    };
+    pub const CARTON: Self = Self::native("cartonml-nightly==0.0.1.dev20231020");
 
     /// The generated readers of Circle models.
     pub const CIRCLE_SCHEMA: Self = Self::shared("circle-schema==0.10.1");
     /// The generated readers of TFLite models.
     pub const TFLITE: Self = Self::shared("tflite==2.18.0");
     /// The runtime of nnpackages.
-    pub const ONERT: Self = Self {
-        is_offered: cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")),
-        ..Self::shared("onert==0.1.0")
-    };
+    pub const ONERT: Self = Self::native("onert==0.1.0");
     /// The runtime of TFLite models.
-    pub const LITERT: Self = Self {
-        apart: Some("litert"),
-        is_offered: Self::ONERT.is_offered,
-        ..Self::shared("ai-edge-litert==2.3.0")
-    };
+    pub const LITERT: Self =
+        Self { apart: Some("litert"), ..Self::native("ai-edge-litert==2.3.0") };
     /// ONNX Runtime, and ONNX's own checker, which is installed with it.
     pub const ONNX_RUNTIME: Self = Self::shared("onnxruntime==1.31.1");
 
     /// RTen's converter, the last release that writes `.rten`.
     pub const RTEN_CONVERT: Self = Self::shared("rten-convert==0.22.0");
 
+    /// Packages of which nothing is imported: they ship TFLite models.
+    const MODELS: Self = Self { apart: Some("models"), ..Self::native("mediapipe==0.10.14") };
+
+    /// Returns the TFLite models that real packages ship; none, with a line that says so, where they
+    /// are not installed.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run) where they are not installed.
+    #[must_use]
+    #[track_caller]
+    pub fn models() -> Vec<PathBuf> {
+        let Some(folder) = Self::MODELS.folder() else {
+            Self::MODELS.skip();
+            return Vec::new();
+        };
+        let (mut folders, mut models) = (vec![folder.join("models")], Vec::new());
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            for path in entries.map(|entry| entry.path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension() == Some(OsStr::new("tflite")) {
+                    models.push(path);
+                }
+            }
+        }
+        models.sort();
+        models
+    }
+
     const fn shared(requirement: &'static str) -> Self {
         Self { requirement, apart: None, is_offered: true }
+    }
+
+    const fn native(requirement: &'static str) -> Self {
+        let is_offered = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
+        Self { requirement, apart: None, is_offered }
     }
 
     /// Runs a script of the folder `python/` and returns the JSON that it prints.

@@ -194,6 +194,7 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
             "description",
             "signature",
             "remove-signature",
+            "mend-for",
             "drop-unused",
             "buffers",
         ],

@@ -231,6 +231,9 @@ pub(crate) struct Changes {
     pub(crate) renamed: Vec<(String, String)>,
     pub(crate) set: Vec<String>,
     pub(crate) unset: Vec<String>,
+    /// Operators that have another form for a runtime, and which.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mended: Vec<(String, String)>,
     /// What becomes of tensors that are not put as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<Note>,
@@ -265,6 +268,8 @@ impl Changes {
         {
             lines.extend(names.iter().map(|name| format!("{what} {name}")));
         }
+        let mended = self.mended.iter();
+        lines.extend(mended.map(|(path, change)| format!("mended {path}: {change}")));
         let notes = self.notes.iter();
         lines.extend(notes.map(|note| format!("converted {}: {}", note.tensor, note.effect)));
         lines

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Error;
 use modelcrate::{
     Format, detect, kind_of,
-    tensor_core::{Chain, ErrorKind, Source},
+    tensor_core::{Chain, ErrorKind, Finding, Source},
 };
 
 /// Names the file that an error is about.
@@ -116,6 +116,14 @@ pub(crate) fn of_other_format(error: Error, taken: &[Format]) -> Error {
 /// Writes an error and its causes in one line.
 pub(crate) fn chain(error: &Error) -> String {
     Chain(error.as_ref()).to_string()
+}
+
+/// Returns what is said of a file that does not open.
+pub(crate) fn finding(error: &Error) -> Finding {
+    let reason = error.downcast_ref().map_or_else(|| chain(error), Failure::reason);
+    let known = bare(error).downcast_ref::<modelcrate::Error>();
+    let rule = known.map_or("file/read", modelcrate::Error::rule);
+    Finding::error(rule, reason).at(known.map(modelcrate::Error::at).unwrap_or_default())
 }
 
 /// Tells whether a command failed because a file is broken, not because it could not be reached or

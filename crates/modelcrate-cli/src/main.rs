@@ -1,7 +1,7 @@
 //! The command `modelcrate`: what is in model files, whether they are sound, and edits of them.
 //!
 //! Exit status: 0 where all is well (warnings allowed), 1 where a file is invalid, or the result would be and is
-//! refused, 2 where the command could not be carried out.
+//! refused, 2 where the command could not be carried out, 3 where a runtime does not get through a valid file.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

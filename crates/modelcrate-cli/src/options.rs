@@ -138,6 +138,13 @@ impl FromStr for Size {
     }
 }
 
+/// What runs models, and stops at some that are as they should be.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Runtime {
+    /// onert 0.1.0
+    Onert,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,8 @@ pub(crate) enum Outcome {
     Invalid,
     /// Some file could not be looked at.
     Failed,
+    /// The file is valid, but the runtime that was asked about does not get through.
+    Stopped,
 }
 
 impl Outcome {
@@ -19,6 +21,7 @@ impl Outcome {
         match (self, other) {
             (Self::Failed, _) | (_, Self::Failed) => Self::Failed,
             (Self::Invalid, _) | (_, Self::Invalid) => Self::Invalid,
+            (Self::Stopped, _) | (_, Self::Stopped) => Self::Stopped,
             _ => Self::Fine,
         }
     }
@@ -30,6 +33,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Fine => Self::SUCCESS,
             Outcome::Invalid => Self::from(1),
             Outcome::Failed => Self::from(2),
+            Outcome::Stopped => Self::from(3),
         }
     }
 }

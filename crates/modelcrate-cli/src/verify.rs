@@ -26,8 +26,8 @@ use self::{
 };
 use crate::{
     escape::escape,
-    failure::{About, Failure, bare, chain, is_invalid},
-    options::{Input, is_stdio, manner},
+    failure::{self, About, bare, is_invalid},
+    options::{Input, Runtime, is_stdio, manner},
     outcome::{Outcome, print_error},
     output::{self, path_text},
     progress::{self, Progress},
@@ -51,7 +51,8 @@ Exit status: 0 all files are valid (warnings allowed, unless --strict), 1 a file
 Examples:
   modelcrate verify model.zt
   modelcrate verify --format json models/ > report.json
-  modelcrate verify --strict --ignore zt/gap --format sarif models/ > models.sarif")]
+  modelcrate verify --strict --ignore zt/gap --format sarif models/ > models.sarif
+  modelcrate verify --for onert model.tflite")]
 pub(crate) struct Verify {
     /// Files or folders; - is standard input
     #[arg(required = true, value_name = "FILE|FOLDER")]
@@ -68,6 +69,9 @@ pub(crate) struct Verify {
     /// Fail where there are warnings, too
     #[arg(long)]
     strict: bool,
+    /// Say, too, what of Circle and TFLite models, and of their names, stops a runtime
+    #[arg(long = "for", value_enum, value_name = "RUNTIME")]
+    runtime: Option<Runtime>,
     /// Leave out what is found by a rule, or by all that start so, up to a slash or a hyphen
     #[arg(long, value_name = "RULE", value_parser = known_rule)]
     ignore: Vec<String>,
@@ -179,6 +183,9 @@ impl Verify {
         if !is_stdio(path) {
             findings.append(reader.check_sidecar(path, threads, |_| ()));
         }
+        if let (Some(Runtime::Onert), AnyReader::Circle(model)) = (self.runtime, &reader) {
+            findings.append(model.lint_for_onert(Some(&**path).filter(|path| !is_stdio(path))));
+        }
         let ignored = self.leave_out(&mut findings);
         File {
             path: path_text(path),
@@ -217,19 +224,17 @@ impl Verify {
 impl File {
     /// Describes a file that does not open: one that is broken, or that could not be read.
     fn refused(path: &Path, error: &anyhow::Error) -> Self {
-        let reason = error.downcast_ref().map_or_else(|| chain(error), Failure::reason);
+        let finding = failure::finding(error);
         if !is_invalid(error) {
-            return Self::unread(path, reason);
+            return Self::unread(path, finding.message);
         }
-        let known = bare(error).downcast_ref::<Error>();
-        let rule = known.map_or("file/read", Error::rule);
-        let at = known.map(Error::at).unwrap_or_default();
-        Self { format: known.and_then(Error::format), ..Self::invalid(path, rule, at, reason) }
+        let format = bare(error).downcast_ref().and_then(Error::format);
+        Self { format, ..Self::invalid(path, finding) }
     }
 
-    fn invalid(path: &Path, rule: &'static str, at: At, message: String) -> Self {
+    fn invalid(path: &Path, finding: Finding) -> Self {
         let mut findings = Report::default();
-        findings.add(Finding::error(rule, message).at(at));
+        findings.add(finding);
         Self {
             path: path_text(path),
             format: None,
@@ -244,7 +249,8 @@ impl File {
 
     /// Describes a file or folder that could not be looked at.
     fn unread(path: &Path, reason: String) -> Self {
-        Self { is_unread: true, ..Self::invalid(path, "file/read", At::file(), reason) }
+        let finding = Finding::error("file/read", reason).at(At::file());
+        Self { is_unread: true, ..Self::invalid(path, finding) }
     }
 }
 

@@ -126,7 +126,7 @@ mod sums;
 mod validate;
 mod write;
 
-pub use circle_format::{Diagnosis, Reaction, Stage, Tensor};
+pub use circle_format::{Diagnosis, Need, Reaction, Stage, Tensor};
 pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
 #[cfg(feature = "kernels")]
 pub use custom_op::library::{Library, LibraryFormat};

@@ -247,7 +247,7 @@ impl Model {
     }
 
     /// Returns everything that refers to a buffer from the tables in use.
-    fn buffer_references(&mut self) -> impl Iterator<Item = &mut u32> {
+    pub(super) fn buffer_references(&mut self) -> impl Iterator<Item = &mut u32> {
         let tensors = self.subgraphs.iter_mut().flat_map(|graph| &mut graph.tensors);
         let tensors = tensors.map(|tensor| &mut tensor.buffer);
         tensors.chain(self.metadata.iter_mut().map(|metadata| &mut metadata.buffer))

@@ -1,6 +1,7 @@
 //! Changing model files: a new file takes the place of the old one.
 
 mod change;
+mod mend;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,8 @@ use tensor_core::{
 };
 
 use crate::{Error, Reader, Result, WriteFault, WriteOptions, model::Model};
+
+pub use mend::Mended;
 
 /// A model file that is being changed, locked against other editors.
 ///

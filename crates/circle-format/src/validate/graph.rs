@@ -5,18 +5,19 @@ use std::collections::{BTreeSet, HashMap};
 use tensor_core::text;
 
 use crate::{
-    Diagnoses, Diagnosis, Reader, Stage,
+    Diagnoses, Diagnosis, Need, Reaction, Reader, Stage,
     model::{Subgraph, Tensor, TensorType},
 };
 
-use super::{operators, quantization};
+use super::{operators, quantization, runtime::Operators};
 
 /// Checks all graphs.
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let model = reader.model();
     let external = model.external_buffers.iter().map(|buffer| buffer.id).collect();
+    let known = Operators::of(model, &operators::called(model));
     for (index, subgraph) in model.subgraphs.iter().enumerate() {
-        check_one(reader, index, subgraph, &external, findings);
+        check_one(reader, index, subgraph, &external, &known, findings);
     }
 }
 
@@ -25,6 +26,7 @@ fn check_one(
     index: usize,
     subgraph: &Subgraph,
     external: &BTreeSet<u32>,
+    known: &Operators,
     findings: &mut Diagnoses,
 ) {
     let mut check = Check { reader, index, subgraph, external, findings };
@@ -32,7 +34,9 @@ fn check_one(
     check.lists();
     for (at, operator) in subgraph.operators.iter().enumerate() {
         operators::check(reader, index, subgraph, at, operator, check.findings);
+        known.while_loading(index, at).into_iter().for_each(|found| check.findings.push(found));
     }
+    known.after_loading(index).for_each(|found| check.findings.push(found));
     check.flow();
 }
 
@@ -181,13 +185,12 @@ impl<'a> Check<'a, '_> {
             let message =
                 format!("{what} has rank {rank}, but onert's interface has room for {MAX_RANK}");
             let diagnosis = Diagnosis::warning("model/onert-interface-rank", message);
-            self.at_graph(diagnosis.crashes(Stage::Run));
+            self.at_graph(diagnosis.undefined(Stage::Prepare));
         }
         if tensor.is_dynamic() {
             let message = format!("{what} has a dimension that is only known at run time");
             let diagnosis = Diagnosis::note("model/dynamic-dimension", message);
-            let failed = "num_elements() cannot calculate when any dimension is unspecified";
-            self.at_graph(diagnosis.hint("set its shape before running").run_fails(failed));
+            self.at_graph(diagnosis.onert(Reaction::Needs(Need::Shape)));
         }
     }
 
@@ -210,7 +213,7 @@ impl<'a> Check<'a, '_> {
                     self.at_graph(match made {
                         Some(_) => Diagnosis::error("model/order", message),
                         None => Diagnosis::error("model/undefined-tensor", message)
-                            .crashes(Stage::Prepare),
+                            .undefined(Stage::Prepare),
                     });
                 }
             }

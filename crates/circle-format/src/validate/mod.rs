@@ -9,15 +9,16 @@ mod graph;
 mod model;
 mod operators;
 mod quantization;
+mod runtime;
 mod training;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
 use tensor_core::{Budget, Chain, Finding, Limit, Report};
 
-use crate::{Diagnoses, Diagnosis, Error, Reaction, Reader};
+use crate::{Diagnoses, Diagnosis, Error, Reaction, Reader, Schema};
 
-pub use operators::is_builtin_custom;
+pub use runtime::is_builtin_custom;
 
 impl Reader {
     /// Reports every fault that opening does not prove to be absent, and reads every byte of every
@@ -42,10 +43,29 @@ impl Reader {
         report
     }
 
-    /// Reports what can be said without a look at the bytes of constants, as onert's reactions can.
+    /// Reports what can be said without a look at the bytes of constants. What onert does is said of
+    /// Circle models, which are its own; of TFLite models by [`lint_for_onert`](Self::lint_for_onert).
     #[must_use]
     pub fn lint(&self) -> Report {
-        self.found().into_report()
+        match self.model().schema {
+            Schema::Circle => self.found().into_report(),
+            Schema::Tflite => {
+                let found = self.diagnoses().into_iter().filter(|found| !found.is_about_onert());
+                report(found.map(|found| Diagnosis { onert: None, ..found }))
+            }
+        }
+    }
+
+    /// Reports what [`lint`](Self::lint) leaves out: what is as it should be and stops onert alone,
+    /// and a file name that does so, where there is one.
+    #[must_use]
+    pub fn lint_for_onert(&self, path: Option<&Path>) -> Report {
+        let mut found = Diagnoses::default();
+        if self.model().schema == Schema::Tflite {
+            found = self.found();
+        }
+        path.into_iter().for_each(|path| model::named(path, &mut found));
+        report(found.finish().into_iter().filter(Diagnosis::is_about_onert))
     }
 
     /// Reads all constants, as the format has no digests that could be compared.
@@ -67,10 +87,22 @@ impl Reader {
         }
     }
 
-    /// Returns what [`lint`](Self::lint) reports, with what onert does about each thing.
+    /// Returns everything that is found without a look at the bytes of constants, with what onert
+    /// does about each thing.
     #[must_use]
     pub fn diagnoses(&self) -> Vec<Diagnosis> {
         self.found().finish()
+    }
+
+    /// Like [`diagnoses`](Self::diagnoses), but of a file of this name: onert takes the type of a
+    /// model that is in no package from the extension.
+    #[must_use]
+    pub fn diagnoses_at(&self, path: &Path) -> Vec<Diagnosis> {
+        let mut found = Diagnoses::default();
+        model::named(path, &mut found);
+        self.diagnose(&mut found);
+        model::bare(self, &mut found);
+        found.finish()
     }
 
     fn found(&self) -> Diagnoses {
@@ -85,10 +117,16 @@ impl Reader {
         model::check(self, found);
     }
 
-    /// Returns what stops onert 0.1.0 on the model, or makes it go wrong, as far as that follows
-    /// from its structure; `None` where nothing does.
+    /// Returns what stops onert 0.1.0 on the model, or makes it go wrong, what it was not tried with,
+    /// or what it needs, as far as that follows from the structure; `None` where nothing does.
     #[must_use]
     pub fn forecast(&self) -> Option<Reaction> {
         Diagnosis::forecast(&self.diagnoses())
     }
+}
+
+fn report(diagnoses: impl Iterator<Item = Diagnosis>) -> Report {
+    let mut report = Report::default();
+    report.extend(diagnoses.map(Diagnosis::into_finding));
+    report
 }

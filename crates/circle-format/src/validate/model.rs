@@ -1,6 +1,10 @@
 //! A model as a whole: codes, buffers, metadata, signatures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    path::Path,
+};
 
 use tensor_core::text;
 
@@ -12,7 +16,7 @@ use crate::{
     read::PADDING,
 };
 
-use super::{constants, graph, operators, training};
+use super::{constants, graph, operators, runtime, training};
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let model = reader.model();
@@ -33,13 +37,32 @@ pub(super) fn bare(reader: &Reader, findings: &mut Diagnoses) {
     let codes = reader.model().operator_codes.iter();
     let mut custom = codes.filter(|code| code.is_custom());
     let needs_kernel = custom.any(|code| {
-        code.custom_code.as_deref().is_some_and(|name| !operators::is_builtin_custom(name))
+        code.custom_code.as_deref().is_some_and(|name| !runtime::is_builtin_custom(name))
     });
     if needs_kernel {
         let message =
             "has custom operators, which onert 0.1.0 runs from the folder of a package only";
         findings.push(Diagnosis::warning("model/bare-custom", message).crashes(Stage::Prepare));
     }
+}
+
+/// Says what the name of a bare model does: onert takes the type from the extension.
+pub(super) fn named(path: &Path, findings: &mut Diagnoses) {
+    let extension = path.extension().map(OsStr::to_string_lossy);
+    let known = [Schema::Circle, Schema::Tflite].map(|schema| schema.to_string());
+    if extension.as_ref().is_some_and(|found| known.iter().any(|known| known == found)) {
+        return;
+    }
+    let (message, failed) = match extension {
+        Some(extension) => (
+            format!("has the extension {:?}", text::short(&extension)),
+            format!("Failed to open {extension} loader"),
+        ),
+        None => ("has no extension".to_owned(), "invalid path".to_owned()),
+    };
+    let message =
+        format!("{message}, expected .circle or .tflite, by which onert 0.1.0 knows the type");
+    findings.push(Diagnosis::warning("model/onert-file-name", message).load_fails(failed));
 }
 
 fn identity(reader: &Reader, findings: &mut Diagnoses) {

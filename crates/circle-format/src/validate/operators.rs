@@ -1,4 +1,4 @@
-//! Operators: what they refer to, their options, and whether onert knows them.
+//! Operators: what they refer to, and their options.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,8 @@ use crate::{
         BuiltinOperator, BuiltinOptions, BuiltinOptions2, Model, Operator, OperatorCode, Subgraph,
     },
 };
+
+use super::runtime;
 
 pub(super) fn check(
     reader: &Reader,
@@ -36,15 +38,6 @@ pub(super) fn check(
     large_options(reader, operator, &mut push);
     if code.is_custom() {
         custom(operator, &mut push);
-    } else if let Some(name) = code.operator().name()
-        && !is_supported(code.operator())
-    {
-        let message = format!("is {name}, which onert 0.1.0 does not know");
-        // Those that came after it was made have no name in it.
-        let is_newer = matches!(code.operator().code(), -9 | -8);
-        let shown = if is_newer { "" } else { name };
-        let diagnosis = Diagnosis::warning("model/onert-operator", message);
-        push(diagnosis.load_fails(format!("Unsupported operation: {shown}")));
     }
     if !metadata_exists(model, operator.debug_metadata_index) {
         let index = operator.debug_metadata_index;
@@ -121,9 +114,13 @@ fn options(operator: &Operator, code: &OperatorCode, push: &mut impl FnMut(Diagn
         Some(found) if found != expected => {
             let message = format!("has {}, expected {}", name(found), name(expected));
             let diagnosis = Diagnosis::error("model/options-type", message);
-            push(if needs_options(builtin) { diagnosis.crashes(Stage::Load) } else { diagnosis });
+            push(if runtime::needs_options(&code.name()) {
+                diagnosis.crashes(Stage::Load)
+            } else {
+                diagnosis
+            });
         }
-        None if needs_options(builtin) => {
+        None if runtime::needs_options(&code.name()) => {
             let message =
                 format!("has no options, where {} means its default values", name(expected));
             push(Diagnosis::warning("model/options-missing", message).crashes(Stage::Load));
@@ -197,6 +194,13 @@ pub(super) fn calls(model: &Model, findings: &mut Diagnoses) {
         let diagnosis = Diagnosis::error("model/subgraph-cycle", message).crashes(Stage::Prepare);
         findings.push(diagnosis.path(format!("subgraph {graph}")));
     }
+}
+
+/// Returns the graphs that operators run.
+pub(super) fn called(model: &Model) -> BTreeSet<usize> {
+    let operators = model.subgraphs.iter().flat_map(|graph| &graph.operators);
+    let called = operators.flat_map(called_graphs);
+    called.filter_map(|(_, index)| usize::try_from(index).ok()).collect()
 }
 
 /// Returns the graphs that an operator runs, with the names of the options.
@@ -283,27 +287,6 @@ enum Mark {
     Done,
 }
 
-/// Tells whether a custom operator is one that onert has built in under this name.
-#[must_use]
-pub fn is_builtin_custom(name: &str) -> bool {
-    BUILTIN_CUSTOM.contains(&name)
-}
-
-/// Tells whether onert 0.1.0 loads an operator: each was tried.
-fn is_supported(operator: BuiltinOperator) -> bool {
-    !matches!(
-        operator.code(),
-        -9..=-8 | -5 | 12..=13 | 15..=16 | 24 | 27 | 29..=31 | 33 | 35 | 46 | 48 | 51..=52 | 68 | 80
-        | 89 | 100 | 103..=104 | 107 | 109 | 112..=113 | 115 | 117 | 120..=122 | 124..=125
-        | 127..=129 | 131..=139 | 141..=149 | 151..=209
-    )
-}
-
-/// Tells whether onert 0.1.0 crashes where an operator has no options: each was tried.
-fn needs_options(operator: BuiltinOperator) -> bool {
-    NEED_OPTIONS.contains(&operator)
-}
-
 /// Returns the number of the table that holds the options of an operator; `None` where there is
 /// none, or it has no fields.
 fn options_tag(operator: BuiltinOperator) -> Option<u8> {
@@ -319,28 +302,6 @@ macro_rules! operators {
         &[$( BuiltinOperator::$name, )+]
     };
 }
-
-/// Operators under names that stand for ones of onert's own, although they are custom in the file.
-const BUILTIN_CUSTOM: [&str; 9] = [
-    "AddV2",
-    "All",
-    "MatrixBandPart",
-    "BatchMatMulV2",
-    "FusedBatchNormV3",
-    "BroadcastTo",
-    "StatelessRandomUniform",
-    "Erf",
-    "TFLite_Detection_PostProcess",
-];
-
-/// Operators that crash onert 0.1.0 where they have no options.
-const NEED_OPTIONS: &[BuiltinOperator] = operators! {
-    ROPE RMS_NORM BCQ_GATHER BCQ_FULLY_CONNECTED INSTANCE_NORM ADD AVERAGE_POOL_2D CONCATENATION
-    CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE FULLY_CONNECTED MAX_POOL_2D MUL RESIZE_BILINEAR SOFTMAX
-    SPACE_TO_DEPTH GATHER MEAN SUB DIV SQUEEZE STRIDED_SLICE SPLIT ARG_MAX TRANSPOSE_CONV SUM
-    ARG_MIN REDUCE_PROD REDUCE_MAX PACK UNPACK REDUCE_ANY RESIZE_NEAREST_NEIGHBOR LEAKY_RELU SPLIT_V
-    IF WHILE BATCH_MATMUL REDUCE_ALL GELU
-};
 
 /// The table of the first union that holds the options of operators, where that has fields.
 const OPTIONS: &[(&[BuiltinOperator], u8)] = operators! {

@@ -7,6 +7,7 @@ mod findings;
 mod fuzz_corpus;
 mod hostile;
 mod lazy;
+mod onert;
 mod reject;
 mod training;
 mod unread;

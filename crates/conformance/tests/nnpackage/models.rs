@@ -9,7 +9,7 @@ use nnpackage::{
         model::{
             ActivationFunctionType, BuiltinOperator, Model, ModelBuilder, Operator, OperatorCode,
             Schema, Tensor, TensorType,
-            options::{AddOptions, FullyConnectedOptions},
+            options::{AddOptions, FullyConnectedOptions, ReshapeOptions},
         },
     },
 };
@@ -80,6 +80,27 @@ pub(crate) fn dense(schema: Schema) -> Model {
     };
     let dense = Operator::new([x, weights, bias], [y]).options(options);
     graph.operator(BuiltinOperator::FULLY_CONNECTED, dense);
+    graph.finish();
+    model.finish()
+}
+
+/// `y = reshape(x + constant)`, where the constant is stored in 16 bits and the shape in options.
+pub(crate) fn half(schema: Schema) -> Model {
+    let mut model = ModelBuilder::new(schema);
+    let mut graph = model.subgraph("main");
+    let x = graph.input(row("x"));
+    // 1.5, -2, 1/1024 and the least number above nothing.
+    let halves = [0x3e00_u16, 0xc000, 0x1400, 0x0001];
+    let halves = halves.iter().flat_map(|half| half.to_le_bytes()).collect::<Vec<u8>>();
+    let half = graph.constant(Tensor::new("h", TensorType::Float16, [1, 4]), halves);
+    let wide = graph.tensor(row("w"));
+    graph.operator(BuiltinOperator::DEQUANTIZE, Operator::new([half], [wide]));
+    let sum = graph.tensor(row("s"));
+    let add = Operator::new([x, wide], [sum]).options(AddOptions::default());
+    graph.operator(BuiltinOperator::ADD, add);
+    let y = graph.output(Tensor::new("y", TensorType::Float32, [1, 1, 4]));
+    let options = ReshapeOptions { new_shape: vec![1, 1, -1] };
+    graph.operator(BuiltinOperator::RESHAPE, Operator::new([sum], [y]).options(options));
     graph.finish();
     model.finish()
 }

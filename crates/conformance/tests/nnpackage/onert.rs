@@ -7,7 +7,7 @@ use std::{
 
 use conformance::python::Client;
 use nnpackage::{
-    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Reaction, Reader, Stage, Writer,
+    Builder, ConfigChange, Connected, Edit, IoRef, Merge, Need, Reaction, Reader, Stage, Writer,
     circle_format::{
         BufferPlacement, Reader as ModelReader, WriteOptions as ModelWriteOptions,
         Writer as ModelWriter,
@@ -112,7 +112,7 @@ impl Packages {
     fn add_archive(&mut self, name: &str, archive: &Path, custom: &[&str], outputs: &[&[f64]]) {
         let reader = Reader::open(archive).unwrap();
         let forecast = reader.forecast().map(|reaction| reaction.to_string());
-        let expected = (!custom.is_empty()).then_some(NO_KERNEL);
+        let expected = (!custom.is_empty()).then_some("needs a kernel");
         assert_eq!(forecast.as_deref(), expected, "{name}: {:?}", reader.diagnoses());
         let folder = self.path(name);
         nnpackage::extract(&reader, &folder).unwrap();
@@ -262,6 +262,85 @@ fn forecasts() {
     came_true(&forecasts, &found);
 }
 
+/// What is said of models that real packages ship is what onert says: where it stops, and why.
+#[test]
+fn real_models() {
+    let paths = Client::models();
+    if paths.is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let jobs: Vec<_> = paths.iter().map(|path| json!({"path": path})).collect();
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    let mut wrong = Vec::new();
+    for (path, found) in paths.iter().zip(&found) {
+        let forecast = ModelReader::open(path).unwrap().forecast();
+        if !is_exact(forecast.as_ref(), found) {
+            wrong.push(format!("{}: {forecast:?}, but {found}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(paths.len() >= 27, "{} models", paths.len());
+}
+
+/// What stops onert is gone once a model is mended, and values are what they were.
+#[test]
+fn mended_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut expected) = (Vec::new(), Vec::new());
+    for schema in [Schema::Circle, Schema::Tflite] {
+        let model = models::half(schema);
+        let before = folder.path().join(format!("before.{schema}"));
+        ModelWriter::create(&before, &model).unwrap().finish().unwrap();
+        let reader = ModelReader::open(&before).unwrap();
+        let (mended, changes) = reader.mended_for_onert().unwrap();
+        assert_eq!(changes.len(), 2, "{changes:?}");
+        let after = folder.path().join(format!("after.{schema}"));
+        ModelWriter::create(&after, &mended).unwrap().origin(&reader).finish().unwrap();
+        assert_eq!(ModelReader::open(&after).unwrap().forecast(), None);
+        let inputs = json!([[1.0, 2.0, 0.0, 0.0]]);
+        jobs.extend([before, after].map(|path| json!({"path": path, "inputs": inputs})));
+        let said = "Fail to load model: Invalid number of input tensors for this operation.\n";
+        expected.push(json!({"failed": "load_model_from_file", "said": said}));
+        let (made, infos) = ([[2.5, 0.0, 1.0 / 1024.0, 0.5_f64.powi(24)]], json!([[0, [1, 1, 4]]]));
+        expected.push(json!({"inputs": [[0, [1, 4]]], "outputs": infos, "made": made}));
+    }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    assert_eq!(found, expected);
+}
+
+/// What is said of mended models of real packages comes true, some of them run, and LiteRT computes
+/// the same bits before and after.
+#[test]
+fn mended_real_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut jobs, mut forecasts, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, before) in Client::models().into_iter().enumerate() {
+        let reader = ModelReader::open(&before).unwrap();
+        let (model, changes) = reader.mended_for_onert().unwrap();
+        if changes.is_empty() {
+            continue;
+        }
+        let path = folder.path().join(format!("{at}.tflite"));
+        ModelWriter::create(&path, &model).unwrap().origin(&reader).finish().unwrap();
+        jobs.push(json!({"path": path}));
+        forecasts.push((path.clone(), ModelReader::open(&path).unwrap().forecast()));
+        pairs.extend([before, path]);
+    }
+    if jobs.is_empty() {
+        return;
+    }
+    if let Some(found) = Client::LITERT.run("litert_run.py", &pairs) {
+        for (made, paths) in found.as_array().unwrap().chunks(2).zip(pairs.chunks(2)) {
+            assert_eq!(made[0], made[1], "{paths:?}");
+        }
+    }
+    let Some(found) = run(folder.path(), &json!(jobs)) else { return };
+    came_true(&forecasts, &found);
+    let running = forecasts.iter().filter(|(_, forecast)| forecast.is_none()).count();
+    assert!(running >= 8, "{running} of {} run", found.len());
+}
+
 /// What onert reads of sparse constants, and what it says of the others.
 #[test]
 fn sparse_constants() {
@@ -395,16 +474,26 @@ fn came_true(forecasts: &[(PathBuf, Option<Reaction>)], found: &[Json]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Tells whether onert stops where a forecast says, and says what it says.
+fn is_exact(forecast: Option<&Reaction>, found: &Json) -> bool {
+    forecast.and_then(Reaction::stops_at) == stopped(found) && is_so(forecast, found)
+}
+
+fn stopped(found: &Json) -> Option<Stage> {
+    let call = found["failed"].as_str().or(found["ended"].as_str())?;
+    Some(match call {
+        "load_model_from_file" => Stage::Load,
+        "prepare" => Stage::Prepare,
+        _ => Stage::Run,
+    })
+}
+
 /// Tells whether a forecast came true: that what it says stops onert, unless something else does
 /// before.
 fn is_so(forecast: Option<&Reaction>, found: &Json) -> bool {
     let (failed, ended) = (found["failed"].as_str(), found["ended"].as_str());
     let said = found["said"].as_str().unwrap_or_default();
-    let stopped = failed.or(ended).map(|call| match call {
-        "load_model_from_file" => Stage::Load,
-        "prepare" => Stage::Prepare,
-        _ => Stage::Run,
-    });
+    let stopped = stopped(found);
     match forecast {
         None => stopped.is_none(),
         Some(Reaction::Fails { stage, message }) => match stopped {
@@ -417,10 +506,12 @@ fn is_so(forecast: Option<&Reaction>, found: &Json) -> bool {
             Some(found) => (found as u8) < (*stage as u8),
             None => false,
         },
-        // Anything can be what is not defined, or wrong.
+        Some(Reaction::Needs(Need::Kernel)) => {
+            stopped == Some(Stage::Prepare)
+                && said.contains("Unable to find associated kernel for op")
+        }
+        Some(Reaction::Needs(Need::Shape)) => stopped != Some(Stage::Load),
+        // Anything can be what is not defined, not tried, or wrong.
         Some(_) => true,
     }
 }
-
-/// What is said of a package with a custom operator, which the application has to bring along.
-const NO_KERNEL: &str = "fails to prepare: \"Unable to find associated kernel for op\"";

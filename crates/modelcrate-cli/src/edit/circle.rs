@@ -10,7 +10,13 @@ use modelcrate::circle_format::{
 };
 
 use super::{Changes, Job, content, unknown};
-use crate::{editing::Changes as Changed, failure::About, options::Force, outcome::Outcome, put};
+use crate::{
+    editing::Changes as Changed,
+    failure::About,
+    options::{Force, Runtime},
+    outcome::Outcome,
+    put,
+};
 
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
@@ -25,6 +31,11 @@ pub(super) struct Options {
     /// Remove a signature; may be given several times
     #[arg(long, value_name = "KEY")]
     remove_signature: Vec<String>,
+    /// Give operators that stop a runtime another form, in which every value stays what it is: RESHAPE
+    /// gets its shape as an input, constants that DEQUANTIZE widens from 16-bit floats are stored with
+    /// 32 bits. What stops it then is for `nnpackage onert` to say
+    #[arg(long, value_enum, value_name = "RUNTIME")]
+    mend_for: Option<Runtime>,
     /// Take out buffers that nothing refers to
     #[arg(long)]
     drop_unused: bool,
@@ -47,8 +58,13 @@ pub(super) fn edit(job: Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
     let opened = opened.map_or_else(|| editing.open(&file).about(&file), Ok)?;
     let reader = Reader::from_source(opened.source.clone()).about(&file)?;
-    let mut model = reader.model().clone();
+    let (mut model, mended) = match changes.circle.mend_for {
+        Some(Runtime::Onert) => reader.mended_for_onert().about(&file)?,
+        None => (reader.model().clone(), Vec::new()),
+    };
     let done = changes.apply_to_model(&mut model, &reader, &file, editing.force).about(&file)?;
+    let mended = mended.into_iter().map(|mended| (mended.path, mended.change)).collect();
+    let done = Changed { mended, ..done };
     let options = WriteOptions::default().placement(changes.circle.placement());
     let is_same = model == *reader.model() && changes.circle.buffers.is_none();
     let changed = match is_same && editing.is_in_place() {

@@ -3,15 +3,15 @@ use std::fmt::Write as _;
 use anyhow::bail;
 use modelcrate::{
     AnyReader, ReadOptions,
-    nnpackage::{Diagnosis, Reaction, Stage},
-    tensor_core::Finding,
+    nnpackage::{Diagnosis, Need, Reaction, Stage},
+    tensor_core::{Finding, Severity},
 };
 use serde::Serialize;
 
 use crate::{
     escape::escape,
-    failure::About,
-    options::{Input, Print},
+    failure::{self, About, is_invalid},
+    options::{Input, Print, is_stdio},
     outcome::Outcome,
     output,
 };
@@ -19,21 +19,24 @@ use crate::{
 /// Say what onert does with a package or a model, and what would mend it
 ///
 /// The forecast says what stops onert 0.1.0 on the unpacked package, or makes it go wrong, as far as
-/// that follows from what is in it; bytes of constants are not read. What is wrong with a package by
-/// the text of the format is for verify to say.
+/// that follows from what is in it; bytes of constants are not read. It goes by what became of each
+/// operator when it was tried alone, with every number of inputs and all element types, and by the
+/// extension of a model that is in no package. What was not tried is said to be so. What is wrong with a
+/// package by the text of the format is for verify to say.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Exit status: 0 onert is expected to run it, once inputs have the shapes and operators the kernels that \
+it needs, 1 it is invalid, 2 it could not be read, 3 it is valid, but onert does not get through, or was \
+not tried with it.
+
 Examples:
   modelcrate nnpackage onert model.zip
-  modelcrate nnpackage onert --must-run model.circle
+  modelcrate nnpackage onert --format json model.circle | jq .forecast
   modelcrate nnpackage onert --format json package/ | jq '.findings[] | select(.onert.stage)'")]
 pub(crate) struct Onert {
     /// The package, as an archive or a folder, or a Circle or TFLite model; - is standard input
     #[arg(value_name = "PACKAGE|MODEL")]
     input: Input,
-    /// Exit with 1 where onert is not expected to get through
-    #[arg(long)]
-    must_run: bool,
     #[command(flatten)]
     print: Print,
 }
@@ -41,9 +44,10 @@ pub(crate) struct Onert {
 #[derive(Serialize)]
 struct Forecast {
     path: String,
-    /// None where nothing stops onert, or nothing is known.
-    forecast: Option<Reacts>,
+    forecast: Reacts,
     findings: Vec<Found>,
+    #[serde(skip)]
+    outcome: Outcome,
 }
 
 #[derive(Serialize)]
@@ -74,30 +78,40 @@ impl Onert {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let forecast = self.forecast().about(&self.input)?;
         output::print_result(self.print, &forecast, &forecast.text())?;
-        let stops = self.must_run && forecast.forecast.is_some();
-        Ok(if stops { Outcome::Invalid } else { Outcome::Fine })
+        Ok(forecast.outcome)
     }
 
     fn forecast(&self) -> anyhow::Result<Forecast> {
-        let diagnoses = match output::open(&self.input, ReadOptions::default())? {
-            AnyReader::NnPackage(reader) => reader.diagnoses(),
-            AnyReader::Circle(reader) => reader.diagnoses(),
-            other => bail!("is {}, which onert does not load", other.format().title()),
-        };
-        let forecast = Diagnosis::forecast(&diagnoses).as_ref().map(Reacts::of);
         let path = self.input.display().to_string();
+        let opened = output::open(&self.input, ReadOptions::default()).about(&self.input);
+        let diagnoses = match opened {
+            Ok(AnyReader::NnPackage(reader)) => reader.diagnoses(),
+            Ok(AnyReader::Circle(reader)) if is_stdio(&self.input) => reader.diagnoses(),
+            Ok(AnyReader::Circle(reader)) => reader.diagnoses_at(&self.input),
+            Ok(other) => bail!("is {}, which onert does not load", other.format().title()),
+            Err(error) if is_invalid(&error) => {
+                vec![Diagnosis::from(failure::finding(&error)).load_fails("")]
+            }
+            Err(error) => return Err(error),
+        };
+        let forecast = Diagnosis::forecast(&diagnoses);
+        let is_invalid = diagnoses.iter().any(|found| found.finding.severity == Severity::Error);
+        let outcome = match &forecast {
+            _ if is_invalid => Outcome::Invalid,
+            None | Some(Reaction::Needs(_)) => Outcome::Fine,
+            Some(_) => Outcome::Stopped,
+        };
         let said =
             diagnoses.into_iter().filter(|found| found.hint.is_some() || found.onert.is_some());
-        Ok(Forecast { path, forecast, findings: said.map(Found::of).collect() })
+        let findings = said.map(Found::of).collect();
+        Ok(Forecast { path, forecast: Reacts::forecast(forecast.as_ref()), findings, outcome })
     }
 }
 
 impl Forecast {
     fn text(&self) -> String {
-        let does = self.forecast.as_ref().map(|forecast| escape(&forecast.text));
-        let does = does
-            .map_or_else(|| ": nothing is found that stops it".into(), |does| format!(" {does}"));
-        let mut text = format!("{}: onert 0.1.0{does}\n", escape(&self.path));
+        let does = escape(&self.forecast.text);
+        let mut text = format!("{}: onert 0.1.0 {does}\n", escape(&self.path));
         text.extend(self.findings.iter().map(Found::text));
         text
     }
@@ -122,12 +136,27 @@ impl Found {
 }
 
 impl Reacts {
+    fn forecast(reaction: Option<&Reaction>) -> Self {
+        reaction.map_or_else(
+            || Self {
+                reaction: "runs",
+                stage: None,
+                message: None,
+                text: "is not known to stop".to_owned(),
+            },
+            Self::of,
+        )
+    }
+
     fn of(reaction: &Reaction) -> Self {
         let (name, stage, message) = match reaction {
             Reaction::Ignores => ("ignores", None, None),
             Reaction::Follows => ("follows", None, None),
             Reaction::LaterSessions => ("later-sessions", None, None),
             Reaction::Garbage => ("garbage", None, None),
+            Reaction::Needs(Need::Shape) => ("needs-shape", None, None),
+            Reaction::Needs(Need::Kernel) => ("needs-kernel", None, None),
+            Reaction::Untried => ("untried", None, None),
             Reaction::Fails { stage, message } => ("fails", Some(stage), Some(message)),
             Reaction::Crashes { stage } => ("crashes", Some(stage), None),
             Reaction::Undefined { stage } => ("undefined", Some(stage), None),

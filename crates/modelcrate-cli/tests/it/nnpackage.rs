@@ -12,8 +12,9 @@ use modelcrate::{
     circle_format::{
         Writer,
         model::{
-            LossFn, LossOptions, LossReductionType, ModelBuilder, Operator, OperatorCode,
-            Optimizer, OptimizerOptions, Schema, Subgraph, Tensor, TensorType, TrainingInfo,
+            BuiltinOperator, LossFn, LossOptions, LossReductionType, ModelBuilder, Operator,
+            OperatorCode, Optimizer, OptimizerOptions, Schema, Subgraph, Tensor, TensorType,
+            TrainingInfo,
         },
     },
     nnpackage::{self, Editor, Reader},
@@ -221,12 +222,71 @@ fn standard_input_is_read() {
 }
 
 #[test]
-fn what_does_not_run_can_be_refused() {
+fn the_status_says_what_onert_does() {
     let folder = folder();
     let cd = folder.path();
-    prints(cd, &["nnpackage", "onert", "top.zip"]);
-    assert_eq!(fails(cd, &["nnpackage", "onert", "--must-run", "top.zip"]), (1, String::new()));
-    prints(cd, &["nnpackage", "onert", "--must-run", "one.zip"]);
+    prints(cd, &["nnpackage", "onert", "one.zip"]);
+    assert_eq!(fails(cd, &["nnpackage", "onert", "top.zip"]), (3, String::new()));
+
+    // The type of a model that is in no package is its extension.
+    let package = Reader::open(cd.join("one.zip")).unwrap();
+    let model = package.model(0).unwrap().file().bytes().unwrap();
+    for (name, said) in [("m.bin", "Failed to open bin loader"), ("m", "invalid path")] {
+        fs::write(cd.join(name), &model).unwrap();
+        let output = modelcrate(cd, &["nnpackage", "onert", "--format", "json", name]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let forecast = &json["forecast"];
+        assert_eq!((&forecast["stage"], &forecast["message"]), (&"load".into(), &said.into()));
+        assert!(prints(cd, &["verify", "--for", "onert", name]).contains(said));
+        assert!(!prints(cd, &["verify", name]).contains(said));
+    }
+
+    // What cannot be opened is not loaded either.
+    fs::write(cd.join("broken.circle"), b"\x08\0\0\0CIR0").unwrap();
+    let output = modelcrate(cd, &["nnpackage", "onert", "--format", "json", "broken.circle"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &json["forecast"]["stage"]), (Some(1), &"load".into()));
+    assert_eq!(json["findings"][0]["severity"], "error");
+}
+
+/// Each change of a model is said, and what is mended already stays as it is.
+#[test]
+fn models_are_mended_for_a_runtime() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut model = ModelBuilder::new(Schema::Tflite);
+    let mut graph = model.subgraph("main");
+    let x = graph.input(Tensor::new("x", TensorType::Float32, [2, 2]));
+    let y = graph.output(Tensor::new("y", TensorType::Float32, [4]));
+    graph.operator(BuiltinOperator::RESHAPE, Operator::new([x], [y]));
+    graph.finish();
+    Writer::create(cd.join("m.tflite"), &model.finish()).unwrap().finish().unwrap();
+    assert_eq!(fails(cd, &["nnpackage", "onert", "m.tflite"]), (3, String::new()));
+    let mend = ["edit", "m.tflite", "--mend-for", "onert"];
+    let change = "subgraph 0/operator 0: RESHAPE has its shape [4] as an input";
+    let said = prints(cd, &mend);
+    assert!(said.starts_with(&format!("m.tflite: mended {change}\n")), "{said}");
+    prints(cd, &["nnpackage", "onert", "m.tflite"]);
+    assert_eq!(prints(cd, &mend), "m.tflite: nothing to change\n");
+}
+
+/// TFLite has other runtimes: what stops onert alone is said where that is asked for.
+#[test]
+fn models_are_verified_for_a_runtime() {
+    let folder = folder();
+    let cd = folder.path();
+    let circle = testdata("nnpackage/invalid/model_not_in_onert.circle");
+    fs::copy(&circle, cd.join("ceil.circle")).unwrap();
+    let mut model = modelcrate::circle_format::Reader::open(circle).unwrap().model().clone();
+    (model.schema, model.version) = (Schema::Tflite, 3);
+    Writer::create(cd.join("ceil.tflite"), &model).unwrap().finish().unwrap();
+    let said = "CEIL, which onert 0.1.0 does not know";
+    assert!(prints(cd, &["verify", "ceil.circle"]).contains(said));
+    assert_eq!(prints(cd, &["verify", "ceil.tflite"]), "ceil.tflite: valid\n");
+    for name in ["ceil.circle", "ceil.tflite"] {
+        let found = prints(cd, &["verify", "--for", "onert", name]);
+        assert_eq!(found.matches(said).count(), 1, "{found}");
+    }
 }
 
 #[test]

@@ -231,7 +231,11 @@ impl Parsed {
                 let message = format!("{name} is {found}, expected an array");
                 let diagnosis = Diagnosis::error("nnp/attribute-type", message);
                 let diagnosis = diagnosis.path(pointer(name)).position(node.at);
-                self.push(diagnosis.load_fails(NO_ARRAY));
+                let is_skipped = WALKED.contains(&name) && !matches!(value, Value::Object(_));
+                self.push(match is_skipped {
+                    true => diagnosis.ignored(),
+                    false => diagnosis.load_fails(NO_ARRAY),
+                });
                 &[]
             }
         }
@@ -310,7 +314,12 @@ impl Parsed {
             let (Some(from), Some(to)) = (get("from"), get("to")) else {
                 let message = format!("{path} does not have both \"from\" and \"to\"");
                 let diagnosis = Diagnosis::error("nnp/connection", message);
-                self.push(diagnosis.path(format!("/model-connect/{index}")).position(node.at));
+                let diagnosis = diagnosis.path(format!("/model-connect/{index}")).position(node.at);
+                let failed = "NYI: Multi model execution for this edge set is not supported yet";
+                self.push(match (get("from"), get("to")) {
+                    (None, Some(_)) => diagnosis.run_fails(failed),
+                    _ => diagnosis,
+                });
                 continue;
             };
             let from = self.reference(&format!("{path}/from"), &from.value);
@@ -385,6 +394,9 @@ const MAX_MODELS: usize = 65_535;
 
 /// The newest published version.
 const NEWEST: [u64; 3] = [1, 3, 1];
+
+/// Arrays that onert walks, and takes for empty ones where they are no arrays or objects.
+const WALKED: [&str; 4] = ["pkg-inputs", "pkg-outputs", "model-connect", "to"];
 
 /// What jsoncpp says.
 const NO_ARRAY: &str = "in Json::Value::operator[](ArrayIndex)const: requires arrayValue";

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use circle_format::{Diagnoses, is_builtin_custom};
+use circle_format::{Diagnoses, Need, is_builtin_custom};
 use tensor_core::text::short;
 
 #[cfg(feature = "kernels")]
 use crate::custom_op::library::{LibraryFormat, is_same_arch};
-use crate::{CustomOp, Diagnosis, Reader};
+use crate::{CustomOp, Diagnosis, Reaction, Reader};
 
 pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
     let used = used(reader);
@@ -30,7 +30,7 @@ pub(super) fn check(reader: &Reader, findings: &mut Diagnoses) {
              register{missing}"
         );
         let diagnosis = Diagnosis::note("nnp/custom-operator", message).entry(*path);
-        findings.push(diagnosis.prepare_fails("Unable to find associated kernel for op"));
+        findings.push(diagnosis.onert(Reaction::Needs(Need::Kernel)));
     }
 }
 
