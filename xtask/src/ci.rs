@@ -9,7 +9,7 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    cargo, codegen, command, golden, onert_table, oracles, output, shown, succeed, tidy,
+    cargo, codegen, command, golden, onert_table, oracles, output, rules, shown, succeed, tidy,
     workspace::{self, Member},
 };
 
@@ -62,6 +62,7 @@ fn steps(members: &[Member]) -> Vec<Step> {
         packages(members),
         Step::here("cargo deny", deny),
         Step::here("xtask golden --check", golden::check),
+        Step::here("xtask rules --check", rules::check),
         Step::cargo("bench --profile dev -p benches --features peers --bench * -- --test"),
     ]
 }

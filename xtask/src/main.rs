@@ -18,6 +18,7 @@ mod npm;
 mod onert_table;
 mod oracles;
 mod python;
+mod rules;
 mod tidy;
 mod workspace;
 
@@ -50,6 +51,7 @@ Commands:
   onert-table [--check]
                       measure what onert does with each operator, or compare it with the table
   oracles [--check]   install the real clients of the formats, or say which are installed
+  rules [--check]     write docs/rules.md, each rule with a file that breaks it, or compare it
   help                print this text";
 
 fn main() -> ExitCode {
@@ -81,6 +83,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["newcomer", parts @ ..] => newcomer::run(parts),
         ["onert-table"] => onert_table::write(),
         ["onert-table", "--check"] => onert_table::check(),
+        ["rules"] => rules::write(),
+        ["rules", "--check"] => rules::check(),
         ["oracles"] => oracles::install(),
         ["oracles", "--check"] => oracles::check(),
         [] | ["help" | "-h" | "--help"] => {
