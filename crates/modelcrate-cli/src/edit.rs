@@ -195,6 +195,7 @@ const fn takes(format: Format) -> Option<&'static [&'static str]> {
             "signature",
             "remove-signature",
             "mend-for",
+            "fix-shapes",
             "drop-unused",
             "buffers",
         ],

@@ -231,7 +231,7 @@ pub(crate) struct Changes {
     pub(crate) renamed: Vec<(String, String)>,
     pub(crate) set: Vec<String>,
     pub(crate) unset: Vec<String>,
-    /// Operators that have another form for a runtime, and which.
+    /// Operators that have another form for a runtime, and tensors whose shape is known now; which.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) mended: Vec<(String, String)>,
     /// What becomes of tensors that are not put as they are.

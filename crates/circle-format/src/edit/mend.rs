@@ -12,10 +12,10 @@ use crate::{
     },
 };
 
-/// One change that [`Reader::mended_for_onert`] makes.
+/// One change that [`Reader::mended_for_onert`] or [`Model::fix_shapes`] makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mended {
-    /// The operator, such as `subgraph 0/operator 3`, as the file counts.
+    /// The operator or tensor, such as `subgraph 0/operator 3`, as the file counts.
     pub path: String,
     /// What becomes of it.
     pub change: String,
@@ -46,6 +46,28 @@ impl Reader {
         mend.model.subgraphs = graphs;
         mend.empty_buffers();
         Ok((mend.model, mend.changes))
+    }
+}
+
+impl Model {
+    /// Gives dimensions that are not known the size that the file has for them, which is mostly 1, and
+    /// returns each change: a runtime that does not infer shapes needs that.
+    pub fn fix_shapes(&mut self) -> Vec<Mended> {
+        let mut changes = Vec::new();
+        for (graph, subgraph) in self.subgraphs.iter_mut().enumerate() {
+            for (at, tensor) in subgraph.tensors.iter_mut().enumerate() {
+                let (shape, is_unknown) = (&tensor.shape, |dim: &i32| *dim < 0);
+                let fixed = tensor.shape_signature.take_if(|signature| {
+                    let is_said = signature.len() == shape.len() && !shape.iter().any(is_unknown);
+                    is_said && signature.iter().any(is_unknown)
+                });
+                changes.extend(fixed.map(|signature| Mended {
+                    path: format!("subgraph {graph}/tensor {at}"),
+                    change: format!("has the shape {shape:?} in the place of {signature:?}"),
+                }));
+            }
+        }
+        changes
     }
 }
 

@@ -36,6 +36,9 @@ pub(super) struct Options {
     /// 32 bits. What stops it then is for `nnpackage onert` to say
     #[arg(long, value_enum, value_name = "RUNTIME")]
     mend_for: Option<Runtime>,
+    /// Give dimensions that are not known the size that the file has for them, mostly 1
+    #[arg(long)]
+    fix_shapes: bool,
     /// Take out buffers that nothing refers to
     #[arg(long)]
     drop_unused: bool,
@@ -58,10 +61,13 @@ pub(super) fn edit(job: Job) -> anyhow::Result<Outcome> {
     let Job { file, opened, changes, editing } = job;
     let opened = opened.map_or_else(|| editing.open(&file).about(&file), Ok)?;
     let reader = Reader::from_source(opened.source.clone()).about(&file)?;
-    let (mut model, mended) = match changes.circle.mend_for {
+    let (mut model, mut mended) = match changes.circle.mend_for {
         Some(Runtime::Onert) => reader.mended_for_onert().about(&file)?,
         None => (reader.model().clone(), Vec::new()),
     };
+    if changes.circle.fix_shapes {
+        mended.extend(model.fix_shapes());
+    }
     let done = changes.apply_to_model(&mut model, &reader, &file, editing.force).about(&file)?;
     let mended = mended.into_iter().map(|mended| (mended.path, mended.change)).collect();
     let done = Changed { mended, ..done };

@@ -270,6 +270,34 @@ fn models_are_mended_for_a_runtime() {
     assert_eq!(prints(cd, &mend), "m.tflite: nothing to change\n");
 }
 
+#[test]
+fn unknown_dimensions_get_their_size() {
+    let folder = folder();
+    let cd = folder.path();
+    let mut model = ModelBuilder::new(Schema::Circle);
+    let mut graph = model.subgraph("main");
+    let row = |name: &str| Tensor {
+        shape_signature: Some(vec![-1, 4]),
+        ..Tensor::new(name, TensorType::Float32, [1, 4])
+    };
+    let x = graph.input(row("x"));
+    let y = graph.output(row("y"));
+    graph.operator(BuiltinOperator::LOGISTIC, Operator::new([x], [y]));
+    graph.finish();
+    Writer::create(cd.join("m.circle"), &model.finish()).unwrap().finish().unwrap();
+    let forecast = ["nnpackage", "onert", "m.circle"];
+    assert!(prints(cd, &forecast).contains("needs a shape"));
+    let said = prints(cd, &["edit", "m.circle", "--fix-shapes"]);
+    let tensor = |at| {
+        format!(
+            "m.circle: mended subgraph 0/tensor {at}: has the shape [1, 4] in the place of [-1, 4]\n"
+        )
+    };
+    assert!(said.starts_with(&[tensor(0), tensor(1)].concat()), "{said}");
+    assert!(!prints(cd, &forecast).contains("needs a shape"));
+    assert_eq!(prints(cd, &["edit", "m.circle", "--fix-shapes"]), "m.circle: nothing to change\n");
+}
+
 /// TFLite has other runtimes: what stops onert alone is said where that is asked for.
 #[test]
 fn models_are_verified_for_a_runtime() {
