@@ -94,9 +94,11 @@ fn circle_becomes_the_tflite_that_it_was() {
         models::add(Schema::Tflite, [1.0, -2.0, 3.5, 0.0]),
         classifier(Schema::Tflite),
     ];
+    let mut tflite: Vec<Reader> =
+        made.iter().map(|model| Reader::from_bytes(model.to_bytes().unwrap()).unwrap()).collect();
+    tflite.extend(Client::models().iter().map(|path| Reader::open(path).unwrap()));
     let mut paths = Vec::new();
-    for (at, model) in made.iter().enumerate() {
-        let before = &Reader::from_bytes(model.to_bytes().unwrap()).unwrap();
+    for (at, before) in tflite.iter().enumerate() {
         paths.push(write(format!("{at}.tflite"), before.model(), before));
         let circle = before.model().to_schema(Schema::Circle).unwrap();
         let circle = Reader::open(write(format!("{at}.circle"), &circle, before)).unwrap();
@@ -105,8 +107,11 @@ fn circle_becomes_the_tflite_that_it_was() {
     }
     let Some(found) = Client::LITERT.run("litert_run.py", &paths) else { return };
     for (pair, path) in found.as_array().unwrap().chunks(2).zip(paths.chunks(2)) {
-        assert_eq!((&pair[0]["error"], &pair[1]), (&Json::Null, &pair[0]), "{path:?}");
+        assert_eq!(pair[1], pair[0], "{path:?}");
     }
+    // Some real models have operators of their own.
+    let ran = found.as_array().unwrap().iter().filter(|run| run["error"].is_null()).count() / 2;
+    assert!(ran >= made.len() + (tflite.len() - made.len()) * 4 / 5, "{ran} of {}", tflite.len());
 }
 
 /// onert runs the Circle, LiteRT the TFLite that becomes of it.
