@@ -25,8 +25,9 @@ impl Reader {
     /// Returns the model in a form that onert 0.1.0 gets further with, and each change.
     ///
     /// `RESHAPE` gets its shape as an input. Constants of 16-bit floats that `DEQUANTIZE` widens
-    /// become those of 32 bits that it makes, and the operator goes, unless the model has training
-    /// information, which names operators by position. Nothing else changes, and no value does.
+    /// become those of 32 bits that it makes, and the operator goes, unless the model has metadata that
+    /// name operators by position: training information, or control dependencies of TFLite. Nothing
+    /// else changes, and no value does.
     ///
     /// # Errors
     ///
@@ -38,7 +39,7 @@ impl Reader {
         for (at, subgraph) in (0_u32..).zip(&self.model().subgraphs) {
             let mut graph = subgraph.clone();
             mend.give_shapes(at, &mut graph);
-            if !mend.is_trained {
+            if !mend.is_counted {
                 mend.widen(at, &mut graph)?;
             }
             graphs.push(graph);
@@ -48,6 +49,9 @@ impl Reader {
         Ok((mend.model, mend.changes))
     }
 }
+
+/// Metadata that name operators by their position.
+const BY_POSITION: [&str; 2] = [TrainingInfo::METADATA, "model_control_dependencies"];
 
 impl Model {
     /// Gives dimensions that are not known the size that the file has for them, which is mostly 1, and
@@ -75,7 +79,7 @@ struct Mend<'a> {
     /// By graph and position.
     constants: HashMap<(u32, u32), Tensor<'a>>,
     budget: Budget,
-    is_trained: bool,
+    is_counted: bool,
     model: Model,
     /// Buffers of constants that are no longer used.
     freed: BTreeSet<u32>,
@@ -90,9 +94,9 @@ impl<'a> Mend<'a> {
         let len = reader.source().len();
         let budget = Budget::sharing("bytes of constants that become wider", reader.limits(), len);
         let mut names = model.metadata.iter().filter_map(|entry| entry.name.as_deref());
-        let is_trained = names.any(|name| name == TrainingInfo::METADATA);
+        let is_counted = names.any(|name| BY_POSITION.contains(&name));
         let (freed, changes) = (BTreeSet::new(), Vec::new());
-        Self { constants, budget, is_trained, model, freed, changes }
+        Self { constants, budget, is_counted, model, freed, changes }
     }
 
     /// Gives every reshape of one input its shape as the second one.
@@ -132,11 +136,16 @@ impl<'a> Mend<'a> {
             Some(BuiltinOptions::Reshape(options)) if !options.new_shape.is_empty() => {
                 &options.new_shape
             }
-            _ => output.shape_signature.as_ref().unwrap_or(&output.shape),
+            _ => {
+                let signature = output.shape_signature.as_ref();
+                signature.filter(|signature| !signature.is_empty()).unwrap_or(&output.shape)
+            }
         };
-        // One dimension at most follows from the others.
-        let unknown = shape.iter().filter(|dim| **dim < 0).count();
-        (unknown <= 1).then(|| shape.clone())
+        // One dimension at most follows from the others. A tensor without elements says nothing to
+        // onert, so there is no input for the shape of a scalar, which old options have as [0].
+        let unknown = shape.iter().filter(|dim| **dim == -1).count();
+        let is_shape = unknown <= 1 && shape.iter().all(|dim| *dim >= -1);
+        (is_shape && !shape.is_empty() && **shape != [0]).then(|| shape.clone())
     }
 
     /// Stores constants of 16 bits as what is made of them.
@@ -159,6 +168,7 @@ impl<'a> Mend<'a> {
         let mut places = 0..;
         subgraph.operators.retain(|_| places.next().is_none_or(|at| !dropped.contains(&at)));
         let used = subgraph.operators.iter().flat_map(|operator| &operator.inputs);
+        let used = used.chain(&subgraph.inputs).chain(&subgraph.outputs);
         let used: HashSet<u32> = used.filter_map(|&input| u32::try_from(input).ok()).collect();
         for index in widened.into_keys().filter(|index| !used.contains(index)) {
             let at = usize::try_from(index).ok();

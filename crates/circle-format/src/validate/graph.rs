@@ -200,6 +200,14 @@ impl<'a> Check<'a, '_> {
         for (at, operator) in self.subgraph.operators.iter().enumerate() {
             for &input in &operator.inputs {
                 let Some(slot) = slot(&mut state, input) else { continue };
+                if *slot == Value::Empty {
+                    *slot = Value::Reported;
+                    let message =
+                        format!("operator {at} reads tensor {input}, which has no elements");
+                    let diagnosis = Diagnosis::warning("model/onert-empty", message);
+                    self.at_graph(diagnosis.crashes(Stage::Run));
+                    continue;
+                }
                 if *slot == Value::Missing {
                     // Reported once.
                     *slot = Value::Reported;

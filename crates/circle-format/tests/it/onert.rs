@@ -176,3 +176,51 @@ fn constants_of_16_bits_stay_where_they_are_used() {
     assert_eq!(changes.len(), 2);
     assert_eq!(mended.subgraphs[0].tensors[0].buffer, model.subgraphs[0].tensors[0].buffer);
 }
+
+#[test]
+fn what_is_given_out_or_counted_stays() {
+    let mut model = halves();
+    model.subgraphs[0].outputs.push(0);
+    let mended = read(&model).mended_for_onert().unwrap().0;
+    assert_eq!(mended.subgraphs[0].tensors[0].buffer, model.subgraphs[0].tensors[0].buffer);
+    let mut counted = halves();
+    counted.set_metadata("model_control_dependencies", "0,1");
+    assert_eq!(read(&counted).mended_for_onert().unwrap().1, []);
+}
+
+/// A scalar has no dimensions that an input could say, and other numbers than -1 say nothing.
+#[test]
+fn reshapes_without_a_shape_stay() {
+    let changes = |shape: &[i32], signature: Option<Vec<i32>>| {
+        let mut model = ModelBuilder::new(Schema::Tflite);
+        let mut graph = model.subgraph("main");
+        let x = graph.input(Tensor::new("x", TensorType::Float32, [1]));
+        let y = Tensor::new("y", TensorType::Float32, shape.to_vec());
+        let y = graph.output(Tensor { shape_signature: signature, ..y });
+        graph.operator(BuiltinOperator::RESHAPE, Operator::new([x], [y]));
+        graph.finish();
+        let (_, changes) = read(&model.finish()).mended_for_onert().unwrap();
+        changes.into_iter().map(|mended| mended.change).collect::<Vec<_>>()
+    };
+    assert_eq!(changes(&[], None), [""; 0]);
+    assert_eq!(changes(&[1, 1], Some(vec![-2, 1])), [""; 0]);
+    assert_eq!(changes(&[1, 1], Some(vec![])), ["RESHAPE has its shape [1, 1] as an input"]);
+    assert_eq!(changes(&[1, 1], Some(vec![-1, 1])), ["RESHAPE has its shape [-1, 1] as an input"]);
+}
+
+#[test]
+fn constants_without_elements_stop_it() {
+    let mut model = ModelBuilder::new(Schema::Circle);
+    let mut graph = model.subgraph("main");
+    let x = graph.input(Tensor::new("x", TensorType::Float32, [1]));
+    let shape = graph.constant(Tensor::new("shape", TensorType::Int32, [0]), vec![]);
+    let y = graph.output(Tensor::new("y", TensorType::Float32, []));
+    graph.operator(BuiltinOperator::RESHAPE, Operator::new([x, shape], [y]));
+    graph.finish();
+    let reader = read(&model.finish());
+    assert_eq!(reader.forecast(), Some(Reaction::Crashes { stage: Stage::Run }));
+    let said = said(&reader.lint());
+    let expected = "model/onert-empty operator 0 reads tensor 1, which has no elements (onert crashes \
+                    while running)";
+    assert!(said.iter().any(|found| found == expected), "{said:?}");
+}
