@@ -78,6 +78,7 @@ struct Writing<'b> {
     known: HashMap<(u32, ScalarType), Memo>,
     path: String,
     visits: Budget,
+    texts: Budget,
 }
 
 impl<'b> Writing<'b> {
@@ -92,6 +93,7 @@ impl<'b> Writing<'b> {
             known: HashMap::new(),
             path: String::new(),
             visits: Budget::new("number of values", limits.tensors, Limit::Tensors),
+            texts: Budget::new("texts in bytes", limits.document_bytes, Limit::DocumentBytes),
         }
     }
 
@@ -316,6 +318,7 @@ impl<'b> Writing<'b> {
         for (index, item) in attributes.into_iter().flat_map(Vector::u32s).enumerate() {
             let name = names.map(|names| names.text_at(index, TEXT, "name of an attribute"));
             let name = name.transpose()?.flatten().unwrap_or_default();
+            self.texts.take(name.len() as u64)?;
             self.out.text(&name);
             self.below(&name, item?, depth)?;
         }
@@ -408,11 +411,15 @@ impl<'b> Writing<'b> {
     }
 
     fn text(&self, table: Table<'_>, id: usize, what: &'static str) -> Result<String> {
-        Ok(table.text(id, self.limits.document_bytes, what)?.unwrap_or_default())
+        let text = table.text(id, self.limits.document_bytes, what)?.unwrap_or_default();
+        // The same one may be met any number of times.
+        self.texts.take(text.len() as u64)?;
+        Ok(text)
     }
 
     fn refused(&self, found: &str) -> Error {
-        let (path, found) = (self.path.clone(), found.to_owned());
+        let path = if self.path.is_empty() { "state" } else { &self.path };
+        let (path, found) = (path.to_owned(), found.to_owned());
         Error::NotTorchScript { fault: TorchScriptFault::Value { path, found } }
     }
 }

@@ -86,7 +86,7 @@ fn what_cannot_be_written_is_named() {
     for at in places {
         bytes[at + 10] = b'\n';
     }
-    let message = "the model cannot become TorchScript: \"\" is an object of the class \
+    let message = "the model cannot become TorchScript: \"state\" is an object of the class \
                    \"__torch__.\\net3\"";
     assert_eq!(written(&bytes).unwrap_err().to_string(), message);
 }
