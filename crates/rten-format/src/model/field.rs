@@ -292,7 +292,7 @@ impl<'a> Field<'a> for Option<String> {
     }
 
     fn from_text(text: &str) -> std::result::Result<Self, String> {
-        Ok(Some(text.to_owned()))
+        Ok(Some(text.to_owned()).filter(|text| text != NONE))
     }
 }
 

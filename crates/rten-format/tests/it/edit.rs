@@ -5,7 +5,7 @@ use std::fs;
 use rten_format::{
     Attributes, AutoPad, Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder,
     Metadata, Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
-    attributes::{ConvAttrs, IfAttrs, LoopAttrs, SoftmaxAttrs},
+    attributes::{ConvAttrs, EinsumAttrs, IfAttrs, LoopAttrs, SoftmaxAttrs},
     tensor_core::{self, Extent, output::Edited},
     topology::Topology,
 };
@@ -394,6 +394,9 @@ fn attributes_are_set_by_text() {
     let pads = Some(vec![1, 1, 0, 2]);
     let expected = ConvAttrs { auto_pad: AutoPad::NotSet, pads, groups: 4, ..Default::default() };
     assert_eq!(table, expected.into());
+    let mut einsum = Attributes::from(EinsumAttrs { equation: Some("ij->ji".to_owned()) });
+    einsum.set("equation", "none").unwrap();
+    assert_eq!(einsum, EinsumAttrs { equation: None }.into());
     for (table, field, text, message) in [
         (
             ConvAttrs::default().into(),
