@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use modelcrate::{
     AnyFile, AnyReader, Content, NamedTensor, QuantizationSummary, TensorSet,
     model_archive::NewFolder,
-    tensor_core::{Budget, Chain, DType, Limits, Shape, TensorBuf, Verify},
+    tensor_core::{Chain, DType, Limits, Shape, TensorBuf, Verify},
     weights::{self, ElementType, npy},
 };
 use serde::Serialize;
@@ -227,7 +227,16 @@ impl Extract {
         let bar = Progress::new(&self.input, index.byte_len());
         let memory = QuantizationSummary::memory(&Limits::default());
         for mut entry in mem::take(&mut index.tensors) {
-            let bytes = match entry.read(&memory) {
+            let tensor = entry.tensor.tensor();
+            match tensor.quantization(&memory) {
+                Ok(found) => entry.quantization = found,
+                // What the numbers stand for is missing, not the numbers.
+                Err(error) => {
+                    let error = Error::from(error).context(format!("tensor {:?}", entry.name));
+                    bar.suspend(|| failed.say(&error));
+                }
+            }
+            let bytes = match tensor_bytes(entry.tensor, entry.how) {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     bar.suspend(|| failed.add(entry.name, &error));
@@ -270,15 +279,6 @@ impl Extract {
     }
 }
 
-impl TensorEntry<'_> {
-    /// Reads the tensor, and how it is quantized.
-    fn read(&mut self, memory: &Budget) -> anyhow::Result<bytes::Bytes> {
-        let quantization = self.tensor.tensor().quantization(memory);
-        self.quantization = quantization.with_context(|| format!("tensor {:?}", self.name))?;
-        tensor_bytes(self.tensor, self.how)
-    }
-}
-
 /// What could not be read, and what becomes of the command for it.
 struct Failed<'s> {
     input: &'s Path,
@@ -288,11 +288,14 @@ struct Failed<'s> {
 
 impl<'s> Failed<'s> {
     fn add(&mut self, name: &'s str, error: &Error) {
-        let reason = chain(error);
-        print_error(&format!("{}: {reason}", self.input.display()));
+        self.say(error);
+        self.names.push(LeftOut { name, reason: chain(error) });
+    }
+
+    fn say(&mut self, error: &Error) {
+        print_error(&format!("{}: {}", self.input.display(), chain(error)));
         let outcome = if is_invalid(error) { Outcome::Invalid } else { Outcome::Failed };
         self.outcome = self.outcome.and(outcome);
-        self.names.push(LeftOut { name, reason });
     }
 }
 

@@ -254,7 +254,8 @@ impl Affine {
 impl QuantizationSummary {
     /// Reads the scales and zero points that are tensors.
     fn with_channels(mut self, tensor: ptl_spec::Tensor<'_>, memory: &Budget) -> Result<Self> {
-        if self.scheme.is_none()
+        if self.axis.is_some()
+            && self.scheme.is_none()
             && let (Some(scales), Some(zero_points)) = (tensor.scales(), tensor.zero_points())
         {
             for part in [scales, zero_points] {

@@ -21,8 +21,8 @@ use crate::{
 /// The forecast says what stops onert 0.1.0 on the unpacked package, or makes it go wrong, as far as
 /// that follows from what is in it; bytes of constants are not read. It goes by what became of each
 /// operator when it was tried alone, with every number of inputs and all element types, and by the
-/// extension of a model that is in no package. What was not tried is said to be so. What is wrong with a
-/// package by the text of the format is for verify to say.
+/// extension of a model that is in no package. What was not tried is said to be so; whether the shapes of
+/// several inputs fit each other is not looked at. What is wrong with a package by the text of the format is for verify to say.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status: 0 onert is expected to run it, once inputs have the shapes and operators the kernels that \
@@ -101,8 +101,10 @@ impl Onert {
             None | Some(Reaction::Needs(_)) => Outcome::Fine,
             Some(_) => Outcome::Stopped,
         };
-        let said =
-            diagnoses.into_iter().filter(|found| found.hint.is_some() || found.onert.is_some());
+        let said = diagnoses.into_iter().filter(|found| {
+            let is_error = found.finding.severity == Severity::Error;
+            is_error || found.hint.is_some() || found.onert.is_some()
+        });
         let findings = said.map(Found::of).collect();
         Ok(Forecast { path, forecast: Reacts::forecast(forecast.as_ref()), findings, outcome })
     }
