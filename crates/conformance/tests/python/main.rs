@@ -3,6 +3,8 @@
 //! `cargo xtask oracles` installs them; where one is missing its tests say so and pass, except in
 //! continuous integration.
 
+mod convert;
+
 use std::path::{Path, PathBuf};
 
 use conformance::{

@@ -1,7 +1,4 @@
 //! What our conversions write, as the clients of the formats read it.
-//!
-//! `cargo xtask oracles` installs them; where one is missing its tests say so and pass, except in
-//! continuous integration.
 
 use std::{collections::BTreeMap, path::Path};
 
