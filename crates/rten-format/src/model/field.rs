@@ -101,7 +101,12 @@ macro_rules! numbers {
             }
 
             fn from_text(text: &str) -> std::result::Result<Self, String> {
-                text.parse().map_err(|_| $expected.to_owned())
+                let found = text.parse::<Self>().ok();
+                let is_finite = |found: &Self| match found.value() {
+                    AttributeValue::Float(number) => number.is_finite(),
+                    _ => true,
+                };
+                found.filter(is_finite).ok_or_else(|| $expected.to_owned())
             }
         }
     )*};
@@ -111,7 +116,7 @@ numbers! {
     bool => Bool, "true or false";
     i32 => Int, "a whole number of 32 bits";
     u32 => Int, "a whole number of 32 bits, from 0";
-    f32 => Float, "a number";
+    f32 => Float, "a finite number";
 }
 
 macro_rules! enums {

@@ -5,7 +5,7 @@ use std::fs;
 use rten_format::{
     Attributes, AutoPad, Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder,
     Metadata, Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
-    attributes::{ConvAttrs, EinsumAttrs, IfAttrs, LoopAttrs, SoftmaxAttrs},
+    attributes::{ConvAttrs, EinsumAttrs, GemmAttrs, IfAttrs, LoopAttrs, SoftmaxAttrs},
     tensor_core::{self, Extent, output::Edited},
     topology::Topology,
 };
@@ -421,6 +421,12 @@ fn attributes_are_set_by_text() {
             "axis",
             "2147483648",
             "has attribute axis \"2147483648\", expected a whole number of 32 bits",
+        ),
+        (
+            GemmAttrs::default().into(),
+            "alpha",
+            "1e999",
+            "has attribute alpha \"1e999\", expected a finite number",
         ),
         (
             IfAttrs::default().into(),
