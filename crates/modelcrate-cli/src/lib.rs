@@ -72,6 +72,7 @@ use std::{ffi::OsString, io};
 
 use clap::Parser as _;
 
+pub use crate::graph::graph_json;
 use crate::{
     args::Args,
     failure::{bare, chain, is_invalid},

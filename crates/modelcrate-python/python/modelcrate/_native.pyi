@@ -1,0 +1,116 @@
+"""The native half of the package: nothing of it is for users but what `modelcrate` shows."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol, final
+
+from typing_extensions import CapsuleType, disjoint_base
+
+__all__ = [
+    "Exporter",
+    "Memory",
+    "Reader",
+    "Tensor",
+    "__version__",
+    "command",
+    "convert",
+    "diff",
+    "explain",
+    "save",
+    "targets",
+]
+
+__version__: str
+
+class _ReadsAt(Protocol):
+    """An object that reads bytes by position."""
+
+    def read_at(self, offset: int, length: int, /) -> bytes: ...
+
+@final
+class Reader:
+    @staticmethod
+    def open(
+        path: str | os.PathLike[str], *, map: bool, lenient: bool, verify: str | None
+    ) -> Reader: ...
+    @staticmethod
+    def from_bytes(data: bytes, *, lenient: bool, verify: str | None) -> Reader: ...
+    @staticmethod
+    def from_object(
+        object: _ReadsAt, length: int, *, lenient: bool, verify: str | None
+    ) -> Reader: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def format(self) -> str: ...
+    def close(self) -> None: ...
+    def names(self) -> list[str]: ...
+    def summary(self, digests: bool, stats: bool, values: int) -> str: ...
+    def check(self, data: bool) -> str: ...
+    def hash(self) -> str: ...
+    def file(self, path: str) -> bytes | None: ...
+    def graph(self) -> str: ...
+
+class Exporter:
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@disjoint_base
+class Tensor(Exporter):
+    def __new__(cls, reader: Reader, place: int) -> Tensor: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def nbytes(self) -> int | None: ...
+    def read(self, owned: bool, dequantize: bool, bits: bool) -> Memory: ...
+    def strings(self) -> list[str]: ...
+    def verify(self) -> bool: ...
+
+@final
+class Memory:
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def writable(self) -> bool: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    @staticmethod
+    def __dlpack_device__() -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def diff(
+    old: Reader, new: Reader, *, tolerance: tuple[float, float] | None, tensors_only: bool
+) -> str: ...
+def convert(
+    input: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    to: str | None,
+    lossy: bool,
+    densify: bool,
+    dequantize: bool,
+    overwrite: bool,
+) -> str: ...
+def save(
+    tensors: Sequence[tuple[str, str, Sequence[int], int, _ReadsAt]],
+    path: str | os.PathLike[str],
+    metadata: dict[str, str],
+    *,
+    to: str | None,
+) -> str: ...
+def command(arguments: Sequence[str], /) -> int: ...
+def explain(rule: str, /) -> str | None: ...
+def targets() -> list[str]: ...
