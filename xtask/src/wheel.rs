@@ -60,7 +60,7 @@ pub(crate) fn test() -> Result<()> {
 /// Measures the package, as it is released, beside safetensors.
 pub(crate) fn bench() -> Result<()> {
     let environment = environment()?;
-    install(&environment, "python")?;
+    install(&environment, "wheel")?;
     succeed(environment.python().arg(folder().join("benches/load.py")))
 }
 

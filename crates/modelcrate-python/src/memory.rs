@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use modelcrate::tensor_core::{AlignedBuf, DType, Error as Core, Shape, Source};
 use pyo3::{
-    exceptions::PyBufferError,
+    exceptions::{PyAttributeError, PyBufferError},
     ffi,
     prelude::*,
     types::{PyCapsule, PyDict, PyTuple},
@@ -179,6 +179,9 @@ impl Memory {
     }
 }
 
+/// Dimensions that every `NumPy` has.
+const MAX_RANK: usize = 32;
+
 /// Returns what elements of a size must start at a multiple of; of complex ones each half.
 const fn alignment(size: usize) -> usize {
     if size > 8 { 8 } else { size }
@@ -210,12 +213,21 @@ impl Memory {
     }
 
     #[getter]
+    fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    #[getter]
     fn writable(&self) -> bool {
         self.is_writable
     }
 
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if self.shape.len() > MAX_RANK {
+            // NumPy before 2 does not check, and writes behind the end of its own memory.
+            return Err(PyAttributeError::new_err("NumPy has no array of so many dimensions"));
+        }
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
         interface.set_item("typestr", self.element.typestr)?;
@@ -307,6 +319,10 @@ impl Exporter {
     }
 }
 
+/// `PyBUF_MAX_NDIM`.
+#[cfg(not(feature = "abi3-py310"))]
+const MAX_BUFFER_RANK: usize = 64;
+
 /// Says that a view was not filled.
 ///
 /// # Safety
@@ -338,6 +354,11 @@ unsafe fn fill(
         // SAFETY: so the caller promises.
         unsafe { no_buffer(view) };
         return Err(PyBufferError::new_err("memory is read-only"));
+    }
+    if this.shape.len() > MAX_BUFFER_RANK {
+        // SAFETY: so the caller promises.
+        unsafe { no_buffer(view) };
+        return Err(PyBufferError::new_err("buffers have at most 64 dimensions"));
     }
     let format = match (this.element.format, asked(ffi::PyBUF_FORMAT)) {
         (Some(format), true) => format.as_ptr().cast_mut(),

@@ -7,7 +7,10 @@ use modelcrate::{
     tensor_core::{DType, Limits, Shape, TensorBuf},
     weights::ElementType,
 };
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
 
 use crate::{
     fault::{Fault, Result},
@@ -78,6 +81,22 @@ impl Tensor {
             };
             Memory::new(dtype, &shape, owner, owned, bits)
         })?)
+    }
+
+    /// Reads its elements as bytes; of blocks those that are stored.
+    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            let opened = self.state.get()?;
+            Ok::<_, Fault>(match opened.tensor(self.place)? {
+                AnyTensor::Weights(tensor)
+                    if !matches!(tensor.element_type(), ElementType::Plain(_)) =>
+                {
+                    tensor.stored_bytes().map_err(modelcrate::Error::from)?
+                }
+                tensor => tensor.bytes()?,
+            })
+        })?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// Returns the texts of a tensor of texts.

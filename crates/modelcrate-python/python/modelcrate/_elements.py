@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._native import Memory, Tensor
 
-__all__ = ["array", "bytes_of", "dtype_of", "name_of", "torch_dtype", "torch_name", "torch_tensor"]
+__all__ = ["array", "dtype_of", "name_of", "torch_dtype", "torch_name", "torch_tensor"]
 
 # What NumPy has itself.
 _NUMPY = {
@@ -103,12 +103,16 @@ def array(tensor: Tensor, dequantize: bool) -> np.ndarray[Any, Any]:
 
 def _plain(memory: Memory) -> np.ndarray[Any, Any]:
     """Returns memory as an array without a copy."""
-    try:
-        found: np.ndarray[Any, Any] = np.asarray(memory)
-    except ValueError as error:
-        # Of more dimensions than NumPy has.
-        raise UnsupportedError(str(error)) from None
+    if memory.rank > _MAX_RANK:
+        raise UnsupportedError(
+            f"the tensor has {memory.rank} dimensions, and arrays have at most {_MAX_RANK}"
+        )
+    found: np.ndarray[Any, Any] = np.asarray(memory)
     return found
+
+
+# What every release of NumPy has.
+_MAX_RANK = 32
 
 
 def _halves(
@@ -126,11 +130,6 @@ def _halves(
         elements = (elements ^ np.int8(8)) - np.int8(8)
     found: np.ndarray[Any, Any] = elements.astype(dtype).reshape(shape)
     return found
-
-
-def bytes_of(memory: Memory) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Returns the bytes of memory without a copy."""
-    return _plain(memory).reshape(-1).view(np.uint8)
 
 
 def torch_dtype(name: str) -> torch.dtype:

@@ -147,8 +147,9 @@ class Tensor(_native.Tensor):
         return _elements.torch_tensor(self, dequantize)
 
     def tobytes(self) -> bytes:
-        """Reads its elements as bytes: decoded, little-endian and row-major."""
-        return _elements.bytes_of(self.read(False, False, True)).tobytes()
+        """Reads its elements as bytes: decoded, little-endian and row-major; blocks, such as those of
+        GGUF, as they are stored."""
+        return super().tobytes()
 
     @property
     def info(self) -> Mapping[str, Any]:
