@@ -20,7 +20,7 @@ pub(super) fn fault(constant: Tensor<'_>, elements: u64) -> Result<Option<String
     if len < WORD {
         return Ok(Some(format!("has {len} bytes, expected a count of texts in {WORD}")));
     }
-    let mut bytes = [0; WORD as usize];
+    let mut bytes = [0; 4];
     source.read_into(Extent::new(extent.offset(), WORD)?, &mut bytes, "count of texts")?;
     let count = u64::from(u32::from_le_bytes(bytes));
     if count != elements {
