@@ -47,6 +47,10 @@ pub enum Error {
     #[cfg(feature = "ztensor")]
     #[error(transparent)]
     ZTensor(#[from] ztensor::Error),
+    /// A file at an address cannot be opened.
+    #[cfg(feature = "remote")]
+    #[error(transparent)]
+    Remote(#[from] crate::remote::Error),
     /// Bytes could not be read.
     #[error(transparent)]
     Core(#[from] tensor_core::Error),
@@ -60,6 +64,8 @@ impl Error {
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.rule(),
             Self::UnknownFormat { .. } => "file/unknown-format",
+            #[cfg(feature = "remote")]
+            Self::Remote(_) => "file/read",
             Self::Core(_) => "file/read",
         )
     }
@@ -71,6 +77,8 @@ impl Error {
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.kind(),
             Self::UnknownFormat { .. } => ErrorKind::Unsupported,
+            #[cfg(feature = "remote")]
+            Self::Remote(error) => error.kind(),
             Self::Core(error) => error.kind(),
         )
     }
@@ -82,6 +90,8 @@ impl Error {
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.at(),
             Self::UnknownFormat { .. } => At::file().offset(0),
+            #[cfg(feature = "remote")]
+            Self::Remote(_) => At::file(),
             Self::Core(error) => error.at(),
         )
     }
@@ -106,6 +116,8 @@ impl Error {
             Self::ZTensor(_) => Some(Format::ZTensor),
             #[cfg(feature = "archive")]
             Self::Archive(_) => None,
+            #[cfg(feature = "remote")]
+            Self::Remote(_) => None,
             Self::UnknownFormat { .. } | Self::Weights(_) | Self::Core(_) => None,
         }
     }
@@ -137,6 +149,8 @@ pub fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
         nnpackage::Error,
         #[cfg(feature = "ptl")]
         ptl_spec::Error,
+        #[cfg(feature = "remote")]
+        crate::remote::Error,
         #[cfg(feature = "wav")]
         crate::wav::Error,
         #[cfg(feature = "rten")]

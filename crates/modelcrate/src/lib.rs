@@ -48,6 +48,7 @@
 //! | `ptl-image` | no | pictures as parameters of specs |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
+//! | `remote` | no | files at addresses of buckets, web servers and model hubs, the module `remote` |
 //! | `ztensor` | yes | zTensor 1.x (`.zt`) |
 //! | `wav` | no | sound from WAV files, for parameters of specs |
 //! | `mmap` | no | memory-mapped sources |
@@ -106,6 +107,8 @@ mod operators;
 mod options;
 mod quantization;
 mod reader;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod rules;
 mod set;
 mod stats;

@@ -52,6 +52,11 @@ impl QuantizationSummary {
                 }
                 _ => Self { scheme: Some("unknown".to_owned()), ..Self::default() },
             }),
+            #[cfg(feature = "rten")]
+            AnyTensor::Rten(tensor) => {
+                let axis = tensor.quantization()?.axis;
+                Some(Self { axis, ..Self::default() })
+            }
             #[allow(unreachable_patterns, reason = "without other formats")]
             _ => None,
         }
@@ -91,7 +96,20 @@ impl AnyTensor<'_> {
         let Some(found) = QuantizationSummary::of(self) else { return Ok(None) };
         match self {
             #[cfg(feature = "ptl")]
-            Self::Ptl(tensor) => Ok(Some(found.with_channels(tensor, memory)?)),
+            Self::Ptl(tensor) => match tensor.scales().zip(tensor.zero_points()) {
+                Some((scales, zeros)) if found.axis.is_some() && found.scheme.is_none() => {
+                    Ok(Some(found.read(Self::Ptl(scales), Some(Self::Ptl(zeros)), memory)?))
+                }
+                _ => Ok(Some(found)),
+            },
+            #[cfg(feature = "rten")]
+            Self::Rten(tensor) => match tensor.quantization() {
+                Some(rten_format::Quantization { scales, zero_points, .. }) => {
+                    let zero_points = zero_points.map(Self::Rten);
+                    Ok(Some(found.read(Self::Rten(scales), zero_points, memory)?))
+                }
+                None => Ok(Some(found)),
+            },
             #[allow(unreachable_patterns, reason = "without other formats")]
             _ => Ok(Some(found)),
         }
@@ -99,8 +117,8 @@ impl AnyTensor<'_> {
 
     /// Reads a quantized tensor as `f32`: blocks of GGUF that
     /// [`ElementType::can_dequantize`](crate::weights::ElementType::can_dequantize) knows, and integers
-    /// with scales beside them, one or one for each index of a dimension, as Circle, TFLite and PyTorch
-    /// Live models have them. `scale × (integer − zero point)` is rounded once.
+    /// with scales beside them, one or one for each index of a dimension, as Circle, TFLite, RTen and
+    /// PyTorch Live models have them. `scale × (integer − zero point)` is rounded once.
     ///
     /// Group-quantized zTensor objects do not say how codes are packed;
     /// [`ztensor::QuantizedGroup::dequantize`] is told.
@@ -250,26 +268,37 @@ impl Affine {
     }
 }
 
-#[cfg(feature = "ptl")]
+#[cfg(any(feature = "ptl", feature = "rten"))]
 impl QuantizationSummary {
-    /// Reads the scales and zero points that are tensors.
-    fn with_channels(mut self, tensor: ptl_spec::Tensor<'_>, memory: &Budget) -> Result<Self> {
-        if self.axis.is_some()
-            && self.scheme.is_none()
-            && let (Some(scales), Some(zero_points)) = (tensor.scales(), tensor.zero_points())
-        {
-            for part in [scales, zero_points] {
-                memory.take(part.info()?.byte_len()?)?;
-            }
-            let [scale, zero_point] = [scales.info()?.dtype, zero_points.info()?.dtype];
-            if (scale, zero_point) != (DType::F64, DType::I64) {
-                return Err(unsupported(format!(
-                    "its scales are {scale} and its zero points {zero_point}, expected f64 and i64"
-                )));
-            }
-            self.scale = scales.read()?.to_vec()?;
-            self.zero_point = zero_points.read()?.to_vec()?;
+    /// Reads scales and zero points that are tensors.
+    fn read(
+        mut self,
+        scales: AnyTensor<'_>,
+        zero_points: Option<AnyTensor<'_>>,
+        memory: &Budget,
+    ) -> Result<Self> {
+        for part in [Some(scales), zero_points].into_iter().flatten() {
+            memory.take(part.info()?.byte_len()?)?;
         }
+        let scales = scales.read()?;
+        self.scale = match scales.info().dtype {
+            DType::F64 => scales.to_vec()?,
+            DType::F32 => scales.to_vec::<f32>()?.into_iter().map(f64::from).collect(),
+            dtype => {
+                return Err(unsupported(format!("its scales are {dtype}, expected f32 or f64")));
+            }
+        };
+        let Some(zero_points) = zero_points else { return Ok(self) };
+        let zero_points = zero_points.read()?;
+        self.zero_point = match zero_points.info().dtype {
+            DType::I64 => zero_points.to_vec()?,
+            DType::I32 => zero_points.to_vec::<i32>()?.into_iter().map(i64::from).collect(),
+            DType::I8 => zero_points.to_vec::<i8>()?.into_iter().map(i64::from).collect(),
+            DType::U8 => zero_points.to_vec::<u8>()?.into_iter().map(i64::from).collect(),
+            dtype => {
+                return Err(unsupported(format!("its zero points are {dtype}, expected integers")));
+            }
+        };
         Ok(self)
     }
 }

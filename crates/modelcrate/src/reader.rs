@@ -63,7 +63,10 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => Source::open_for(path, |source| self.read(source, path.parent())),
+            _ => Source::open_for(path, |source| {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                self.from_source_beside(source, &|name| Source::open(folder.join(name)))
+            }),
         }
     }
 
@@ -85,8 +88,17 @@ impl ReadOptions {
         self.read(source, None)
     }
 
-    /// Opens a source; the shards of an index are in the folder.
-    fn read(self, source: Source, folder: Option<&Path>) -> Result<AnyReader> {
+    /// Like [`open`](Self::open), but with any source, beside which `beside` opens other files by their
+    /// names: the shards of an index.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open) and `beside`.
+    pub fn from_source_beside(self, source: Source, beside: &Beside<'_>) -> Result<AnyReader> {
+        self.read(source, Some(beside))
+    }
+
+    fn read(self, source: Source, beside: Option<&Beside<'_>>) -> Result<AnyReader> {
         let found = Found::look(&source, self)?;
         match found.format {
             #[cfg(feature = "carton")]
@@ -131,10 +143,10 @@ impl ReadOptions {
             }
             Some(Format::Gguf | Format::Npy | Format::Npz | Format::Safetensors) => {
                 let limits = self.limits.unwrap_or_default();
-                if let (Some(folder), Some(Format::Safetensors)) = (folder, found.format)
+                if let (Some(beside), Some(Format::Safetensors)) = (beside, found.format)
                     && weights::is_index(&source)?
                 {
-                    return Ok(AnyReader::Weights(weights::open_index(&source, folder, limits)?));
+                    return Ok(AnyReader::Weights(weights::open_index(&source, beside, limits)?));
                 }
                 let verify = self.verify.unwrap_or_default();
                 let options = weights::Reader::options().limits(limits).verify(verify);
@@ -154,6 +166,9 @@ impl ReadOptions {
         }
     }
 }
+
+/// What opens a file beside another one, by its name.
+type Beside<'a> = dyn Fn(&str) -> tensor_core::Result<Source> + 'a;
 
 impl AnyReader {
     /// Opens a file, or the folder of a carton or an nnpackage, of any format that this build knows.

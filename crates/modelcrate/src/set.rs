@@ -213,6 +213,8 @@ impl AnyTensor<'_> {
             }
             #[cfg(feature = "ptl")]
             Self::Ptl(tensor) if tensor.quantization().is_some() => Form::Codes,
+            #[cfg(feature = "rten")]
+            Self::Rten(tensor) if tensor.quantization().is_some() => Form::Codes,
             #[allow(unreachable_patterns, reason = "without other formats")]
             _ => Form::Plain,
         }

@@ -411,13 +411,7 @@ impl<W: Write> Entries<'_, W> {
     fn copy_raw(&mut self, name: &str, archive: &Archive, from: &str, used: Use) -> Result<()> {
         let entry = entry(archive, from)?;
         let info = entry.info();
-        let raw = Raw {
-            kind: Kind::File,
-            method: info.method,
-            size: info.size,
-            stored_size: info.stored_size,
-            crc32: info.crc32,
-        };
+        let raw = Raw { kind: Kind::File, ..Raw::from(info) };
         let alignment = match (info.method, used) {
             (Method::Stored, Use::InPlace) => self.options.alignment.max(entry.alignment()?),
             (Method::Stored, _) => entry.alignment()?,

@@ -138,6 +138,7 @@ mod generated;
 mod model;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+mod quantization;
 mod read;
 mod show;
 mod tensor;
@@ -170,6 +171,7 @@ pub use model::{
     release::{Release, UnknownRelease},
     topology,
 };
+pub use quantization::Quantization;
 pub use read::{
     ReadOptions, Reader,
     header::{Header, Version},

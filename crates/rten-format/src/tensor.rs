@@ -55,7 +55,7 @@ impl Reader {
 }
 
 impl<'a> Tensor<'a> {
-    const fn new(reader: &'a Reader, entry: &'a Entry) -> Self {
+    pub(crate) const fn new(reader: &'a Reader, entry: &'a Entry) -> Self {
         Self { reader, entry }
     }
 

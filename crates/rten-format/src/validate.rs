@@ -13,9 +13,10 @@ use tensor_core::{
 };
 
 use crate::{
-    AttributeValue, Attributes, AttributesType, AttributesUse, Constant, ConstantData, DataType,
-    Dim, Error, Graph, Header, Metadata, Model, Node, NodeKind, Operator, OperatorInfo,
+    AttributeValue, Attributes, AttributesType, AttributesUse, AutoPad, Constant, ConstantData,
+    DataType, Dim, Error, Graph, Header, Metadata, Model, Node, NodeKind, Operator, OperatorInfo,
     OperatorType, Reader, Result, Tensor, Value,
+    attributes::{AveragePoolAttrs, MaxPoolAttrs},
     topology::{Scope, Topology, node},
     types::{Clash, Contradiction, Kinds, Misfit, Scopes},
     write::MAX_ALIGNMENT,
@@ -324,6 +325,7 @@ impl<'a> Check<'_, 'a> {
             }
         }
         self.softmax(id, operator);
+        self.window(id, operator);
         self.branches(id, operator);
         let mut outputs = operator.outputs.iter().flatten().peekable();
         if outputs.peek().is_some() && !outputs.any(|output| self.is_read(*output, listed)) {
@@ -433,6 +435,68 @@ impl<'a> Check<'_, 'a> {
                  missing axis: the last one"
             );
             self.at_node(id, Severity::Note, "rten/softmax-axis", message);
+        }
+    }
+
+    /// Checks that the lists of a convolution or pooling have as many numbers as its window, which RTen
+    /// finds out when it runs.
+    fn window(&mut self, id: u32, operator: &Operator) {
+        // Kernels lie behind two dimensions of channels; one that is no constant may be of any rank.
+        let kernel = || {
+            let id = (*operator.inputs.get(1)?)?;
+            let NodeKind::Constant(kernel) = &node(self.scope.graph(), id)?.kind else {
+                return None;
+            };
+            kernel.shape.len().checked_sub(2)
+        };
+        let pads = |auto_pad, pads| (auto_pad == AutoPad::NotSet).then_some(pads).flatten();
+        let (rank, lists) = match &operator.attributes {
+            Some(
+                Attributes::AveragePool(AveragePoolAttrs {
+                    kernel_size,
+                    auto_pad,
+                    pads: sides,
+                    strides,
+                    ..
+                })
+                | Attributes::MaxPool(MaxPoolAttrs {
+                    kernel_size,
+                    auto_pad,
+                    pads: sides,
+                    strides,
+                    ..
+                }),
+            ) => {
+                let lists =
+                    [("pads", pads(*auto_pad, sides.as_ref())), ("strides", strides.as_ref())];
+                (Some(kernel_size.len()), lists.to_vec())
+            }
+            Some(Attributes::Conv(table)) => {
+                let pads = pads(table.auto_pad, table.pads.as_ref());
+                let (strides, dilations) = (table.strides.as_ref(), table.dilations.as_ref());
+                (kernel(), vec![("pads", pads), ("strides", strides), ("dilations", dilations)])
+            }
+            Some(Attributes::ConvTranspose(table)) => {
+                let pads = pads(table.auto_pad, table.pads.as_ref());
+                let (strides, dilations) = (table.strides.as_ref(), table.dilations.as_ref());
+                let output = ("output_padding", table.output_padding.as_ref());
+                let lists =
+                    [("pads", pads), ("strides", strides), ("dilations", dilations), output];
+                (kernel(), lists.to_vec())
+            }
+            _ => return,
+        };
+        let Some(rank) = rank else { return };
+        for (name, list) in lists {
+            let Some(found) = list.map(Vec::len) else { continue };
+            let expected = if name == "pads" { rank.saturating_mul(2) } else { rank };
+            if found != expected {
+                let message = format!(
+                    "has {name} of {found} numbers, expected {expected} for a window of {rank} \
+                     dimensions: RTen opens the model, and cannot run it"
+                );
+                self.at_node(id, Severity::Warning, "rten/window", message);
+            }
         }
     }
 

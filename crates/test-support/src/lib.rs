@@ -19,6 +19,7 @@ pub mod flatc;
 pub mod killed;
 pub mod memory;
 mod recorded;
+pub mod server;
 mod small_disk;
 pub mod zip;
 

@@ -427,13 +427,7 @@ impl<W: Write> Writer<W> {
         };
         self.remember(file);
         let info = entry.info();
-        let raw = Raw {
-            kind: Kind::File,
-            method: info.method,
-            size: info.size,
-            stored_size: info.stored_size,
-            crc32: info.crc32,
-        };
+        let raw = Raw { kind: Kind::File, ..Raw::from(info) };
         let alignment = match info.method {
             Method::Stored => self.options.alignment.max(entry.alignment()?),
             _ => 1,

@@ -10,13 +10,16 @@ mod model;
 mod operators;
 mod quantization;
 mod runtime;
+mod strings;
 mod training;
 
 use std::{collections::HashSet, path::Path};
 
-use tensor_core::{Budget, Chain, Finding, Limit, Report};
+use tensor_core::{At, Budget, Chain, Finding, Limit, Report};
 
-use crate::{Diagnoses, Diagnosis, Error, Reaction, Reader, Schema};
+use crate::{
+    Diagnoses, Diagnosis, Error, Reaction, Reader, Result, Schema, Tensor, model::TensorType,
+};
 
 pub use runtime::is_builtin_custom;
 
@@ -80,9 +83,20 @@ impl Reader {
                 continue;
             }
             let is_allowed = budget.take(extent.len()).map_err(Error::from);
-            if let Err(error) = is_allowed.and_then(|()| constant.touch(&done)) {
-                let at = error.at().path(constant.path());
-                report.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
+            let read = is_allowed.and_then(|()| {
+                constant.touch(&done)?;
+                strings(constant)
+            });
+            match read {
+                Ok(None) => {}
+                Ok(Some(message)) => {
+                    let finding = Finding::error("model/string-constant", message);
+                    report.add(finding.at(At::file().path(constant.path())));
+                }
+                Err(error) => {
+                    let at = error.at().path(constant.path());
+                    report.add(Finding::error(error.rule(), Chain(&error).to_string()).at(at));
+                }
             }
         }
     }
@@ -123,6 +137,17 @@ impl Reader {
     pub fn forecast(&self) -> Option<Reaction> {
         Diagnosis::forecast(&self.diagnoses())
     }
+}
+
+/// Finds out what is wrong with a constant, where it is one of texts.
+fn strings(constant: Tensor<'_>) -> Result<Option<String>> {
+    let Some(tensor) = constant.tensor().filter(|tensor| tensor.tensor_type == TensorType::String)
+    else {
+        return Ok(None);
+    };
+    // A negative dimension has a finding of its own.
+    let elements = tensor.shape().and_then(|shape| shape.elements().ok());
+    elements.map_or(Ok(None), |elements| strings::fault(constant, elements))
 }
 
 fn report(diagnoses: impl Iterator<Item = Diagnosis>) -> Report {

@@ -555,7 +555,7 @@ fn append_files<W: Write>(_: &Reader, _: Out<W>) -> Result<Out<W>> {
 
 #[cfg(feature = "archive")]
 fn append_files<W: Write>(reader: &Reader, out: Out<W>) -> Result<Out<W>> {
-    use model_archive::{Archive, ArchiveWriter, Kind, Raw};
+    use model_archive::{Archive, ArchiveWriter, Kind};
     use tensor_core::Profile;
 
     let source = reader.source();
@@ -564,15 +564,8 @@ fn append_files<W: Write>(reader: &Reader, out: Out<W>) -> Result<Out<W>> {
     let mut writer = ArchiveWriter::behind(out, position);
     for entry in archive.entries() {
         let info = entry.info();
-        let raw = Raw {
-            kind: info.kind,
-            method: info.method,
-            size: info.size,
-            stored_size: info.stored_size,
-            crc32: info.crc32,
-        };
         let alignment = if info.kind == Kind::File { entry.alignment()? } else { 1 };
-        writer.copy_raw(entry.name(), raw, alignment, entry.stored_reader()?)?;
+        writer.copy_raw(entry.name(), info.into(), alignment, entry.stored_reader()?)?;
     }
     Ok(writer.finish()?)
 }

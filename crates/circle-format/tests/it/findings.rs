@@ -48,6 +48,37 @@ fn every_byte_is_validated() {
     assert!(read >= 1 << 20, "{read}");
 }
 
+#[test]
+fn constants_of_texts_are_looked_into() {
+    let found = |bytes: &[u8]| {
+        let mut model = ModelBuilder::new(Schema::Tflite);
+        let mut graph = model.subgraph("main");
+        graph.constant(Tensor::new("texts", TensorType::String, [2]), bytes.to_vec());
+        graph.finish();
+        let reader = Reader::from_bytes(model.finish().to_bytes().unwrap()).unwrap();
+        assert!(reader.lint().is_valid());
+        let report = reader.validate();
+        let errors = report.findings().iter().filter(|found| found.severity == Severity::Error);
+        errors.map(|found| found.message.clone()).collect::<Vec<_>>()
+    };
+    let stored = |words: &[u32], texts: &str| {
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(texts.as_bytes());
+        bytes
+    };
+    assert_eq!(found(&stored(&[2, 16, 18, 18], "ab")), [""; 0]);
+    for (bytes, message) in [
+        (vec![2, 0], "has 2 bytes, expected a count of texts in 4"),
+        (stored(&[3, 20, 20, 20, 20], ""), "has 3 texts, expected 2"),
+        (stored(&[2, 16, 18], ""), "has 12 bytes, expected 16 before its 2 texts"),
+        (stored(&[2, 12, 18, 18], "ab"), "has its first text at byte 12, expected 16 to 18"),
+        (stored(&[2, 16, 15, 18], "ab"), "has the end of text 0 at byte 15, expected 16 to 18"),
+        (stored(&[2, 16, 17, 19], "ab"), "has the end of text 1 at byte 19, expected 17 to 18"),
+    ] {
+        assert_eq!(found(&bytes), [message]);
+    }
+}
+
 /// As TFLite splits off nothing: a tensor without elements has a value before, and may be made.
 #[test]
 fn tensors_without_elements_may_be_made() {

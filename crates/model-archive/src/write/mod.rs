@@ -102,6 +102,31 @@ pub struct Raw {
     pub crc32: u32,
 }
 
+impl Raw {
+    /// Reads content, and returns what stands for it where it is stored as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] where it cannot be read.
+    pub fn stored(mut content: impl BufRead) -> Result<Self> {
+        let (mut sum, mut size) = (crc32fast::Hasher::new(), 0_u64);
+        loop {
+            let ready = match content.fill_buf() {
+                Ok([]) => break,
+                Ok(ready) => ready,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(Error::reading(source)),
+            };
+            let read = ready.len();
+            sum.update(ready);
+            size = size.saturating_add(read as u64);
+            content.consume(read);
+        }
+        let (kind, method, crc32) = (Kind::File, Method::Stored, sum.finalize());
+        Ok(Self { kind, method, size, stored_size: size, crc32 })
+    }
+}
+
 impl From<Info> for Raw {
     fn from(info: Info) -> Self {
         let Info { kind, method, size, stored_size, crc32, .. } = info;

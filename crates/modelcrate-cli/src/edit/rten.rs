@@ -25,8 +25,8 @@ pub(super) struct Options {
     /// times. In all options #12 means node 12, whatever its name
     #[arg(long, value_name = "NAME:AXIS=DIM")]
     dim: Vec<Axis>,
-    /// Set an attribute of an operator to a number, true, false, numbers with commas between them, the
-    /// name of an enumerator, or none; may be given several times
+    /// Set an attribute of an operator to a number, true, false, numbers with commas between them or
+    /// nothing for an empty list, the name of an enumerator, or none; may be given several times
     #[arg(long, value_name = "NODE.FIELD=VALUE")]
     attribute: Vec<Attribute>,
     /// Make these values the outputs of the model

@@ -138,16 +138,15 @@ impl Found {
 }
 
 impl Reacts {
+    /// What becomes of the whole, in words that need no finding before them.
     fn forecast(reaction: Option<&Reaction>) -> Self {
-        reaction.map_or_else(
-            || Self {
-                reaction: "runs",
-                stage: None,
-                message: None,
-                text: "is not known to stop".to_owned(),
-            },
-            Self::of,
-        )
+        let text = match reaction {
+            None => "is not known to stop",
+            Some(Reaction::Follows) => "reads what lies outside of the package",
+            Some(reaction) => return Self::of(reaction),
+        };
+        let name = reaction.map_or("runs", |_| "follows");
+        Self { reaction: name, stage: None, message: None, text: text.to_owned() }
     }
 
     fn of(reaction: &Reaction) -> Self {

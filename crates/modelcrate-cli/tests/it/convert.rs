@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use modelcrate::{AnyReader, Format, NamedTensor, TensorSet};
+use modelcrate::{
+    AnyReader, Format, NamedTensor, TensorSet,
+    rten_format::{self, NodeKind, Rewrite},
+};
 use test_support::testdata;
 
 use crate::run::{fails, modelcrate, prints};
@@ -442,4 +445,28 @@ fn shards_that_cannot_be_written_are_no_folder() {
         assert!(text.ends_with("tensor \"b\": element 2 is neither 0 nor 1\n"), "{text}");
         assert!(!cd.join(args[1]).exists());
     }
+}
+
+/// What the numbers stand for is missing, not the numbers.
+#[test]
+fn tensors_whose_scales_cannot_be_read_are_extracted() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let reader = rten_format::Reader::open(testdata("rten/valid/quantized.v2.rten")).unwrap();
+    let mut model = reader.model().clone();
+    let NodeKind::Operator(operator) = &mut model.graph.nodes[35].kind else { panic!() };
+    // Codes in the place of scales.
+    assert_eq!(operator.inputs[..2], [Some(5), Some(6)]);
+    operator.inputs[1] = Some(5);
+    Rewrite::new(&reader).model(model).to_v2(cd.join("m.rten")).unwrap();
+    let output = modelcrate(cd, &["extract", "m.rten", "-o", "parts"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("tensor \"table.q\": its scales are u8, expected f32 or f64"), "{said}");
+    let index = fs::read_to_string(cd.join("parts/index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&index).unwrap();
+    let tensors = index["tensors"].as_array().unwrap();
+    let codes = tensors.iter().find(|tensor| tensor["name"] == "table.q").unwrap();
+    assert!(codes.get("quantization").is_none(), "{codes}");
+    assert!(cd.join("parts").join(codes["file"].as_str().unwrap()).exists());
 }

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use rten_format::{DataType, Dim, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
-    Chain, Extent, Finding, Report,
+    Budget, Chain, Extent, Finding, Report,
     symbolic::{self, SymbolicShape},
 };
 
-use crate::{Format, GraphSummary, Port, Summary, TensorSummary};
+use crate::{
+    AnyTensor, Format, GraphSummary, Port, QuantizationSummary, Result, Summary, TensorSummary,
+};
 
 super::described!(Rten);
 
@@ -31,8 +33,9 @@ pub(crate) fn summary(reader: &Reader) -> Summary {
         parameters: totals.parameters,
         by_operator: totals.by_operator.iter().map(|(of, count)| (name(*of), *count)).collect(),
     });
+    let memory = QuantizationSummary::memory(reader.limits());
     for tensor in reader.tensors() {
-        let described = describe(tensor, &mut summary.findings);
+        let described = describe(tensor, &mut summary.findings, &memory);
         summary.tensors.push(described);
     }
     summary
@@ -89,13 +92,14 @@ fn symbolic(dims: Option<&[Dim]>) -> SymbolicShape {
     SymbolicShape::Dims(dims.collect())
 }
 
-fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {
+fn describe(tensor: Tensor<'_>, findings: &mut Report, memory: &Budget) -> TensorSummary {
     let mut summary = TensorSummary::new(tensor.name().unwrap_or_default());
     summary.shape = tensor.constant().shape.iter().map(|dim| u64::from(*dim)).collect();
     if tensor.scope() > 0 {
         summary.metadata.insert("graph".to_owned(), json!(tensor.graph_path()));
     }
-    if let Err(error) = fill(tensor, &mut summary) {
+    summary.quantization = QuantizationSummary::of(AnyTensor::Rten(tensor));
+    if let Err(error) = fill(tensor, &mut summary, memory) {
         let (path, message) = (tensor.path(), Chain(&error).to_string());
         // The place is not said again.
         let message = message.strip_prefix(&path).map_or(&*message, str::trim_start);
@@ -104,10 +108,11 @@ fn describe(tensor: Tensor<'_>, findings: &mut Report) -> TensorSummary {
     summary
 }
 
-fn fill(tensor: Tensor<'_>, summary: &mut TensorSummary) -> rten_format::Result<()> {
+fn fill(tensor: Tensor<'_>, summary: &mut TensorSummary, memory: &Budget) -> Result<()> {
     let info = tensor.info()?;
     summary.dtype = Some(info.dtype);
     summary.bytes = info.byte_len()?;
     summary.offset = tensor.extent()?.map(Extent::offset);
+    summary.quantization = AnyTensor::Rten(tensor).quantization(memory)?;
     Ok(())
 }

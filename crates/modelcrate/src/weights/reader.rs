@@ -77,7 +77,8 @@ impl ReadOptions {
         if format_of(&source)? == Some(Format::Safetensors) || !shards::sniff(&source)? {
             return self.from_source(source);
         }
-        shards::open(&source, path.parent().unwrap_or(Path::new("")), self.limits)
+        let folder = path.parent().unwrap_or(Path::new(""));
+        shards::open(&source, &|name| Source::open(folder.join(name)), self.limits)
     }
 
     /// Like [`open`](Self::open), but with a file that is in memory, which is not copied.

@@ -1,9 +1,6 @@
 //! An index of shards: a JSON object that says which tensor is in which file beside it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 use tensor_core::{Extent, Finding, Limit, Limits, Source};
@@ -29,8 +26,12 @@ pub(crate) fn sniff(source: &Source) -> Result<bool> {
     Ok(is_named && starts.iter().any(|start| text.starts_with(start)))
 }
 
-/// Opens an index and the shards that it names, which are files in the folder.
-pub(crate) fn open(index: &Source, folder: &Path, limits: Limits) -> Result<Reader> {
+/// Opens an index and the shards that it names, which are files beside it.
+pub(crate) fn open(
+    index: &Source,
+    beside: &dyn Fn(&str) -> tensor_core::Result<Source>,
+    limits: Limits,
+) -> Result<Reader> {
     limits.check(Limit::DocumentBytes, "length of the index in bytes", index.len())?;
     let text = index.read(Extent::first(index.len()), "index")?;
     let index: Index = serde_json::from_slice(&text)
@@ -42,7 +43,7 @@ pub(crate) fn open(index: &Source, folder: &Path, limits: Limits) -> Result<Read
     let (mut sources, mut contents) = (Vec::new(), Contents::default());
     for (number, file) in files.iter().enumerate() {
         let in_shard = |source| Error::Shard { file: (*file).clone(), source: Box::new(source) };
-        let source = Source::open(folder.join(plain(file)?))?;
+        let source = beside(plain(file)?)?;
         let tensors = read(&source, &limits).map_err(in_shard)?;
         sources.push(source);
         for tensor in tensors {

@@ -367,6 +367,27 @@ fn integers_stand_for_the_numbers_of_circle() {
     assert_eq!(error.to_string(), "there are no scales beside it");
 }
 
+/// The codes 87, 22, 108, 129, 168 and 64 with the scale 0.01 and the zero point 128.
+#[test]
+fn integers_stand_for_the_numbers_of_rten() {
+    for version in ["v1", "v2"] {
+        let path = format!("rten/valid/quantized.{version}.rten");
+        let reader = AnyReader::open(testdata(&path));
+        let reader = reader.unwrap();
+        let set = reader.tensor_set().unwrap();
+        let real = set.tensor("table.q").unwrap().tensor().dequantize().unwrap();
+        let scale = f64::from(0.01_f32);
+        let expected = [-41.0, -106.0, -20.0, 1.0, 40.0, -64.0].map(|code| (code * scale) as f32);
+        assert_eq!(real.as_slice::<f32>().unwrap(), expected);
+        let quantized = set.convert_to(Target::Safetensors, &ConvertOptions::default()).unwrap();
+        let notes: Vec<&str> = quantized.notes().iter().map(|note| &*note.tensor).collect();
+        assert_eq!(notes, ["table.q"]);
+        // Its scale is multiplied in elsewhere.
+        let error = set.tensor("w.q").unwrap().tensor().dequantize().unwrap_err();
+        assert_eq!(error.to_string(), "there are no scales beside it");
+    }
+}
+
 #[test]
 fn truth_values_are_0_or_1() {
     let mut bytes = Vec::new();

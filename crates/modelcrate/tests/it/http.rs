@@ -2,17 +2,12 @@
 
 use std::{
     fs,
-    io::{self, Read, Write},
-    net::{TcpListener, TcpStream},
+    io::Write,
     path::{Path, PathBuf},
     process::Command,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
-    thread::{self, JoinHandle},
-    time::{Duration, Instant, UNIX_EPOCH},
+    sync::{Arc, Mutex, mpsc},
+    thread,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use modelcrate::carton_format::{
@@ -21,6 +16,7 @@ use modelcrate::carton_format::{
 };
 use modelcrate::http::{Cache, Hosts, HttpFetcher, HttpOptions, Network, Proxy, Schemes};
 use tensor_core::{Chain, Extent, digest::Algorithm};
+use test_support::server::{Answer, Server, answer, lines, ok, raw, read_head, redirect, stalled};
 
 /// How long bodies may send nothing where a test waits for that.
 const STALL: Duration = Duration::from_millis(300);
@@ -30,117 +26,6 @@ const HALF: usize = 50_000;
 
 fn content() -> Vec<u8> {
     (0..2 * HALF).map(|at| (at % 251) as u8).collect()
-}
-
-/// A server that answers one connection after the other as its script says, and then ends.
-struct Server {
-    port: u16,
-    requests: Arc<Mutex<Vec<String>>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-trait Stream: Read + Write {}
-impl<S: Read + Write> Stream for S {}
-
-type Answer = Box<dyn FnOnce(&str, &mut dyn Stream) -> io::Result<()> + Send>;
-
-impl Server {
-    fn start(script: Vec<Answer>) -> Self {
-        Self::start_with(script, |stream| Box::new(stream))
-    }
-
-    fn start_with(
-        script: Vec<Answer>,
-        wrap: impl Fn(TcpStream) -> Box<dyn Stream> + Send + 'static,
-    ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let stop = Arc::new(AtomicBool::new(false));
-        let (seen, stopped) = (Arc::clone(&requests), Arc::clone(&stop));
-        let thread = thread::spawn(move || {
-            for answer in script {
-                let Some(stream) = accept(&listener, &stopped) else { return };
-                let mut stream = wrap(stream);
-                let Ok(request) = read_head(&mut stream) else { continue };
-                seen.lock().unwrap().push(request.clone());
-                let _ = answer(&request, &mut stream);
-                let _ = stream.flush();
-            }
-        });
-        Self { port, requests, stop, thread: Some(thread) }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
-    }
-
-    /// Ends the server; returns the heads of the requests, in lower case.
-    fn requests(mut self) -> Vec<String> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap();
-        std::mem::take(&mut *self.requests.lock().unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-fn accept(listener: &TcpListener, stop: &AtomicBool) -> Option<TcpStream> {
-    let end = Instant::now() + Duration::from_secs(8);
-    while Instant::now() < end {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false).unwrap();
-                stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-                stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
-                return Some(stream);
-            }
-            Err(_) if stop.load(Ordering::Relaxed) => return None,
-            Err(_) => thread::park_timeout(Duration::from_millis(1)),
-        }
-    }
-    None
-}
-
-fn read_head(stream: &mut dyn Stream) -> io::Result<String> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") && head.len() < 64 << 10 {
-        let mut byte = [0];
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    Ok(String::from_utf8_lossy(&head).to_ascii_lowercase())
-}
-
-/// Exactly this head, and this body.
-fn raw(head: impl Into<String>, body: impl Into<Vec<u8>>) -> Answer {
-    let (head, body) = (head.into(), body.into());
-    Box::new(move |_, stream| {
-        stream.write_all(format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").as_bytes())?;
-        stream.write_all(&body)
-    })
-}
-
-fn answer(status: &str, headers: &str, body: impl Into<Vec<u8>>) -> Answer {
-    let body = body.into();
-    raw(format!("{status}\r\nContent-Length: {}{}", body.len(), lines(headers)), body)
-}
-
-fn ok(headers: &str, body: impl Into<Vec<u8>>) -> Answer {
-    answer("200 OK", headers, body)
-}
-
-fn redirect(location: impl Into<String>) -> Answer {
-    answer("302 Found", &format!("Location: {}", location.into()), "elsewhere")
 }
 
 /// The first half of the content, where all of it was announced.
@@ -153,20 +38,6 @@ fn cut_off(headers: &str) -> Answer {
 fn rest(headers: &str) -> Answer {
     let headers = format!("{}\nContent-Range: bytes {HALF}-{}/{}", headers, 2 * HALF - 1, 2 * HALF);
     answer("206 Partial Content", &headers, &content()[HALF..])
-}
-
-/// Sends the start of an answer and then nothing, until the client goes away.
-fn stalled(head: String, body: Vec<u8>) -> Answer {
-    Box::new(move |_, stream| {
-        stream.write_all(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes())?;
-        stream.write_all(&body)?;
-        stream.flush()?;
-        stream.read(&mut [0]).map(drop)
-    })
-}
-
-fn lines(headers: &str) -> String {
-    headers.split('\n').filter(|line| !line.is_empty()).map(|line| format!("\r\n{line}")).collect()
 }
 
 fn options() -> HttpOptions {
@@ -1038,13 +909,13 @@ fn tls_server(script: Vec<Answer>) -> (Server, String) {
 fn own_authority() {
     let (server, pem) = tls_server(vec![ok("", content())]);
     let client = Client::with(options().schemes(Schemes::Https).authorities(pem));
-    client.gets(&content(), &[format!("https://localhost:{}/", server.port)]);
+    client.gets(&content(), &[format!("https://localhost:{}/", server.port())]);
 }
 
 #[test]
 fn unknown_issuer() {
     let (server, _) = tls_server(vec![ok("", content())]);
-    let url = format!("https://localhost:{}/", server.port);
+    let url = format!("https://localhost:{}/", server.port());
     let error = Client::new().fetch(&content(), &[url]).unwrap_err();
     assert!(error.ends_with("invalid peer certificate: UnknownIssuer"), "{error}");
 }
@@ -1053,7 +924,7 @@ fn unknown_issuer() {
 fn certificate_of_another_host() {
     let (server, pem) = tls_server(vec![ok("", content())]);
     let client = Client::with(options().authorities(pem));
-    let url = format!("https://127.0.0.1:{}/", server.port);
+    let url = format!("https://127.0.0.1:{}/", server.port());
     let error = client.fetch(&content(), &[url]).unwrap_err();
     assert!(error.contains("invalid peer certificate: certificate not valid for name"), "{error}");
 }
@@ -1063,7 +934,7 @@ fn https_never_becomes_http() {
     let plain = Server::start(vec![ok("", content())]);
     let (server, pem) = tls_server(vec![redirect(plain.url("x"))]);
     let client = Client::with(options().authorities(pem));
-    let fault = client.fault(&content(), format!("https://localhost:{}/", server.port));
+    let fault = client.fault(&content(), format!("https://localhost:{}/", server.port()));
     let expected = format!("redirected to {:?}: redirect leads from https to http", plain.url("x"));
     assert_eq!(fault.to_string(), expected);
     assert_eq!(plain.requests().len(), 0);

@@ -8,6 +8,8 @@ mod fuzz_corpus;
 mod http;
 mod put;
 mod read;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(all(
     feature = "carton",
     feature = "nnpackage",

@@ -2,11 +2,11 @@
 
 use std::{
     collections::HashMap,
-    io::{self, Write},
+    io::{self, BufReader, Write},
 };
 
 use flat_tables::{Table, Vector};
-use model_archive::{ArchiveWriter, EntryOptions, Layout};
+use model_archive::{ArchiveWriter, EntryOptions, Layout, Raw};
 use tensor_core::{Budget, Limit, Limits};
 
 use super::{
@@ -55,7 +55,9 @@ pub(super) fn write(
     }
     let mut out = ArchiveWriter::new(sink).layout(Layout::PyTorch);
     for (name, file) in files {
-        out.add(&format!("{ROOT}/{name}"), &file.bytes()?, &options)?;
+        // Sums stand before what they are of, which may not fit into memory.
+        let content = || Ok::<_, Error>(BufReader::with_capacity(PIECE, file.reader()?));
+        out.copy_raw(&format!("{ROOT}/{name}"), Raw::stored(content()?)?, 1, content()?)?;
     }
     for (name, content) in made {
         out.add(&format!("{ROOT}/{name}"), content, &options)?;
@@ -424,6 +426,8 @@ impl<'b> Writing<'b> {
     }
 }
 
+/// Bytes that are copied at a time.
+const PIECE: usize = 1 << 16;
 /// The folder of all records: what PyTorch takes where a file has no name.
 const ROOT: &str = "archive";
 /// The version of the archive, which says what operators in its source mean: the one that PyTorch has had

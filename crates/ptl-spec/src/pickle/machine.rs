@@ -213,7 +213,12 @@ impl Machine<'_> {
         let (arguments, function) = (self.pop("arguments")?, self.pop("a function")?);
         let function = match (self.node(function), self.node(arguments)) {
             (Some(Node::Global(Global::Function(function))), Some(Node::Tuple(_))) => *function,
-            (other, _) => return Err(stack(other, "a function and a tuple")),
+            // An enumerator, by its value.
+            (Some(Node::Global(Global::Class(_))), _) => {
+                self.push(Node::Object { state: Some(arguments) });
+                return Ok(());
+            }
+            (other, _) => return Err(stack(other, "a function and a tuple, or an enumeration")),
         };
         self.push(match function {
             Function::OrderedDict => Node::Dict(Vec::new()),
@@ -345,6 +350,13 @@ mod tests {
     }
 
     #[test]
+    fn an_enumerator_is_an_object_of_its_value() {
+        let pickle = parse(b"\x80\x02c__torch__\nColor\nK\x02R.").unwrap();
+        let Node::Object { state: Some(state) } = *pickle.node(pickle.root()) else { panic!() };
+        assert_eq!(pickle.int(state), Some(2));
+    }
+
+    #[test]
     fn what_models_do_not_need() {
         assert_eq!(
             fault(b"\x80\x02cos\nsystem\nX\x02\0\0\0id\x85R."),
@@ -368,7 +380,10 @@ mod tests {
             (b"h\x07.", "0: refers to memo 7, which was not stored"),
             (b"N.N", "2: is followed by 1 bytes"),
             (b"}(K\x01u.", "4: finds a key alone on the stack, expected keys and values"),
-            (b"N)R.", "2: finds None on the stack, expected a function and a tuple"),
+            (
+                b"N)R.",
+                "2: finds None on the stack, expected a function and a tuple, or an enumeration",
+            ),
             (b"N\x86.", "1: finds too little on the stack, expected items"),
         ] {
             assert_eq!(fault(bytes), message);

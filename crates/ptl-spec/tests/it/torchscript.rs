@@ -99,6 +99,11 @@ fn records_are_bounded() {
     let error = torchscript(&reader, Vec::new()).unwrap_err();
     assert_eq!((error.rule(), error.kind()), ("ptl/limit", ErrorKind::OverLimit));
     assert!(error.to_string().starts_with("records in bytes"), "{error}");
+    // A text that is met any number of times is stored as often.
+    let limits = Limits::default().with_document_bytes(200);
+    let reader = Reader::options().limits(limits).from_bytes(model("img_fb.ptl")).unwrap();
+    let error = torchscript(&reader, Vec::new()).unwrap_err();
+    assert!(error.to_string().starts_with("pickle in bytes"), "{error}");
 }
 
 /// However a file is broken, what is written of it opens and has its tensors.

@@ -326,8 +326,11 @@ impl<'a> Field<'a> for Option<Box<Graph>> {
     }
 }
 
-/// Reads numbers with commas between them.
+/// Reads numbers with commas between them; nothing is an empty list.
 fn list<T: FromStr>(text: &str) -> std::result::Result<Vec<T>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
     let numbers = text.split(',').map(|number| number.trim().parse());
     let numbers: std::result::Result<_, _> = numbers.collect();
     numbers.map_err(|_| "whole numbers with commas between them".to_owned())

@@ -16,6 +16,7 @@ use tensor_core::{Extent, Limit, Limits, Profile, Source, Verify};
 
 use crate::{
     Constant, Error, Graph, Header, Model, NodeKind, Result, Version,
+    quantization::Dequantized,
     read::{index::Index, model_data::ModelData},
     topology::{self, Place},
 };
@@ -44,6 +45,8 @@ struct Inner {
     model: OnceLock<Model>,
     /// Positions in the constants of `index` by name, filled at the first look-up.
     by_name: OnceLock<Vec<usize>>,
+    /// Filled when it is first asked how a constant is quantized.
+    dequantized: OnceLock<Dequantized>,
     limits: Limits,
 }
 
@@ -148,6 +151,11 @@ impl Reader {
     /// Returns positions in the constants by name, which are sorted the first time.
     pub(crate) fn by_name(&self, sort: impl FnOnce() -> Vec<usize>) -> &[usize] {
         self.inner.by_name.get_or_init(sort)
+    }
+
+    /// Returns what operators say of constants, which is gathered the first time.
+    pub(crate) fn dequantized(&self, gather: impl FnOnce() -> Dequantized) -> &Dequantized {
+        self.inner.dequantized.get_or_init(gather)
     }
 
     /// Returns the ceilings on what the file may make the reader do.
@@ -264,8 +272,8 @@ impl ReadOptions {
         let model_data = model_data.map_err(|error| error.moved(extent.offset()))?;
         let constants = model_data.index().constants.len() as u64;
         limits.check(Limit::Tensors, "number of constants", constants)?;
-        let (model, by_name) = (OnceLock::new(), OnceLock::new());
-        let inner = Inner { source, header, model_data, model, by_name, limits };
+        let (model, by_name, dequantized) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let inner = Inner { source, header, model_data, model, by_name, dequantized, limits };
         Ok(Reader { inner: Arc::new(inner) })
     }
 }

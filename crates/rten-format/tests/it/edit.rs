@@ -3,8 +3,9 @@
 use std::fs;
 
 use rten_format::{
-    Attributes, AutoPad, Constant, ConstantDataType, DataType, Dim, Editor, Error, GraphBuilder,
-    Metadata, Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version, WriteOptions,
+    AttributeValue, Attributes, AutoPad, Constant, ConstantDataType, DataType, Dim, Editor, Error,
+    GraphBuilder, Metadata, Model, NodeKind, OperatorType, Reader, Rewrite, Value, Version,
+    WriteOptions,
     attributes::{ConvAttrs, EinsumAttrs, GemmAttrs, IfAttrs, LoopAttrs, SoftmaxAttrs},
     tensor_core::{self, Extent, output::Edited},
     topology::Topology,
@@ -394,6 +395,8 @@ fn attributes_are_set_by_text() {
     let pads = Some(vec![1, 1, 0, 2]);
     let expected = ConvAttrs { auto_pad: AutoPad::NotSet, pads, groups: 4, ..Default::default() };
     assert_eq!(table, expected.into());
+    table.set("pads", "").unwrap();
+    assert_eq!(table.fields()[1], ("pads", AttributeValue::Uints(&[])));
     let mut einsum = Attributes::from(EinsumAttrs { equation: Some("ij->ji".to_owned()) });
     einsum.set("equation", "none").unwrap();
     assert_eq!(einsum, EinsumAttrs { equation: None }.into());

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rten_format::{
     Attributes, AutoPad, Constant, ConstantData, ConstantDataType, DataType, Dim, Graph, Header,
     Metadata, Model, Node, NodeKind, Operator, OperatorType, PadMode, Reader, Value,
-    attributes::{ConvAttrs, IfAttrs, LoopAttrs, PadAttrs, SoftmaxAttrs},
+    attributes::{ConvAttrs, IfAttrs, LoopAttrs, MaxPoolAttrs, PadAttrs, SoftmaxAttrs},
     tensor_core::{Extent, Report, Severity},
 };
 use test_support::files;
@@ -190,6 +190,37 @@ fn nodes_and_operators() {
             "warning rten/dtype-mismatch graph/node 0 \"w\": has dtype Int8, but its inline data is \
            f32",
         ],
+    );
+}
+
+#[test]
+fn lists_that_do_not_fit_the_window() {
+    let pool = |model: &mut Model, auto_pad| {
+        let operator = operator_mut(model, 5);
+        operator.operator_type = OperatorType::MaxPool;
+        let (pads, strides) = (Some(vec![0; 6]), Some(vec![]));
+        let table =
+            MaxPoolAttrs { kernel_size: vec![2, 2], auto_pad, pads, strides, ceil_mode: false };
+        operator.attributes = Some(table.into());
+    };
+    let strides = "warning rten/window graph/node 5 \"softmax\": has strides of 0 numbers, expected 2 \
+                   for a window of 2 dimensions: RTen opens the model, and cannot run it";
+    let pads = strides.replace("strides of 0 numbers, expected 2", "pads of 6 numbers, expected 4");
+    finds(|model| pool(model, AutoPad::NotSet), &[&pads, strides]);
+    // Pads that nothing reads.
+    finds(|model| pool(model, AutoPad::Same), &[strides]);
+    // The rank of a convolution is that of its kernel.
+    finds(
+        |model| {
+            constant_mut(model, 0).shape = vec![2, 1, 1];
+            let operator = operator_mut(model, 4);
+            operator.operator_type = OperatorType::Conv;
+            let (strides, dilations) = (Some(vec![1, 1]), Some(vec![1]));
+            let table = ConvAttrs { strides, dilations, ..ConvAttrs::default() };
+            operator.attributes = Some(table.into());
+        },
+        &["warning rten/window graph/node 4 \"add\": has strides of 2 numbers, expected 1 for a \
+           window of 1 dimensions: RTen opens the model, and cannot run it"],
     );
 }
 

@@ -1,0 +1,432 @@
+//! Buckets, by `object_store`.
+
+use std::{
+    error::Error as StdError, fmt, future::Future, ops::Range, pin::Pin as Pinned, sync::Arc,
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use object_store::{
+    ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMode, PutOptions, PutPayload, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
+    client::{
+        HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+        HttpService, ReqwestConnector,
+    },
+    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
+    multipart::{MultipartStore, PartId},
+    path::Path,
+};
+use url::Url;
+
+use super::{
+    Error, RemoteOptions, Result,
+    answer::{Answer, Body, Pin, Version, clipped},
+    credentials,
+    error::causes,
+    location::{Scheme, is_loopback},
+    stats::Counters,
+};
+
+/// A bucket of a store.
+#[derive(Clone)]
+pub(super) struct Bucket {
+    objects: Arc<dyn ObjectStore>,
+    parts: Arc<dyn MultipartStore>,
+    scheme: Scheme,
+    /// How long an answer may bring nothing, in seconds.
+    patience: u64,
+}
+
+/// An object of a listing.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) key: String,
+    pub(super) len: u64,
+    pub(super) version: Version,
+}
+
+impl Bucket {
+    /// Stands for a bucket of a cloud, or of the endpoint that options or the environment name. Nothing
+    /// is asked for.
+    pub(super) fn new(
+        scheme: Scheme,
+        name: &str,
+        options: &RemoteOptions,
+        counters: &Arc<Counters>,
+    ) -> Result<Self> {
+        super::web::install_tls();
+        let connector = Connector { counters: Arc::clone(counters) };
+        let no_retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let wrong = |error: object_store::Error| Error::Setting {
+            what: "setting of a bucket",
+            reason: last(&error),
+        };
+        let client = client_settings(options);
+        let check = |endpoint: Option<String>| allows_http(endpoint, options);
+        match scheme {
+            Scheme::S3 => {
+                use AmazonS3ConfigKey::{Client, Endpoint, Region};
+                let mut builder = AmazonS3Builder::from_env().with_bucket_name(name);
+                builder = with_profile(builder);
+                for (key, value) in client {
+                    builder = builder.with_config(Client(key), value);
+                }
+                if let Some(endpoint) = &options.endpoint {
+                    builder = builder.with_endpoint(endpoint);
+                }
+                if builder.get_config_value(&Region).is_none() {
+                    builder = builder.with_region("us-east-1");
+                }
+                let allow = check(builder.get_config_value(&Endpoint))?;
+                builder = builder.with_allow_http(allow);
+                let store = builder.with_retry(no_retry).with_http_connector(connector).build();
+                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options))
+            }
+            Scheme::Gs => {
+                use GoogleConfigKey::{BaseUrl, Client};
+                let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(name);
+                for (key, value) in client {
+                    builder = builder.with_config(Client(key), value);
+                }
+                if let Some(endpoint) = &options.endpoint {
+                    builder = builder.with_base_url(endpoint);
+                }
+                let allow = check(builder.get_config_value(&BaseUrl))?;
+                builder =
+                    builder.with_config(Client(ClientConfigKey::AllowHttp), allow.to_string());
+                let store = builder.with_retry(no_retry).with_http_connector(connector).build();
+                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options))
+            }
+            Scheme::Az => {
+                use AzureConfigKey::{Client, Endpoint, UseEmulator};
+                let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(name);
+                for (key, value) in client {
+                    builder = builder.with_config(Client(key), value);
+                }
+                if let Some(endpoint) = &options.endpoint {
+                    builder = builder.with_endpoint(endpoint.clone());
+                }
+                // The emulator is on this machine.
+                let emulated = builder.get_config_value(&UseEmulator).as_deref() == Some("true");
+                let allow = check(builder.get_config_value(&Endpoint))? || emulated;
+                builder = builder.with_allow_http(allow);
+                let store = builder.with_retry(no_retry).with_http_connector(connector).build();
+                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options))
+            }
+        }
+    }
+
+    pub(super) fn of<S: ObjectStore + MultipartStore>(
+        store: Arc<S>,
+        scheme: Scheme,
+        options: &RemoteOptions,
+    ) -> Self {
+        let patience = options.timeout.as_secs();
+        Self { objects: Arc::clone(&store) as _, parts: store, scheme, patience }
+    }
+
+    /// Returns a part of an object, of the pinned version where there is one.
+    pub(super) async fn get(
+        &self,
+        key: &Path,
+        range: Range<u64>,
+        pin: Option<&Pin>,
+        counters: &Counters,
+    ) -> Result<Answer> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: pin.and_then(|pin| pin.version.strong_etag()).map(str::to_owned),
+            ..GetOptions::default()
+        };
+        let got = match self.objects.get_opts(key, options).await {
+            Ok(got) => got,
+            Err(error) => return self.without_range(error, key, range, pin).await,
+        };
+        let (len, version) = (got.meta.size, version(&got.meta));
+        if let Some(pin) = pin {
+            pin.check(&version, len)?;
+        }
+        let (found, expected) = (got.range.clone(), clipped(&range, len));
+        if found != expected {
+            let [found, expected] = [found, expected].map(|range| format!("{range:?}"));
+            return Err(Error::Range { found, expected });
+        }
+        let mut body = Body::new(expected.end.saturating_sub(expected.start), counters);
+        let mut pieces = got.into_stream();
+        while let Some(piece) = pieces.next().await {
+            body.add(&piece.map_err(|error| self.error(&error))?)?;
+        }
+        Ok(Answer { bytes: body.finish()?, len, version })
+    }
+
+    /// Returns no bytes where there are none: an empty object has no range.
+    async fn without_range(
+        &self,
+        error: object_store::Error,
+        key: &Path,
+        range: Range<u64>,
+        pin: Option<&Pin>,
+    ) -> Result<Answer> {
+        let error = self.error(&error);
+        let may_be_empty = match error {
+            Error::Status { found, .. } => found == 416,
+            Error::Store { .. } => true,
+            _ => false,
+        };
+        if may_be_empty && pin.is_none() && range.start == 0 {
+            let meta = self.objects.head(key).await.map_err(|error| self.error(&error))?;
+            if meta.size == 0 {
+                return Ok(Answer { bytes: Bytes::new(), len: 0, version: version(&meta) });
+            }
+        }
+        Err(error)
+    }
+
+    /// Returns all objects whose keys start so.
+    pub(super) async fn list(&self, prefix: &str) -> Result<Vec<Object>> {
+        let prefix = path(prefix.trim_end_matches('/'))?;
+        let listed = self.objects.list(Some(&prefix).filter(|path| !path.as_ref().is_empty()));
+        let objects = listed.map_ok(|meta| Object {
+            key: meta.location.to_string(),
+            len: meta.size,
+            version: version(&meta),
+        });
+        objects.try_collect().await.map_err(|error| self.error(&error))
+    }
+
+    pub(super) async fn head(&self, key: &Path) -> Result<(u64, Version)> {
+        let meta = self.objects.head(key).await.map_err(|error| self.error(&error))?;
+        Ok((meta.size, version(&meta)))
+    }
+
+    /// Writes a whole object by one request.
+    pub(super) async fn put(&self, key: &Path, bytes: Bytes, may_replace: bool) -> Result<()> {
+        let mode = if may_replace { PutMode::Overwrite } else { PutMode::Create };
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let put = self.objects.put_opts(key, PutPayload::from_bytes(bytes), options).await;
+        put.map(drop).map_err(|error| self.error(&error))
+    }
+
+    pub(super) async fn begin(&self, key: &Path) -> Result<String> {
+        self.parts.create_multipart(key).await.map_err(|error| self.error(&error))
+    }
+
+    pub(super) async fn put_part(
+        &self,
+        key: &Path,
+        id: &String,
+        index: usize,
+        bytes: Bytes,
+    ) -> Result<PartId> {
+        let put = self.parts.put_part(key, id, index, PutPayload::from_bytes(bytes)).await;
+        put.map_err(|error| self.error(&error))
+    }
+
+    pub(super) async fn complete(&self, key: &Path, id: &String, parts: Vec<PartId>) -> Result<()> {
+        let completed = self.parts.complete_multipart(key, id, parts).await;
+        completed.map(drop).map_err(|error| self.error(&error))
+    }
+
+    pub(super) async fn abort(&self, key: &Path, id: &String) -> Result<()> {
+        self.parts.abort_multipart(key, id).await.map_err(|error| self.error(&error))
+    }
+
+    /// Says what is wrong, without the texts of others, which may have what is secret.
+    fn error(&self, error: &object_store::Error) -> Error {
+        use object_store::Error as Store;
+        let hint = match self.scheme {
+            Scheme::S3 => {
+                "credentials are taken from AWS_… variables, a profile, or the machine; \
+                 AWS_SKIP_SIGNATURE=true asks without"
+            }
+            Scheme::Gs => {
+                "credentials are taken from GOOGLE_… variables, the application default, or the \
+                 machine; GOOGLE_SKIP_SIGNATURE=true asks without"
+            }
+            Scheme::Az => {
+                "credentials are taken from AZURE_… variables or the machine; \
+                 AZURE_SKIP_SIGNATURE=true asks without"
+            }
+        };
+        match error {
+            Store::NotFound { .. } => Error::NotFound { hint: "" },
+            Store::Precondition { .. } => Error::Changed,
+            Store::AlreadyExists { .. } => Error::Exists,
+            Store::PermissionDenied { .. } => Error::Denied { status: 403, hint },
+            Store::Unauthenticated { .. } => Error::Denied { status: 401, hint },
+            error => failure(error, self.patience),
+        }
+    }
+}
+
+/// Says what is wrong where that is not what was asked for.
+fn failure(error: &(dyn StdError + 'static), seconds: u64) -> Error {
+    for cause in causes(error) {
+        if let Some(Refused { status, code }) = cause.downcast_ref() {
+            return Error::Status { found: *status, code: code.clone() };
+        }
+        let http = cause.downcast_ref::<HttpError>();
+        if http.is_some_and(|error| error.kind() == HttpErrorKind::Timeout) {
+            return Error::Timeout { seconds };
+        }
+    }
+    match causes(error).any(<dyn StdError>::is::<HttpError>) {
+        true => Error::Connection { reason: last(error) },
+        false => Error::Store { reason: last(error) },
+    }
+}
+
+/// Returns the text of the last cause of an error, which has no URL.
+fn last(error: &(dyn StdError + 'static)) -> String {
+    super::web::without_queries(&causes(error).last().unwrap_or(error).to_string())
+}
+
+fn version(meta: &ObjectMeta) -> Version {
+    let modified = SystemTime::from(meta.last_modified);
+    let modified = Some(modified).filter(|time| *time != SystemTime::UNIX_EPOCH);
+    Version { etag: meta.e_tag.clone(), modified }
+}
+
+/// Returns the path of a key, none of whose characters is changed.
+pub(super) fn path(key: &str) -> Result<Path> {
+    Path::parse(key).map_err(|error| Error::address(key, error.to_string()))
+}
+
+fn client_settings(options: &RemoteOptions) -> [(ClientConfigKey, String); 4] {
+    let stall = format!("{} ms", options.timeout.as_millis());
+    [
+        // Whole answers are bounded by us, by their length.
+        (ClientConfigKey::Timeout, "1 day".to_owned()),
+        (ClientConfigKey::ReadTimeout, stall.clone()),
+        (ClientConfigKey::ConnectTimeout, stall),
+        (ClientConfigKey::UserAgent, super::web::AGENT.to_owned()),
+    ]
+}
+
+/// Tells whether an endpoint may be asked by `http`: one of this machine, or by option.
+fn allows_http(endpoint: Option<String>, options: &RemoteOptions) -> Result<bool> {
+    let Some(endpoint) = endpoint else { return Ok(options.allow_http) };
+    let wrong = |reason: String| Error::Setting { what: "endpoint", reason };
+    let url = Url::parse(&endpoint).map_err(|error| wrong(error.to_string()))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it has a user or a password".to_owned()));
+    }
+    let allowed = options.allow_http || is_loopback(&url);
+    match url.scheme() {
+        "https" => Ok(options.allow_http),
+        "http" if allowed => Ok(true),
+        "http" => Err(wrong(super::web::INSECURE.to_owned())),
+        scheme => Err(wrong(format!("scheme is {scheme:?}, expected \"https\""))),
+    }
+}
+
+/// Adds what a profile says where the environment says nothing.
+fn with_profile(mut builder: AmazonS3Builder) -> AmazonS3Builder {
+    use AmazonS3ConfigKey::{AccessKeyId, Endpoint, Region, SecretAccessKey, Token};
+    let profile = credentials::aws_profile();
+    // Keys belong together: those of one place are not mixed with those of another.
+    let has_keys = builder.get_config_value(&AccessKeyId).is_some();
+    for (name, key) in [
+        ("aws_access_key_id", AccessKeyId),
+        ("aws_secret_access_key", SecretAccessKey),
+        ("aws_session_token", Token),
+        ("region", Region),
+        ("endpoint_url", Endpoint),
+    ] {
+        let is_key = name.starts_with("aws_");
+        let is_free = if is_key { !has_keys } else { builder.get_config_value(&key).is_none() };
+        if let Some(value) = profile.get(name).filter(|value| is_free && !value.is_empty()) {
+            builder = builder.with_config(key, value);
+        }
+    }
+    builder
+}
+
+/// Makes clients that count requests, and turn what a server refuses into an error without a text of
+/// its own.
+#[derive(Debug)]
+struct Connector {
+    counters: Arc<Counters>,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(Counting { client, counters: Arc::clone(&self.counters) }))
+    }
+}
+
+#[derive(Debug)]
+struct Counting {
+    client: HttpClient,
+    counters: Arc<Counters>,
+}
+
+type Answered<'a> =
+    Pinned<Box<dyn Future<Output = std::result::Result<HttpResponse, HttpError>> + Send + 'a>>;
+
+impl HttpService for Counting {
+    fn call<'s, 'a>(&'s self, request: HttpRequest) -> Answered<'a>
+    where
+        's: 'a,
+        Self: 'a,
+    {
+        Box::pin(async move {
+            self.counters.request();
+            let response = self.client.execute(request).await?;
+            match response.status().as_u16() {
+                // Those that mean something to what asks.
+                200..300 | 304 | 401 | 403 | 404 | 409 | 412 => Ok(response),
+                status => {
+                    let code = code(response).await;
+                    Err(HttpError::new(HttpErrorKind::Unknown, Refused { status, code }))
+                }
+            }
+        })
+    }
+}
+
+/// A status that is no answer.
+#[derive(Debug)]
+struct Refused {
+    status: u16,
+    code: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status is {}{}", self.status, self.code)
+    }
+}
+
+impl StdError for Refused {}
+
+/// Returns what a store calls its refusal, such as ` (SlowDown)`.
+async fn code(response: HttpResponse) -> String {
+    let region = response.headers().get("x-amz-bucket-region").cloned();
+    if let Some(region) = region.as_ref().and_then(|region| region.to_str().ok()) {
+        return format!(" (the bucket is in region {region:?}, which AWS_REGION names)");
+    }
+    let (mut text, mut pieces) = (Vec::new(), response.into_body().bytes_stream());
+    while let Some(Ok(piece)) = pieces.next().await {
+        text.extend_from_slice(&piece);
+        if text.len() > 16 << 10 {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&text);
+    let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));
+    let is_code = |code: &&str| code.len() < 64 && code.bytes().all(|b| b.is_ascii_alphanumeric());
+    let code = code.map(|(code, _)| code).filter(is_code);
+    code.map(|code| format!(" ({code})")).unwrap_or_default()
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").field("scheme", &self.scheme).finish_non_exhaustive()
+    }
+}
