@@ -62,6 +62,13 @@ impl Fault {
         self
     }
 
+    /// Names the address that could not be opened.
+    #[cfg(feature = "remote")]
+    pub(crate) fn at_address(mut self, address: &str) -> Self {
+        self.0.path = Some(address.into());
+        self
+    }
+
     /// Says what a format cannot hold.
     pub(crate) fn refused(message: impl Into<String>, refused: Vec<Refusal>) -> Self {
         let mut fault = Self::usage(message);

@@ -23,6 +23,8 @@ mod fault;
 mod memory;
 mod object;
 mod reader;
+#[cfg(feature = "remote")]
+mod remote;
 mod save;
 mod tensor;
 
@@ -56,6 +58,19 @@ mod _native {
     #[pyo3(signature = (rule, /))]
     fn explain(rule: &str) -> Option<String> {
         serde_json::to_string(&Rule::find(rule)?).ok()
+    }
+
+    /// Returns how many requests this process has made, how many bytes of files came or went with them,
+    /// and how many were made again; None where the build reads no addresses.
+    #[pyfunction]
+    fn remote_stats() -> Option<(u64, u64, u64)> {
+        #[cfg(feature = "remote")]
+        {
+            let stats = crate::remote::stats();
+            Some((stats.requests, stats.bytes, stats.retries))
+        }
+        #[cfg(not(feature = "remote"))]
+        None
     }
 
     /// The formats that tensors can be saved in, as the names of files end.

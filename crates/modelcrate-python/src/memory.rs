@@ -60,7 +60,7 @@ unsafe impl Sync for Memory {}
 struct Element {
     /// Of the array interface.
     typestr: &'static str,
-    /// Of the module `struct`, where that has it.
+    /// Of the module `struct`, where that has it: the order of bytes is that of the host.
     #[cfg_attr(feature = "abi3-py310", expect(dead_code, reason = "there are no buffers"))]
     format: Option<&'static CStr>,
     /// Of `DLPack`, where that has it.
@@ -83,21 +83,21 @@ impl Element {
         Some(match dtype {
             DType::Bool => of("|b1", c"?", 6, 1),
             DType::I8 => of("|i1", c"b", 0, 1),
-            DType::I16 => of("<i2", c"<h", 0, 2),
-            DType::I32 => of("<i4", c"<i", 0, 4),
-            DType::I64 => of("<i8", c"<q", 0, 8),
+            DType::I16 => of("<i2", c"h", 0, 2),
+            DType::I32 => of("<i4", c"i", 0, 4),
+            DType::I64 => of("<i8", c"q", 0, 8),
             DType::U8 => of("|u1", c"B", 1, 1),
-            DType::U16 => of("<u2", c"<H", 1, 2),
-            DType::U32 => of("<u4", c"<I", 1, 4),
-            DType::U64 => of("<u8", c"<Q", 1, 8),
+            DType::U16 => of("<u2", c"H", 1, 2),
+            DType::U32 => of("<u4", c"I", 1, 4),
+            DType::U64 => of("<u8", c"Q", 1, 8),
             DType::F8E4M3 => float("|u1", 10, 1),
             DType::F8E5M2 => float("|u1", 12, 1),
-            DType::F16 => of("<f2", c"<e", 2, 2),
+            DType::F16 => of("<f2", c"e", 2, 2),
             DType::BF16 => float("<u2", 4, 2),
-            DType::F32 => of("<f4", c"<f", 2, 4),
-            DType::F64 => of("<f8", c"<d", 2, 8),
-            DType::C64 => of("<c8", c"<Zf", 5, 8),
-            DType::C128 => of("<c16", c"<Zd", 5, 16),
+            DType::F32 => of("<f4", c"f", 2, 4),
+            DType::F64 => of("<f8", c"d", 2, 8),
+            DType::C64 => of("<c8", c"Zf", 5, 8),
+            DType::C128 => of("<c16", c"Zd", 5, 16),
             // Two elements a byte: the bytes are handed out.
             DType::I4 | DType::U4 => Self { typestr: "|u1", format: None, code: None, size: 1 },
             _ => return None,
@@ -359,6 +359,11 @@ unsafe fn fill(
         // SAFETY: so the caller promises.
         unsafe { no_buffer(view) };
         return Err(PyBufferError::new_err("buffers have at most 64 dimensions"));
+    }
+    if cfg!(target_endian = "big") && this.element.size > 1 {
+        // SAFETY: so the caller promises.
+        unsafe { no_buffer(view) };
+        return Err(PyBufferError::new_err("elements are little-endian, and this host is not"));
     }
     let format = match (this.element.format, asked(ffi::PyBUF_FORMAT)) {
         (Some(format), true) => format.as_ptr().cast_mut(),

@@ -7,9 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use modelcrate::{
-    AnyReader, AnyTensor, Content, Coverage, DiffOptions, Format, ReadOptions, SummaryOptions,
-    Verdict,
-    tensor_core::{Profile, Report, Shape, Source, Verify, compare::Tolerance, parallel},
+    AnyReader, AnyTensor, Coverage, DiffOptions, Format, ReadOptions, SummaryOptions, Verdict,
+    tensor_core::{Profile, Report, Source, Verify, compare::Tolerance, parallel},
 };
 use pyo3::{prelude::*, pybacked::PyBackedBytes};
 use serde::Serialize;
@@ -23,6 +22,8 @@ use crate::{
 #[pyclass(frozen, module = "modelcrate._native")]
 pub(crate) struct Reader {
     pub(crate) state: Arc<State>,
+    /// Of a file at an address, where the store has one.
+    etag: Option<String>,
 }
 
 /// What a reader and its tensors share: nothing once it is closed.
@@ -38,8 +39,6 @@ pub(crate) struct Opened {
 pub(crate) struct Entry {
     pub(crate) name: String,
     key: Key,
-    /// None where it cannot be told; asking again says why.
-    pub(crate) content: Option<(Content, Shape)>,
 }
 
 /// How a tensor is found again.
@@ -62,16 +61,22 @@ impl Opened {
         if let Some(entries) = self.entries.get() {
             return Ok(entries);
         }
-        let set = self.reader.tensor_set()?;
-        let mut entries = Vec::with_capacity(set.tensors().len());
-        for (place, tensor) in set.tensors().iter().enumerate() {
-            let is_named = tensor.tensor().name() == Some(tensor.name());
-            entries.push(Entry {
-                name: tensor.name().to_owned(),
-                key: if is_named { Key::Name } else { Key::Place(place) },
-                content: tensor.content().ok(),
-            });
-        }
+        let entry = |name: &str, key| Entry { name: name.to_owned(), key };
+        let entries = match &self.reader {
+            // No two of these have one name.
+            AnyReader::Weights(reader) => {
+                reader.tensors().map(|tensor| entry(tensor.name(), Key::Name)).collect()
+            }
+            reader => {
+                let set = reader.tensor_set()?;
+                let tensors = set.tensors().iter().enumerate();
+                let keyed = tensors.map(|(place, tensor)| {
+                    let is_named = tensor.tensor().name() == Some(tensor.name());
+                    entry(tensor.name(), if is_named { Key::Name } else { Key::Place(place) })
+                });
+                keyed.collect()
+            }
+        };
         Ok(self.entries.get_or_init(|| entries))
     }
 
@@ -123,6 +128,31 @@ impl Reader {
         })?)
     }
 
+    /// Opens a file at an address.
+    #[staticmethod]
+    #[pyo3(signature = (address, *, lenient, verify))]
+    fn open_address(
+        py: Python<'_>,
+        address: &str,
+        lenient: bool,
+        verify: Option<&str>,
+    ) -> PyResult<Self> {
+        let options = options(lenient, verify)?;
+        Ok(py.detach(|| {
+            #[cfg(feature = "remote")]
+            {
+                let (reader, etag) = crate::remote::open(address, options)?;
+                Ok::<_, Fault>(Self { etag, ..Self::new(reader, None) })
+            }
+            #[cfg(not(feature = "remote"))]
+            {
+                let _ = options;
+                let message = format!("{address:?} is an address, which this build does not read");
+                Err::<Self, _>(Fault::unsupported(message))
+            }
+        })?)
+    }
+
     /// Opens a file that is in memory, which is not copied.
     #[staticmethod]
     #[pyo3(signature = (data, *, lenient, verify))]
@@ -170,6 +200,19 @@ impl Reader {
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
         Ok(self.state.get()?.reader.format().name())
+    }
+
+    #[getter]
+    fn etag(&self) -> Option<&str> {
+        self.etag.as_deref()
+    }
+
+    /// The bytes of the file; None of a folder.
+    #[getter]
+    fn nbytes(&self) -> PyResult<Option<u64>> {
+        let opened = self.state.get()?;
+        let source = opened.reader.source();
+        Ok(source.map(Source::len))
     }
 
     /// Returns the names of all tensors.
@@ -241,7 +284,7 @@ impl Reader {
 impl Reader {
     fn new(reader: AnyReader, path: Option<PathBuf>) -> Self {
         let opened = Opened { reader, path, entries: OnceLock::new() };
-        Self { state: Arc::new(State(RwLock::new(Some(Arc::new(opened))))) }
+        Self { state: Arc::new(State(RwLock::new(Some(Arc::new(opened))))), etag: None }
     }
 }
 

@@ -15,12 +15,14 @@ use pyo3::{
 use crate::{
     fault::{Fault, Result},
     memory::{Exporter, Memory, Owner},
-    reader::{Opened, Reader, State},
+    reader::{Reader, State},
 };
 
 /// A tensor of an open file.
 #[pyclass(frozen, subclass, extends = Exporter, module = "modelcrate._native")]
 pub(crate) struct Tensor {
+    /// The model that it is of, for the other half of the package.
+    model: Py<PyAny>,
     state: Arc<State>,
     place: usize,
 }
@@ -28,9 +30,19 @@ pub(crate) struct Tensor {
 #[pymethods]
 impl Tensor {
     #[new]
-    fn new(reader: &Reader, place: usize) -> PyClassInitializer<Self> {
-        let tensor = Self { state: Arc::clone(&reader.state), place };
+    fn new(model: Py<PyAny>, reader: &Reader, place: usize) -> PyClassInitializer<Self> {
+        let tensor = Self { model, state: Arc::clone(&reader.state), place };
         PyClassInitializer::from(Exporter).add_subclass(tensor)
+    }
+
+    #[getter]
+    fn _model(&self, py: Python<'_>) -> Py<PyAny> {
+        self.model.clone_ref(py)
+    }
+
+    #[getter]
+    const fn _place(&self) -> usize {
+        self.place
     }
 
     #[getter]
@@ -77,7 +89,7 @@ impl Tensor {
                     let found = tensor.dequantize()?;
                     (found.dtype(), found.shape().clone(), Owner::Shared(found.into_bytes()))
                 }
-                false => self.elements(&opened, tensor)?,
+                false => elements(tensor)?,
             };
             Memory::new(dtype, &shape, owner, owned, bits)
         })?)
@@ -120,34 +132,26 @@ impl Tensor {
 
 impl Tensor {
     fn with_content<T>(&self, get: impl Fn(&Content, &Shape) -> Result<T>) -> Result<T> {
-        let opened = self.state.get()?;
-        match opened.entries()?.get(self.place).and_then(|entry| entry.content.as_ref()) {
-            Some((content, shape)) => get(content, shape),
-            // It says why.
-            None => {
-                let (content, shape) = opened.tensor(self.place)?.content()?;
-                get(&content, &shape)
-            }
-        }
+        let (content, shape) = self.state.get()?.tensor(self.place)?.content()?;
+        get(&content, &shape)
     }
+}
 
-    /// Reads plain elements: into memory of their own where they stand in a file as they are.
-    fn elements(&self, opened: &Opened, tensor: AnyTensor<'_>) -> Result<(DType, Shape, Owner)> {
-        let known = opened.entries()?.get(self.place).and_then(|entry| entry.content.as_ref());
-        let (dtype, shape) = match known {
-            Some((Content::Elements(ElementType::Plain(dtype)), shape)) => (*dtype, shape.clone()),
-            _ => {
-                // Errors say what it is instead.
-                let info = tensor.info()?;
-                (info.dtype, info.shape)
-            }
-        };
-        if let Some(owned) = tensor.read_owned()? {
-            return Ok((dtype, shape, Owner::Owned(owned)));
+/// Reads plain elements: into memory of their own where they stand in a file as they are.
+fn elements(tensor: AnyTensor<'_>) -> Result<(DType, Shape, Owner)> {
+    let (dtype, shape) = match tensor.content()? {
+        (Content::Elements(ElementType::Plain(dtype)), shape) => (dtype, shape),
+        _ => {
+            // Errors say what it is instead.
+            let info = tensor.info()?;
+            (info.dtype, info.shape)
         }
-        let bytes = TensorBuf::new(dtype, shape.clone(), tensor.bytes()?)?.into_bytes();
-        Ok((dtype, shape, Owner::Shared(bytes)))
+    };
+    if let Some(owned) = tensor.read_owned()? {
+        return Ok((dtype, shape, Owner::Owned(owned)));
     }
+    let bytes = TensorBuf::new(dtype, shape.clone(), tensor.bytes()?)?.into_bytes();
+    Ok((dtype, shape, Owner::Shared(bytes)))
 }
 
 /// Tells whether numbers stand for others.

@@ -119,7 +119,7 @@ def test_buffers_say_what_they_hold(path: Path) -> None:
             same(np.asarray(view), expected)
             assert view.tobytes() == expected.tobytes()
         view = memoryview(model.tensors["float32"])
-        assert view.format == "<f" and not view.readonly
+        assert view.format == "f" and not view.readonly
     assert view.tobytes() == ARRAYS["float32"].tobytes()
     tensor = modelcrate.open(path.read_bytes()).tensors["int16"]
     assert memoryview(tensor).readonly

@@ -91,6 +91,11 @@ impl AlignedBuf {
             .map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
         let spare = buffer.spare();
         let spare = spare.get_mut(..len).unwrap_or_default();
+        if len <= PIECE {
+            fill_piece(0, spare, &read)?;
+            buffer.len = len;
+            return Ok(buffer);
+        }
         let piece = len.div_ceil(threads.get()).next_multiple_of(HUGE_PAGE).max(PIECE);
         let pieces = Mutex::new((0_u64..).step_by(piece).zip(spare.chunks_mut(piece)));
         let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -86,6 +86,8 @@ def name_of(dtype: np.dtype[Any]) -> str:
 def array(tensor: Tensor, dequantize: bool) -> np.ndarray[Any, Any]:
     """Reads a tensor as an array."""
     name = tensor.dtype
+    if name in _NUMPY and not dequantize:
+        return _plain(tensor.read(False, False, False))
     if name == "str":
         return np.array(tensor.strings(), dtype=object).reshape(tensor.shape)
     if not dequantize:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Union, cast
 
 from . import _elements, _native
 from ._report import Report, report
-from .errors import Error, UnsupportedError, UsageError
+from .errors import Error, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,9 +35,10 @@ def open(
 ) -> Model:
     """Opens a model file of any format, which its content tells.
 
-    `source` is a path of a file, or of the folder of a carton or an nnpackage; bytes, which are not
-    copied where they are `bytes`; or a binary file that can seek, which is read by position and not
-    closed. Only the fixed parts and the document are read; tensors are when they are asked for.
+    `source` is a path of a file, or of the folder of a carton or an nnpackage; an address, `s3://`,
+    `gs://`, `az://`, `https://` or `hf://`, of which one or two requests are made to open it; bytes,
+    which are not copied where they are `bytes`; or a binary file that can seek, which is read by position
+    and not closed. Credentials come from where the store's own tools take them. Only the fixed parts and the document are read; tensors are when they are asked for.
 
     With `mmap` the file is mapped, and arrays are views of it: nothing may change or truncate the file
     as long as the model or such an array lives, or the process may end. With `lenient` whatever is not
@@ -51,9 +52,9 @@ def open(
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         if "://" in path:
-            raise UnsupportedError(
-                f"{path!r} is a URL, which this build does not read, expected a path or a binary file"
-            )
+            if mmap:
+                raise UsageError("mmap is for paths, expected mmap=False for an address")
+            return Model(_native.Reader.open_address(path, lenient=lenient, verify=verify), path)
         return Model(_native.Reader.open(path, map=mmap, lenient=lenient, verify=verify), path)
     if mmap:
         raise UsageError("mmap is for paths, expected mmap=False for bytes and binary files")
@@ -112,14 +113,7 @@ class Tensor(_native.Tensor):
     Python 3.11 or later `memoryview`.
     """
 
-    __slots__ = ("_model", "_place")
-    _model: Model
-    _place: int
-
-    def __new__(cls, model: Model, place: int) -> Tensor:
-        tensor = cast(Tensor, super().__new__(cls, model._reader, place))
-        tensor._model, tensor._place = model, place
-        return tensor
+    __slots__ = ()
 
     def numpy(self, *, dequantize: bool = False) -> np.ndarray[Any, Any]:
         """Reads it as an array of NumPy.
@@ -155,7 +149,8 @@ class Tensor(_native.Tensor):
     def info(self) -> Mapping[str, Any]:
         """What `modelcrate inspect --format json` says of it: `offset`, `encoding`, `quantization`,
         `digest`, `layout`, `metadata` and others, as far as it has them."""
-        tensors = self._model.summary["tensors"]
+        model: Model = self._model
+        tensors = model.summary["tensors"]
         return cast("Mapping[str, Any]", tensors[self._place]) if self._place < len(tensors) else {}
 
     @property
@@ -225,11 +220,11 @@ class Tensors(Mapping[str, Tensor]):
     """
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self._model, self._reader = model, model._reader
         self._places = {name: place for place, name in enumerate(model._reader.names())}
 
     def __getitem__(self, name: str) -> Tensor:
-        return Tensor(self._model, self._places[name])
+        return Tensor(self._model, self._reader, self._places[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -311,6 +306,17 @@ class Model:
         """The format: carton, circle, gguf, nnpackage, npy, npz, ptl, ptl-spec, rten, safetensors,
         tflite or ztensor."""
         return self._reader.format
+
+    @property
+    def nbytes(self) -> int | None:
+        """The bytes of the file; None of a folder or of shards."""
+        return self._reader.nbytes
+
+    @property
+    def etag(self) -> str | None:
+        """The entity tag of a file at an address, where the store has one: all that is read is of this
+        version."""
+        return self._reader.etag
 
     @property
     def version(self) -> str:
