@@ -10,6 +10,7 @@ use anyhow::Result;
 
 use crate::{
     cargo, codegen, command, golden, onert_table, oracles, output, rules, shown, succeed, tidy,
+    wheel,
     workspace::{self, Member},
 };
 
@@ -56,6 +57,7 @@ fn steps(members: &[Member]) -> Vec<Step> {
         Step::here("xtask faults --kills 20", crate::faults::some),
         Step::here("xtask conformance", conformance),
         Step::here("xtask onert-table --check", onert_table::check),
+        Step::here("xtask python", wheel::test),
         documentation(),
         each_crate_alone(members),
         other_targets(),

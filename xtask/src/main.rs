@@ -52,8 +52,9 @@ Commands:
   onert-table [--check]
                       measure what onert does with each operator, or compare it with the table
   oracles [--check]   install the real clients of the formats, or say which are installed
-  python [--bench]    build the Python package, install it, and run its tests and type checkers;
-                      or measure it beside safetensors
+  python [--bench|--clusters|--door]
+                      build the Python package, install it, and run its tests and type checkers; or
+                      measure it beside safetensors, run it on Spark and Ray, or follow its README
   rules [--check]     write docs/rules.md, each rule with a file that breaks it, or compare it
   help                print this text";
 
@@ -87,6 +88,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["onert-table"] => onert_table::write(),
         ["onert-table", "--check"] => onert_table::check(),
         ["python"] => wheel::test(),
+        ["python", "--clusters"] => wheel::clusters(),
+        ["python", "--door"] => wheel::door(),
         ["python", "--bench"] => wheel::bench(),
         ["rules"] => rules::write(),
         ["rules", "--check"] => rules::check(),

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::{output, python::Environment, root, succeed};
 
@@ -25,6 +25,20 @@ const PACKAGES: [&str; 12] = [
     "pyarrow==26.0.1",
     "safetensors==0.8.0",
     "ztensor==1.1.1",
+];
+
+/// What the programs for clusters need, and the bucket of their test.
+const CLUSTERS: [&str; 10] = [
+    "maturin==1.16.0",
+    "pytest==9.2.0",
+    "boto3",
+    "ml_dtypes==0.6.0",
+    "moto[s3,server]==5.2.5",
+    "numpy",
+    "psutil",
+    "pyarrow==26.0.1",
+    "pyspark==4.3.0",
+    "ray[data]==2.60.0",
 ];
 
 /// What reads and writes zTensor 2, of the same name as what reads 1.1.
@@ -62,6 +76,39 @@ pub(crate) fn bench() -> Result<()> {
     let environment = environment()?;
     install(&environment, "wheel")?;
     succeed(environment.python().arg(folder().join("benches/load.py")))
+}
+
+/// Runs the programs of `examples/` on Spark and Ray, whose packages are half a gigabyte.
+pub(crate) fn clusters() -> Result<()> {
+    let environment = Environment::new("python-clusters");
+    environment.provide(&CLUSTERS)?;
+    install(&environment, "wheel")?;
+    let tests = ["-m", "pytest", "-p", "no:cacheprovider", "--durations=0"];
+    succeed(environment.python().args(tests).arg("examples"))?;
+    succeed(environment.python().arg(folder().join("benches/scale.py")))
+}
+
+/// Runs the two commands of the package's front page in an environment without any package.
+pub(crate) fn door() -> Result<()> {
+    let page = fs::read_to_string(folder().join("README.md"))?;
+    let commands = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next());
+    let commands = commands.context("README.md has no commands")?;
+    let first_page = fs::read_to_string(root().join("README.md"))?;
+    ensure!(first_page.contains(commands), "the README of the workspace has other commands");
+    let environment = Environment::new("python-door");
+    environment.create()?;
+    let programs = environment.program("python");
+    let programs = programs.parent().context("there are no programs")?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(
+        [programs.to_owned()].into_iter().chain(std::env::split_paths(&path)),
+    )?;
+    for line in commands.lines() {
+        println!("$ {line}");
+        let mut shell = crate::command("sh");
+        succeed(shell.args(["-ec", line]).env("PATH", &path))?;
+    }
+    Ok(())
 }
 
 /// Returns the environment with everything but the package.

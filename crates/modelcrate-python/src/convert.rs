@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::{
     fault::{Fault, Result},
-    reader::json,
+    reader::{self, json},
 };
 
 /// What was written.
@@ -60,8 +60,7 @@ pub(crate) fn convert(
         if same_file(&input, &output) {
             return Err(Fault::usage("the output is the input, expected another file"));
         }
-        let reader = AnyReader::options().verify(Verify::Once).open(&input);
-        let reader = reader.map_err(|error| Fault::from(error).about(&input))?;
+        let reader = reader::open(&input, AnyReader::options().verify(Verify::Once))?;
         json(&to.write(&reader, &output, &options, existing)?)
     })?)
 }

@@ -139,17 +139,8 @@ impl Reader {
     ) -> PyResult<Self> {
         let options = options(lenient, verify)?;
         Ok(py.detach(|| {
-            #[cfg(feature = "remote")]
-            {
-                let (reader, etag) = crate::remote::open(address, options)?;
-                Ok::<_, Fault>(Self { etag, ..Self::new(reader, None) })
-            }
-            #[cfg(not(feature = "remote"))]
-            {
-                let _ = options;
-                let message = format!("{address:?} is an address, which this build does not read");
-                Err::<Self, _>(Fault::unsupported(message))
-            }
+            let (reader, etag) = at_address(address, options)?;
+            Ok::<_, Fault>(Self { etag, ..Self::new(reader, None) })
         })?)
     }
 
@@ -323,6 +314,24 @@ fn options(lenient: bool, verify: Option<&str>) -> Result<ReadOptions> {
             return Err(Fault::usage(message));
         }
     })
+}
+
+/// Opens a file at an address; returns its entity tag, too.
+#[cfg(feature = "remote")]
+use crate::remote::open as at_address;
+
+#[cfg(not(feature = "remote"))]
+fn at_address(address: &str, _: ReadOptions) -> Result<(AnyReader, Option<String>)> {
+    let message = format!("{address:?} is an address, which this build does not read");
+    Err(Fault::unsupported(message))
+}
+
+/// Opens a path, which may be an address.
+pub(crate) fn open(path: &Path, options: ReadOptions) -> Result<AnyReader> {
+    match path.to_str().filter(|path| path.contains("://")) {
+        Some(address) => Ok(at_address(address, options)?.0),
+        None => options.open(path).map_err(|error| Fault::from(error).about(path)),
+    }
 }
 
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<String> {

@@ -35,7 +35,7 @@ def test_every_file_is_a_row_of_fixed_columns() -> None:
         empty = function(table([]))
         assert empty.schema.equals(schema) and empty.num_rows == 0
         first = found.slice(0, 1).to_pylist()[0]
-        assert first["error"].endswith("No such file or directory: " + repr(files[0]))
+        assert "No such file or directory" in first["error"] and "none.zt" in first["error"]
         assert first["rule"] == "file/read"
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from . import _native
 from ._model import File, Files, Model, Port, Readable, Tensor, Tensors, open
-from ._report import Converted, Diff, Finding, Note, Report, Rule, findings
+from ._report import Converted, Diff, Finding, Note, Report, Rule, findings, refused
 from ._save import load_file, save_file
 from .errors import (
     BusyError,
@@ -87,8 +87,7 @@ def verify(source: Readable, *, lenient: bool = False) -> Report:
     try:
         model = open(source, lenient=lenient)
     except (MalformedError, UnsupportedError, LimitError) as error:
-        found = Finding(rule=error.rule, severity="error", at=error.at, message=str(error))
-        return Report(format=None, verdict="invalid", findings=[found])
+        return refused(error)
     with model:
         return model.verify()
 

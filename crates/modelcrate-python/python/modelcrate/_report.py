@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
 
+from .errors import Error
+
 __all__ = ["Converted", "Diff", "Finding", "Note", "Report", "Rule"]
 
 
@@ -141,6 +143,12 @@ def report(text: str) -> Report:
     found = json.loads(text)
     found["findings"] = findings(found["findings"])
     return Report(**found)
+
+
+def refused(error: Error) -> Report:
+    """Returns the report on a file that does not open."""
+    found = Finding(rule=error.rule, severity="error", at=error.at, message=str(error))
+    return Report(format=None, verdict="invalid", findings=[found])
 
 
 def findings(found: Sequence[Mapping[str, Any]]) -> list[Finding]:

@@ -8,8 +8,8 @@ each of its rows, in their order, and always the same columns. A file that canno
 `error`, and so is no reason for a task to fail. Files are looked at one after another, and a row takes at
 most 64 KiB for each of its texts, so that what a task needs does not grow with its files or their number.
 
-An `etag` says which content of a file is meant, as stores do; of local files without one it is made of
-the time of the last change and the length. A file that has another one by now is a row with an error.
+A path may be an address, as for `modelcrate.open`. An `etag` says which content of a file is meant, as
+stores do; that of a local file is made of the time of the last change and the length (`etag_of`). A file that has another one by now is a row with an error.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import pyarrow as pa
 
 from . import _model
 from . import convert as _convert
-from . import verify as _verify
-from .errors import BusyError, Error
+from ._report import refused
+from .errors import BusyError, Error, LimitError, MalformedError, UnsupportedError
 
 __all__ = [
     "CONVERT",
@@ -127,8 +127,9 @@ def convert(
     `modelcrate.convert`.
     """
 
-    def converted(path: str, etag: str) -> dict[str, Any]:
-        output = output_of(folder, path, etag, to)
+    def converted(path: str, etag: str | None) -> dict[str, Any]:
+        found = _file(path, etag)
+        output = output_of(folder, path, found["etag"] or "", to)
         if not output.exists():
             output.parent.mkdir(parents=True, exist_ok=True)
             # Two tasks may have the same file: both write the same, and the last one stays.
@@ -141,7 +142,7 @@ def convert(
                 dequantize=dequantize,
                 overwrite=True,
             )
-        return {"output": str(output), "output_bytes": output.stat().st_size}
+        return {**found, "output": str(output), "output_bytes": output.stat().st_size}
 
     return _each(table, CONVERT, converted)
 
@@ -186,7 +187,7 @@ def output_of(folder: str | os.PathLike[str], path: str, etag: str, to: str) -> 
 
 
 def _each(
-    table: pa.Table, schema: pa.Schema, row: Callable[[str, str], Mapping[str, Any]]
+    table: pa.Table, schema: pa.Schema, row: Callable[[str, str | None], Mapping[str, Any]]
 ) -> pa.Table:
     """Makes a row of each row of a table."""
     paths = table.column("path").to_pylist()
@@ -194,15 +195,12 @@ def _each(
         etags = table.column("etag").to_pylist()
     else:
         etags = [None] * len(paths)
-    names = schema.names
     rows: list[dict[str, Any]] = []
     for path, etag in zip(paths, etags):
-        found: dict[str, Any] = dict.fromkeys(names)
+        found: dict[str, Any] = dict.fromkeys(schema.names)
         found.update(path=path, etag=etag)
         try:
-            found["nbytes"] = _length(path)
-            found["etag"] = _same(path, etag)
-            found.update(row(path, found["etag"]))
+            found.update(row(path, etag))
         except (Error, OSError) as error:
             found["error"] = str(error)[:_TEXT]
             found["rule"] = getattr(error, "rule", "file/read")
@@ -210,22 +208,33 @@ def _each(
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _same(path: str, etag: str | None) -> str:
-    """Returns the ETag of a file; an error where it has another content than is meant."""
-    found = etag_of(path)
-    if etag is not None and etag != found:
+def _file(path: str, etag: str | None) -> dict[str, Any]:
+    """Returns the ETag and the length of a file; an error where it has another content than is meant."""
+    if "://" in path:
+        if etag is not None:
+            return {"etag": etag}
+        with _model.open(path) as model:
+            return _of(model, path, etag)
+    return _pinned(path, etag, etag_of(path), None if os.path.isdir(path) else os.stat(path).st_size)
+
+
+def _of(model: _model.Model, path: str, etag: str | None) -> dict[str, Any]:
+    """Like `_file`, but of a file that is open."""
+    return _pinned(path, etag, model.etag, model.nbytes) if "://" in path else _file(path, etag)
+
+
+def _pinned(path: str, etag: str | None, found: str | None, nbytes: int | None) -> dict[str, Any]:
+    # Stores quote them, and listings of stores may not.
+    if etag is not None and found is not None and etag.strip('"') != found.strip('"'):
         raise BusyError(f"{path!r} has the ETag {found}, expected {etag}", rule="file/busy")
-    return found
+    return {"etag": etag or found, "nbytes": nbytes}
 
 
-def _length(path: str) -> int | None:
-    return None if os.path.isdir(path) else os.stat(path).st_size
-
-
-def _inspected(path: str, _: str) -> dict[str, Any]:
+def _inspected(path: str, etag: str | None) -> dict[str, Any]:
     with _model.open(path) as model:
         summary = model.summary
         return {
+            **_of(model, path, etag),
             "format": summary["format"],
             "version": summary["version"],
             "tensors": len(summary["tensors"]),
@@ -236,10 +245,20 @@ def _inspected(path: str, _: str) -> dict[str, Any]:
         }
 
 
-def _verified(path: str, _: str) -> dict[str, Any]:
-    report = _verify(path)
+def _verified(path: str, etag: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {} if "://" in path else _file(path, etag)
+    try:
+        model = _model.open(path)
+    except (MalformedError, UnsupportedError, LimitError) as error:
+        # Why it does not open is what is found.
+        report = refused(error)
+    else:
+        with model:
+            found = found or _of(model, path, etag)
+            report = model.verify()
     severities = [finding.severity for finding in report]
     return {
+        **found,
         "format": report.format,
         "verdict": report.verdict,
         "errors": severities.count("error"),
