@@ -20,7 +20,7 @@ def main(files: str, report: str) -> None:
     ray.init(ignore_reinit_error=True)
     dataset = ray.data.read_parquet(files)
     # Blocks of their own, so that little is done twice where a worker is lost.
-    dataset = dataset.repartition(max(1, dataset.count() // FILES_OF_A_TASK))
+    dataset = dataset.repartition(target_num_rows_per_block=FILES_OF_A_TASK)
     verified = dataset.map_batches(batch.verify, batch_format="pyarrow")
     verified.write_parquet(report, mode="overwrite")
 

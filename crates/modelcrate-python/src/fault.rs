@@ -1,10 +1,6 @@
 //! Errors as exceptions of the package.
 
-use std::{
-    error::Error as StdError,
-    io,
-    path::{Path, PathBuf},
-};
+use std::{error::Error as StdError, ffi::OsString, io, path::Path};
 
 use modelcrate::{
     Error, Refusal, kind_of,
@@ -24,7 +20,7 @@ struct Said {
     kind: &'static str,
     at: At,
     errno: Option<i32>,
-    path: Option<PathBuf>,
+    path: Option<OsString>,
     refused: Vec<Refusal>,
 }
 
@@ -40,7 +36,7 @@ impl Fault {
         };
         let system = causes(error).find_map(|cause| cause.downcast_ref::<io::Error>());
         let path = causes(error).find_map(|cause| match cause.downcast_ref::<Core>()? {
-            Core::File { path, .. } => Some(path.clone()),
+            Core::File { path, .. } => Some(path.clone().into_os_string()),
             _ => None,
         });
         Self(Box::new(Said {
@@ -57,7 +53,7 @@ impl Fault {
     /// Names the file that the system would not read.
     pub(crate) fn about(mut self, path: &Path) -> Self {
         if self.0.errno.is_some() && self.0.path.is_none() {
-            self.0.path = Some(path.to_owned());
+            self.0.path = Some(path.as_os_str().to_owned());
         }
         self
     }
@@ -80,13 +76,18 @@ impl Fault {
     pub(crate) fn exists(path: &Path) -> Self {
         let message = format!("{path:?} is there already, expected overwrite=True to replace it");
         let mut fault = Self::new(ErrorKind::Io, message);
-        (fault.0.errno, fault.0.path) = (Some(EEXIST), Some(path.to_owned()));
+        (fault.0.errno, fault.0.path) = (Some(EEXIST), Some(path.as_os_str().to_owned()));
         fault
     }
 
     /// Says that the caller asked for what cannot be.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
+    }
+
+    /// Says that the system failed.
+    pub(crate) fn io(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Io, message)
     }
 
     /// Says that a file has what this build does not read.

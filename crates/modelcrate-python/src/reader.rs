@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use crate::{
     fault::{Fault, Result},
+    memory::Memory,
     object::Object,
+    tensor::memory,
 };
 
 /// An open file of any format.
@@ -33,6 +35,17 @@ pub(crate) struct Opened {
     pub(crate) reader: AnyReader,
     path: Option<PathBuf>,
     entries: OnceLock<Vec<Entry>>,
+    fault: Option<Interrupted>,
+}
+
+/// Says what was in the way of reading a file at an address, if anything was.
+type Interrupted = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// A file at an address.
+pub(crate) struct Remotely {
+    pub(crate) reader: AnyReader,
+    pub(crate) etag: Option<String>,
+    pub(crate) fault: Interrupted,
 }
 
 /// A tensor that a reader has.
@@ -139,8 +152,8 @@ impl Reader {
     ) -> PyResult<Self> {
         let options = options(lenient, verify)?;
         Ok(py.detach(|| {
-            let (reader, etag) = at_address(address, options)?;
-            Ok::<_, Fault>(Self { etag, ..Self::new(reader, None) })
+            let Remotely { reader, etag, fault } = at_address(address, options)?;
+            Ok::<_, Fault>(Self { etag, ..Self::with(reader, None, Some(fault)) })
         })?)
     }
 
@@ -214,6 +227,31 @@ impl Reader {
         })?)
     }
 
+    /// Reads the elements of the tensor of a name; None where there is none.
+    fn read(&self, py: Python<'_>, name: &str, owned: bool) -> PyResult<Option<Memory>> {
+        Ok(py.detach(|| {
+            let opened = self.state.get()?;
+            let read = |tensor| Ok::<_, Fault>(Some(memory(tensor, owned, false, false)?));
+            if let Some(tensor) = opened.reader.tensor(name)? {
+                return read(tensor);
+            }
+            match opened.entries()?.iter().position(|entry| entry.name == name) {
+                Some(place) => read(opened.tensor(place)?),
+                None => Ok(None),
+            }
+        })?)
+    }
+
+    /// Reads the elements of all tensors, several at once, each into memory of its own.
+    fn read_all(&self, py: Python<'_>) -> PyResult<Vec<Memory>> {
+        Ok(py.detach(|| {
+            let opened = self.state.get()?;
+            let places: Vec<usize> = (0..opened.entries()?.len()).collect();
+            let read = |place: &usize| memory(opened.tensor(*place)?, true, false, false);
+            parallel::map(&places, parallel::available(), read).into_iter().collect::<Result<_>>()
+        })?)
+    }
+
     /// Describes the file as JSON.
     fn summary(&self, py: Python<'_>, digests: bool, stats: bool, values: u64) -> PyResult<String> {
         Ok(py.detach(|| {
@@ -228,6 +266,10 @@ impl Reader {
             let opened = self.state.get()?;
             let reader = &opened.reader;
             let mut findings = if data { reader.validate() } else { reader.lint() };
+            // What a server did not send says nothing of the file.
+            if let Some(fault) = opened.fault.as_ref().and_then(|fault| fault()) {
+                return Err(Fault::io(fault));
+            }
             if let Some(path) = opened.path.as_deref().filter(|_| data) {
                 findings.append(reader.check_sidecar(path, parallel::available(), |_| ()));
             }
@@ -274,7 +316,11 @@ impl Reader {
 
 impl Reader {
     fn new(reader: AnyReader, path: Option<PathBuf>) -> Self {
-        let opened = Opened { reader, path, entries: OnceLock::new() };
+        Self::with(reader, path, None)
+    }
+
+    fn with(reader: AnyReader, path: Option<PathBuf>, fault: Option<Interrupted>) -> Self {
+        let opened = Opened { reader, path, entries: OnceLock::new(), fault };
         Self { state: Arc::new(State(RwLock::new(Some(Arc::new(opened))))), etag: None }
     }
 }
@@ -316,12 +362,11 @@ fn options(lenient: bool, verify: Option<&str>) -> Result<ReadOptions> {
     })
 }
 
-/// Opens a file at an address; returns its entity tag, too.
 #[cfg(feature = "remote")]
 use crate::remote::open as at_address;
 
 #[cfg(not(feature = "remote"))]
-fn at_address(address: &str, _: ReadOptions) -> Result<(AnyReader, Option<String>)> {
+fn at_address(address: &str, _: ReadOptions) -> Result<Remotely> {
     let message = format!("{address:?} is an address, which this build does not read");
     Err(Fault::unsupported(message))
 }
@@ -329,7 +374,7 @@ fn at_address(address: &str, _: ReadOptions) -> Result<(AnyReader, Option<String
 /// Opens a path, which may be an address.
 pub(crate) fn open(path: &Path, options: ReadOptions) -> Result<AnyReader> {
     match path.to_str().filter(|path| path.contains("://")) {
-        Some(address) => Ok(at_address(address, options)?.0),
+        Some(address) => Ok(at_address(address, options)?.reader),
         None => options.open(path).map_err(|error| Fault::from(error).about(path)),
     }
 }

@@ -6,19 +6,24 @@ use std::{
 };
 
 use modelcrate::{
-    AnyReader, ReadOptions,
+    ReadOptions,
     remote::{Location, Remote, RemoteOptions, Stats},
 };
 
-use crate::fault::{Fault, Result};
+use crate::{
+    fault::{Fault, Result},
+    reader::Remotely,
+};
 
-/// Opens a file at an address; returns its entity tag, too, where the store has one.
-pub(crate) fn open(address: &str, options: ReadOptions) -> Result<(AnyReader, Option<String>)> {
+/// Opens a file at an address.
+pub(crate) fn open(address: &str, options: ReadOptions) -> Result<Remotely> {
     let location = Location::parse(address).map_err(|error| Fault::of(&error))?;
     let remote = remote();
     let opened = remote.open(&location).map_err(|error| Fault::of(&error).at_address(address))?;
     let reader = remote.reader_of(&opened, &location, options)?;
-    Ok((reader, opened.etag().map(str::to_owned)))
+    let etag = opened.etag().map(str::to_owned);
+    let fault = Box::new(move || opened.fault().map(str::to_owned));
+    Ok(Remotely { reader, etag, fault })
 }
 
 /// Returns what this process has asked of servers so far.

@@ -83,15 +83,7 @@ impl Tensor {
     fn read(&self, py: Python<'_>, owned: bool, dequantize: bool, bits: bool) -> PyResult<Memory> {
         Ok(py.detach(|| {
             let opened = self.state.get()?;
-            let tensor = opened.tensor(self.place)?;
-            let (dtype, shape, owner) = match dequantize && is_quantized(tensor)? {
-                true => {
-                    let found = tensor.dequantize()?;
-                    (found.dtype(), found.shape().clone(), Owner::Shared(found.into_bytes()))
-                }
-                false => elements(tensor)?,
-            };
-            Memory::new(dtype, &shape, owner, owned, bits)
+            memory(opened.tensor(self.place)?, owned, dequantize, bits)
         })?)
     }
 
@@ -135,6 +127,23 @@ impl Tensor {
         let (content, shape) = self.state.get()?.tensor(self.place)?.content()?;
         get(&content, &shape)
     }
+}
+
+/// Reads the elements of a tensor: see [`Tensor::read`].
+pub(crate) fn memory(
+    tensor: AnyTensor<'_>,
+    owned: bool,
+    dequantize: bool,
+    bits: bool,
+) -> Result<Memory> {
+    let (dtype, shape, owner) = match dequantize && is_quantized(tensor)? {
+        true => {
+            let found = tensor.dequantize()?;
+            (found.dtype(), found.shape().clone(), Owner::Shared(found.into_bytes()))
+        }
+        false => elements(tensor)?,
+    };
+    Memory::new(dtype, &shape, owner, owned, bits)
 }
 
 /// Reads plain elements: into memory of their own where they stand in a file as they are.

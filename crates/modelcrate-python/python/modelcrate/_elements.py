@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._native import Memory, Tensor
 
-__all__ = ["array", "dtype_of", "name_of", "torch_dtype", "torch_name", "torch_tensor"]
+__all__ = ["HALVES", "array", "array_of", "dtype_of", "name_of", "plain", "torch_dtype", "torch_name", "torch_tensor"]
 
 # What NumPy has itself.
 _NUMPY = {
@@ -33,6 +33,9 @@ _NUMPY = {
     "c64": "complex64",
     "c128": "complex128",
 }
+
+HALVES = ("i4", "u4")
+"""Two elements a byte."""
 
 # What ml_dtypes adds to NumPy.
 _ML_DTYPES = {
@@ -87,23 +90,25 @@ def array(tensor: Tensor, dequantize: bool) -> np.ndarray[Any, Any]:
     """Reads a tensor as an array."""
     name = tensor.dtype
     if name in _NUMPY and not dequantize:
-        return _plain(tensor.read(False, False, False))
+        return plain(tensor.read(False, False, False))
     if name == "str":
         return np.array(tensor.strings(), dtype=object).reshape(tensor.shape)
     if not dequantize:
         dtype_of(name)
     memory = tensor.read(False, dequantize, False)
-    name = memory.dtype
-    found = _plain(memory)
-    if name in _NUMPY:
-        return found
-    dtype = dtype_of(name)
-    if name in ("i4", "u4"):
-        return _halves(found, name == "i4", tensor.shape, dtype)
-    return found.view(dtype)
+    if memory.dtype in HALVES:
+        return _halves(plain(memory), memory.dtype == "i4", tensor.shape, dtype_of(memory.dtype))
+    return array_of(memory)
 
 
-def _plain(memory: Memory) -> np.ndarray[Any, Any]:
+def array_of(memory: Memory) -> np.ndarray[Any, Any]:
+    """Returns memory as an array without a copy."""
+    if memory.dtype in _NUMPY:
+        return plain(memory)
+    return plain(memory).view(dtype_of(memory.dtype))
+
+
+def plain(memory: Memory) -> np.ndarray[Any, Any]:
     """Returns memory as an array without a copy."""
     if memory.rank > _MAX_RANK:
         raise UnsupportedError(

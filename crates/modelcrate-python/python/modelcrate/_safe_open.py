@@ -7,8 +7,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from . import _elements
 from ._model import Model, Tensor
-from .errors import UsageError
+from ._native import Memory
+from .errors import UnsupportedError, UsageError
 
 __all__ = ["SafeOpen", "Slice"]
 
@@ -41,9 +43,16 @@ class Slice(Generic[T]):
 class SafeOpen(Generic[T]):
     """An open file for its tensors. It is a context manager."""
 
-    def __init__(self, model: Model, read: Callable[[Tensor], T]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        read: Callable[[Tensor], T],
+        plain: Callable[[Memory], T] | None = None,
+    ) -> None:
         self._model = model
         self._read = read
+        self._plain = plain
+        self._reader = model._reader
 
     def keys(self) -> list[str]:
         """Returns the names of all tensors, sorted."""
@@ -61,6 +70,14 @@ class SafeOpen(Generic[T]):
 
     def get_tensor(self, name: str) -> T:
         """Reads a tensor."""
+        if self._plain is not None:
+            try:
+                memory = self._reader.read(name, False)
+            except UnsupportedError:
+                # Texts, say, which are read in another way.
+                memory = None
+            if memory is not None and memory.dtype not in _elements.HALVES:
+                return self._plain(memory)
         return self._read(self._tensor(name))
 
     def get_slice(self, name: str) -> Slice[T]:

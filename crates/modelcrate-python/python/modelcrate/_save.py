@@ -12,7 +12,7 @@ import numpy as np
 from . import _elements, _native
 from ._model import Readable, open
 from ._report import Converted, Note
-from .errors import UnsupportedError
+from .errors import Error, UnsupportedError
 
 __all__ = ["load_file", "save_file"]
 
@@ -44,8 +44,19 @@ def save_file(
 def load_file(filename: Readable) -> dict[str, np.ndarray[Any, Any]]:
     """Reads all tensors of a file of any format into memory of their own."""
     with open(filename) as model:
-        found = {name: tensor.numpy() for name, tensor in model.tensors.items()}
-    return {name: array if array.flags.writeable else array.copy() for name, array in found.items()}
+        names = list(model.tensors)
+        try:
+            memories = model._reader.read_all()
+        except Error:
+            # One that is not plain elements: it says which it is, or is read in another way.
+            return {name: _own(tensor.numpy()) for name, tensor in model.tensors.items()}
+        if any(memory.dtype in _elements.HALVES for memory in memories):
+            return {name: _own(tensor.numpy()) for name, tensor in model.tensors.items()}
+    return dict(zip(names, map(_elements.array_of, memories)))
+
+
+def _own(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array if array.flags.writeable else array.copy()
 
 
 def _given(name: str, array: Any) -> tuple[str, str, list[int], int, _Array]:

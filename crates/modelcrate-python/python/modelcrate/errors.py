@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -73,7 +73,7 @@ class UsageError(Error, ValueError):
     """What was asked for cannot be done, whatever the file."""
 
     kind = "usage"
-    refused: list[Refusal]
+    refused: Sequence[Refusal] = ()
     """The tensors that the format of the output cannot hold, each with the option that would help."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _model
+from . import _elements, _model
 from ._safe_open import SafeOpen
 from ._save import load_file, save_file
 from .errors import UsageError
@@ -34,6 +34,6 @@ def safe_open(
         raise UsageError(f'framework is {framework!r}, expected "np": see modelcrate.torch')
     if device != "cpu":
         raise UsageError(f'device is {device!r}, expected "cpu"')
-    return SafeOpen(_model.open(filename), lambda tensor: tensor.numpy())
+    return SafeOpen(_model.open(filename), lambda tensor: tensor.numpy(), _elements.array_of)
 
 
