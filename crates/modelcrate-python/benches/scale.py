@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[3]
 ENDS = {".carton", ".circle", ".gguf", ".npz", ".ptl", ".rten", ".safetensors", ".tflite", ".zip", ".zt"}
 FILES = 1000
 BLOCK = 20
+TURNS = 5
 WORKERS = 2
 
 Function = Callable[[pa.Table], pa.Table]
@@ -37,7 +38,9 @@ def files(folder: Path | None) -> list[str]:
     """Returns files, in no order, so that both halves are alike."""
     found = sorted((folder or ROOT / "testdata").rglob("*"))
     if folder is None:
+        # Without the one whose content is 4 GiB of zeros.
         found = [path for path in found if "valid" in path.parts and path.suffix in ENDS]
+        found = [path for path in found if "zip64" not in path.name]
     paths = [str(path) for path in found if path.is_file()]
     random.Random(1).shuffle(paths)
     return [paths[number % len(paths)] for number in range(FILES)]
@@ -62,26 +65,33 @@ def blocks(paths: Sequence[str]) -> list[Sequence[str]]:
 
 def measured(name: str, function: Function, paths: Sequence[str]) -> bool:
     """Prints a row; tells whether the forecast was right."""
-    half = len(paths) // 2
+    halves = [blocks(paths[0::2]), blocks(paths[1::2])]
+    elapsed = [0.0, 0.0]
+    asked: list[tuple[float, tuple[int, int, int]]] = []
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
         # Starting is paid once, however many files there are.
         list(pool.map(done, [function] * WORKERS, [paths[:BLOCK]] * WORKERS))
-        start = time.perf_counter()
-        first = list(pool.map(done, *zip(*[(function, block) for block in blocks(paths[:half])])))
-        each = (time.perf_counter() - start) / half * WORKERS
-        start = time.perf_counter()
-        list(pool.map(done, *zip(*[(function, block) for block in blocks(paths[half:])])))
-        elapsed = time.perf_counter() - start
-    forecast = each * (len(paths) - half) / WORKERS
-    cpu = sum(seconds for seconds, _ in first) / half
-    requests = sum(asked[0] for _, asked in first) / half
-    received = sum(asked[1] for _, asked in first) / half
+        # In turns, as what else the machine does may change.
+        for turn in range(TURNS):
+            for side, half in enumerate(halves):
+                part = half[turn::TURNS]
+                start = time.perf_counter()
+                found = list(pool.map(done, [function] * len(part), part))
+                elapsed[side] += time.perf_counter() - start
+                if side == 0:
+                    asked += found
+    count = len(paths[0::2])
+    each = elapsed[0] / count * WORKERS
+    forecast = each * len(paths[1::2]) / WORKERS
+    cpu = sum(seconds for seconds, _ in asked) / count
+    requests = sum(of[0] for _, of in asked) / count
+    received = sum(of[1] for _, of in asked) / count
     hours = 10_000_000 * each / 3600
     print(
         f"{name:22} {requests:8.2f} {received / 1024:9.1f} {cpu * 1e3:9.2f} {each * 1e3:9.2f}"
-        f" {hours:10.1f} {forecast:9.2f} {elapsed:9.2f} {elapsed / forecast:6.2f}"
+        f" {hours:10.1f} {forecast:9.2f} {elapsed[1]:9.2f} {elapsed[1] / forecast:6.2f}"
     )
-    return 0.8 <= elapsed / forecast <= 1.2
+    return 0.8 <= elapsed[1] / forecast <= 1.2
 
 
 def in_bucket(paths: Sequence[str]) -> tuple[Any, list[str]] | None:
@@ -120,8 +130,8 @@ def main(folder: Path | None) -> int:
         f" {'forecast':>9} {'measured':>9} {'ratio':>6}"
     )
     print(f"{'':22} {'a file':>8} {'a file':>9} {'a file':>9} {'a file':>9} {'10 million':>10} {'s':>9} {'s':>9}")
-    right = measured("inspect, paths", batch.inspect, paths)
-    right &= measured("verify, paths", batch.verify, paths)
+    right = measured("inspect, paths", batch.inspect, paths * 10)
+    right &= measured("verify, paths", batch.verify, paths * 10)
     bucket = in_bucket(paths)
     if bucket is not None:
         server, addresses = bucket
