@@ -23,6 +23,7 @@
     )
 )]
 
+mod address;
 mod args;
 #[cfg(feature = "carton")]
 mod carton;
@@ -66,9 +67,10 @@ mod signals;
 #[cfg(any(feature = "carton", feature = "nnpackage"))]
 mod unpack;
 mod verify;
+mod walk;
 mod write;
 
-use std::{io, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 use clap::Parser as _;
 
@@ -79,7 +81,7 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    match run(Args::parse()) {
+    match run(Args::parse_from(address::hide(env::args_os()))) {
         Ok(outcome) => outcome.into(),
         Err(error) => failed(&error),
     }
@@ -88,7 +90,12 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<Outcome> {
     #[cfg(unix)]
     signals::watch()?;
-    args.run()
+    let done = args.run();
+    #[cfg(feature = "remote")]
+    if options::manner().requests {
+        address::print_requests();
+    }
+    done
 }
 
 /// Says why a command could not be carried out.
