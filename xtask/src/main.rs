@@ -20,6 +20,7 @@ mod oracles;
 mod python;
 mod rules;
 mod tidy;
+mod wheel;
 mod workspace;
 
 use std::{
@@ -51,6 +52,8 @@ Commands:
   onert-table [--check]
                       measure what onert does with each operator, or compare it with the table
   oracles [--check]   install the real clients of the formats, or say which are installed
+  python [--bench]    build the Python package, install it, and run its tests and type checkers;
+                      or measure it beside safetensors
   rules [--check]     write docs/rules.md, each rule with a file that breaks it, or compare it
   help                print this text";
 
@@ -83,6 +86,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["newcomer", parts @ ..] => newcomer::run(parts),
         ["onert-table"] => onert_table::write(),
         ["onert-table", "--check"] => onert_table::check(),
+        ["python"] => wheel::test(),
+        ["python", "--bench"] => wheel::bench(),
         ["rules"] => rules::write(),
         ["rules", "--check"] => rules::check(),
         ["oracles"] => oracles::install(),

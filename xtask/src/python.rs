@@ -3,13 +3,14 @@
 use std::{
     env::consts::EXE_SUFFIX,
     ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     process::Command,
     thread,
     time::Duration,
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::{command, output, root, succeed};
 
@@ -30,6 +31,18 @@ impl Environment {
     pub(crate) fn create(&self) -> Result<()> {
         require_python()?;
         succeed(system_python().args(["-m", "venv", "--clear"]).arg(&self.folder))
+    }
+
+    /// Makes it with these packages, `args` of `pip install`, unless it has been already.
+    pub(crate) fn provide(&self, args: &[&str]) -> Result<()> {
+        let (stamp, text) = (self.folder.join("installed.txt"), args.join("\n") + "\n");
+        if self.exists() && fs::read_to_string(&stamp).is_ok_and(|found| found == text) {
+            return Ok(());
+        }
+        println!("installing into {}: {}", self.folder.display(), args.join(", "));
+        self.create()?;
+        self.install(args)?;
+        fs::write(&stamp, text).with_context(|| format!("{stamp:?}"))
     }
 
     /// Installs packages; `args` are requirements and options of `pip install`.

@@ -130,22 +130,15 @@ impl Graph {
         }
         let text = match output::open(&self.input, ReadOptions::default())? {
             #[cfg(feature = "nnpackage")]
-            AnyReader::NnPackage(package) => match self.model {
-                None => wiring::of_package(&package, path, language)?,
-                Some(index) => {
-                    let (entry, reader) = model::of_package(&package, index, self.schema)?;
-                    model::draw(path, Some(&entry), &reader, language)?
-                }
-            },
+            AnyReader::NnPackage(package) if let Some(index) = self.model => {
+                let (entry, reader) = model::of_package(&package, index, self.schema)?;
+                model::draw(path, Some(&entry), &reader, language)?
+            }
             #[cfg(feature = "nnpackage")]
             other if self.model.is_some() => {
                 bail!("is {}, expected an nnpackage for --model", other.format().title())
             }
-            #[cfg(feature = "circle")]
-            AnyReader::Circle(reader) => model::draw(path, None, &reader, language)?,
-            #[cfg(feature = "rten")]
-            AnyReader::Rten(reader) => of_rten(&reader, path, language)?,
-            other => return refused(other.format()),
+            reader => of_reader(&reader, path, language)?,
         };
         Ok((text, Outcome::Fine))
     }
@@ -159,6 +152,27 @@ impl Graph {
         }
         let Some(schema) = self.schema else { return Ok(None) };
         Ok(Some(model::by_schema(schema).from_source(output::source(&self.input)?)?))
+    }
+}
+
+/// Returns what `graph --format json` prints of a file that was opened from `path`.
+///
+/// # Errors
+///
+/// Where the format has no graph.
+pub fn graph_json(reader: &AnyReader, path: String) -> anyhow::Result<String> {
+    of_reader(reader, path, Language::Json)
+}
+
+fn of_reader(reader: &AnyReader, path: String, language: Language) -> anyhow::Result<String> {
+    match reader {
+        #[cfg(feature = "nnpackage")]
+        AnyReader::NnPackage(package) => wiring::of_package(package, path, language),
+        #[cfg(feature = "circle")]
+        AnyReader::Circle(reader) => model::draw(path, None, reader, language),
+        #[cfg(feature = "rten")]
+        AnyReader::Rten(reader) => of_rten(reader, path, language),
+        other => refused(other.format()),
     }
 }
 

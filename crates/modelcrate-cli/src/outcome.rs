@@ -1,7 +1,5 @@
 //! What became of a command, and how it is said.
 
-use std::process::ExitCode;
-
 use crate::{escape::escape, output};
 
 /// What became of a command that was carried out.
@@ -25,15 +23,14 @@ impl Outcome {
             _ => Self::Fine,
         }
     }
-}
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Fine => Self::SUCCESS,
-            Outcome::Invalid => Self::from(1),
-            Outcome::Failed => Self::from(2),
-            Outcome::Stopped => Self::from(3),
+    /// Returns the exit status that says so.
+    pub(crate) const fn status(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Invalid => 1,
+            Self::Failed => 2,
+            Self::Stopped => 3,
         }
     }
 }

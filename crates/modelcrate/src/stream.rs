@@ -63,7 +63,12 @@ impl<'a> NamedTensor<'a> {
 }
 
 impl<'a> AnyTensor<'a> {
-    pub(crate) fn content(self) -> Result<(Content, Shape)> {
+    /// Returns what it is made of, and its shape.
+    ///
+    /// # Errors
+    ///
+    /// Where that cannot be told.
+    pub fn content(self) -> Result<(Content, Shape)> {
         match self {
             Self::Weights(tensor) => {
                 return Ok((Content::Elements(tensor.element_type()), tensor.shape().clone()));

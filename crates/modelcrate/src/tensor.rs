@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use tensor_core::{Extent, Source, TensorBuf, TensorInfo, Verified};
+use tensor_core::{AlignedBuf, Extent, Limit, Limits, Source, TensorBuf, TensorInfo, Verified};
 
 use crate::{each::each, error::Result, weights};
 
@@ -97,6 +97,27 @@ impl<'a> AnyTensor<'a> {
     /// As for [`info`](Self::info) and [`bytes`](Self::bytes).
     pub fn read(self) -> Result<TensorBuf> {
         each!(AnyTensor: self, tensor => Ok(tensor.read()?))
+    }
+
+    /// Reads its elements into memory that nobody else has, on several threads where they are many:
+    /// [`bytes`](Self::bytes), for who is going to change them. `None` where they do not stand in a file
+    /// as they are: in memory already, encoded, or with a digest that is compared when they are read.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be read.
+    pub fn read_owned(self) -> Result<Option<AlignedBuf>> {
+        let Some((source, extent)) = self.place().filter(|(source, _)| source.as_slice().is_none())
+        else {
+            return Ok(None);
+        };
+        let limits = match self {
+            Self::Weights(tensor) => *tensor.reader().limits(),
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => Limits::default(),
+        };
+        limits.check(Limit::DecodedBytes, "bytes of a tensor", extent.len())?;
+        Ok(Some(source.read_owned(extent, "tensor data")?))
     }
 
     /// Compares its bytes with the digest that the file holds for them, and tells what that proved.

@@ -24,6 +24,8 @@ pub(super) enum Role {
     Facade,
     /// Knows the facade.
     Command,
+    /// Knows the facade, and brings the command along.
+    Extension,
     /// Serves the tests of the others.
     TestSupport,
     /// May use anything: nothing that is published depends on it.
@@ -45,6 +47,7 @@ impl Role {
             "modelcrate-cli" => Some(Self::Command),
             "test-support" => Some(Self::TestSupport),
             "conformance" => Some(Self::Free),
+            "modelcrate-python" => Some(Self::Extension),
             "nnpackage" => Some(Self::Package),
             _ => FORMATS.contains(&name).then_some(Self::Format),
         }
@@ -63,6 +66,7 @@ impl Role {
                 matches!(name, "tensor-core" | "model-archive") || FORMATS.contains(&name)
             }
             Self::Command => matches!(name, "tensor-core" | "modelcrate"),
+            Self::Extension => matches!(name, "modelcrate" | "modelcrate-cli"),
             Self::Free => true,
         }
     }
@@ -75,6 +79,7 @@ impl Role {
             Self::Package => "only `tensor-core`, `model-archive` and `circle-format`",
             Self::Facade => "only `tensor-core`, `model-archive` and the format crates",
             Self::Command => "only `modelcrate` and `tensor-core`",
+            Self::Extension => "only `modelcrate` and `modelcrate-cli`",
             Self::Free => "any crate",
         }
     }
@@ -135,6 +140,7 @@ mod tests {
             ("crates/nnpackage", "circle-format", Normal),
             ("crates/modelcrate", "ztensor-format", Normal),
             ("crates/modelcrate-cli", "modelcrate", Normal),
+            ("crates/modelcrate-python", "modelcrate-cli", Normal),
             ("crates/test-support", "tensor-core", Normal),
             ("crates/conformance", "ztensor-format", Normal),
             ("benches", "ztensor-format", Normal),
@@ -158,6 +164,7 @@ mod tests {
             ("crates/ztensor-format", "test-support", Build),
             ("crates/modelcrate", "modelcrate-cli", Normal),
             ("crates/modelcrate-cli", "ztensor-format", Normal),
+            ("crates/modelcrate-python", "ztensor-format", Normal),
             ("crates/test-support", "ztensor-format", Normal),
         ] {
             assert_eq!(found(member(folder, &[(name, kind)])).len(), 1, "{folder}");

@@ -6,6 +6,9 @@ use crate::workspace::Member;
 /// The files of tensor-core that may hold `unsafe`.
 const UNSAFE_FILES: [&str; 3] = ["src/buf.rs", "src/float8.rs", "src/source.rs"];
 
+/// The file of the Python package that may: it speaks the C interfaces of Python.
+const UNSAFE_EXTENSION: [&str; 1] = ["src/memory.rs"];
+
 /// What must not be committed; in two parts, so that this file does not hold it.
 const UNFINISHED: [&str; 8] = [
     concat!("todo", "!"),
@@ -26,8 +29,12 @@ pub(super) fn check(members: &[Member], files: &Files, violations: &mut Vec<Viol
         if matches!(Role::of(member), Some(Role::Format | Role::Package)) {
             check_skeleton(member, files, violations);
         }
-        if Role::of(member) == Some(Role::Core) {
-            check_unsafe(&member.folder, files, violations);
+        match Role::of(member) {
+            Some(Role::Core) => check_unsafe(&member.folder, &UNSAFE_FILES, files, violations),
+            Some(Role::Extension) => {
+                check_unsafe(&member.folder, &UNSAFE_EXTENSION, files, violations);
+            }
+            _ => {}
         }
     }
     for path in files.0.keys().filter(|path| path.ends_with(".rs")) {
@@ -92,15 +99,15 @@ fn unsafe_attribute(folder: &str, files: &Files) -> &'static str {
     "#![forbid(unsafe_code)]"
 }
 
-fn check_unsafe(folder: &str, files: &Files, violations: &mut Vec<Violation>) {
+fn check_unsafe(folder: &str, allowed: &[&str], files: &Files, violations: &mut Vec<Violation>) {
     for (path, bytes) in files.below(folder) {
-        if !path.ends_with(".rs") || UNSAFE_FILES.contains(&path) {
+        if !path.ends_with(".rs") || allowed.contains(&path) {
             continue;
         }
         let text = str::from_utf8(bytes).unwrap_or_default();
         for line in lines_where(text, has_unsafe) {
             let message =
-                format!("line {line} is unsafe, expected that only in {}", UNSAFE_FILES.join(", "));
+                format!("line {line} is unsafe, expected that only in {}", allowed.join(", "));
             violations.push(Violation::new(format!("{folder}/{path}"), message));
         }
     }
@@ -218,6 +225,21 @@ mod tests {
             found("crates/tensor-core", files),
             ["crates/tensor-core/src/shape.rs: line 2 is unsafe, \
                  expected that only in src/buf.rs, src/float8.rs, src/source.rs"]
+        );
+    }
+
+    #[test]
+    fn unsafe_outside_the_c_interfaces_is_found() {
+        let files = [
+            ("crates/modelcrate-python/README.md", "# modelcrate\n"),
+            ("crates/modelcrate-python/src/lib.rs", "//! `unsafe`\n"),
+            ("crates/modelcrate-python/src/memory.rs", "unsafe { f() }\n"),
+            ("crates/modelcrate-python/src/tensor.rs", "unsafe { f() }\n"),
+        ];
+        assert_eq!(
+            found("crates/modelcrate-python", files),
+            ["crates/modelcrate-python/src/tensor.rs: line 1 is unsafe, \
+                 expected that only in src/memory.rs"]
         );
     }
 

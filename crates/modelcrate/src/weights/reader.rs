@@ -8,11 +8,18 @@ use bytes::Bytes;
 #[cfg(feature = "archive")]
 use model_archive::Archive;
 use serde_json::Value;
-use tensor_core::{DType, Extent, Finding, Limits, Profile, Report, Shape, Source, Verify};
+use tensor_core::{
+    DType, Error as Core, Extent, Finding, Limits, Profile, Report, Shape, Source, TensorInfo,
+    Verify,
+};
 
 #[cfg(feature = "archive")]
 use super::npz;
-use super::{Error, Result, Tensor, contents::Contents, gguf, npy, safetensors, shards};
+use super::{
+    ElementType, Error, Result, Tensor,
+    contents::{Contents, Plain},
+    gguf, npy, safetensors, shards,
+};
 use crate::Format;
 
 /// An open file of named tensors, or an index with the shards that it leads to.
@@ -205,6 +212,49 @@ impl Reader {
     #[must_use]
     pub fn source(&self) -> Option<&Source> {
         self.inner.sources.first().filter(|_| self.inner.sources.len() == 1)
+    }
+
+    /// Stands on tensors that are in no file, each with a source that holds its elements,
+    /// little-endian, row-major and nothing else: to convert, compare or hash them like those of one.
+    ///
+    /// # Errors
+    ///
+    /// [`Core::WrongLength`](tensor_core::Error::WrongLength) where a source has another length than its
+    /// tensor; [`Error::Malformed`] where two have one name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use modelcrate::{AnyReader, ConvertOptions, Target, weights};
+    /// use tensor_core::{DType, Source, TensorBuf, TensorInfo};
+    ///
+    /// let bias = TensorBuf::from_vec([2], vec![0.5_f32, 1.5])?;
+    /// let source = Source::from_bytes(bias.bytes().clone());
+    /// let reader = weights::Reader::of_tensors([("bias".to_owned(), bias.info().clone(), source)])?;
+    ///
+    /// let reader = AnyReader::Weights(reader);
+    /// let set = reader.tensor_set()?;
+    /// let conversion = set.convert_to(Target::Safetensors, &ConvertOptions::default()).unwrap();
+    /// let file = conversion.files().next().unwrap().write(Vec::new(), |_| ())?;
+    /// assert_eq!(AnyReader::from_bytes(file)?.tensor("bias")?.unwrap().read()?.to_vec::<f32>()?, [0.5, 1.5]);
+    /// # Ok::<(), modelcrate::Error>(())
+    /// ```
+    pub fn of_tensors(
+        tensors: impl IntoIterator<Item = (String, TensorInfo, Source)>,
+    ) -> Result<Self> {
+        let (mut contents, mut sources) = (Contents::default(), Vec::new());
+        for (name, TensorInfo { dtype, shape }, source) in tensors {
+            let (expected, found) = (shape.byte_len(dtype)?, source.len());
+            if expected != found {
+                return Err(Core::WrongLength { shape, dtype, expected, found }.into());
+            }
+            let (element_type, extent) = (ElementType::Plain(dtype), Extent::first(found));
+            let tensor = Plain { name, element_type, shape, extent };
+            contents.entries.push(tensor.in_source(sources.len()));
+            sources.push(source);
+        }
+        // Of all formats of named tensors the one that has no rules of its own for what they are.
+        Inner::new(Format::Safetensors, sources, Limits::default(), contents)?.finish()
     }
 
     /// Returns the bytes of the file, or of all shards.

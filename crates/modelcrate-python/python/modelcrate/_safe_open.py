@@ -1,0 +1,89 @@
+"""What `safe_open` returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from ._model import Model, Tensor
+from .errors import UsageError
+
+__all__ = ["SafeOpen", "Slice"]
+
+T = TypeVar("T")
+
+
+class Slice(Generic[T]):
+    """A tensor of which parts are asked for. All of it is read with the first part."""
+
+    def __init__(self, tensor: Tensor, read: Callable[[Tensor], T]) -> None:
+        self._tensor = tensor
+        self._read = read
+        self._found: T | None = None
+
+    def get_shape(self) -> list[int]:
+        """Returns its dimensions, outermost first."""
+        return list(self._tensor.shape)
+
+    def get_dtype(self) -> str:
+        """Returns the type of its elements, as safetensors writes it, such as `F32`."""
+        return self._tensor.dtype.upper()
+
+    def __getitem__(self, index: Any) -> T:
+        if self._found is None:
+            self._found = self._read(self._tensor)
+        part: T = self._found[index]  # type: ignore[index]
+        return part
+
+
+class SafeOpen(Generic[T]):
+    """An open file for its tensors. It is a context manager."""
+
+    def __init__(self, model: Model, read: Callable[[Tensor], T]) -> None:
+        self._model = model
+        self._read = read
+
+    def keys(self) -> list[str]:
+        """Returns the names of all tensors, sorted."""
+        return sorted(self._model.tensors)
+
+    def offset_keys(self) -> list[str]:
+        """Returns the names of all tensors, in the order of the file."""
+        return list(self._model.tensors)
+
+    def metadata(self) -> dict[str, str] | None:
+        """Returns the metadata as texts; None where there are none."""
+        found = self._model.metadata
+        texts = {key: of if isinstance(of, str) else _text(of) for key, of in found.items()}
+        return texts or None
+
+    def get_tensor(self, name: str) -> T:
+        """Reads a tensor."""
+        return self._read(self._tensor(name))
+
+    def get_slice(self, name: str) -> Slice[T]:
+        """Returns a tensor of which parts are asked for."""
+        return Slice(self._tensor(name), self._read)
+
+    def _tensor(self, name: str) -> Tensor:
+        try:
+            return self._model.tensors[name]
+        except KeyError:
+            raise UsageError(f"there is no tensor {name!r}") from None
+
+    def __enter__(self) -> SafeOpen[T]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._model.close()
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value)
