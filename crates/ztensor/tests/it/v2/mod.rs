@@ -1,0 +1,3 @@
+//! Generation 2.
+
+mod read;
