@@ -117,7 +117,11 @@ pub(crate) fn last_complete(
 ) -> Result<(u64, Container, Manifest)> {
     let len = source.len();
     let nothing = || Error::NothingToRecover { len };
-    if source.read(Extent::first(len.min(8)), "magic")? != MAGIC[..] {
+    let magic = source.read(Extent::first(len.min(8)), "magic")?;
+    if magic == v2::MAGIC[..] {
+        return last_complete_v2(source, limits);
+    }
+    if magic != MAGIC[..] {
         return Err(nothing());
     }
     let mut budget = len.saturating_mul(2).saturating_add(SEARCH);
@@ -144,6 +148,36 @@ pub(crate) fn last_complete(
         }
         // Windows share 15 bytes, so that a footer across their border is seen whole.
         end = if start == 0 { 0 } else { start.saturating_add(15) };
+    }
+    Err(nothing())
+}
+
+/// Like [`last_complete`], of generation 2: a footer says where its manifest is, and what hash that has,
+/// so that one of a file inside a blob is told by its offset.
+fn last_complete_v2(source: &Source, limits: &Limits) -> Result<(u64, Container, Manifest)> {
+    let len = source.len();
+    let nothing = || Error::NothingToRecover { len };
+    let mut budget = len.saturating_mul(2).saturating_add(SEARCH);
+    let mut end = len;
+    while end >= v2::SMALLEST {
+        let start = end.saturating_sub(SEARCH);
+        let window = source.read(Extent::between(start, end), "search for a footer")?;
+        let ends = window.windows(8).enumerate().rev().filter(|(_, bytes)| *bytes == v2::MAGIC);
+        for (at, _) in ends {
+            let file_len = start.saturating_add(at as u64).saturating_add(8);
+            let file = source.window(Extent::first(file_len), "file")?;
+            let Ok(container) = Container::read_v2(&file, limits) else { continue };
+            let cost = container.manifest.len();
+            budget = budget.checked_sub(cost.saturating_add(ATTEMPT)).ok_or_else(nothing)?;
+            match container.manifest(&file, limits) {
+                Ok(manifest) if !manifest.is_absent() => {
+                    return Ok((file_len, container, manifest));
+                }
+                Err(error) if error.kind() != ErrorKind::Malformed => return Err(error),
+                _ => {}
+            }
+        }
+        end = if start == 0 { 0 } else { start.saturating_add(7) };
     }
     Err(nothing())
 }

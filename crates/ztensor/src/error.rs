@@ -152,6 +152,14 @@ pub enum Error {
         /// The generation.
         found: Generation,
     },
+    /// A file holds what another version of the format has no place for.
+    #[error("version {version} cannot hold all of the file: {}", .problems.join("; "))]
+    NotExpressible {
+        /// The version that was to be written.
+        version: &'static str,
+        /// What it cannot hold, one a tensor or attribute.
+        problems: Vec<String>,
+    },
     /// No complete zTensor file could be found in the bytes.
     #[error("no complete manifest was found in {len} bytes, so there is nothing to recover")]
     NothingToRecover {
@@ -194,6 +202,7 @@ impl Error {
             | Self::Faulty { .. }
             | Self::NotEditable { .. }
             | Self::Write { .. } => "zt/write",
+            Self::NotExpressible { .. } => "zt/migrate-refused",
             Self::Core(error) => core_rule(error),
         }
     }
@@ -210,6 +219,7 @@ impl Error {
             | Self::Layout { .. }
             | Self::Faulty { .. }
             | Self::NothingToRecover { .. } => ErrorKind::Malformed,
+            Self::NotExpressible { .. } => ErrorKind::Unsupported,
             Self::Manifest { problem, .. } => problem.kind(),
             Self::Component { fault, .. } => fault.kind(),
             Self::WrongFormat { .. }
@@ -258,6 +268,7 @@ impl Error {
             | Self::Given { .. }
             | Self::Faulty { .. }
             | Self::NotEditable { .. }
+            | Self::NotExpressible { .. }
             | Self::NothingToRecover { .. } => file,
             Self::Core(error) => error.at(),
         }

@@ -10,20 +10,10 @@ use std::{
 use tensor_core::{Error as Core, Extent, Finding, Source, Verified, text::Quoted};
 
 use crate::{
-    Reader, Rule,
+    Reader, Rule, Shard,
     error::{Error, Result},
     tensor::digest::{self, DigestText},
 };
-
-/// The identity of a shard, as the table of the file that needs it says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Shard {
-    /// Its length in bytes.
-    pub size: u64,
-    /// The text of the digest over the whole file.
-    pub digest: String,
-}
 
 impl Shard {
     /// Returns the identity of a file, with a digest of `algorithm`.

@@ -570,32 +570,13 @@ impl<'a> Check<'a> {
     /// Proves that no cell of a sparse tensor is listed twice: what generation 2 asks for.
     fn cells(&mut self, object: &Object, coords: &Blob<'_>, nnz: u64) -> Result<()> {
         let mut stream = coords.stream()?;
-        let mut cells: Vec<u64> = Vec::new();
-        let count = usize::try_from(nnz).unwrap_or(usize::MAX);
         let bytes = nnz.saturating_mul(8);
         self.tensor.reader().limits().check(Limit::DecodedBytes, "cells in bytes", bytes)?;
-        let grown = cells.try_reserve_exact(count);
-        grown.map_err(|_| tensor_core::Error::OutOfMemory { bytes })?;
-        cells.resize(count, 0);
-        let strides = object.shape.strides()?;
-        let found = (|| {
-            let mut coordinates = sparse::stream_integers(coords, &mut stream)?;
-            for stride in strides {
-                for cell in &mut cells {
-                    let coordinate = coordinates.next().transpose()?.unwrap_or_default();
-                    *cell = cell.saturating_add(coordinate.saturating_mul(stride));
-                }
-            }
-            Ok::<(), LayoutError>(())
-        })();
-        if let Err(error) = found {
+        let checked = sparse::stream_integers(coords, &mut stream).and_then(|mut coordinates| {
+            sparse::repeated_cell(&object.shape, nnz, &mut coordinates)
+        });
+        if let Err(error) = checked {
             self.layout(error);
-            return Ok(());
-        }
-        cells.sort_unstable();
-        if let Some([cell, _]) = cells.array_windows().find(|[a, b]| a == b) {
-            let problem = format!("element {cell} of shape {} is stored twice", object.shape);
-            self.layout(problem.into());
         }
         Ok(())
     }

@@ -60,6 +60,25 @@ pub(crate) fn of_name(name: &[u8]) -> Option<DType> {
     NAMES.iter().find(|(_, known)| known.as_bytes() == name).map(|(dtype, _)| *dtype)
 }
 
+impl From<DType> for ElementType {
+    fn from(dtype: DType) -> Self {
+        Self::Plain(dtype)
+    }
+}
+
+impl ElementType {
+    /// Returns the storage type and the `type` by which generation 2 writes it; `None` where it cannot.
+    pub(crate) fn as_in_v2(self) -> Option<(DType, Option<&'static str>)> {
+        match self {
+            Self::Plain(dtype) => name_of(dtype).map(|_| as_in_v2(dtype)),
+            Self::Packed { .. } => {
+                let found = LOGICAL_V2.iter().find(|(.., elements)| *elements == self);
+                found.map(|(name, stored, _)| (*stored, Some(*name)))
+            }
+        }
+    }
+}
+
 /// Returns the element type that generation 1.2 means by a storage type and its `type`; `None`
 /// for a `type` that is not known.
 pub(crate) fn logical(storage: DType, logical: &str) -> Option<DType> {
@@ -119,10 +138,10 @@ pub(crate) fn storage_v2(logical: &str) -> Option<DType> {
 }
 
 /// Returns the storage type and the `type` by which generation 2 writes an element type.
-pub(crate) fn as_in_v2(dtype: DType) -> (DType, Option<&'static str>) {
+fn as_in_v2(dtype: DType) -> (DType, Option<&'static str>) {
     let plain = ElementType::Plain(dtype);
     let found = LOGICAL_V2.iter().find(|(.., elements)| *elements == plain);
-    found.map_or((dtype, None), |(name, stored, _)| (*stored, Some(name)))
+    found.map_or((dtype, None), |(name, stored, _)| (*stored, Some(*name)))
 }
 
 /// Tells whether an element type is one that parts are stored in; any other is a `type` of one.

@@ -17,7 +17,7 @@ pub(crate) use attributes::Encoded;
 pub use dtype::{ElementType, StoredType};
 pub use object::{Component, Object};
 pub use value::Value;
-pub use vocabulary::{ByteOrder, Encoding, Format, Role};
+pub use vocabulary::{ByteOrder, Encoding, Format, Role, Shard};
 
 use std::{
     borrow::Cow,
@@ -38,7 +38,7 @@ use self::{
     plain::Plain,
 };
 use crate::{
-    Generation, Problem, Shard,
+    Generation, Problem,
     error::Result,
     v2::{
         self,

@@ -69,7 +69,7 @@ impl Object {
         Ok(object)
     }
 
-    /// Decodes an object that stands alone.
+    /// Decodes an object of an earlier generation that stands alone.
     pub(crate) fn from_encoded(bytes: &Bytes, limits: &Limits) -> Result<Self> {
         let parsed = Self::parse(&mut Decoder::new(bytes, 0, limits.depth), bytes, limits);
         parsed.map_err(|error| error.into_error(0))
@@ -126,6 +126,9 @@ impl Object {
     /// Encodes the object as [`walk`](Self::walk) reads it, keys in the order of the reference
     /// writer and roles sorted by their bytes.
     pub(crate) fn encode(&self, emitter: &mut Emitter<'_>) {
+        if self.components.iter().any(|(_, component)| component.is_v2) {
+            return self.encode_v2(emitter);
+        }
         let optional = usize::from(self.attributes.is_some()).saturating_add(self.other.len());
         emitter.map(optional.saturating_add(3));
         emitter.text("shape").array(self.shape.rank());

@@ -13,6 +13,16 @@ pub enum ByteOrder {
     Big,
 }
 
+/// The identity of a shard, as the table of the file that needs it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shard {
+    /// Its length in bytes.
+    pub size: u64,
+    /// The text of the digest over the whole file.
+    pub digest: String,
+}
+
 macro_rules! vocabulary {
     (
         $(#[$meta:meta])*

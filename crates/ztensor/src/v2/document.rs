@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, ops::Range};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use tensor_core::{DType, Extent, Limits, Shape, text::Quoted};
+use unicode_normalization::is_nfc;
 
 use super::{Broken, FLOOR, FOOTER, Rule, SMALLEST, layout, walk::Walk};
 use crate::{
@@ -238,6 +239,13 @@ impl<'a> Entry<'a> {
         })
     }
 
+    /// Proves that the parts of an encoded object are those of its layout.
+    pub(crate) fn check_layout(body: &'a [u8]) -> Result<(), Broken> {
+        let entry = Self::read(&mut Walk::new(body, 0))?;
+        let elements = entry.check_shape(0)?;
+        layout::check(&entry, elements).map_err(|(rule, problem)| Broken::new(rule, 0, problem))
+    }
+
     pub(crate) fn part(&self, role: &[u8]) -> Option<&Part<'a>> {
         self.parts.iter().find(|part| part.role == role)
     }
@@ -250,6 +258,16 @@ impl<'a> Entry<'a> {
         data_end: u64,
         blobs: &mut Vec<(&'a str, Extent, usize)>,
     ) -> Result<(), Broken> {
+        let elements = self.check_shape(at)?;
+        for part in &self.parts {
+            part.check(document, data_end, blobs)
+                .map_err(|broken| broken.inside(Quoted(text(part.role))).inside("parts"))?;
+        }
+        layout::check(self, elements).map_err(|(rule, problem)| Broken::new(rule, at, problem))
+    }
+
+    /// Checks the shape; returns how many elements it has.
+    fn check_shape(&self, at: usize) -> Result<u64, Broken> {
         let rank = self.shape.rank();
         if rank > MAX_RANK {
             let problem = format!("has {rank} dimensions, expected at most {MAX_RANK}");
@@ -261,11 +279,7 @@ impl<'a> Entry<'a> {
             let problem = format!("is {}, whose product does not fit 64 bits", self.shape);
             return Err(Broken::new(Rule::Shape, at, problem).inside("shape"));
         };
-        for part in &self.parts {
-            part.check(document, data_end, blobs)
-                .map_err(|broken| broken.inside(Quoted(text(part.role))).inside("parts"))?;
-        }
-        layout::check(self, elements).map_err(|(rule, problem)| Broken::new(rule, at, problem))
+        Ok(elements)
     }
 
     /// Returns what it says as the object of today.
@@ -291,6 +305,14 @@ impl<'a> Entry<'a> {
             object.components.push((Role::from(text(part.role)), component));
         }
         object
+    }
+}
+
+impl Object {
+    /// Decodes an object of generation 2 that stands alone.
+    pub(crate) fn from_encoded_v2(bytes: &Bytes) -> FileResult<Self> {
+        let entry = Entry::read(&mut Walk::new(bytes, 0));
+        entry.map(|entry| entry.into_object(bytes)).map_err(|broken| broken.into_error(0))
     }
 }
 
@@ -516,6 +538,16 @@ pub(crate) fn check_name(at: usize, name: &[u8]) -> Result<(), Broken> {
         name.len()
     );
     Err(Broken::new(Rule::Name, at, problem))
+}
+
+/// Proves that a name may be written, and be in a canonical file where it is to be one.
+pub(crate) fn check_new_name(name: &str, is_canonical: bool) -> FileResult<()> {
+    check_name(0, name.as_bytes()).map_err(|broken| broken.into_error(0).given())?;
+    if is_canonical && !is_nfc(name) {
+        let reason = format!("name {name:?} is not in normal form C, as the canonical form asks");
+        return Err(Error::Given { reason });
+    }
+    Ok(())
 }
 
 pub(crate) fn check_shard_name(at: usize, name: &str) -> Result<(), Broken> {

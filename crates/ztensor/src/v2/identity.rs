@@ -10,7 +10,6 @@ use super::{CANONICAL, FLOOR, FOOTER, MAGIC};
 use crate::{
     Blob, Component, Encoding, Generation, Object, Reader, Role, Tensor,
     error::Result,
-    manifest::emit::Emitter,
     validate::{finding, first_nonzero},
 };
 
@@ -33,6 +32,7 @@ impl Reader {
         if self.generation() != Generation::V2 {
             return Ok(None);
         }
+        use crate::manifest::emit::Emitter;
         let mut hasher = tensor_core::digest::Hasher::new(algorithm);
         let mut bytes = Vec::new();
         Emitter::new(&mut bytes).array(2).text("zt.content/1").map(self.manifest().len());
@@ -137,7 +137,9 @@ fn check(reader: &Reader, report: &mut Report) -> Result<()> {
                 continue;
             }
             let blob = tensor.unsized_blob(role, part);
-            blobs.insert(part.offset, part.length);
+            if part.length > 0 {
+                blobs.insert(part.offset, part.length);
+            }
             if let Some(message) = place.check(&blob)? {
                 broken(at.offset(part.offset), message);
             }

@@ -16,6 +16,7 @@
 pub(crate) mod cbor;
 pub(crate) mod container;
 pub(crate) mod document;
+pub(crate) mod emit;
 mod identity;
 pub(crate) mod layout;
 pub(crate) mod profile;

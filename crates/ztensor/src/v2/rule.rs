@@ -99,6 +99,11 @@ impl Broken {
         self
     }
 
+    /// Returns what is wrong, without the place.
+    pub(crate) fn into_problem(self) -> String {
+        self.problem
+    }
+
     /// Turns it into an error about a file in which the manifest starts at `base`.
     pub(crate) fn into_error(self, base: u64) -> Error {
         let path = if self.path.is_empty() { WHOLE.to_owned() } else { self.path };
