@@ -85,7 +85,7 @@ use crate::{
 /// status. It is meant to be the last thing that a process does: signals end it from now on.
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::try_parse_from(address::hide(args)) {
+    let args = match Args::try_parse_from(address::hide(args.into_iter())) {
         Ok(args) => args,
         Err(error) => {
             // Where nobody can hear it, the status still says it.
