@@ -20,7 +20,7 @@ use modelcrate::{
     tensor_core::{Extent, Report, Source},
 };
 
-use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
+use crate::{address, failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Carton {
@@ -49,6 +49,9 @@ fn open(input: &Path, options: ReadOptions) -> anyhow::Result<Reader> {
         if is_stdio(input) {
             return Ok(options.from_source(output::stdin_model()?)?);
         }
+        if let Some(source) = address::source(input)? {
+            return Ok(options.from_source(source)?);
+        }
         anyhow::Ok(options.open(input)?)
     };
     reader().about(input)
@@ -65,7 +68,7 @@ pub(crate) fn read(input: &Path) -> anyhow::Result<Vec<u8>> {
         if is_stdio(input) {
             return output::stdin();
         }
-        let source = Source::open(input)?;
+        let source = output::stored(input)?;
         Ok(source.read(Extent::first(source.len()), "file")?.into())
     };
     content().about(input)

@@ -193,7 +193,8 @@ impl Convert {
 
     /// Refuses before all the work what cannot be.
     fn check_output(&self, to: To) -> anyhow::Result<()> {
-        let is_input = !is_stdio(self.output()) && same_file(&self.input, self.output());
+        let is_input = !is_stdio(self.output())
+            && (self.input == self.output() || same_file(&self.input, self.output()));
         ensure!(!is_input, "is the input, expected another file");
         let chooses = !self.tensor.is_empty() || !self.tensors.is_default();
         ensure!(

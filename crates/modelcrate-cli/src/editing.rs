@@ -17,6 +17,7 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
+    address,
     checked::Checked,
     escape::escape,
     failure::About,
@@ -101,6 +102,13 @@ impl Editing {
     pub(crate) fn check_input(&self, file: &Path) -> anyhow::Result<()> {
         let has_place = !self.is_in_place() || !is_stdio(file);
         ensure!(has_place, "standard input cannot be edited in place: say with -o where it goes");
+        if self.is_in_place() {
+            address::refuse(
+                file,
+                "which cannot be edited in place: say with -o where the result goes",
+            )
+            .about(file)?;
+        }
         Ok(())
     }
 
@@ -109,6 +117,9 @@ impl Editing {
         self.check_input(file)?;
         if is_stdio(file) {
             return Ok(Opened { source: output::stdin_model()?, lock: None });
+        }
+        if let Some(source) = address::source(file)? {
+            return Ok(Opened { source, lock: None });
         }
         let lock = match self.output {
             None if self.write.dry_run => {

@@ -8,8 +8,10 @@ use std::{
 use anyhow::Error;
 use modelcrate::{
     Format, detect, kind_of,
-    tensor_core::{Chain, ErrorKind, Finding, Source},
+    tensor_core::{Chain, ErrorKind, Finding},
 };
+
+use crate::output;
 
 /// Names the file that an error is about.
 pub(crate) trait About<T> {
@@ -92,7 +94,7 @@ pub(crate) fn bare(error: &Error) -> &Error {
 pub(crate) fn of_other_format(error: Error, taken: &[Format]) -> Error {
     let Some(Failure { path, error: reason }) = error.downcast_ref() else { return error };
     let is_of_file = is_invalid(&error) && !reason.is::<modelcrate::Error>();
-    let detected = || detect(&Source::open(path).ok()?).ok()?;
+    let detected = || detect(&output::stored(path).ok()?).ok()?;
     let Some(found) = is_of_file.then(detected).flatten() else { return error };
     if taken.contains(&found) {
         return error;

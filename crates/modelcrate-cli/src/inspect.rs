@@ -1,5 +1,6 @@
 use std::{cmp::Reverse, fmt::Write as _};
 
+use anyhow::bail;
 use clap::ValueEnum;
 use comfy_table::Table;
 use modelcrate::{
@@ -17,6 +18,7 @@ use crate::{
     outcome::{Outcome, print_error},
     output,
     progress::busy,
+    walk::Found,
 };
 
 /// Show what is in model files: version, metadata, tensors
@@ -86,8 +88,8 @@ struct File {
 impl Inspect {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
         let (mut outcome, mut done) = (Outcome::Fine, Vec::new());
-        for input in &self.files {
-            let file = match self.summary(input).about(input) {
+        for found in self.files.iter().flat_map(|input| Found::meant(input)) {
+            let file = match self.summary(&found).about(&found.path) {
                 Ok(file) => file,
                 Err(error) => {
                     print_error(&chain(&error));
@@ -111,9 +113,12 @@ impl Inspect {
         Ok(outcome)
     }
 
-    fn summary(&self, input: &Input) -> anyhow::Result<File> {
-        let options = AnyReader::options().profile(Profile::Lenient);
-        let reader = output::open(input, options)?;
+    fn summary(&self, found: &Found) -> anyhow::Result<File> {
+        let input = &found.path;
+        if let Some(fault) = &found.fault {
+            bail!("{fault}");
+        }
+        let (reader, faults) = found.open(AnyReader::options().profile(Profile::Lenient))?;
         let globs = self.tensor.clone();
         let options = SummaryOptions::default()
             .digests(self.digests)
@@ -124,6 +129,9 @@ impl Inspect {
             busy(input);
         }
         let mut summary = reader.summary(options);
+        if let Some(fault) = faults.first() {
+            bail!("{fault}");
+        }
         check_meant(&self.tensor, "tensor", summary.tensors.iter().map(|tensor| &*tensor.name))?;
         match self.sort.unwrap_or(match self.print.format {
             Format::Human => Sort::Name,

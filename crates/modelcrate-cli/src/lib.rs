@@ -23,6 +23,7 @@
     )
 )]
 
+mod address;
 mod args;
 #[cfg(feature = "carton")]
 mod carton;
@@ -66,6 +67,7 @@ mod signals;
 #[cfg(any(feature = "carton", feature = "nnpackage"))]
 mod unpack;
 mod verify;
+mod walk;
 mod write;
 
 use std::{ffi::OsString, io};
@@ -83,7 +85,7 @@ use crate::{
 /// status. It is meant to be the last thing that a process does: signals end it from now on.
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::try_parse_from(args) {
+    let args = match Args::try_parse_from(address::hide(args.into_iter())) {
         Ok(args) => args,
         Err(error) => {
             // Where nobody can hear it, the status still says it.
@@ -100,7 +102,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
 fn run(args: Args) -> anyhow::Result<Outcome> {
     #[cfg(unix)]
     signals::watch()?;
-    args.run()
+    let done = args.run();
+    #[cfg(feature = "remote")]
+    if options::manner().requests {
+        address::print_requests();
+    }
+    done
 }
 
 /// Says why a command could not be carried out.

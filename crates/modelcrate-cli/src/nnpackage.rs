@@ -12,7 +12,9 @@ use std::path::Path;
 use clap::Subcommand;
 use modelcrate::nnpackage::{self, Reader};
 
-use crate::{failure::About, options::is_stdio, outcome::Outcome, output, unpack::Unpacked};
+use crate::{
+    address, failure::About, options::is_stdio, outcome::Outcome, output, unpack::Unpacked,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Nnpackage {
@@ -58,6 +60,9 @@ pub(crate) fn package(input: &Path) -> anyhow::Result<Reader> {
     let reader = || {
         if is_stdio(input) {
             return Ok(Reader::from_source(output::source(input)?)?);
+        }
+        if let Some(source) = address::source(input)? {
+            return Ok(Reader::from_source(source)?);
         }
         anyhow::Ok(Reader::open(input)?)
     };

@@ -6,6 +6,8 @@ use anyhow::bail;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, parser::ValueSource};
 use modelcrate::{AnyReader, Format, detect, tensor_core::Source};
 
+use crate::output;
+
 /// Options that only some formats have, and the names of those that were given.
 #[derive(Clone, Debug)]
 pub(crate) struct Only<T> {
@@ -66,11 +68,11 @@ pub(crate) fn format_of(path: &Path, source: Option<&Source>) -> anyhow::Result<
     let found = match source {
         Some(source) => detect(source)?,
         None if path.is_dir() => None,
-        None => detect(&Source::open(path)?)?,
+        None => detect(&output::stored(path)?)?,
     };
     match (found, source) {
         (Some(format), _) => Ok(format),
         (None, Some(source)) => Ok(AnyReader::from_source(source.clone())?.format()),
-        (None, None) => Ok(AnyReader::open(path)?.format()),
+        (None, None) => Ok(output::open(&path.to_owned(), AnyReader::options())?.format()),
     }
 }

@@ -41,6 +41,11 @@ pub(crate) struct Manner {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: Color,
+    /// Say at the end how many requests were made of servers, how many bytes came and went, and how many
+    /// requests were made again
+    #[cfg(feature = "remote")]
+    #[arg(long, global = true)]
+    pub(crate) requests: bool,
     /// How many threads may be used; as many as the system offers by default
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,

@@ -17,6 +17,7 @@ use serde::Serialize;
 use tempfile::{SpooledData, SpooledTempFile};
 
 use crate::{
+    address,
     escape::{escape, escape_up_to},
     failure::About,
     options::{Format, Input, Print, is_stdio, manner},
@@ -217,20 +218,31 @@ pub(crate) fn count(number: usize, one: &str) -> String {
 
 /// Opens a file, or reads standard input.
 pub(crate) fn open(input: &Input, options: ReadOptions) -> anyhow::Result<AnyReader> {
-    if !is_stdio(input) {
-        return Ok(options.open(input)?);
+    if is_stdio(input) {
+        return Ok(options.from_source(stdin_model()?)?);
     }
-    Ok(options.from_source(source(input)?)?)
+    match address::reader(input, options)? {
+        Some(reader) => Ok(reader),
+        None => Ok(options.open(input)?),
+    }
 }
 
 /// Opens a file of any kind, or reads standard input, as [`open`] does.
 pub(crate) fn source(input: &Path) -> anyhow::Result<Source> {
-    Ok(if is_stdio(input) { stdin_model()? } else { Source::open(input)? })
+    Ok(if is_stdio(input) { stdin_model()? } else { stored(input)? })
 }
 
 /// Opens a file of any kind, or reads standard input into memory.
 pub(crate) fn file(input: &Path) -> anyhow::Result<Source> {
-    Ok(if is_stdio(input) { Source::from_bytes(stdin()?) } else { Source::open(input)? })
+    Ok(if is_stdio(input) { Source::from_bytes(stdin()?) } else { stored(input)? })
+}
+
+/// Opens a file of any kind at a path or an address.
+pub(crate) fn stored(input: &Path) -> anyhow::Result<Source> {
+    match address::source(input)? {
+        Some(source) => Ok(source),
+        None => Ok(Source::open(input)?),
+    }
 }
 
 /// Reads a model from standard input: into memory, or where it is large into a file without a name

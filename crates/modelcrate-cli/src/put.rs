@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
-    AnyReader, AnyTensor, Fitted, Format, NamedTensor, Refusal, TensorSet,
+    AnyReader, AnyTensor, Fitted, Format, NamedTensor, Refusal, TensorSet, is_address,
     tensor_core::{DType, Shape, Source},
     weights,
 };
@@ -48,7 +48,7 @@ impl Put {
         let source = if is_stdio(&self.path) {
             output::stdin().map(Source::from_bytes)
         } else {
-            Source::open(&self.path).map_err(Into::into)
+            output::stored(&self.path)
         };
         let reader =
             weights::Reader::from_elements(source.about(&self.path)?, *dtype, shape.clone());
@@ -116,12 +116,22 @@ pub(crate) fn split_named(spec: &str) -> Option<(&str, &str)> {
 
 /// Tells whether something can be read under a path.
 pub(crate) fn is_there(path: impl AsRef<Path>) -> bool {
-    is_stdio(path.as_ref()) || path.as_ref().exists()
+    let path = path.as_ref();
+    is_stdio(path) || path.to_str().is_some_and(is_address) || path.exists()
 }
 
 impl Put {
     fn of(name: &str, rest: &str) -> anyhow::Result<Self> {
+        let file = rest.rfind('/').filter(|_| is_address(rest)).unwrap_or_default();
+        let tensor = rest.get(file..).and_then(|name| name.split_once(':'));
         let (what, path) = match rest.split_once(':') {
+            _ if is_address(rest) => match tensor {
+                Some((_, tensor)) => {
+                    let end = rest.len().saturating_sub(tensor.len()).saturating_sub(1);
+                    (What::Tensor(tensor.to_owned()), rest.get(..end).unwrap_or_default())
+                }
+                None => (What::Only, rest),
+            },
             Some((file, tensor)) if Format::from_path(file).is_some() => {
                 (What::Tensor(tensor.to_owned()), file)
             }

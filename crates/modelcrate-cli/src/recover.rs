@@ -7,6 +7,7 @@ use modelcrate::{
 use serde::Serialize;
 
 use crate::{
+    address,
     escape::escape,
     failure::{About, malformed},
     options::{InPlace, Print},
@@ -63,6 +64,7 @@ impl Recover {
     }
 
     fn recovered(&self) -> anyhow::Result<Recovered> {
+        address::refuse(&self.file, "which cannot be edited in place")?;
         let source = Source::open(&self.file)?;
         let (format, len) = (detect(&source)?, source.len());
         busy(&self.file);

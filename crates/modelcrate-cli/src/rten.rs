@@ -12,7 +12,7 @@ use clap::Subcommand;
 use modelcrate::rten_format::{Error, Model, Reader};
 
 pub(crate) use self::files::Files;
-use crate::{failure::About, options::is_stdio, outcome::Outcome, output};
+use crate::{address, failure::About, options::is_stdio, outcome::Outcome, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rten {
@@ -36,6 +36,9 @@ fn open(input: &Path) -> anyhow::Result<Reader> {
     let reader = || {
         if is_stdio(input) {
             return Ok(Reader::from_source(output::stdin_model()?)?);
+        }
+        if let Some(source) = address::source(input)? {
+            return Ok(Reader::from_source(source)?);
         }
         anyhow::Ok(Reader::open(input)?)
     };

@@ -20,6 +20,8 @@ pub(crate) fn watch() -> io::Result<()> {
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in &mut signals {
             output::abandon();
+            #[cfg(feature = "remote")]
+            modelcrate::remote::abandon();
             // What cannot be done now is not worth living on for.
             let _ = emulate_default_handler(signal);
         }

@@ -5,6 +5,7 @@ use modelcrate::{AnyReader, Format, ReadOptions};
 use serde::Serialize;
 
 use crate::{
+    address,
     escape::escape,
     failure::About,
     only::Only,
@@ -59,6 +60,7 @@ pub(crate) struct Unpacked {
 
 impl Unpack {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
+        address::refuse(&self.folder, "expected a folder of this machine").about(&self.folder)?;
         let reader = output::open(&self.input, ReadOptions::default()).about(&self.input)?;
         self.check().about(&self.folder)?;
         let done = match &reader {

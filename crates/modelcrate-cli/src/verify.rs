@@ -1,10 +1,9 @@
 mod ordered;
 mod sarif;
 mod text;
-mod walk;
 
 use std::{
-    fs, io,
+    io,
     num::NonZeroUsize,
     path::Path,
     sync::{Mutex, PoisonError},
@@ -22,15 +21,15 @@ use serde::Serialize;
 use self::{
     sarif::Log,
     text::{Tally, annotations, text},
-    walk::{Found, Walked},
 };
 use crate::{
     escape::escape,
     failure::{self, About, bare, is_invalid},
-    options::{Input, Runtime, is_stdio, manner},
+    options::{Input, Runtime, manner},
     outcome::{Outcome, print_error},
     output::{self, path_text},
     progress::{self, Progress},
+    walk::{Found, Walked},
 };
 
 /// Read model files whole and report every fault: structure, digests, contents
@@ -134,7 +133,7 @@ impl Verify {
             let walked = Walked::of(input, self.follow);
             if walked.files.is_empty() && !self.allow_empty {
                 let fault = "has no model file (--allow-empty tolerates that)".to_owned();
-                files.push(Found { path: input.clone(), fault: Some(fault) });
+                files.push(Found::unread(input.clone(), &fault));
             }
             files.extend(walked.files);
             skipped.extend(walked.skipped);
@@ -155,7 +154,7 @@ impl Verify {
 
     fn bar(files: &[Found]) -> Progress {
         // To ask for all lengths takes its time.
-        let len = |found: &Found| fs::metadata(&found.path).map_or(0, |found| found.len());
+        let len = |found: &Found| found.len().unwrap_or_default();
         let bytes = if progress::is_wanted() { files.iter().map(len).sum() } else { 0 };
         Progress::of_files(files.len() as u64, bytes)
     }
@@ -167,24 +166,26 @@ impl Verify {
             return File::unread(path, fault.clone());
         }
         // Files are many, or large: threads work on several of the former, or on one of the latter.
-        let len =
-            fs::metadata(path).map_or(LARGE, |file| if file.is_dir() { LARGE } else { file.len() });
+        let len = found.len().unwrap_or(LARGE);
         let is_large = len >= LARGE || files == 1;
         let _turn = is_large.then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
         let threads = if is_large { manner().threads() } else { NonZeroUsize::MIN };
         let profile = if self.lenient { Profile::Lenient } else { Profile::Strict };
         let options = AnyReader::options().profile(profile).threads(threads);
-        let reader = match output::open(path, options).about(path) {
-            Ok(reader) => reader,
+        let (reader, faults) = match found.open(options).about(path) {
+            Ok(opened) => opened,
             Err(error) => return File::refused(path, &error),
         };
         bar.grow(reader.byte_len().saturating_sub(len));
         let mut findings = reader.validate_with(|bytes| bar.inc(bytes));
-        if !is_stdio(path) {
+        if let Some(fault) = faults.first() {
+            return File::unread(path, fault.to_owned());
+        }
+        if found.has_neighbours() {
             findings.append(reader.check_sidecar(path, threads, |_| ()));
         }
         if let (Some(Runtime::Onert), AnyReader::Circle(model)) = (self.runtime, &reader) {
-            findings.append(model.lint_for_onert(Some(&**path).filter(|path| !is_stdio(path))));
+            findings.append(model.lint_for_onert(Some(&**path).filter(|_| found.has_neighbours())));
         }
         let ignored = self.leave_out(&mut findings);
         File {

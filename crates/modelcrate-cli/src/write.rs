@@ -17,6 +17,7 @@ use serde::Serialize;
 use tempfile::SpooledTempFile;
 
 use crate::{
+    address,
     checked::Checked,
     failure::About,
     options::{Force, Format, Print, is_stdio},
@@ -48,6 +49,11 @@ impl Writing {
             ensure!(!is_shown, "is a terminal, which shows no model: pipe it on, or name a file");
             return Ok(());
         }
+        #[cfg(feature = "remote")]
+        if address::check_output(output, self.existing())? {
+            return Ok(());
+        }
+        address::refuse(output, NO_OUTPUT)?;
         let there = output.symlink_metadata().is_ok();
         ensure!(self.overwrite || !there, "is there already (--overwrite replaces it)");
         ensure!(output.is_file() || !output.exists(), "is not a regular file");
@@ -96,8 +102,11 @@ impl Writing {
 
     fn start(self, path: &Path, existing: Existing) -> anyhow::Result<Sink> {
         let output = Output::default();
+        let spool = || Made::Spool(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
         let (made, to) = match is_stdio(path) {
-            true => (Made::Spool(BufWriter::new(SpooledTempFile::new(IN_MEMORY))), To::Stdout),
+            true => (spool(), To::Stdout),
+            #[cfg(feature = "remote")]
+            false if address::location(path)?.is_some() => (spool(), To::Address(existing)),
             false if self.dry_run => (Made::File(output.dry_run(path)?), To::Nowhere),
             false => (Made::File(output.create(path)?), To::Place(existing)),
         };
@@ -137,8 +146,12 @@ fn check_place(path: &Path) -> anyhow::Result<()> {
     Ok(Output::default().check_create(path)?)
 }
 
+/// Why an address is no place for what is written.
+const NO_OUTPUT: &str = "expected a path of this machine";
+
 /// Refuses what is in no folder that is there.
 fn check_parent(path: &Path) -> anyhow::Result<()> {
+    address::refuse(path, NO_OUTPUT)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     ensure!(folder.is_none_or(Path::is_dir), "is in a folder that does not exist");
     Ok(())
@@ -147,6 +160,7 @@ fn check_parent(path: &Path) -> anyhow::Result<()> {
 /// Refuses a place where no folder can be made.
 pub(crate) fn check_folder(folder: &Path) -> anyhow::Result<()> {
     ensure!(!is_stdio(folder), "standard output takes no folder");
+    address::refuse(folder, "expected a folder of this machine")?;
     match fs::read_dir(folder) {
         Ok(mut entries) => ensure!(entries.next().is_none(), "is not empty"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => check_parent(folder)?,
@@ -180,6 +194,9 @@ enum Made {
 #[derive(Clone, Copy)]
 enum To {
     Place(Existing),
+    /// A bucket, which gets the file in one piece.
+    #[cfg(feature = "remote")]
+    Address(Existing),
     Stdout,
     Nowhere,
 }
@@ -253,6 +270,12 @@ impl Sink {
                 file.commit(existing).about(path)?;
             }
             (To::Nowhere, _) => {}
+            #[cfg(feature = "remote")]
+            (To::Address(existing), _) => {
+                let source = self.source().about(path)?;
+                crate::progress::busy(path);
+                address::put(path, &source, existing).about(path)?;
+            }
             _ => self.print().about(path)?,
         }
         Ok(self.written)

@@ -87,6 +87,7 @@
     )
 )]
 
+mod address;
 #[cfg(feature = "archive")]
 mod archive;
 mod contents;
@@ -135,6 +136,7 @@ pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
 
+pub use address::is_address;
 pub use convert::{
     Conversion, ConvertOptions, ConvertedFile, Fitted, Note, Refusal, Remedy, Target,
     UnknownTarget, common_key,

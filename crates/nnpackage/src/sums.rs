@@ -136,7 +136,7 @@ pub(crate) fn digest(content: StoredReader) -> Result<[u8; 32]> {
 pub(crate) fn sha256(digest: Digest) -> [u8; 32] {
     match digest {
         Digest::Sha256(bytes) => bytes,
-        Digest::Crc32c(_) => [0; 32],
+        Digest::Crc32c(_) | Digest::Xxh3(_) => [0; 32],
     }
 }
 

@@ -13,6 +13,7 @@ use std::{
 
 use tensor_core::{Extent, ReadAt, Source};
 
+pub mod bucket;
 pub mod cases;
 mod corpus;
 pub mod flatc;

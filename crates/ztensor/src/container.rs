@@ -7,17 +7,17 @@ use crate::{
     Generation,
     error::{Error, Result},
     manifest::Manifest,
+    v2::{self, container::Footer},
 };
 
-/// Tells whether some bytes are a zTensor file, by their first 8: also those of generation 2, which
-/// is not read.
+/// Tells whether some bytes are a zTensor file, by their first 8.
 ///
 /// # Errors
 ///
 /// Where the bytes cannot be read.
 pub fn sniff(source: &Source) -> Result<bool> {
     let magic = source.read(Extent::first(source.len().min(8)), "magic")?;
-    Ok([MAGIC, MAGIC_V0_1, MAGIC_V2].iter().any(|known| magic == known[..]))
+    Ok([MAGIC, MAGIC_V0_1, v2::MAGIC].iter().any(|known| magic == known[..]))
 }
 
 /// What the fixed parts of a file say.
@@ -25,8 +25,10 @@ pub fn sniff(source: &Source) -> Result<bool> {
 pub(crate) struct Container {
     /// 1.1 where it may also be 1.2: the document tells.
     pub(crate) generation: Generation,
-    /// The encoded document. Blobs end where it starts.
+    /// The encoded document. Before generation 2, blobs end where it starts.
     pub(crate) manifest: Extent,
+    /// The footer of generation 2, and the length of the file that it ends.
+    footer: Option<(Footer, u64)>,
 }
 
 impl Container {
@@ -37,7 +39,7 @@ impl Container {
         let is_v0_1 = match &head[..] {
             b if b == MAGIC => false,
             b if b == MAGIC_V0_1 => true,
-            b if b == MAGIC_V2 => return Err(Error::Generation2),
+            b if b == v2::MAGIC => return Self::read_v2(source, limits),
             found => {
                 return Err(Error::BadMagic { found: found.to_vec() });
             }
@@ -66,6 +68,13 @@ impl Container {
         }
     }
 
+    /// Reads the footer of a file of generation 2.
+    pub(crate) fn read_v2(source: &Source, limits: &Limits) -> Result<Self> {
+        let footer = Footer::read(source, limits)?;
+        let (manifest, footer) = (footer.manifest, Some((footer, source.len())));
+        Ok(Self { generation: Generation::V2, manifest, footer })
+    }
+
     /// Checks the size of a manifest that ends at `end`, where the size itself stands.
     fn bounded(generation: Generation, size: u64, end: u64, limits: &Limits) -> Result<Self> {
         limits.check(Limit::ManifestBytes, "manifest size in bytes", size)?;
@@ -74,18 +83,25 @@ impl Container {
             return Err(Error::ManifestSize { offset: end, found: size, room });
         }
         let manifest = Extent::between(end.saturating_sub(size), end);
-        Ok(Self { generation, manifest })
+        Ok(Self { generation, manifest, footer: None })
     }
 
     /// Reads and indexes the document.
     pub(crate) fn manifest(self, source: &Source, limits: &Limits) -> Result<Manifest> {
         let bytes = source.read(self.manifest, "manifest")?;
+        if let Some((footer, len)) = self.footer {
+            return Manifest::parse_v2(bytes, footer, len, limits);
+        }
         Manifest::parse(self.generation, &bytes, self.manifest.offset(), limits)
     }
 
-    /// Returns where blobs may lie: behind the header, before the manifest.
-    pub(crate) const fn blobs(self) -> Extent {
-        Extent::between(MAGIC.len() as u64, self.manifest.offset())
+    /// Returns where blobs may lie: behind the header, before the manifest; in generation 2 before
+    /// the footer.
+    pub(crate) fn blobs(self) -> Extent {
+        match self.footer {
+            Some((_, len)) => v2::container::room(len),
+            None => Extent::between(MAGIC.len() as u64, self.manifest.offset()),
+        }
     }
 }
 
@@ -101,7 +117,11 @@ pub(crate) fn last_complete(
 ) -> Result<(u64, Container, Manifest)> {
     let len = source.len();
     let nothing = || Error::NothingToRecover { len };
-    if source.read(Extent::first(len.min(8)), "magic")? != MAGIC[..] {
+    let magic = source.read(Extent::first(len.min(8)), "magic")?;
+    if magic == v2::MAGIC[..] {
+        return last_complete_v2(source, limits);
+    }
+    if magic != MAGIC[..] {
         return Err(nothing());
     }
     let mut budget = len.saturating_mul(2).saturating_add(SEARCH);
@@ -128,6 +148,36 @@ pub(crate) fn last_complete(
         }
         // Windows share 15 bytes, so that a footer across their border is seen whole.
         end = if start == 0 { 0 } else { start.saturating_add(15) };
+    }
+    Err(nothing())
+}
+
+/// Like [`last_complete`], of generation 2: a footer says where its manifest is, and what hash that has,
+/// so that one of a file inside a blob is told by its offset.
+fn last_complete_v2(source: &Source, limits: &Limits) -> Result<(u64, Container, Manifest)> {
+    let len = source.len();
+    let nothing = || Error::NothingToRecover { len };
+    let mut budget = len.saturating_mul(2).saturating_add(SEARCH);
+    let mut end = len;
+    while end >= v2::SMALLEST {
+        let start = end.saturating_sub(SEARCH);
+        let window = source.read(Extent::between(start, end), "search for a footer")?;
+        let ends = window.windows(8).enumerate().rev().filter(|(_, bytes)| *bytes == v2::MAGIC);
+        for (at, _) in ends {
+            let file_len = start.saturating_add(at as u64).saturating_add(8);
+            let file = source.window(Extent::first(file_len), "file")?;
+            let Ok(container) = Container::read_v2(&file, limits) else { continue };
+            let cost = container.manifest.len();
+            budget = budget.checked_sub(cost.saturating_add(ATTEMPT)).ok_or_else(nothing)?;
+            match container.manifest(&file, limits) {
+                Ok(manifest) if !manifest.is_absent() => {
+                    return Ok((file_len, container, manifest));
+                }
+                Err(error) if error.kind() != ErrorKind::Malformed => return Err(error),
+                _ => {}
+            }
+        }
+        end = if start == 0 { 0 } else { start.saturating_add(7) };
     }
     Err(nothing())
 }
@@ -198,7 +248,6 @@ pub(crate) fn footer(manifest_size: u64) -> Vec<u8> {
 /// Format text: Part I, section 1.
 pub(crate) const MAGIC: &[u8; 8] = b"ZTEN1000";
 const MAGIC_V0_1: &[u8; 8] = b"ZTEN0001";
-const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 
 /// What every blob starts at a multiple of, in bytes. Format text: Part I, section 2.
 pub const ALIGNMENT: u64 = 64;
@@ -274,11 +323,11 @@ mod tests {
     #[test]
     fn other_files_are_named() {
         let error = read(b"PK\x03\x04 and so on").unwrap_err();
-        let expected = "magic at byte 0 is \"PK\\x03\\x04 and\", expected \"ZTEN1000\" or, in \
-                        generation 0.1, \"ZTEN0001\"";
+        let expected = "magic at byte 0 is \"PK\\x03\\x04 and\", expected \"ZTEN1000\", in \
+                        generation 0.1 \"ZTEN0001\" or in 2 \"\\x89ZT2\\r\\n\\x1a\\n\"";
         assert_eq!(error.to_string(), expected);
         let error = read(b"\x89ZT2\r\n\x1a\n").unwrap_err();
-        let expected = "container at byte 0 is zTensor 2, expected a generation from 0.1 to 1.2";
+        let expected = "file at byte 0 has 8 bytes, expected 48 or more";
         assert_eq!(error.to_string(), expected);
     }
 

@@ -5,21 +5,38 @@ use tensor_core::{
     text::{Ascii, Quoted, short},
 };
 
-use crate::{Format, Generation, Role};
+use crate::{Format, Generation, Role, Rule};
 
 /// What can be wrong with a zTensor file, or with what is to be written into one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file starts with something else. Format text: Part I, section 1.
-    #[error("magic at byte 0 is {found}, expected \"ZTEN1000\" or, in generation 0.1, \"ZTEN0001\"", found = Ascii(.found))]
+    #[error("magic at byte 0 is {found}, expected \"ZTEN1000\", in generation 0.1 \"ZTEN0001\" or in 2 \"\\x89ZT2\\r\\n\\x1a\\n\"", found = Ascii(.found))]
     BadMagic {
         /// The first bytes, at most 8.
         found: Vec<u8>,
     },
-    /// The file is a container of generation 2, which has nothing in common with the first.
-    #[error("container at byte 0 is zTensor 2, expected a generation from 0.1 to 1.2")]
-    Generation2,
+    /// A file of generation 2 breaks a rule of its text.
+    #[error("{path} at byte {offset} {problem}")]
+    Rejected {
+        /// The rule.
+        rule: Rule,
+        /// Where it is in the document, or what part of the file it is.
+        path: String,
+        /// Where it is in the file, in bytes from its start.
+        offset: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A part is in a shard that was not found.
+    #[error("object {object} lies in shard {shard:?}, which is not here", object = Quoted(.object))]
+    MissingShard {
+        /// The name of the object.
+        object: String,
+        /// The name of the shard.
+        shard: String,
+    },
     /// The end of the file is not the end of a zTensor file: it was cut off, or never finished.
     /// Format text: Part IV, section 1, steps 1 and 2.
     #[error("footer at byte {offset} is {found}, expected \"ZTEN1000\" behind a manifest size", found = Ascii(.found))]
@@ -135,6 +152,14 @@ pub enum Error {
         /// The generation.
         found: Generation,
     },
+    /// A file holds what another version of the format has no place for.
+    #[error("version {version} cannot hold all of the file: {}", .problems.join("; "))]
+    NotExpressible {
+        /// The version that was to be written.
+        version: &'static str,
+        /// What it cannot hold, one a tensor or attribute.
+        problems: Vec<String>,
+    },
     /// No complete zTensor file could be found in the bytes.
     #[error("no complete manifest was found in {len} bytes, so there is nothing to recover")]
     NothingToRecover {
@@ -160,7 +185,8 @@ impl Error {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::BadMagic { .. } => "zt/magic",
-            Self::Generation2 => "zt/generation",
+            Self::Rejected { rule, .. } => rule.id(),
+            Self::MissingShard { .. } => "zt2/shard-missing",
             Self::BadFooter { .. } | Self::NothingToRecover { .. } => "zt/footer",
             Self::ManifestSize { .. } => "zt/manifest-size",
             Self::Manifest { problem, .. } => problem.rule(),
@@ -176,6 +202,7 @@ impl Error {
             | Self::Faulty { .. }
             | Self::NotEditable { .. }
             | Self::Write { .. } => "zt/write",
+            Self::NotExpressible { .. } => "zt/migrate-refused",
             Self::Core(error) => core_rule(error),
         }
     }
@@ -185,13 +212,14 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadMagic { .. }
+            | Self::Rejected { .. }
             | Self::BadFooter { .. }
             | Self::ManifestSize { .. }
             | Self::MissingComponent { .. }
             | Self::Layout { .. }
             | Self::Faulty { .. }
             | Self::NothingToRecover { .. } => ErrorKind::Malformed,
-            Self::Generation2 => ErrorKind::Unsupported,
+            Self::NotExpressible { .. } => ErrorKind::Unsupported,
             Self::Manifest { problem, .. } => problem.kind(),
             Self::Component { fault, .. } => fault.kind(),
             Self::WrongFormat { .. }
@@ -200,7 +228,7 @@ impl Error {
             | Self::Setting { .. }
             | Self::Given { .. }
             | Self::NotEditable { .. } => ErrorKind::Usage,
-            Self::MissingObject { .. } => ErrorKind::NotFound,
+            Self::MissingObject { .. } | Self::MissingShard { .. } => ErrorKind::NotFound,
             Self::Write { .. } => ErrorKind::Io,
             Self::Core(error) => error.kind(),
         }
@@ -212,18 +240,25 @@ impl Error {
     pub fn at(&self) -> At {
         let file = At::file();
         match self {
-            Self::BadMagic { .. } | Self::Generation2 => file.offset(0),
+            Self::BadMagic { .. } => file.offset(0),
             Self::BadFooter { offset, .. }
             | Self::ManifestSize { offset, .. }
             | Self::Write { offset, .. } => file.offset(*offset),
             // The whole has no place in itself.
-            Self::Manifest { path, offset, .. } if path == WHOLE => file.offset(*offset),
-            Self::Manifest { path, offset, .. } => file.path(path).offset(*offset),
+            Self::Manifest { path, offset, .. } | Self::Rejected { path, offset, .. }
+                if path == WHOLE =>
+            {
+                file.offset(*offset)
+            }
+            Self::Manifest { path, offset, .. } | Self::Rejected { path, offset, .. } => {
+                file.path(path).offset(*offset)
+            }
             Self::Component { object, role, fault } => {
                 let path = format!("components.{}", Quoted(role.as_str()));
                 file.tensor(short(object)).path(path).offset(fault.offset())
             }
             Self::MissingComponent { object, .. }
+            | Self::MissingShard { object, .. }
             | Self::WrongFormat { object, .. }
             | Self::Layout { object, .. } => file.tensor(short(object)),
             Self::DuplicateObject { name }
@@ -233,6 +268,7 @@ impl Error {
             | Self::Given { .. }
             | Self::Faulty { .. }
             | Self::NotEditable { .. }
+            | Self::NotExpressible { .. }
             | Self::NothingToRecover { .. } => file,
             Self::Core(error) => error.at(),
         }

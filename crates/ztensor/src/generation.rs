@@ -8,6 +8,7 @@ use std::fmt;
 /// 1.0    ZTEN1000  size u64                 map with "tensors"
 /// 1.1    ZTEN1000  size u64, "ZTEN1000"     map with "objects"
 /// 1.2    ZTEN1000  size u64, "ZTEN1000"     the same; components may have a "type"
+/// 2      89 "ZT2"  40 bytes, the same magic deterministic CBOR with "objects"
 /// ```
 ///
 /// Generation 1.2 is a container of 1.1 whose version text starts with `1.2`.
@@ -21,6 +22,8 @@ pub enum Generation {
     V1_1,
     /// 1.2.
     V1_2,
+    /// 2, which is another container.
+    V2,
 }
 
 impl fmt::Display for Generation {
@@ -30,6 +33,7 @@ impl fmt::Display for Generation {
             Self::V1_0 => "1.0",
             Self::V1_1 => "1.1",
             Self::V1_2 => "1.2",
+            Self::V2 => "2",
         })
     }
 }

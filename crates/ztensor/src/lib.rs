@@ -78,7 +78,9 @@ mod generation;
 mod manifest;
 mod migrate;
 mod read;
+mod shard;
 mod tensor;
+mod v2;
 mod validate;
 mod write;
 
@@ -89,13 +91,16 @@ pub use edit::{Editor, compact, compact_dry_run, recover, recoverable, rewrite};
 pub use error::{Decoded, Error, Fault, Problem, Result};
 pub use generation::Generation;
 pub use manifest::{
-    Attributes, ByteOrder, Component, Encoding, Format, Manifest, Object, Role, StoredType, Value,
+    Attributes, ByteOrder, Component, ElementType, Encoding, Format, Manifest, Object, Role, Shard,
+    StoredType, Value,
 };
 pub use migrate::migrate;
 pub use read::{ReadOptions, Reader};
+pub use shard::{ShardFiles, Shards};
 pub use tensor::{Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, QuantizedGroup, Tensor};
+pub use v2::Rule;
 pub use write::{
-    ComponentWriter, Compression, ObjectWriter, Storage, Version, WriteOptions, Writer,
+    ComponentWriter, Compression, Form, ObjectWriter, Storage, Version, WriteOptions, Writer,
 };
 
 #[cfg(doctest)]

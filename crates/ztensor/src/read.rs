@@ -1,7 +1,7 @@
 //! Opening files.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     num::NonZeroUsize,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,22 +11,27 @@ use bytes::Bytes;
 use tensor_core::{ErrorKind, Extent, Limits, Profile, Source, Verify, parallel};
 
 use crate::{
-    Component, Generation, Manifest,
+    Component, Generation, Manifest, ShardFiles,
     container::{Container, last_complete},
     error::Result,
 };
 
-/// An open zTensor file of any generation from 0.1 to 1.2.
+/// An open zTensor file of any generation.
 ///
 /// Opening reads the magic, the footer and the manifest, whatever the size of the tensors, and
 /// proves that the manifest is well formed, fits the schema, and names no object twice. Where the
 /// blobs of an object lie, whether they fit its shape, and what they hold is checked when the
 /// object is read; [`validate`](Self::validate) checks all of it.
 ///
+/// In generation 2, opening proves all that the format's text asks of a manifest; what the blobs hold
+/// is left.
+///
 /// Clones are cheap and share what was read.
 #[derive(Clone, Debug)]
 pub struct Reader {
     inner: Arc<Inner>,
+    /// The other files that hold blobs, as far as they were found.
+    pub(crate) shards: Arc<BTreeMap<String, Source>>,
 }
 
 #[derive(Debug)]
@@ -46,11 +51,13 @@ pub(crate) type Stored = (u64, u64, String);
 
 impl Reader {
     /// Opens a file, which is read by position and only where it is asked for. One that an editor
-    /// makes longer just then is looked at again.
+    /// makes longer just then is looked at again. [Shards](crate::ShardFiles::Beside) beside it are
+    /// opened as well; those that are not there are missed when something in them is read.
     ///
     /// # Errors
     ///
-    /// Where the file is not a zTensor file, was cut off, or has a broken manifest.
+    /// Where the file is not a zTensor file, was cut off, or has a broken manifest; where a shard is
+    /// another file than it names.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -104,6 +111,12 @@ impl Reader {
         self.inner.lost
     }
 
+    /// Returns the file of a shard, where it was found.
+    #[must_use]
+    pub fn shard(&self, name: &str) -> Option<&Source> {
+        self.shards.get(name)
+    }
+
     pub(crate) fn blobs(&self) -> Extent {
         self.inner.container.blobs()
     }
@@ -111,6 +124,10 @@ impl Reader {
     /// Returns where the blob of a component is; `None` where none may be.
     pub(crate) fn extent_of(&self, component: &Component) -> Option<Extent> {
         let (extent, room) = (Extent::new(component.offset, component.length).ok()?, self.blobs());
+        if component.shard.is_some() {
+            // It lies in another file, as opening has proved.
+            return Some(extent);
+        }
         let is_behind_header = extent.is_empty() || extent.offset() >= room.offset();
         (extent.end() <= room.end() && is_behind_header).then_some(extent)
     }
@@ -140,6 +157,10 @@ impl Reader {
     fn proved(&self) -> MutexGuard<'_, HashSet<Stored>> {
         // A set is whole after every call, so a panic elsewhere leaves nothing half done.
         self.inner.proved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn options_of(&self) -> ReadOptions {
+        self.inner.options
     }
 
     pub(crate) fn thread_count(&self) -> NonZeroUsize {
@@ -205,7 +226,12 @@ impl ReadOptions {
     ///
     /// As for [`Reader::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
-        Source::open_for(path, |source| self.from_source(source))
+        let path = path.as_ref();
+        let reader = Source::open_for(path, |source| self.from_source(source))?;
+        if reader.manifest().shards().len() == 0 {
+            return Ok(reader);
+        }
+        reader.with_shards(&ShardFiles::Beside(path.to_owned()))
     }
 
     /// Like [`Reader::from_bytes`], with these options.
@@ -241,7 +267,7 @@ impl ReadOptions {
         };
         let proved = Mutex::default();
         let inner = Inner { source, container, manifest, options: self, lost, proved };
-        Ok(Reader { inner: Arc::new(inner) })
+        Ok(Reader { inner: Arc::new(inner), shards: Arc::default() })
     }
 }
 

@@ -1,18 +1,22 @@
 //! What opening does not prove: every rule, over every byte, as a report.
 
 use tensor_core::{
-    At, Budget, Chain, DType, Extent, Finding, Report, Verified, parallel,
+    At, Budget, Chain, DType, Extent, Finding, Limit, Report, Severity, Verified, parallel,
     text::{Quoted, short},
 };
 
 use crate::{
-    Blob, BlobReader, Component, Encoding, Error, Fault, Format, Generation, Object, Reader, Role,
-    Tensor,
+    Blob, BlobReader, Component, ElementType, Encoding, Error, Fault, Format, Generation, Object,
+    Reader, Role, Rule, Tensor,
     container::{ALIGNMENT, is_old_manifest},
     error::{Decoded, Result},
     tensor::{
         GroupLayout, LayoutError, Part,
         sparse::{self, RowOrder},
+    },
+    v2::{
+        FLOOR,
+        profile::{self, Remark},
     },
 };
 
@@ -86,7 +90,7 @@ impl Tensor<'_> {
 
 /// Checks all objects: what they hold as well, where there is a budget for reading that.
 fn check(reader: &Reader, budget: Option<&Budget>, progress: impl Fn(u64) + Sync) -> Report {
-    let mut report = document(reader);
+    let mut report = document(reader, budget.is_some());
     let objects: Vec<usize> = (0..reader.manifest().len()).collect();
     let check = |&index: &usize| {
         let check = Check::run(Tensor::new(reader, index), budget);
@@ -109,15 +113,17 @@ fn check(reader: &Reader, budget: Option<&Budget>, progress: impl Fn(u64) + Sync
 }
 
 /// Checks what the manifest says about the file as a whole.
-fn document(reader: &Reader) -> Report {
+fn document(reader: &Reader, reads: bool) -> Report {
     let mut report = Report::default();
     report.extend(reader.recovery());
+    report.extend(reader.shard_findings(reads));
     let manifest = reader.manifest();
     let at = || At::file().offset(manifest.offset());
     let plain = match manifest.generation() {
         Generation::V0_1 => true,
         Generation::V1_0 => manifest.version() == "1.0",
         Generation::V1_1 | Generation::V1_2 => manifest.version().starts_with("1."),
+        Generation::V2 => true,
     };
     if !plain {
         let version = Quoted(manifest.version());
@@ -152,7 +158,7 @@ fn unknown_keys<'k>(report: &mut Report, at: &At, what: &str, keys: impl Iterato
     }));
 }
 
-fn finding(error: &Error) -> Finding {
+pub(crate) fn finding(error: &Error) -> Finding {
     Finding::error(error.rule(), Chain(error).to_string()).at(error.at())
 }
 
@@ -193,10 +199,15 @@ impl<'a> Check<'a> {
         let at = self.place();
         unknown_keys(&mut self.report, &at, "object", object.unknown_keys());
         let mut whole = self.layout_of(&object);
-        if let Format::Other(format) = &object.format {
+        if let Format::Other(format) = &object.format
+            && !self.is_known_in_v2(format)
+        {
             let format = Quoted(format);
             let message = format!("format {format} is not known, so its layout is not checked");
             self.report.add(Finding::warning("zt/format", message).at(at));
+        }
+        if self.tensor.reader().generation() == Generation::V2 {
+            self.profile(&object);
         }
         let required = object.format.required_roles();
         for role in required {
@@ -225,6 +236,24 @@ impl<'a> Check<'a> {
                 Ok(())
             }
         }
+    }
+
+    fn is_known_in_v2(&self, layout: &str) -> bool {
+        self.tensor.reader().generation() == Generation::V2 && profile::blocks(layout)
+    }
+
+    /// Checks the layouts of generation 2 that opening lets pass.
+    fn profile(&mut self, object: &Object) {
+        let attributes = self.tensor.attributes().ok().flatten().unwrap_or_default();
+        let finding = match profile::check(object, &attributes) {
+            Ok(()) => return,
+            Err(Remark::Broken(problem)) => Finding::error(Rule::LayoutRule.id(), problem),
+            Err(Remark::Unchecked(problem)) => {
+                let message = format!("sizes are not checked: {problem}");
+                Finding::warning("zt/quantized-attributes", message)
+            }
+        };
+        self.report.add(finding.at(self.place()));
     }
 
     /// Checks what the format asks of shape and element types; tells whether the parts can be read
@@ -262,11 +291,13 @@ impl<'a> Check<'a> {
         self.remarks(&blob, required);
         let extent = blob.extent();
         let digest = blob.check_digest();
-        let (dtype, encoding) = (blob.element_type(), blob.check_encoding());
+        let (dtype, encoding) = (blob.elements(), blob.check_encoding());
         let usable = digest.is_ok() && dtype.is_ok() && encoding.is_ok();
         let readable = match &extent {
             Ok(extent) => {
-                self.extents.push(*extent);
+                if component.shard.is_none() {
+                    self.extents.push(*extent);
+                }
                 if usable {
                     self.sized(object, role, component)
                 } else {
@@ -275,9 +306,12 @@ impl<'a> Check<'a> {
             }
             Err(_) => Readable::Nothing,
         };
-        let is_reported = self.budget.is_some() || component.encoding != Encoding::Zstd;
+        let is_reported = self.budget.is_some()
+            || !matches!(component.encoding, Encoding::Zstd | Encoding::ZstdSeekable);
         let encoding = encoding.err().filter(|_| is_reported);
-        let errors = [extent.err(), digest.err(), dtype.err(), encoding];
+        // A type that is not known was remarked on, and does not break generation 2.
+        let dtype = dtype.err().filter(|_| !component.is_v2);
+        let errors = [extent.err(), digest.err(), dtype, encoding];
         for error in errors.into_iter().flatten() {
             self.error_at(&error, &blob);
         }
@@ -288,7 +322,10 @@ impl<'a> Check<'a> {
     fn remarks(&mut self, blob: &Blob<'_>, required: &[Role]) {
         let (at, component) = (place(blob), blob.component());
         unknown_keys(&mut self.report, &at, "component", component.unknown_keys());
-        if !required.is_empty() && !required.contains(blob.role()) {
+        // Some quantized tensors have zero points, and others do not.
+        let is_named = required.contains(blob.role())
+            || required.contains(&Role::Scales) && *blob.role() == Role::Zeros;
+        if !required.is_empty() && !is_named {
             let message = "the format of the object does not name the role";
             self.report.add(Finding::note("zt/component-extra", message).at(at.clone()));
         }
@@ -297,6 +334,11 @@ impl<'a> Check<'a> {
         {
             let logical = Quoted(logical);
             let message = format!("type {logical} is not known, so elements are read as {dtype}");
+            self.report.add(Finding::warning("zt/logical-type", message).at(at.clone()));
+        }
+        if component.is_v2 && component.elements().is_none() {
+            let logical = Quoted(component.logical_type.as_deref().unwrap_or_default());
+            let message = format!("type {logical} is not known, so elements are not read");
             self.report.add(Finding::warning("zt/logical-type", message).at(at.clone()));
         }
         if let Ok(Verified::UnknownAlgorithm) = blob.check_digest() {
@@ -353,7 +395,9 @@ impl<'a> Check<'a> {
             Format::SparseCoo => self.coo(object),
             Format::QuantizedGroup => self.quantized(object),
             Format::InlineCsr | Format::InlineCoo => self.inline(object),
-            Format::Dense | Format::Other(_) => self.components(object, &[]),
+            Format::Dense | Format::QuantGroup | Format::Mx | Format::Other(_) => {
+                self.components(object, &[])
+            }
         }
     }
 
@@ -383,6 +427,8 @@ impl<'a> Check<'a> {
     /// Reads a component whose elements are checked one by one; returns how many bytes it decodes
     /// to, where it does.
     fn elements(&mut self, blob: &Blob<'_>) -> Option<u64> {
+        let odd_half = self.odd_half(blob);
+        let mut last = None;
         let is_bool = blob.element_type().is_ok_and(|dtype| dtype == DType::Bool);
         let mut not_a_bool = None;
         let mut decoded = 0_u64;
@@ -393,6 +439,7 @@ impl<'a> Check<'a> {
                     not_a_bool = found.map(|(at, &byte)| (decoded.saturating_add(at as u64), byte));
                 }
                 decoded = decoded.saturating_add(piece.len() as u64);
+                last = piece.last().copied().or(last);
             });
             visited.map_err(|error| blob.stream_fault(error))?;
             if let (None, Some(budget)) = (blob.decoded_len(), self.budget) {
@@ -403,6 +450,14 @@ impl<'a> Check<'a> {
         if let Some((index, found)) = not_a_bool {
             self.error_at(&blob.fault(Fault::NotABool { index, found }), blob);
         }
+        if let (true, Some(found @ 16..)) = (odd_half, last) {
+            let problem = format!(
+                "the high half of the last byte of {} is {}, expected 0",
+                blob.role(),
+                found >> 4
+            );
+            self.layout(LayoutError::from(problem));
+        }
         let is_read = result.is_ok();
         self.outcome(blob, result);
         if !is_read {
@@ -412,6 +467,15 @@ impl<'a> Check<'a> {
             self.whole_elements(blob, decoded);
         }
         Some(decoded)
+    }
+
+    /// Tells whether the last byte of a component holds one element of half a byte, and nothing else.
+    fn odd_half(&self, blob: &Blob<'_>) -> bool {
+        let Ok(ElementType::Packed { bits: 4, .. }) = blob.elements() else { return false };
+        self.tensor.object().is_ok_and(|object| {
+            let elements = object.shape.elements().unwrap_or_default();
+            object.format == Format::Dense && !elements.is_multiple_of(2)
+        })
     }
 
     fn whole_elements(&mut self, blob: &Blob<'_>, len: u64) {
@@ -438,7 +502,7 @@ impl<'a> Check<'a> {
 
     fn csr(&mut self, object: &Object) -> Result<()> {
         let [values, indices, indptr] = self.tensor.required_all(object, &sparse::CSR_ROLES)?;
-        let nnz = self.stored(&values)?;
+        let nnz = self.stored(&values, elements_of(&indices))?;
         let found = elements_of(&indices).unwrap_or(nnz);
         let (mut index_stream, mut pointer_stream) = (self.open(&indices)?, self.open(&indptr)?);
         let order = (|| {
@@ -452,7 +516,10 @@ impl<'a> Check<'a> {
             Ok(RowOrder::Ascending) => {}
             Ok(RowOrder::BrokenIn(row)) => {
                 let message = format!("columns of row {row} are not in ascending order");
-                self.report.add(Finding::warning("zt/csr-order", message).at(place(&indices)));
+                let is_v2 = indices.component().is_v2;
+                let severity = if is_v2 { Severity::Error } else { Severity::Warning };
+                let finding = Finding::new(severity, "zt/csr-order", message);
+                self.report.add(finding.at(place(&indices)));
             }
             Err(error) => self.layout(error),
         }
@@ -464,15 +531,21 @@ impl<'a> Check<'a> {
     }
 
     /// Reads the values of a sparse object; returns how many there are.
-    fn stored(&mut self, values: &Blob<'_>) -> Result<u64> {
+    fn stored(&mut self, values: &Blob<'_>, indices: Option<u64>) -> Result<u64> {
         let decoded = self.elements(values).unwrap_or_default();
+        if let (Ok(ElementType::Packed { .. }), Some(indices)) = (values.elements(), indices) {
+            // Opening has proved that there are as many.
+            return Ok(indices);
+        }
         let width = values.element_type()?.width().unwrap_or(1);
         Ok(decoded.checked_div(width).unwrap_or_default())
     }
 
     fn coo(&mut self, object: &Object) -> Result<()> {
         let [values, coords] = self.tensor.required_all(object, &sparse::COO_ROLES)?;
-        let nnz = self.stored(&values)?;
+        let rank = object.shape.rank() as u64;
+        let listed = elements_of(&coords).and_then(|listed| listed.checked_div(rank));
+        let nnz = self.stored(&values, listed)?;
         let expected = nnz.saturating_mul(object.shape.rank() as u64);
         let found = elements_of(&coords).unwrap_or(expected);
         let mut stream = self.open(&coords)?;
@@ -481,12 +554,31 @@ impl<'a> Check<'a> {
             sparse::check_coo(&object.shape, nnz, found, &mut coordinates)?;
             nothing_left("coords", expected, &mut coordinates)
         })();
+        let fits = checked.is_ok();
         if let Err(error) = checked {
             self.layout(error);
         }
         let result = coords.finish_hashed(stream);
+        let is_read = result.is_ok();
         self.outcome(&coords, result);
+        if coords.component().is_v2 && fits && is_read {
+            self.cells(object, &coords, nnz)?;
+        }
         self.components(object, &sparse::COO_ROLES)
+    }
+
+    /// Proves that no cell of a sparse tensor is listed twice: what generation 2 asks for.
+    fn cells(&mut self, object: &Object, coords: &Blob<'_>, nnz: u64) -> Result<()> {
+        let mut stream = coords.stream()?;
+        let bytes = nnz.saturating_mul(8);
+        self.tensor.reader().limits().check(Limit::DecodedBytes, "cells in bytes", bytes)?;
+        let checked = sparse::stream_integers(coords, &mut stream).and_then(|mut coordinates| {
+            sparse::repeated_cell(&object.shape, nnz, &mut coordinates)
+        });
+        if let Err(error) = checked {
+            self.layout(error);
+        }
+        Ok(())
     }
 
     fn quantized(&mut self, object: &Object) -> Result<()> {
@@ -621,14 +713,22 @@ fn overlaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
 /// section 1, and Part IV, section 2.
 fn gaps(reader: &Reader, blobs: &[(Extent, usize)], report: &mut Report) {
     let room = reader.blobs();
-    let mut end = room.offset();
+    let is_v2 = reader.generation() == Generation::V2;
+    // The manifest of generation 2 is a blob like others, and so is its place.
+    let (start, alignment) = if is_v2 { (MAGIC_LEN, FLOOR) } else { (room.offset(), ALIGNMENT) };
+    let mut end = start;
     let last = Extent::between(room.end(), room.end());
-    let starts = blobs.iter().map(|(extent, _)| *extent).filter(|extent| !extent.is_empty());
+    let mut starts: Vec<Extent> = blobs.iter().map(|(extent, _)| *extent).collect();
+    if is_v2 {
+        starts.push(reader.manifest().extent());
+        starts.sort_unstable();
+    }
+    let starts = starts.into_iter().filter(|extent| !extent.is_empty());
     for next in starts.chain([last]) {
         let gap = Extent::between(end, next.offset());
         end = end.max(next.end());
         // Nothing is padded up to the manifest, so there only an empty blob can leave a gap.
-        let aligned = gap.offset().next_multiple_of(ALIGNMENT).min(gap.end());
+        let aligned = gap.offset().next_multiple_of(alignment).min(gap.end());
         let padding = Extent::between(gap.offset(), aligned);
         let beyond = Extent::between(aligned, gap.end());
         match first_nonzero(reader, padding) {
@@ -664,7 +764,7 @@ fn is_left_by_an_edit(reader: &Reader, extent: Extent) -> bool {
 }
 
 /// Returns where in the file the first byte of an extent is that is not zero.
-fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
+pub(crate) fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
     use std::io::{BufRead, ErrorKind};
     let mut stream = reader.source().stream(extent, "gap")?;
     let mut offset = extent.offset();
@@ -690,4 +790,6 @@ fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
 /// How many bytes of the manifest are checked before their findings are counted together: those of
 /// a hostile file take a hundred times as much memory.
 const PORTION: usize = 128 << 10;
+/// The length of the magic in bytes.
+const MAGIC_LEN: u64 = 8;
 const QUANTIZED_ROLES: [Role; 3] = [Role::PackedWeight, Role::Scales, Role::Zeros];

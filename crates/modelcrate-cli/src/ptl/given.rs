@@ -230,7 +230,7 @@ struct Vocabulary {
 
 impl Vocabulary {
     fn read(&self) -> anyhow::Result<Json> {
-        let text = text(&Source::open(&self.path)?)?;
+        let text = text(&output::stored(&self.path)?)?;
         if self.key == GPT2 {
             return Ok(Json::parse(&text, &limits())?);
         }

@@ -11,6 +11,8 @@ use test_support::testdata;
 
 use crate::run::{fails, modelcrate, prints};
 
+// The help of a build that reads addresses has an option more.
+#[cfg(not(feature = "remote"))]
 #[test]
 fn transcripts() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");

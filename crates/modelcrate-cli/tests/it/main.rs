@@ -11,6 +11,7 @@ mod output;
 mod pack;
 mod ptl;
 mod readme;
+mod remote;
 mod rten;
 mod run;
 mod schema;

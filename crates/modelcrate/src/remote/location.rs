@@ -8,6 +8,7 @@ use std::{
 use url::{Host, Url};
 
 use super::{Error, Result};
+use crate::address::split_address;
 
 /// Where a file or a folder is.
 ///
@@ -66,7 +67,7 @@ impl Location {
     /// [`Error::Address`] where a scheme is none of these, or an address has a user or a password or
     /// is malformed.
     pub fn parse(text: &str) -> Result<Self> {
-        let Some((scheme, rest)) = split(text) else {
+        let Some((scheme, rest)) = split_address(text) else {
             return Ok(Self::from_path(text));
         };
         let place = match &*scheme.to_ascii_lowercase() {
@@ -87,12 +88,6 @@ impl Location {
     /// Stands for a path, whatever is in it.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
         Self(Place::Path(path.into()))
-    }
-
-    /// Tells whether a text would be read as an address, not as a path.
-    #[must_use]
-    pub fn is_address(text: &str) -> bool {
-        split(text).is_some()
     }
 
     /// Returns the path, where it is one.
@@ -203,14 +198,6 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Splits an address at `://`. One letter is a drive, not a scheme.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = text.split_once("://")?;
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    let starts = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
-    (starts && scheme.len() > 1 && scheme.bytes().all(is_part)).then_some((scheme, rest))
-}
-
 fn bucket(scheme: Scheme, text: &str, rest: &str) -> Result<Place> {
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.contains('@') {
@@ -310,13 +297,9 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_from_paths() {
-        for text in ["model.zt", "C:\\models\\a.zt", "c://x", "a:b", "://x", "./s3://b/k", "-"] {
-            assert!(!Location::is_address(text), "{text}");
+    fn what_has_no_scheme_is_a_path() {
+        for text in ["model.zt", "C:\\models\\a.zt", "./s3://b/k"] {
             assert_eq!(parse(text).as_path(), Some(Path::new(text)));
-        }
-        for text in ["s3://b/k", "HTTPS://h/p", "hf://o/n/p", "file:///x", "ftp://h/p"] {
-            assert!(Location::is_address(text), "{text}");
         }
         assert_eq!(parse("file:///tmp/a%20b").as_path(), Some(Path::new("/tmp/a b")));
     }

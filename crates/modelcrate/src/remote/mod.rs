@@ -36,7 +36,7 @@ use std::{
     time::SystemTime,
 };
 
-use tensor_core::Source;
+use tensor_core::{Source, output::Existing};
 use url::Url;
 
 mod answer;
@@ -58,7 +58,7 @@ pub use file::Opened;
 pub use location::Location;
 pub use options::RemoteOptions;
 pub use stats::Stats;
-pub use upload::{Existing, abandon};
+pub use upload::abandon;
 
 use self::{
     answer::{Pin, Version},
@@ -177,7 +177,8 @@ impl Remote {
     }
 
     /// Writes a file to a bucket: one request, or an upload in parts. Until it is whole, nothing is at the
-    /// address that was not there before. `progress` is told how many bytes are there each time some
+    /// address that was not there before. Where what is there is to be kept, one more request asks for it
+    /// before an upload in parts: what another process writes meanwhile is replaced. `progress` is told how many bytes are there each time some
     /// are.
     ///
     /// # Errors

@@ -7,20 +7,9 @@ use std::{
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use object_store::path::Path;
-use tensor_core::{Extent, Source};
+use tensor_core::{Extent, Source, output::Existing};
 
 use super::{Error, Result, bucket::Bucket, runtime::wait, target::Target};
-
-/// What happens to a file that is there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// It stays, and nothing is written. In an upload of several parts, one that another process writes
-    /// meanwhile is replaced: most stores do not look when the last part is there.
-    #[default]
-    Keep,
-    /// It is replaced, once the new one is whole.
-    Replace,
-}
 
 /// Writes an object: in one request, or in parts that become one object when all are there.
 pub(super) async fn put(

@@ -13,9 +13,9 @@ use modelcrate::{
     AnyReader, Format, ReadOptions, SummaryOptions,
     carton_format::Pack,
     model_archive::{Archive, ArchiveWriter, EntryOptions},
-    remote::{Existing, Location, Remote, RemoteOptions, Stats},
+    remote::{Location, Remote, RemoteOptions, Stats},
 };
-use tensor_core::{Chain, ErrorKind, Extent, Profile, TensorBuf};
+use tensor_core::{Chain, ErrorKind, Extent, Profile, TensorBuf, output::Existing};
 use test_support::{
     assert_bytes, noise,
     server::{Answer, Served, Server, answer, header, ok, raw, redirect, stalled},

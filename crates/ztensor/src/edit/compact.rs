@@ -2,15 +2,18 @@
 
 use std::{io::Write, path::Path};
 
+use unicode_normalization::is_nfc;
+
 use tensor_core::{
     ErrorKind, Source,
     output::{Durability, Edited, Existing, LockedFile, NewFile},
 };
 
 use crate::{
-    Generation, Reader, Version, WriteOptions, Writer,
+    Encoding, Form, Generation, Reader, Version, WriteOptions, Writer,
     container::last_complete,
     error::{Error, Result},
+    v2::{CANONICAL, FLOOR},
     write::copy_all,
 };
 
@@ -55,7 +58,11 @@ pub fn compact_dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<
 /// wrong with is for the caller to look for.
 pub fn rewrite<W: Write>(reader: &Reader, sink: W, options: WriteOptions) -> Result<W> {
     options.check()?;
-    let options = options.version(editable(reader)?);
+    let mut options = edit_options(reader, options)?;
+    if options.version == Version::V2 && is_plain(reader)? {
+        options = options.form(Form::Canonical);
+    }
+    options.check()?;
     let mut writer = Writer::start(sink, options, |_, _| Ok(()));
     copy_all(reader, &mut writer)?;
     writer.finish()
@@ -74,8 +81,58 @@ pub(super) fn editable(reader: &Reader) -> Result<Version> {
     match reader.generation() {
         Generation::V1_1 => Ok(Version::V1_1),
         Generation::V1_2 => Ok(Version::V1_2),
+        Generation::V2 if reader.manifest().has_other_keys() || reader.manifest().is_absent() => {
+            let reason = "file has no manifest, or one with keys that are not text, expected one that \
+                          can be written again";
+            Err(Error::Given { reason: reason.to_owned() })
+        }
+        Generation::V2 => Ok(Version::V2),
         found => Err(Error::NotEditable { found }),
     }
+}
+
+/// Returns the options with which a file is edited: in generation 2, blobs go on the grid of those that
+/// are there.
+pub(super) fn edit_options(reader: &Reader, options: WriteOptions) -> Result<WriteOptions> {
+    let options = options.version(editable(reader)?);
+    if options.version != Version::V2 {
+        return Ok(options);
+    }
+    let mut grid = reader.manifest().offset();
+    for tensor in reader.tensors() {
+        for (_, part) in tensor.object()?.components.iter().filter(|(_, part)| part.shard.is_none())
+        {
+            grid |= part.offset;
+        }
+    }
+    let grid = 1_u64.checked_shl(grid.trailing_zeros()).unwrap_or(CANONICAL);
+    let options = options.form(Form::Free).or_alignment(grid.clamp(FLOOR, CANONICAL));
+    options.check()?;
+    Ok(options)
+}
+
+/// Tells whether a file of generation 2 is stored as the canonical form asks, but for the order of its
+/// blobs and what lies between them.
+fn is_plain(reader: &Reader) -> Result<bool> {
+    let manifest = reader.manifest();
+    if manifest.shards().len() > 0 || !manifest.offset().is_multiple_of(CANONICAL) {
+        return Ok(false);
+    }
+    for tensor in reader.tensors() {
+        let object = tensor.object()?;
+        let plain = object.components.iter().all(|(role, part)| {
+            let has_xxh3 = part.digest.as_deref().is_some_and(|digest| digest.starts_with("xxh3:"));
+            let on_grid = part.offset.is_multiple_of(CANONICAL);
+            part.encoding == Encoding::Raw && has_xxh3 && on_grid && is_nfc(role.as_str())
+        });
+        if !plain
+            || !is_nfc(tensor.name())
+            || object.components.iter().any(|(_, part)| part.elements().is_none())
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Cuts a file whose end is missing back to the last complete file inside it: what an edit that

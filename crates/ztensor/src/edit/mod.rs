@@ -9,10 +9,14 @@
 //! [blobs][manifest][footer][new blobs…    ][old manifest][footer]               meanwhile
 //! [blobs][manifest][footer][new blobs…][new manifest][footer]                   after
 //! ```
+//!
+//! In generation 2 the footer says where the manifest is, so that a copy of these 40 bytes alone is the
+//! old end. The format's text promises readers nothing while a file is appended to; this holds for every
+//! reader that opens the file at one length.
 
 mod compact;
 
-use compact::editable;
+use compact::edit_options;
 pub use compact::{compact, compact_dry_run, recover, recoverable, rewrite};
 
 use std::{
@@ -27,8 +31,9 @@ use tensor_core::{
 };
 
 use crate::{
-    Attributes, Component, Reader, Tensor, Value, WriteOptions, Writer,
+    Attributes, Component, Generation, Reader, Tensor, Value, WriteOptions, Writer,
     error::{Error, Result},
+    v2::FOOTER,
 };
 
 /// A file that is being edited, locked against other editors.
@@ -79,7 +84,10 @@ impl Drop for Lock {
 }
 
 impl Editor {
-    /// Locks and opens a file of generation 1.1 or 1.2 with the default options.
+    /// Locks and opens a file of generation 1.1, 1.2 or 2 with the default options.
+    ///
+    /// A canonical file of generation 2 is canonical no more when something was appended;
+    /// [`compact`] makes it so again.
     ///
     /// # Errors
     ///
@@ -116,9 +124,14 @@ impl Editor {
     }
 
     fn start(reader: Reader, options: WriteOptions, file: Option<LockedFile>) -> Result<Self> {
-        let options = options.version(editable(&reader)?);
+        let options = edit_options(&reader, options)?;
         let source = reader.source();
-        let tail = Extent::between(reader.manifest().offset(), source.len());
+        // A footer of generation 2 says where the manifest is, so it is the end by itself.
+        let end = match reader.generation() {
+            Generation::V2 => source.len().saturating_sub(FOOTER),
+            _ => reader.manifest().offset(),
+        };
+        let tail = Extent::between(end, source.len());
         let old = source.read(tail, "manifest")?;
         let sink = file.as_ref().map(LockedFile::try_clone).transpose()?;
         let durability = options.output.durability;
@@ -162,8 +175,8 @@ impl<W: Write> Editor<W> {
     /// [`Error::NotEditable`]; [`Error::Write`]; where the file cannot be read.
     pub fn copy_to(sink: W, reader: &Reader, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        let options = options.version(editable(reader)?);
-        let blobs = Extent::first(reader.manifest().offset());
+        let options = edit_options(reader, options)?;
+        let blobs = Extent::first(blobs_end(reader)?);
         let mut writer = Writer::resume(sink, 0, reader.manifest(), options)?;
         while writer.position() < blobs.end() {
             let piece = Extent::between(writer.position(), blobs.end());
@@ -326,6 +339,21 @@ impl<W: Write> Editor<W> {
         }
         self.writer.change_attributes_of(name, change)
     }
+}
+
+/// Returns where the last blob ends.
+fn blobs_end(reader: &Reader) -> Result<u64> {
+    if reader.generation() != Generation::V2 {
+        return Ok(reader.manifest().offset());
+    }
+    let mut end = 0;
+    for tensor in reader.tensors() {
+        for (_, part) in tensor.object()?.components.iter().filter(|(_, part)| part.shard.is_none())
+        {
+            end = end.max(part.offset.saturating_add(part.length));
+        }
+    }
+    Ok(end)
 }
 
 /// As many zeros, in the place of bytes that nobody looks at.

@@ -60,6 +60,25 @@ pub(crate) fn of_name(name: &[u8]) -> Option<DType> {
     NAMES.iter().find(|(_, known)| known.as_bytes() == name).map(|(dtype, _)| *dtype)
 }
 
+impl From<DType> for ElementType {
+    fn from(dtype: DType) -> Self {
+        Self::Plain(dtype)
+    }
+}
+
+impl ElementType {
+    /// Returns the storage type and the `type` by which generation 2 writes it; `None` where it cannot.
+    pub(crate) fn as_in_v2(self) -> Option<(DType, Option<&'static str>)> {
+        match self {
+            Self::Plain(dtype) => name_of(dtype).map(|_| as_in_v2(dtype)),
+            Self::Packed { .. } => {
+                let found = LOGICAL_V2.iter().find(|(.., elements)| *elements == self);
+                found.map(|(name, stored, _)| (*stored, Some(*name)))
+            }
+        }
+    }
+}
+
 /// Returns the element type that generation 1.2 means by a storage type and its `type`; `None`
 /// for a `type` that is not known.
 pub(crate) fn logical(storage: DType, logical: &str) -> Option<DType> {
@@ -68,6 +87,84 @@ pub(crate) fn logical(storage: DType, logical: &str) -> Option<DType> {
         .find(|(_, name, stored)| *name == logical && *stored == storage)
         .map(|(dtype, ..)| *dtype)
 }
+
+/// What the elements of a component are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ElementType {
+    /// Elements of a type that the workspace's tensors have.
+    Plain(DType),
+    /// Elements of another type, without a gap between them.
+    Packed {
+        /// The `type` of generation 2.
+        name: &'static str,
+        /// Bits of an element, 4 or 8; of two in a byte the first is in the low four.
+        bits: u32,
+    },
+}
+
+impl ElementType {
+    /// Returns how many bytes a number of elements takes; `None` where that does not fit 64 bits.
+    #[must_use]
+    pub const fn byte_len(self, elements: u64) -> Option<u64> {
+        match self {
+            Self::Plain(dtype) => dtype.byte_len(elements),
+            Self::Packed { bits: 4, .. } => Some(elements.div_ceil(2)),
+            Self::Packed { .. } => Some(elements),
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(dtype) => dtype.fmt(f),
+            Self::Packed { name, .. } => f.pad(name),
+        }
+    }
+}
+
+/// Returns what generation 2 means by a storage type and its `type`; `None` for a `type` that is not
+/// known, or is not stored so.
+pub(crate) fn element_type_v2(storage: DType, logical: Option<&str>) -> Option<ElementType> {
+    let Some(logical) = logical else { return Some(ElementType::Plain(storage)) };
+    let found = LOGICAL_V2.iter().find(|(name, ..)| *name == logical);
+    found.filter(|(_, stored, _)| *stored == storage).map(|(.., elements)| *elements)
+}
+
+/// Returns the storage type of a `type` of generation 2; `None` where it is not known.
+pub(crate) fn storage_v2(logical: &str) -> Option<DType> {
+    LOGICAL_V2.iter().find(|(name, ..)| *name == logical).map(|(_, stored, _)| *stored)
+}
+
+/// Returns the storage type and the `type` by which generation 2 writes an element type.
+fn as_in_v2(dtype: DType) -> (DType, Option<&'static str>) {
+    let plain = ElementType::Plain(dtype);
+    let found = LOGICAL_V2.iter().find(|(.., elements)| *elements == plain);
+    found.map_or((dtype, None), |(name, stored, _)| (*stored, Some(*name)))
+}
+
+/// Tells whether an element type is one that parts are stored in; any other is a `type` of one.
+pub(crate) fn is_storage(dtype: DType) -> bool {
+    !matches!(dtype, DType::Bool | DType::F8E4M3 | DType::F8E5M2 | DType::C64 | DType::C128)
+}
+
+const fn packed(name: &'static str, bits: u32) -> (&'static str, DType, ElementType) {
+    (name, DType::U8, ElementType::Packed { name, bits })
+}
+
+/// The `type`s of generation 2, and what they are stored in.
+const LOGICAL_V2: [(&str, DType, ElementType); 9] = [
+    ("bool", DType::U8, ElementType::Plain(DType::Bool)),
+    ("f8_e4m3fn", DType::U8, ElementType::Plain(DType::F8E4M3)),
+    ("f8_e5m2", DType::U8, ElementType::Plain(DType::F8E5M2)),
+    packed("f8_e4m3fnuz", 8),
+    packed("f8_e5m2fnuz", 8),
+    packed("f8_e8m0", 8),
+    packed("f4_e2m1", 4),
+    ("complex64", DType::F32, ElementType::Plain(DType::C64)),
+    ("complex128", DType::F64, ElementType::Plain(DType::C128)),
+];
 
 /// Returns the storage type and the `type` by which generation 1.2 writes an element type; `None`
 /// where it is written under its own name.

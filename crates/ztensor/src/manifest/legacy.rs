@@ -43,7 +43,7 @@ pub(crate) fn object_v1_0(
             "shape" => shape = Some(shape_at(decoder, limits).map_err(|e| e.inside("shape"))?),
             "format" => {
                 let text = decoder.text("text").map_err(|e| e.inside("format"))?;
-                format = Some(Format::parse(&text));
+                format = Some(Format::parse_v1(&text));
             }
             "components" => {
                 let map = components_at(decoder, |decoder| component_v1_0(decoder, manifest));
@@ -122,7 +122,7 @@ pub(crate) fn tensor_v0_1(
             }
             "layout" => {
                 let text = decoder.text("text").map_err(|e| e.inside("layout"))?;
-                layout = Some(Format::parse(&text));
+                layout = Some(Format::parse_v1(&text));
             }
             "shape" => shape = Some(shape_at(decoder, limits).map_err(|e| e.inside("shape"))?),
             "encoding" => component.encoding = Encoding::at(decoder)?,

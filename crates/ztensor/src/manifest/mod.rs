@@ -14,13 +14,14 @@ mod vocabulary;
 
 pub use attributes::Attributes;
 pub(crate) use attributes::Encoded;
-pub use dtype::StoredType;
+pub use dtype::{ElementType, StoredType};
 pub use object::{Component, Object};
 pub use value::Value;
-pub use vocabulary::{ByteOrder, Encoding, Format, Role};
+pub use vocabulary::{ByteOrder, Encoding, Format, Role, Shard};
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     hash::{BuildHasher, RandomState},
     ops::Range,
     sync::OnceLock,
@@ -28,7 +29,7 @@ use std::{
 
 use bytes::Bytes;
 use hashbrown::HashTable;
-use tensor_core::{Limits, text::Quoted};
+use tensor_core::{Extent, Limits, text::Quoted};
 
 use self::{
     attributes::attributes_range,
@@ -36,7 +37,16 @@ use self::{
     fields::{Fields, require, text_of},
     plain::Plain,
 };
-use crate::{Generation, Problem, error::Result};
+use crate::{
+    Generation, Problem,
+    error::Result,
+    v2::{
+        self,
+        container::Footer,
+        document::{Document, Entry as EntryV2},
+        walk::Walk,
+    },
+};
 
 /// The document of a file: version, attributes, and the objects by name.
 ///
@@ -54,8 +64,11 @@ pub struct Manifest {
     attributes: Option<Encoded>,
     other: Vec<(String, Encoded)>,
     unusual: Unusual,
+    /// The root map has keys that are not text, which only generation 2 lets pass.
+    has_other_keys: bool,
     entries: Vec<Entry>,
     apart: Vec<Apart>,
+    shards: BTreeMap<String, Shard>,
     hasher: RandomState,
     by_name: OnceLock<HashTable<Slot>>,
 }
@@ -93,21 +106,7 @@ impl Manifest {
         offset: u64,
         limits: &Limits,
     ) -> Result<Self> {
-        let mut manifest = Self {
-            generation,
-            bytes: bytes.clone(),
-            offset,
-            limits: *limits,
-            version: String::new(),
-            generator: None,
-            attributes: None,
-            other: Vec::new(),
-            unusual: Unusual::default(),
-            entries: Vec::new(),
-            apart: Vec::new(),
-            hasher: RandomState::new(),
-            by_name: OnceLock::new(),
-        };
+        let mut manifest = Self::empty(generation, bytes.clone(), offset, limits);
         let mut decoder = Decoder::new(bytes, 0, limits.depth);
         let root = match generation {
             Generation::V0_1 => manifest.root_v0_1(&mut decoder, limits),
@@ -124,6 +123,60 @@ impl Manifest {
             manifest.by_name = OnceLock::from(manifest.index(RefuseDuplicates::Yes)?);
         }
         Ok(manifest)
+    }
+
+    /// Checks a manifest of generation 2, in a file of `len` bytes, and indexes the names.
+    pub(crate) fn parse_v2(
+        bytes: Bytes,
+        footer: Footer,
+        len: u64,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let place = footer.manifest;
+        let mut manifest = Self::empty(Generation::V2, bytes, place.offset(), limits);
+        "2".clone_into(&mut manifest.version);
+        if place.is_empty() {
+            // A shard of nothing but blobs.
+            return Ok(manifest);
+        }
+        footer.check(&manifest.bytes)?;
+        v2::cbor::check(&manifest.bytes).map_err(|broken| broken.into_error(place.offset()))?;
+        let Document { attributes, shards, other, objects } =
+            Document::check(&manifest.bytes, place, len, limits)?;
+        manifest.attributes = attributes.map(|range| manifest.encoded(range));
+        manifest.shards = shards;
+        for (key, value) in other {
+            let key = Walk::new(&manifest.bytes, key.start).text().map(str::to_owned);
+            let value = manifest.encoded(value);
+            match key {
+                Some(key) => manifest.other.push((key, value)),
+                None => manifest.has_other_keys = true,
+            }
+        }
+        // Manifests are at most 1 GiB long.
+        let entries = objects.into_iter().filter_map(|(at, len)| Self::entry(at, len));
+        manifest.entries = entries.collect();
+        Ok(manifest)
+    }
+
+    fn empty(generation: Generation, bytes: Bytes, offset: u64, limits: &Limits) -> Self {
+        Self {
+            generation,
+            bytes,
+            offset,
+            limits: *limits,
+            version: String::new(),
+            generator: None,
+            attributes: None,
+            other: Vec::new(),
+            unusual: Unusual::default(),
+            entries: Vec::new(),
+            apart: Vec::new(),
+            shards: BTreeMap::new(),
+            has_other_keys: false,
+            hasher: RandomState::new(),
+            by_name: OnceLock::new(),
+        }
     }
 
     /// Reads the root map of generations 1.0 and later. Format text: Part II, section 1.
@@ -312,6 +365,22 @@ impl Manifest {
         self.other.iter().map(|(key, _)| key.as_str())
     }
 
+    /// Returns the other files that hold blobs of this one, by name; only generation 2 has any.
+    pub fn shards(&self) -> impl ExactSizeIterator<Item = (&str, &Shard)> {
+        self.shards.iter().map(|(name, shard)| (name.as_str(), shard))
+    }
+
+    /// Tells whether the file is a shard of nothing but blobs, without a manifest of its own.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Tells whether the root map has keys that are not text.
+    pub(crate) const fn has_other_keys(&self) -> bool {
+        self.has_other_keys
+    }
+
     /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -383,7 +452,7 @@ impl Manifest {
     /// Reads an object that is dense and plainly encoded; `None` for any other.
     pub(crate) fn plain_at(&self, index: usize) -> Option<Plain<'_>> {
         match self.generation {
-            Generation::V0_1 | Generation::V1_0 => None,
+            Generation::V0_1 | Generation::V1_0 | Generation::V2 => None,
             Generation::V1_1 | Generation::V1_2 => {
                 let body = self.bytes.get(self.body(index)..)?;
                 Plain::parse(body, &self.limits).map(|(plain, _)| plain)
@@ -396,6 +465,11 @@ impl Manifest {
             return Ok(plain.into_object());
         }
         let body = self.body(index);
+        if self.generation == Generation::V2 {
+            let entry = EntryV2::read(&mut Walk::new(&self.bytes, body));
+            let object = entry.map(|entry| entry.into_object(&self.bytes));
+            return object.map_err(|broken| broken.into_error(self.offset));
+        }
         let limits = &self.limits;
         let mut decoder = Decoder::new(&self.bytes, body, limits.depth);
         match self.generation {
@@ -431,6 +505,11 @@ impl Manifest {
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Returns where the encoded manifest is.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent::new(self.offset, self.byte_len()).unwrap_or(Extent::first(0))
     }
 
     /// Returns the length of the encoded manifest in bytes.

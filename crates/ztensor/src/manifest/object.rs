@@ -9,7 +9,7 @@ use tensor_core::{DType, Limits, Shape, text::Quoted};
 use super::{
     attributes::{Encoded, attributes_range},
     cbor::{self, Decoder},
-    dtype::{self, StoredType},
+    dtype::{self, ElementType, StoredType},
     emit::Emitter,
     fields::{Keys, Seen, skipped, text_of, text_or_null},
     vocabulary::{ByteOrder, Encoding, Format, Role},
@@ -69,7 +69,7 @@ impl Object {
         Ok(object)
     }
 
-    /// Decodes an object that stands alone.
+    /// Decodes an object of an earlier generation that stands alone.
     pub(crate) fn from_encoded(bytes: &Bytes, limits: &Limits) -> Result<Self> {
         let parsed = Self::parse(&mut Decoder::new(bytes, 0, limits.depth), bytes, limits);
         parsed.map_err(|error| error.into_error(0))
@@ -98,7 +98,7 @@ impl Object {
                 b"format" => {
                     seen.once(1, at, &key)?;
                     let text = decoder.text_bytes("text").map_err(|e| e.inside("format"))?;
-                    set!(into, format, Format::parse(text_of(&text)));
+                    set!(into, format, Format::parse_v1(text_of(&text)));
                 }
                 b"components" => {
                     seen.once(2, at, &key)?;
@@ -126,6 +126,9 @@ impl Object {
     /// Encodes the object as [`walk`](Self::walk) reads it, keys in the order of the reference
     /// writer and roles sorted by their bytes.
     pub(crate) fn encode(&self, emitter: &mut Emitter<'_>) {
+        if self.components.iter().any(|(_, component)| component.is_v2) {
+            return self.encode_v2(emitter);
+        }
         let optional = usize::from(self.attributes.is_some()).saturating_add(self.other.len());
         emitter.map(optional.saturating_add(3));
         emitter.text("shape").array(self.shape.rank());
@@ -221,20 +224,23 @@ pub(crate) fn components_at(
 pub struct Component {
     /// The type of the stored elements.
     pub dtype: StoredType,
-    /// What the elements mean beyond their storage type; generation 1.2 only.
+    /// What the elements mean beyond their storage type; from generation 1.2 on.
     pub logical_type: Option<String>,
     /// Where the blob starts, in bytes from the start of the file.
     pub offset: u64,
     /// The length of the stored blob in bytes, before decoding.
     pub length: u64,
-    /// The length in bytes after decoding; generation 1.2 only, and only where it is encoded.
+    /// The length in bytes after decoding; from generation 1.2 on, and only where it is encoded.
     pub uncompressed_length: Option<u64>,
+    /// The name of the shard that the blob lies in; generation 2 only. `None` is this file.
+    pub shard: Option<String>,
     /// How the bytes are stored.
     pub encoding: Encoding,
-    /// The text of the digest over the stored bytes.
+    /// The text of the digest: over the stored bytes, in generation 2 over the decoded ones.
     pub digest: Option<String>,
     /// The order of the bytes of an element; only generation 0.1 has another than little-endian.
     pub byte_order: ByteOrder,
+    pub(crate) is_v2: bool,
     pub(crate) other: Vec<(String, Bytes)>,
 }
 
@@ -246,29 +252,45 @@ impl Component {
             offset,
             length,
             uncompressed_length: None,
+            shard: None,
             encoding: Encoding::Raw,
             digest: None,
             byte_order: ByteOrder::Little,
+            is_v2: false,
             other: Vec::new(),
         }
     }
 
-    /// Returns the type of an element: what `dtype` and, in generation 1.2, `type` mean together.
+    /// Returns the type of an element: what `dtype` and, from generation 1.2 on, `type` mean together.
     ///
-    /// A `type` that is not known, or does not go with its `dtype`, leaves the stored elements.
-    /// `None` where the `dtype` is unknown.
+    /// In 1.2, a `type` that is not known, or does not go with its `dtype`, leaves the stored elements.
+    /// `None` where the `dtype` is unknown or, in 2, the `type`, and where elements are of a type that
+    /// is not a [`DType`]: see [`elements`](Self::elements).
     #[must_use]
     pub fn element_type(&self) -> Option<DType> {
+        match self.elements()? {
+            ElementType::Plain(dtype) => Some(dtype),
+            ElementType::Packed { .. } => None,
+        }
+    }
+
+    /// Returns what the elements are, also where that is not a [`DType`]; `None` where it is unknown.
+    #[must_use]
+    pub fn elements(&self) -> Option<ElementType> {
         let StoredType::Known(stored) = &self.dtype else {
             return None;
         };
+        if self.is_v2 {
+            return dtype::element_type_v2(*stored, self.logical_type.as_deref());
+        }
         let meant = self.logical_type.as_ref().and_then(|name| dtype::logical(*stored, name));
-        Some(meant.unwrap_or(*stored))
+        Some(ElementType::Plain(meant.unwrap_or(*stored)))
     }
 
     /// Tells whether there is a `type` that does not say what the elements mean.
     pub(crate) fn logical_type_is_unknown(&self) -> bool {
         match (&self.dtype, &self.logical_type) {
+            (StoredType::Known(_), Some(_)) if self.is_v2 => self.elements().is_none(),
             (StoredType::Known(stored), Some(name)) => dtype::logical(*stored, name).is_none(),
             _ => false,
         }
@@ -374,7 +396,7 @@ impl Component {
 impl Encoding {
     pub(crate) fn at(decoder: &mut Decoder<'_>) -> cbor::Result<Self> {
         let text = text_or_null(decoder, "encoding")?;
-        Ok(text.map_or(Self::Raw, |text| Self::parse(&text)))
+        Ok(text.map_or(Self::Raw, |text| Self::parse_v1(&text)))
     }
 }
 

@@ -13,6 +13,16 @@ pub enum ByteOrder {
     Big,
 }
 
+/// The identity of a shard, as the table of the file that needs it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shard {
+    /// Its length in bytes.
+    pub size: u64,
+    /// The text of the digest over the whole file.
+    pub digest: String,
+}
+
 macro_rules! vocabulary {
     (
         $(#[$meta:meta])*
@@ -65,8 +75,10 @@ vocabulary! {
     Encoding {
         /// As they are.
         Raw = "raw",
-        /// As zstd frames.
+        /// As zstd frames; before generation 2.
         Zstd = "zstd",
+        /// As zstd frames that stand for themselves, with a table of them; generation 2 only.
+        ZstdSeekable = "zt.zstd-seekable/1",
     }
     /// In a way that is not known; only the use of that component fails.
     Other
@@ -84,6 +96,12 @@ vocabulary! {
         /// Packed codes with scales and zero points for groups of them: components
         /// `packed_weight`, `scales`, `zeros`.
         QuantizedGroup = "quantized_group",
+        /// Generation 2: packed codes with scales, and zero points where there are any, all defined:
+        /// components `data`, `scales`, `zeros`.
+        QuantGroup = "zt.quant_group/1",
+        /// Generation 2: elements in blocks of one scale each, a power of two: components `data`,
+        /// `scales`.
+        Mx = "zt.mx/1",
         /// Generation 0.1: row pointers, column indices and values in one blob `data`.
         InlineCsr = "sparsecsr",
         /// Generation 0.1: coordinates and value of each element in turn in one blob `data`.
@@ -101,10 +119,62 @@ impl Format {
             Self::SparseCsr => &[Role::Values, Role::Indices, Role::Indptr],
             Self::SparseCoo => &[Role::Values, Role::Coords],
             Self::QuantizedGroup => &[Role::PackedWeight, Role::Scales, Role::Zeros],
+            Self::QuantGroup | Self::Mx => &[Role::Data, Role::Scales],
             Self::Other(_) => &[],
         }
     }
+
+    /// Reads a name of the generations before 2.
+    pub(crate) fn parse_v1(text: &str) -> Self {
+        match Self::parse(text) {
+            Self::QuantGroup | Self::Mx => Self::Other(text.to_owned()),
+            format => format,
+        }
+    }
+
+    /// Reads a name of generation 2.
+    pub(crate) fn parse_v2(text: &str) -> Self {
+        match text {
+            "dense" => Self::Dense,
+            CSR_V2 => Self::SparseCsr,
+            COO_V2 => Self::SparseCoo,
+            _ => match Self::parse(text) {
+                format @ (Self::QuantGroup | Self::Mx) => format,
+                _ => Self::Other(text.to_owned()),
+            },
+        }
+    }
+
+    /// Returns the name in generation 2.
+    pub(crate) fn text_v2(&self) -> &str {
+        match self {
+            Self::SparseCsr => CSR_V2,
+            Self::SparseCoo => COO_V2,
+            other => other.as_str(),
+        }
+    }
 }
+
+impl Encoding {
+    /// Reads a name of the generations before 2.
+    pub(crate) fn parse_v1(text: &str) -> Self {
+        match Self::parse(text) {
+            Self::ZstdSeekable => Self::Other(text.to_owned()),
+            encoding => encoding,
+        }
+    }
+
+    /// Reads a name of generation 2.
+    pub(crate) fn parse_v2(text: &str) -> Self {
+        match Self::parse(text) {
+            Self::ZstdSeekable => Self::ZstdSeekable,
+            _ => Self::Other(text.to_owned()),
+        }
+    }
+}
+
+const CSR_V2: &str = "zt.sparse_csr/1";
+const COO_V2: &str = "zt.sparse_coo/1";
 
 vocabulary! {
     /// What a component is to its object. Format text: Part III.

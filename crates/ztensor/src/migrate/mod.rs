@@ -1,7 +1,9 @@
-//! Bringing files of any generation to 1.1.
+//! Bringing files of any generation to another.
 
+mod across;
 mod translate;
 
+pub(crate) use across::copy as copy_across;
 pub(crate) use translate::{name_as_in_v1_2, translate_to_v1_1, translate_to_v1_2};
 
 use std::io::Write;
@@ -20,8 +22,8 @@ use crate::{
 #[cfg(feature = "zstd")]
 use crate::{Compression, Encoding};
 
-/// Writes everything that a file holds as a file of generation 1.1, or of 1.2 where the writer makes
-/// such; returns what could not be carried over as it was.
+/// Writes everything that a file holds as a file of generation 1.1, or of 1.2 or 2 where the writer
+/// makes such; returns what could not be carried over as it was.
 ///
 /// That is a [`Report`], and not what an edit returns: the writer may write to anything, and what it
 /// has done is known when it is finished.
@@ -38,11 +40,24 @@ use crate::{Compression, Encoding};
 /// | 1.0 | keys that the format did not name and now does | left out |
 /// | 1.2 | `type` of 8-bit floats and complex numbers | their `dtype`, in 1.1 |
 ///
+/// Generation 2 is another container: to it and from it, parts are decoded and stored as the writer's
+/// options say, with new digests. Nothing is written before it is known that all of the file has a
+/// place. What changes:
+///
+/// | from | what | becomes |
+/// |---|---|---|
+/// | 1.x | bools, 8-bit floats, complex numbers | a `type` beside the `dtype` that stores them |
+/// | 1.x | sparse indices of other types than `u32` and `u64`; unsorted rows | `u64`; sorted rows |
+/// | 1.x | `quantized_group` and formats that are not known | `ztensor1.…/1`, as 1.x defines no order of codes |
+/// | 2 | `zt.quant_group/1`, `zt.mx/1` and others | formats of these names, which readers of 1.x open part by part |
+/// | both | keys that the format does not name, the version | left out |
+///
 /// The writer is not finished, so that more can be added.
 ///
 /// # Errors
 ///
-/// As for reading the objects and writing them. The writer is of no use afterwards.
+/// As for reading the objects and writing them; [`Error::NotExpressible`](crate::Error::NotExpressible)
+/// between 1.x and 2. The writer is of no use afterwards.
 ///
 /// # Examples
 ///
@@ -55,6 +70,9 @@ use crate::{Compression, Encoding};
 /// # Ok::<(), ztensor::Error>(())
 /// ```
 pub fn migrate<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Result<Report> {
+    if reader.generation() == Generation::V2 || writer.version() == Version::V2 {
+        return across::migrate(reader, writer);
+    }
     let mut migration = Migration { writer, report: Report::default(), moved: Moved::default() };
     migration.document(reader)?;
     for tensor in in_file_order(reader)? {
@@ -112,7 +130,7 @@ impl<W: Write> Migration<'_, W> {
         let dropped: &[&str] = match (tensor.reader().generation(), self.writer.version()) {
             (Generation::V1_0, _) => &LATER_KEYS,
             (_, Version::V1_2) => &V1_2_KEYS,
-            (_, Version::V1_1) => &[],
+            (_, Version::V1_1 | Version::V2) => &[],
         };
         for (role, component) in &mut object.components {
             for key in drop_keys(component, dropped) {

@@ -2,9 +2,9 @@
 //! upper-case digits and `sha256:` with 64 lower-case digits.
 
 #[cfg(not(feature = "digest"))]
-pub(crate) use absent::{Algorithm, Digest, Hasher, parse, stored, text};
+pub(crate) use absent::{Algorithm, Digest, Hasher, parse, parse_v2, stored, text};
 #[cfg(feature = "digest")]
-pub(crate) use present::{Algorithm, Digest, Hasher, parse, stored, text};
+pub(crate) use present::{Algorithm, Digest, Hasher, parse, parse_v2, stored, text};
 
 /// What the text of a digest says.
 #[cfg_attr(not(feature = "digest"), expect(dead_code, reason = "no algorithm is known then"))]
@@ -38,11 +38,23 @@ mod present {
         Some(DigestText::Known(Algorithm::Crc32c, Digest::Crc32c(value)))
     }
 
+    /// Reads the text of a digest of generation 2, which opening has found to be one; `None` where it
+    /// is too long or too short for its algorithm.
+    pub(crate) fn parse_v2(text: &str) -> Option<DigestText> {
+        match text.split_once(':') {
+            Some(("sha256" | "xxh3", _)) => {
+                let digest: Digest = text.parse().ok()?;
+                Some(DigestText::Known(digest.algorithm(), digest))
+            }
+            _ => Some(DigestText::Unknown),
+        }
+    }
+
     /// Writes a digest as the reference does.
     pub(crate) fn text(digest: Digest) -> String {
         match digest {
             Digest::Crc32c(value) => format!("crc32c:0x{value:08X}"),
-            sha256 @ Digest::Sha256(_) => sha256.to_string(),
+            other => other.to_string(),
         }
     }
 
@@ -79,6 +91,10 @@ mod absent {
     }
 
     pub(crate) fn parse(_text: &str) -> Option<DigestText> {
+        Some(DigestText::Unknown)
+    }
+
+    pub(crate) fn parse_v2(_text: &str) -> Option<DigestText> {
         Some(DigestText::Unknown)
     }
 

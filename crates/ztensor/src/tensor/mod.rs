@@ -4,6 +4,8 @@ mod blob;
 pub(crate) mod digest;
 mod layout;
 mod quantized;
+#[cfg(feature = "zstd")]
+pub(crate) mod seekable;
 pub(crate) mod sparse;
 mod stream;
 
@@ -18,7 +20,10 @@ pub(crate) use stream::Len;
 use bytes::Bytes;
 use tensor_core::{Extent, Source, TensorBuf, TensorInfo, Verified};
 
-use crate::{Attributes, Component, Encoding, Error, Format, Object, Reader, Role, error::Result};
+use crate::{
+    Attributes, Component, ElementType, Encoding, Error, Format, Object, Reader, Role,
+    error::Result,
+};
 
 impl Reader {
     /// Returns handles on the objects in the order of the manifest.
@@ -263,10 +268,14 @@ impl<'a> Tensor<'a> {
         self.reader
     }
 
-    /// Returns the file, in which its [extent](Self::extent) counts.
+    /// Returns the file, in which its [extent](Self::extent) counts: of a dense tensor in a shard, that
+    /// shard, where it was found.
     #[must_use]
     pub fn source(self) -> &'a Source {
-        self.reader.source()
+        let object = self.object().ok().filter(|object| object.format == Format::Dense);
+        let data = object.and_then(|object| object.component(&Role::Data)?.shard.clone());
+        let shard = data.and_then(|shard| self.reader.shard(&shard));
+        shard.unwrap_or_else(|| self.reader.source())
     }
 
     /// Returns a handle on a component without asking how long its object needs it to be.
@@ -310,8 +319,9 @@ impl<'a> Tensor<'a> {
 
     fn len_of(self, object: &Object, role: &Role, component: &Component) -> Result<Len> {
         let needed = match (&object.format, role) {
-            (Format::Dense, Role::Data) => match component.element_type() {
-                Some(dtype) => Some(object.shape.byte_len(dtype)?),
+            (Format::Dense, Role::Data) => match component.elements() {
+                Some(ElementType::Plain(dtype)) => Some(object.shape.byte_len(dtype)?),
+                Some(packed) => packed.byte_len(object.shape.elements()?),
                 None => None,
             },
             (Format::SparseCsr, Role::Indptr) => {
@@ -376,6 +386,7 @@ impl<'a> Tensor<'a> {
             Format::Dense | Format::InlineCsr | Format::InlineCoo => Ok(Role::Data),
             Format::SparseCsr | Format::SparseCoo => Ok(Role::Values),
             Format::QuantizedGroup => Ok(Role::PackedWeight),
+            Format::QuantGroup | Format::Mx => Ok(Role::Data),
             Format::Other(_) => Err(self.wrong_format(object.format.clone(), "a known one")),
         }
     }

@@ -90,6 +90,56 @@ impl Csr {
         roles.zip([self.values, self.indices, self.indptr]).collect()
     }
 
+    /// Returns the same matrix with the columns of each row in ascending order.
+    pub(crate) fn sorted(&self) -> Checked<Self> {
+        let width = self.values.dtype().width().and_then(|width| usize::try_from(width).ok());
+        let width = width.unwrap_or(1);
+        let columns = to_u64s(&self.indices)?;
+        let mut order: Vec<u64> = (0..columns.len() as u64).collect();
+        let column = |&at: &u64| usize::try_from(at).ok().and_then(|at| columns.get(at)).copied();
+        let pointers = to_u64s(&self.indptr)?;
+        for [start, end] in pointers.array_windows() {
+            let row =
+                place(*start, 1).zip(place(*end, 1)).map(|(start, end)| start.start..end.start);
+            if let Some(row) = row.and_then(|row| order.get_mut(row)) {
+                row.sort_by_key(column);
+            }
+        }
+        let permuted = |tensor: &TensorBuf, width: usize| {
+            let mut bytes = AlignedBuf::with_capacity(tensor.bytes().len())?;
+            for &at in &order {
+                let place = place(at, width).and_then(|place| tensor.bytes().get(place));
+                bytes.extend_from_slice(place.unwrap_or_default())?;
+            }
+            TensorBuf::new(tensor.dtype(), tensor.shape().clone(), bytes.into_bytes())
+        };
+        let values = permuted(&self.values, width)?;
+        let indices = permuted(&self.indices, index_width(self.indices.dtype())?)?;
+        Ok(Self { shape: self.shape.clone(), values, indices, indptr: self.indptr.clone() })
+    }
+
+    /// Proves what generation 2 asks for beyond this.
+    pub(crate) fn check_v2(&self) -> Checked<()> {
+        let [indices, indptr] = [&self.indices, &self.indptr].map(TensorBuf::dtype);
+        ensure!(
+            indices == indptr && matches!(indices, DType::U32 | DType::U64),
+            "indices are {indices} and indptr {indptr}, expected u32 or u64 for both"
+        );
+        let order = check_csr(
+            &self.shape,
+            elements(&self.values),
+            elements(&self.indices),
+            &mut integers(&self.indptr)?,
+            &mut integers(&self.indices)?,
+        )?;
+        match order {
+            RowOrder::Ascending => Ok(()),
+            RowOrder::BrokenIn(row) => {
+                Err(format!("columns of row {row} are not in ascending order").into())
+            }
+        }
+    }
+
     /// Returns the matrix with all its elements, those that are not stored as zeros.
     pub(crate) fn to_dense(&self, limits: &Limits) -> Checked<TensorBuf> {
         to_dense(&self.shape, &self.values, limits, |bytes| self.fill(bytes))
@@ -169,6 +219,18 @@ impl Coo {
 
     pub(crate) fn into_parts(self) -> Vec<(Role, TensorBuf)> {
         COO_ROLES.into_iter().zip([self.values, self.coords]).collect()
+    }
+
+    /// Proves what generation 2 asks for beyond this.
+    pub(crate) fn check_v2(&self) -> Checked<()> {
+        let dtype = self.coords.dtype();
+        ensure!(
+            matches!(dtype, DType::U32 | DType::U64),
+            "coords are {dtype}, expected u32 or u64"
+        );
+        ensure!(self.shape.rank() > 0, "a tensor of rank 0 has no coordinates");
+        let nnz = elements(&self.values);
+        repeated_cell(&self.shape, nnz, &mut integers(&self.coords)?)
     }
 
     /// Returns the tensor with all its elements, those that are not stored as zeros.
@@ -324,6 +386,30 @@ pub(crate) fn check_csr(
     Ok(order)
 }
 
+/// Proves that no cell is listed twice by coordinates that fit the shape, `nnz` for each dimension.
+pub(crate) fn repeated_cell(
+    shape: &Shape,
+    nnz: u64,
+    coordinates: &mut Integers<'_>,
+) -> Checked<()> {
+    let bytes = nnz.saturating_mul(8);
+    let count = usize::try_from(nnz).map_err(|_| Core::OutOfMemory { bytes })?;
+    let mut cells: Vec<u64> = Vec::new();
+    cells.try_reserve_exact(count).map_err(|_| Core::OutOfMemory { bytes })?;
+    cells.resize(count, 0);
+    for stride in shape.strides()? {
+        for cell in &mut cells {
+            let coordinate = coordinates.next().transpose()?.unwrap_or_default();
+            *cell = cell.saturating_add(coordinate.saturating_mul(stride));
+        }
+    }
+    cells.sort_unstable();
+    match cells.array_windows().find(|[a, b]| a == b) {
+        Some([cell, _]) => Err(format!("element {cell} of shape {shape} is stored twice").into()),
+        None => Ok(()),
+    }
+}
+
 /// Proves that coordinates fit the shape and the number of values, in one pass.
 pub(crate) fn check_coo(
     shape: &Shape,
@@ -359,6 +445,11 @@ fn integers(tensor: &TensorBuf) -> Checked<impl Iterator<Item = Checked<u64>>> {
     let dtype = tensor.dtype();
     let width = index_width(dtype)?;
     Ok(tensor.bytes().chunks_exact(width).map(move |bytes| whole(dtype, bytes)))
+}
+
+/// Returns the elements of an integer tensor.
+pub(crate) fn to_u64s(tensor: &TensorBuf) -> Checked<Vec<u64>> {
+    integers(tensor)?.collect()
 }
 
 /// Iterates over the elements of an integer component as they are decoded.

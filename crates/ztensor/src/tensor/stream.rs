@@ -5,6 +5,8 @@ use std::io::{self, BufRead, Read};
 use tensor_core::{Error as Core, Limit, SourceReader};
 
 use super::digest;
+#[cfg(feature = "zstd")]
+use super::seekable::Frames;
 use crate::{
     Fault, Role,
     error::{Decoded, Error},
@@ -28,6 +30,8 @@ pub struct BlobReader {
     pub(super) decoded: u64,
     pub(super) offset: u64,
     pub(super) fault: (String, Role),
+    /// What hashes the decoded bytes, where the digest is over these and they are not as stored.
+    pub(super) hasher: Option<digest::Hasher>,
 }
 
 pub(super) enum Decoder {
@@ -40,6 +44,8 @@ pub(super) enum Decoder {
     },
     #[cfg(feature = "zstd")]
     Zstd(zstd::stream::read::Decoder<'static, StoredReader>),
+    #[cfg(feature = "zstd")]
+    Frames(Box<Frames>),
 }
 
 /// The stored bytes, hashed on the way where there is a digest to compare.
@@ -49,12 +55,17 @@ pub(super) struct StoredReader {
 }
 
 impl BlobReader {
-    /// Gives up the stream for the digest of what was stored, once all of it was read.
+    /// Gives up the stream for the digest that it computes, once all of it was read.
     pub(super) fn into_hasher(self) -> Option<digest::Hasher> {
+        if self.hasher.is_some() {
+            return self.hasher;
+        }
         match self.decoder {
             Decoder::Raw(stored) | Decoder::Swapped { stored, .. } => stored.hasher,
             #[cfg(feature = "zstd")]
             Decoder::Zstd(decoder) => decoder.finish().hasher,
+            #[cfg(feature = "zstd")]
+            Decoder::Frames(_) => None,
         }
     }
 
@@ -123,6 +134,9 @@ impl Read for BlobReader {
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(out.len());
         let read = self.decoder.read(out.get_mut(..room).unwrap_or_default())?;
         self.decoded = self.decoded.saturating_add(read as u64);
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(out.get(..read).unwrap_or_default());
+        }
         match self.len {
             Len::Exactly(expected) | Len::Within(expected) if self.decoded > expected => {
                 Err(self.wrong_length(Decoded::MoreThan(expected), expected))
@@ -162,6 +176,8 @@ impl Read for Decoder {
             }
             #[cfg(feature = "zstd")]
             Self::Zstd(decoder) => decoder.read(out),
+            #[cfg(feature = "zstd")]
+            Self::Frames(frames) => frames.read(out),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use bytes::Bytes;
 use tensor_core::{Limit, Limits};
 
-use super::Writer;
+use super::{Version, Writer};
 use crate::{
     Attributes, Object, Reader, Value,
     error::{Error, Result},
@@ -22,12 +22,16 @@ impl<W: Write> Writer<W> {
     fn object_of(&self, name: &str) -> Result<Object> {
         let missing = || Error::MissingObject { name: name.to_owned() };
         let body = Bytes::copy_from_slice(self.index.body(name).ok_or_else(missing)?);
+        if self.version() == Version::V2 {
+            return Object::from_encoded_v2(&body);
+        }
         Object::from_encoded(&body, &limits())
     }
 
     /// Changes the attributes of the file that is written.
     pub(crate) fn change_attributes(&mut self, change: impl FnOnce(&mut Attributes)) -> Result<()> {
-        if let Some(attributes) = changed("", self.root.attributes.as_ref(), change)? {
+        let version = self.version();
+        if let Some(attributes) = changed("", self.root.attributes.as_ref(), version, change)? {
             self.root.attributes = attributes;
         }
         Ok(())
@@ -40,7 +44,8 @@ impl<W: Write> Writer<W> {
         change: impl FnOnce(&mut Attributes),
     ) -> Result<()> {
         let mut object = self.object_of(name)?;
-        if let Some(attributes) = changed(name, object.attributes.as_ref(), change)? {
+        let version = self.version();
+        if let Some(attributes) = changed(name, object.attributes.as_ref(), version, change)? {
             object.attributes = attributes;
             self.index.remove(name)?;
             self.index.push_object(name, &object)?;
@@ -53,6 +58,7 @@ impl<W: Write> Writer<W> {
 fn changed(
     object: &str,
     encoded: Option<&Encoded>,
+    version: Version,
     change: impl FnOnce(&mut Attributes),
 ) -> Result<Option<Option<Encoded>>> {
     let before = decoded(encoded)?;
@@ -61,7 +67,7 @@ fn changed(
     Ok(match after {
         after if after == before => None,
         after if after.is_empty() => Some(None),
-        after => Some(Some(encode_attributes(object, &after)?)),
+        after => Some(Some(encode_attributes(object, &after, version)?)),
     })
 }
 
@@ -77,11 +83,25 @@ fn limits() -> Limits {
 }
 
 /// Encodes attributes, once they are proved to be such as a reader takes with its default limits.
-pub(super) fn encode_attributes(object: &str, attributes: &Attributes) -> Result<Encoded> {
+pub(super) fn encode_attributes(
+    object: &str,
+    attributes: &Attributes,
+    version: Version,
+) -> Result<Encoded> {
     let found = attributes.iter().map(|(_, value)| levels(value)).max().unwrap_or_default();
-    if found > MAX_LEVELS {
-        let (what, expected) = ("nesting of attributes in levels", "at most 126");
+    let (most, expected) = match version {
+        Version::V2 => (MAX_LEVELS_V2, "at most 28"),
+        Version::V1_1 | Version::V1_2 => (MAX_LEVELS, "at most 126"),
+    };
+    if found > most {
+        let what = "nesting of attributes in levels";
         return Err(Error::Setting { what, found: found.into(), expected });
+    }
+    if version == Version::V2 {
+        let encoded = attributes.encode_v2()?;
+        let len = encoded.bytes.len() as u64;
+        Limits::default().check(Limit::MetadataBytes, "length of attributes in bytes", len)?;
+        return Ok(encoded);
     }
     let encoded = Encoded::from_attributes(attributes);
     let len = encoded.bytes.len() as u64;
@@ -121,3 +141,6 @@ fn levels(value: &Value) -> u32 {
 /// Two levels below the default limit of readers: one for the map of attributes, one for an integer
 /// that is written as a bignum.
 const MAX_LEVELS: u32 = 126;
+/// What may nest in the attributes of an object of generation 2, which lies on level 4 of 32: an item in
+/// the innermost container is on the last.
+const MAX_LEVELS_V2: u32 = 28;

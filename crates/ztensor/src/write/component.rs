@@ -7,12 +7,17 @@ use std::{
 
 use tensor_core::DType;
 
-use super::{ObjectWriter, Version, Writer, codec::Codec};
+use super::{
+    Compression, ObjectWriter, Version, Writer,
+    codec::{Codec, Stored},
+    share::Pending,
+};
 use crate::{
-    Component, Encoding, Fault, Object, Role, StoredType,
+    Component, ElementType, Encoding, Fault, Object, Role, StoredType,
     error::{Error, Result},
     manifest::dtype,
     migrate::name_as_in_v1_2,
+    v2::document,
 };
 
 impl<W: Write> ObjectWriter<'_, W> {
@@ -21,45 +26,80 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Given`] where the role was written before, or the element type is not one of the
-    /// format's; [`Error::Unfinished`] where a component was begun before and not finished;
+    /// [`Error::Given`] where the role was written before, the element type is not one of the
+    /// format's, or roles are not in the order of the canonical form; [`Error::Unfinished`] where a component was begun before and not finished;
     /// [`Error::Write`].
-    pub fn component(&mut self, role: Role, dtype: DType) -> Result<ComponentWriter<'_, W>> {
+    pub fn component(
+        &mut self,
+        role: Role,
+        elements: impl Into<ElementType>,
+    ) -> Result<ComponentWriter<'_, W>> {
+        let (role, component) = self.begin(role, elements.into())?;
+        let Self { writer, storage, object, component_begun, .. } = self;
+        let Writer { out, options, unfinished, blobs, read_back, .. } = &mut **writer;
+        let name = unfinished.as_deref().unwrap_or_default();
+        *component_begun = true;
+        let is_shared = options.is_canonical() && storage.compression == Compression::None;
+        let (codec, offset) = if is_shared {
+            let wants_sha256 = storage.wants_sha256();
+            let sharing = options.sharing(*read_back);
+            let pending = Pending::new(out, blobs, sharing, options.grid(), wants_sha256);
+            (Codec::Shared(Box::new(pending), wants_sha256), 0)
+        } else {
+            let offset = out.align(options.grid())?;
+            (Codec::new(out, storage, options.version, options.threads)?, offset)
+        };
+        let component = Component { offset, ..component };
+        let decoded = 0;
+        Ok(ComponentWriter { name, codec, component, role, decoded, object, component_begun })
+    }
+
+    /// Proves that a component may be written, and returns its definition without a place.
+    fn begin(&mut self, role: Role, elements: ElementType) -> Result<(Role, Component)> {
         self.check_finished()?;
+        self.writer.options.check_storage(&self.storage)?;
         let role = match role {
             Role::Other(text) => Role::parse(&text),
             named => named,
         };
-        let Self { writer, storage, object, component_begun, .. } = self;
-        let Writer { out, options, unfinished, .. } = &mut **writer;
+        let Self { writer, object, .. } = self;
+        let Writer { options, unfinished, .. } = &**writer;
         let name = unfinished.as_deref().unwrap_or_default();
         if object.component(&role).is_some() {
             let problem = format!("component {:?} is written twice", role.as_str());
             return Err(Error::Layout { object: name.to_owned(), problem }.given());
         }
-        if dtype::name_of(dtype).is_none() {
-            let fault = Fault::UnknownDtype { found: dtype.name().to_owned() };
+        let is_v2 = options.version == Version::V2;
+        let known = match (elements, is_v2) {
+            (elements, true) => elements.as_in_v2(),
+            (ElementType::Plain(dtype), false) => dtype::name_of(dtype).map(|_| (dtype, None)),
+            (ElementType::Packed { .. }, false) => None,
+        };
+        let Some((stored, logical)) = known else {
+            let fault = Fault::UnknownDtype { found: elements.to_string() };
             let (object, fault) = (name.to_owned(), Box::new(fault));
             return Err(Error::Component { object, role, fault }.given());
-        }
-        *component_begun = true;
-        let offset = out.align(options.alignment)?;
-        let codec = Codec::new(out, storage, options.threads)?;
-        let mut component = Component::new(StoredType::Known(dtype), offset, 0);
+        };
+        let mut component = Component::new(StoredType::Known(stored), 0, 0);
         if options.version == Version::V1_2 {
             name_as_in_v1_2(&mut component);
         }
-        let decoded = 0;
-        Ok(ComponentWriter {
-            name,
-            codec,
-            component,
-            role,
-            dtype,
-            decoded,
-            object,
-            component_begun,
-        })
+        if is_v2 {
+            component.is_v2 = true;
+            component.logical_type = logical.map(str::to_owned);
+            document::check_new_name(role.as_str(), options.is_canonical())?;
+            let last = object.components.last().map(|(last, _)| last.as_str());
+            if options.is_canonical() && last >= Some(role.as_str()) {
+                let reason = format!(
+                    "component {:?} of object {name:?} comes after {:?}, expected them in the order of \
+                     the canonical form",
+                    role.as_str(),
+                    last.unwrap_or_default()
+                );
+                return Err(Error::Given { reason });
+            }
+        }
+        Ok((role, component))
     }
 
     /// Writes a whole component.
@@ -67,12 +107,61 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// # Errors
     ///
     /// As for [`component`](Self::component).
-    pub fn put(&mut self, role: Role, dtype: DType, bytes: &[u8]) -> Result<()> {
-        let mut component = self.component(role, dtype)?;
+    pub fn put(
+        &mut self,
+        role: Role,
+        elements: impl Into<ElementType>,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let elements = elements.into();
+        if self.writer.options.version == Version::V2
+            && self.storage.compression == Compression::None
+        {
+            return self.put_whole(role, elements, bytes);
+        }
+        let mut component = self.component(role, elements)?;
         component.put(bytes)?;
         component.finish()?;
         Ok(())
     }
+
+    /// Writes a whole component of generation 2, unless there is a blob of the same bytes.
+    fn put_whole(&mut self, role: Role, elements: ElementType, bytes: &[u8]) -> Result<()> {
+        let (role, mut component) = self.begin(role, elements)?;
+        check_bools(self.writer.unfinished.as_deref(), &role, &component, 0, bytes)?;
+        let Self { writer, storage, object, component_begun, .. } = self;
+        let Writer { out, options, blobs, read_back, .. } = &mut **writer;
+        *component_begun = true;
+        let wants_sha256 = storage.wants_sha256();
+        let sharing = options.sharing(*read_back);
+        let pending = Pending::new(out, blobs, sharing, options.grid(), wants_sha256);
+        let placed = pending.whole(bytes, wants_sha256)?;
+        (component.offset, component.length) = (placed.offset, placed.length);
+        component.digest = Some(placed.digest);
+        component.uncompressed_length = Some(placed.length);
+        object.components.push((role, component));
+        *component_begun = false;
+        Ok(())
+    }
+}
+
+/// Refuses bools that are neither 0 nor 1; `before` elements came before these bytes.
+fn check_bools(
+    object: Option<&str>,
+    role: &Role,
+    component: &Component,
+    before: u64,
+    bytes: &[u8],
+) -> Result<()> {
+    if component.element_type() != Some(DType::Bool) {
+        return Ok(());
+    }
+    let Some((at, &found)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1) else {
+        return Ok(());
+    };
+    let fault = Fault::NotABool { index: before.saturating_add(at as u64), found };
+    let (object, role) = (object.unwrap_or_default().to_owned(), role.clone());
+    Err(Error::Component { object, role, fault: Box::new(fault) }.given())
 }
 
 /// A component in the making, made by [`ObjectWriter::component`]: a sink for its decoded bytes.
@@ -85,7 +174,6 @@ pub struct ComponentWriter<'o, W: Write> {
     codec: Codec<'o, W>,
     component: Component,
     role: Role,
-    dtype: DType,
     decoded: u64,
     object: &'o mut Object,
     component_begun: &'o mut bool,
@@ -98,7 +186,7 @@ impl<W: Write> ComponentWriter<'_, W> {
     ///
     /// [`Error::Write`]; [`Error::Given`] where the bytes are not a whole number of elements.
     pub fn finish(mut self) -> Result<u64> {
-        let width = self.dtype.width().unwrap_or(1);
+        let width = self.component.element_type().and_then(DType::width).unwrap_or(1);
         if self.decoded.checked_rem(width) != Some(0) {
             let problem = format!(
                 "component {:?} has {} bytes, expected whole elements of {width}",
@@ -108,11 +196,13 @@ impl<W: Write> ComponentWriter<'_, W> {
             return Err(Error::Layout { object: self.name.to_owned(), problem }.given());
         }
         let encoded = self.codec.is_encoded();
-        let (length, digest) = self.codec.finish()?;
+        let Stored { offset, length, digest } = self.codec.finish()?;
+        self.component.offset = offset.unwrap_or(self.component.offset);
         self.component.length = length;
         self.component.digest = digest;
         if encoded {
-            self.component.encoding = Encoding::Zstd;
+            let is_v2 = self.component.is_v2;
+            self.component.encoding = if is_v2 { Encoding::ZstdSeekable } else { Encoding::Zstd };
         }
         // Proved against the shape when the object is finished, and then kept or not.
         self.component.uncompressed_length = Some(self.decoded);
@@ -134,7 +224,7 @@ impl<W: Write> fmt::Debug for ComponentWriter<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ComponentWriter")
             .field("role", &self.role)
-            .field("dtype", &self.dtype)
+            .field("dtype", &self.component.dtype)
             .field("decoded", &self.decoded)
             .finish_non_exhaustive()
     }
@@ -143,15 +233,8 @@ impl<W: Write> fmt::Debug for ComponentWriter<'_, W> {
 impl<W: Write> Write for ComponentWriter<'_, W> {
     /// Takes the next decoded bytes; a bool that is neither 0 nor 1 is an error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.dtype == DType::Bool
-            && let Some((at, &found)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1)
-        {
-            let index = self.decoded.saturating_add(at as u64);
-            let (role, fault) = (self.role.clone(), Fault::NotABool { index, found });
-            let (object, fault) = (self.name.to_owned(), Box::new(fault));
-            let error = Error::Component { object, role, fault }.given();
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
-        }
+        check_bools(Some(self.name), &self.role, &self.component, self.decoded, bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let taken = self.codec.write(bytes)?;
         self.decoded = self.decoded.saturating_add(taken as u64);
         Ok(taken)

@@ -11,7 +11,7 @@ use super::{ObjectWriter, Version, Writer};
 use crate::{
     Component, Generation, Object, Reader, Role, Tensor,
     error::{Error, Result},
-    migrate::{translate_to_v1_1, translate_to_v1_2},
+    migrate::{copy_across, translate_to_v1_1, translate_to_v1_2},
 };
 
 /// Copies a whole file: its attributes, what it says beyond the schema, and all objects in the
@@ -19,6 +19,14 @@ use crate::{
 pub(crate) fn copy_all<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Result<()> {
     let manifest = reader.manifest();
     writer.set_root(Some(manifest.version().to_owned()), manifest.encoded_root());
+    writer.set_shards(manifest);
+    if writer.is_canonical() {
+        let mut tensors: Vec<Tensor<'_>> = reader.tensors().collect();
+        tensors.sort_by_key(|tensor| tensor.name());
+        return tensors
+            .into_iter()
+            .try_for_each(|tensor| copy_across(tensor, tensor.name(), writer));
+    }
     let mut moved = Moved::default();
     for tensor in in_file_order(reader)? {
         writer.copy_as(tensor.name(), tensor, tensor.object()?, &mut moved)?;
@@ -46,7 +54,8 @@ impl<W: Write> Writer<W> {
     /// 1.2, element types are named as the generation that is written names them; an encoded
     /// component gets `uncompressed_length` in 1.2, where its length can be told, and loses it in
     /// 1.1, where the shape tells it. Objects of generations before 1.1 are
-    /// [migrated](crate::migrate) instead.
+    /// [migrated](crate::migrate) instead. To generation 2, from it, and into its canonical form,
+    /// components are decoded and written as the options say.
     ///
     /// # Errors
     ///
@@ -68,9 +77,15 @@ impl<W: Write> Writer<W> {
     pub fn copy_under(&mut self, name: &str, tensor: Tensor<'_>) -> Result<()> {
         self.options.refuse(tensor.lint())?;
         let version = self.version();
+        let is_v2 = tensor.reader().generation() == Generation::V2;
+        if is_v2 != (version == Version::V2) || self.is_canonical() {
+            return copy_across(tensor, name, self);
+        }
         let mut object = tensor.object()?;
         match (tensor.reader().generation(), version) {
-            (Generation::V1_1, Version::V1_1) | (Generation::V1_2, Version::V1_2) => {}
+            (Generation::V1_1, Version::V1_1)
+            | (Generation::V1_2, Version::V1_2)
+            | (Generation::V2, Version::V2) => {}
             (Generation::V1_1, Version::V1_2) => translate_to_v1_2(tensor, &mut object),
             (Generation::V1_2, Version::V1_1) => {
                 for (role, component) in &mut object.components {
@@ -120,6 +135,9 @@ impl<W: Write> ObjectWriter<'_, W> {
         component: &mut Component,
         moved: &mut Moved,
     ) -> Result<()> {
+        if component.shard.is_some() {
+            return Ok(());
+        }
         let blob = tensor.unsized_blob(role, component);
         let (extent, verify) = (blob.extent()?, self.writer.options.verify);
         if let Some(offset) = moved.find(extent).map_err(|problem| {
@@ -134,7 +152,7 @@ impl<W: Write> ObjectWriter<'_, W> {
             };
         }
         let out = &mut self.writer.out;
-        component.offset = out.align(self.writer.options.alignment)?;
+        component.offset = out.align(self.writer.options.grid())?;
         blob.copy_stored(verify, |stored| out.put(stored))?;
         moved.insert(extent, component.offset);
         Ok(())

@@ -6,7 +6,7 @@ use std::{
 };
 
 use hashbrown::HashTable;
-use tensor_core::{AlignedBuf, Limit, Limits};
+use tensor_core::{Limit, Limits};
 
 use crate::{
     Object,
@@ -18,9 +18,8 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Index {
     names: String,
-    /// On large pages: growing costs more in first touches than in copies.
-    bodies: AlignedBuf,
-    scratch: Vec<u8>,
+    /// In pieces, which stay where they are: memory is touched once.
+    bodies: Vec<Vec<u8>>,
     entries: Vec<Entry>,
     hasher: RandomState,
     by_name: HashTable<Slot>,
@@ -43,8 +42,15 @@ pub(crate) struct Free {
 
 struct Entry {
     name: Range<usize>,
-    body: Range<usize>,
+    body: Body,
     live: bool,
+}
+
+/// Where a body is: in which of the pieces, and where there.
+#[derive(Clone)]
+struct Body {
+    piece: usize,
+    range: Range<usize>,
 }
 
 impl Index {
@@ -64,8 +70,11 @@ impl Index {
 
     /// Returns the encoded body of an object.
     pub(crate) fn body(&self, name: &str) -> Option<&[u8]> {
-        let entry = self.entries.get(self.position(name)?)?;
-        self.bodies.get(entry.body.clone())
+        self.at(&self.entries.get(self.position(name)?)?.body)
+    }
+
+    fn at(&self, body: &Body) -> Option<&[u8]> {
+        self.bodies.get(body.piece)?.get(body.range.clone())
     }
 
     /// Returns the hash of a name that no object has.
@@ -86,32 +95,30 @@ impl Index {
     pub(crate) fn push_with(
         &mut self,
         name: &str,
-        free: Free,
+        Free { hash }: Free,
         encode: impl FnOnce(&mut Vec<u8>),
     ) -> Result<()> {
-        let mut body = std::mem::take(&mut self.scratch);
-        body.clear();
-        encode(&mut body);
-        self.push_hashed(name, free, &body)?;
-        self.scratch = body;
+        let count = (self.live() as u64).saturating_add(1);
+        self.limits.check(Limit::Tensors, "number of objects", count)?;
+        if self.bodies.last().is_none_or(|piece| piece.len() >= FULL) {
+            self.bodies.push(Vec::with_capacity(PIECE));
+        }
+        let piece = self.bodies.len().saturating_sub(1);
+        let Some(bodies) = self.bodies.last_mut() else { return Ok(()) };
+        let start = bodies.len();
+        encode(bodies);
+        let body = Body { piece, range: start..bodies.len() };
+        let from = self.names.len();
+        self.names.push_str(name);
+        let index = self.entries.len();
+        self.entries.push(Entry { name: from..self.names.len(), body, live: true });
+        self.by_name.insert_unique(hash, Slot { hash, index }, |slot| slot.hash);
         Ok(())
     }
 
     pub(crate) fn push(&mut self, name: &str, body: &[u8]) -> Result<()> {
-        self.push_hashed(name, Free { hash: self.hasher.hash_one(name) }, body)
-    }
-
-    fn push_hashed(&mut self, name: &str, Free { hash }: Free, body: &[u8]) -> Result<()> {
-        let count = (self.live() as u64).saturating_add(1);
-        self.limits.check(Limit::Tensors, "number of objects", count)?;
-        let (from, start) = (self.names.len(), self.bodies.len());
-        self.bodies.extend_from_slice(body)?;
-        self.names.push_str(name);
-        let index = self.entries.len();
-        let (name, body) = (from..self.names.len(), start..self.bodies.len());
-        self.entries.push(Entry { name, body, live: true });
-        self.by_name.insert_unique(hash, Slot { hash, index }, |slot| slot.hash);
-        Ok(())
+        let free = Free { hash: self.hasher.hash_one(name) };
+        self.push_with(name, free, |out| out.extend_from_slice(body))
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> Result<()> {
@@ -139,13 +146,17 @@ impl Index {
             .filter(|entry| entry.live)
             .filter_map(|entry| {
                 let name = self.names.get(entry.name.clone())?;
-                Some((name, self.bodies.get(entry.body.clone())?))
+                Some((name, self.at(&entry.body)?))
             })
             .collect();
         entries.sort_unstable_by_key(|(name, _)| *name);
         entries
     }
 }
+
+/// Bytes of a piece, and from how many on it takes no more bodies: most are shorter than what is left.
+const PIECE: usize = 256 << 10;
+const FULL: usize = PIECE - (4 << 10);
 
 #[cfg(test)]
 mod tests {

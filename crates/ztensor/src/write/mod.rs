@@ -7,10 +7,11 @@ mod copy;
 mod index;
 mod object;
 mod options;
+pub(crate) mod share;
 mod writer;
 
 pub use component::ComponentWriter;
 pub(crate) use copy::{Moved, copy_all, in_file_order};
 pub use object::ObjectWriter;
-pub use options::{Compression, Storage, Version, WriteOptions};
+pub use options::{Compression, Form, Storage, Version, WriteOptions};
 pub use writer::Writer;

@@ -8,8 +8,12 @@ use super::{Storage, Version, Writer, attributes::encode_attributes};
 use crate::{
     Attributes, Coo, Csr, Encoding, Fault, Format, Object, Role,
     error::{Error, Result},
-    manifest::Encoded,
+    manifest::{Encoded, emit::Emitter},
     tensor::{GroupLayout, Part},
+    v2::{
+        document::{self, Entry},
+        profile::{self, Remark},
+    },
 };
 
 impl<W: Write> Writer<W> {
@@ -40,6 +44,7 @@ impl<W: Write> Writer<W> {
     pub fn object(&mut self, name: &str) -> Result<ObjectWriter<'_, W>> {
         self.check_finished()?;
         self.index.free(name)?;
+        self.check_name(name)?;
         self.unfinished = Some(name.to_owned());
         let storage = self.options.storage;
         let object = Object::new(Shape::scalar(), Format::Dense);
@@ -74,7 +79,7 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// [`finish`](Self::finish) refuses those that [`Writer::set_attributes`] cannot take.
     pub fn set_attributes(&mut self, attributes: &Attributes) {
-        match encode_attributes(&self.name(), attributes) {
+        match encode_attributes(&self.name(), attributes, self.writer.options.version) {
             Ok(encoded) => {
                 self.object.attributes = Some(encoded);
                 (self.attributes, self.refused) = (Some(attributes.clone()), None);
@@ -105,13 +110,20 @@ impl<W: Write> ObjectWriter<'_, W> {
     /// [`Writer::set_attributes`].
     pub fn finish(self, format: Format, shape: impl Into<Shape>) -> Result<()> {
         let format = match format {
-            Format::Other(text) => Format::parse(&text),
+            Format::Other(text) if self.is_v2() => Format::parse_v2(&text),
+            Format::Other(text) => Format::parse_v1(&text),
             named => named,
         };
         let problem = match format {
             Format::SparseCsr | Format::SparseCoo => "is written by finish_csr and finish_coo",
             Format::InlineCsr | Format::InlineCoo => "is one of generation 0.1, expected a later",
-            _ => return self.complete(format, shape.into()),
+            Format::QuantGroup | Format::Mx if !self.is_v2() => "is one of generation 2",
+            Format::QuantizedGroup if self.is_v2() => "is one of the generations before 2",
+            _ => {
+                let shape = shape.into();
+                self.refuse_unchecked(&format, &shape)?;
+                return self.complete(format, shape);
+            }
         };
         let problem = format!("format {format} {problem}");
         Err(Error::Layout { object: self.name(), problem }.given())
@@ -123,6 +135,14 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// As for [`Writer::add`].
     pub fn finish_csr(mut self, matrix: &Csr) -> Result<()> {
+        if self.is_v2() {
+            matrix.check_v2().map_err(|error| error.of(&self.name()).given())?;
+            // In the order of their roles.
+            self.put_tensor(Role::Indices, matrix.indices())?;
+            self.put_tensor(Role::Indptr, matrix.indptr())?;
+            self.put_tensor(Role::Values, matrix.values())?;
+            return self.complete(Format::SparseCsr, matrix.shape().clone());
+        }
         self.put_tensor(Role::Values, matrix.values())?;
         self.put_tensor(Role::Indices, matrix.indices())?;
         self.put_tensor(Role::Indptr, matrix.indptr())?;
@@ -135,6 +155,12 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// As for [`Writer::add`].
     pub fn finish_coo(mut self, tensor: &Coo) -> Result<()> {
+        if self.is_v2() {
+            tensor.check_v2().map_err(|error| error.of(&self.name()).given())?;
+            self.put_tensor(Role::Coords, tensor.coords())?;
+            self.put_tensor(Role::Values, tensor.values())?;
+            return self.complete(Format::SparseCoo, tensor.shape().clone());
+        }
         self.put_tensor(Role::Values, tensor.values())?;
         self.put_tensor(Role::Coords, tensor.coords())?;
         self.complete(Format::SparseCoo, tensor.shape().clone())
@@ -145,7 +171,8 @@ impl<W: Write> ObjectWriter<'_, W> {
         if let Some(refused) = self.refused.take() {
             return Err(refused);
         }
-        let limits = Limits::default().with_rank(MAX_RANK);
+        let rank = if self.is_v2() { document::MAX_RANK as u64 } else { MAX_RANK };
+        let limits = Limits::default().with_rank(rank);
         limits.check(Limit::Rank, "rank", shape.rank() as u64)?;
         (self.object.format, self.object.shape) = (format, shape);
         for role in self.object.format.required_roles() {
@@ -156,13 +183,50 @@ impl<W: Write> ObjectWriter<'_, W> {
         }
         self.object.shape.elements()?;
         self.check_lengths()?;
-        let keeps_lengths = self.writer.options.version == Version::V1_2;
+        let keeps_lengths = self.writer.options.version != Version::V1_1;
+        if self.is_v2() {
+            self.check_profile()?;
+        }
         for (_, component) in &mut self.object.components {
             if !keeps_lengths || component.encoding == Encoding::Raw {
                 component.uncompressed_length = None;
             }
         }
         self.commit()
+    }
+
+    /// Proves that the parts are those of their layout in generation 2.
+    fn check_profile(&self) -> Result<()> {
+        let mut body = Vec::new();
+        self.object.encode_v2(&mut Emitter::new(&mut body));
+        let given = |problem: String| Error::Layout { object: self.name(), problem }.given();
+        Entry::check_layout(&body).map_err(|broken| given(broken.into_problem()))?;
+        let attributes = self.attributes.clone().unwrap_or_default();
+        match profile::check(&self.object, &attributes) {
+            Err(Remark::Broken(problem)) => Err(given(problem)),
+            Err(Remark::Unchecked(_)) | Ok(()) => Ok(()),
+        }
+    }
+
+    /// Refuses a layout of generation 2 whose attributes do not tell sizes, though files in the field
+    /// have such, and copies of them may.
+    fn refuse_unchecked(&self, format: &Format, shape: &Shape) -> Result<()> {
+        if !self.is_v2() {
+            return Ok(());
+        }
+        let (format, shape) = (format.clone(), shape.clone());
+        let object = Object { format, shape, ..self.object.clone() };
+        let attributes = self.attributes.clone().unwrap_or_default();
+        match profile::check(&object, &attributes) {
+            Err(Remark::Unchecked(problem)) => {
+                Err(Error::Layout { object: self.name(), problem }.given())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn is_v2(&self) -> bool {
+        self.writer.options.version == Version::V2
     }
 
     pub(super) fn check_finished(&self) -> Result<()> {
@@ -184,6 +248,7 @@ impl<W: Write> ObjectWriter<'_, W> {
     fn check_dense(&self) -> Result<()> {
         let object = &self.object;
         let data = object.component(&Role::Data);
+        // What lies beyond element types is for generation 2, which checks all layouts.
         let Some((data, dtype)) = data.and_then(|data| Some((data, data.element_type()?))) else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 //! writer 1.1.1.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fmt,
     io::{self, Write},
     path::Path,
@@ -12,17 +12,27 @@ use bytes::Bytes;
 use tensor_core::{DType, Limit, Limits, TensorBuf, TensorView, Verify, output::NewFile};
 
 use super::{
-    Storage, Version, WriteOptions, attributes::encode_attributes, codec::Sink, index::Index,
+    Form, Storage, Version, WriteOptions,
+    attributes::encode_attributes,
+    codec::Sink,
+    index::Index,
     object::MAX_RANK,
+    share::{Blobs, ReadBack},
 };
 use crate::{
-    Attributes, Format, Manifest, Role,
+    Attributes, Format, Manifest, Role, Shard, Tensor,
     container::footer,
     error::{Error, Result},
     manifest::{Encoded, dtype, emit::Emitter, plain::Plain},
+    v2::{
+        self,
+        container::Footer,
+        document::{self, Document},
+        emit::Fields,
+    },
 };
 
-/// Writes a file of generation 1.1 or 1.2 to any sink, from front to back.
+/// Writes a file of generation 1.1, 1.2 or 2 to any sink, from front to back.
 ///
 /// The same calls make the same bytes on every machine, whatever the number of threads: blobs in
 /// the order in which they are added, the manifest sorted by name. Memory does not grow with the
@@ -48,6 +58,11 @@ pub struct Writer<W: Write> {
     complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
     pub(super) root: Root,
     pub(super) index: Index,
+    /// The blobs of generation 2 that were written, and how to read them.
+    pub(super) blobs: Blobs,
+    pub(super) read_back: Option<ReadBack<W>>,
+    /// The object that was added last.
+    last: Option<String>,
     /// The object or component that was begun and not finished.
     pub(super) unfinished: Option<String>,
 }
@@ -58,6 +73,7 @@ pub(super) struct Root {
     version: Option<String>,
     pub(super) attributes: Option<Encoded>,
     other: Vec<(String, Bytes)>,
+    pub(super) shards: BTreeMap<String, Shard>,
     /// Why the attributes that were set cannot be written.
     refused: Option<Error>,
 }
@@ -95,6 +111,46 @@ impl Root {
     }
 }
 
+impl Root {
+    /// Encodes the manifest of generation 2.
+    fn emit_v2(&self, index: &Index, bytes: &mut Vec<u8>) {
+        let mut objects = Vec::new();
+        let mut entries = index.sorted();
+        // Keys are in the order of their encoded bytes, of which the first say how long they are.
+        entries.sort_by_key(|(name, _)| name.len());
+        let mut out = Emitter::new(&mut objects);
+        out.map(entries.len());
+        for (name, body) in entries {
+            out.text(name).raw(body);
+        }
+        let mut fields = Fields::default();
+        fields.raw("objects", &objects);
+        if let Some(attributes) = &self.attributes {
+            fields.raw("attributes", &attributes.bytes);
+        }
+        if !self.shards.is_empty() {
+            fields.with("shards", |out| {
+                let mut shards = Fields::default();
+                for (name, Shard { size, digest }) in &self.shards {
+                    shards.with(name, |out| {
+                        let mut fields = Fields::default();
+                        fields.with("size", |out| drop_mut(out.unsigned(*size)));
+                        fields.with("digest", |out| drop_mut(out.text(digest)));
+                        fields.emit(out);
+                    });
+                }
+                shards.emit(out);
+            });
+        }
+        for (key, item) in &self.other {
+            fields.raw(key, item);
+        }
+        fields.emit(&mut Emitter::new(bytes));
+    }
+}
+
+const fn drop_mut(_: &mut Emitter<'_>) {}
+
 impl<W: Write> Writer<W> {
     /// Starts a file with the default options.
     ///
@@ -108,9 +164,10 @@ impl<W: Write> Writer<W> {
         options: WriteOptions,
         complete: fn(&mut W, &WriteOptions) -> tensor_core::Result<()>,
     ) -> Self {
-        let out = Sink { sink, position: 0 };
-        let (root, index) = (Root::default(), Index::default());
-        Self { out, options, complete, root, index, unfinished: None }
+        let out = Sink { sink, position: 0, version: options.version };
+        let (root, index, blobs) = (Root::default(), Index::default(), Blobs::default());
+        let (read_back, last, unfinished) = (None, None, None);
+        Self { out, options, complete, root, index, blobs, read_back, last, unfinished }
     }
 
     /// Goes on at byte `position` of a file whose objects stand in `manifest`.
@@ -123,6 +180,7 @@ impl<W: Write> Writer<W> {
         let mut writer = Self::start(sink, options, |_, _| Ok(()));
         writer.out.position = position;
         writer.set_root(Some(manifest.version().to_owned()), manifest.encoded_root());
+        writer.set_shards(manifest);
         for (index, name) in manifest.names().enumerate() {
             writer.index.push(name, &manifest.encoded_object(index))?;
         }
@@ -148,11 +206,16 @@ impl<W: Write> Writer<W> {
     /// opens only files whose values are text. Values that nest more than 126 levels deep, maps
     /// that hold a key twice, and more than 64 MiB in all are refused by [`finish`](Self::finish).
     pub fn set_attributes(&mut self, attributes: &Attributes) {
-        let encoded = encode_attributes("", attributes);
+        let encoded = encode_attributes("", attributes, self.options.version);
         (self.root.attributes, self.root.refused) = match encoded {
             Ok(encoded) => (Some(encoded), None),
             Err(error) => (None, Some(error)),
         };
+    }
+
+    pub(crate) fn set_shards(&mut self, manifest: &Manifest) {
+        let shards = manifest.shards().map(|(name, shard)| (name.to_owned(), shard.clone()));
+        self.root.shards = shards.collect();
     }
 
     /// Sets the fields of the root map other than the objects, as they are encoded.
@@ -161,7 +224,8 @@ impl<W: Write> Writer<W> {
         version: Option<String>,
         (attributes, other): (Option<Encoded>, Vec<(String, Bytes)>),
     ) {
-        self.root = Root { version, attributes, other, refused: None };
+        let shards = std::mem::take(&mut self.root.shards);
+        self.root = Root { version, attributes, other, shards, refused: None };
     }
 
     /// Writes a dense tensor, stored as the options say.
@@ -200,7 +264,7 @@ impl<W: Write> Writer<W> {
     fn add_plain(&mut self, name: &str, tensor: &TensorView<'_>, dtype: &str) -> Result<()> {
         self.check_finished()?;
         let free = self.index.free(name)?;
-        let written = self.out.align(self.options.alignment).and_then(|offset| {
+        let written = self.out.align(self.options.grid()).and_then(|offset| {
             self.out.put(tensor.bytes())?;
             Ok(offset)
         });
@@ -208,6 +272,68 @@ impl<W: Write> Writer<W> {
         let length = tensor.bytes().len() as u64;
         let encode = |out: &mut _| Plain::write(out, tensor.shape(), dtype, offset, length);
         self.index.push_with(name, free, encode)
+    }
+
+    /// Names a shard, in which objects that are [linked](Self::link) lie; generation 2 only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Given`] where the name or the identity is not one that the format allows, where there
+    /// is a shard of the name, and for the canonical form, which has none.
+    pub fn add_shard(&mut self, name: &str, shard: &Shard) -> Result<()> {
+        let WriteOptions { version, form, .. } = self.options;
+        if version != Version::V2 || form == Form::Canonical {
+            let reason = "shards are for files of generation 2 that are not canonical".to_owned();
+            return Err(Error::Given { reason });
+        }
+        document::check_shard_name(0, name).map_err(|broken| broken.into_error(0).given())?;
+        if self.root.shards.insert(name.to_owned(), shard.clone()).is_some() {
+            return Err(Error::Given { reason: format!("shard {name:?} is there already") });
+        }
+        Ok(())
+    }
+
+    /// Adds an object that lies in a shard: the definition of a tensor of that file, whose bytes stay
+    /// where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateObject`]; [`Error::Given`] where no shard has the name, or the tensor is not
+    /// one of a file of generation 2 that holds it itself.
+    pub fn link(&mut self, name: &str, tensor: Tensor<'_>, shard: &str) -> Result<()> {
+        self.check_finished()?;
+        document::check_new_name(name, false)?;
+        let free = self.index.free(name)?;
+        let mut object = tensor.object()?;
+        let is_own = object.components.iter().all(|(_, part)| part.is_v2 && part.shard.is_none());
+        let is_there =
+            self.root.shards.get(shard).is_some_and(|it| it.size == tensor.source().len());
+        if !is_own || !is_there {
+            let reason = format!("object {name:?} does not lie in a file that is shard {shard:?}");
+            return Err(Error::Given { reason });
+        }
+        for (_, part) in &mut object.components {
+            part.shard = Some(shard.to_owned());
+        }
+        self.out.begin()?;
+        self.index.push_with(name, free, |body| object.encode_v2(&mut Emitter::new(body)))
+    }
+
+    /// Proves that an object of a name may be added now.
+    pub(super) fn check_name(&mut self, name: &str) -> Result<()> {
+        if self.options.version != Version::V2 {
+            return Ok(());
+        }
+        let is_canonical = self.options.is_canonical();
+        document::check_new_name(name, is_canonical)?;
+        if let Some(last) = self.last.as_deref().filter(|last| is_canonical && *last >= name) {
+            let reason = format!(
+                "object {name:?} comes after {last:?}, expected them in the order of the canonical form"
+            );
+            return Err(Error::Given { reason });
+        }
+        self.last = Some(name.to_owned());
+        Ok(())
     }
 
     /// Removes an object from the manifest; its blobs stay where they are.
@@ -246,6 +372,13 @@ impl<W: Write> Writer<W> {
     pub(crate) fn end(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let Self { root, index, options, .. } = self;
+        if options.version == Version::V2 {
+            let at = self.out.position.next_multiple_of(options.grid());
+            let padding = at.saturating_sub(self.out.position);
+            bytes.resize(usize::try_from(padding).unwrap_or_default(), 0);
+            bytes.extend_from_slice(&self.manifest_v2(at)?);
+            return Ok(bytes);
+        }
         root.put(index, options.version, |piece| {
             bytes.extend_from_slice(piece);
             Ok(())
@@ -256,6 +389,14 @@ impl<W: Write> Writer<W> {
 
     pub(crate) const fn verify(&self) -> Verify {
         self.options.verify
+    }
+
+    pub(crate) fn is_canonical(&self) -> bool {
+        self.options.is_canonical()
+    }
+
+    pub(crate) const fn storage(&self) -> Storage {
+        self.options.storage
     }
 
     pub(crate) const fn version(&self) -> Version {
@@ -283,12 +424,38 @@ impl<W: Write> Writer<W> {
             return Err(refused);
         }
         self.out.begin()?;
+        if self.options.version == Version::V2 {
+            let at = self.out.align(self.options.grid())?;
+            let end = self.manifest_v2(at)?;
+            self.out.put(&end)?;
+            return self.completed();
+        }
         let start = self.out.position;
         let Self { out, root, index, options, .. } = &mut self;
         root.put(index, options.version, |piece| out.put(piece))?;
         let found = self.out.position.saturating_sub(start);
         Limits::default().check(Limit::ManifestBytes, "manifest size in bytes", found)?;
         self.out.put(&footer(found))?;
+        self.completed()
+    }
+
+    /// Returns the manifest and the footer of generation 2, of which the manifest stands at an offset:
+    /// once it is proved that readers take them.
+    fn manifest_v2(&self, at: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.root.emit_v2(&self.index, &mut bytes);
+        let limits = Limits::default();
+        limits.check(Limit::ManifestBytes, "manifest size in bytes", bytes.len() as u64)?;
+        let footer = Footer::of(at, &bytes);
+        let len = footer.manifest.end().saturating_add(v2::FOOTER);
+        v2::cbor::check(&bytes).map_err(|broken| broken.into_error(at).given())?;
+        Document::check(&bytes, footer.manifest, len, &limits).map_err(Error::given)?;
+        bytes.extend_from_slice(&footer.to_bytes());
+        Ok(bytes)
+    }
+
+    /// Puts the file in its place, where it has one.
+    fn completed(self) -> Result<W> {
         let position = self.out.position;
         let mut sink = self.out.sink;
         sink.flush().map_err(|source| Error::Write { offset: position, source })?;
@@ -325,7 +492,12 @@ impl WriteOptions {
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer<NewFile>> {
         self.check()?;
         let file = self.output.create(path)?;
-        Ok(Writer::start(file, self, |file, options| file.commit(options.output.existing)))
+        let mut writer =
+            Writer::start(file, self, |file, options| file.commit(options.output.existing));
+        if self.version == Version::V2 {
+            writer.read_back = Some(|file, extent| Ok(file.source()?.read(extent, "blob")?));
+        }
+        Ok(writer)
     }
 }
 

@@ -84,7 +84,7 @@ fn types_get_the_names_of_the_other_generation() {
                 assert_eq!(data.element_type(), Some(dtype));
                 let expected = match to {
                     Version::V1_1 => (StoredType::Known(dtype).name().to_owned(), None),
-                    Version::V1_2 => (stored.to_owned(), Some(logical)),
+                    _ => (stored.to_owned(), Some(logical)),
                 };
                 let found = (data.dtype.name().to_owned(), data.logical_type.as_deref());
                 assert_eq!(found, expected);

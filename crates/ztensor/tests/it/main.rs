@@ -7,6 +7,7 @@ mod honest;
 mod killed;
 mod quantized;
 mod read;
+mod v2;
 mod validate;
 mod write;
 

@@ -238,7 +238,7 @@ fn errors_have_a_kind_and_a_place() {
     let error = Reader::from_bytes(&b"PK"[..]).unwrap_err();
     assert_eq!((error.rule(), error.kind()), ("zt/magic", ErrorKind::Malformed));
     let error = Reader::from_bytes(&b"\x89ZT2\r\n\x1a\n"[..]).unwrap_err();
-    assert_eq!((error.rule(), error.kind()), ("zt/generation", ErrorKind::Unsupported));
+    assert_eq!((error.rule(), error.kind()), ("zt2/file-too-small", ErrorKind::Malformed));
     let limits = Limits::default().with_manifest_bytes(3);
     let error = Reader::options().limits(limits).from_bytes(file()).unwrap_err();
     assert_eq!((error.rule(), error.kind()), ("zt/limit", ErrorKind::OverLimit));

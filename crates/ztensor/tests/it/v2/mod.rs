@@ -1,0 +1,4 @@
+//! Generation 2.
+
+mod read;
+mod write;
