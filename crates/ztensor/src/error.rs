@@ -453,12 +453,14 @@ pub enum Fault {
     },
     /// Its digest names a known algorithm, but its value is none.
     #[error(
-        "has digest {}, expected \"crc32c:0x\" and hex digits or \"sha256:\" and 64 hex digits",
+        "has digest {}, expected {expected} or \"sha256:\" and 64 hex digits",
         Quoted(.found)
     )]
     MalformedDigest {
         /// The text.
         found: String,
+        /// What it may be besides.
+        expected: &'static str,
     },
     /// A bool is neither 0 nor 1. Format text: Part II, section 4.
     #[error("has a bool at element {index} that is {found}, expected 0 or 1")]
