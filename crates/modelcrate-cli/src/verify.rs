@@ -52,6 +52,7 @@ Examples:
   modelcrate verify model.zt
   modelcrate verify --format json models/ > report.json
   modelcrate verify --strict --ignore zt/gap --format sarif models/ > models.sarif
+  modelcrate verify --canonical published.zt
   modelcrate verify --for onert model.tflite")]
 pub(crate) struct Verify {
     /// Files or folders; - is standard input
@@ -69,6 +70,10 @@ pub(crate) struct Verify {
     /// Fail where there are warnings, too
     #[arg(long)]
     strict: bool,
+    /// Say, too, what keeps zTensor 2 files from the one form in which equal tensors make equal files
+    #[cfg(feature = "ztensor")]
+    #[arg(long)]
+    canonical: bool,
     /// Say, too, what of Circle and TFLite models, and of their names, stops a runtime
     #[arg(long = "for", value_enum, value_name = "RUNTIME")]
     runtime: Option<Runtime>,
@@ -182,6 +187,10 @@ impl Verify {
         let mut findings = reader.validate_with(|bytes| bar.inc(bytes));
         if !is_stdio(path) {
             findings.append(reader.check_sidecar(path, threads, |_| ()));
+        }
+        #[cfg(feature = "ztensor")]
+        if let (true, AnyReader::ZTensor(file)) = (self.canonical, &reader) {
+            findings.append(file.canonical());
         }
         if let (Some(Runtime::Onert), AnyReader::Circle(model)) = (self.runtime, &reader) {
             findings.append(model.lint_for_onert(Some(&**path).filter(|path| !is_stdio(path))));

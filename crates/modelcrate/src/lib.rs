@@ -48,7 +48,7 @@
 //! | `ptl-image` | no | pictures as parameters of specs |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
-//! | `ztensor` | yes | zTensor 1.x (`.zt`) |
+//! | `ztensor` | yes | zTensor, 0.1 to 2 (`.zt`) |
 //! | `wav` | no | sound from WAV files, for parameters of specs |
 //! | `mmap` | no | memory-mapped sources |
 

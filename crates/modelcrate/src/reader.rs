@@ -63,7 +63,15 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => Source::open_for(path, |source| self.read(source, path.parent())),
+            _ => {
+                let reader = Source::open_for(path, |source| self.read(source, path.parent()))?;
+                #[cfg(feature = "ztensor")]
+                if let AnyReader::ZTensor(file) = reader {
+                    let shards = ztensor::ShardFiles::Beside(path.to_owned());
+                    return Ok(AnyReader::ZTensor(file.with_shards(&shards)?));
+                }
+                Ok(reader)
+            }
         }
     }
 

@@ -219,7 +219,6 @@ impl Error {
             | Self::Layout { .. }
             | Self::Faulty { .. }
             | Self::NothingToRecover { .. } => ErrorKind::Malformed,
-            Self::NotExpressible { .. } => ErrorKind::Unsupported,
             Self::Manifest { problem, .. } => problem.kind(),
             Self::Component { fault, .. } => fault.kind(),
             Self::WrongFormat { .. }
@@ -227,6 +226,7 @@ impl Error {
             | Self::Unfinished { .. }
             | Self::Setting { .. }
             | Self::Given { .. }
+            | Self::NotExpressible { .. }
             | Self::NotEditable { .. } => ErrorKind::Usage,
             Self::MissingObject { .. } | Self::MissingShard { .. } => ErrorKind::NotFound,
             Self::Write { .. } => ErrorKind::Io,

@@ -198,8 +198,8 @@ fn changed_bytes_of_generation_2_give_errors_only() {
             }
         }
     }
-    // Names, free texts, and shards that are not there.
-    assert!(valid < 500, "{valid}");
+    // Of 8,000 changes: names, free texts, and layouts that nobody knows then.
+    assert!(valid < 1200, "{valid}");
 }
 
 /// A file of one part whose table claims 100,000 frames of 16 MiB.

@@ -4,7 +4,10 @@
 use anyhow::Result;
 use ztensor::{
     Compression, Form, Storage, Version, WriteOptions,
-    tensor_core::digest::{Algorithm, Digest},
+    tensor_core::{
+        TensorBuf,
+        digest::{Algorithm, Digest},
+    },
 };
 
 use super::Golden;
@@ -231,7 +234,7 @@ fn csr(indices: [u32; 3], indptr: [u32; 3], change: impl Fn(Item) -> Item) -> Re
 }
 
 /// Like [`csr`], where only definitions are broken.
-fn csr_parts(role: &'static str, part: Item) -> Result<Vec<u8>> {
+fn csr_parts(role: &'static str, part: &Item) -> Result<Vec<u8>> {
     csr([0, 2, 1], [0, 2, 3], |object| {
         let Map(fields) = &object else { return object };
         let parts = fields[0].1.clone().with(role, part.clone());
@@ -252,11 +255,11 @@ fn frames(change: impl Fn(&mut Vec<u8>)) -> Result<Vec<u8>> {
     let options = WriteOptions::default().version(Version::V2).form(Form::Free).alignment(4096);
     let mut writer =
         options.storage(Storage::default().compression(compression)).write_to(Vec::new())?;
-    let tensor = ztensor::tensor_core::TensorBuf::from_slice([2000], &[7_u8; 2000])?;
+    let tensor = TensorBuf::from_slice([2000], &[7_u8; 2000])?;
     writer.add("w", &tensor)?;
     let bytes = writer.finish()?;
     let reader = ztensor::Reader::from_bytes(bytes.clone())?;
-    let data = reader.tensor("w").map(|tensor| tensor.object()).transpose()?;
+    let data = reader.tensor("w").map(ztensor::Tensor::object).transpose()?;
     let data = data.and_then(|object| Some(object.components.first()?.1.clone()));
     let Some(data) = data else { anyhow::bail!("nothing was written") };
     let (start, len) = (usize::try_from(data.offset)?, usize::try_from(data.length)?);
@@ -413,11 +416,11 @@ files! {
     "csr_part_missing" => csr([0, 2, 1], [0, 2, 3], |object| {
         object.with("parts", map([("indptr", part(8192, 12, "u32"))]))
     });
-    "csr_index_type" => csr_parts("indices", part(4096, 12, "i32"));
-    "csr_indptr_type" => csr_parts("indptr", part(8192, 12, "u64"));
-    "csr_indptr_length" => csr_parts("indptr", part(8192, 8, "u32"));
-    "csr_indices_length" => csr_parts("indices", part(4096, 11, "u32"));
-    "csr_values_length" => csr_parts("values", part(12288, 8, "f32"));
+    "csr_index_type" => csr_parts("indices", &part(4096, 12, "i32"));
+    "csr_indptr_type" => csr_parts("indptr", &part(8192, 12, "u64"));
+    "csr_indptr_length" => csr_parts("indptr", &part(8192, 8, "u32"));
+    "csr_indices_length" => csr_parts("indices", &part(4096, 11, "u32"));
+    "csr_values_length" => csr_parts("values", &part(12288, 8, "f32"));
     "blobs_overlap" => {
         let objects = map([("v", good()), ("w", dense(part(4096, 4, "u8"), numbers([4])))]);
         file(&map([("objects", objects)]))

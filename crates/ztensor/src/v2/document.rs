@@ -549,6 +549,13 @@ pub(crate) fn check_name(at: usize, name: &[u8]) -> Result<(), Broken> {
     Err(Broken::new(Rule::Name, at, problem))
 }
 
+/// Tells whether a name may stand in a canonical file of generation 2: 1 to 1024 bytes of text in normal
+/// form C, without NUL.
+#[must_use]
+pub fn is_canonical_name(name: &str) -> bool {
+    check_new_name(name, true).is_ok()
+}
+
 /// Proves that a name may be written, and be in a canonical file where it is to be one.
 pub(crate) fn check_new_name(name: &str, is_canonical: bool) -> FileResult<()> {
     check_name(0, name.as_bytes()).map_err(|broken| broken.into_error(0).given())?;
