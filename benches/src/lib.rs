@@ -24,6 +24,7 @@ pub mod rten;
 pub mod run;
 pub mod verify;
 pub mod write;
+pub mod ztensor2;
 
 pub use case::{Bound, Case, Check, Side, Topic};
 pub use fixture::Scale;

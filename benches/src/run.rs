@@ -22,6 +22,7 @@ use crate::{
     rten::{open::RtenOpen, write::RtenWrite},
     verify::Verify,
     write::Write,
+    ztensor2::ZTensor2,
 };
 
 /// A topic, whatever its type.
@@ -39,11 +40,12 @@ const fn entry<T: Topic>() -> Entry {
 }
 
 /// All topics, in the order of the table.
-pub const TOPICS: [Entry; 19] = [
+pub const TOPICS: [Entry; 20] = [
     entry::<Read>(),
     entry::<Open>(),
     entry::<Write>(),
     entry::<Verify>(),
+    entry::<ZTensor2>(),
     entry::<Compress>(),
     entry::<Content>(),
     entry::<Convert>(),

@@ -222,7 +222,10 @@ const OPTIONS: [&str; 5] = [
 /// Returns folders of inputs to start from: earlier findings, and the files of the format.
 fn seeds(target: &str) -> Vec<PathBuf> {
     let testdata = root().join("testdata");
-    let format = target.split('_').next().map(|format| testdata.join(format));
+    let format = target.split('_').next().map(|format| match format {
+        "zt2" => testdata.join("ztensor/v2"),
+        format => testdata.join(format),
+    });
     let files = format.filter(|folder| folder.is_dir()).unwrap_or(testdata);
     let found = root().join("fuzz/corpus").join(target);
     [found, files].into_iter().filter(|folder| folder.is_dir()).collect()

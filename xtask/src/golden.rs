@@ -15,6 +15,7 @@ mod nnpackage;
 mod ptl;
 mod rten;
 mod ztensor;
+mod ztensor2;
 
 /// A file that a writer makes.
 pub(crate) struct Golden {
@@ -31,6 +32,7 @@ fn goldens() -> Vec<Golden> {
     goldens.extend(ptl::goldens());
     goldens.extend(rten::goldens());
     goldens.extend(ztensor::goldens());
+    goldens.extend(ztensor2::goldens());
     goldens
 }
 

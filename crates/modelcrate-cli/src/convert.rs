@@ -38,10 +38,10 @@ use crate::{
 /// Write the tensors of a file, or a model, in another format
 ///
 /// The format of the output is what its name ends in, or --to. Tensors of any file become safetensors,
-/// npz, npy, zt (zTensor 1.1) or GGUF, with the metadata that the format can hold. Models become what
+/// npz, npy, zt (zTensor 1.1), zt2 (zTensor 2) or GGUF, with the metadata that the format can hold. Models become what
 /// lives: RTen models ONNX, or the other version of their own format; TFLite models Circle, and Circle models
 /// TFLite; PyTorch Live models `TorchScript` that torch.jit.load opens, where they keep their source; zTensor
-/// files of any generation 1.1, as they are stored.
+/// files of any generation 1.1, as they are stored, or with --to zt2 the canonical form of 2.
 ///
 /// Checksums and digests in the input are compared, unless --force is given. What the output cannot hold is listed for all tensors before
 /// anything is written, with the option that would help, and exit status 2. The result is opened and
@@ -56,6 +56,7 @@ Examples:
   modelcrate convert model.circle model.tflite
   modelcrate convert model.ptl model.pt
   modelcrate convert old.zt new.zt
+  modelcrate convert old.zt new.zt --to zt2
   modelcrate convert model.rten old.rten --to rten1")]
 pub(crate) struct Convert {
     /// The file to read; - is standard input; or a folder of models, all of which --to is for
@@ -63,7 +64,7 @@ pub(crate) struct Convert {
     /// The file to write; - is standard output; left out, the input's name with the end that --to says
     output: Option<PathBuf>,
     /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors, tflite,
-    /// torchscript or zt
+    /// torchscript, zt or zt2
     #[arg(long, value_name = "FORMAT")]
     to: Option<To>,
     /// Convert only these tensors: names, or patterns with * and ?; may be given several times
@@ -166,11 +167,10 @@ impl Convert {
             #[cfg(feature = "ptl")]
             (AnyReader::Ptl(model), To::TorchScript) => self.torchscript(model),
             #[cfg(feature = "ztensor")]
-            (AnyReader::ZTensor(file), To::Tensors(modelcrate::Target::ZTensor))
-                if self.tensor.is_empty() && self.tensors.is_default() =>
-            {
-                self.migrate(file)
-            }
+            (
+                AnyReader::ZTensor(file),
+                To::Tensors(target @ (modelcrate::Target::ZTensor | modelcrate::Target::ZTensor2)),
+            ) if self.tensor.is_empty() && self.tensors.is_default() => self.migrate(file, target),
             (reader, To::Tensors(target)) => self.sets(reader, target),
             (reader, to) => Err(to.impossible(reader.format())).about(&self.input),
         }

@@ -4,7 +4,11 @@ use std::{
     str::FromStr,
 };
 
+#[cfg(feature = "ztensor")]
+use anyhow::anyhow;
 use anyhow::{Context as _, ensure};
+#[cfg(feature = "ztensor")]
+use modelcrate::tensor_core::digest::{Algorithm, Digest};
 use modelcrate::{
     AnyReader, ContentHash, HashList, hash_line,
     tensor_core::{Profile, Verify},
@@ -27,6 +31,9 @@ use crate::{
 /// `tensors-v1:` and 64 hex digits, two spaces and the path, as sha256sum writes it; what is hashed
 /// are the lines that --tensors prints. Checksums and digests in the file are compared.
 ///
+/// A zTensor 2 file has an identity of its own, which the format's tool prints too (zt id): over the
+/// digests that it holds, so that --id reads no tensor.
+///
 /// A file model.zt.hash with the line of model.zt is compared by verify too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,7 +44,8 @@ Examples:
   modelcrate hash *.zt > HASHES
   modelcrate hash --check HASHES
   modelcrate hash model.zt > model.zt.hash
-  modelcrate hash --tensors model.zt | sha256sum")]
+  modelcrate hash --tensors model.zt | sha256sum
+  modelcrate hash --id published.zt")]
 pub(crate) struct Hash {
     #[command(flatten)]
     files: Files,
@@ -45,6 +53,11 @@ pub(crate) struct Hash {
     /// element type, shape and name
     #[arg(long, conflicts_with = "check")]
     tensors: bool,
+    /// Print or compare the identity of zTensor 2 files instead: a SHA-256 over names, shapes and
+    /// the digests of tensors
+    #[cfg(feature = "ztensor")]
+    #[arg(long, conflicts_with = "tensors")]
+    id: bool,
 }
 
 /// Files whose hashes are printed, or compared.
@@ -92,11 +105,29 @@ impl Hash {
             !self.tensors || count == 1,
             "--tensors prints the lines of one file, but {count} are given"
         );
+        #[cfg(feature = "ztensor")]
+        if self.id {
+            return self.files.run(|path| Ok((identity(path)?, None)));
+        }
         self.files.run(|path| {
             let found = hash(path)?;
             Ok((found.digest, self.tensors.then(|| tensors(found))))
         })
     }
+}
+
+/// Returns the identity of a zTensor 2 file.
+#[cfg(feature = "ztensor")]
+fn identity(path: &Input) -> anyhow::Result<Digest> {
+    let reader = output::open(path, AnyReader::options()).about(path)?;
+    let found = match &reader {
+        AnyReader::ZTensor(file) => file.content_digest(Algorithm::Sha256)?,
+        #[allow(unreachable_patterns, reason = "without other formats")]
+        _ => None,
+    };
+    let missing =
+        || anyhow!("has no identity, expected a zTensor 2 file with a digest for each part");
+    found.ok_or_else(missing).about(path)
 }
 
 fn hash(path: &Input) -> anyhow::Result<ContentHash> {

@@ -51,6 +51,7 @@ Examples:
   modelcrate verify model.zt
   modelcrate verify --format json models/ > report.json
   modelcrate verify --strict --ignore zt/gap --format sarif models/ > models.sarif
+  modelcrate verify --canonical published.zt
   modelcrate verify --for onert model.tflite")]
 pub(crate) struct Verify {
     /// Files or folders; - is standard input
@@ -68,6 +69,10 @@ pub(crate) struct Verify {
     /// Fail where there are warnings, too
     #[arg(long)]
     strict: bool,
+    /// Say, too, what keeps zTensor 2 files from the one form in which equal tensors make equal files
+    #[cfg(feature = "ztensor")]
+    #[arg(long)]
+    canonical: bool,
     /// Say, too, what of Circle and TFLite models, and of their names, stops a runtime
     #[arg(long = "for", value_enum, value_name = "RUNTIME")]
     runtime: Option<Runtime>,
@@ -183,6 +188,10 @@ impl Verify {
         }
         if found.has_neighbours() {
             findings.append(reader.check_sidecar(path, threads, |_| ()));
+        }
+        #[cfg(feature = "ztensor")]
+        if let (true, AnyReader::ZTensor(file)) = (self.canonical, &reader) {
+            findings.append(file.canonical());
         }
         if let (Some(Runtime::Onert), AnyReader::Circle(model)) = (self.runtime, &reader) {
             findings.append(model.lint_for_onert(Some(&**path).filter(|_| found.has_neighbours())));

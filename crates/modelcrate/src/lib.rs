@@ -49,7 +49,7 @@
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
 //! | `remote` | no | files at addresses of buckets, web servers and model hubs, the module `remote` |
-//! | `ztensor` | yes | zTensor 1.x (`.zt`) |
+//! | `ztensor` | yes | zTensor, 0.1 to 2 (`.zt`) |
 //! | `wav` | no | sound from WAV files, for parameters of specs |
 //! | `mmap` | no | memory-mapped sources |
 

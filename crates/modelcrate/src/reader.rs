@@ -63,10 +63,18 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => Source::open_for(path, |source| {
+            _ => {
                 let folder = path.parent().unwrap_or(Path::new(""));
-                self.from_source_beside(source, &|name| Source::open(folder.join(name)))
-            }),
+                let reader = Source::open_for(path, |source| {
+                    self.from_source_beside(source, &|name| Source::open(folder.join(name)))
+                })?;
+                #[cfg(feature = "ztensor")]
+                if let AnyReader::ZTensor(file) = reader {
+                    let shards = ztensor::ShardFiles::Beside(path.to_owned());
+                    return Ok(AnyReader::ZTensor(file.with_shards(&shards)?));
+                }
+                Ok(reader)
+            }
         }
     }
 

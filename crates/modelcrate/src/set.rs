@@ -200,6 +200,7 @@ impl AnyTensor<'_> {
                 Ok(object) if object.format == ztensor::Format::QuantizedGroup => {
                     Form::Group(object.shape)
                 }
+                Ok(object) if is_packed(&object.format) => Form::Plain,
                 Ok(object) if object.format != ztensor::Format::Dense => {
                     tensor.info().map_or(Form::Plain, Form::Sparse)
                 }
@@ -224,7 +225,14 @@ impl AnyTensor<'_> {
         match self {
             Self::Weights(tensor) => Ok((tensor.element_type(), tensor.shape().clone())),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(tensor) if *form != Form::Plain => {
+            Self::ZTensor(tensor) if let Some(elements) = packed_elements(tensor) => {
+                Ok((elements, tensor.object()?.shape))
+            }
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor)
+                if *form != Form::Plain
+                    || tensor.object().is_ok_and(|object| is_packed(&object.format)) =>
+            {
                 let what = format!("is stored as {}, expected dense", tensor.object()?.format);
                 Err(weights::Error::Unsupported { what }.into())
             }
@@ -236,5 +244,28 @@ impl AnyTensor<'_> {
             #[allow(unreachable_patterns, reason = "without other formats")]
             tensor => tensor.info().map(|info| (ElementType::Plain(info.dtype), info.shape)),
         }
+    }
+}
+
+/// Tells whether a layout packs elements in a way that only it defines.
+#[cfg(feature = "ztensor")]
+fn is_packed(format: &ztensor::Format) -> bool {
+    matches!(format, ztensor::Format::QuantGroup | ztensor::Format::Mx)
+}
+
+/// Returns what the elements of a dense tensor of generation 2 are, where other formats have them but
+/// not the workspace's tensors.
+#[cfg(feature = "ztensor")]
+pub(crate) fn packed_elements(tensor: ztensor::Tensor<'_>) -> Option<ElementType> {
+    let object = tensor.object().ok()?;
+    let data = object.component(&ztensor::Role::Data)?;
+    let is_dense = object.format == ztensor::Format::Dense;
+    match data.elements().filter(|_| is_dense)? {
+        ztensor::ElementType::Packed { name, bits } => {
+            // safetensors calls it so.
+            let name = if name == "f4_e2m1" { "f4" } else { name };
+            Some(ElementType::Packed { name, bits: bits.into() })
+        }
+        _ => None,
     }
 }

@@ -89,6 +89,10 @@ impl<'a> AnyTensor<'a> {
                 return Ok((Content::Layout(layout), tensor.shape().clone()));
             }
             #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor) if let Some(elements) = crate::set::packed_elements(tensor) => {
+                return Ok((Content::Elements(elements), tensor.object()?.shape));
+            }
+            #[cfg(feature = "ztensor")]
             Self::ZTensor(tensor) if !has_elements(&tensor.object()?.format) => {
                 let object = tensor.object()?;
                 return Ok((Content::Layout(object.format.to_string()), object.shape));

@@ -219,7 +219,6 @@ impl Error {
             | Self::Layout { .. }
             | Self::Faulty { .. }
             | Self::NothingToRecover { .. } => ErrorKind::Malformed,
-            Self::NotExpressible { .. } => ErrorKind::Unsupported,
             Self::Manifest { problem, .. } => problem.kind(),
             Self::Component { fault, .. } => fault.kind(),
             Self::WrongFormat { .. }
@@ -227,6 +226,7 @@ impl Error {
             | Self::Unfinished { .. }
             | Self::Setting { .. }
             | Self::Given { .. }
+            | Self::NotExpressible { .. }
             | Self::NotEditable { .. } => ErrorKind::Usage,
             Self::MissingObject { .. } | Self::MissingShard { .. } => ErrorKind::NotFound,
             Self::Write { .. } => ErrorKind::Io,
@@ -453,12 +453,14 @@ pub enum Fault {
     },
     /// Its digest names a known algorithm, but its value is none.
     #[error(
-        "has digest {}, expected \"crc32c:0x\" and hex digits or \"sha256:\" and 64 hex digits",
+        "has digest {}, expected {expected} or \"sha256:\" and 64 hex digits",
         Quoted(.found)
     )]
     MalformedDigest {
         /// The text.
         found: String,
+        /// What it may be besides.
+        expected: &'static str,
     },
     /// A bool is neither 0 nor 1. Format text: Part II, section 4.
     #[error("has a bool at element {index} that is {found}, expected 0 or 1")]

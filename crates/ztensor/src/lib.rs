@@ -1,8 +1,10 @@
-//! zTensor 1.x (`.zt`): reads every generation from 0.1 to 1.2, verifies, edits in place, and
-//! writes what the reference implementation of 1.1 writes, byte for byte.
+//! zTensor (`.zt`): reads every generation from 0.1 to 2, verifies, edits in place, and writes what the
+//! reference implementations of 1.1 and 2 write, byte for byte.
 //!
 //! A zTensor file is a row of blobs on 64-byte boundaries, followed by a CBOR manifest that says
-//! which of them make up which tensor, and a footer that says how long the manifest is.
+//! which of them make up which tensor, and a footer that says how long the manifest is. In generation 2,
+//! boundaries are of 4096 bytes or more, the footer says where the manifest is and what hash it has,
+//! parts have digests, and blobs may lie in other files ([`Shards`]).
 //!
 //! # Examples
 //!
@@ -28,11 +30,12 @@
 //!
 //! | by | what |
 //! |---|---|
-//! | opening | magics, manifest size, well-formed CBOR, the schema of every entry, unique names |
+//! | opening | magics, manifest size, well-formed CBOR, the schema of every entry, unique names; in generation 2 every [`Rule`] of its text about the manifest |
 //! | reading an object | known element type and encoding, blob on the grid and between header and manifest, exact lengths before and after decoding, sparse indices in range |
 //! | reading with [`Verify`](tensor_core::Verify) | digests |
 //! | [`Reader::lint`] | all definitions, without reading a tensor; overlaps, padding, gaps, recorded lengths, version text |
 //! | [`Reader::validate`] | all of these, every byte of every tensor, digests and bools |
+//! | [`Reader::canonical`] | that a file of generation 2 is the only one for what it holds |
 //!
 //! # Data path
 //!
@@ -48,12 +51,15 @@
 //! 9. Writer, Editor    the way back                                 write/ edit/ migrate/
 //! ```
 //!
+//! Generation 2 takes the same way: its footer, encoding, schema and layouts are read in `v2/`, and its
+//! entries become the same [`Object`] and [`Component`], of which `shard` names the file of a blob.
+//!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `digest` | yes | verifying and writing the digests of components: sha256, crc32c |
-//! | `zstd` | yes | reading and writing components in the encoding `zstd` |
+//! | `digest` | yes | verifying and writing the digests of components: sha256, crc32c, xxh3; writing generation 2 |
+//! | `zstd` | yes | reading and writing components in the encodings `zstd` and `zt.zstd-seekable/1` |
 //! | `mmap` | no | memory-mapped sources |
 
 #![forbid(unsafe_code)]
@@ -98,7 +104,7 @@ pub use migrate::migrate;
 pub use read::{ReadOptions, Reader};
 pub use shard::{ShardFiles, Shards};
 pub use tensor::{Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, QuantizedGroup, Tensor};
-pub use v2::Rule;
+pub use v2::{Rule, is_canonical_name};
 pub use write::{
     ComponentWriter, Compression, Form, ObjectWriter, Storage, Version, WriteOptions, Writer,
 };

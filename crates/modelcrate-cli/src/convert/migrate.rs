@@ -1,6 +1,7 @@
 use modelcrate::{
+    Target,
     tensor_core::Report,
-    ztensor::{self, Error, Reader, WriteOptions},
+    ztensor::{self, Error, Reader, Version, WriteOptions},
 };
 use serde::Serialize;
 
@@ -22,13 +23,18 @@ struct Migrated {
 }
 
 impl Convert {
-    /// Brings a zTensor file of any generation to 1.1, with all layouts and stored bytes as they are.
-    pub(super) fn migrate(&self, reader: &Reader) -> anyhow::Result<Outcome> {
-        let (changes, kept) = self.migrated(reader)?;
+    /// Brings a zTensor file of any generation to 1.1, with all layouts and stored bytes as they are, or
+    /// to 2.
+    pub(super) fn migrate(&self, reader: &Reader, target: Target) -> anyhow::Result<Outcome> {
+        let version = match target {
+            Target::ZTensor2 => Version::V2,
+            _ => Version::V1_1,
+        };
+        let (changes, kept) = self.migrated(reader, version)?;
         let result = Migrated {
             path: self.output().display().to_string(),
             dry_run: self.write.dry_run,
-            to: "ztensor",
+            to: target.name(),
             from: reader.generation().to_string(),
             tensors: reader.manifest().len(),
             changes,
@@ -36,17 +42,19 @@ impl Convert {
         };
         let (path, would_be) = (escape(&result.path), self.write.would_be());
         let Migrated { from, tensors, .. } = &result;
+        let to = if version == Version::V2 { "2" } else { "1.1" };
         let mut text =
-            format!("{path}: {would_be}migrated from {from} to 1.1, {tensors} tensors\n");
+            format!("{path}: {would_be}migrated from {from} to {to}, {tensors} tensors\n");
         text.extend(result.changes.findings().iter().map(output::finding_text));
         let text = result.kept.checked.text(&path, &text);
         self.write.report(self.output(), &result, &text)?;
         Ok(result.kept.checked.outcome())
     }
 
-    fn migrated(&self, reader: &Reader) -> anyhow::Result<(Report, Kept)> {
+    fn migrated(&self, reader: &Reader, version: Version) -> anyhow::Result<(Report, Kept)> {
         let out = self.write.create(self.output()).about(self.output())?;
-        let mut writer = WriteOptions::default().verify(self.force.verify()).write_to(out)?;
+        let options = WriteOptions::default().version(version).verify(self.force.verify());
+        let mut writer = options.write_to(out)?;
         let migrated = ztensor::migrate(reader, &mut writer);
         let fault = matches!(
             migrated,

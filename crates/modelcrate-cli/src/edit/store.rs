@@ -31,7 +31,10 @@ enum Method {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum DigestName {
     Sha256,
+    /// Of files before zTensor 2
     Crc32c,
+    /// Of zTensor 2, whose tensors have it where none is named
+    Xxh3,
 }
 
 #[cfg(feature = "ztensor")]
@@ -58,6 +61,7 @@ impl Store {
         Ok(match self.digest {
             Some(DigestName::Sha256) => storage.digest(Algorithm::Sha256),
             Some(DigestName::Crc32c) => storage.digest(Algorithm::Crc32c),
+            Some(DigestName::Xxh3) => storage.digest(Algorithm::Xxh3),
             None => storage,
         })
     }

@@ -54,7 +54,7 @@ impl Target {
             #[cfg(feature = "archive")]
             Self::Npz => options.compression.is_none_or(|level| (1..=9).contains(&level)),
             #[cfg(feature = "ztensor")]
-            Self::ZTensor => options.compression.is_none_or(|level| level <= 22),
+            Self::ZTensor | Self::ZTensor2 => options.compression.is_none_or(|level| level <= 22),
             _ => options.compression.is_none(),
         };
         let level = options.compression.unwrap_or_default();

@@ -14,7 +14,7 @@
 //!
 //! What is said of the file or of its graph, and not of the tensors, stays behind: what a carton says of
 //! its runner, platforms, tests and examples; `general.alignment` of GGUF; `total_size` of an index of
-//! shards; the signatures of a Circle or TFLite model; all of an nnpackage and of a PyTorch Live model;
+//! shards; keys that are no names of zTensor 2, where that is the target; the signatures of a Circle or TFLite model; all of an nnpackage and of a PyTorch Live model;
 //! `required_release` of RTen; `generator` of zTensor, and what its dense tensors hold beside their
 //! elements. `Conversion::left_out` names these keys, and, where the target is another format, lists of
 //! GGUF that are too long to be read into memory.
@@ -59,7 +59,7 @@ pub(super) fn carry(set: &TensorSet<'_>, target: Target) -> Carried {
             || (target == Target::Gguf && stays(Format::Gguf, name));
         let is_taken = name != key && set.metadata().contains_key(name);
         let value = match stored(key, value) {
-            _ if stays || is_taken => None,
+            _ if stays || is_taken || !target.takes_key(name) => None,
             Some(stored) => Some(Carry::Stored(stored)),
             None => target.value(set.format(), value).map(Carry::Value),
         };
@@ -118,6 +118,15 @@ impl Target {
         match KEYS.iter().find(|row| row.common == common) {
             Some(row) if self == Self::Gguf => row.gguf,
             _ => common,
+        }
+    }
+
+    /// Tells whether a file of this format may have a key.
+    fn takes_key(self, key: &str) -> bool {
+        match (self, key) {
+            #[cfg(feature = "ztensor")]
+            (Self::ZTensor2, key) => ztensor::is_canonical_name(key),
+            _ => true,
         }
     }
 

@@ -272,7 +272,9 @@ impl Target {
             #[cfg(feature = "archive")]
             (Self::Npz, ElementType::Plain(dtype)) => weights::npy::has(dtype),
             #[cfg(feature = "ztensor")]
-            (Self::ZTensor, ElementType::Plain(dtype)) => dtype.width().is_some(),
+            (Self::ZTensor | Self::ZTensor2, ElementType::Plain(dtype)) => dtype.width().is_some(),
+            #[cfg(feature = "ztensor")]
+            (Self::ZTensor2, _) => super::write::ztensor_elements(element_type).is_some(),
             _ => false,
         }
     }
@@ -291,6 +293,13 @@ impl Target {
             Self::Npy => weights::npy::refuses(planned.shape),
             #[cfg(feature = "ztensor")]
             Self::ZTensor => None,
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor2 => {
+                let is_name = ztensor::is_canonical_name(planned.name);
+                (!is_name).then(|| {
+                    "names are of 1 to 1024 bytes in normal form C, without NUL, there".to_owned()
+                })
+            }
         }
     }
 }

@@ -18,6 +18,9 @@ pub enum Target {
     /// zTensor 1.1.
     #[cfg(feature = "ztensor")]
     ZTensor,
+    /// zTensor 2, canonical unless it is compressed.
+    #[cfg(feature = "ztensor")]
+    ZTensor2,
 }
 
 impl Target {
@@ -30,6 +33,8 @@ impl Target {
         Self::Safetensors,
         #[cfg(feature = "ztensor")]
         Self::ZTensor,
+        #[cfg(feature = "ztensor")]
+        Self::ZTensor2,
     ];
 
     /// Returns the format.
@@ -42,14 +47,18 @@ impl Target {
             Self::Npz => Format::Npz,
             Self::Safetensors => Format::Safetensors,
             #[cfg(feature = "ztensor")]
-            Self::ZTensor => Format::ZTensor,
+            Self::ZTensor | Self::ZTensor2 => Format::ZTensor,
         }
     }
 
-    /// Returns the one word for it, which is that for its format.
+    /// Returns the one word for it, which is that for its format, or `zt2` for zTensor 2.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.format().name()
+        match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor2 => "zt2",
+            _ => self.format().name(),
+        }
     }
 
     /// Returns what the name of a file ends in, in letters of either case.

@@ -68,7 +68,13 @@ impl<'c, 's, 'a> ConvertedFile<'c, 's, 'a> {
         let order =
             layout.map_or_else(|| (0..inside.len()).collect(), |layout| layout.order().to_vec());
         let items = order.iter().filter_map(|at| conversion.items.get(*inside.get(*at)?));
-        let items: Vec<&Item<'_, '_>> = items.collect();
+        #[cfg_attr(not(feature = "ztensor"), expect(unused_mut, reason = "order is as it is"))]
+        let mut items: Vec<&Item<'_, '_>> = items.collect();
+        #[cfg(feature = "ztensor")]
+        if conversion.target == Target::ZTensor2 {
+            // What the canonical form asks for.
+            items.sort_by_key(|item| item.name.as_str());
+        }
         let largest = items.iter().map(|item| item.byte_len).max().unwrap_or_default();
         let room = largest.saturating_add(AHEAD);
         parallel::ahead(
@@ -93,7 +99,9 @@ impl<'c, 's, 'a> ConvertedFile<'c, 's, 'a> {
                     #[cfg(feature = "archive")]
                     (Target::Npz, _) => conversion.npz(&items, sink, put),
                     #[cfg(feature = "ztensor")]
-                    (Target::ZTensor, _) => conversion.ztensor(&items, sink, put),
+                    (Target::ZTensor | Target::ZTensor2, _) => {
+                        conversion.ztensor(&items, sink, put)
+                    }
                     _ => {
                         for (item, info) in
                             items.iter().filter_map(|item| Some((item, item.info()?)))
@@ -134,8 +142,14 @@ impl Conversion<'_, '_> {
         sink: W,
         mut put: impl FnMut(&Item<'_, '_>, &mut dyn Write) -> Result<()>,
     ) -> Result<W> {
-        use ztensor::{Compression, Storage};
+        use ztensor::{Compression, Form, Storage, Version};
         let mut options = ztensor::Writer::options().threads(self.threads);
+        if self.target == Target::ZTensor2 {
+            options = options.version(Version::V2);
+            if self.compression.is_some() {
+                options = options.form(Form::Free);
+            }
+        }
         if let Some(level) = self.compression {
             let compression = Compression::Zstd { level, frame: None };
             options = options.storage(Storage::default().compression(compression));
@@ -152,6 +166,22 @@ impl Conversion<'_, '_> {
             item.add_to(&mut writer, |sink| put(item, sink))?;
         }
         Ok(writer.finish()?)
+    }
+}
+
+/// Returns an element type as zTensor has it; `None` of one that it lacks.
+#[cfg(feature = "ztensor")]
+pub(super) fn ztensor_elements(element_type: ElementType) -> Option<ztensor::ElementType> {
+    match element_type {
+        ElementType::Plain(dtype) => Some(dtype.into()),
+        ElementType::Packed { name, bits } => {
+            // safetensors calls it so.
+            let name = if name == "f4" { "f4_e2m1" } else { name };
+            let known = ["f4_e2m1", "f8_e8m0", "f8_e4m3fnuz", "f8_e5m2fnuz"].contains(&name);
+            let bits = u32::try_from(bits).ok()?;
+            known.then_some(ztensor::ElementType::Packed { name, bits })
+        }
+        ElementType::Blocks { .. } => None,
     }
 }
 
@@ -182,12 +212,12 @@ impl Item<'_, '_> {
         writer: &mut ztensor::Writer<W>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Some(info) = self.info() else { return Ok(()) };
+        let Some(elements) = ztensor_elements(self.element_type) else { return Ok(()) };
         let mut object = writer.object(&self.name)?;
-        let mut component = object.component(ztensor::Role::Data, info.dtype)?;
+        let mut component = object.component(ztensor::Role::Data, elements)?;
         write(&mut component)?;
         component.finish()?;
-        Ok(object.finish(ztensor::Format::Dense, info.shape)?)
+        Ok(object.finish(ztensor::Format::Dense, self.shape.clone())?)
     }
 
     /// Returns where its elements stand as they are to be.

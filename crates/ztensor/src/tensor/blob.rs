@@ -548,7 +548,10 @@ impl<'a> Blob<'a> {
         let Some(text) = &self.component.digest else {
             return Ok(DigestText::None);
         };
-        let malformed = || self.fault(Fault::MalformedDigest { found: text.clone() });
+        let is_v2 = self.component.is_v2;
+        let expected =
+            if is_v2 { "\"xxh3:\" and 16 hex digits" } else { "\"crc32c:0x\" and hex digits" };
+        let malformed = || self.fault(Fault::MalformedDigest { found: text.clone(), expected });
         let parsed =
             if self.component.is_v2 { digest::parse_v2(text) } else { digest::parse(text) };
         parsed.ok_or_else(malformed)

@@ -132,12 +132,21 @@ impl Document {
                 })?;
             }
         }
-        disjoint(blobs)
+        disjoint(blobs).map_err(|(at, problem)| {
+            let broken = Broken::new(Rule::BlobOverlap, at, problem);
+            match self.objects.iter().rfind(|(name, _)| *name < at) {
+                Some(&(name, len)) => {
+                    let name = bytes.get(name..name.saturating_add(len)).unwrap_or_default();
+                    broken.inside(Quoted(text(name))).inside("objects")
+                }
+                None => broken,
+            }
+        })
     }
 }
 
 /// Proves that blobs of a file, each with the place of its definition, are the same or share no byte.
-fn disjoint(mut blobs: Vec<(&str, Extent, usize)>) -> Result<(), Broken> {
+fn disjoint(mut blobs: Vec<(&str, Extent, usize)>) -> Result<(), (usize, String)> {
     let key = |&(shard, extent, _): &(_, Extent, _)| (shard, extent.offset(), extent.len());
     if !blobs.is_sorted_by_key(key) {
         blobs.sort_by_key(key);
@@ -153,7 +162,7 @@ fn disjoint(mut blobs: Vec<(&str, Extent, usize)>) -> Result<(), Broken> {
                 before.len(),
                 before.offset()
             );
-            return Err(Broken::new(Rule::BlobOverlap, *at, problem));
+            return Err((*at, problem));
         }
     }
     Ok(())
@@ -538,6 +547,13 @@ pub(crate) fn check_name(at: usize, name: &[u8]) -> Result<(), Broken> {
         name.len()
     );
     Err(Broken::new(Rule::Name, at, problem))
+}
+
+/// Tells whether a name may stand in a canonical file of generation 2: 1 to 1024 bytes of text in normal
+/// form C, without NUL.
+#[must_use]
+pub fn is_canonical_name(name: &str) -> bool {
+    check_new_name(name, true).is_ok()
 }
 
 /// Proves that a name may be written, and be in a canonical file where it is to be one.

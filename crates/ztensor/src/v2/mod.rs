@@ -23,6 +23,7 @@ pub(crate) mod profile;
 mod rule;
 pub(crate) mod walk;
 
+pub use document::is_canonical_name;
 pub(crate) use rule::Broken;
 pub use rule::Rule;
 

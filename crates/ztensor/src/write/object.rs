@@ -79,6 +79,10 @@ impl<W: Write> ObjectWriter<'_, W> {
     ///
     /// [`finish`](Self::finish) refuses those that [`Writer::set_attributes`] cannot take.
     pub fn set_attributes(&mut self, attributes: &Attributes) {
+        if self.is_v2() && attributes.is_empty() {
+            (self.object.attributes, self.attributes, self.refused) = (None, None, None);
+            return;
+        }
         match encode_attributes(&self.name(), attributes, self.writer.options.version) {
             Ok(encoded) => {
                 self.object.attributes = Some(encoded);

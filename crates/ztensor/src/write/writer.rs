@@ -206,6 +206,11 @@ impl<W: Write> Writer<W> {
     /// opens only files whose values are text. Values that nest more than 126 levels deep, maps
     /// that hold a key twice, and more than 64 MiB in all are refused by [`finish`](Self::finish).
     pub fn set_attributes(&mut self, attributes: &Attributes) {
+        if self.options.version == Version::V2 && attributes.is_empty() {
+            // None at all say the same, in fewer ways.
+            (self.root.attributes, self.root.refused) = (None, None);
+            return;
+        }
         let encoded = encode_attributes("", attributes, self.options.version);
         (self.root.attributes, self.root.refused) = match encoded {
             Ok(encoded) => (Some(encoded), None),
