@@ -222,6 +222,24 @@ def test_the_command_is_in_the_wheel(testdata: Path) -> None:
         assert done.returncode == 2 and "no-such-verb" in done.stderr
 
 
+def test_the_front_page_does_what_it_says(
+    testdata: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = Path(__file__).parents[1] / "README.md"
+    first, second = (block.split("```")[0] for block in page.read_text().split("```python\n")[1:])
+    (tmp_path / "testdata").symlink_to(testdata)
+    monkeypatch.chdir(tmp_path)
+    exec(first, {})
+    assert "dt_f32 f32 (2, 3)" in capsys.readouterr().out
+    assert Path("model.onnx").exists()
+    names: dict[str, Any] = {}
+    exec(second, names)
+    assert {"load_file", "safe_open", "save_file"} <= set(names)
+
+
 def test_torch_shares_what_it_is_given(tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
     import modelcrate.torch
