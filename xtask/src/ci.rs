@@ -9,8 +9,8 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    cargo, codegen, command, golden, onert_table, oracles, output, rules, shown, succeed, tidy,
-    wheel,
+    cargo, codegen, command, engines, golden, onert_table, oracles, output, rules, shown, succeed,
+    tidy, wheel,
     workspace::{self, Member},
 };
 
@@ -53,6 +53,7 @@ fn steps(members: &[Member]) -> Vec<Step> {
         Step::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Step::here("xtask oracles", oracles::install),
         Step::cargo("test --workspace"),
+        Step::here("test addresses, against servers of ours", engines::own_servers),
         #[cfg(unix)]
         Step::here("xtask faults --kills 20", crate::faults::some),
         Step::here("xtask conformance", conformance),

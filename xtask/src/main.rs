@@ -9,6 +9,7 @@
 mod ci;
 mod codegen;
 mod descriptions;
+mod engines;
 #[cfg(unix)]
 mod faults;
 mod fuzz;
@@ -42,6 +43,7 @@ Commands:
   tidy                check the crate graph, the manifests, the sources and the test data
   codegen [--check]   make code from the FlatBuffers schemas, or check that it is up to date
   conformance         run the real clients of the formats on our files, and us on theirs
+  engines             install servers of buckets, and run the tests that need them
   faults [--kills N]  kill every command that changes a file, 200 times unless told, limit the size
                       of its files and fill its disk: the old file or the new one is left
   fuzz [TARGET]... [--minutes N]
@@ -77,6 +79,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),
         ["conformance"] => ci::conformance(),
+        ["engines"] => engines::run(),
         #[cfg(unix)]
         ["faults"] => faults::run(200),
         #[cfg(unix)]

@@ -65,7 +65,8 @@ mod with_remote {
     use anyhow::{bail, ensure};
     use modelcrate::{
         AnyReader, Format, ReadOptions,
-        remote::{Error, Location, Opened, Remote, RemoteOptions},
+        catalog::Entry,
+        remote::{Error, Listed, Location, Opened, Remote, RemoteOptions},
         tensor_core::{ErrorKind, Source, output::Existing},
     };
 
@@ -141,12 +142,22 @@ mod with_remote {
         location: Location,
         /// Its length, where a listing says it.
         pub(crate) len: Option<u64>,
+        /// What else it says.
+        listed: Option<Listed>,
     }
 
     impl AtAddress {
         /// Returns what is shown of the address.
         pub(crate) fn path(&self) -> PathBuf {
             self.location.to_string().into()
+        }
+
+        /// Returns what a catalogue has a row of.
+        pub(crate) fn entry(self) -> Entry {
+            match self.listed {
+                Some(listed) => Entry::listed(remote(), listed),
+                None => Entry::at_address(remote(), &self.location),
+            }
         }
 
         /// Opens the file, and the model that it is.
@@ -163,7 +174,7 @@ mod with_remote {
         let Some(location) = location(path)? else { return Ok(None) };
         let mut listing = Listing::default();
         if !location.is_many() {
-            listing.files.push(AtAddress { location, len: None });
+            listing.files.push(AtAddress { location, len: None, listed: None });
             return Ok(Some(listing));
         }
         let is_pattern = location.to_string().contains(['*', '?', '[']);
@@ -172,7 +183,8 @@ mod with_remote {
             let name = listed.location.file_name().unwrap_or_default();
             let is_hidden = name.starts_with('.') || name.is_empty();
             if is_pattern || !is_hidden && Format::from_path(&path).is_some() {
-                listing.files.push(AtAddress { location: listed.location, len: Some(listed.len) });
+                let (location, len) = (listed.location.clone(), Some(listed.len));
+                listing.files.push(AtAddress { location, len, listed: Some(listed) });
             } else {
                 listing.skipped.push(path);
             }

@@ -2,7 +2,7 @@ use clap::{Parser, Subcommand};
 use modelcrate::Format;
 
 use crate::{
-    cat, compact, convert, create, diff, edit, explain, extract, failure::of_other_format,
+    cat, catalog, compact, convert, create, diff, edit, explain, extract, failure::of_other_format,
     generate, hash, inspect, options::Manner, outcome::Outcome, recover, verify,
 };
 
@@ -29,6 +29,7 @@ Example:
 enum Command {
     Inspect(inspect::Inspect),
     Verify(verify::Verify),
+    Catalog(catalog::Catalog),
     Convert(Box<convert::Convert>),
     Extract(extract::Extract),
     Cat(cat::Cat),
@@ -118,6 +119,7 @@ impl Command {
         match self {
             Command::Inspect(command) => command.run(),
             Command::Verify(command) => command.run(),
+            Command::Catalog(command) => command.run(),
             Command::Convert(command) => command.run(),
             Command::Extract(command) => command.run(),
             Command::Cat(command) => command.run(),

@@ -28,6 +28,7 @@ mod args;
 #[cfg(feature = "carton")]
 mod carton;
 mod cat;
+mod catalog;
 mod checked;
 mod compact;
 mod convert;

@@ -139,6 +139,7 @@ pub fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
         Error,
         tensor_core::Error,
         weights::Error,
+        crate::catalog::Error,
         #[cfg(feature = "archive")]
         model_archive::Error,
         #[cfg(feature = "carton")]

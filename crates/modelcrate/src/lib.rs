@@ -48,6 +48,7 @@
 //! | `ptl-image` | no | pictures as parameters of specs |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
+//! | `parquet` | no | catalogues as Parquet files |
 //! | `remote` | no | files at addresses of buckets, web servers and model hubs, the module `remote` |
 //! | `ztensor` | yes | zTensor, 0.1 to 2 (`.zt`) |
 //! | `wav` | no | sound from WAV files, for parameters of specs |
@@ -90,6 +91,7 @@
 mod address;
 #[cfg(feature = "archive")]
 mod archive;
+pub mod catalog;
 mod contents;
 mod convert;
 mod coverage;

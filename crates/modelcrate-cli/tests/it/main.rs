@@ -1,6 +1,7 @@
 //! The command, run as a process.
 
 mod carton;
+mod catalog;
 mod circle;
 mod command;
 mod convert;

@@ -13,4 +13,6 @@ fn addresses_are_refused_by_name() {
                         install --path crates/modelcrate-cli --features remote\n";
         assert_eq!((status, said.lines().next()), (2, expected.lines().next()));
     }
+    let readme = std::fs::read_to_string(test_support::workspace().join("README.md")).unwrap();
+    assert!(readme.contains("cargo install --path crates/modelcrate-cli --features remote"));
 }

@@ -14,6 +14,16 @@ pub(crate) fn check(args: &[&str], printed: &[u8]) {
     assert!(faults.is_empty(), "{args:?}: {faults:#?}\n{}", String::from_utf8_lossy(printed));
 }
 
+/// Compares rows of a file, one JSON object a line, with their schema.
+#[track_caller]
+pub(crate) fn check_rows(schema: &str, rows: &str) {
+    assert!(!rows.is_empty());
+    let schema = Schema::read(schema);
+    for row in rows.lines() {
+        assert_eq!(schema.faults(&serde_json::from_str(row).unwrap()), [""; 0], "{row}");
+    }
+}
+
 fn faults(args: &[&str], printed: &[u8]) -> Vec<String> {
     let is = |format: &str| {
         let joined = format!("--format={format}");

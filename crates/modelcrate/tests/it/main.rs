@@ -1,5 +1,6 @@
 //! Files of all formats through one interface.
 
+mod catalog;
 mod convert;
 mod detect;
 mod diff;

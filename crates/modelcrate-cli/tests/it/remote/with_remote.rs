@@ -286,6 +286,26 @@ fn folders_and_patterns_of_buckets() {
 }
 
 #[test]
+fn catalogues_of_buckets_ask_once() {
+    let (bucket, folder) = (bucket(), tempfile::tempdir().unwrap());
+    let output = folder.path().join("c.jsonl").display().to_string();
+    let args = ["catalog", "s3://bucket/models/", "-o", &output, "--tensors", "--requests"];
+    let made = |said: &str| {
+        let output = run(Some(&bucket), &args);
+        assert!(output.status.success());
+        assert!(String::from_utf8(output.stderr).unwrap().starts_with(said), "{said}");
+    };
+    // A list, and one for each of three short files.
+    made("4 requests, ");
+    let first = fs::read_to_string(&output).unwrap();
+    crate::schema::check_rows("catalog-file", &first);
+    assert!(first.contains("\"etag\":\"\\\"tag-models-a.safetensors\\\"\""), "{first}");
+    // Only a list, as nothing has changed.
+    made("1 requests, 0 B");
+    assert_eq!(fs::read_to_string(&output).unwrap(), first);
+}
+
+#[test]
 fn results_go_to_buckets() {
     let bucket = bucket();
     let args = ["convert", "s3://bucket/models/a.safetensors", "s3://bucket/new/a.zt"];
