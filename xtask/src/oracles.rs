@@ -23,8 +23,11 @@ const SHARED: [&str; 11] = [
 
 /// What cannot share the environment with [`SHARED`], or would bring much that is not needed, each with a
 /// folder of its own in it that goes onto `PYTHONPATH`.
-const APART: [(&str, &str); 2] =
-    [("ztensor-1.2", "ztensor==1.2.3"), ("tokenizers", "tokenizers==0.22.1")];
+const APART: [(&str, &str); 3] = [
+    ("ztensor-1.2", "ztensor==1.2.3"),
+    ("ztensor-2", "ztensor==2.1.2"),
+    ("tokenizers", "tokenizers==0.22.1"),
+];
 
 /// The same of what there is for the platforms of [`NATIVE`]: the runtime of TFLite models, whose other
 /// dependencies running them does not take.
@@ -206,7 +209,7 @@ mod tests {
         };
         assert_eq!(
             stamp_text(),
-            format!("{shared}{native}ztensor==1.2.3\ntokenizers==0.22.1\n{apart}")
+            format!("{shared}{native}ztensor==1.2.3\nztensor==2.1.2\ntokenizers==0.22.1\n{apart}")
         );
     }
 

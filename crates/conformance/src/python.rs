@@ -37,6 +37,8 @@ impl Client {
     /// The last release of zTensor 1.
     pub const ZTENSOR_1_2: Self =
         Self { apart: Some("ztensor-1.2"), ..Self::shared("ztensor==1.2.3") };
+    /// The binding to the reference implementation of zTensor 2.
+    pub const ZTENSOR_2: Self = Self { apart: Some("ztensor-2"), ..Self::shared("ztensor==2.1.2") };
     /// A CBOR implementation that shares no code with ours.
     pub const CBOR2: Self = Self::shared("cbor2");
     /// A binding to the zstd library, for scripts that read archives with what Python has of itself.

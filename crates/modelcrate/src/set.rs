@@ -269,3 +269,19 @@ pub(crate) fn packed_elements(tensor: ztensor::Tensor<'_>) -> Option<ElementType
         _ => None,
     }
 }
+
+/// Returns an element type as zTensor has it; `None` of one that it lacks.
+#[cfg(feature = "ztensor")]
+pub(crate) fn ztensor_elements(element_type: ElementType) -> Option<ztensor::ElementType> {
+    match element_type {
+        ElementType::Plain(dtype) => Some(dtype.into()),
+        ElementType::Packed { name, bits } => {
+            // safetensors calls it so.
+            let name = if name == "f4" { "f4_e2m1" } else { name };
+            let known = ["f4_e2m1", "f8_e8m0", "f8_e4m3fnuz", "f8_e5m2fnuz"].contains(&name);
+            let bits = u32::try_from(bits).ok()?;
+            known.then_some(ztensor::ElementType::Packed { name, bits })
+        }
+        ElementType::Blocks { .. } => None,
+    }
+}

@@ -4,6 +4,7 @@
 //! continuous integration.
 
 mod convert;
+mod ztensor2;
 
 use std::path::{Path, PathBuf};
 

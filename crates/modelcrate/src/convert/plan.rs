@@ -274,7 +274,7 @@ impl Target {
             #[cfg(feature = "ztensor")]
             (Self::ZTensor | Self::ZTensor2, ElementType::Plain(dtype)) => dtype.width().is_some(),
             #[cfg(feature = "ztensor")]
-            (Self::ZTensor2, _) => super::write::ztensor_elements(element_type).is_some(),
+            (Self::ZTensor2, _) => crate::set::ztensor_elements(element_type).is_some(),
             _ => false,
         }
     }

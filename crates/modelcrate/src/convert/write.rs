@@ -169,22 +169,6 @@ impl Conversion<'_, '_> {
     }
 }
 
-/// Returns an element type as zTensor has it; `None` of one that it lacks.
-#[cfg(feature = "ztensor")]
-pub(super) fn ztensor_elements(element_type: ElementType) -> Option<ztensor::ElementType> {
-    match element_type {
-        ElementType::Plain(dtype) => Some(dtype.into()),
-        ElementType::Packed { name, bits } => {
-            // safetensors calls it so.
-            let name = if name == "f4" { "f4_e2m1" } else { name };
-            let known = ["f4_e2m1", "f8_e8m0", "f8_e4m3fnuz", "f8_e5m2fnuz"].contains(&name);
-            let bits = u32::try_from(bits).ok()?;
-            known.then_some(ztensor::ElementType::Packed { name, bits })
-        }
-        ElementType::Blocks { .. } => None,
-    }
-}
-
 /// Elements on their way.
 pub(super) enum Fetched {
     /// As they are in a file.
@@ -212,7 +196,7 @@ impl Item<'_, '_> {
         writer: &mut ztensor::Writer<W>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Some(elements) = ztensor_elements(self.element_type) else { return Ok(()) };
+        let Some(elements) = crate::set::ztensor_elements(self.element_type) else { return Ok(()) };
         let mut object = writer.object(&self.name)?;
         let mut component = object.component(ztensor::Role::Data, elements)?;
         write(&mut component)?;
