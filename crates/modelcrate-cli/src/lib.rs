@@ -7,6 +7,7 @@
 #![cfg_attr(
     not(all(
         feature = "carton",
+        feature = "circle",
         feature = "http",
         feature = "nnpackage",
         feature = "ptl",
@@ -19,6 +20,7 @@
         unused_imports,
         unused_mut,
         unused_variables,
+        clippy::needless_pass_by_value,
         reason = "few commands use a part of what all share"
     )
 )]

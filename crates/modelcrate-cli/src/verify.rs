@@ -193,6 +193,7 @@ impl Verify {
         if let (true, AnyReader::ZTensor(file)) = (self.canonical, &reader) {
             findings.append(file.canonical());
         }
+        #[cfg(feature = "circle")]
         if let (Some(Runtime::Onert), AnyReader::Circle(model)) = (self.runtime, &reader) {
             findings.append(model.lint_for_onert(Some(&**path).filter(|_| found.has_neighbours())));
         }
