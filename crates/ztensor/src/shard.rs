@@ -75,8 +75,9 @@ impl Shards for ShardFiles {
     fn find(&self, name: &str, shard: &Shard) -> io::Result<Option<Source>> {
         match self {
             Self::Beside(path) => {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                open(&path.with_file_name(format!("{stem}-{name}.zt")))
+                let mut file = path.file_stem().unwrap_or_default().to_owned();
+                file.push(format!("-{name}.zt"));
+                open(&path.with_file_name(file))
             }
             // A digest of a manifest is of letters and digits.
             Self::ByDigest(folder) => match shard.digest.split_once(':') {
@@ -136,6 +137,11 @@ impl Reader {
         }
         self.shards = Arc::new(found);
         Ok(self)
+    }
+
+    /// Looks for the shards beside a path.
+    pub(crate) fn with_shards_beside(self, path: &Path) -> Result<Self> {
+        self.with_shards(&ShardFiles::Beside(path.to_owned()))
     }
 
     fn check_shard(&self, name: &str, shard: &Shard, source: &Source) -> Result<()> {

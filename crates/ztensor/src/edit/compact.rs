@@ -125,7 +125,13 @@ fn is_plain(reader: &Reader) -> Result<bool> {
             let on_grid = part.offset.is_multiple_of(CANONICAL);
             part.encoding == Encoding::Raw && has_xxh3 && on_grid && is_nfc(role.as_str())
         });
+        // What the canonical form leaves out, and an empty map that its writer does not write.
+        let others = object.components.iter().map(|(_, part)| &part.other).chain([&object.other]);
+        let has_more = others.into_iter().any(|other| !other.is_empty());
+        let is_empty = tensor.attributes()?.is_some_and(|attributes| attributes.is_empty());
         if !plain
+            || has_more
+            || is_empty
             || !is_nfc(tensor.name())
             || object.components.iter().any(|(_, part)| part.elements().is_none())
         {

@@ -31,7 +31,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Attributes, Component, Generation, Reader, Tensor, Value, WriteOptions, Writer,
+    Attributes, Component, Generation, Reader, Shard, Tensor, Value, WriteOptions, Writer,
     error::{Error, Result},
     v2::FOOTER,
 };
@@ -104,8 +104,9 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         options.check()?;
+        let path = path.as_ref();
         let file = LockedFile::open_within(path, options.output.wait)?;
-        let reader = Reader::from_source(file.source()?)?;
+        let reader = Reader::from_source(file.source()?)?.with_shards_beside(path)?;
         Self::start(reader, options, Some(file))
     }
 
@@ -120,7 +121,9 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn dry_run(path: impl AsRef<Path>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        Self::start(Reader::from_source(options.output.check(path)?)?, options, None)
+        let path = path.as_ref();
+        let reader = Reader::from_source(options.output.check(path)?)?.with_shards_beside(path)?;
+        Self::start(reader, options, None)
     }
 
     fn start(reader: Reader, options: WriteOptions, file: Option<LockedFile>) -> Result<Self> {
@@ -212,7 +215,8 @@ impl<W: Write> Editor<W> {
         let kept = old.window(Extent::first(old.len().min(end)), "file")?;
         let added = Source::from_read_at(Zeros(end.saturating_sub(kept.len())));
         let manifest = Source::from_bytes(self.writer.end()?);
-        Reader::from_source(Source::joined([kept, added, manifest]))
+        let new = Reader::from_source(Source::joined([kept, added, manifest]))?;
+        new.with_shards(&|name: &str, _: &Shard| Ok(self.reader.shard(name).cloned()))
     }
 
     /// Returns the file as it was when it was opened.

@@ -6,10 +6,7 @@
 //!                   frames u32, descriptor u8, B1 EA 92 8F
 //! ```
 
-use std::{
-    io::{self, BufRead, Read},
-    vec,
-};
+use std::io::{self, BufRead, BufReader, Read};
 
 use tensor_core::{Extent, Source, SourceReader};
 use zstd::stream::raw::{DParameter, Decoder as Zstd, Operation};
@@ -27,7 +24,7 @@ pub(crate) struct Frames {
     stored: SourceReader,
     /// Where the next stored byte is.
     at: u64,
-    frames: vec::IntoIter<Frame>,
+    frames: Table,
     zstd: Zstd<'static>,
     current: Option<Frame>,
 }
@@ -42,15 +39,16 @@ impl Frames {
         from: u64,
         window_log: u32,
     ) -> io::Result<(Self, u64)> {
-        let (frames, data) = table(source, extent, decoded_len)?;
-        let (mut skipped, mut at, mut before) = (0_usize, extent.offset(), from);
-        for frame in &frames {
+        let (place, data) = place(source, extent)?;
+        check(place.read(source)?, decoded_len, data.len())?;
+        let (mut skipped, mut at, mut before) = (0_u64, extent.offset(), from);
+        let mut frames = place.read(source)?;
+        while let Some(frame) = frames.next()? {
             let Some(rest) = before.checked_sub(frame.decoded.into()) else { break };
             (skipped, before) = (skipped.saturating_add(1), rest);
             at = at.saturating_add(frame.stored.into());
         }
-        let mut frames = frames.into_iter();
-        frames.by_ref().take(skipped).for_each(drop);
+        let frames = place.behind(skipped).read(source)?;
         let rest = Extent::between(at, data.end());
         let stored = source.stream(rest, "frames").map_err(io::Error::other)?;
         let mut zstd = Zstd::new()?;
@@ -82,7 +80,7 @@ impl Read for Frames {
         }
         loop {
             let Some(mut frame) = self.current else {
-                match self.frames.next() {
+                match self.frames.next()? {
                     Some(next) => self.begin(next)?,
                     None => return Ok(0),
                 }
@@ -125,8 +123,53 @@ impl Read for Frames {
     }
 }
 
-/// Reads the table of frames at the end of an extent; returns where the frames themselves are.
-fn table(source: &Source, extent: Extent, decoded_len: u64) -> io::Result<(Vec<Frame>, Extent)> {
+/// Where the entries of a table are.
+#[derive(Clone, Copy)]
+struct Place {
+    entries: Extent,
+    /// Bytes of an entry.
+    width: u64,
+}
+
+impl Place {
+    fn read(self, source: &Source) -> io::Result<Table> {
+        let stream = source.stream(self.entries, "seek table").map_err(io::Error::other)?;
+        let left = self.entries.len().checked_div(self.width).unwrap_or_default();
+        Ok(Table { stream: BufReader::new(stream), left, has_checksums: self.width > 8 })
+    }
+
+    /// Leaves out the first entries.
+    fn behind(self, entries: u64) -> Self {
+        let start = self.entries.offset().saturating_add(entries.saturating_mul(self.width));
+        Self { entries: Extent::between(start.min(self.entries.end()), self.entries.end()), ..self }
+    }
+}
+
+/// The entries of a table that were not read yet: it may be larger than memory.
+struct Table {
+    stream: BufReader<SourceReader>,
+    left: u64,
+    has_checksums: bool,
+}
+
+impl Table {
+    fn next(&mut self) -> io::Result<Option<Frame>> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        let mut number = || {
+            let mut bytes = [0; 4];
+            self.stream.read_exact(&mut bytes).map(|()| u32::from_le_bytes(bytes))
+        };
+        let (stored, decoded) = (number()?, number()?);
+        if self.has_checksums {
+            number()?;
+        }
+        Ok(Some(Frame { stored, decoded }))
+    }
+}
+
+/// Finds the table of frames at the end of an extent, and the frames themselves.
+fn place(source: &Source, extent: Extent) -> io::Result<(Place, Extent)> {
     let part = |offset: u64, len: u64| {
         let extent = extent.part(offset, len, "seek table").map_err(io::Error::other)?;
         source.read(extent, "seek table").map_err(io::Error::other)
@@ -148,44 +191,41 @@ fn table(source: &Source, extent: Extent, decoded_len: u64) -> io::Result<(Vec<F
     let Some(start) = extent.len().checked_sub(content.saturating_add(8)) else {
         return Err(bad("its seek table is longer than it is"));
     };
-    let bytes = part(start, entries.saturating_add(8))?;
     let content = u32::try_from(content).map_err(|_| bad("its seek table is too long"))?;
-    let (head, entries) = bytes.split_at_checked(8).unwrap_or_default();
-    if head != [SKIPPABLE, &content.to_le_bytes()[..]].concat() {
+    if *part(start, 8)? != [SKIPPABLE, &content.to_le_bytes()[..]].concat() {
         return Err(bad("its seek table has no frame of its length around it"));
     }
-    let width = usize::try_from(width).unwrap_or(8);
-    let mut frames = Vec::new();
-    frames.try_reserve_exact(entries.len().checked_div(width).unwrap_or_default())?;
+    let inside =
+        |offset: u64, len: u64| extent.part(offset, len, "frames").map_err(io::Error::other);
+    let entries = inside(start.saturating_add(8), entries)?;
+    Ok((Place { entries, width }, inside(0, start)?))
+}
+
+/// Proves that a table is one of frames that take and decode to so many bytes.
+fn check(mut table: Table, decoded_len: u64, stored_len: u64) -> io::Result<()> {
     let (mut stored_sum, mut decoded_sum) = (0_u64, 0_u64);
-    for entry in entries.chunks_exact(width) {
-        let number = |at: usize| entry.get(at..).and_then(<[u8]>::first_chunk).copied();
-        let [stored, decoded] = [0, 4].map(|at| u32::from_le_bytes(number(at).unwrap_or_default()));
+    let mut size = None;
+    while let Some(Frame { stored, decoded }) = table.next()? {
         if decoded > MAX_FRAME {
             return Err(bad("a frame decodes to more than 16 MiB"));
         }
         stored_sum = stored_sum.saturating_add(stored.into());
         decoded_sum = decoded_sum.saturating_add(decoded.into());
-        frames.push(Frame { stored, decoded });
+        if *size.get_or_insert(decoded) != decoded && table.left > 0 {
+            return Err(bad("its frames before the last differ in what they decode to"));
+        }
     }
     if decoded_sum != decoded_len {
         return Err(bad(format!(
             "its frames decode to {decoded_sum} bytes, but the part has {decoded_len}"
         )));
     }
-    if stored_sum != start {
+    if stored_sum != stored_len {
         return Err(bad(format!(
-            "its frames take {stored_sum} bytes, but {start} are before the table"
+            "its frames take {stored_sum} bytes, but {stored_len} are before the table"
         )));
     }
-    let size = frames.first().map(|frame| frame.decoded);
-    if let Some((_, all_but_last)) = frames.split_last()
-        && all_but_last.iter().any(|frame| Some(frame.decoded) != size)
-    {
-        return Err(bad("its frames before the last differ in what they decode to"));
-    }
-    let data = extent.part(0, start, "frames").map_err(io::Error::other)?;
-    Ok((frames, data))
+    Ok(())
 }
 
 fn bad(reason: impl Into<String>) -> io::Error {
@@ -203,3 +243,40 @@ const TAIL: u64 = 9;
 pub(crate) const SEEKABLE: &[u8] = &[0xb1, 0xea, 0x92, 0x8f];
 /// What a frame may decode to, in bytes.
 pub(crate) const MAX_FRAME: u32 = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(entries: &[[u32; 2]], before: usize, decoded: u64) -> String {
+        let mut bytes = vec![0; before];
+        bytes.extend(SKIPPABLE);
+        bytes.extend((entries.len() as u32 * 8 + TAIL as u32).to_le_bytes());
+        bytes.extend(entries.iter().flatten().flat_map(|number| number.to_le_bytes()));
+        bytes.extend((entries.len() as u32).to_le_bytes());
+        bytes.push(0);
+        bytes.extend(SEEKABLE);
+        let source = Source::from_bytes(bytes);
+        let opened = Frames::open(&source, Extent::first(source.len()), decoded, 0, 27);
+        opened.map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn tables_fit_their_frames() {
+        assert_eq!(opened(&[[20, 8], [10, 3]], 30, 11), "");
+        assert_eq!(opened(&[], 0, 0), "");
+        for (entries, decoded, message) in [
+            (&[[20, 8], [10, 9]][..], 17, ""),
+            (
+                &[[10, 8], [10, 9], [10, 1]],
+                18,
+                "its frames before the last differ in what they decode to",
+            ),
+            (&[[30, 8]], 9, "its frames decode to 8 bytes, but the part has 9"),
+            (&[[29, 8]], 8, "its frames take 29 bytes, but 30 are before the table"),
+            (&[[30, MAX_FRAME + 1]], 1, "a frame decodes to more than 16 MiB"),
+        ] {
+            assert_eq!(opened(entries, 30, decoded), message);
+        }
+    }
+}

@@ -108,6 +108,9 @@ impl<W: Write> Writer<W> {
         definition: Object,
         moved: &mut Moved,
     ) -> Result<()> {
+        for shard in definition.components.iter().filter_map(|(_, part)| part.shard.as_deref()) {
+            self.take_shard(tensor, shard)?;
+        }
         let mut object = self.object(name)?;
         object.object = Object { components: Vec::new(), ..definition.clone() };
         let mut components = definition.components;
@@ -124,6 +127,25 @@ impl<W: Write> Writer<W> {
         }
         object.object.components = components;
         object.commit()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Names the shard in which a tensor of another file lies, as that file does.
+    fn take_shard(&mut self, tensor: Tensor<'_>, name: &str) -> Result<()> {
+        let mut shards = tensor.reader().manifest().shards();
+        let Some((_, wanted)) = shards.find(|(found, _)| *found == name) else { return Ok(()) };
+        match self.root.shards.get(name) {
+            Some(there) if there == wanted => Ok(()),
+            Some(_) => {
+                let reason = format!(
+                    "object {:?} lies in a shard {name:?} that is another than the one of this file",
+                    tensor.name()
+                );
+                Err(Error::Given { reason })
+            }
+            None => self.add_shard(name, wanted),
+        }
     }
 }
 

@@ -471,6 +471,20 @@ fn shards_and_overlays() {
     let reader = Reader::open(&root).unwrap();
     assert!(reader.validate().is_valid(), "{:?}", reader.validate());
     assert_eq!(reader.tensor("weight").unwrap().read().unwrap().bytes(), tensor.bytes());
+    // Another file may have another shard of the name, or none.
+    let mut other = shard.clone();
+    other.digest = shard.digest.replace("sha256:", "sha512:");
+    let lies = reader.tensor("weight").unwrap();
+    for (there, expected) in [(Some(&shard), Ok(())), (None, Ok(())), (Some(&other), Err(()))] {
+        let mut writer = free().write_to(Vec::new()).unwrap();
+        there.into_iter().for_each(|shard| writer.add_shard("1", shard).unwrap());
+        let copied = writer.copy(lies);
+        assert_eq!(copied.is_ok(), expected.is_ok(), "{copied:?}");
+        if expected.is_ok() {
+            let copy = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+            assert_eq!(copy.manifest().shards().next(), Some(("1", &shard)));
+        }
+    }
     // All in one file again.
     let reader = sound(&again(&reader, canonical()));
     assert!(reader.canonical().is_empty());
@@ -524,6 +538,37 @@ fn edits_append_and_compaction_makes_canonical_again() {
     let copy =
         Editor::copy_to(Vec::new(), &reader, WriteOptions::default()).unwrap().finish().unwrap();
     assert_eq!(sound(&copy).content_digest(Algorithm::Sha256).unwrap(), content);
+}
+
+/// The canonical form has no keys that the format does not name, and no empty maps.
+#[test]
+fn compaction_keeps_what_the_canonical_form_has_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    let tensor = TensorBuf::from_slice([2], &[1.0_f32, 0.5]).unwrap();
+    let mut writer = canonical().create(&path).unwrap();
+    writer.add("a", &tensor).unwrap();
+    writer.finish().unwrap();
+    // An empty map where the object has no attributes: `"attributes": {}` sorts behind what is there.
+    let file = std::fs::read(&path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let offset = reader.manifest().offset();
+    let mut bytes = file[offset as usize..file.len() - 40].to_vec();
+    let object = bytes.windows(3).position(|window| window == b"\x61a\xa3").unwrap() + 2;
+    bytes[object] = 0xa4;
+    bytes.extend(b"\x6aattributes\xa0");
+    let mut changed = file[..offset as usize].to_vec();
+    changed.extend(&bytes);
+    let hash = twox_hash::xxhash3_64::Hasher::oneshot(&bytes);
+    for number in [offset, bytes.len() as u64, hash, 2] {
+        changed.extend(number.to_le_bytes());
+    }
+    changed.extend(&file[..8]);
+    std::fs::write(&path, &changed).unwrap();
+    let content = sound(&changed).content_digest(Algorithm::Sha256).unwrap();
+    ztensor::compact(&path, WriteOptions::default()).unwrap();
+    let reader = sound(&std::fs::read(&path).unwrap());
+    assert_eq!(reader.content_digest(Algorithm::Sha256).unwrap(), content);
 }
 
 #[test]
