@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-use crate::{cargo, command, output, python::Environment, succeed};
+use crate::{cargo, command, output, python::Environment, succeed, wheel};
 
 /// What is installed into a virtual environment of its own: servers of S3 and Google Cloud Storage, what
 /// puts files into one of Azure, and what reads Parquet.
@@ -32,7 +32,9 @@ pub(crate) fn run() -> Result<()> {
         "engines",
         "--",
         "--nocapture",
-    ]))
+    ]))?;
+    wheel::door()?;
+    wheel::clusters()
 }
 
 /// Runs the tests of addresses that need nothing installed: against servers of ours.
