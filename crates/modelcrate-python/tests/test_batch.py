@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,51 @@ def test_conversions_are_made_once_for_a_content(tmp_path: Path) -> None:
     modelcrate.save_file({"w": np.arange(4)}, source)
     again = batch.convert(table(files), folder=folder).to_pylist()[0]
     assert again["output"] != good["output"] and output.exists()
+
+
+def test_options_make_another_conversion(tmp_path: Path) -> None:
+    source, folder = tmp_path / "a.npz", tmp_path / "out"
+    modelcrate.save_file({"w": np.array([1.5, 1 / 3])}, source)
+    one, other = (
+        batch.convert(table([str(source)]), folder=folder, lossy=lossy).to_pylist()[0]
+        for lossy in (False, True)
+    )
+    assert one["output"] != other["output"] and one["error"] is other["error"] is None
+    assert not list(folder.rglob(".*"))
+
+
+def test_a_file_that_changes_meanwhile_is_not_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, folder = tmp_path / "a.npz", tmp_path / "out"
+    modelcrate.save_file({"w": np.arange(3)}, source)
+
+    def late(*args: Any, **options: Any) -> None:
+        modelcrate.save_file({"w": np.arange(4)}, source)
+        modelcrate.convert(*args, **options)
+
+    monkeypatch.setattr(batch, "_convert", late)
+    (row,) = batch.convert(table([str(source)]), folder=folder).to_pylist()
+    assert row["rule"] == "file/busy" and row["output"] is None
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_addresses_of_files_have_the_etags_of_files(tmp_path: Path) -> None:
+    path = tmp_path / "a file.npz"
+    modelcrate.save_file({"w": np.ones(3)}, path)
+    for etag, is_there in [(batch.etag_of(path), True), ("other", False)]:
+        (row,) = batch.inspect(table([path.as_uri()], etag=[etag])).to_pylist()
+        assert (row["error"] is None) == is_there, row
+
+
+def test_rows_that_are_none_are_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    modelcrate.save_file({"w": np.ones(3)}, path)
+    files = pa.table({"path": pa.array([str(path), None, "a\0"], pa.string()), "etag": [None, 1, 2]})
+    for function in (batch.inspect, batch.verify, partial(batch.convert, folder=tmp_path / "out")):
+        good, none, odd = function(files).to_pylist()
+        assert good["error"] is None and odd["error"]
+        assert none["error"] == "the row has no path, expected one"
 
 
 def test_refused_conversions_are_rows(tmp_path: Path) -> None:

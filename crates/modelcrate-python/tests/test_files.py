@@ -106,6 +106,7 @@ def test_switching_from_safetensors_is_one_import(tmp_path: Path) -> None:
         for name in ours.keys():
             np.testing.assert_array_equal(ours.get_tensor(name), theirs.get_tensor(name))
             mine, other = ours.get_slice(name), theirs.get_slice(name)
+            assert not np.shares_memory(mine[...], mine[...])
             assert mine.get_shape() == other.get_shape() and mine.get_dtype() == other.get_dtype()
             np.testing.assert_array_equal(mine[1:], other[1:])
         with pytest.raises(modelcrate.UsageError, match="there is no tensor 'none'"):

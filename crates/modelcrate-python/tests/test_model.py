@@ -172,7 +172,9 @@ def test_errors_go_to_other_processes(testdata: Path) -> None:
     assert again.rule == found.value.rule and again.at == found.value.at
     with pytest.raises(modelcrate.NotFoundError) as missing:
         modelcrate.open("none.zt")
-    assert str(pickle.loads(pickle.dumps(missing.value))) == str(missing.value)
+    again = pickle.loads(pickle.dumps(missing.value))
+    assert str(again) == str(missing.value)
+    assert (again.errno, again.filename) == (missing.value.errno, missing.value.filename) == (2, "none.zt")
 
 
 def test_the_tree_of_errors() -> None:

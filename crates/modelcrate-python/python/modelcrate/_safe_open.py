@@ -36,8 +36,10 @@ class Slice(Generic[T]):
     def __getitem__(self, index: Any) -> T:
         if self._found is None:
             self._found = self._read(self._tensor)
-        part: T = self._found[index]  # type: ignore[index]
-        return part
+        part: Any = self._found[index]  # type: ignore[index]
+        # It is the caller's, as is what every other part is asked for.
+        copied: T = part.clone() if hasattr(part, "clone") else part.copy()
+        return copied
 
 
 class SafeOpen(Generic[T]):

@@ -17,16 +17,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pyarrow as pa
 
 from . import _model
 from . import convert as _convert
 from ._report import refused
-from .errors import BusyError, Error, LimitError, MalformedError, UnsupportedError
+from .errors import BusyError, Error, LimitError, MalformedError, UnsupportedError, UsageError
 
 __all__ = [
     "CONVERT",
@@ -122,26 +125,26 @@ def convert(
 ) -> pa.Table:
     """Converts files, each to the file of `folder` that `output_of` names: a row of `CONVERT` for each.
 
-    A file that is there already is the result of the same content, and is not made again: a task that is
-    tried again goes on where it was, and files are there whole or not at all. Options are those of
-    `modelcrate.convert`.
+    A file that is there already is the result of the same content by the same options, and is not made
+    again: a task that is tried again goes on where it was, and files are there whole or not at all. Of a
+    file without an ETag it is always made again. Options are those of `modelcrate.convert`.
     """
+    options = {"lossy": lossy, "densify": densify, "dequantize": dequantize}
 
     def converted(path: str, etag: str | None) -> dict[str, Any]:
         found = _file(path, etag)
-        output = output_of(folder, path, found["etag"] or "", to)
-        if not output.exists():
+        output = output_of(folder, path, found["etag"] or "", to, **options)
+        if found["etag"] is None or not output.exists():
             output.parent.mkdir(parents=True, exist_ok=True)
             # Two tasks may have the same file: both write the same, and the last one stays.
-            _convert(
-                path,
-                output,
-                to=to,
-                lossy=lossy,
-                densify=densify,
-                dequantize=dequantize,
-                overwrite=True,
-            )
+            part = output.with_name(f".{uuid.uuid4().hex}.{output.name}")
+            try:
+                _convert(path, part, to=to, **options)
+                # It may have changed before it was read.
+                _file(path, found["etag"])
+                os.replace(part, output)
+            finally:
+                part.unlink(missing_ok=True)
         return {**found, "output": str(output), "output_bytes": output.stat().st_size}
 
     return _each(table, CONVERT, converted)
@@ -179,10 +182,13 @@ def etag_of(path: str | os.PathLike[str]) -> str:
     return whole.hexdigest()[:32]
 
 
-def output_of(folder: str | os.PathLike[str], path: str, etag: str, to: str) -> Path:
+def output_of(
+    folder: str | os.PathLike[str], path: str, etag: str, to: str, **options: bool
+) -> Path:
     """Returns which file of a folder is made of the content of another: two levels of folders, named by a
-    digest of its path and ETag."""
-    key = hashlib.sha256(f"{path}\n{etag}".encode(errors="surrogateescape")).hexdigest()[:40]
+    digest of its path, its ETag and the options that are set."""
+    parts = [path, etag, *sorted(name for name, is_set in options.items() if is_set)]
+    key = hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:40]
     return Path(folder) / key[:2] / f"{key}.{_ENDS.get(to, to)}"
 
 
@@ -192,17 +198,20 @@ def _each(
     """Makes a row of each row of a table."""
     paths = table.column("path").to_pylist()
     if "etag" in table.column_names:
-        etags = table.column("etag").to_pylist()
+        etags = table.column("etag").cast(pa.string()).to_pylist()
     else:
         etags = [None] * len(paths)
     rows: list[dict[str, Any]] = []
     for path, etag in zip(paths, etags):
         found: dict[str, Any] = dict.fromkeys(schema.names)
-        found.update(path=path, etag=etag)
+        found.update(path=path or "", etag=etag)
         try:
+            if not path:
+                raise UsageError("the row has no path, expected one", rule="file/usage")
             found.update(row(path, etag))
-        except (Error, OSError) as error:
-            found["error"] = str(error)[:_TEXT]
+        # Python's own say what it cannot take, such as a path with a byte of 0.
+        except (Error, OSError, TypeError, ValueError) as error:
+            found["error"] = _cut(str(error))
             found["rule"] = getattr(error, "rule", "file/read")
         rows.append(found)
     return pa.Table.from_pylist(rows, schema=schema)
@@ -210,17 +219,26 @@ def _each(
 
 def _file(path: str, etag: str | None) -> dict[str, Any]:
     """Returns the ETag and the length of a file; an error where it has another content than is meant."""
-    if "://" in path:
-        if etag is not None:
-            return {"etag": etag}
+    local = _local(path)
+    if local is None:
         with _model.open(path) as model:
             return _of(model, path, etag)
-    return _pinned(path, etag, etag_of(path), None if os.path.isdir(path) else os.stat(path).st_size)
+    nbytes = None if os.path.isdir(local) else os.stat(local).st_size
+    return _pinned(path, etag, etag_of(local), nbytes)
 
 
 def _of(model: _model.Model, path: str, etag: str | None) -> dict[str, Any]:
     """Like `_file`, but of a file that is open."""
-    return _pinned(path, etag, model.etag, model.nbytes) if "://" in path else _file(path, etag)
+    if _local(path) is None:
+        return _pinned(path, etag, model.etag, model.nbytes)
+    return _file(path, etag)
+
+
+def _local(path: str) -> str | None:
+    """Returns the path of what is on this machine; None for what is at an address."""
+    if path.lower().startswith("file://"):
+        return url2pathname(urlsplit(path).path)
+    return None if "://" in path else path
 
 
 def _pinned(path: str, etag: str | None, found: str | None, nbytes: int | None) -> dict[str, Any]:
@@ -246,7 +264,7 @@ def _inspected(path: str, etag: str | None) -> dict[str, Any]:
 
 
 def _verified(path: str, etag: str | None) -> dict[str, Any]:
-    found: dict[str, Any] = {} if "://" in path else _file(path, etag)
+    found: dict[str, Any] = {} if _local(path) is None else _file(path, etag)
     try:
         model = _model.open(path)
     except (MalformedError, UnsupportedError, LimitError) as error:
@@ -268,11 +286,16 @@ def _verified(path: str, etag: str | None) -> dict[str, Any]:
                 "rule": finding.rule,
                 "severity": finding.severity,
                 "at": json.dumps(dict(finding.at))[:_TEXT],
-                "message": finding.message[:_TEXT],
+                "message": _cut(finding.message),
             }
             for finding in report.findings[:_FINDINGS]
         ],
     }
+
+
+def _cut(text: str) -> str:
+    """Returns as much of a text as takes 64 KiB."""
+    return text.encode(errors="replace")[:_TEXT].decode(errors="ignore")
 
 
 def _text(value: Any) -> str | None:

@@ -47,8 +47,11 @@ class Error(Exception):
         return self._message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors go from one process to another.
-        return _again, (type(self), self._message, self.__dict__)
+        # Errors go from one process to another. What the system said is no part of the dictionary.
+        state = dict(self.__dict__)
+        if isinstance(self, OSError):
+            state.update(errno=self.errno, strerror=self.strerror, filename=self.filename)
+        return _again, (type(self), self._message, state)
 
 
 class MalformedError(Error, ValueError):
@@ -153,5 +156,6 @@ def _known(refused: Mapping[str, Any]) -> dict[str, Any]:
 
 def _again(of: type[Error], message: str, state: dict[str, Any]) -> Error:
     error = of(message)
-    error.__dict__.update(state)
+    for name, value in state.items():
+        setattr(error, name, value)
     return error
