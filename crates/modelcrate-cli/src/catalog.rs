@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 use anyhow::ensure;
 use modelcrate::catalog::{Catalog as Rows, CatalogOptions, Counts, Entry, Shard, tensors_path};
@@ -82,6 +82,13 @@ impl Catalog {
             address::refuse(path, "expected a path of this machine").about(path)?;
             ensure!(!is_stdio(path), "-: a catalogue is a file, expected its path");
         }
+        // Rows of tensors would stay as they are, whatever the files are by now.
+        let beside = tensors_path(&self.output);
+        ensure!(
+            self.tensors || !beside.exists(),
+            "{}: has rows of tensors in {beside:?}, expected --tensors, or that file to be away",
+            self.output.display()
+        );
         let (mut entries, mut skipped, mut outcome) = (Vec::new(), 0_u64, Outcome::Fine);
         for input in &self.files {
             ensure!(!is_stdio(input), "-: standard input has no path, as a row has");
@@ -109,9 +116,15 @@ impl Catalog {
             catalog.update_from(old).about(old)?;
         }
         let bar = Progress::of_files(entries.len() as u64, 0);
-        let counts = catalog.run(entries, |row, _| bar.begin(row.path.as_ref()));
+        let named: HashSet<String> = self.files.iter().map(|path| path_text(path)).collect();
+        let counts = catalog.run(entries, |row, _| {
+            bar.begin(row.path.as_ref());
+            if row.verdict == "unread" && named.contains(&row.path) {
+                outcome = Outcome::Failed;
+            }
+        });
         bar.finish();
-        let tensors = self.tensors.then(|| tensors_path(&self.output));
+        let tensors = self.tensors.then_some(beside);
         let done = Done {
             path: path_text(&self.output),
             tensors_path: tensors.as_deref().map(path_text),

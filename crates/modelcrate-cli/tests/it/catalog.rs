@@ -46,6 +46,9 @@ fn catalogues_of_all_test_data_fit_the_schemas() {
     whole.sort_unstable();
     assert_eq!(rows, whole);
     prints(cd, &["catalog", all[4], "-o", "s.jsonl", "--tensors", "--stats", "--hash", "--verify"]);
+    // Rows of tensors are not left to grow old.
+    let (status, said) = fails(cd, &["catalog", all[4], "-o", "s.jsonl", "--hash"]);
+    assert!(status == 2 && said.contains("has rows of tensors in \"s.tensors.jsonl\""), "{said}");
     check(cd, "s");
 }
 
@@ -54,7 +57,7 @@ fn what_cannot_be_read_is_a_row() {
     let folder = tempfile::tempdir().unwrap();
     let cd = folder.path();
     let output = modelcrate(cd, &["catalog", "none.zt", "-o", "c.jsonl"]);
-    assert!(output.status.success());
+    assert_eq!(output.status.code(), Some(2));
     let row = fs::read_to_string(cd.join("c.jsonl")).unwrap();
     assert!(row.contains("\"verdict\":\"unread\"") && row.contains("No such file"), "{row}");
     for (args, said) in [
